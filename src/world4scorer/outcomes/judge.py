@@ -1,0 +1,129 @@
+"""All metrics of one version for all lanes at once: the kernels behind `label`, `pdms` and `epdms`.
+
+Shapes: L lanes (plans, then possibly the human, then the reference), M metrics (rows of `Metric`).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.kernels import kernel
+from world4scorer.outcomes.areas import build_grid
+from world4scorer.outcomes.collision import no_collision
+from world4scorer.outcomes.comfort import CHECKS, comfort
+from world4scorer.outcomes.drivable_area import drivable_area
+from world4scorer.outcomes.driving_direction import driving_direction
+from world4scorer.outcomes.ego import ego_boxes
+from world4scorer.outcomes.lane_keeping import lane_keeping
+from world4scorer.outcomes.progress import BLOCK, raw_progress
+from world4scorer.outcomes.time_to_collision import STEPS_V1, STEPS_V2, time_to_collision
+from world4scorer.outcomes.traffic import nearby_traffic
+from world4scorer.outcomes.traffic_light import traffic_light
+
+
+class Metric(IntEnum):
+    """Rows of a `Judgement`."""
+
+    NC = 0
+    DAC = 1
+    DDC = 2
+    TLC = 3
+    TTC = 4
+    LK = 5
+    COMFORT = 6
+    PROGRESS = 7
+    """Raw, in metres."""
+
+
+NC: Final = int(Metric.NC)
+DAC: Final = int(Metric.DAC)
+DDC: Final = int(Metric.DDC)
+TLC: Final = int(Metric.TLC)
+TTC: Final = int(Metric.TTC)
+LK: Final = int(Metric.LK)
+COMFORT: Final = int(Metric.COMFORT)
+PROGRESS: Final = int(Metric.PROGRESS)
+
+METRICS: Final = len(Metric)
+
+TRAFFIC_STEPS_V1: Final = 50
+"""Steps of traffic that v1.1 looks at: 0..49."""
+TRAFFIC_STEPS_V2: Final = 41
+WINDOW_V1: Final = 51
+"""Steps among which v1.1 looks for the first sight of a track."""
+
+
+class Judgement(NamedTuple):
+    """What the kernels found."""
+
+    values: NDArray[np.float64]
+    """(M, L); rows that a version does not have are NaN."""
+    steps: NDArray[np.int64]
+    """(M, L) step behind a value below 1."""
+    causes: NDArray[np.int64]
+    """(M, L) what is behind it: a track, a corner, a light, a check; -1 where nothing is."""
+    within: NDArray[np.bool_]
+    """(L, 6) comfort check by check."""
+
+
+@kernel
+def judge_v1(polygons, boxes, valid, types, line, filters, states):  # type: ignore[no-untyped-def]
+    """Judge rollouts `states` (11, T, L) by v1.1; tracks (A, 50.., 7), centreline `line` (C, 2..)."""
+    ego = ego_boxes(states)
+    grid = build_grid(polygons, ego)
+    traffic = nearby_traffic(boxes, valid, types, min(WINDOW_V1, boxes.shape[1]), False, ego)
+    found = _empty(states.shape[2])
+    _common(polygons, grid, traffic, ego, line, False, STEPS_V1, found)
+    comfort(
+        states, np.empty((0, states.shape[0])), False, filters,
+        found.values[COMFORT], found.steps[COMFORT], found.causes[COMFORT], found.within,
+    )  # fmt: skip
+    return found
+
+
+@kernel
+def judge_v2(polygons, boxes, valid, types, line, filters, history, areas, red, states):  # type: ignore[no-untyped-def]
+    """Judge rollouts `states` (11, T, L) by v2.2; `history` (H, 11), lights closing polygons `areas` (K,) when `red`."""
+    ego = ego_boxes(states)
+    grid = build_grid(polygons, ego)
+    traffic = nearby_traffic(boxes, valid, types, TRAFFIC_STEPS_V2, True, ego)
+    found = _empty(states.shape[2])
+    _common(polygons, grid, traffic, ego, line, True, STEPS_V2, found)
+    traffic_light(polygons, ego, areas, red, found.values[TLC], found.steps[TLC], found.causes[TLC])
+    lane_keeping(polygons, grid, ego, line, found.values[LK], found.steps[LK])
+    comfort(
+        states, history, True, filters,
+        found.values[COMFORT], found.steps[COMFORT], found.causes[COMFORT], found.within,
+    )  # fmt: skip
+    return found
+
+
+@kernel
+def _empty(lanes):  # type: ignore[no-untyped-def]
+    return Judgement(
+        np.full((METRICS, lanes), np.nan),
+        np.full((METRICS, lanes), -1, np.int64),
+        np.full((METRICS, lanes), -1, np.int64),
+        np.empty((lanes, len(CHECKS)), np.bool_),
+    )
+
+
+@kernel
+def _common(polygons, grid, traffic, ego, line, spare_intersections, ttc_steps, found):  # type: ignore[no-untyped-def]
+    """The metrics that both versions share."""
+    values, steps, causes = found.values, found.steps, found.causes
+    forgiven = np.empty(traffic.track.size, np.bool_)
+    corners = np.zeros(polygons.part.size, np.int64)
+    no_collision(polygons, grid, traffic, ego, forgiven, corners, values[NC], steps[NC], causes[NC])
+    drivable_area(polygons, grid, ego, values[DAC], steps[DAC], causes[DAC])
+    way = np.empty(ego.x.shape[1])
+    driving_direction(polygons, grid, ego, spare_intersections, way, values[DDC], steps[DDC])
+    time_to_collision(
+        polygons, grid, traffic, ego, ttc_steps, forgiven, corners, values[TTC], steps[TTC], causes[TTC]
+    )
+    points = line.shape[0]
+    raw_progress(line, ego, np.empty((points // BLOCK + 1, 4)), np.empty(points), values[PROGRESS])

@@ -1,0 +1,104 @@
+"""Roll plans out: the entry points of this package."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.kernels import kernel
+from world4scorer.rollout.profile import CORRECTED, NAVSIM
+from world4scorer.rollout.resample import resample_plans, resample_reference
+from world4scorer.rollout.simulate import simulate
+from world4scorer.scene.checks import SceneError, as_array
+from world4scorer.scene.indices import PLAN_POSES, STEPS, State
+from world4scorer.scene.plan import as_plans
+from world4scorer.scene.scene import Scene
+
+LqrProfile = Literal["navsim", "corrected"]
+"""`navsim`: the tracker as the official simulator has it, quirk included. `corrected`: with the intended jerk penalty."""
+
+LARGEST_RESIDUAL: Final = 1e-9
+"""Largest relative violation of the fits' normal equations that is let through."""
+
+NO_POSES: Final = np.zeros((0, 3))
+
+
+def roll_out(scene: Scene, plans: Any, lqr: LqrProfile = "navsim") -> NDArray[np.float64]:
+    """Return the (N, 41, 11) ego states that plans (N, 8, 3) lead to, every 0.1 s from now, columns of `State`."""
+    poses = as_plans(plans, scene.token)
+    return lanes_first(roll_out_lanes(scene, poses, NO_POSES, lqr))
+
+
+def roll_out_batch(ego_states: Any, time_us: Any, plans: Any, lqr: LqrProfile = "navsim") -> NDArray[np.float64]:
+    """Return (B, N, 41, 11) ego states for B moments: ego states (B, 11), time stamps (B,) [us], plans (B, N, 8, 3)."""
+    states = as_array("ego_states", ego_states, np.float64, ("B", len(State)))
+    times = as_array("time_us", time_us, np.int64, (len(states),))
+    shape = np.shape(plans)
+    if len(shape) != 4 or shape[0] != len(states):
+        raise SceneError(f"plans: expected shape ({len(states)}, N, {PLAN_POSES}, 3), got {shape}")
+    poses = as_plans(np.reshape(plans, (-1, *shape[2:]))).reshape(shape)
+    out, residuals = _roll_out_batch(poses, states, times, profile_code(lqr))
+    _check(residuals.reshape(-1), "batch")
+    return np.asarray(out.transpose(0, 3, 2, 1))
+
+
+def roll_out_lanes(
+    scene: Scene, plans: NDArray[np.float64], reference: NDArray[np.float64], lqr: LqrProfile
+) -> NDArray[np.float64]:
+    """Return (11, 41, N) or, with a `reference` (R, 3), (11, 41, N + 1): the layout of the kernels, lanes last."""
+    states, residuals = _roll_out(plans, reference, scene.ego_state, scene.time_us, profile_code(lqr))
+    _check(residuals, scene.token)
+    return states  # type: ignore[no-any-return]
+
+
+def lanes_first(states: NDArray[np.float64]) -> NDArray[np.float64]:
+    """View (11, 41, N) as (N, 41, 11)."""
+    return states.transpose(2, 1, 0)
+
+
+def profile_code(lqr: str) -> int:
+    """Return the kernel's code of an LQR profile."""
+    codes = {"navsim": NAVSIM, "corrected": CORRECTED}
+    if lqr not in codes:
+        raise ValueError(f"lqr: unknown profile {lqr!r}; choose from {', '.join(codes)}")
+    return codes[lqr]
+
+
+def _check(residuals: NDArray[np.float64], token: str) -> None:
+    bad = ~(residuals <= LARGEST_RESIDUAL)
+    if bad.any():
+        lane = int(np.argmax(bad))
+        raise ArithmeticError(
+            f"rollout of plan {lane} of {token}: the profile fit misses its equations by {residuals[lane]:.1e}; "
+            "`w4s doctor` tells whether arithmetic on this machine can be trusted"
+        )
+
+
+@kernel
+def _roll_out(plans, reference, ego_state, time_us, profile):  # type: ignore[no-untyped-def]
+    count = plans.shape[0]
+    lanes = count + (1 if reference.shape[0] else 0)
+    poses = np.empty((3, STEPS, lanes))
+    resample_plans(plans, ego_state, time_us, poses)
+    if reference.shape[0]:
+        alone = np.empty((3, STEPS, 1))
+        resample_reference(reference, time_us, alone)
+        poses[:, :, count] = alone[:, :, 0]
+    states = np.empty((len(ego_state), STEPS, lanes))
+    for column in range(ego_state.size):
+        states[column, 0, :] = ego_state[column]
+    residuals = simulate(poses, profile, states)
+    return states, residuals
+
+
+@kernel
+def _roll_out_batch(plans, ego_states, time_us, profile):  # type: ignore[no-untyped-def]
+    moments, count = plans.shape[0], plans.shape[1]
+    out = np.empty((moments, ego_states.shape[1], STEPS, count))
+    residuals = np.empty((moments, count))
+    no_poses = np.empty((0, 3))
+    for m in range(moments):
+        out[m], residuals[m] = _roll_out(plans[m], no_poses, ego_states[m], time_us[m], profile)
+    return out, residuals

@@ -1,0 +1,48 @@
+"""Checks shared by the scene types: turn what a caller gave into a plain array or say what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+
+class SceneError(ValueError):
+    """A scene or plan that cannot be used; the message names the field and, where known, the token."""
+
+
+def as_array(
+    name: str, value: Any, dtype: DTypeLike, shape: Sequence[int | str], finite: bool = True
+) -> NDArray[Any]:
+    """Return `value` as a C-contiguous array of `dtype`.
+
+    `shape` holds an integer for each fixed axis and a letter for each free one, e.g. `("N", 8, 3)`.
+    """
+    try:
+        array = np.ascontiguousarray(value, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise SceneError(f"{name}: cannot be read as an array of {np.dtype(dtype)}: {error}") from error
+    if np.ndim(value) != array.ndim:  # ascontiguousarray lifts scalars to one axis
+        array = array.reshape(np.shape(value))
+    wanted = ", ".join(str(axis) for axis in shape)
+    if array.ndim != len(shape) or any(
+        isinstance(axis, int) and axis != length for axis, length in zip(shape, array.shape, strict=True)
+    ):
+        raise SceneError(f"{name}: expected shape ({wanted}), got {array.shape}")
+    if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise SceneError(f"{name}: value at {where} is {array[where]}; every value must be finite")
+    return array
+
+
+def as_codes(name: str, value: Any, codes: type, length: int) -> NDArray[np.int8]:
+    """Return `value` as an array of enum codes, one for each of `length` items."""
+    array: NDArray[np.int8] = as_array(name, value, np.int8, (length,))
+    known = np.array([int(code) for code in codes], dtype=np.int8)  # type: ignore[attr-defined]
+    unknown = ~np.isin(array, known)
+    if unknown.any():
+        index = int(np.argmax(unknown))
+        raise SceneError(f"{name}: entry {index} is {array[index]}, which is not a {codes.__name__} code {list(known)}")
+    return array
