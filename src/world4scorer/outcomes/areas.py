@@ -17,9 +17,9 @@ from world4scorer.kernels import inlined, kernel, leaf
 from world4scorer.outcomes.ego import RADIUS, corner
 from world4scorer.scene.packed import DRIVABLE, LANE, ROUTE
 
-SMALLEST_CELL: Final = 1.0
+SMALLEST_CELL: Final = 0.5
 """m"""
-MOST_CELLS: Final = 4096
+MOST_CELLS: Final = 8192
 CROSSED_SHIFT: Final = 4
 """The upper four bits of a cell's flags say which parts cross it, the lower four which cover it."""
 SLACK: Final = 1e-6
@@ -225,7 +225,7 @@ def _columns_crossed(polygons, i, x_low, y_low, scale, row):  # type: ignore[no-
     return int(np.floor(left - SLACK)), int(np.floor(right + SLACK))
 
 
-@inlined
+@leaf
 def _inside(polygons, p, x, y, edges, start, end):  # type: ignore[no-untyped-def]
     """Whether a point lies strictly inside polygon p, judged by the edges that a horizontal line through it may meet.
 
@@ -257,7 +257,7 @@ def _inside(polygons, p, x, y, edges, start, end):  # type: ignore[no-untyped-de
     return odd == (ring == shell)
 
 
-@inlined
+@leaf
 def covered(grid, polygons, part, x, y):  # type: ignore[no-untyped-def]
     """Whether a point lies strictly inside a polygon that plays this part."""
     column, row = int(np.floor((x - grid.x0) * grid.scale)), int(np.floor((y - grid.y0) * grid.scale))
@@ -278,7 +278,7 @@ def covered(grid, polygons, part, x, y):  # type: ignore[no-untyped-def]
     return False
 
 
-@inlined
+@leaf
 def off_road(grid, polygons, ego, n, t):  # type: ignore[no-untyped-def]
     """The first corner of the ego that lies in no drivable polygon, or -1."""
     for which in range(4):
@@ -288,7 +288,7 @@ def off_road(grid, polygons, ego, n, t):  # type: ignore[no-untyped-def]
     return -1
 
 
-@inlined
+@leaf
 def in_multiple_lanes(grid, polygons, ego, n, t, corners):  # type: ignore[no-untyped-def]
     """Whether the ego's corners lie in more than one lane and no lane holds all four.
 

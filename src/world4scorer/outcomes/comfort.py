@@ -92,21 +92,22 @@ def comfort(states, history, at_centre, filters, score, step, cause, within):  #
     unwrap(wrapped, heading)
 
     first = np.empty((len(CHECKS), lanes), np.int64)
-    work = wrapped  # no longer needed
+    smoothed = wrapped  # no longer needed
     series = np.empty((samples, lanes))
-    smooth(filters.acceleration, longitudinal, series)
+    work = np.empty((4, lanes))
+    smooth(filters.acceleration, longitudinal, work, series)
     _first_outside(series, 0, first)
-    smooth(filters.acceleration, lateral, series)
+    smooth(filters.acceleration, lateral, work, series)
     _first_outside(series, 1, first)
-    smooth(filters.before_jerk, magnitude, work)
-    smooth(filters.jerk, work, series)
+    smooth(filters.before_jerk, magnitude, work, smoothed)
+    smooth(filters.jerk, smoothed, work, series)
     _first_outside(series, 2, first)
-    smooth(filters.before_jerk, longitudinal, work)
-    smooth(filters.jerk, work, series)
+    smooth(filters.before_jerk, longitudinal, work, smoothed)
+    smooth(filters.jerk, smoothed, work, series)
     _first_outside(series, 3, first)
-    smooth(filters.yaw_acceleration, heading, series)
+    smooth(filters.yaw_acceleration, heading, work, series)
     _first_outside(series, 4, first)
-    smooth(filters.yaw_rate, heading, series)
+    smooth(filters.yaw_rate, heading, work, series)
     _first_outside(series, 5, first)
     for n in range(lanes):
         earliest = samples

@@ -89,28 +89,29 @@ def rms_differences(now, previous, shift, filters):  # type: ignore[no-untyped-d
     samples, lanes, others = now.shape[1] - shift, now.shape[2], previous.shape[2]
     present = np.empty((len(SIGNALS), samples, lanes))
     before = np.empty((len(SIGNALS), samples, others))
-    _filtered(now, 0, filters, np.empty((samples, lanes)), np.empty((samples, lanes)), present)
-    _filtered(previous, shift, filters, np.empty((samples, others)), np.empty((samples, others)), before)
+    _filtered(now, 0, filters, np.empty((3, samples, lanes)), present)
+    _filtered(previous, shift, filters, np.empty((3, samples, others)), before)
     out = np.empty((lanes, len(SIGNALS)))
     _compare(present, before, out)
     return out
 
 
 @leaf
-def _filtered(states, first, filters, series, work, out):  # type: ignore[no-untyped-def]
-    """Fill `out` (4, S, N) with the signals of rows `first` on; `series` and `work` (S, N) are scratch."""
-    samples, lanes = series.shape
+def _filtered(states, first, filters, scratch, out):  # type: ignore[no-untyped-def]
+    """Fill `out` (4, S, N) with the signals of rows `first` on; `scratch` is (3, S, N)."""
+    magnitude, heading, work = scratch[0], scratch[1], scratch[2]
+    samples, lanes = work.shape
     for i in range(samples):
         for n in range(lanes):
             ax, ay = states[ACCELERATION_X, first + i, n], states[ACCELERATION_Y, first + i, n]
-            series[i, n] = np.sqrt(ax * ax + ay * ay)
+            magnitude[i, n] = np.sqrt(ax * ax + ay * ay)
         for n in range(lanes):
             work[i, n] = states[HEADING, first + i, n]
-    smooth(filters.acceleration, series, out[0])
-    smooth(filters.jerk, out[0], out[1])
-    unwrap(work, series)
-    smooth(filters.yaw_rate, series, out[2])
-    smooth(filters.yaw_acceleration, series, out[3])
+    unwrap(work, heading)
+    smooth(filters.acceleration, magnitude, work, out[0])
+    smooth(filters.jerk, out[0], work, out[1])
+    smooth(filters.yaw_rate, heading, work, out[2])
+    smooth(filters.yaw_acceleration, heading, work, out[3])
 
 
 @leaf

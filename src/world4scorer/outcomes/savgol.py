@@ -8,26 +8,35 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache
+from math import factorial
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.kernels import leaf
+from world4scorer.kernels import inlined, leaf
 from world4scorer.rollout.angles import TWO_PI, nearest
 from world4scorer.scene.indices import DT
 
 DECIMALS: Final = 1e8
 """Every filtered series is rounded to eight decimals."""
+PER_SECOND: Final = round(1 / DT)
+"""Samples per second."""
 
 
 class Filter(NamedTuple):
-    """A banded linear operator on S samples: row i weighs samples `start[i] .. start[i] + W - 1`."""
+    """A linear operator on S samples.
+
+    With a window shorter than the series it is banded: row i weighs samples `start[i] .. start[i] + W - 1`. A window
+    over the whole series fits one polynomial, so the operator has low rank: fit its coefficients, then evaluate them.
+    """
 
     start: NDArray[np.int64]
-    """(S,)"""
+    """(S,), or (0,) for a window over the whole series."""
     weights: NDArray[np.float64]
-    """(S, W)"""
+    """(S, W) band, or (S, order + 1) values of the powers at each sample."""
+    fit: NDArray[np.float64]
+    """(0, S), or (order + 1, S) from the samples to the coefficients."""
 
 
 @cache
@@ -37,7 +46,8 @@ def savgol(samples: int, window: int, order: int, derivative: int = 0) -> Filter
     The window is shortened to the series. Near the ends the first or last full window is used. In between, an even
     window is evaluated half a sample after its middle-left sample, as scipy does.
     """
-    window = min(window, samples)
+    if window >= samples:
+        return _whole_window(samples, order, derivative)
     half = window // 2
     start = np.empty(samples, np.int64)
     weights = np.empty((samples, window))
@@ -50,50 +60,67 @@ def savgol(samples: int, window: int, order: int, derivative: int = 0) -> Filter
             start[i], at = i - half, Fraction(half)
         else:
             start[i], at = i - half + 1, Fraction(2 * half - 1, 2)
-        weights[i] = _weights(window, order, derivative, at)
-    return Filter(start, weights)
+        scale = factorial(derivative) * PER_SECOND**derivative
+        weights[i] = [float(scale * weight) for weight in _polynomial(window, order, at)[derivative]]
+    return Filter(start, weights, np.empty((0, samples)))
+
+
+def _whole_window(samples: int, order: int, derivative: int) -> Filter:
+    middle = Fraction(samples - 1, 2)
+    fit = np.array([[float(weight) for weight in row] for row in _polynomial(samples, order, middle)])
+    values = np.zeros((samples, order + 1))
+    for i in range(samples):
+        for k in range(derivative, order + 1):
+            scale = Fraction(factorial(k), factorial(k - derivative)) * PER_SECOND**derivative
+            values[i, k] = float(scale * (i - middle) ** (k - derivative))
+    return Filter(np.empty(0, np.int64), values, fit)
 
 
 @cache
-def _weights(window: int, order: int, derivative: int, at: Fraction) -> NDArray[np.float64]:
-    """Weights that give the derivative, per second, at sample `at` of the least-squares polynomial through a window."""
+def _polynomial(window: int, order: int, at: Fraction) -> list[list[Fraction]]:
+    """Coefficients of the least-squares polynomial around sample `at`: row k weighs the W samples for power k."""
     powers = [[(j - at) ** k for k in range(order + 1)] for j in range(window)]
-    size = order + 1
-    normal = [[sum((row[a] * row[b] for row in powers), Fraction(0)) for b in range(size)] for a in range(size)]
-    wanted = [Fraction(int(a == derivative)) for a in range(size)]
-    coefficients = _solve(normal, wanted)
-    factorial = 2 if derivative == 2 else 1
-    scale = Fraction(factorial * round(1 / DT) ** derivative)
-    return np.array([float(scale * sum(c * p for c, p in zip(coefficients, row, strict=True))) for row in powers])
+    normal = [[sum((p[a] * p[b] for p in powers), Fraction(0)) for b in range(order + 1)] for a in range(order + 1)]
+    return _solve(normal, [[p[a] for p in powers] for a in range(order + 1)])
 
 
-def _solve(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
-    """Gauss-Jordan elimination of a small positive definite system."""
-    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
-    for i in range(len(rows)):
+def _solve(matrix: list[list[Fraction]], right: list[list[Fraction]]) -> list[list[Fraction]]:
+    """Gauss-Jordan elimination of a small positive definite system with several right-hand sides."""
+    size = len(matrix)
+    rows = [[*row, *values] for row, values in zip(matrix, right, strict=True)]
+    for i in range(size):
         rows[i] = [value / rows[i][i] for value in rows[i]]
-        for k in range(len(rows)):
+        for k in range(size):
             if k != i:
-                factor = rows[k][i]
-                rows[k] = [a - factor * b for a, b in zip(rows[k], rows[i], strict=True)]
-    return [row[-1] for row in rows]
+                rows[k] = [a - rows[k][i] * b for a, b in zip(rows[k], rows[i], strict=True)]
+    return [row[size:] for row in rows]
 
 
 @leaf
-def smooth(operator, series, out):  # type: ignore[no-untyped-def]
-    """Apply a filter to `series` (S, N), rounded to eight decimals, into `out` (S, N)."""
-    samples, window = operator.weights.shape
-    lanes = series.shape[1]
-    for i in range(samples):
-        for n in range(lanes):
-            out[i, n] = 0.0
-        for j in range(window):
-            weight = operator.weights[i, j]
-            row = operator.start[i] + j
-            for n in range(lanes):
-                out[i, n] += weight * series[row, n]
-        for n in range(lanes):
+def smooth(operator, series, work, out):  # type: ignore[no-untyped-def]
+    """Apply a filter to `series` (S, N), rounded to eight decimals, into `out` (S, N); `work` (4.., N) is scratch."""
+    whole = operator.fit.shape[0] > 0
+    if whole:
+        for k in range(operator.fit.shape[0]):
+            _weigh(operator.fit[k], series, 0, work[k])
+    for i in range(operator.weights.shape[0]):
+        if whole:
+            _weigh(operator.weights[i], work, 0, out[i])
+        else:
+            _weigh(operator.weights[i], series, operator.start[i], out[i])
+        for n in range(out.shape[1]):
             out[i, n] = nearest(out[i, n] * DECIMALS) / DECIMALS
+
+
+@inlined
+def _weigh(weights, series, first, out):  # type: ignore[no-untyped-def]
+    """Fill `out` (N,) with the weighted sum of the rows `first` on of `series`."""
+    for n in range(out.size):
+        out[n] = 0.0
+    for j in range(weights.size):
+        weight = weights[j]
+        for n in range(out.size):
+            out[n] += weight * series[first + j, n]
 
 
 @leaf

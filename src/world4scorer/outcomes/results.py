@@ -1,0 +1,162 @@
+"""What the entry points return: values by plan, and what is behind each value below 1.
+
+Shapes: N plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.rollout.plans import LqrProfile
+from world4scorer.scene.indices import DT
+
+Floats = NDArray[np.float64]
+
+V1_COLUMNS: Final = ("NC", "DAC", "EP", "TTC", "C", "DDC", "PDMS")
+V2_COLUMNS: Final = ("NC", "DAC", "DDC", "TLC", "EP", "TTC", "LK", "HC", "product", "pdm_score")
+
+V2_WEIGHTS: Final = {"EP": 5.0, "TTC": 5.0, "LK": 2.0, "HC": 2.0}
+EC_WEIGHT: Final = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Cause:
+    """Why a metric is below 1, plan by plan."""
+
+    violated: NDArray[np.bool_]
+    """(N,)"""
+    step: NDArray[np.int64]
+    """(N,) step of 0.1 s at which it fell to its value; meaningless where not violated. History has negative steps."""
+    index: NDArray[np.int64]
+    """(N,) what is behind it, as an index into `names`; -1 where the step says all."""
+    names: tuple[str, ...]
+    """Ids of tracks or lights, corners of the ego, or comfort checks, as the metric has it."""
+
+    def of(self, plan: int) -> str | None:
+        """Describe the cause for one plan, e.g. `"1.3 s: track 7f03"`; None where the metric is 1."""
+        if not self.violated[plan]:
+            return None
+        when = f"{self.step[plan] * DT:.1f} s"
+        return f"{when}: {self.names[self.index[plan]]}" if self.index[plan] >= 0 else when
+
+
+@dataclass(frozen=True, eq=False)
+class V1Outcome:
+    """Outcomes of plans by NAVSIM v1.1. Every value array is (N,)."""
+
+    metric: str
+    """`labels-v1` or `pdms-v1.1`."""
+    lqr: LqrProfile
+    nc: Floats
+    """No at-fault collision: 0, 0.5, 1."""
+    dac: Floats
+    """Drivable area compliance: 0, 1."""
+    ep: Floats
+    """Ego progress: 0..1."""
+    ttc: Floats
+    """Time to collision within bound: 0, 1."""
+    comfort: Floats
+    """0, 1."""
+    ddc: Floats
+    """Driving direction compliance: 0, 0.5, 1; not part of the score."""
+    score: Floats
+    """PDMS: NC * DAC * (5 EP + 5 TTC + 2 C) / 12."""
+    progress: Floats
+    """Raw progress along the centreline [m]."""
+    reference_progress: float
+    """The reference's own progress times its NC * DAC [m]."""
+    comfort_checks: NDArray[np.bool_]
+    """(N, 6) comfort check by check, in the order of `comfort.CHECKS`."""
+    rollouts: Floats
+    """(N, 41, 11) simulated states."""
+    causes: Mapping[str, Cause]
+    """By column name: NC, DAC, TTC, C, DDC."""
+
+    @property
+    def table(self) -> Floats:
+        """(N, 7) in the order of `V1_COLUMNS`."""
+        return np.stack([self.nc, self.dac, self.ep, self.ttc, self.comfort, self.ddc, self.score], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class V2Outcome:
+    """Outcomes of plans by NAVSIM v2.2, without extended comfort. Every value array is (N,).
+
+    Sub-scores are filtered by the human's where the filter is on; `raw` keeps them as they were.
+    """
+
+    metric: str
+    """`epdms-v2.2` or `epdms-pre151`."""
+    lqr: LqrProfile
+    human_filter: bool
+    """Whether the human's failures were forgiven; False as well where the scene has no human."""
+    nc: Floats
+    """No at-fault collision: 0, 0.5, 1."""
+    dac: Floats
+    """Drivable area compliance: 0, 1."""
+    ddc: Floats
+    """Driving direction compliance: 0, 0.5, 1."""
+    tlc: Floats
+    """Traffic light compliance: 0, 1."""
+    ep: Floats
+    """Ego progress: 0..1."""
+    ttc: Floats
+    """Time to collision within bound: 0, 1."""
+    lk: Floats
+    """Lane keeping: 0, 1."""
+    hc: Floats
+    """History comfort: 0, 1."""
+    product: Floats
+    """NC * DAC * DDC * TLC as it enters the score."""
+    raw: Floats
+    """(N, 10) the table before the human filter."""
+    human: Floats | None
+    """(10,) the human's own row, None where the scene has no human."""
+    progress: Floats
+    """Raw progress along the centreline [m]."""
+    comfort_checks: NDArray[np.bool_]
+    """(N, 6) history comfort check by check, in the order of `comfort.CHECKS`."""
+    rollouts: Floats
+    """(N, 41, 11) simulated states."""
+    causes: Mapping[str, Cause]
+    """By column name: NC, DAC, DDC, TLC, TTC, LK, HC; of the unfiltered values."""
+
+    @property
+    def table(self) -> Floats:
+        """(N, 10) in the order of `V2_COLUMNS`.
+
+        The last column, `pdm_score`, is what the official script reports under that name: computed before the human
+        filter and never updated. Use `score`.
+        """
+        values = (self.nc, self.dac, self.ddc, self.tlc, self.ep, self.ttc, self.lk, self.hc, self.product)
+        return np.stack([*values, self.raw[:, V2_COLUMNS.index("pdm_score")]], axis=1)
+
+    @property
+    def score(self) -> Floats:
+        """EPDMS of a frame without a predecessor: product * (5 EP + 5 TTC + 2 LK + 2 HC) / 14."""
+        return self._scored(self.table) if self.metric != "epdms-pre151" else self._scored(self.raw)
+
+    def score_with(self, extended_comfort: Floats) -> Floats:
+        """EPDMS of a frame with a predecessor: product * (5 EP + 5 TTC + 2 LK + 2 HC + 2 EC) / 16.
+
+        `extended_comfort` (N,) may hold NaN where a plan has no predecessor.
+        """
+        table = self.table if self.metric != "epdms-pre151" else self.raw
+        paired = self._scored(table, np.nan_to_num(extended_comfort))
+        return np.where(np.isnan(extended_comfort), self._scored(table), paired)
+
+    @staticmethod
+    def _scored(table: Floats, extended_comfort: Floats | None = None) -> Floats:
+        total = np.zeros(len(table))
+        for name, weight in V2_WEIGHTS.items():
+            total += weight * table[:, V2_COLUMNS.index(name)]
+        whole = sum(V2_WEIGHTS.values())
+        if extended_comfort is not None:
+            total += EC_WEIGHT * extended_comfort
+            whole += EC_WEIGHT
+        return np.asarray(table[:, V2_COLUMNS.index("product")] * total / whole)

@@ -1,0 +1,86 @@
+"""NAVSIM v1.1: training labels and PDMS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from world4scorer.outcomes.comfort import CHECKS, comfort_filters_v1
+from world4scorer.outcomes.ego import CORNERS
+from world4scorer.outcomes.judge import TRAFFIC_STEPS_V1, Judgement, Metric, judge_v1
+from world4scorer.outcomes.progress import normalise_v1
+from world4scorer.outcomes.results import Cause, V1Outcome
+from world4scorer.rollout.plans import LqrProfile, lanes_first, roll_out_lanes
+from world4scorer.scene.checks import SceneError
+from world4scorer.scene.plan import as_plans
+from world4scorer.scene.scene import Scene
+
+
+def label(
+    scene: Scene, plans: Any, *, lqr: LqrProfile = "navsim", reference_progress: float | None = None
+) -> V1Outcome:
+    """Return the v1 training labels of plans (N, 8, 3): `.table` is (N, 7), NC, DAC, EP, TTC, C, DDC, PDMS.
+
+    Each plan is judged on its own, against the reference. `reference_progress` [m] replaces the reference's progress
+    times its NC * DAC, for those who keep it in a cache of their own.
+    """
+    return _judge(scene, plans, lqr, reference_progress, "labels-v1")
+
+
+def pdms(scene: Scene, plans: Any, *, lqr: LqrProfile = "navsim") -> V1Outcome:
+    """Return the official v1.1 evaluation of plans (N, 8, 3), each paired with the reference: `.table` as for `label`."""
+    return _judge(scene, plans, lqr, None, "pdms-v1.1")
+
+
+def _judge(scene: Scene, plans: Any, lqr: LqrProfile, reference_progress: float | None, metric: str) -> V1Outcome:
+    poses = as_plans(plans, scene.token)
+    tracks = scene.tracks
+    if tracks.steps < TRAFFIC_STEPS_V1:
+        raise SceneError(
+            f"scene {scene.token!r}: tracks end after {tracks.steps} steps of 0.1 s; v1 metrics need "
+            f"{TRAFFIC_STEPS_V1} (time to collision looks 0.9 s beyond the rollout)"
+        )
+    states = roll_out_lanes(scene, poses, scene.reference, lqr)
+    found: Judgement = judge_v1(
+        scene.packed_map, tracks.boxes, tracks.valid, tracks.type, scene.centerline, comfort_filters_v1(), states
+    )
+    count = len(poses)
+    nc, dac, ddc = (found.values[m, :count] for m in (Metric.NC, Metric.DAC, Metric.DDC))
+    ttc, comfort = found.values[Metric.TTC, :count], found.values[Metric.COMFORT, :count]
+    progress = found.values[Metric.PROGRESS, :count]
+    if reference_progress is None:
+        own = found.values[:, count]
+        reference_progress = float(own[Metric.PROGRESS] * own[Metric.NC] * own[Metric.DAC])
+    product = nc * dac
+    ep = np.empty(count)
+    normalise_v1(progress, product, reference_progress, ep)
+    return V1Outcome(
+        metric=metric,
+        lqr=lqr,
+        nc=nc,
+        dac=dac,
+        ep=ep,
+        ttc=ttc,
+        comfort=comfort,
+        ddc=ddc,
+        score=product * (5 * ttc + 5 * ep + 2 * comfort) / 12,
+        progress=progress,
+        reference_progress=reference_progress,
+        comfort_checks=found.within[:count],
+        rollouts=lanes_first(states[:, :, :count]),
+        causes={
+            "NC": cause(found, Metric.NC, count, tracks.ids),
+            "DAC": cause(found, Metric.DAC, count, CORNERS),
+            "TTC": cause(found, Metric.TTC, count, tracks.ids),
+            "C": cause(found, Metric.COMFORT, count, CHECKS),
+            "DDC": cause(found, Metric.DDC, count),
+        },
+    )
+
+
+def cause(found: Judgement, metric: Metric, count: int, names: tuple[str, ...] = ()) -> Cause:
+    """Read the causes of a metric for the first `count` lanes."""
+    return Cause(
+        found.values[metric, :count] < 1.0, found.steps[metric, :count], found.causes[metric, :count], names
+    )

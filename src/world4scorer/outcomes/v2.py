@@ -1,0 +1,156 @@
+"""NAVSIM v2.2: EPDMS, with the human filter as fixed (`v2.2`) or as published before (`pre151`)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.outcomes.comfort import CHECKS, comfort_filters_v2
+from world4scorer.outcomes.ego import CORNERS
+from world4scorer.outcomes.history_comfort import history_rows
+from world4scorer.outcomes.judge import Judgement, Metric, judge_v2
+from world4scorer.outcomes.progress import normalise_v2
+from world4scorer.outcomes.results import V2_COLUMNS, V2_WEIGHTS, V2Outcome
+from world4scorer.outcomes.v1 import cause
+from world4scorer.rollout.plans import LqrProfile, lanes_first, roll_out_lanes
+from world4scorer.scene.indices import STEPS, Light, State
+from world4scorer.scene.plan import as_plans
+from world4scorer.scene.scene import Scene
+
+EpdmsVersion = Literal["v2.2", "pre151"]
+
+MULTIPLIERS = ("NC", "DAC", "DDC", "TLC")
+NO_HISTORY = np.zeros((0, len(State)))
+
+
+def epdms(
+    scene: Scene,
+    plans: Any,
+    *,
+    version: EpdmsVersion = "v2.2",
+    human_filter: bool = True,
+    lqr: LqrProfile = "navsim",
+) -> V2Outcome:
+    """Return the v2 evaluation of plans (N, 8, 3), each paired with the reference: `.table` is (N, 10).
+
+    Columns: NC, DAC, DDC, TLC, EP, TTC, LK, HC, product, pdm_score; `.score` is EPDMS without extended comfort and
+    `.score_with(ec)` with it. The human filter replaces by 1 every sub-score in which the human's own future scores
+    exactly 0. `v2.2` computes the final score from the filtered values; `pre151`, like the releases before that bug
+    was fixed, from the unfiltered ones.
+    """
+    if version not in ("v2.2", "pre151"):
+        raise ValueError(f"version: unknown version {version!r}; choose 'v2.2' or 'pre151'")
+    poses = as_plans(plans, scene.token)
+    count = len(poses)
+    human = scene.human_future if human_filter else None
+    lanes = poses if human is None else np.concatenate([poses, as_plans(human[None], scene.token)])
+    reference = scene.reference if scene.reference_v2 is None else scene.reference_v2
+    states = roll_out_lanes(scene, lanes, reference, lqr)
+    found = _judge(scene, states)
+
+    raw = _raw_table(found, count)
+    filtered = raw.copy()
+    human_row = None
+    if human is not None:
+        human_row = _human_row(found, count)
+        filtered[:, : len(V2_COLUMNS) - 2] = np.where(human_row[:-2] == 0.0, 1.0, raw[:, :-2])
+        if version == "v2.2":
+            filtered[:, -2] = _product(filtered)
+    column = dict(zip(V2_COLUMNS, filtered.T, strict=True))
+    lights = tuple(scene.map.ids[p] if p >= 0 else "" for p in scene.lights.polygon)
+    tracks = scene.tracks if scene.tracks_v2 is None else scene.tracks_v2
+    return V2Outcome(
+        metric=f"epdms-{version}",
+        lqr=lqr,
+        human_filter=human is not None,
+        nc=column["NC"],
+        dac=column["DAC"],
+        ddc=column["DDC"],
+        tlc=column["TLC"],
+        ep=column["EP"],
+        ttc=column["TTC"],
+        lk=column["LK"],
+        hc=column["HC"],
+        product=column["product"],
+        raw=raw,
+        human=human_row,
+        progress=found.values[Metric.PROGRESS, :count],
+        comfort_checks=found.within[:count],
+        rollouts=lanes_first(states[:, :, :count]),
+        causes={
+            "NC": cause(found, Metric.NC, count, tracks.ids),
+            "DAC": cause(found, Metric.DAC, count, CORNERS),
+            "DDC": cause(found, Metric.DDC, count),
+            "TLC": cause(found, Metric.TLC, count, lights),
+            "TTC": cause(found, Metric.TTC, count, tracks.ids),
+            "LK": cause(found, Metric.LK, count),
+            "HC": cause(found, Metric.COMFORT, count, CHECKS),
+        },
+    )
+
+
+def _judge(scene: Scene, states: NDArray[np.float64]) -> Judgement:
+    tracks = scene.tracks if scene.tracks_v2 is None else scene.tracks_v2
+    history = NO_HISTORY
+    if scene.past_states is not None and scene.past_time_us is not None:
+        history = history_rows(scene.past_states, scene.past_time_us)
+    red = (scene.lights.status == Light.RED) & scene.lights.on_route[:, None]
+    closing = red[:, :STEPS].any(axis=1)
+    found: Judgement = judge_v2(
+        scene.packed_map, tracks.boxes, tracks.valid, tracks.type, scene.centerline,
+        comfort_filters_v2(len(history) + STEPS), history,
+        np.where(closing, scene.lights.polygon, 0), red, states,
+    )  # fmt: skip
+    if scene.past_states is None:
+        found.values[Metric.COMFORT] = 1.0
+    return found
+
+
+def _raw_table(found: Judgement, count: int) -> NDArray[np.float64]:
+    """The unfiltered (N, 10) table of the first `count` lanes; the last lane is the reference."""
+    table = _sub_scores(found)
+    product = _product(table)
+    progress = found.values[Metric.PROGRESS]
+    ep = np.empty(count)
+    normalise_v2(progress[:count], product[:count], progress[-1] * product[-1], ep)
+    table = table[:count]
+    table[:, V2_COLUMNS.index("EP")] = ep
+    return _with_scores(table)
+
+
+def _human_row(found: Judgement, lane: int) -> NDArray[np.float64]:
+    """The (10,) row of the human, scored alone: its own progress is the best there is, and it has no history."""
+    table = _sub_scores(found)[lane : lane + 1]
+    table[:, V2_COLUMNS.index("EP")] = 1.0
+    table[:, V2_COLUMNS.index("HC")] = 1.0
+    return _with_scores(table)[0]
+
+
+def _sub_scores(found: Judgement) -> NDArray[np.float64]:
+    table = np.empty((found.values.shape[1], len(V2_COLUMNS)))
+    for name, metric in (
+        ("NC", Metric.NC),
+        ("DAC", Metric.DAC),
+        ("DDC", Metric.DDC),
+        ("TLC", Metric.TLC),
+        ("TTC", Metric.TTC),
+        ("LK", Metric.LK),
+        ("HC", Metric.COMFORT),
+    ):
+        table[:, V2_COLUMNS.index(name)] = found.values[metric]
+    return table
+
+
+def _product(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.prod([table[:, V2_COLUMNS.index(name)] for name in MULTIPLIERS], axis=0))
+
+
+def _with_scores(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Fill in the last two columns."""
+    product = _product(table)
+    weighted = sum(weight * table[:, V2_COLUMNS.index(name)] for name, weight in V2_WEIGHTS.items())
+    table[:, V2_COLUMNS.index("product")] = product
+    table[:, V2_COLUMNS.index("pdm_score")] = product * weighted / sum(V2_WEIGHTS.values())
+    return table

@@ -1,0 +1,95 @@
+"""Inertial re-ranking: among a planner's plans, prefer those that continue the one chosen before.
+
+With c_i = 1 if plan i passes extended comfort against the plan chosen in the frame before, else 0, the choice is
+argmax_i U_i + weight * log(0.01 + 0.99 c_i), the lowest index winning ties. Without a frame before (the first of a
+log, or one more than 0.55 s after its predecessor) it is argmax_i U_i.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.outcomes.extended_comfort import LONGEST_INTERVAL, extended_comfort
+from world4scorer.rollout.plans import LqrProfile, roll_out
+from world4scorer.scene.checks import SceneError, as_array
+from world4scorer.scene.scene import Scene
+
+FLOOR: Final = 0.01
+"""What a plan that breaks with the past keeps of its probability."""
+
+
+def inertial_utility(utilities: Any, continues: Any, weight: float = 1.0) -> NDArray[np.float64]:
+    """Return utilities (N,) re-weighted by whether each plan `continues` (N,) the last: 1, 0, or in between."""
+    base = as_array("utilities", utilities, np.float64, ("N",))
+    passed = as_array("continues", continues, np.float64, (len(base),))
+    return np.asarray(base + weight * np.log(FLOOR + (1.0 - FLOOR) * passed))
+
+
+def pair_interval(now_us: int, before_us: int) -> float | None:
+    """Return the seconds between two frames of a log in time order, or None where they are too far apart to be a pair."""
+    interval = (now_us - before_us) * 1e-6
+    return interval if interval <= LONGEST_INTERVAL else None
+
+
+@dataclass
+class _Memory:
+    log_name: str
+    time_us: int
+    token: str
+    rollout: NDArray[np.float64]
+    """(41, 11)"""
+
+
+class InertialReranker:
+    """Choose plan after plan along a log, each consistent with the last. Works with any planner's plans.
+
+    >>> reranker = InertialReranker(weight=1.0)
+    >>> chosen = reranker.choose(scene, plans, utilities)   # once a frame, in time order
+
+    A new log, a gap, or `reset()` starts afresh.
+    """
+
+    def __init__(self, weight: float = 1.0, *, lqr: LqrProfile = "navsim") -> None:
+        if not (np.isfinite(weight) and weight >= 0):
+            raise ValueError(f"weight: {weight}; a finite number that is not negative is needed")
+        self.weight = float(weight)
+        self.lqr: LqrProfile = lqr
+        self.continued: NDArray[np.float64] | None = None
+        """(N,) which plans of the last frame continued their predecessor; None where there was none."""
+        self._memory: _Memory | None = None
+
+    def reset(self) -> None:
+        """Forget the plan chosen before."""
+        self._memory = None
+        self.continued = None
+
+    def choose(self, scene: Scene, plans: Any, utilities: Any) -> int:
+        """Return the index of the plan to take, among plans (N, 8, 3) with utilities (N,)."""
+        base = as_array(f"utilities of {scene.token}", utilities, np.float64, ("N",))
+        if len(base) == 0 or len(base) != len(plans):
+            raise SceneError(f"utilities of {scene.token}: {len(base)} values for {len(plans)} plans; one each, at least one")
+        rollouts = roll_out(scene, plans, self.lqr)
+        interval = self._interval(scene)
+        if interval is None or self._memory is None:
+            self.continued = None
+            chosen = int(np.argmax(base))
+        else:
+            self.continued = extended_comfort(rollouts, self._memory.rollout, interval)
+            chosen = int(np.argmax(inertial_utility(base, self.continued, self.weight)))
+        self._memory = _Memory(scene.log_name, scene.time_us, scene.token, rollouts[chosen].copy())
+        return chosen
+
+    def _interval(self, scene: Scene) -> float | None:
+        last = self._memory
+        if last is None or last.log_name != scene.log_name:
+            return None
+        if scene.time_us <= last.time_us:
+            raise SceneError(
+                f"scene {scene.token!r} is not later than {last.token!r} of the same log; "
+                "give frames in time order, or call reset() before starting over"
+            )
+        return pair_interval(scene.time_us, last.time_us)
