@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.kernels import kernel
+from world4scorer.kernels import inlined, kernel
 from world4scorer.outcomes.areas import build_grid
 from world4scorer.outcomes.collision import no_collision
 from world4scorer.outcomes.comfort import CHECKS, comfort
@@ -109,23 +109,24 @@ def judge_v2(  # type: ignore[no-untyped-def]
     return states, residuals, found
 
 
-@kernel
+@inlined
 def _comfort(states, history, at_centre, filters, found):  # type: ignore[no-untyped-def]
     values, steps, causes = found.values[COMFORT], found.steps[COMFORT], found.causes[COMFORT]
     comfort(states, history, at_centre, filters, values, steps, causes, found.within)
 
 
-@kernel
+@inlined
 def _empty(lanes):  # type: ignore[no-untyped-def]
-    return Judgement(
-        np.full((METRICS, lanes), np.nan),
-        np.full((METRICS, lanes), -1, np.int64),
-        np.full((METRICS, lanes), -1, np.int64),
-        np.empty((lanes, len(CHECKS)), np.bool_),
-    )
+    values = np.empty((METRICS, lanes))
+    steps = np.empty((METRICS, lanes), np.int64)
+    causes = np.empty((METRICS, lanes), np.int64)
+    for metric in range(METRICS):
+        for n in range(lanes):
+            values[metric, n], steps[metric, n], causes[metric, n] = np.nan, -1, -1
+    return Judgement(values, steps, causes, np.empty((lanes, len(CHECKS)), np.bool_))
 
 
-@kernel
+@inlined
 def _common(polygons, grid, traffic, ego, line, spare_intersections, ttc_steps, found):  # type: ignore[no-untyped-def]
     """The metrics that both versions share."""
     values, steps, causes = found.values, found.steps, found.causes

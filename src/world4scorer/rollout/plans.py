@@ -78,12 +78,11 @@ def roll_out_kernel(plans, reference, ego_state, time_us, profile):  # type: ign
     poses = np.empty((3, STEPS, lanes))
     resample_plans(plans, ego_state, time_us, poses)
     if reference.shape[0]:
-        alone = np.empty((3, STEPS, 1))
-        resample_reference(reference, time_us, alone)
-        poses[:, :, count] = alone[:, :, 0]
-    states = np.empty((len(ego_state), STEPS, lanes))
+        resample_reference(reference, time_us, count, poses)
+    states = np.empty((ego_state.size, STEPS, lanes))
     for column in range(ego_state.size):
-        states[column, 0, :] = ego_state[column]
+        for n in range(lanes):
+            states[column, 0, n] = ego_state[column]
     residuals = simulate(poses, profile, states)
     return states, residuals
 
