@@ -1,4 +1,4 @@
-"""Small made-up scenes for tests and benchmarks: a bent two-way road with a junction, traffic, a red light, and plans."""
+"""Small made-up scenes for tests and benchmarks: a bent two-way road with junctions, traffic, lights, and plans."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import shapely
 from shapely.geometry import LineString, Point, Polygon
@@ -142,7 +144,7 @@ def drivable_area(world, states):
 
 def driving_direction(world, states):
     way = [0.0]
-    for before, state in zip(states[:-1], states[1:], strict=True):
+    for before, state in pairwise(states):
         step = np.linalg.norm(centre(state) - centre(before)) if world.areas(state)[2] else 0.0
         if world.version == 2 and world.inside(world.intersections, centre(state)):
             step = 0.0

@@ -53,9 +53,7 @@ def _smooth(operator, series, work, out):
 def corners(box):
     c, s = np.cos(box[2]), np.sin(box[2])
     signs = ((1, 1), (-1, 1), (-1, -1), (1, -1))
-    return [
-        (box[0] + a * box[3] * c - b * box[4] * s, box[1] + a * box[3] * s + b * box[4] * c) for a, b in signs
-    ]
+    return [(box[0] + a * box[3] * c - b * box[4] * s, box[1] + a * box[3] * s + b * box[4] * c) for a, b in signs]
 
 
 @settings(max_examples=300, deadline=None)

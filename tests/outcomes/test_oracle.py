@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from oracle import comfort as comfort_oracle
 from oracle import metrics as oracle
 from oracle import rollout as rollout_oracle
 from scene_factory import make_frame
-
 from world4scorer import epdms, label
 from world4scorer.outcomes.areas import ego_areas
 from world4scorer.outcomes.ego import ego_boxes

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scene_factory import make_frame, moved
 
 import world4scorer as w4s
+from scene_factory import make_frame, moved
 from world4scorer.outcomes import get_threads
 from world4scorer.scene import Box, Tracks
 

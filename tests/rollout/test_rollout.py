@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from oracle import rollout as oracle
 from scene_factory import make_frame
-
 from world4scorer.rollout import roll_out, roll_out_batch
 from world4scorer.rollout.angles import sine_cosine, wrap
 from world4scorer.rollout.profile import CORRECTED, NAVSIM, fit_curvature, fit_speed, residual

@@ -70,7 +70,11 @@ def _means(values: NDArray[np.float64]) -> list[str]:
 def print_reranked(results: Sequence[RerankedFile], weight: float) -> None:
     """Print what re-ranking changed: choices, extended comfort of consecutive choices, EPDMS."""
     done = [result for result in results if result.framewise is not None and result.inertial is not None]
-    table = Table(title=f"inertial re-ranking, weight {weight:g}: framewise -> re-ranked", title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(
+        title=f"inertial re-ranking, weight {weight:g}: framewise -> re-ranked",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+    )
     for name in ("file", "frames", "changed", "EC", "EPDMS"):
         table.add_column(name, justify="left" if name == "file" else "right")
     groups = [(result.source.stem, [result]) for result in done] if len(done) <= MOST_ROWS else []
