@@ -18,7 +18,7 @@ from world4scorer.outcomes import V1_COLUMNS, V2_COLUMNS
 MOST_ROWS: Final = 60
 """More files than this are summed up in the last row only."""
 
-WIDTH: Final = 120
+WIDTH: Final = 132
 
 TABLES: Final = (
     ("labels-v1", "v1_train", None, V1_COLUMNS),
