@@ -27,7 +27,7 @@ KEPT = [
     "pub_log3_scurve",
     "pub_log4_cross",
 ]
-DROPPED = ("traj_states_head", "vel_profile_head", "curv_profile_head", "ec_margin", "ec_matrix", "ego_areas")
+DROPPED = ("traj_states_head", "vel_profile_head", "curv_profile_head", "ec_margin")
 EVERY = 8
 
 HERE = Path(__file__).parent

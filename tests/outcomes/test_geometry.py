@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.signal import savgol_filter
 from shapely.geometry import LineString, Point, Polygon
 
-from world4scorer.outcomes.areas import build_grid, covered
+from world4scorer.outcomes.area_grid import build_grid
+from world4scorer.outcomes.areas import covered
 from world4scorer.outcomes.boxes import boxes_meet, segment_meets_box
 from world4scorer.outcomes.ego import EgoBoxes
 from world4scorer.outcomes.progress import BLOCK, arc_length, measure
