@@ -12,6 +12,7 @@ Example::
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,10 +22,12 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from world4scorer.kernels import kernel
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.geopackage import NO_LINK, VectorLayer, read_layers
 from world4scorer.navsim.layout import map_path
 from world4scorer.navsim.polygon_store import PolygonStore
+from world4scorer.scene.indices import Layer
 
 LAYERS: Final = (
     "lanes_polygons",
@@ -117,10 +120,55 @@ class CityMap:
         return shapely.STRtree(self.carparks)
 
     @cached_property
+    def area_polygons(self) -> NDArray[np.object_]:
+        """(A,) all areas: lanes, blocks, intersections, car parks."""
+        return np.concatenate([self.lane_polygons, self.block_polygons, self.intersections, self.carparks])
+
+    @cached_property
     def areas(self) -> PolygonStore:
-        """Outlines of all lanes, then blocks, intersections and car parks."""
-        every = [self.lane_polygons, self.block_polygons, self.intersections, self.carparks]
-        return PolygonStore.from_geometries(np.concatenate(every))
+        """Outlines of `area_polygons`."""
+        return PolygonStore.from_geometries(self.area_polygons)
+
+    @cached_property
+    def area_ids(self) -> NDArray[np.object_]:
+        """(A,) ids of `area_polygons`."""
+        things = (*self.lanes, *self.blocks)
+        return np.array([*(thing.id for thing in things), *self.intersection_ids, *self.carpark_ids], object)
+
+    @cached_property
+    def area_layers(self) -> NDArray[np.int8]:
+        """(A,) codes of `Layer`; roadblock connectors, which no metric asks for, count as roadblocks."""
+        lanes = [Layer.LANE_CONNECTOR if lane.is_connector else Layer.LANE for lane in self.lanes]
+        rest = [Layer.ROADBLOCK] * len(self.blocks) + [Layer.INTERSECTION] * len(self.intersections)
+        return np.array([*lanes, *rest, *[Layer.CARPARK_AREA] * len(self.carparks)], np.int8)
+
+    @property
+    def first_block_area(self) -> int:
+        """Where blocks begin among the areas; before them come the lanes."""
+        return len(self.lanes)
+
+    @property
+    def first_intersection_area(self) -> int:
+        """Where intersections begin among the areas."""
+        return len(self.lanes) + len(self.blocks)
+
+    @property
+    def first_carpark_area(self) -> int:
+        """Where car parks begin among the areas."""
+        return self.first_intersection_area + len(self.intersections)
+
+    @cached_property
+    def _path_rows(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """All lanes' paths in one table, and where each lane's rows begin."""
+        counts = [len(lane.path) for lane in self.lanes]
+        return np.concatenate([np.zeros((0, 3)), *(lane.path for lane in self.lanes)]), np.cumsum([0, *counts])
+
+    def nearest_vertices(
+        self, lanes: Sequence[int], x: float, y: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Distance [m] and heading [rad] of the path vertex nearest to a point, for each of the lanes (n,)."""
+        rows, starts = self._path_rows
+        return nearest_vertices(rows, starts, np.array(lanes, np.int64), x, y)  # type: ignore[no-any-return]
 
     def near(self, tree: shapely.STRtree, x: float, y: float, half_side: float) -> NDArray[np.int64]:
         """What meets the square of this half side around a point, in table order."""
@@ -276,3 +324,21 @@ def _connector_polygons(layer: VectorLayer, connectors: VectorLayer) -> NDArray[
     for index, fid in enumerate(connectors.ids):
         out[index] = layer.geometry[place[int(fid)]] if int(fid) in place else empty
     return out
+
+
+@kernel
+def nearest_vertices(rows, starts, lanes, x, y):  # type: ignore[no-untyped-def]
+    """Distances and headings (n,) of the nearest of each lane's `rows` (V, 3), the first of equals."""
+    offsets = np.empty(lanes.size)
+    headings = np.empty(lanes.size)
+    for k in range(lanes.size):
+        best = np.inf
+        headings[k] = np.nan
+        for i in range(starts[lanes[k]], starts[lanes[k] + 1]):
+            dx, dy = rows[i, 0] - x, rows[i, 1] - y
+            square = dx * dx + dy * dy
+            if square < best:
+                best = square
+                headings[k] = rows[i, 2]
+        offsets[k] = np.sqrt(best)
+    return offsets, headings

@@ -123,6 +123,16 @@ class LogFrame:
             raise DatasetError(f"{self.where}: no annotations (anns); private test logs cannot be prepared for scoring")
         return self.annotations.in_global_frame(self.ego_pose)
 
+    @cached_property
+    def order_by_type(self) -> NDArray[np.int64]:
+        """(n,) rows of the annotations, vehicles first and so on, as the devkit lists them."""
+        return np.argsort(self.annotations.type, kind="stable") if self.annotations else np.zeros(0, np.int64)
+
+    @property
+    def track_tokens(self) -> tuple[str, ...]:
+        """Names of the annotated things."""
+        return self.annotations.track_tokens if self.annotations else ()
+
 
 def _numbers(raw: Mapping[str, Any], name: str, where: str) -> NDArray[np.float64]:
     try:

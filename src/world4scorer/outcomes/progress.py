@@ -26,7 +26,7 @@ BLOCK: Final = 16
 @leaf
 def raw_progress(line, ego, bounds, length, out):  # type: ignore[no-untyped-def]
     """Fill `out` (N,) with the raw progress along `line` (C, 2..); `bounds` (C // 16 + 1, 4) and `length` (C,) are scratch."""
-    _measure(line, bounds, length)
+    measure_line(line, bounds, length)
     last = ego.x.shape[1] - 1
     start = arc_length(line, bounds, length, ego.x[0, 0], ego.y[0, 0])
     for n in range(out.size):
@@ -36,7 +36,7 @@ def raw_progress(line, ego, bounds, length, out):  # type: ignore[no-untyped-def
 
 
 @leaf
-def _measure(line, bounds, length):  # type: ignore[no-untyped-def]
+def measure_line(line, bounds, length):  # type: ignore[no-untyped-def]
     """Fill `length` (C,) with the arc length of each vertex and `bounds` with the box of each block of segments."""
     length[0] = 0.0
     for i in range(line.shape[0] - 1):
