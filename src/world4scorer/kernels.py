@@ -45,7 +45,7 @@ def leaf(function: _Function) -> _Function:
     Without allocation Numba's reference counting can be left out, and it must be in inner loops: counting the arrays
     of a named tuple up and down made the area tests six times slower.
     """
-    return _compile(function, _nrt=False)
+    return _compile(function, _nrt=False, no_cpython_wrapper=True)
 
 
 def inlined(function: _Function) -> _Function:
@@ -54,7 +54,7 @@ def inlined(function: _Function) -> _Function:
 
 
 def _compile(function: _Function, **options: Any) -> _Function:
-    compiled = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    compiled = numba.njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
     compiled._cache._cache_file._source_stamp = _package_stamp()
     return compiled  # type: ignore[no-any-return]
 

@@ -56,11 +56,7 @@ class AreaGrid(NamedTuple):
 def build_grid(polygons, ego):  # type: ignore[no-untyped-def]
     """Lay a grid over the part of the map that the boxes `ego` can touch."""
     count = polygons.part.size
-    x_low, x_high = ego.x.min() - 1.1 * RADIUS, ego.x.max() + 1.1 * RADIUS
-    y_low, y_high = ego.y.min() - 1.1 * RADIUS, ego.y.max() + 1.1 * RADIUS
-    if count:
-        x_low, x_high = max(x_low, polygons.bounds[:, 0].min()), min(x_high, polygons.bounds[:, 2].max())
-        y_low, y_high = max(y_low, polygons.bounds[:, 1].min()), min(y_high, polygons.bounds[:, 3].max())
+    x_low, y_low, x_high, y_high = _region(polygons, ego)
     wide, high = max(x_high - x_low, 0.0), max(y_high - y_low, 0.0)
     cell = max(SMALLEST_CELL, np.sqrt(wide * high / MOST_CELLS), max(wide, high) / MOST_CELLS)
     columns, rows = int(wide / cell) + 1, int(high / cell) + 1
@@ -85,6 +81,28 @@ def build_grid(polygons, ego):  # type: ignore[no-untyped-def]
     return AreaGrid(
         x_low, y_low, 1.0 / cell, columns, rows, flags, entry_start, entries, band_first, band_start, band_edges
     )
+
+
+@leaf
+def _region(polygons, ego):  # type: ignore[no-untyped-def]
+    """Bounds of all that the boxes can touch and the map covers: lowest x, lowest y, highest x, highest y."""
+    x_low = y_low = np.inf
+    x_high = y_high = -np.inf
+    for n in range(ego.x.shape[0]):
+        for t in range(ego.x.shape[1]):
+            x_low, x_high = min(x_low, ego.x[n, t]), max(x_high, ego.x[n, t])
+            y_low, y_high = min(y_low, ego.y[n, t]), max(y_high, ego.y[n, t])
+    left = low = np.inf
+    right = high = -np.inf
+    for p in range(polygons.part.size):
+        left, right = min(left, polygons.bounds[p, 0]), max(right, polygons.bounds[p, 2])
+        low, high = min(low, polygons.bounds[p, 1]), max(high, polygons.bounds[p, 3])
+    reach = 1.1 * RADIUS
+    x_low, y_low = max(x_low - reach, left), max(y_low - reach, low)
+    x_high, y_high = min(x_high + reach, right), min(y_high + reach, high)
+    if not (x_low <= x_high and y_low <= y_high):  # no polygon anywhere near
+        x_low, y_low, x_high, y_high = 0.0, 0.0, 0.0, 0.0
+    return x_low, y_low, x_high, y_high
 
 
 @leaf

@@ -35,7 +35,8 @@ def no_collision(polygons, grid, traffic, ego, forgiven, corners, score, step, c
     """
     for n in range(score.size):
         score[n], step[n], cause[n] = 1.0, -1, -1
-        forgiven[:] = False
+        for b in range(forgiven.size):
+            forgiven[b] = False
         for t in range(ego.x.shape[1]):
             slot = t * len(LOOK_AHEAD)
             for k in range(traffic.near_start[slot], traffic.near_start[slot + 1]):

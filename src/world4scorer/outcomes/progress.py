@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from world4scorer.kernels import inlined, leaf
 
@@ -82,21 +83,18 @@ def segment_distance(x1, y1, x2, y2, x, y):  # type: ignore[no-untyped-def]
     return across * across + up * up, share
 
 
-@leaf
-def normalise_v1(progress, product, reference, out):  # type: ignore[no-untyped-def]
-    """Fill `out` (N,) with EP v1.1; `reference` is the reference's own progress times its product."""
-    for n in range(out.size):
-        raw = progress[n] * product[n]
-        best = max(raw, reference)
-        if best > SHORT:
-            out[n] = raw / best
-        else:
-            out[n] = 0.0 if product[n] == 0.0 else 1.0
+def normalise_v1(
+    progress: NDArray[np.float64], product: NDArray[np.float64], reference: float
+) -> NDArray[np.float64]:
+    """EP v1.1 (N,) of raw progress (N,) and NC * DAC (N,); `reference` is the reference's progress times its product."""
+    raw = progress * product
+    best = np.maximum(raw, reference)
+    return np.where(best > SHORT, raw / np.maximum(best, SHORT), product > 0.0)
 
 
-@leaf
-def normalise_v2(progress, product, reference, out):  # type: ignore[no-untyped-def]
-    """Fill `out` (N,) with EP v2.2; `reference` is the reference's own progress times its product."""
-    for n in range(out.size):
-        best = max(progress[n] * product[n], reference)
-        out[n] = min(max(progress[n] / best, 0.0), 1.0) if best > SHORT else 1.0
+def normalise_v2(
+    progress: NDArray[np.float64], product: NDArray[np.float64], reference: float
+) -> NDArray[np.float64]:
+    """EP v2.2 (N,) of raw progress (N,) and the product of all multipliers (N,); `reference` likewise."""
+    best = np.maximum(progress * product, reference)
+    return np.where(best > SHORT, np.clip(progress / np.maximum(best, SHORT), 0.0, 1.0), 1.0)

@@ -34,7 +34,8 @@ def time_to_collision(polygons, grid, traffic, ego, steps, forgiven, corners, sc
     """
     for n in range(score.size):
         score[n], step[n], cause[n] = 1.0, -1, -1
-        forgiven[:] = False
+        for b in range(forgiven.size):
+            forgiven[b] = False
         for t in range(steps):
             if ego.speed[n, t] < STANDING_SPEED:
                 continue

@@ -74,7 +74,7 @@ def nearby_traffic(boxes, valid, types, steps, without_overlap, ego):  # type: i
     kept = _choose(boxes, valid, steps, without_overlap, ego, reach, chosen, first)
     shape = (kept, steps)
     traffic = Traffic(
-        chosen[:kept].copy(),
+        chosen[:kept],
         np.empty(kept, np.bool_),
         np.empty(kept, np.bool_),
         np.empty(shape, np.bool_),
