@@ -57,7 +57,8 @@ def find_areas(city: CityMap, x: float, y: float) -> NDArray[np.int64]:
 def areas_at(city: CityMap, areas: NDArray[np.int64], x: float, y: float) -> NDArray[np.int64]:
     """Which of the areas hold a point or touch it, in the order of the official index."""
     tree = shapely.STRtree(city.area_polygons[areas], NODE_CAPACITY)
-    return areas[tree.query(shapely.Point(x, y), predicate="intersects")]
+    found: NDArray[np.int64] = tree.query(shapely.Point(x, y), predicate="intersects")
+    return areas[found]
 
 
 def cut_map(city: CityMap, areas: NDArray[np.int64], signals: Iterable[int]) -> DrivableMap:

@@ -107,7 +107,8 @@ def _advance(poses, progress, bounds, targets, things, corridors, met, rank, out
                 things, corridors, path, poses[path], bounds[path], progress[path], step, not looked, listed, way
             )
             looked = True
-            current[:] = 0.0
+            for column in range(3):
+                current[column] = 0.0
             for j in range(first, last):
                 passed = out.way[j, step - 1]
                 tie |= nearest_ahead(
@@ -119,9 +120,12 @@ def _advance(poses, progress, bounds, targets, things, corridors, met, rank, out
                 else:
                     current[0] = length
                     current[2] = HALF_LENGTH
-                out.leader[j, step, :] = current
+                for column in range(3):
+                    out.leader[j, step, column] = current[column]
         else:
-            out.leader[first:last, step] = out.leader[first:last, step - 1]
+            for j in range(first, last):
+                for column in range(3):
+                    out.leader[j, step, column] = out.leader[j, step - 1, column]
         for j in range(first, last):
             passed, speed = out.way[j, step - 1], out.speed[j, step - 1]
             leader = out.leader[j, step]

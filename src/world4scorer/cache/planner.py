@@ -8,13 +8,14 @@ Shapes: J = 15 proposals, L = 3 paths, N objects, K red lights.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from world4scorer.cache.contact import outlines
+from world4scorer.cache.choice import ProposalOutcomes, judge_proposals
+from world4scorer.cache.contact import Outlines, outlines
 from world4scorer.cache.forecast import STEPS as FORECAST_STEPS
 from world4scorer.cache.forecast import Forecast
 from world4scorer.cache.idm import NO_LIMIT, SPEED_SHARES, Proposals, extend, propose
@@ -22,16 +23,13 @@ from world4scorer.cache.leading import Things
 from world4scorer.cache.paths import LateralPaths
 from world4scorer.kernels import kernel
 from world4scorer.navsim.city_map import CityMap
-from world4scorer.outcomes.comfort import comfort_filters_v1, comfort_filters_v2
-from world4scorer.outcomes.judge import Judgement, Metric, judge_v1, judge_v2
-from world4scorer.outcomes.progress import SHORT
-from world4scorer.outcomes.v2 import NO_HISTORY
+from world4scorer.outcomes.comfort import comfort_filters_v1
 from world4scorer.rollout.profile import NAVSIM
 from world4scorer.rollout.simulate import simulate
 from world4scorer.scene.indices import DT, STEPS, Box, TrackType
 from world4scorer.scene.packed import MapArrays
 
-NODE_CAPACITY = 10
+NODE_CAPACITY: Final = 10
 """Of the official spatial index, see `_index_order`."""
 
 
@@ -42,24 +40,23 @@ class ReferencePlan:
     proposals: Proposals
     states: NDArray[np.float64]
     """(11, 41, J) rollouts of the proposals."""
+    outcomes: ProposalOutcomes
     scores_v1: NDArray[np.float64]
     """(J,)"""
     scores_v2: NDArray[np.float64]
     """(J,)"""
-    judgement_v1: Judgement
-    judgement_v2: Judgement
     best_v1: int
     best_v2: int
 
     @property
     def poses_v1(self) -> NDArray[np.float64]:
         """(51, 3) global poses of the plan that v1.1 compares with."""
-        return self.proposals.poses[self.best_v1]
+        return np.asarray(self.proposals.poses[self.best_v1])
 
     @property
     def poses_v2(self) -> NDArray[np.float64]:
         """(51, 3) global poses of the plan that v2.2 compares with."""
-        return self.proposals.poses[self.best_v2]
+        return np.asarray(self.proposals.poses[self.best_v2])
 
 
 def target_speeds(limit: float | None) -> NDArray[np.float64]:
@@ -86,19 +83,23 @@ def plan_reference(
     states = _roll_out(proposals.poses, ego_state)
 
     boxes = seen.at_steps()
-    valid = np.ones(boxes.shape[:2], np.bool_)
-    kinds = seen.type[seen.minded]
-    line = paths.poses[0]
-    v1: Judgement = judge_v1(polygons, boxes, valid, kinds, line, comfort_filters_v1(), states)
-    red = np.ones((len(red_polygons), STEPS), np.bool_)
-    v2: Judgement = judge_v2(
-        polygons, boxes, valid, kinds, line, comfort_filters_v2(STEPS), NO_HISTORY, red_polygons, red, states
+    outcomes = ProposalOutcomes(
+        *judge_proposals(
+            states,
+            polygons,
+            boxes,
+            np.ones(boxes.shape[:2], np.bool_),
+            seen.type[seen.minded],
+            paths.poses[0],
+            comfort_filters_v1(),
+            red_polygons,
+        )
     )
-    scores_v1, scores_v2 = _scores_v1(v1.values), _scores_v2(v2.values)
+    scores_v1, scores_v2 = outcomes.scores_v1(), outcomes.scores_v2()
     best_v1, best_v2 = int(np.argmax(scores_v1)), int(np.argmax(scores_v2))
     for best in {best_v1, best_v2}:
         course.extend(proposals, best)
-    return ReferencePlan(proposals, states, scores_v1, scores_v2, v1, v2, best_v1, best_v2)
+    return ReferencePlan(proposals, states, outcomes, scores_v1, scores_v2, best_v1, best_v2)
 
 
 @kernel
@@ -117,23 +118,6 @@ def _roll_out(poses, ego_state):  # type: ignore[no-untyped-def]
     return states
 
 
-def _scores_v1(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """PDMS (J,) of the proposals among themselves."""
-    product = values[Metric.NC] * values[Metric.DAC]
-    raw = values[Metric.PROGRESS] * product
-    best = raw.max()
-    progress = raw / best if best > SHORT else np.where(product == 0.0, 0.0, 1.0)
-    return np.asarray(product * (5 * progress + 5 * values[Metric.TTC] + 2 * values[Metric.COMFORT]) / 12)
-
-
-def _scores_v2(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """EPDMS (J,) of the proposals among themselves, without history and extended comfort."""
-    product = values[Metric.NC] * values[Metric.DAC] * values[Metric.TLC] * values[Metric.DDC]
-    best = (values[Metric.PROGRESS] * product).max()
-    progress = np.clip(values[Metric.PROGRESS] / best, 0.0, 1.0) if best > SHORT else np.ones_like(product)
-    return np.asarray(product * (5 * progress + 5 * values[Metric.TTC] + 2 * values[Metric.LK] + 2.0) / 14)
-
-
 @dataclass(frozen=True, eq=False)
 class _Course:
     """What the kernels of `idm` need, and how ties between objects equally near are settled.
@@ -149,7 +133,7 @@ class _Course:
     things: Things
     areas: NDArray[np.object_]
     """(L,) corridors."""
-    corridors: Any
+    corridors: Outlines
     met: NDArray[np.bool_]
     city: CityMap
     seen: Forecast

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -72,7 +73,9 @@ def locate(city: CityMap, ego_pose: NDArray[np.float64], route: Route) -> Wherea
     blocks = [int(block) for block in city.near(city.block_tree, x, y, AROUND_EGO)]
     if not blocks:
         blocks = _nearest_blocks(city, x, y)
-    on_route, elsewhere, nearest = [], [], []
+    on_route: list[tuple[float, int]] = []
+    elsewhere: list[tuple[float, int]] = []
+    nearest: list[tuple[float, int]] = []
     for block in blocks:
         offsets, headings = city.nearest_vertices(city.blocks[block].lanes, x, y)
         fits = (np.abs(wrap(headings - heading)) < LARGEST_HEADING_ERROR) & (offsets < LARGEST_OFFSET)
@@ -102,7 +105,7 @@ def correct_route(city: CityMap, route: Route, ego: Whereabouts) -> Route:
 
 
 def _from_ego(city: CityMap, route: Route, ego: Whereabouts) -> Route:
-    """If the ego is not on the route, lead it there: back from the route's head, or ahead to one of its first blocks."""
+    """If the ego is not on the route, lead it there: back from the route's head, else ahead to its first blocks."""
     if ego.block in route:
         return route
     chain = find_chain(city, route[0], ego.candidates, DEPTH_BACKWARD, forward=False)
@@ -116,7 +119,7 @@ def _from_ego(city: CityMap, route: Route, ego: Whereabouts) -> Route:
 
 def _without_gaps(city: CityMap, route: Route) -> Route:
     mended = list(route[:1])
-    for before, after in zip(route[:-1], route[1:], strict=True):
+    for before, after in pairwise(route):
         if before not in city.blocks[after].incoming:
             chain = find_chain(city, before, (after,), DEPTH_FORWARD, forward=True)
             mended.extend(chain[1:-1] if chain is not None else ())

@@ -30,11 +30,9 @@ STEPS_PER_FRAME: Final = 5
 INTERVAL: Final = 0.5
 """s between frames."""
 
-X: Final = int(Box.X)
 LENGTH: Final = int(Box.LENGTH)
 WIDTH: Final = int(Box.WIDTH)
 VELOCITY_X: Final = int(Box.VELOCITY_X)
-POSE_COLUMNS: Final = (int(Box.X), int(Box.Y), int(Box.HEADING), int(Box.VELOCITY_X), int(Box.VELOCITY_Y))
 
 
 def interpolate_tracks(frames: Sequence[LogFrame]) -> tuple[Tracks, Tracks | None]:
@@ -47,15 +45,15 @@ def interpolate_tracks(frames: Sequence[LogFrame]) -> tuple[Tracks, Tracks | Non
     tracks = _fill(ids, kinds, sizes, poses, seen)
     if count == FRAMES_V2 or not _versions_differ(seen):
         return tracks, None
-    early = seen[:, :FRAMES_V2].any(axis=1)
-    names = [name for name, there in zip(ids, early, strict=True) if there]
+    early = np.flatnonzero(seen[:, :FRAMES_V2].any(axis=1))
+    names = [ids[i] for i in early]
     return tracks, _fill(names, kinds[early], sizes[early], poses[early, :FRAMES_V2], seen[early, :FRAMES_V2])
 
 
 def _sightings(
     frames: Sequence[LogFrame],
 ) -> tuple[list[str], NDArray[np.int8], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Names, types (N,), sizes (N, 2), poses with velocities (N, F, 5) and presence (N, F), by type, then first sight."""
+    """Names, types (N,), sizes (N, 2), poses with velocities (N, F, 5), presence (N, F); by type, then first sight."""
     row: dict[str, int] = {}
     places: list[NDArray[np.int64]] = []
     orders: list[NDArray[np.int64]] = []

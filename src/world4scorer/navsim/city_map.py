@@ -132,8 +132,8 @@ class CityMap:
     @cached_property
     def area_ids(self) -> NDArray[np.object_]:
         """(A,) ids of `area_polygons`."""
-        things = (*self.lanes, *self.blocks)
-        return np.array([*(thing.id for thing in things), *self.intersection_ids, *self.carpark_ids], object)
+        lanes, blocks = (lane.id for lane in self.lanes), (block.id for block in self.blocks)
+        return np.array([*lanes, *blocks, *self.intersection_ids, *self.carpark_ids], np.object_)
 
     @cached_property
     def area_layers(self) -> NDArray[np.int8]:
