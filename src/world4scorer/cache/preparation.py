@@ -34,6 +34,7 @@ from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.filters import SceneFilter, windows
 from world4scorer.navsim.frames import LogFrame
 from world4scorer.navsim.logs import Log
+from world4scorer.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.scene.checks import SceneError
 from world4scorer.scene.indices import PLAN_POSES, Layer, State
 from world4scorer.scene.packed import pack_map
@@ -107,6 +108,7 @@ class Preparer:
         )
         tracks, tracks_v2 = interpolate_tracks(ahead)
         past = frames[:history]
+        synthetic = len(now.token) == SYNTHETIC_TOKEN_LENGTH  # nobody drove there
         try:
             scene = Scene(
                 token=now.token,
@@ -121,7 +123,7 @@ class Preparer:
                 lights=_lights(states, signals, drivable),
                 past_states=np.stack([_state(frame) for frame in past]),
                 past_time_us=np.array([frame.time_us for frame in past]),
-                human_future=future_poses(tuple(frames), PLAN_POSES, history),
+                human_future=None if synthetic else future_poses(tuple(frames), PLAN_POSES, history),
                 tracks_v2=tracks_v2,
                 reference_v2=None if plan.best_v1 == plan.best_v2 else plan.poses_v2,
             )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, Final
 
@@ -21,8 +21,10 @@ import numpy as np
 from world4scorer.navsim.annotations import TYPE_NAMES, Annotations
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.frames import LogFrame
+from world4scorer.navsim.logs import FRAME_US
 from world4scorer.navsim.pickles import Shim, load_restricted
 from world4scorer.navsim.poses import rotation_about_z
+from world4scorer.scene.indices import Light
 
 SYNTHETIC_TOKEN_LENGTH: Final = 17
 """Characters of a second-stage token; logged frames have 16."""
@@ -73,12 +75,17 @@ def _path(*parts: Any) -> str:
     return str(PurePath(*(str(part) for part in parts)))
 
 
+def _outline(*_: Any) -> None:
+    """Cached outlines of boxes are not needed."""
+
+
 ALLOWED: Final[Mapping[tuple[str, str], Any]] = {
     **dict.fromkeys(_OBJECTS, _NuplanObject),
     **dict.fromkeys(_ENUMS, _NuplanEnum),
     ("pathlib", "PosixPath"): _path,
     ("pathlib", "PurePosixPath"): _path,
     ("pathlib", "WindowsPath"): _path,
+    ("shapely.io", "from_wkb"): _outline,
 }
 """Names that second-stage pickles may use, and what stands in for them."""
 
@@ -101,6 +108,34 @@ class SyntheticScene:
     extended_tracks: tuple[Any, ...] | None
     """Traffic beyond the frames, as nuPlan stand-ins, step by step."""
 
+    def window(self, count: int) -> tuple[LogFrame, ...]:
+        """`count` frames: those of the scene, then what the extended lists say, 0.5 s apart.
+
+        Added frames know traffic and lights only. Their ego stands at the origin of the map, since their boxes are
+        global already.
+        """
+        frames = list(self.frames[:count])
+        last = self.frames[-1]
+        tracks = self.extended_tracks or ()
+        while len(frames) < count:
+            index = len(frames) - len(self.frames)
+            if index >= len(tracks):
+                raise DatasetError(
+                    f"synthetic scene {self.token}: {len(self.frames)} frames and {len(tracks)} extended ones, "
+                    f"{count} are needed"
+                )
+            lights = self.extended_lights[index] if self.extended_lights and index < len(self.extended_lights) else ()
+            frames.append(
+                replace(
+                    last,
+                    time_us=last.time_us + (index + 1) * FRAME_US,
+                    ego_pose=np.zeros(3),
+                    annotations=tracked_objects(tracks[index]),
+                    traffic_lights=tuple(_light(light) for light in lights),
+                )
+            )
+        return tuple(frames)
+
 
 def read_synthetic_scene(path: str | os.PathLike[str]) -> SyntheticScene:
     """Read a pickle of the folder `synthetic_scene_pickles`."""
@@ -113,7 +148,7 @@ def read_synthetic_scene(path: str | os.PathLike[str]) -> SyntheticScene:
         where = f"{path}: frame"
         frames = tuple(_frame(frame, meta, f"{where} {index}") for index, frame in enumerate(raw["frames"]))
         return SyntheticScene(
-            token=str(meta["initial_token"] if "initial_token" in meta else path.stem),
+            token=str(meta.get("initial_token", path.stem)),
             log_name=str(meta["log_name"]),
             map_location=str(meta["map_name"]),
             original_scene=str(meta["corresponding_original_scene"]),
@@ -124,6 +159,10 @@ def read_synthetic_scene(path: str | os.PathLike[str]) -> SyntheticScene:
         )
     except KeyError as error:
         raise DatasetError(f"{path}: field {error} is missing; the pickle is of another version") from error
+
+
+def _light(status: Any) -> tuple[str, bool]:
+    return str(_field(status, "lane_connector_id")), _field(status, "status").value == Light.RED
 
 
 def _listed(value: Any) -> tuple[Any, ...] | None:
@@ -177,27 +216,23 @@ def _frame(raw: Mapping[str, Any], meta: Mapping[str, Any], where: str) -> LogFr
 
 
 def tracked_objects(detections: Any) -> Annotations:
-    """Boxes of a nuPlan stand-in of `extended_tracks`, in the GLOBAL frame.
-
-    Types other than the seven of NAVSIM are left out.
-    """
+    """Boxes of an entry of `extended_tracks`, in the GLOBAL frame; types that NAVSIM does not have are left out."""
     objects = getattr(getattr(detections, "tracked_objects", detections), "tracked_objects", None)
     if objects is None:
         raise DatasetError("extended_detections_tracks: an entry holds no tracked objects")
     rows, kinds, velocities, instances, tracks = [], [], [], [], []
-    names = list(TYPE_NAMES)
     for thing in objects:
-        kind = getattr(getattr(thing, "_tracked_object_type", None), "value", None)
-        if not isinstance(kind, int) or kind >= len(names):
+        kind = _field(thing, "tracked_object_type").value
+        if kind not in TYPE_NAMES.values():
             continue
-        box, meta = getattr(thing, "_box"), getattr(thing, "_metadata")  # noqa: B009  names of the pickled fields
-        centre, size = box._center, (box._length, box._width, box._height)
-        velocity = getattr(thing, "_velocity", None)
-        rows.append([centre.x, centre.y, 0.0, *size, centre.heading])
-        velocities.append([0.0, 0.0, 0.0] if velocity is None else [velocity.x, velocity.y, 0.0])
+        box, meta, velocity = _field(thing, "box"), _field(thing, "metadata"), _field(thing, "velocity", None)
+        centre = _field(box, "center")
+        size = [float(_field(box, side)) for side in ("length", "width", "height")]
+        rows.append([_field(centre, "x"), _field(centre, "y"), 0.0, *size, _field(centre, "heading")])
+        velocities.append([0.0, 0.0, 0.0] if velocity is None else [_field(velocity, "x"), _field(velocity, "y"), 0.0])
         kinds.append(kind)
-        instances.append(str(meta.token))
-        tracks.append(str(meta.track_token))
+        instances.append(str(_field(meta, "token")))
+        tracks.append(str(_field(meta, "track_token")))
     return Annotations(
         np.array(rows, np.float64).reshape(-1, 7),
         np.array(kinds, np.int8),
@@ -205,3 +240,16 @@ def tracked_objects(detections: Any) -> Annotations:
         tuple(instances),
         tuple(tracks),
     )
+
+
+_NEEDED: Final = object()
+
+
+def _field(thing: Any, name: str, default: Any = _NEEDED) -> Any:
+    """A pickled field, which nuPlan keeps under its name with or without an underscore."""
+    for key in (name, f"_{name}"):
+        if hasattr(thing, key):
+            return getattr(thing, key)
+    if default is _NEEDED:
+        raise DatasetError(f"extended_detections_tracks: an object has no field {name!r}")
+    return default
