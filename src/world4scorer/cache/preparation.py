@@ -9,7 +9,7 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -147,10 +147,23 @@ def build_scene(frames: Sequence[LogFrame], city: CityMap, history: int = HISTOR
     return preparer_of(city).prepare(frames, history).scene
 
 
-def build_scenes(log: Log, city: CityMap, scene_filter: SceneFilter) -> Iterator[Scene]:
-    """Prepare every scene of a log that a filter lets through, in time order."""
+def build_scenes(
+    log: Log,
+    city: CityMap,
+    scene_filter: SceneFilter,
+    on_error: Callable[[str, DatasetError], None] | None = None,
+) -> Iterator[Scene]:
+    """Prepare every scene of a log that a filter lets through, in time order.
+
+    A moment that cannot be prepared ends the run, or, with `on_error`, is reported (token, error) and passed over.
+    """
     for window in windows(log, scene_filter, scene_filter.max_scenes):
-        yield build_scene(window, city, scene_filter.num_history_frames)
+        try:
+            yield build_scene(window, city, scene_filter.num_history_frames)
+        except DatasetError as error:
+            if on_error is None:
+                raise
+            on_error(window[scene_filter.num_history_frames - 1].token, error)
 
 
 def _state(frame: LogFrame) -> NDArray[np.float64]:
