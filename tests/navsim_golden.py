@@ -65,7 +65,9 @@ class NavsimGolden:
         return self._table(f"scores_{version}")
 
     def progress(self, version: str) -> dict[str, dict[str, float]]:
-        return self._table(f"pdm_progress_{version}") if self.expected is not None else self._table(f"progress_{version}")
+        return (
+            self._table(f"pdm_progress_{version}") if self.expected is not None else self._table(f"progress_{version}")
+        )
 
     @cached_property
     def tokens(self) -> list[str]:

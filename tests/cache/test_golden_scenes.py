@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from navsim_golden import DATA_SPLIT, LOCATION, NavsimGolden
 from numpy.typing import NDArray
 
+from navsim_golden import DATA_SPLIT, LOCATION, NavsimGolden
 from world4scorer.cache.planner import target_speeds
 from world4scorer.cache.preparation import Prepared, Preparer
 from world4scorer.cache.reference_progress import reference_progress

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from navsim_golden import DATA_SPLIT, LOCATION, NavsimGolden
 from numpy.typing import NDArray
 
+from navsim_golden import DATA_SPLIT, LOCATION, NavsimGolden
 from world4scorer.cache.preparation import build_scenes
 from world4scorer.navsim.city_map import read_city_map
 from world4scorer.navsim.filters import read_split

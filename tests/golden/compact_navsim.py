@@ -19,18 +19,58 @@ import numpy as np
 
 HERE = Path(__file__).parent / "navsim"
 EVERY = 9
-SHORT = (
-    "ego_state ego_time_us route_lane_ids route_roadblock_ids_corrected starting_lane_id drivable_ids drivable_layers "
-    "red_light_step red_light_token planner_collided_track_ids planner_occupancy_tokens_t0 planner_target_velocities "
-    "planner_proposal_scores planner_best planner_multi_metrics planner_weighted_metrics human_trajectory "
-    "past_human_states past_human_time_us history_comfort_time_us"
-).split()
-BULKY = (
-    "centerline_xyh centerline_progress planner_idm_progress_velocity planner_leading_agent planner_proposal_xyh "
-    "pdm_states_10hz track_tokens track_type track_step track_index track_box history_comfort_states"
-).split()
-INPUTS = "ego_pose ego_velocity ego_acceleration driving_command future_trajectory_10 history_trajectory".split()
-CAMERAS = "cam_names cam_pixel_sha1 cam_shape cam_intrinsics cam_sensor2lidar_rotation cam_sensor2lidar_translation cam_distortion".split()
+SHORT = [
+    "ego_state",
+    "ego_time_us",
+    "route_lane_ids",
+    "route_roadblock_ids_corrected",
+    "starting_lane_id",
+    "drivable_ids",
+    "drivable_layers",
+    "red_light_step",
+    "red_light_token",
+    "planner_collided_track_ids",
+    "planner_occupancy_tokens_t0",
+    "planner_target_velocities",
+    "planner_proposal_scores",
+    "planner_best",
+    "planner_multi_metrics",
+    "planner_weighted_metrics",
+    "human_trajectory",
+    "past_human_states",
+    "past_human_time_us",
+    "history_comfort_time_us",
+]
+BULKY = [
+    "centerline_xyh",
+    "centerline_progress",
+    "planner_idm_progress_velocity",
+    "planner_leading_agent",
+    "planner_proposal_xyh",
+    "pdm_states_10hz",
+    "track_tokens",
+    "track_type",
+    "track_step",
+    "track_index",
+    "track_box",
+    "history_comfort_states",
+]
+INPUTS = [
+    "ego_pose",
+    "ego_velocity",
+    "ego_acceleration",
+    "driving_command",
+    "future_trajectory_10",
+    "history_trajectory",
+]
+CAMERAS = [
+    "cam_names",
+    "cam_pixel_sha1",
+    "cam_intrinsics",
+    "cam_sensor2lidar_rotation",
+    "cam_sensor2lidar_translation",
+    "cam_distortion",
+]
 
 
 def main(source: Path) -> None:
@@ -53,7 +93,9 @@ def main(source: Path) -> None:
             short[f"{version}/{token}"] = {name: fields[name].tolist() for name in SHORT if name in fields}
             if index % EVERY == 0:
                 bulky |= {f"{version}/{token}/{name}": fields[name] for name in BULKY if name in fields}
-        plans = [np.load(golden / f"cache_{version}" / f"{token}.npz")["pdm_trajectory_states"][:, :3] for token in tokens]
+        plans = [
+            np.load(golden / f"cache_{version}" / f"{token}.npz")["pdm_trajectory_states"][:, :3] for token in tokens
+        ]
         bulky[f"{version}/reference"] = np.stack(plans)
     for token in tokens[::EVERY]:
         with np.load(golden / "inputs" / f"{token}.npz") as archive:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from navsim_golden import DATA_SPLIT, LOCATION, NavsimGolden, full_golden, unpack_compact
 
+from navsim_golden import DATA_SPLIT, LOCATION, NavsimGolden, full_golden, unpack_compact
 from world4scorer.navsim.city_map import CityMap, read_city_map
 from world4scorer.navsim.filters import Split, read_split
 from world4scorer.navsim.layout import Layout

@@ -71,7 +71,7 @@ class Block:
     outgoing: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CityMap:
     """Everything about a city that preparing scenes needs, in the metric frame of its logs."""
 

@@ -32,7 +32,7 @@ _NEEDED: Final = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LogFrame:
     """A frame, 2 Hz. Poses are those of the rear axle in the metric frame of the map (UTM)."""
 

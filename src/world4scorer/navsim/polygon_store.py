@@ -28,8 +28,10 @@ class PolygonStore:
 
     @classmethod
     def from_geometries(cls, geometries: NDArray[np.object_]) -> PolygonStore:
-        """Flatten polygons and multi-polygons (I,)."""
+        """Flatten polygons and multi-polygons (I,); empty ones become items without parts."""
         parts, part_item = shapely.get_parts(geometries, return_index=True)
+        there = ~shapely.is_empty(parts)
+        parts, part_item = parts[there], part_item[there]
         rings, ring_part = shapely.get_rings(parts, return_index=True)
         points, point_ring = shapely.get_coordinates(rings, return_index=True)
         last = np.flatnonzero(np.diff(point_ring, append=len(rings)))  # repeats the first vertex of its ring
