@@ -15,7 +15,7 @@ from world4scorer.outcomes.area_grid import build_grid
 from world4scorer.outcomes.areas import covered
 from world4scorer.outcomes.boxes import boxes_meet, segment_meets_box
 from world4scorer.outcomes.ego import EgoBoxes
-from world4scorer.outcomes.progress import BLOCK, arc_length, measure
+from world4scorer.outcomes.progress import BLOCK, arc_length, measure_line
 from world4scorer.outcomes.savgol import savgol, smooth
 from world4scorer.scene import Layer, PolygonMap
 from world4scorer.scene.packed import DRIVABLE, pack_map
@@ -42,7 +42,7 @@ def _covered(grid, polygons, points):
 
 @numba.njit
 def _arc_length(line, bounds, length, x, y):
-    measure(line, bounds, length)
+    measure_line(line, bounds, length)
     return arc_length(line, bounds, length, x, y)
 
 

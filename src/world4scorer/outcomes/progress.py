@@ -30,7 +30,7 @@ def raw_progress(line, ego, bounds, length, out):
 
     `bounds` (C // BLOCK + 1, 4) and `length` (C,) are scratch.
     """
-    measure(line, bounds, length)
+    measure_line(line, bounds, length)
     last = ego.x.shape[1] - 1
     start = arc_length(line, bounds, length, ego.x[0, 0], ego.y[0, 0])
     for n in range(out.size):
@@ -40,7 +40,7 @@ def raw_progress(line, ego, bounds, length, out):
 
 
 @leaf
-def measure(line, bounds, length):
+def measure_line(line, bounds, length):
     """Fill `length` (C,) with the arc length of each vertex and `bounds` with the box of each block of segments."""
     length[0] = 0.0
     for i in range(line.shape[0] - 1):

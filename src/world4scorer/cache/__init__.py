@@ -1,0 +1,1 @@
+"""From logs and maps to scenes: tracks, lights, route, centreline, reference plan."""
