@@ -1,0 +1,1 @@
+"""The formats of the NAVSIM ecosystem, read and written without its devkit."""
