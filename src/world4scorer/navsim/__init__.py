@@ -1,1 +1,1 @@
-"""The formats of the NAVSIM ecosystem, read and written without its devkit."""
+"""The formats of the NAVSIM ecosystem on disk, read and written without its devkit."""

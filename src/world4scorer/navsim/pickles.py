@@ -1,0 +1,233 @@
+"""Pickles from the net, read without letting them run code.
+
+A pickle is a program: it names callables and calls them. `load_restricted` resolves names only through a fixed table
+(what numpy and the builtin containers need) plus the table of the caller, and every numpy name is answered by a
+stand-in written here, because numpy's own restoring functions trust what they are given.
+
+Example::
+
+    frames = load_restricted("navsim_logs/mini/2021.05.12.pkl")
+"""
+
+from __future__ import annotations
+
+import collections
+import io
+import os
+import pickle
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+_IMMUTABLE_TYPE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: attributes of the class cannot be set
+_PLAIN_KINDS = "biufcSUO"  # no structured, void or time types: the formats read here have none
+
+
+class UnsafePickle(ValueError):
+    """The pickle asks for a name that is not in the table."""
+
+
+class Shim:
+    """Stands in for a class of a package that is not installed; keeps the pickled fields as attributes.
+
+    Defining `__setstate__` here is what keeps a pickle from setting attributes on the class itself.
+    """
+
+    def __setstate__(self, state: Any) -> None:
+        fields, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+        for part in (fields, slots):
+            if part is None:
+                continue
+            if not isinstance(part, dict) or not all(isinstance(key, str) for key in part):
+                raise TypeError(f"state of {type(self).__name__} is not a mapping of names")
+            self.__dict__.update(part)
+
+
+class _Call:
+    """A callable that a pickle may call and do nothing else with."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._function(*arguments)
+
+    def __setstate__(self, state: Any) -> NoReturn:
+        raise UnsafePickle("a pickle may not change a function")
+
+
+class _Dtype:
+    """Element type of a pickled array: numpy's dtype once its state has been checked."""
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, name: str) -> None:
+        dtype = np.dtype(name)
+        if dtype.kind not in _PLAIN_KINDS:
+            raise TypeError(f"arrays of type {name!r} are not supported")
+        self.dtype = dtype
+
+    def __setstate__(self, state: Any) -> None:
+        # Only the byte order is taken over: flags and sizes in the state could make numpy read foreign memory.
+        order = state[1]
+        if order not in ("<", ">", "|", "="):
+            raise ValueError(f"byte order {order!r}")
+        if self.dtype.kind != "O":
+            self.dtype = self.dtype.newbyteorder(order)
+
+
+class _Array(np.ndarray[Any, Any]):
+    """An array while and after it is restored; an ordinary array in all but its class."""
+
+    def __setstate__(self, state: Any) -> None:
+        _, shape, kind, fortran, data = state
+        super().__setstate__((1, shape, _checked(kind), bool(fortran), data))  # type: ignore[arg-type]
+
+
+def _checked(kind: Any) -> np.dtype[Any]:
+    if not isinstance(kind, _Dtype):
+        raise TypeError("an array needs an element type")
+    return kind.dtype
+
+
+def _dtype(name: str, *_: Any) -> _Dtype:
+    if not isinstance(name, str):
+        raise TypeError("an element type is given by its name")
+    return _Dtype(name)
+
+
+def _reconstruct(subtype: Any, *_: Any) -> _Array:
+    if subtype is not _Array:
+        raise TypeError("only plain arrays can be restored")
+    return _Array((0,), dtype=np.int8)
+
+
+def _scalar(kind: Any, data: Any) -> Any:
+    dtype = _checked(kind)
+    if dtype.kind == "O" or not isinstance(data, bytes) or len(data) != dtype.itemsize:
+        raise TypeError("a scalar needs exactly the bytes of its type")
+    return np.frombuffer(data, dtype, 1)[0]
+
+
+def _frombuffer(data: Any, kind: Any, shape: Any, order: Any) -> np.ndarray[Any, Any]:
+    if not isinstance(data, (bytes, bytearray)):
+        raise TypeError("array data must be bytes")
+    return np.frombuffer(data, _checked(kind)).reshape(shape, order="F" if order == "F" else "C")
+
+
+def _encode(text: str, encoding: str = "latin1") -> bytes:
+    """Bytes in protocol 2, which writes them as text."""
+    if encoding not in ("latin1", "latin-1"):
+        raise ValueError(f"encoding {encoding!r}")
+    return text.encode("latin1")
+
+
+def _bytes(data: Any = b"", encoding: str = "latin1") -> bytes:
+    if isinstance(data, str):
+        return _encode(data, encoding)
+    if not isinstance(data, (bytes, bytearray)):
+        raise TypeError("bytes from something else")  # bytes(10**12) would allocate that much
+    return bytes(data)
+
+
+def _bytearray(data: Any = b"", encoding: str = "latin1") -> bytearray:
+    return bytearray(_bytes(data, encoding))
+
+
+def _numpy_names() -> dict[tuple[str, str], Any]:
+    names: dict[tuple[str, str], Any] = {("numpy", "ndarray"): _Array, ("numpy", "dtype"): _Call(_dtype)}
+    for core in ("numpy.core", "numpy._core"):  # numpy 1 and numpy 2
+        names[f"{core}.multiarray", "_reconstruct"] = _Call(_reconstruct)
+        names[f"{core}.multiarray", "scalar"] = _Call(_scalar)
+        names[f"{core}.numeric", "_frombuffer"] = _Call(_frombuffer)
+    return names
+
+
+def _builtin_names() -> dict[tuple[str, str], Any]:
+    names: dict[tuple[str, str], Any] = {
+        ("_codecs", "encode"): _Call(_encode),
+        ("collections", "OrderedDict"): collections.OrderedDict,
+        ("collections", "defaultdict"): collections.defaultdict,
+        ("collections", "deque"): collections.deque,
+    }
+    for module in ("builtins", "__builtin__"):
+        for kind in (set, frozenset, complex, list, dict, tuple, int, float, bool, str):
+            names[module, kind.__name__] = kind
+        names[module, "bytes"] = _Call(_bytes)
+        names[module, "bytearray"] = _Call(_bytearray)
+    return names
+
+
+SAFE_NAMES: Mapping[tuple[str, str], Any] = {**_numpy_names(), **_builtin_names()}
+
+_DAMAGE = (
+    pickle.UnpicklingError,
+    EOFError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    KeyError,
+    ImportError,
+    OverflowError,
+    MemoryError,
+    RecursionError,
+    struct.error,
+)
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, stream: io.BufferedIOBase, names: Mapping[tuple[str, str], Any]) -> None:
+        super().__init__(stream)
+        self._names = names
+
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return self._names[module, name]
+        except KeyError:
+            raise UnsafePickle(f"{module}.{name}") from None
+
+
+def load_restricted(
+    source: str | os.PathLike[str] | bytes, allowed: Mapping[tuple[str, str], Any] | None = None
+) -> Any:
+    """The object in a pickle, if it is made of numpy arrays, builtin containers and the caller's own names.
+
+    Args:
+        source: path of the pickle, or its bytes.
+        allowed: further names, (module, name) -> what to use in its place. A class must define `__setstate__`
+            (see `Shim`); a function is wrapped so that the pickle can only call it.
+
+    Raises:
+        UnsafePickle: the pickle names something else; the message holds the file and `module.name`.
+        ValueError: the file is truncated or damaged.
+    """
+    names = {**SAFE_NAMES, **{key: _guarded(value) for key, value in (allowed or {}).items()}}
+    if isinstance(source, bytes):
+        label, data = "pickle", source
+    else:
+        label, data = str(source), Path(source).read_bytes()
+    try:
+        return _Unpickler(io.BytesIO(data), names).load()
+    except UnsafePickle as error:
+        raise UnsafePickle(
+            f"{label}: the pickle asks for {error}, which is not allowed here. Nothing of it was run; "
+            "get the file from its official source or have it written with plain numpy arrays."
+        ) from None
+    except _DAMAGE as error:
+        raise ValueError(
+            f"{label}: truncated or damaged pickle ({error or type(error).__name__}); fetch it again"
+        ) from error
+
+
+def _guarded(value: Any) -> Any:
+    if isinstance(value, type):
+        if not hasattr(value, "__setstate__") and not value.__flags__ & _IMMUTABLE_TYPE:
+            raise TypeError(f"{value.__name__} needs __setstate__ before a pickle may name it; derive it from Shim")
+        return value
+    return _Call(value)
