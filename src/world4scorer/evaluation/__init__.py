@@ -1,0 +1,1 @@
+"""Scores of submissions and pools over a store of scenes."""
