@@ -1,8 +1,22 @@
-"""Lets tests import the made-up scenes beside them."""
-
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+import pytest
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+COMPACT = HERE / "golden" / "outcomes"
+FULL = HERE.parents[1] / "shared" / "golden" / "outcomes" / "scenes"
+
+
+def golden_files() -> list[Path]:
+    """The full golden set where it lies beside the checkout, else the compact one."""
+    return sorted((FULL if FULL.is_dir() else COMPACT).glob("*.npz"))
+
+
+@pytest.fixture(scope="session")
+def compact_folder() -> Path:
+    return COMPACT

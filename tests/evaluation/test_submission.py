@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import golden_files
 from scenes import make_log, make_plans
 
 import world4scorer as w4s
@@ -14,7 +15,7 @@ from world4scorer.cache.store import SceneStore, write_shard
 from world4scorer.evaluation.submission import V1_NAMES, evaluate_plans
 from world4scorer.evaluation.two_stage import evaluate_two_stage, read_groups
 
-GOLDEN = Path("/work/shared/golden/outcomes/scenes")
+GOLDEN_LOGS = [path for path in golden_files() if "_log" in path.name]
 
 
 @pytest.fixture(scope="module")
@@ -130,10 +131,10 @@ def test_two_stages(store: SceneStore, plans: dict[str, Any]) -> None:
         read_groups([])
 
 
-@pytest.mark.skipif(not GOLDEN.is_dir(), reason="needs the golden scenes")
+@pytest.mark.skipif(not GOLDEN_LOGS, reason="needs golden logs")
 def test_one_plan_index_throughout_gives_the_official_numbers(tmp_path: Path) -> None:
     checked = 0
-    for path in sorted(GOLDEN.glob("pub_log*.npz")):
+    for path in GOLDEN_LOGS:
         frames = w4s.read_exchange(path)
         log_name = frames[0].scene.log_name
         write_shard(tmp_path, log_name, [frame.scene for frame in frames])
@@ -156,4 +157,4 @@ def test_one_plan_index_throughout_gives_the_official_numbers(tmp_path: Path) ->
                 first = evaluate_plans(store, plans, metric="pdms-v1.1", tokens=tokens)
                 np.testing.assert_allclose(first.columns["score"], golden["v1_eval"][:, index, 6], rtol=0, atol=1e-9)
                 checked += len(frames)
-    assert checked == 576
+    assert checked == 96 * len(GOLDEN_LOGS)

@@ -45,20 +45,36 @@ class Rows(NamedTuple):
     values: NDArray[Any]
     there: NDArray[np.bool_] | None
 
-    def __getitem__(self, row: int) -> NDArray[Any]:  # type: ignore[override]
-        return self.values[self.offsets[row] : self.offsets[row + 1]]  # type: ignore[no-any-return]
+    def view(self, row: int) -> NDArray[Any]:
+        """Return a row as it lies in the file; it cannot be written to."""
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    def copy(self, row: int) -> NDArray[Any]:
+        """Return a row as an ordinary array.
+
+        What a scene holds is copied, since Numba would compile every kernel a second time for arrays that cannot be
+        written to. What is large in a scene, boxes and vertices, is put together anew in any case.
+        """
+        return self.values[self.offsets[row] : self.offsets[row + 1]].copy()
 
 
 class Shard:
-    """An open shard. Arrays of its scenes look into the file, which stays mapped for as long as any of them lives."""
+    """An open shard. Its file stays mapped, and only what a scene needs is read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         batch = _open(path)
         notes = _notes(path, batch.schema)
-        self.log_name = notes[META_LOG].decode()
         self._batch = batch
         self._notes = notes
+        try:
+            batch.validate(full=True)  # of offsets and text, lest a bad one leads outside the file; numbers are not read
+            self.log_name = notes[META_LOG].decode()
+            self._read_columns(batch)
+        except (pa.ArrowException, ValueError, IndexError) as error:
+            raise StoreError(f"{path}: damaged: {error}; delete it and prepare the log again") from error
+
+    def _read_columns(self, batch: pa.RecordBatch) -> None:
         self.tokens: list[str] = batch.column("token").to_pylist()
         self.time_us: NDArray[np.int64] = batch.column("time_us").to_numpy()
         self._steps = {name: batch.column(name).to_numpy() for name in ("track_steps", "track_v2_steps", "light_steps")}
@@ -86,7 +102,7 @@ class Shard:
             found = digest(self._batch, *(self._notes[name] for name in NOTES))
         except (pa.ArrowException, ValueError, IndexError, UnicodeDecodeError) as error:
             raise StoreError(f"{self.path}: damaged: {error}; delete it and prepare the log again") from error
-        if found != self._notes[META_CHECKSUM].decode():
+        if found.encode() != self._notes[META_CHECKSUM]:
             raise StoreError(f"{self.path}: damaged: the checksum does not match; delete it and prepare the log again")
 
     def scene(self, row: int) -> Scene:
@@ -101,25 +117,25 @@ class Shard:
     def _scene(self, row: int) -> Scene:
         rows = self._rows
         polygons = self._map(row)
-        route = rows["route_lanes"][row]
+        route = rows["route_lanes"].view(row)
         tracks = self._tracks(row)
-        lights = rows["light_polygon"][row]
+        lights = rows["light_polygon"].copy(row)
         scene = _trusted(
             Scene,
             token=self.tokens[row],
             log_name=self.log_name,
             time_us=int(self.time_us[row]),
-            ego_state=rows["ego_state"][row],
-            centerline=rows["centerline"][row],
+            ego_state=rows["ego_state"].copy(row),
+            centerline=rows["centerline"].copy(row),
             map=polygons,
             route_lane_ids=self._named(route),
             tracks=tracks,
-            reference=rows["reference"][row],
+            reference=rows["reference"].copy(row),
             lights=_trusted(
                 Lights,
                 polygon=lights,
-                status=rows["light_status"][row].reshape(len(lights), int(self._steps["light_steps"][row])),
-                on_route=rows["light_on_route"][row].view(np.bool_),
+                status=rows["light_status"].copy(row).reshape(len(lights), int(self._steps["light_steps"][row])),
+                on_route=rows["light_on_route"].copy(row).view(np.bool_),
             ),
             past_states=self._optional("past_states", row),
             past_time_us=self._optional("past_time_us", row),
@@ -130,7 +146,7 @@ class Shard:
         # Known here without comparing text: a lane is on the route where its name's place is among the route's.
         named = np.zeros(len(self._names), np.bool_)
         named[route] = True
-        places = rows["polygons"][row]
+        places = rows["polygons"].view(row)
         scene.__dict__["on_route"] = named[self._pool.name[places]] & self._pool.lane[places]
         return scene
 
@@ -139,10 +155,10 @@ class Shard:
 
     def _optional(self, name: str, row: int) -> NDArray[Any] | None:
         column = self._rows[name]
-        return column[row] if column.there is None or column.there[row] else None
+        return column.copy(row) if column.there is None or column.there[row] else None
 
     def _map(self, row: int) -> PolygonMap:
-        polygons = self._rows["polygons"][row]
+        polygons = self._rows["polygons"].view(row)
         layer, vertices, ring_offsets, ring_polygon = gather(self._pool, polygons)
         return _trusted(
             PolygonMap,
@@ -155,21 +171,22 @@ class Shard:
 
     def _tracks(self, row: int) -> Tracks:
         rows = self._rows
-        names = rows["track_names"][row]
-        valid = rows["track_valid"][row].view(np.bool_).reshape(len(names), int(self._steps["track_steps"][row]))
+        names = rows["track_names"].view(row)
+        valid = rows["track_valid"].copy(row).view(np.bool_).reshape(len(names), int(self._steps["track_steps"][row]))
         alone = np.full(len(names), -1, np.int32)
-        boxes = unpack_boxes(rows["track_rows"][row], rows["track_size"][row], valid, alone, np.zeros((0, 0, 0)))
-        return _trusted(Tracks, ids=self._named(names), type=rows["track_type"][row], boxes=boxes, valid=valid)
+        alone.flags.writeable = False  # as the references of `tracks_v2`, so that one compiled kernel does for both
+        boxes = unpack_boxes(rows["track_rows"].view(row), rows["track_size"].view(row), valid, alone, np.zeros((0, 0, 0)))
+        return _trusted(Tracks, ids=self._named(names), type=rows["track_type"].copy(row), boxes=boxes, valid=valid)
 
     def _tracks_v2(self, row: int, tracks: Tracks) -> Tracks | None:
         names = self._optional("track_v2_names", row)
         if names is None:
             return None
         rows = self._rows
-        valid = rows["track_v2_valid"][row].view(np.bool_).reshape(len(names), int(self._steps["track_v2_steps"][row]))
-        alias = rows["track_v2_alias"][row]
-        boxes = unpack_boxes(rows["track_v2_rows"][row], rows["track_v2_size"][row], valid, alias, tracks.boxes)
-        return _trusted(Tracks, ids=self._named(names), type=rows["track_v2_type"][row], boxes=boxes, valid=valid)
+        valid = rows["track_v2_valid"].copy(row).view(np.bool_).reshape(len(names), int(self._steps["track_v2_steps"][row]))
+        alias = rows["track_v2_alias"].view(row)
+        boxes = unpack_boxes(rows["track_v2_rows"].view(row), rows["track_v2_size"].view(row), valid, alias, tracks.boxes)
+        return _trusted(Tracks, ids=self._named(names), type=rows["track_v2_type"].copy(row), boxes=boxes, valid=valid)
 
 
 def _trusted(kind: type[_Type], **fields: Any) -> _Type:
