@@ -66,7 +66,7 @@ def make_scene(
     rng = np.random.default_rng(seed)
     speed = rng.uniform(3, 12)
     ego = np.zeros(11)
-    ego[:3] = [*(ORIGIN + [rng.uniform(-5, 15), rng.normal(0, 0.2)]), rng.normal(0, 0.02)]
+    ego[:3] = [*np.add(ORIGIN, (rng.uniform(-5, 15), rng.normal(0, 0.2))), rng.normal(0, 0.02)]
     ego[3] = speed
     time = np.arange(51) * 0.1
     reference = np.stack([ego[0] + 0.9 * speed * time, np.full(51, ORIGIN[1]), np.zeros(51)], axis=1)
@@ -88,7 +88,7 @@ def make_scene(
             "past_time_us": time_us + np.array([-1_500_000, -1_000_000, -500_000, 0]),
             "human_future": np.stack([speed * np.arange(1, 9) * 0.5, rng.normal(0, 0.1, 8), np.zeros(8)], axis=1),
             "tracks_v2": Tracks(tracks.ids, tracks.type, boxes, valid),
-            "reference_v2": reference[:41] + [0.01, 0, 0],
+            "reference_v2": np.add(reference[:41], (0.01, 0, 0)),
         }
     return Scene(
         token=f"{log_name}_{seed:04d}",

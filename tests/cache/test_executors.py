@@ -5,8 +5,8 @@ import types
 from typing import Any
 
 import pytest
-import tasks
 
+import worker_tasks as tasks
 from world4scorer.cache.executors import Done, ProcessExecutor, RayExecutor, SerialExecutor, choose_executor
 
 

@@ -10,8 +10,8 @@ from collections import namedtuple
 from pathlib import Path
 
 import pytest
-from tasks import MadeUpSource
 
+from worker_tasks import MadeUpSource
 from world4scorer.cache.executors import ProcessExecutor, SerialExecutor
 from world4scorer.cache.prepare import PrepareError, prepare
 from world4scorer.cache.store import SceneStore, StoreError
@@ -20,7 +20,9 @@ TESTS = Path(__file__).parents[1]
 
 
 def test_prepares_every_log_and_says_what_it_did(tmp_path: Path) -> None:
-    report = prepare(MadeUpSource(), tmp_path, ProcessExecutor(2), provenance={"source": "made up"}, show_progress=False)
+    report = prepare(
+        MadeUpSource(), tmp_path, ProcessExecutor(2), provenance={"source": "made up"}, show_progress=False
+    )
     assert (report.logs, report.kept, report.scenes) == (4, 0, 8)
     assert report.skipped == {"no route": 12}
     assert report.peak_memory > 1_000_000
@@ -44,7 +46,7 @@ def test_finished_logs_are_kept(tmp_path: Path) -> None:
 
 def test_other_options_are_refused(tmp_path: Path) -> None:
     prepare(MadeUpSource(), tmp_path, SerialExecutor(), show_progress=False)
-    with pytest.raises(StoreError, match="was prepared with options {'option': 'a'}"):
+    with pytest.raises(StoreError, match=r"was prepared with options \{'option': 'a'\}"):
         prepare(MadeUpSource(option="b"), tmp_path, SerialExecutor(), show_progress=False)
 
 
@@ -85,8 +87,8 @@ def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
 
 SCRIPT = """
 import sys
-sys.path[:0] = [{tests!r}, {cache!r}]
-from tasks import MadeUpSource
+sys.path.insert(0, {tests!r})
+from worker_tasks import MadeUpSource
 from world4scorer.cache.executors import ProcessExecutor
 from world4scorer.cache.prepare import prepare
 if __name__ == "__main__":
@@ -98,7 +100,7 @@ if __name__ == "__main__":
 def test_killed_at_any_time_and_run_again(tmp_path: Path) -> None:
     store = tmp_path / "store"
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT.format(tests=str(TESTS), cache=str(TESTS / "cache"), store=str(store)))
+    script.write_text(SCRIPT.format(tests=str(TESTS), store=str(store)))
     process = subprocess.Popen([sys.executable, str(script)], start_new_session=True)
     deadline = time.monotonic() + 60
     while len(list(store.glob("*.arrow"))) < 3 and time.monotonic() < deadline:

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scenes import make_log, make_map, make_plans, make_scene
 
 import world4scorer as w4s
+from scenes import make_log, make_map, make_plans, make_scene
 from world4scorer.cache import schema
 from world4scorer.cache.index import INDEX_NAME
 from world4scorer.cache.store import PreparedScene, SceneStore, StoreError, UnknownTokenError, write_shard
@@ -80,7 +80,12 @@ def test_scores_of_a_stored_scene_are_identical(folder: Path) -> None:
     maps=st.integers(1, 3),
 )
 def test_any_mixture_comes_back(
-    tmp_path_factory: pytest.TempPathFactory, seeds: list[int], complete: bool, changing_size: bool, count: int, maps: int
+    tmp_path_factory: pytest.TempPathFactory,
+    seeds: list[int],
+    complete: bool,
+    changing_size: bool,
+    count: int,
+    maps: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("store")
     scenes = [
@@ -226,7 +231,9 @@ def test_other_schema_version(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with monkeypatch.context() as patch:
         patch.setattr("world4scorer.cache.shard_writer.SCHEMA_VERSION", schema.SCHEMA_VERSION + 1)
         write_shard(folder, "beta", make_log("beta", 2))
-    with pytest.raises(StoreError, match=r"beta\.arrow: written with schema version 2, this world4scorer reads version 1"):
+    with pytest.raises(
+        StoreError, match=r"beta\.arrow: written with schema version 2, this world4scorer reads version 1"
+    ):
         SceneStore(folder)
 
 

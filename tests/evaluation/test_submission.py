@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import golden_files
-from scenes import make_log, make_plans
 
 import world4scorer as w4s
+from conftest import golden_files
+from scenes import make_log, make_plans
 from world4scorer.cache.store import SceneStore, write_shard
 from world4scorer.evaluation.submission import V1_NAMES, evaluate_plans
 from world4scorer.evaluation.two_stage import evaluate_two_stage, read_groups
@@ -58,7 +59,7 @@ def test_extended_comfort_goes_to_the_later_frame(store: SceneStore, plans: dict
     ec = table.columns["two_frame_extended_comfort"]
     assert np.isnan(ec).tolist() == [True, False, False, False] * 2 + [True] * 3
     tokens = store.tokens_of("beta")
-    for before, token in zip(tokens, tokens[1:], strict=False):
+    for before, token in pairwise(tokens):
         outcome = w4s.epdms(store[token], plans[token][None])
         expected = w4s.extended_comfort(outcome.rollouts, w4s.roll_out(store[before], plans[before][None])[0], 0.5)
         row = table.row(token)
@@ -144,9 +145,7 @@ def test_one_plan_index_throughout_gives_the_official_numbers(tmp_path: Path) ->
                 plans = {frame.scene.token: frame.plans[index] for frame in frames}
                 tokens = [frame.scene.token for frame in frames]
                 table = evaluate_plans(store, plans, metric="epdms-v2.2", tokens=tokens)
-                np.testing.assert_array_equal(
-                    table.columns["two_frame_extended_comfort"], golden["ec_const"][:, index]
-                )
+                np.testing.assert_array_equal(table.columns["two_frame_extended_comfort"], golden["ec_const"][:, index])
                 np.testing.assert_allclose(
                     table.columns["score"], golden["epdms_const_filtered"][:, index], rtol=0, atol=1e-9
                 )

@@ -143,7 +143,7 @@ def test_bad_submissions_are_named(tmp_path: Path) -> None:
     path = tmp_path / "bad.pkl"
     with pytest.raises(DatasetError, match=r"bad\.pkl: neither 'predictions'"):
         read_submission(pickled(path, {"team_name": "x"}))
-    with pytest.raises(DatasetError, match="must be a list with one dict.*found 2 entries"):
+    with pytest.raises(DatasetError, match=r"must be a list with one dict.*found 2 entries"):
         read_submission(pickled(path, {"predictions": [{}, {}]}))
     with pytest.raises(DatasetError, match="holds a list"):
         read_submission(pickled(path, [1]))

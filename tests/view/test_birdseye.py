@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from scenes import make_plans, make_scene
 
 import world4scorer as w4s
+from scenes import make_plans, make_scene
 from world4scorer.scene import SceneError
 from world4scorer.view.birdseye import draw_scene, save
 from world4scorer.view.frame import EgoFrame

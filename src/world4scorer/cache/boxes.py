@@ -43,7 +43,7 @@ def pack_boxes(boxes: Floats, valid: NDArray[np.bool_]) -> PackedBoxes:
 
 
 def find_aliases(tracks: Tracks, others: Tracks) -> NDArray[np.int32]:
-    """For each of `others`, the track of the same name whose boxes are the same wherever the other's are valid, or -1."""
+    """For each of `others`, the track of the same name and with the same boxes wherever the other is valid, or -1."""
     row = {name: index for index, name in enumerate(tracks.ids)}
     alias = np.array([row.get(name, -1) for name in others.ids], np.int32)
     steps = min(tracks.steps, others.steps)

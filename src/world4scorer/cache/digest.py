@@ -1,4 +1,4 @@
-"""The checksum of a shard: over what its columns say, not over the bytes of the file, so that it can lie in the file."""
+"""The checksum of a shard: over what its columns say, not over the bytes of the file, so that the file can hold it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _add(state: hashlib.blake2b, array: pa.Array) -> None:
     state.update(str(array.type).encode())
     state.update(len(array).to_bytes(8, "little"))
     if array.null_count:
-        state.update(np.ascontiguousarray(array.is_valid().to_numpy(zero_copy_only=False)))
+        state.update(np.packbits(array.is_valid().to_numpy(zero_copy_only=False)).tobytes())
     if pa.types.is_fixed_size_list(array.type):
         _add(state, array.flatten())
     elif pa.types.is_list(array.type):
@@ -33,7 +33,7 @@ def _add(state: hashlib.blake2b, array: pa.Array) -> None:
     elif pa.types.is_string(array.type) and len(array):
         _validity, offsets, data = array.buffers()
         ends = np.frombuffer(offsets, np.int32)[: len(array) + 1]
-        state.update(ends)
+        state.update(ends.tobytes())
         if data is not None:
             state.update(memoryview(data)[: int(ends[-1])])
     elif len(array):

@@ -96,7 +96,9 @@ def _read(path: Path) -> list[Entry]:
 
 
 def _write(path: Path, entries: list[Entry]) -> None:
-    columns = [pa.array([getattr(entry, name) for entry in entries], _SCHEMA.field(name).type) for name in _SCHEMA.names]
+    columns = [
+        pa.array([getattr(entry, name) for entry in entries], _SCHEMA.field(name).type) for name in _SCHEMA.names
+    ]
     batch = pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
     try:
         with atomic_write(path) as stream, pa.ipc.new_file(stream, _SCHEMA) as writer:

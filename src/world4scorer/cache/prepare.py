@@ -86,8 +86,8 @@ class PrepareReport:
         rate = self.scenes / self.seconds if self.seconds > 0 else 0.0
         each = human_bytes(self.bytes / self.scenes) if self.scenes else "-"
         text = (
-            f"{self.scenes} scenes of {self.logs} logs prepared in {self.seconds:.1f} s ({rate:.0f} scenes/s), {self.kept} "
-            f"logs kept; {each} per scene, peak memory {human_bytes(self.peak_memory)} per process"
+            f"{self.scenes} scenes of {self.logs} logs prepared in {self.seconds:.1f} s ({rate:.0f} scenes/s), "
+            f"{self.kept} logs kept; {each} per scene, peak memory {human_bytes(self.peak_memory)} per process"
         )
         return "\n".join([text, *(f"  left out: {count} ({reason})" for reason, count in self.skipped.items())])
 
@@ -221,7 +221,8 @@ def _check_room(folder: Path, scenes: int | None) -> None:
     needed = LEAST_ROOM + (scenes or 0) * TYPICAL_SCENE
     if free < needed:
         raise StoreError(
-            f"{folder}: {human_bytes(free)} free on this disk, about {human_bytes(needed)} needed; choose another folder"
+            f"{folder}: {human_bytes(free)} free on this disk, about {human_bytes(needed)} needed; "
+            "choose another folder"
         )
 
 
@@ -229,8 +230,8 @@ def _check_room_left(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed + LEAST_ROOM:
         raise StoreError(
-            f"{folder}: {human_bytes(free)} left on this disk, the logs to come need about {human_bytes(needed)}; make room "
-            "and run again, finished logs are kept"
+            f"{folder}: {human_bytes(free)} left on this disk, the logs to come need about {human_bytes(needed)}; "
+            "make room and run again, finished logs are kept"
         )
 
 

@@ -5,8 +5,8 @@ need not be. What scenes of a log share is written once: a name (of a track, pol
 the row of the first scene that uses it, in a `new_` column. Read over all rows these columns are the log's *pools*, and
 scenes refer to names and polygons by their place in the pool.
 
-Tracks lie as the rows of their boxes that are valid, step by step, track by track. Sizes are left out of the rows where no
-track of the scene changes its size. A track of `tracks_v2` whose boxes are those of a track in `tracks` is a reference.
+Tracks lie as the rows of their boxes that are valid, track by track, step by step. Sizes are left out of the rows
+where no track of the scene changes its size. A track of `tracks_v2` with the boxes of one in `tracks` refers to it.
 
 Legend: N tracks, T steps, P polygons, K lights, B valid boxes.
 """
@@ -22,7 +22,6 @@ from numpy.typing import DTypeLike
 
 SCHEMA_VERSION: Final = 1
 """Raised with every change that an older reader would misread."""
-
 
 
 class StoreError(ValueError):

@@ -68,7 +68,9 @@ class Shard:
         self._batch = batch
         self._notes = notes
         try:
-            batch.validate(full=True)  # of offsets and text, lest a bad one leads outside the file; numbers are not read
+            batch.validate(
+                full=True
+            )  # of offsets and text, lest a bad one leads outside the file; numbers are not read
             self.log_name = notes[META_LOG].decode()
             self._read_columns(batch)
         except (pa.ArrowException, ValueError, IndexError) as error:
@@ -111,7 +113,8 @@ class Shard:
             return self._scene(row)
         except (ValueError, IndexError) as error:
             raise StoreError(
-                f"{self.path}: scene {self.tokens[row]!r} cannot be read: {error}; delete the file and prepare the log again"
+                f"{self.path}: scene {self.tokens[row]!r} cannot be read: {error}; "
+                "delete the file and prepare the log again"
             ) from error
 
     def _scene(self, row: int) -> Scene:
@@ -175,7 +178,9 @@ class Shard:
         valid = rows["track_valid"].copy(row).view(np.bool_).reshape(len(names), int(self._steps["track_steps"][row]))
         alone = np.full(len(names), -1, np.int32)
         alone.flags.writeable = False  # as the references of `tracks_v2`, so that one compiled kernel does for both
-        boxes = unpack_boxes(rows["track_rows"].view(row), rows["track_size"].view(row), valid, alone, np.zeros((0, 0, 0)))
+        boxes = unpack_boxes(
+            rows["track_rows"].view(row), rows["track_size"].view(row), valid, alone, np.zeros((0, 0, 0))
+        )
         return _trusted(Tracks, ids=self._named(names), type=rows["track_type"].copy(row), boxes=boxes, valid=valid)
 
     def _tracks_v2(self, row: int, tracks: Tracks) -> Tracks | None:
@@ -183,9 +188,13 @@ class Shard:
         if names is None:
             return None
         rows = self._rows
-        valid = rows["track_v2_valid"].copy(row).view(np.bool_).reshape(len(names), int(self._steps["track_v2_steps"][row]))
+        valid = (
+            rows["track_v2_valid"].copy(row).view(np.bool_).reshape(len(names), int(self._steps["track_v2_steps"][row]))
+        )
         alias = rows["track_v2_alias"].view(row)
-        boxes = unpack_boxes(rows["track_v2_rows"].view(row), rows["track_v2_size"].view(row), valid, alias, tracks.boxes)
+        boxes = unpack_boxes(
+            rows["track_v2_rows"].view(row), rows["track_v2_size"].view(row), valid, alias, tracks.boxes
+        )
         return _trusted(Tracks, ids=self._named(names), type=rows["track_v2_type"].copy(row), boxes=boxes, valid=valid)
 
 

@@ -191,7 +191,9 @@ class _Columns:
 
 
 def _list_array(column: Ragged, rows: list[NDArray[Any] | None]) -> pa.Array:
-    flat = [np.zeros(0, column.dtype) if row is None else row.astype(column.dtype, copy=False).reshape(-1) for row in rows]
+    flat = [
+        np.zeros(0, column.dtype) if row is None else row.astype(column.dtype, copy=False).reshape(-1) for row in rows
+    ]
     offsets = np.zeros(len(rows) + 1, np.int64)
     np.cumsum([row.size // column.width for row in flat], out=offsets[1:])
     if offsets[-1] >= 2**31:

@@ -53,7 +53,9 @@ class SceneStore:
         for name, entry in self._entries.items():
             for token in entry.tokens:
                 if token in seen:
-                    return f"{self.folder}: token {token!r} lies in logs {seen[token]!r} and {name!r}; remove one of the two"
+                    return (
+                        f"{self.folder}: token {token!r} lies in logs {seen[token]!r} and {name!r}; remove one of them"
+                    )
                 seen[token] = name
         raise AssertionError("no token is repeated")
 

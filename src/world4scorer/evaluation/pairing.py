@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from world4scorer.cache.store import SceneStore
 from world4scorer.selection.inertial import pair_interval
@@ -27,7 +28,7 @@ def in_time_order(store: SceneStore, tokens: Sequence[str]) -> list[str]:
 def pairs_within_logs(store: SceneStore, ordered: Sequence[str]) -> dict[str, Pair]:
     """Return the pair of each later frame, for tokens as `in_time_order` gives them."""
     pairs = {}
-    for previous, token in zip(ordered, ordered[1:], strict=False):
+    for previous, token in pairwise(ordered):
         if store.log_of(previous) == store.log_of(token):
             pair = make_pair(store, token, previous)
             if pair is not None:
@@ -40,8 +41,8 @@ def make_pair(store: SceneStore, token: str, previous: str) -> Pair | None:
     now, before = store.time_us(token), store.time_us(previous)
     if now <= before:
         raise ValueError(
-            f"scenes {previous!r} and {token!r} of log {store.log_of(token)!r} have time stamps {before} and {now} us; a "
-            "frame must be later than its predecessor"
+            f"scenes {previous!r} and {token!r} of log {store.log_of(token)!r} have time stamps {before} and {now} us; "
+            "a frame must be later than its predecessor"
         )
     interval = pair_interval(now, before)
     return None if interval is None else Pair(token, previous, interval)

@@ -110,9 +110,11 @@ def make_table(
     return ScoreTable(metric, lqr, wanted, valid, spread)
 
 
-def _evaluate_v1(store: SceneStore, plans: Mapping[str, Any], tokens: Sequence[str], lqr: LqrProfile) -> dict[str, Floats]:
+def _evaluate_v1(
+    store: SceneStore, plans: Mapping[str, Any], tokens: Sequence[str], lqr: LqrProfile
+) -> dict[str, Floats]:
     def judge(token: str) -> Floats:
-        return pdms(store[token], [plans[token]], lqr=lqr).table[0]
+        return np.asarray(pdms(store[token], [plans[token]], lqr=lqr).table[0])
 
     table = np.stack(list(map_threads(judge, tokens)))
     return dict(zip(V1_NAMES, table.T, strict=True))

@@ -122,7 +122,9 @@ def _evaluate_stage(
     wanted = list(dict.fromkeys(token for couple in couples for token in couple))
     unknown = [token for token in wanted if token not in store]
     if unknown:
-        raise ValueError(f"{len(unknown)} of {len(wanted)} tokens of the mapping are not in {store.folder}: {unknown[:5]}")
+        raise ValueError(
+            f"{len(unknown)} of {len(wanted)} tokens of the mapping are not in {store.folder}: {unknown[:5]}"
+        )
     present = planned(wanted, plans, allow_missing)
     outcomes: dict[str, V2Outcome] = dict(judge_v2(store, plans, present, metric, lqr))
     continued = dict.fromkeys(present, np.nan)
@@ -135,5 +137,7 @@ def _evaluate_stage(
 
 
 def _pairs(store: SceneStore, couples: Sequence[tuple[str, str]], outcomes: Mapping[str, Any]) -> list[Pair]:
-    made = (make_pair(store, token, previous) for token, previous in couples if token in outcomes and previous in outcomes)
+    made = (
+        make_pair(store, token, previous) for token, previous in couples if token in outcomes and previous in outcomes
+    )
     return [pair for pair in made if pair is not None]

@@ -68,7 +68,8 @@ def _agent_class() -> type:
         def __init__(self, planner: Planner | str, name: str = "world4scorer", **options: Any) -> None:
             if takes_sampling:
                 options.setdefault(
-                    "trajectory_sampling", sampling.TrajectorySampling(num_poses=PLAN_POSES, interval_length=PLAN_INTERVAL)
+                    "trajectory_sampling",
+                    sampling.TrajectorySampling(num_poses=PLAN_POSES, interval_length=PLAN_INTERVAL),
                 )
             super().__init__(**options)
             self._planner = load_planner(planner) if isinstance(planner, str) else planner

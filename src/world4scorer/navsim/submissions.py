@@ -1,4 +1,4 @@
-"""Submission pickles of the NAVSIM leaderboards: read without the devkit, written so that the official scripts accept them.
+"""Submission pickles of the NAVSIM leaderboards: read without the devkit, written as the official scripts read them.
 
 >>> submission = read_submission("submission.pkl")
 >>> submission.plans["ba1bd196cdf43379"]   # (8, 3)
@@ -59,7 +59,8 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
     if content and all(isinstance(value, np.ndarray | Trajectory) for value in content.values()):
         return Submission("v1.1", {str(token): _plan(path, token, value) for token, value in content.items()})
     raise DatasetError(
-        f"{path}: neither 'predictions' (v1.1) nor 'first_stage_predictions' (v2.2) among its keys {sorted(map(str, content))}"
+        f"{path}: neither 'predictions' (v1.1) nor 'first_stage_predictions' (v2.2) "
+        f"among its keys {sorted(map(str, content))}"
     )
 
 
@@ -67,7 +68,9 @@ def _only_seed(path: Path, content: Mapping[str, Any], key: str) -> dict[str, ND
     seeds = content[key]
     if not isinstance(seeds, list | tuple) or len(seeds) != 1 or not isinstance(seeds[0], dict):
         found = f"{len(seeds)} entries" if isinstance(seeds, list | tuple) else type(seeds).__name__
-        raise DatasetError(f"{path}: {key!r} must be a list with one dict, as the official scripts need it; found {found}")
+        raise DatasetError(
+            f"{path}: {key!r} must be a list with one dict, as the official scripts need it; found {found}"
+        )
     return {str(token): _plan(path, token, value) for token, value in seeds[0].items()}
 
 
@@ -78,12 +81,12 @@ def _plan(path: Path, token: object, value: Any) -> NDArray[np.float64]:
         interval = getattr(sampling, "interval_length", PLAN_INTERVAL)
         if not np.isclose(float(interval), PLAN_INTERVAL):
             raise DatasetError(
-                f"{path}: the plan of {token!r} has a pose every {interval} s; {PLAN_POSES} poses every {PLAN_INTERVAL} s "
-                "are scored here, write the submission with that sampling"
+                f"{path}: the plan of {token!r} has a pose every {interval} s; {PLAN_POSES} poses every "
+                f"{PLAN_INTERVAL} s are scored here, write the submission with that sampling"
             )
         poses = getattr(value, "poses", None)
     try:
-        return as_plans(np.asarray(poses)[None], str(token))[0]
+        return np.asarray(as_plans(np.asarray(poses)[None], str(token))[0])
     except (SceneError, TypeError) as error:
         raise DatasetError(f"{path}: {error}") from error
 

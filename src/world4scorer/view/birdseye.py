@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
-from matplotlib import colormaps
 from numpy.typing import NDArray
 
 from world4scorer.outcomes.results import V2Outcome
@@ -162,7 +162,9 @@ def _draw_rollout(axes: Axes, frame: EgoFrame, rollout: Floats) -> None:
     axes.plot(*way.T, color=style.EGO, linewidth=2.6, zorder=7.6, solid_capstyle="round")
     for step in BOX_STEPS:
         axes.add_patch(
-            Polygon(frame.ego_box(rollout[step]), facecolor=style.EGO + "26", edgecolor=style.EGO, linewidth=1.1, zorder=7.4)
+            Polygon(
+                frame.ego_box(rollout[step]), facecolor=style.EGO + "26", edgecolor=style.EGO, linewidth=1.1, zorder=7.4
+            )
         )
 
 
@@ -193,6 +195,8 @@ def _key(scene: Scene, rollouts: Floats | None) -> list[str]:
         "red light": bool((lights.on_route & (lights.status[:, 0] == Light.RED)).any()),
         "vehicle": TrackType.VEHICLE in now,
         "person": bool(now & {TrackType.PEDESTRIAN, TrackType.BICYCLE}),
-        "object": bool(now & {TrackType.TRAFFIC_CONE, TrackType.BARRIER, TrackType.CZONE_SIGN, TrackType.GENERIC_OBJECT}),
+        "object": bool(
+            now & {TrackType.TRAFFIC_CONE, TrackType.BARRIER, TrackType.CZONE_SIGN, TrackType.GENERIC_OBJECT}
+        ),
     }
     return [name for name, shown in there.items() if shown]

@@ -50,9 +50,7 @@ def draw_tracks(axes: Axes, tracks: Tracks, frame: EgoFrame) -> None:
         rows = np.flatnonzero((tracks.type == kind) & tracks.valid[:, 0])
         boxes = [frame.track_box(tracks.boxes[row, 0]) for row in rows]
         fill = style.TRACK_FILL[kind]
-        axes.add_collection(
-            PolyCollection(boxes, facecolors=fill, edgecolors=style.INK, linewidths=0.6, zorder=6)
-        )
+        axes.add_collection(PolyCollection(boxes, facecolors=fill, edgecolors=style.INK, linewidths=0.6, zorder=6))
     for row in range(len(tracks.ids)):
         _draw_future(axes, tracks, row, frame)
 
@@ -67,9 +65,7 @@ def _draw_future(axes: Axes, tracks: Tracks, row: int, frame: EgoFrame) -> None:
     fill = style.TRACK_FILL[TrackType(int(tracks.type[row]))]
     axes.plot(*way.T, color=fill, linewidth=1.2, alpha=0.8, zorder=4)
     later = [frame.track_box(tracks.boxes[row, step]) for step in FUTURE_STEPS if tracks.valid[row, step]]
-    axes.add_collection(
-        PolyCollection(later, facecolors=fill, edgecolors=fill, linewidths=0.8, alpha=0.18, zorder=4)
-    )
+    axes.add_collection(PolyCollection(later, facecolors=fill, edgecolors=fill, linewidths=0.8, alpha=0.18, zorder=4))
 
 
 def _fill(axes: Axes, scene: Scene, frame: EgoFrame, polygons: NDArray[np.intp], colour: str) -> None:

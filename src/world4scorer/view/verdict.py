@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -125,7 +126,7 @@ def _draw_numbers(axes: Axes, faults: list[Fault], places: NDArray[np.float64], 
 def _draw_object(
     axes: Axes, scene: Scene, frame: EgoFrame, outcome: Outcome, fault: Fault, rollout: NDArray[np.float64], step: int
 ) -> None:
-    outline = {"fill": False, "edgecolor": style.FAULT, "zorder": 9.5}
+    outline: dict[str, Any] = {"fill": False, "edgecolor": style.FAULT, "zorder": 9.5}
     if fault.index < 0:
         return
     if fault.metric in TRACK_METRICS:
