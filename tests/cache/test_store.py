@@ -58,6 +58,8 @@ def test_scenes_come_back_to_the_bit(folder: Path) -> None:
             assert store.log_of(written.token) == name
             assert store.time_us(written.token) == written.time_us
             np.testing.assert_array_equal(written.on_route, read.on_route)
+            for a, b in zip(written.packed_map, read.packed_map, strict=True):
+                assert_same(a, b)
     assert [scene.token for scene in store.scenes()] == store.tokens
     store.verify()
 

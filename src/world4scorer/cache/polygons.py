@@ -27,6 +27,8 @@ class Pool(NamedTuple):
     """(R + 1,)"""
     vertices: NDArray[np.float64]
     """(V, 2)"""
+    bounds: NDArray[np.float64]
+    """(P, 4) as `PolygonMap.bounds`."""
 
     @classmethod
     def of(cls, columns: Mapping[str, NDArray[Any]]) -> Pool:
@@ -38,10 +40,22 @@ class Pool(NamedTuple):
             _starts(columns["new_polygon_rings"]),
             _starts(columns["new_ring_vertices"]),
             columns["new_vertices"],
+            np.zeros((0, 4)),
         )
         if pool.first_ring[-1] != len(pool.first_vertex) - 1 or pool.first_vertex[-1] != len(pool.vertices):
             raise ValueError("rings and vertices of the map do not fit together")
-        return pool
+        if len(pool.layer) != len(pool.name) or len(pool.layer) != len(pool.first_ring) - 1:
+            raise ValueError("names and layers of the map do not fit together")
+        return pool._replace(bounds=_bounds(pool))
+
+
+def _bounds(pool: Pool) -> NDArray[np.float64]:
+    first = pool.first_vertex[pool.first_ring[:-1]]
+    if not len(first):
+        return np.zeros((0, 4))
+    return np.concatenate(
+        [np.minimum.reduceat(pool.vertices, first), np.maximum.reduceat(pool.vertices, first)], axis=1
+    )
 
 
 def _starts(counts: NDArray[np.int32]) -> NDArray[np.int64]:

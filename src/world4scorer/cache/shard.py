@@ -170,6 +170,7 @@ class Shard:
             vertices=vertices,
             ring_offsets=ring_offsets,
             ring_polygon=ring_polygon,
+            bounds=self._pool.bounds[polygons],  # a cached property, known here
         )
 
     def _tracks(self, row: int) -> Tracks:
