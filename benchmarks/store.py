@@ -45,7 +45,7 @@ def make_log(name: str, options: Options, rng: np.random.Generator) -> list[Scen
     ring = np.stack([np.cos(angles), np.sin(angles)], axis=1) * 3.0
     layers = [Layer.LANE, Layer.LANE_CONNECTOR, Layer.ROADBLOCK, Layer.INTERSECTION]
     pool = [
-        (str(i), layers[i % 4], [ring + (587_000.0 + 2.0 * i / step, 4_475_000.0 + i % step)])
+        (str(i), layers[i % 4], [np.add(ring, (587_000.0 + 2.0 * i / step, 4_475_000.0 + i % step))])
         for i in range(options.polygons + step * options.scenes)
     ]
     line = np.stack([587_000.0 + np.arange(300.0), np.full(300, 4_475_000.0), np.zeros(300)], axis=1)
@@ -58,7 +58,7 @@ def make_log(name: str, options: Options, rng: np.random.Generator) -> list[Scen
 def make_scene(token, log_name, number, polygons, line, options, rng) -> Scene:  # type: ignore[no-untyped-def]
     """Return one scene with separate tracks for the v2 metrics, most of them the same boxes."""
     count = options.tracks
-    start = rng.normal(0, 30, (count, 1, 7)) + (587_000.0 + 2 * number, 4_475_000, 0, 0, 0, 0, 0)
+    start = np.add(rng.normal(0, 30, (count, 1, 7)), (587_000.0 + 2 * number, 4_475_000, 0, 0, 0, 0, 0))
     boxes = start + rng.normal(0, 0.1, (count, 51, 7)).cumsum(axis=1)
     boxes[..., 3:5] = rng.uniform(1, 5, (count, 1, 2))
     first = rng.integers(0, 30, (count, 1))
