@@ -131,6 +131,7 @@ def test_what_scenes_share_is_written_once(tmp_path: Path) -> None:
     many = write_shard(tmp_path, "many", make_log("many", 9))
     batch = pa.ipc.open_file(str(tmp_path / "many.arrow")).get_batch(0)
     assert len(batch.column("new_vertices").values) == len(make_map().vertices)
+    assert len(batch.column("centerline").values) == len(make_scene().centerline)
     assert many.bytes < 9 * one.bytes
 
 

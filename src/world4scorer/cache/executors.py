@@ -86,6 +86,8 @@ class ProcessExecutor:
     def run(self, function: Callable[[_Task], _Result], tasks: Iterable[_Task]) -> Iterator[Done[_Task, _Result]]:
         """Yield what became of each task, as they finish.
 
+        The first task runs alone: it compiles kernels and fills disk caches that every process needs.
+
         When a process dies, every task that was under way is tried once more, each alone in a process of its own: so
         the one that brings its process down is named, and the others are not lost.
         """
@@ -104,10 +106,18 @@ class ProcessExecutor:
         """Yield results until no task is left or a process dies; then `lost` holds what was under way."""
         pool = self._pool(function, self.workers)
         running: dict[Future[Done[_Task, _Result]], _Task] = {}
+        room = 1
         try:
-            for task in islice(source, self.workers):
-                running[pool.submit(_work, task)] = task
-            while running:
+            while True:
+                for task in islice(source, room - len(running)):
+                    try:
+                        running[pool.submit(_work, task)] = task
+                    except BrokenProcessPool:
+                        lost += [task, *running.values()]
+                        return
+                if not running:
+                    return
+                room = self.workers
                 finished, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in finished:
                     task = running.pop(future)
@@ -119,12 +129,6 @@ class ProcessExecutor:
                     except Exception as error:
                         done = _failed(task, error)  # could not be sent or received
                     yield done
-                    for following in islice(source, 1):
-                        try:
-                            running[pool.submit(_work, following)] = following
-                        except BrokenProcessPool:
-                            lost += [following, *running.values()]
-                            return
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 

@@ -3,7 +3,8 @@
 Every array of a scene is a list in its row, so that a scene is found by slicing and nothing is decoded or copied that
 need not be. What scenes of a log share is written once: a name (of a track, polygon, lane) or a polygon lies in
 the row of the first scene that uses it, in a `new_` column. Read over all rows these columns are the log's *pools*, and
-scenes refer to names and polygons by their place in the pool.
+scenes refer to names and polygons by their place in the pool. A centreline lies in the row of the first scene that
+has it.
 
 Tracks lie as the rows of their boxes that are valid, track by track, step by step. Sizes are left out of the rows
 where no track of the scene changes its size. A track of `tracks_v2` with the boxes of one in `tracks` refers to it.
@@ -46,7 +47,7 @@ class Ragged:
 
 RAGGED: Final[dict[str, Ragged]] = {
     "ego_state": Ragged(np.float64),
-    "centerline": Ragged(np.float64, 3),
+    "centerline": Ragged(np.float64, 3),  # none where an earlier scene has the same
     "route_lanes": Ragged(np.int32),  # names
     "polygons": Ragged(np.int32),  # (P,) places in the pool of polygons
     "track_names": Ragged(np.int32),  # (N,)
@@ -79,6 +80,7 @@ SCHEMA: Final = pa.schema(
     [
         pa.field("token", pa.string(), nullable=False),
         pa.field("time_us", pa.int64(), nullable=False),
+        pa.field("centerline_row", pa.int32(), nullable=False),  # the row that holds the scene's centreline
         pa.field("track_steps", pa.int32(), nullable=False),
         pa.field("track_v2_steps", pa.int32(), nullable=False),
         pa.field("light_steps", pa.int32(), nullable=False),

@@ -38,6 +38,10 @@ NOTES = (META_VERSION, META_LOG, META_PROVENANCE)
 """Metadata under the checksum, in this order."""
 
 
+INTEGERS = ("centerline_row", "track_steps", "track_v2_steps", "light_steps")
+"""Columns with one small number in each row."""
+
+
 class Rows(NamedTuple):
     """A ragged column: row i is `values[offsets[i]:offsets[i + 1]]`, or nothing where `there[i]` is False."""
 
@@ -79,7 +83,9 @@ class Shard:
     def _read_columns(self, batch: pa.RecordBatch) -> None:
         self.tokens: list[str] = batch.column("token").to_pylist()
         self.time_us: NDArray[np.int64] = batch.column("time_us").to_numpy()
-        self._steps = {name: batch.column(name).to_numpy() for name in ("track_steps", "track_v2_steps", "light_steps")}
+        self._plain = {name: batch.column(name).to_numpy() for name in INTEGERS}
+        if not ((self._plain["centerline_row"] >= 0) & (self._plain["centerline_row"] < len(self.tokens))).all():
+            raise ValueError("a centreline is not in the file")
         self._extras = batch.column("extras")
         self._names: list[str] = batch.column("new_names").values.to_pylist()
         self._rows = {name: _rows(batch.column(name), column) for name, column in RAGGED.items()}
@@ -129,7 +135,7 @@ class Shard:
             log_name=self.log_name,
             time_us=int(self.time_us[row]),
             ego_state=rows["ego_state"].copy(row),
-            centerline=rows["centerline"].copy(row),
+            centerline=rows["centerline"].copy(int(self._plain["centerline_row"][row])),
             map=polygons,
             route_lane_ids=self._named(route),
             tracks=tracks,
@@ -137,7 +143,7 @@ class Shard:
             lights=_trusted(
                 Lights,
                 polygon=lights,
-                status=rows["light_status"].copy(row).reshape(len(lights), int(self._steps["light_steps"][row])),
+                status=rows["light_status"].copy(row).reshape(len(lights), int(self._plain["light_steps"][row])),
                 on_route=rows["light_on_route"].copy(row).view(np.bool_),
             ),
             past_states=self._optional("past_states", row),
@@ -176,7 +182,7 @@ class Shard:
     def _tracks(self, row: int) -> Tracks:
         rows = self._rows
         names = rows["track_names"].view(row)
-        valid = rows["track_valid"].copy(row).view(np.bool_).reshape(len(names), int(self._steps["track_steps"][row]))
+        valid = rows["track_valid"].copy(row).view(np.bool_).reshape(len(names), int(self._plain["track_steps"][row]))
         alone = np.full(len(names), -1, np.int32)
         alone.flags.writeable = False  # as the references of `tracks_v2`, so that one compiled kernel does for both
         boxes = unpack_boxes(
@@ -190,7 +196,7 @@ class Shard:
             return None
         rows = self._rows
         valid = (
-            rows["track_v2_valid"].copy(row).view(np.bool_).reshape(len(names), int(self._steps["track_v2_steps"][row]))
+            rows["track_v2_valid"].copy(row).view(np.bool_).reshape(len(names), int(self._plain["track_v2_steps"][row]))
         )
         alias = rows["track_v2_alias"].view(row)
         boxes = unpack_boxes(

@@ -118,12 +118,16 @@ class _Columns:
         self.new_names: list[list[str]] = []
         self.names = NamePool()
         self.polygons = PolygonPool(self.names)
+        self.lines: dict[bytes, int] = {}
 
     def add(self, item: PreparedScene) -> None:
         scene = item.scene
+        row = len(self.new_names)
+        line_row = self.lines.setdefault(scene.centerline.tobytes(), row)
         plain = {
             "token": scene.token,
             "time_us": scene.time_us,
+            "centerline_row": line_row,
             "track_steps": scene.tracks.steps,
             "track_v2_steps": 0 if scene.tracks_v2 is None else scene.tracks_v2.steps,
             "light_steps": scene.lights.status.shape[1],
@@ -131,7 +135,7 @@ class _Columns:
         }
         ragged: dict[str, NDArray[Any] | None] = {
             "ego_state": scene.ego_state,
-            "centerline": scene.centerline,
+            "centerline": scene.centerline if line_row == row else scene.centerline[:0],
             "route_lanes": self.names.places(scene.route_lane_ids),
             "polygons": self.polygons.places(scene.map),
             "reference": scene.reference,
