@@ -1,4 +1,4 @@
-"""How the numerical kernels are compiled: once per machine, cached, without the GIL, and with the same numbers everywhere.
+"""How the numerical kernels are compiled: once per machine, cached, without the GIL, with the same numbers everywhere.
 
 No kernel uses fast-math or calls the C library's transcendental functions (`rollout.angles` has our own), so a result
 depends on IEEE arithmetic alone and not on the processor it was computed on.
@@ -11,14 +11,14 @@ import logging
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, cast
 
 import numba
 from numba.core import event
 
 log = logging.getLogger("world4scorer")
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+Function = Callable[..., Any]
 
 
 @cache
@@ -34,32 +34,32 @@ def _package_stamp() -> bytes:
     return digest.digest()
 
 
-def kernel(function: _Function) -> _Function:
+def kernel(function: Function) -> Function:
     """Compile `function` with Numba on first use and keep the machine code on disk."""
     return _compile(function)
 
 
-def leaf(function: _Function) -> _Function:
+def leaf(function: Function) -> Function:
     """Compile a kernel that allocates nothing: every array comes from the caller.
 
     Without allocation Numba's reference counting can be left out, and it must be in inner loops: counting the arrays
     of a named tuple up and down made the area tests six times slower.
     """
-    return _compile(function, _nrt=False)
+    return _compile(function, _nrt=False, no_cpython_wrapper=True)
 
 
-def inlined(function: _Function) -> _Function:
+def inlined(function: Function) -> Function:
     """Compile a small function straight into the kernels that call it, so that their loops can be vectorised."""
-    return numba.njit(inline="always", error_model="numpy")(function)  # type: ignore[no-any-return]
+    return cast(Function, numba.njit(inline="always", error_model="numpy")(function))
 
 
-def _compile(function: _Function, **options: Any) -> _Function:
-    compiled = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+def _compile(function: Function, **options: Any) -> Function:
+    compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
     compiled._cache._cache_file._source_stamp = _package_stamp()
-    return compiled  # type: ignore[no-any-return]
+    return cast(Function, compiled)
 
 
-class _AnnounceCompilation(event.Listener):
+class _AnnounceCompilation(event.Listener):  # type: ignore[misc]
     """Say once, before the first compilation, why the first call takes longer."""
 
     announced = False

@@ -1,1 +1,1 @@
-"""Scores of submissions and pools over a store of scenes."""
+"""Scores of many frames: files in, tables out."""

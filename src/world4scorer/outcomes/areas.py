@@ -53,21 +53,19 @@ class AreaGrid(NamedTuple):
 
 
 @kernel
-def build_grid(polygons, ego):  # type: ignore[no-untyped-def]
+def build_grid(polygons, ego):
     """Lay a grid over the part of the map that the boxes `ego` can touch."""
     count = polygons.part.size
-    x_low, x_high = ego.x.min() - 1.1 * RADIUS, ego.x.max() + 1.1 * RADIUS
-    y_low, y_high = ego.y.min() - 1.1 * RADIUS, ego.y.max() + 1.1 * RADIUS
-    if count:
-        x_low, x_high = max(x_low, polygons.bounds[:, 0].min()), min(x_high, polygons.bounds[:, 2].max())
-        y_low, y_high = max(y_low, polygons.bounds[:, 1].min()), min(y_high, polygons.bounds[:, 3].max())
+    x_low, y_low, x_high, y_high = _region(polygons, ego)
     wide, high = max(x_high - x_low, 0.0), max(y_high - y_low, 0.0)
     cell = max(SMALLEST_CELL, np.sqrt(wide * high / MOST_CELLS), max(wide, high) / MOST_CELLS)
     columns, rows = int(wide / cell) + 1, int(high / cell) + 1
 
     window = np.empty((count, 4), np.int64)
     band_first = np.empty(count, np.int64)
-    bands, most_entries = _windows(polygons, x_low, y_low, x_high, y_high, 1.0 / cell, columns, rows, window, band_first)
+    bands, most_entries = _windows(
+        polygons, x_low, y_low, x_high, y_high, 1.0 / cell, columns, rows, window, band_first
+    )
     band_start = np.zeros(bands + 1, np.int64)
     _count_band_edges(polygons, x_low, y_low, 1.0 / cell, window, band_first, band_start)
     band_edges = np.empty(band_start[bands], np.int64)
@@ -88,7 +86,29 @@ def build_grid(polygons, ego):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _windows(polygons, x_low, y_low, x_high, y_high, scale, columns, rows, window, band_first):  # type: ignore[no-untyped-def]
+def _region(polygons, ego):
+    """Bounds of all that the boxes can touch and the map covers: lowest x, lowest y, highest x, highest y."""
+    x_low = y_low = np.inf
+    x_high = y_high = -np.inf
+    for n in range(ego.x.shape[0]):
+        for t in range(ego.x.shape[1]):
+            x_low, x_high = min(x_low, ego.x[n, t]), max(x_high, ego.x[n, t])
+            y_low, y_high = min(y_low, ego.y[n, t]), max(y_high, ego.y[n, t])
+    left = low = np.inf
+    right = high = -np.inf
+    for p in range(polygons.part.size):
+        left, right = min(left, polygons.bounds[p, 0]), max(right, polygons.bounds[p, 2])
+        low, high = min(low, polygons.bounds[p, 1]), max(high, polygons.bounds[p, 3])
+    reach = 1.1 * RADIUS
+    x_low, y_low = max(x_low - reach, left), max(y_low - reach, low)
+    x_high, y_high = min(x_high + reach, right), min(y_high + reach, high)
+    if not (x_low <= x_high and y_low <= y_high):  # no polygon anywhere near
+        x_low, y_low, x_high, y_high = 0.0, 0.0, 0.0, 0.0
+    return x_low, y_low, x_high, y_high
+
+
+@leaf
+def _windows(polygons, x_low, y_low, x_high, y_high, scale, columns, rows, window, band_first):
     """Find the cells of each polygon's bounds: fill `window` (P, 4), first row, last row, first and last column.
 
     Returns the number of bands and the most entries that the cells can get.
@@ -111,7 +131,7 @@ def _windows(polygons, x_low, y_low, x_high, y_high, scale, columns, rows, windo
 
 
 @inlined
-def _rows_crossed(polygons, i, y_low, scale, window, p):  # type: ignore[no-untyped-def]
+def _rows_crossed(polygons, i, y_low, scale, window, p):
     """First and last row that edge i crosses inside the window of its polygon."""
     j = polygons.following[i]
     low, high = min(polygons.y[i], polygons.y[j]), max(polygons.y[i], polygons.y[j])
@@ -121,7 +141,7 @@ def _rows_crossed(polygons, i, y_low, scale, window, p):  # type: ignore[no-unty
 
 
 @leaf
-def _count_band_edges(polygons, x_low, y_low, scale, window, band_first, band_start):  # type: ignore[no-untyped-def]
+def _count_band_edges(polygons, x_low, y_low, scale, window, band_first, band_start):
     """Turn the zeros of `band_start` into the offsets of each band's edges."""
     for p in range(window.shape[0]):
         if window[p, 1] < window[p, 0]:
@@ -136,7 +156,7 @@ def _count_band_edges(polygons, x_low, y_low, scale, window, band_first, band_st
 
 
 @leaf
-def _fill_band_edges(polygons, x_low, y_low, scale, window, band_first, band_start, band_edges):  # type: ignore[no-untyped-def]
+def _fill_band_edges(polygons, x_low, y_low, scale, window, band_first, band_start, band_edges):
     """Sort edges into their bands, keeping their order, so that rings stay together."""
     for p in range(window.shape[0]):
         if window[p, 1] < window[p, 0]:
@@ -154,7 +174,7 @@ def _fill_band_edges(polygons, x_low, y_low, scale, window, band_first, band_sta
 
 
 @leaf
-def _mark_cells(polygons, grid, window, crossed, found):  # type: ignore[no-untyped-def]
+def _mark_cells(polygons, grid, window, crossed, found):
     """Walk each polygon row by row, first along its outline, then between: set flags, list entries in `found` (2, E).
 
     `crossed` (columns,) is scratch. Returns the number of entries; `entry_start` is left holding counts.
@@ -194,7 +214,7 @@ def _mark_cells(polygons, grid, window, crossed, found):  # type: ignore[no-unty
 
 
 @leaf
-def _sort_entries(found, entry_start, entries):  # type: ignore[no-untyped-def]
+def _sort_entries(found, entry_start, entries):
     """Sort the entries `found` by cell; `entry_start` holds their counts on entry and their offsets on return."""
     cells = entry_start.size - 1
     for index in range(cells):
@@ -209,7 +229,7 @@ def _sort_entries(found, entry_start, entries):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _columns_crossed(polygons, i, x_low, y_low, scale, row):  # type: ignore[no-untyped-def]
+def _columns_crossed(polygons, i, x_low, y_low, scale, row):
     """First and last column that edge i may cross in a row of cells."""
     j = polygons.following[i]
     x1, y1 = (polygons.x[i] - x_low) * scale, (polygons.y[i] - y_low) * scale - row
@@ -226,7 +246,7 @@ def _columns_crossed(polygons, i, x_low, y_low, scale, row):  # type: ignore[no-
 
 
 @leaf
-def _inside(polygons, p, x, y, edges, start, end):  # type: ignore[no-untyped-def]
+def _inside(polygons, p, x, y, edges, start, end):
     """Whether a point lies strictly inside polygon p, judged by the edges that a horizontal line through it may meet.
 
     Edges come ring by ring; the point must be inside the shell and outside every hole. Where the shell has no edge
@@ -258,7 +278,7 @@ def _inside(polygons, p, x, y, edges, start, end):  # type: ignore[no-untyped-de
 
 
 @leaf
-def covered(grid, polygons, part, x, y):  # type: ignore[no-untyped-def]
+def covered(grid, polygons, part, x, y):
     """Whether a point lies strictly inside a polygon that plays this part."""
     column, row = int(np.floor((x - grid.x0) * grid.scale)), int(np.floor((y - grid.y0) * grid.scale))
     if column < 0 or row < 0 or column >= grid.columns or row >= grid.rows:
@@ -279,7 +299,7 @@ def covered(grid, polygons, part, x, y):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def off_road(grid, polygons, ego, n, t):  # type: ignore[no-untyped-def]
+def off_road(grid, polygons, ego, n, t):
     """The first corner of the ego that lies in no drivable polygon, or -1."""
     for which in range(4):
         x, y = corner(ego, n, t, which)
@@ -289,7 +309,7 @@ def off_road(grid, polygons, ego, n, t):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def in_multiple_lanes(grid, polygons, ego, n, t, corners):  # type: ignore[no-untyped-def]
+def in_multiple_lanes(grid, polygons, ego, n, t, corners):
     """Whether the ego's corners lie in more than one lane and no lane holds all four.
 
     `corners` (P,) is scratch: zero on entry and on return.
@@ -321,7 +341,7 @@ def in_multiple_lanes(grid, polygons, ego, n, t, corners):  # type: ignore[no-un
 
 
 @kernel
-def ego_areas(polygons, ego):  # type: ignore[no-untyped-def]
+def ego_areas(polygons, ego):
     """(N, T, 3) flags MULTIPLE_LANES, NON_DRIVABLE, ONCOMING of every step; the metrics ask for them one by one."""
     out = np.empty((*ego.x.shape, 3), np.bool_)
     _fill_areas(polygons, build_grid(polygons, ego), ego, np.zeros(polygons.part.size, np.int64), out)
@@ -329,7 +349,7 @@ def ego_areas(polygons, ego):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _fill_areas(polygons, grid, ego, corners, out):  # type: ignore[no-untyped-def]
+def _fill_areas(polygons, grid, ego, corners, out):
     for n in range(out.shape[0]):
         for t in range(out.shape[1]):
             out[n, t, MULTIPLE_LANES] = in_multiple_lanes(grid, polygons, ego, n, t, corners)

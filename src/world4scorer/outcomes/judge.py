@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.kernels import kernel
+from world4scorer.kernels import inlined, kernel
 from world4scorer.outcomes.areas import build_grid
 from world4scorer.outcomes.collision import no_collision
 from world4scorer.outcomes.comfort import CHECKS, comfort
@@ -23,6 +23,7 @@ from world4scorer.outcomes.progress import BLOCK, raw_progress
 from world4scorer.outcomes.time_to_collision import STEPS_V1, STEPS_V2, time_to_collision
 from world4scorer.outcomes.traffic import nearby_traffic
 from world4scorer.outcomes.traffic_light import traffic_light
+from world4scorer.rollout.plans import roll_out_kernel
 
 
 class Metric(IntEnum):
@@ -71,23 +72,32 @@ class Judgement(NamedTuple):
 
 
 @kernel
-def judge_v1(polygons, boxes, valid, types, line, filters, states):  # type: ignore[no-untyped-def]
-    """Judge rollouts `states` (11, T, L) by v1.1; tracks (A, 50.., 7), centreline `line` (C, 2..)."""
+def judge_v1(plans, reference, ego_state, time_us, profile, polygons, boxes, valid, types, line, filters):
+    """Roll plans (N, 8, 3) and the reference (R, 3) out and judge them by v1.1.
+
+    Tracks are (A, 50.., 7), the centreline `line` (C, 2..). Returns states (11, T, L), residuals (L,), judgement.
+    One call does it all, so that a thread gives the GIL away once and takes it back once.
+    """
+    states, residuals = roll_out_kernel(plans, reference, ego_state, time_us, profile)
     ego = ego_boxes(states)
     grid = build_grid(polygons, ego)
     traffic = nearby_traffic(boxes, valid, types, min(WINDOW_V1, boxes.shape[1]), False, ego)
     found = _empty(states.shape[2])
     _common(polygons, grid, traffic, ego, line, False, STEPS_V1, found)
-    comfort(
-        states, np.empty((0, states.shape[0])), False, filters,
-        found.values[COMFORT], found.steps[COMFORT], found.causes[COMFORT], found.within,
-    )  # fmt: skip
-    return found
+    history = np.empty((0, ego_state.size))
+    _comfort(states, history, False, filters, found)
+    return states, residuals, found
 
 
 @kernel
-def judge_v2(polygons, boxes, valid, types, line, filters, history, areas, red, states):  # type: ignore[no-untyped-def]
-    """Judge rollouts `states` (11, T, L) by v2.2; `history` (H, 11), lights closing polygons `areas` (K,) when `red`."""
+def judge_v2(
+    plans, reference, ego_state, time_us, profile, polygons, boxes, valid, types, line, filters, history, areas, red
+):
+    """Roll plans and the reference out and judge them by v2.2; arguments and results as for `judge_v1`.
+
+    `history` (H, 11) are the rows in front of the rollouts; lights close polygons `areas` (K,) when `red` (K, T..).
+    """
+    states, residuals = roll_out_kernel(plans, reference, ego_state, time_us, profile)
     ego = ego_boxes(states)
     grid = build_grid(polygons, ego)
     traffic = nearby_traffic(boxes, valid, types, TRAFFIC_STEPS_V2, True, ego)
@@ -95,25 +105,29 @@ def judge_v2(polygons, boxes, valid, types, line, filters, history, areas, red, 
     _common(polygons, grid, traffic, ego, line, True, STEPS_V2, found)
     traffic_light(polygons, ego, areas, red, found.values[TLC], found.steps[TLC], found.causes[TLC])
     lane_keeping(polygons, grid, ego, line, found.values[LK], found.steps[LK])
-    comfort(
-        states, history, True, filters,
-        found.values[COMFORT], found.steps[COMFORT], found.causes[COMFORT], found.within,
-    )  # fmt: skip
-    return found
+    _comfort(states, history, True, filters, found)
+    return states, residuals, found
 
 
-@kernel
-def _empty(lanes):  # type: ignore[no-untyped-def]
-    return Judgement(
-        np.full((METRICS, lanes), np.nan),
-        np.full((METRICS, lanes), -1, np.int64),
-        np.full((METRICS, lanes), -1, np.int64),
-        np.empty((lanes, len(CHECKS)), np.bool_),
-    )
+@inlined
+def _comfort(states, history, at_centre, filters, found):
+    values, steps, causes = found.values[COMFORT], found.steps[COMFORT], found.causes[COMFORT]
+    comfort(states, history, at_centre, filters, values, steps, causes, found.within)
 
 
-@kernel
-def _common(polygons, grid, traffic, ego, line, spare_intersections, ttc_steps, found):  # type: ignore[no-untyped-def]
+@inlined
+def _empty(lanes):
+    values = np.empty((METRICS, lanes))
+    steps = np.empty((METRICS, lanes), np.int64)
+    causes = np.empty((METRICS, lanes), np.int64)
+    for metric in range(METRICS):
+        for n in range(lanes):
+            values[metric, n], steps[metric, n], causes[metric, n] = np.nan, -1, -1
+    return Judgement(values, steps, causes, np.empty((lanes, len(CHECKS)), np.bool_))
+
+
+@inlined
+def _common(polygons, grid, traffic, ego, line, spare_intersections, ttc_steps, found):
     """The metrics that both versions share."""
     values, steps, causes = found.values, found.steps, found.causes
     forgiven = np.empty(traffic.track.size, np.bool_)
@@ -122,8 +136,6 @@ def _common(polygons, grid, traffic, ego, line, spare_intersections, ttc_steps, 
     drivable_area(polygons, grid, ego, values[DAC], steps[DAC], causes[DAC])
     way = np.empty(ego.x.shape[1])
     driving_direction(polygons, grid, ego, spare_intersections, way, values[DDC], steps[DDC])
-    time_to_collision(
-        polygons, grid, traffic, ego, ttc_steps, forgiven, corners, values[TTC], steps[TTC], causes[TTC]
-    )
+    time_to_collision(polygons, grid, traffic, ego, ttc_steps, forgiven, corners, values[TTC], steps[TTC], causes[TTC])
     points = line.shape[0]
     raw_progress(line, ego, np.empty((points // BLOCK + 1, 4)), np.empty(points), values[PROGRESS])

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from world4scorer.kernels import inlined, leaf
 
@@ -24,9 +25,12 @@ BLOCK: Final = 16
 
 
 @leaf
-def raw_progress(line, ego, bounds, length, out):  # type: ignore[no-untyped-def]
-    """Fill `out` (N,) with the raw progress along `line` (C, 2..); `bounds` (C // 16 + 1, 4) and `length` (C,) are scratch."""
-    _measure(line, bounds, length)
+def raw_progress(line, ego, bounds, length, out):
+    """Fill `out` (N,) with the raw progress along `line` (C, 2..).
+
+    `bounds` (C // BLOCK + 1, 4) and `length` (C,) are scratch.
+    """
+    measure(line, bounds, length)
     last = ego.x.shape[1] - 1
     start = arc_length(line, bounds, length, ego.x[0, 0], ego.y[0, 0])
     for n in range(out.size):
@@ -36,7 +40,7 @@ def raw_progress(line, ego, bounds, length, out):  # type: ignore[no-untyped-def
 
 
 @leaf
-def _measure(line, bounds, length):  # type: ignore[no-untyped-def]
+def measure(line, bounds, length):
     """Fill `length` (C,) with the arc length of each vertex and `bounds` with the box of each block of segments."""
     length[0] = 0.0
     for i in range(line.shape[0] - 1):
@@ -53,7 +57,7 @@ def _measure(line, bounds, length):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def arc_length(line, bounds, length, x, y):  # type: ignore[no-untyped-def]
+def arc_length(line, bounds, length, x, y):
     """Arc length of the point of the line nearest to x, y; the first of equally near ones."""
     nearest = np.inf
     best = 0.0
@@ -72,7 +76,7 @@ def arc_length(line, bounds, length, x, y):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def segment_distance(x1, y1, x2, y2, x, y):  # type: ignore[no-untyped-def]
+def segment_distance(x1, y1, x2, y2, x, y):
     """Squared distance [m^2] of a point from a segment, and the share of the segment up to its nearest point."""
     dx, dy = x2 - x1, y2 - y1
     square = dx * dx + dy * dy
@@ -82,21 +86,14 @@ def segment_distance(x1, y1, x2, y2, x, y):  # type: ignore[no-untyped-def]
     return across * across + up * up, share
 
 
-@leaf
-def normalise_v1(progress, product, reference, out):  # type: ignore[no-untyped-def]
-    """Fill `out` (N,) with EP v1.1; `reference` is the reference's own progress times its product."""
-    for n in range(out.size):
-        raw = progress[n] * product[n]
-        best = max(raw, reference)
-        if best > SHORT:
-            out[n] = raw / best
-        else:
-            out[n] = 0.0 if product[n] == 0.0 else 1.0
+def normalise_v1(progress: NDArray[np.float64], product: NDArray[np.float64], reference: float) -> NDArray[np.float64]:
+    """EP v1.1 (N,) of raw progress (N,) and NC * DAC (N,); `reference` is the reference's progress times its own."""
+    raw = progress * product
+    best = np.maximum(raw, reference)
+    return np.where(best > SHORT, raw / np.maximum(best, SHORT), product > 0.0)
 
 
-@leaf
-def normalise_v2(progress, product, reference, out):  # type: ignore[no-untyped-def]
-    """Fill `out` (N,) with EP v2.2; `reference` is the reference's own progress times its product."""
-    for n in range(out.size):
-        best = max(progress[n] * product[n], reference)
-        out[n] = min(max(progress[n] / best, 0.0), 1.0) if best > SHORT else 1.0
+def normalise_v2(progress: NDArray[np.float64], product: NDArray[np.float64], reference: float) -> NDArray[np.float64]:
+    """EP v2.2 (N,) of raw progress (N,) and the product of all multipliers (N,); `reference` likewise."""
+    best = np.maximum(progress * product, reference)
+    return np.where(best > SHORT, np.clip(progress / np.maximum(best, SHORT), 0.0, 1.0), 1.0)

@@ -6,8 +6,8 @@ Shapes: N plans.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,6 +136,14 @@ class V2Outcome:
         values = (self.nc, self.dac, self.ddc, self.tlc, self.ep, self.ttc, self.lk, self.hc, self.product)
         return np.stack([*values, self.raw[:, V2_COLUMNS.index("pdm_score")]], axis=1)
 
+    def unfiltered(self) -> V2Outcome:
+        """The same outcomes without the human filter."""
+        return replace(self, human_filter=False, product=self.raw[:, -2], **sub_scores(self.raw))
+
+    def before_fix(self) -> V2Outcome:
+        """The same outcomes as releases before the fix of the human filter reported them (`epdms-pre151`)."""
+        return replace(self, metric="epdms-pre151", product=self.raw[:, -2])
+
     @property
     def score(self) -> Floats:
         """EPDMS of a frame without a predecessor: product * (5 EP + 5 TTC + 2 LK + 2 HC) / 14."""
@@ -160,3 +168,8 @@ class V2Outcome:
             total += EC_WEIGHT * extended_comfort
             whole += EC_WEIGHT
         return np.asarray(table[:, V2_COLUMNS.index("product")] * total / whole)
+
+
+def sub_scores(table: Floats) -> dict[str, Any]:
+    """Sub-scores of a v2 table (N, 10) by field name."""
+    return {name.lower(): column for name, column in zip(V2_COLUMNS[:-2], table.T[:-2], strict=True)}

@@ -27,14 +27,15 @@ STEPS_V2: Final = 32
 
 
 @leaf
-def time_to_collision(polygons, grid, traffic, ego, steps, forgiven, corners, score, step, cause):  # type: ignore[no-untyped-def]
+def time_to_collision(polygons, grid, traffic, ego, steps, forgiven, corners, score, step, cause):
     """Judge every lane: fill `score` (N,), and where it is 0 the violating `step` (N,) and track `cause` (N,).
 
     `forgiven` (B,) and `corners` (P,) are scratch, the latter zero.
     """
     for n in range(score.size):
         score[n], step[n], cause[n] = 1.0, -1, -1
-        forgiven[:] = False
+        for b in range(forgiven.size):
+            forgiven[b] = False
         for t in range(steps):
             if ego.speed[n, t] < STANDING_SPEED:
                 continue
@@ -58,7 +59,7 @@ def time_to_collision(polygons, grid, traffic, ego, steps, forgiven, corners, sc
 
 
 @inlined
-def _in_the_way(polygons, grid, traffic, ego, n, t, b, later, corners):  # type: ignore[no-untyped-def]
+def _in_the_way(polygons, grid, traffic, ego, n, t, b, later, corners):
     cosine = bearing(ego, n, t, traffic, b, later)
     return cosine > AHEAD or (
         not cosine < BEHIND

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from world4scorer.outcomes.comfort import CHECKS, comfort_filters_v1
 from world4scorer.outcomes.ego import CORNERS
 from world4scorer.outcomes.judge import TRAFFIC_STEPS_V1, Judgement, Metric, judge_v1
 from world4scorer.outcomes.progress import normalise_v1
 from world4scorer.outcomes.results import Cause, V1Outcome
-from world4scorer.rollout.plans import LqrProfile, lanes_first, roll_out_lanes
+from world4scorer.rollout.plans import LqrProfile, check_residuals, lanes_first, profile_code
 from world4scorer.scene.checks import SceneError
 from world4scorer.scene.plan import as_plans
 from world4scorer.scene.scene import Scene
@@ -29,7 +27,7 @@ def label(
 
 
 def pdms(scene: Scene, plans: Any, *, lqr: LqrProfile = "navsim") -> V1Outcome:
-    """Return the official v1.1 evaluation of plans (N, 8, 3), each paired with the reference: `.table` as for `label`."""
+    """Return the official v1.1 evaluation of plans (N, 8, 3), each against the reference: `.table` as for `label`."""
     return _judge(scene, plans, lqr, None, "pdms-v1.1")
 
 
@@ -41,10 +39,11 @@ def _judge(scene: Scene, plans: Any, lqr: LqrProfile, reference_progress: float 
             f"scene {scene.token!r}: tracks end after {tracks.steps} steps of 0.1 s; v1 metrics need "
             f"{TRAFFIC_STEPS_V1} (time to collision looks 0.9 s beyond the rollout)"
         )
-    states = roll_out_lanes(scene, poses, scene.reference, lqr)
-    found: Judgement = judge_v1(
-        scene.packed_map, tracks.boxes, tracks.valid, tracks.type, scene.centerline, comfort_filters_v1(), states
-    )
+    states, residuals, found = judge_v1(
+        poses, scene.reference, scene.ego_state, scene.time_us, profile_code(lqr),
+        scene.packed_map, tracks.boxes, tracks.valid, tracks.type, scene.centerline, comfort_filters_v1(),
+    )  # fmt: skip
+    check_residuals(residuals, scene.token)
     count = len(poses)
     nc, dac, ddc = (found.values[m, :count] for m in (Metric.NC, Metric.DAC, Metric.DDC))
     ttc, comfort = found.values[Metric.TTC, :count], found.values[Metric.COMFORT, :count]
@@ -53,8 +52,7 @@ def _judge(scene: Scene, plans: Any, lqr: LqrProfile, reference_progress: float 
         own = found.values[:, count]
         reference_progress = float(own[Metric.PROGRESS] * own[Metric.NC] * own[Metric.DAC])
     product = nc * dac
-    ep = np.empty(count)
-    normalise_v1(progress, product, reference_progress, ep)
+    ep = normalise_v1(progress, product, reference_progress)
     return V1Outcome(
         metric=metric,
         lqr=lqr,
@@ -81,6 +79,4 @@ def _judge(scene: Scene, plans: Any, lqr: LqrProfile, reference_progress: float 
 
 def cause(found: Judgement, metric: Metric, count: int, names: tuple[str, ...] = ()) -> Cause:
     """Read the causes of a metric for the first `count` lanes."""
-    return Cause(
-        found.values[metric, :count] < 1.0, found.steps[metric, :count], found.causes[metric, :count], names
-    )
+    return Cause(found.values[metric, :count] < 1.0, found.steps[metric, :count], found.causes[metric, :count], names)

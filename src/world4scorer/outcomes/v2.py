@@ -12,9 +12,9 @@ from world4scorer.outcomes.ego import CORNERS
 from world4scorer.outcomes.history_comfort import history_rows
 from world4scorer.outcomes.judge import Judgement, Metric, judge_v2
 from world4scorer.outcomes.progress import normalise_v2
-from world4scorer.outcomes.results import V2_COLUMNS, V2_WEIGHTS, V2Outcome
+from world4scorer.outcomes.results import V2_COLUMNS, V2_WEIGHTS, V2Outcome, sub_scores
 from world4scorer.outcomes.v1 import cause
-from world4scorer.rollout.plans import LqrProfile, lanes_first, roll_out_lanes
+from world4scorer.rollout.plans import LqrProfile, check_residuals, lanes_first, profile_code
 from world4scorer.scene.indices import STEPS, Light, State
 from world4scorer.scene.plan import as_plans
 from world4scorer.scene.scene import Scene
@@ -47,8 +47,7 @@ def epdms(
     human = scene.human_future if human_filter else None
     lanes = poses if human is None else np.concatenate([poses, as_plans(human[None], scene.token)])
     reference = scene.reference if scene.reference_v2 is None else scene.reference_v2
-    states = roll_out_lanes(scene, lanes, reference, lqr)
-    found = _judge(scene, states)
+    states, found = _judge(scene, lanes, reference, lqr)
 
     raw = _raw_table(found, count)
     filtered = raw.copy()
@@ -58,22 +57,14 @@ def epdms(
         filtered[:, : len(V2_COLUMNS) - 2] = np.where(human_row[:-2] == 0.0, 1.0, raw[:, :-2])
         if version == "v2.2":
             filtered[:, -2] = _product(filtered)
-    column = dict(zip(V2_COLUMNS, filtered.T, strict=True))
     lights = tuple(scene.map.ids[p] if p >= 0 else "" for p in scene.lights.polygon)
     tracks = scene.tracks if scene.tracks_v2 is None else scene.tracks_v2
     return V2Outcome(
         metric=f"epdms-{version}",
         lqr=lqr,
         human_filter=human is not None,
-        nc=column["NC"],
-        dac=column["DAC"],
-        ddc=column["DDC"],
-        tlc=column["TLC"],
-        ep=column["EP"],
-        ttc=column["TTC"],
-        lk=column["LK"],
-        hc=column["HC"],
-        product=column["product"],
+        product=filtered[:, -2],
+        **sub_scores(filtered),
         raw=raw,
         human=human_row,
         progress=found.values[Metric.PROGRESS, :count],
@@ -91,21 +82,24 @@ def epdms(
     )
 
 
-def _judge(scene: Scene, states: NDArray[np.float64]) -> Judgement:
+def _judge(
+    scene: Scene, plans: NDArray[np.float64], reference: NDArray[np.float64], lqr: LqrProfile
+) -> tuple[NDArray[np.float64], Judgement]:
+    """Return states (11, 41, L) and judgement of the plans and, as the last lane, the reference."""
     tracks = scene.tracks if scene.tracks_v2 is None else scene.tracks_v2
     history = NO_HISTORY
     if scene.past_states is not None and scene.past_time_us is not None:
         history = history_rows(scene.past_states, scene.past_time_us)
     red = (scene.lights.status == Light.RED) & scene.lights.on_route[:, None]
-    closing = red[:, :STEPS].any(axis=1)
-    found: Judgement = judge_v2(
+    states, residuals, found = judge_v2(
+        plans, reference, scene.ego_state, scene.time_us, profile_code(lqr),
         scene.packed_map, tracks.boxes, tracks.valid, tracks.type, scene.centerline,
-        comfort_filters_v2(len(history) + STEPS), history,
-        np.where(closing, scene.lights.polygon, 0), red, states,
+        comfort_filters_v2(len(history) + STEPS), history, scene.lights.polygon, red,
     )  # fmt: skip
+    check_residuals(residuals, scene.token)
     if scene.past_states is None:
         found.values[Metric.COMFORT] = 1.0
-    return found
+    return states, found
 
 
 def _raw_table(found: Judgement, count: int) -> NDArray[np.float64]:
@@ -113,10 +107,9 @@ def _raw_table(found: Judgement, count: int) -> NDArray[np.float64]:
     table = _sub_scores(found)
     product = _product(table)
     progress = found.values[Metric.PROGRESS]
-    ep = np.empty(count)
-    normalise_v2(progress[:count], product[:count], progress[-1] * product[-1], ep)
     table = table[:count]
-    table[:, V2_COLUMNS.index("EP")] = ep
+    reference = float(progress[-1] * product[-1])
+    table[:, V2_COLUMNS.index("EP")] = normalise_v2(progress[:count], product[:count], reference)
     return _with_scores(table)
 
 
@@ -125,7 +118,8 @@ def _human_row(found: Judgement, lane: int) -> NDArray[np.float64]:
     table = _sub_scores(found)[lane : lane + 1]
     table[:, V2_COLUMNS.index("EP")] = 1.0
     table[:, V2_COLUMNS.index("HC")] = 1.0
-    return _with_scores(table)[0]
+    row: NDArray[np.float64] = _with_scores(table)[0]
+    return row
 
 
 def _sub_scores(found: Judgement) -> NDArray[np.float64]:

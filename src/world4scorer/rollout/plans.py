@@ -17,7 +17,7 @@ from world4scorer.scene.plan import as_plans
 from world4scorer.scene.scene import Scene
 
 LqrProfile = Literal["navsim", "corrected"]
-"""`navsim`: the tracker as the official simulator has it, quirk included. `corrected`: with the intended jerk penalty."""
+"""`navsim`: the tracker as the official simulator has it, quirk included; `corrected`: with the jerk penalty meant."""
 
 LARGEST_RESIDUAL: Final = 1e-9
 """Largest relative violation of the fits' normal equations that is let through."""
@@ -28,7 +28,9 @@ NO_POSES: Final = np.zeros((0, 3))
 def roll_out(scene: Scene, plans: Any, lqr: LqrProfile = "navsim") -> NDArray[np.float64]:
     """Return the (N, 41, 11) ego states that plans (N, 8, 3) lead to, every 0.1 s from now, columns of `State`."""
     poses = as_plans(plans, scene.token)
-    return lanes_first(roll_out_lanes(scene, poses, NO_POSES, lqr))
+    states, residuals = roll_out_kernel(poses, NO_POSES, scene.ego_state, scene.time_us, profile_code(lqr))
+    check_residuals(residuals, scene.token)
+    return lanes_first(states)
 
 
 def roll_out_batch(ego_states: Any, time_us: Any, plans: Any, lqr: LqrProfile = "navsim") -> NDArray[np.float64]:
@@ -40,17 +42,8 @@ def roll_out_batch(ego_states: Any, time_us: Any, plans: Any, lqr: LqrProfile = 
         raise SceneError(f"plans: expected shape ({len(states)}, N, {PLAN_POSES}, 3), got {shape}")
     poses = as_plans(np.reshape(plans, (-1, *shape[2:]))).reshape(shape)
     out, residuals = _roll_out_batch(poses, states, times, profile_code(lqr))
-    _check(residuals.reshape(-1), "batch")
+    check_residuals(residuals.reshape(-1), "the batch")
     return np.asarray(out.transpose(0, 3, 2, 1))
-
-
-def roll_out_lanes(
-    scene: Scene, plans: NDArray[np.float64], reference: NDArray[np.float64], lqr: LqrProfile
-) -> NDArray[np.float64]:
-    """Return (11, 41, N) or, with a `reference` (R, 3), (11, 41, N + 1): the layout of the kernels, lanes last."""
-    states, residuals = _roll_out(plans, reference, scene.ego_state, scene.time_us, profile_code(lqr))
-    _check(residuals, scene.token)
-    return states  # type: ignore[no-any-return]
 
 
 def lanes_first(states: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -66,7 +59,8 @@ def profile_code(lqr: str) -> int:
     return codes[lqr]
 
 
-def _check(residuals: NDArray[np.float64], token: str) -> None:
+def check_residuals(residuals: NDArray[np.float64], token: str) -> None:
+    """Raise an ArithmeticError where a fit did not solve its equations."""
     bad = ~(residuals <= LARGEST_RESIDUAL)
     if bad.any():
         lane = int(np.argmax(bad))
@@ -77,28 +71,28 @@ def _check(residuals: NDArray[np.float64], token: str) -> None:
 
 
 @kernel
-def _roll_out(plans, reference, ego_state, time_us, profile):  # type: ignore[no-untyped-def]
+def roll_out_kernel(plans, reference, ego_state, time_us, profile):
+    """States (11, T, L), residuals (L,) of plans (N, 8, 3) and, unless empty, a reference (R, 3) as the last lane."""
     count = plans.shape[0]
     lanes = count + (1 if reference.shape[0] else 0)
     poses = np.empty((3, STEPS, lanes))
     resample_plans(plans, ego_state, time_us, poses)
     if reference.shape[0]:
-        alone = np.empty((3, STEPS, 1))
-        resample_reference(reference, time_us, alone)
-        poses[:, :, count] = alone[:, :, 0]
-    states = np.empty((len(ego_state), STEPS, lanes))
+        resample_reference(reference, time_us, count, poses)
+    states = np.empty((ego_state.size, STEPS, lanes))
     for column in range(ego_state.size):
-        states[column, 0, :] = ego_state[column]
+        for n in range(lanes):
+            states[column, 0, n] = ego_state[column]
     residuals = simulate(poses, profile, states)
     return states, residuals
 
 
 @kernel
-def _roll_out_batch(plans, ego_states, time_us, profile):  # type: ignore[no-untyped-def]
+def _roll_out_batch(plans, ego_states, time_us, profile):
     moments, count = plans.shape[0], plans.shape[1]
     out = np.empty((moments, ego_states.shape[1], STEPS, count))
     residuals = np.empty((moments, count))
     no_poses = np.empty((0, 3))
     for m in range(moments):
-        out[m], residuals[m] = _roll_out(plans[m], no_poses, ego_states[m], time_us[m], profile)
+        out[m], residuals[m] = roll_out_kernel(plans[m], no_poses, ego_states[m], time_us[m], profile)
     return out, residuals

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from world4scorer.kernels import kernel
+from world4scorer.kernels import kernel, leaf
 from world4scorer.rollout.angles import sine_cosine, wrap
 from world4scorer.scene.indices import DT, PLAN_INTERVAL, PLAN_POSES, STEPS, State
 
@@ -21,7 +21,7 @@ STEP_US: Final = 100_000
 
 
 @kernel
-def sample_times(time_us):  # type: ignore[no-untyped-def]
+def sample_times(time_us):
     """(T,) integer time stamps [us] of the 41 samples.
 
     The seconds are rounded to whole microseconds by cutting off, which makes some stamps 1 us early at epoch-size
@@ -35,7 +35,7 @@ def sample_times(time_us):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def resample_plans(plans, ego_state, time_us, out):  # type: ignore[no-untyped-def]
+def resample_plans(plans, ego_state, time_us, out):
     """Resample plans (N, 8, 3), given in the ego frame, into `out` (3, T, N): global x, y, heading.
 
     The curve is piecewise linear through the ego's own pose now and the eight poses of the plan.
@@ -60,12 +60,12 @@ def resample_plans(plans, ego_state, time_us, out):  # type: ignore[no-untyped-d
             knots[1, k + 1, n] = (sine * x + cosine * y) + y0
             previous += wrap(wrap(heading0 + heading) - previous)
             knots[2, k + 1, n] = previous
-    _interpolate(knots, times, sample_times(time_us), out)
+    _interpolate(knots, times, sample_times(time_us), 0, out)
 
 
 @kernel
-def resample_reference(poses, time_us, out):  # type: ignore[no-untyped-def]
-    """Resample global poses (R, 3), 0.1 s apart from now on, into `out` (3, T, 1)."""
+def resample_reference(poses, time_us, lane, out):
+    """Resample global poses (R, 3), 0.1 s apart from now on, into one lane of `out` (3, T, N)."""
     count = poses.shape[0]
     times = np.empty(count, np.int64)
     knots = np.empty((3, count, 1))
@@ -74,12 +74,15 @@ def resample_reference(poses, time_us, out):  # type: ignore[no-untyped-def]
         knots[0, k, 0] = poses[k, 0]
         knots[1, k, 0] = poses[k, 1]
         knots[2, k, 0] = poses[k, 2] if k == 0 else knots[2, k - 1, 0] + wrap(poses[k, 2] - knots[2, k - 1, 0])
-    _interpolate(knots, times, sample_times(time_us), out)
+    _interpolate(knots, times, sample_times(time_us), lane, out)
 
 
-@kernel
-def _interpolate(knots, times, samples, out):  # type: ignore[no-untyped-def]
-    """Interpolate knots (3, K, N) linearly at `samples`, clipped to the knots' span; headings are unwrapped on entry."""
+@leaf
+def _interpolate(knots, times, samples, first, out):
+    """Interpolate knots (3, K, N) linearly at `samples`, clipped to their span, into lanes `first` on of `out`.
+
+    The knots' headings come unwrapped.
+    """
     count, lanes = knots.shape[1], knots.shape[2]
     left = 0
     for step in range(samples.size):
@@ -88,8 +91,9 @@ def _interpolate(knots, times, samples, out):  # type: ignore[no-untyped-def]
             left += 1
         passed = np.float64(now - times[left])
         span = np.float64(times[left + 1] - times[left])
-        for n in range(lanes):
-            for column in range(3):
+        for column in range(3):
+            for n in range(lanes):
                 start = knots[column, left, n]
-                out[column, step, n] = (knots[column, left + 1, n] - start) / span * passed + start
+                out[column, step, first + n] = (knots[column, left + 1, n] - start) / span * passed + start
+        for n in range(first, first + lanes):
             out[2, step, n] = wrap(out[2, step, n])
