@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from scenes import make_plans, make_scene
 from world4scorer.scene import SceneError
 from world4scorer.view.birdseye import draw_scene, save
 from world4scorer.view.frame import EgoFrame
-from world4scorer.view.verdict import faults_of
+from world4scorer.view.verdict import faults_of, forgiven_of
 
 
 def test_scene_alone(tmp_path: Path) -> None:
@@ -93,3 +94,15 @@ def test_frame() -> None:
     np.testing.assert_allclose(frame.local(np.array([[100.0, 60.0], [90.0, 50.0]])), [[10, 0], [0, 10]], atol=1e-12)
     box = frame.ego_box(np.array([100.0, 50.0, np.pi / 2]))
     np.testing.assert_allclose(box.max(axis=0), [4.049, 2.297 / 2], atol=1e-12)
+
+
+def test_what_the_human_filter_forgives_is_shown() -> None:
+    scene = make_scene(3)
+    plans = make_plans(scene, 12)
+    outcome = w4s.epdms(scene, plans)
+    raw = outcome.raw.copy()
+    raw[0, 0] = 0.0
+    outcome = replace(outcome, raw=raw, nc=np.ones(12))
+    assert "NC" in forgiven_of(outcome, 0)
+    figure = draw_scene(scene, plans, outcome, chosen=0)
+    assert any("0 → 1" in entry.get_text() for axes in figure.axes for entry in axes.texts)

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from world4scorer.outcomes.results import V1Outcome
 from world4scorer.scene.scene import Scene
 from world4scorer.view import style
-from world4scorer.view.verdict import Fault, Outcome, sub_scores
+from world4scorer.view.verdict import Fault, Outcome, forgiven_of, sub_scores
 
 LINE = 0.042
 """Height of a line of text, as a share of the column."""
@@ -39,6 +39,7 @@ def _draw_scores(axes: Axes, outcome: Outcome, plan: int, faults: dict[str, Faul
     score = float(outcome.score[plan])
     axes.text(0, 0.86, f"{score:.3f}", fontsize=22, fontweight="bold", color=style.INK, va="top")
     axes.text(0.52, 0.825, f"{name}\nplan {plan}", fontsize=8, color=style.FAINT, va="center")
+    forgiven = forgiven_of(outcome, plan)
     top = 0.745
     for row, (metric, value) in enumerate(sub_scores(outcome, plan).items()):
         y = top - row * LINE
@@ -46,7 +47,8 @@ def _draw_scores(axes: Axes, outcome: Outcome, plan: int, faults: dict[str, Faul
         colour = style.FAULT if fault else style.INK
         weight = "bold" if fault else "normal"
         axes.text(0, y, metric, fontsize=8.5, color=colour, fontweight=weight, va="center")
-        axes.text(0.3, y, f"{value:.2f}", fontsize=8.5, color=colour, fontweight=weight, va="center", ha="right")
+        shown = f"{value:.2f}" if metric not in forgiven else f"{value:.0f} \N{RIGHTWARDS ARROW} 1"
+        axes.text(0.3, y, shown, fontsize=8.5, color=colour, fontweight=weight, va="center", ha="right")
         if fault:
             bubble = {"boxstyle": "circle,pad=0.18", "facecolor": style.FAULT, "edgecolor": "none"}
             axes.text(0.38, y, str(fault.number), fontsize=6.5, color="white", fontweight="bold", va="center",

@@ -72,6 +72,14 @@ def sub_scores(outcome: Outcome, plan: int) -> dict[str, float]:
     return dict(zip(V2_COLUMNS[:-2], outcome.raw[plan, :-2].tolist(), strict=True))
 
 
+def forgiven_of(outcome: Outcome, plan: int) -> set[str]:
+    """Return the sub-scores that count as 1 because the human fails there as well."""
+    if isinstance(outcome, V1Outcome):
+        return set()
+    changed = outcome.raw[plan, :-2] != outcome.table[plan, :-2]
+    return {name for name, differs in zip(V2_COLUMNS[:-2], changed, strict=True) if differs}
+
+
 def faults_of(outcome: Outcome, plan: int) -> list[Fault]:
     """List what keeps a plan below 1, in the order of the columns."""
     faults: list[Fault] = []
