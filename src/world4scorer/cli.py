@@ -16,7 +16,9 @@ import tyro
 
 Paths = Annotated[tuple[Path, ...], tyro.conf.Positional]
 Metric = Literal["labels-v1", "pdms-v1.1", "epdms-v2.2", "epdms-pre151", "all"]
+SubmissionMetric = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
 Lqr = Literal["navsim", "corrected"]
+Executor = Literal["processes", "serial", "ray"]
 
 INPUT_FAILED = 1
 """Exit code when an input could not be used; 2 is a wrong command line."""
@@ -61,6 +63,134 @@ def rerank(files: Paths, /, out: Path, weight: float = 1.0, lqr: Lqr = "navsim")
     return _report_failures([result.error for result in results if result.error is not None], len(results))
 
 
+def prepare(
+    data: Path,
+    split: str,
+    store: Path,
+    executor: Executor = "processes",
+    workers: int | None = None,
+    ray_address: str | None = None,
+    synthetic: Path | None = None,
+) -> int:
+    """Prepare the scenes of a NAVSIM split for scoring. May be killed and run again: finished logs are kept.
+
+    Args:
+        data: Dataset folder with navsim_logs, maps and sensor_blobs.
+        split: Name of a split (navtrain, navtest, mini, ...), or the path of its YAML file.
+        store: Folder of the scene store.
+        executor: Where the work is done.
+        workers: Processes, or tasks on the cluster; one for each core unless given.
+        ray_address: Address of a running Ray cluster; chooses Ray.
+        synthetic: Folder synthetic_scene_pickles of a two-stage split.
+    """
+    from world4scorer.cache.executors import choose_executor
+    from world4scorer.cache.navsim_source import NavsimSource, synthetic_by_log
+    from world4scorer.cache.prepare import prepare as prepare_store
+    from world4scorer.navsim.splits import find_split
+
+    found = find_split(split, data)
+    source = NavsimSource(data, found, {} if synthetic is None else synthetic_by_log(synthetic))
+    missing = source.missing_logs()
+    if missing:
+        print(
+            f"w4s: {len(missing)} logs of {found.name} are not on disk ({missing[0]}, ...); preparing the others",
+            file=sys.stderr,
+        )
+    tokens = found.filter.tokens
+    report = prepare_store(
+        source,
+        store,
+        choose_executor(executor, workers=workers, ray_address=ray_address),
+        expected_scenes=None if tokens is None else len(tokens),
+    )
+    print(report)
+    return 0
+
+
+def check_data(data: Path, split: str, images: bool = True, workers: int | None = None) -> int:
+    """Tell what of a NAVSIM dataset is there: for scoring, for training, for future targets.
+
+    Args:
+        data: Dataset folder with navsim_logs, maps and sensor_blobs.
+        split: Name of a split (navtrain, navtest, mini, ...), or the path of its YAML file.
+        images: Look for images too.
+        workers: Processes; one for each core unless given.
+    """
+    from world4scorer.cache.check_data import check_data as check
+    from world4scorer.cache.executors import choose_executor
+    from world4scorer.navsim.splits import find_split
+
+    report = check(data, find_split(split, data), choose_executor(workers=workers), images=images)
+    print("\n".join(report.lines()))
+    return 0 if report.can_score else INPUT_FAILED
+
+
+def evaluate(
+    submission: Annotated[Path, tyro.conf.Positional],
+    store: Path,
+    out: Path,
+    metric: SubmissionMetric = "epdms-v2.2",
+    lqr: Lqr = "navsim",
+    split: Path | None = None,
+    kernel_variance: float | None = None,
+    allow_missing: bool = False,
+    threads: int | None = None,
+) -> int:
+    """Evaluate a submission (one plan per token) as the official scripts do: a CSV with their columns, and a summary.
+
+    Args:
+        submission: Submission pickle of v1.1 or v2.2, or a pickled dict token -> (8, 3).
+        store: Scene store of the split.
+        out: CSV file; a JSON summary is written beside it.
+        metric: Which score.
+        lqr: Tracker of the rollouts.
+        split: YAML of a two-stage split; evaluates both stages, the second into <out>_stage_two.csv.
+        kernel_variance: Of two-stage splits, in m^2: weigh second-stage frames by a Gaussian of the distance between
+            their start and where the first-stage plan led, and print the combined score.
+        allow_missing: Leave tokens without a plan out of the averages instead of refusing.
+        threads: One for each core unless given.
+    """
+    from world4scorer.cache.store import SceneStore
+    from world4scorer.evaluation.reports import evaluate_one_stage, evaluate_both_stages
+    from world4scorer.navsim.submissions import read_submission
+    from world4scorer.outcomes.batch import set_threads
+
+    if threads is not None:
+        set_threads(threads)
+    plans = read_submission(submission)
+    scenes = SceneStore(store)
+    if split is None:
+        evaluate_one_stage(scenes, plans, out, metric, lqr, allow_missing)
+    else:
+        evaluate_both_stages(scenes, plans, split, out, metric, lqr, allow_missing, kernel_variance)
+    return 0
+
+
+def show(
+    token: Annotated[str, tyro.conf.Positional],
+    store: Path,
+    out: Path,
+    submission: Path | None = None,
+    metric: SubmissionMetric = "epdms-v2.2",
+) -> int:
+    """Draw a scene from above: map, traffic, route, reference, human, and a plan's rollout with the reason of each zero.
+
+    Args:
+        token: The moment to draw.
+        store: Scene store that holds it.
+        out: Picture (.png, .svg, .pdf).
+        submission: Draw this submission's plan; without one, what the human drove.
+        metric: Which outcomes to show.
+    """
+    from world4scorer.cache.store import SceneStore
+    from world4scorer.evaluation.pictures import draw_token
+    from world4scorer.navsim.submissions import read_submission
+
+    plans = None if submission is None else read_submission(submission)
+    print("\n".join(draw_token(SceneStore(store), token, plans, metric, out)))
+    return 0
+
+
 def doctor() -> int:
     """Check this installation: versions, threads, kernel cache, and a numerical self-test against stored values."""
     from world4scorer.doctor import examine
@@ -73,7 +203,15 @@ def doctor() -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb and return the exit code: 0, 1 where an input could not be used, 2 for a wrong command line."""
-    verbs: dict[str, Callable[..., int]] = {"score": score, "rerank": rerank, "doctor": doctor}
+    verbs: dict[str, Callable[..., int]] = {
+        "check-data": check_data,
+        "prepare": prepare,
+        "evaluate": evaluate,
+        "show": show,
+        "score": score,
+        "rerank": rerank,
+        "doctor": doctor,
+    }
     try:
         return int(
             tyro.extras.subcommand_cli_from_dict(

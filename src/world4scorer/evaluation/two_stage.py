@@ -5,8 +5,8 @@ frame and its predecessor are compared, and both receive the extended comfort th
 product * (5 EP + 5 TTC + 2 LK + 2 HC + 2 EC) / 16, or / 14 without EC; a stage's score is the mean over its frames.
 Synthetic frames have no human, so nothing is forgiven there.
 
-How much each synthetic frame of a group counts depends on how near it starts to where the plan of stage one led. Those
-weights are an input here (`TwoStageEvaluation.combined`).
+How much each synthetic frame of a group counts depends on how near it starts to where the plan of stage one led. The
+weights are an input (`TwoStageEvaluation.combined`); `gaussian_weights` makes them from a kernel of given width.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from world4scorer.evaluation.pairing import Pair, make_pair
 from world4scorer.evaluation.score_table import ScoreTable
 from world4scorer.evaluation.submission import Metric, compare, judge_v2, make_table, planned, v2_row
 from world4scorer.outcomes.results import V2Outcome
-from world4scorer.rollout.plans import LqrProfile
+from world4scorer.rollout.plans import LqrProfile, roll_out
 
 Floats = NDArray[np.float64]
 
@@ -87,6 +87,28 @@ class TwoStageEvaluation:
             follow = np.array([second[token] for token, _ in group.second])
             scores.append(first[group.token] * float(weight @ follow / weight.sum()))
         return float(np.mean(scores))
+
+
+def gaussian_weights(
+    store: SceneStore,
+    first: Mapping[str, Any],
+    groups: Sequence[StageGroup],
+    variance: float,
+    lqr: LqrProfile = "navsim",
+) -> dict[str, Floats]:
+    """Weigh synthetic frames by exp(-d^2 / (2 variance)), d [m] from where the first-stage rollout ends to their start.
+
+    `variance` [m^2] has no default: it belongs to the benchmark's configuration.
+    """
+    if not variance > 0:
+        raise ValueError(f"variance: {variance}; a positive number of square metres is needed")
+    weights = {}
+    for group in groups:
+        end = roll_out(store[group.token], np.asarray(first[group.token])[None], lqr)[0, -1, :2]
+        starts = np.array([store[token].ego_state[:2] for token, _ in group.second])
+        squares = ((starts - end) ** 2).sum(axis=1)
+        weights[group.token] = np.exp(-(squares - squares.min()) / (2 * variance))  # scaled, lest all vanish
+    return weights
 
 
 def evaluate_two_stage(
