@@ -88,6 +88,9 @@ class _Array(np.ndarray[Any, Any]):
         _, shape, kind, fortran, data = state
         super().__setstate__((1, shape, _checked(kind), bool(fortran), data))  # type: ignore[arg-type]
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.view(np.ndarray).__reduce_ex__(protocol)  # pickled again, it is a plain array
+
 
 def _checked(kind: Any) -> np.dtype[Any]:
     if not isinstance(kind, _Dtype):
