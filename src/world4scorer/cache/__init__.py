@@ -1,1 +1,1 @@
-"""Scenes prepared once and kept: how they are made, the store that holds them, and how the work is spread."""
+"""From logs and maps to scenes: tracks, lights, route, centreline, reference plan."""
