@@ -165,6 +165,24 @@ def test_index_is_only_a_shortcut(folder: Path) -> None:
     assert len(SceneStore(folder).tokens_of("alpha")) == 2
 
 
+def test_damaged_index_is_made_anew(folder: Path) -> None:
+    tokens = SceneStore(folder).tokens
+    content = (folder / INDEX_NAME).read_bytes()
+    place = content.index(tokens[0].encode())
+    (folder / INDEX_NAME).write_bytes(content[:place] + b"X" + content[place + 1 :])
+    assert SceneStore(folder).tokens == tokens
+    assert (folder / INDEX_NAME).read_bytes() == content
+
+
+def test_store_on_a_disk_that_may_only_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> Any:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("world4scorer.cache.index.atomic_write", refuse)
+    assert len(SceneStore(folder)) == 12
+    assert not (folder / INDEX_NAME).exists()
+
+
 def test_moved_store_works(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     moved = shutil.copytree(folder, tmp_path_factory.mktemp("elsewhere") / "store")
     shutil.rmtree(folder)

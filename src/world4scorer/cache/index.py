@@ -7,19 +7,22 @@ differently, is opened and read again, so an index that is missing or old costs 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
+from world4scorer.cache.digest import digest
 from world4scorer.cache.schema import SCHEMA_VERSION, StoreError
 from world4scorer.cache.shard import Shard
 from world4scorer.cache.shard_writer import SUFFIX
 from world4scorer.scene.files import atomic_write
 
 INDEX_NAME: Final = "index"
-INDEX_VERSION: Final = b"world4scorer.index_version"
+INDEX_VERSION: Final = f"index of schema {SCHEMA_VERSION}".encode()
+INDEX_CHECKSUM: Final = b"world4scorer.checksum"
 _SCHEMA: Final = pa.schema(
     [
         pa.field("log_name", pa.string()),
@@ -27,8 +30,7 @@ _SCHEMA: Final = pa.schema(
         pa.field("changed_ns", pa.int64()),
         pa.field("tokens", pa.list_(pa.string())),
         pa.field("time_us", pa.list_(pa.int64())),
-    ],
-    metadata={INDEX_VERSION: str(SCHEMA_VERSION).encode()},
+    ]
 )
 
 
@@ -84,14 +86,17 @@ def _look(path: Path, log_name: str, size: int, changed_ns: int) -> Entry:
 
 
 def _read(path: Path) -> list[Entry]:
+    """Return what the index file says, or nothing where there is none that can be trusted."""
     try:
         with pa.memory_map(str(path)) as source:
-            table = pa.ipc.open_file(source).read_all()
-    except (FileNotFoundError, pa.ArrowException, OSError):
+            batch = pa.ipc.open_file(source).get_batch(0)
+            batch.validate(full=True)
+    except (pa.ArrowException, OSError):
         return []
-    if not table.schema.equals(_SCHEMA, check_metadata=True):
+    notes = batch.schema.metadata or {}
+    if not batch.schema.equals(_SCHEMA) or notes.get(INDEX_CHECKSUM) != digest(batch, INDEX_VERSION).encode():
         return []
-    columns: list[list[Any]] = [column.to_pylist() for column in table.columns]
+    columns: list[list[Any]] = [column.to_pylist() for column in batch.columns]
     return [Entry(*row) for row in zip(*columns, strict=True)]
 
 
@@ -100,8 +105,7 @@ def _write(path: Path, entries: list[Entry]) -> None:
         pa.array([getattr(entry, name) for entry in entries], _SCHEMA.field(name).type) for name in _SCHEMA.names
     ]
     batch = pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
-    try:
-        with atomic_write(path) as stream, pa.ipc.new_file(stream, _SCHEMA) as writer:
-            writer.write_batch(batch)
-    except PermissionError:
-        pass  # a store that one may only read works without
+    schema = _SCHEMA.with_metadata({INDEX_CHECKSUM: digest(batch, INDEX_VERSION).encode()})
+    # A store on a disk that is full or may only be read works without an index.
+    with suppress(OSError), atomic_write(path) as stream, pa.ipc.new_file(stream, schema) as writer:
+        writer.write_batch(batch)
