@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from world4scorer.cache.store import SceneStore, write_shard
 from world4scorer.scene import Layer, PolygonMap, Scene, Tracks
+from world4scorer.store import SceneStore, write_shard
 
 
 @dataclass(frozen=True)

@@ -150,10 +150,10 @@ def evaluate(
         allow_missing: Leave tokens without a plan out of the averages instead of refusing.
         threads: One for each core unless given.
     """
-    from world4scorer.cache.store import SceneStore
-    from world4scorer.evaluation.reports import evaluate_one_stage, evaluate_both_stages
+    from world4scorer.evaluation.reports import evaluate_both_stages, evaluate_one_stage
     from world4scorer.navsim.submissions import read_submission
     from world4scorer.outcomes.batch import set_threads
+    from world4scorer.store import SceneStore
 
     if threads is not None:
         set_threads(threads)
@@ -173,7 +173,7 @@ def show(
     submission: Path | None = None,
     metric: SubmissionMetric = "epdms-v2.2",
 ) -> int:
-    """Draw a scene from above: map, traffic, route, reference, human, and a plan's rollout with the reason of each zero.
+    """Draw a scene from above: map, traffic, route, reference, human, a plan's rollout and the reason of each zero.
 
     Args:
         token: The moment to draw.
@@ -182,20 +182,26 @@ def show(
         submission: Draw this submission's plan; without one, what the human drove.
         metric: Which outcomes to show.
     """
-    from world4scorer.cache.store import SceneStore
     from world4scorer.evaluation.pictures import draw_token
     from world4scorer.navsim.submissions import read_submission
+    from world4scorer.store import SceneStore
 
     plans = None if submission is None else read_submission(submission)
     print("\n".join(draw_token(SceneStore(store), token, plans, metric, out)))
     return 0
 
 
-def doctor() -> int:
-    """Check this installation: versions, threads, kernel cache, and a numerical self-test against stored values."""
-    from world4scorer.doctor import examine
+def doctor(store: Path | None = None) -> int:
+    """Check this installation: versions, threads, kernel cache, and a numerical self-test against stored values.
+
+    Args:
+        store: Also read a whole scene store and compare its checksums.
+    """
+    from world4scorer.doctor import examine, examine_store
 
     findings = examine()
+    if store is not None:
+        findings.append(examine_store(store))
     for finding in findings:
         print(f"{'ok  ' if finding.sound else 'BAD '} {finding.topic:22s} {finding.text}")
     return 0 if all(finding.sound for finding in findings) else INPUT_FAILED

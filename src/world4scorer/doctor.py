@@ -42,6 +42,18 @@ def examine() -> list[Finding]:
     return findings
 
 
+def examine_store(folder: Path) -> Finding:
+    """Read every shard of a scene store and compare its checksum."""
+    from world4scorer.store import SceneStore, StoreError
+
+    try:
+        store = SceneStore(folder)
+        store.verify()
+    except StoreError as error:
+        return Finding("store", str(error), sound=False)
+    return Finding("store", f"{len(store):,} scenes of {len(store.logs):,} logs, {store.bytes / 1e6:.1f} MB")
+
+
 def _kernel_cache() -> Finding:
     from world4scorer.outcomes.judge import judge_v1
 

@@ -14,7 +14,7 @@ import pytest
 from worker_tasks import MadeUpSource
 from world4scorer.cache.executors import ProcessExecutor, SerialExecutor
 from world4scorer.cache.prepare import PrepareError, prepare
-from world4scorer.cache.store import SceneStore, StoreError
+from world4scorer.store import SceneStore, StoreError
 
 TESTS = Path(__file__).parents[1]
 

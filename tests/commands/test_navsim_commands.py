@@ -8,11 +8,11 @@ import shutil
 
 import numpy as np
 import pytest
-from navsim_golden import NavsimGolden, unpack_compact
 
+from navsim_golden import NavsimGolden, unpack_compact
 from world4scorer import cli
-from world4scorer.cache.store import SceneStore
 from world4scorer.navsim.submissions import write_submission
+from world4scorer.store import SceneStore
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,11 @@ def test_evaluate_gives_the_official_scores(golden, store, tmp_path, agent, metr
     out = tmp_path / "scores.csv"
     arguments = ["evaluate", str(tmp_path / "s.pkl"), "--store", str(store), "--metric", metric, "--out", str(out)]
     assert cli.main(arguments) == 0
-    expected = {row["token"]: read(row) for row in golden.scores("v1" if metric == "pdms-v1.1" else "v2") if row["agent"] == name}
+    expected = {
+        row["token"]: read(row)
+        for row in golden.scores("v1" if metric == "pdms-v1.1" else "v2")
+        if row["agent"] == name
+    }
     scored = rows(out)
     assert len(expected) == 90
     for token, score in expected.items():

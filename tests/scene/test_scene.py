@@ -33,7 +33,7 @@ def with_value(array, index, value):
     return out
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e200])
 @pytest.mark.parametrize("name", ["ego_state", "centerline", "reference", "human_future", "past_states"])
 def test_values_that_are_not_finite(frame, name, value):
     field = getattr(frame.scene, name)
@@ -117,7 +117,7 @@ def test_bad_tracks(frame):
     with pytest.raises(SceneError, match=r"40 steps of 0\.1 s; at least 41"):
         replace(tracks, boxes=tracks.boxes[:, :40], valid=tracks.valid[:, :40])
     track, step = np.argwhere(tracks.valid)[-1]
-    with pytest.raises(SceneError, match=f"track 't{track}' has a value that is not finite at step {step}"):
+    with pytest.raises(SceneError, match=f"track 't{track}' has a value beyond 1e.08 or not finite at step {step}"):
         replace(tracks, boxes=with_value(tracks.boxes, (track, step, Box.X), np.nan))
     with pytest.raises(SceneError, match=f"track 't{track}' has a negative size at step {step}"):
         replace(tracks, boxes=with_value(tracks.boxes, (track, step, Box.WIDTH), -1.0))
@@ -150,6 +150,23 @@ def test_lights(frame):
     replace(frame.scene, lights=Lights([-1], status, [False]))
     with pytest.raises(SceneError, match="not a Light code"):
         Lights([0], status + 5, [True])
+
+
+def test_numbers_at_the_limit_do_no_harm(frame):
+    """Beyond 1e8 a number is refused; up to there results are defined, whatever they mean."""
+    vertices = frame.scene.map.vertices
+    with pytest.raises(SceneError, match=r"map.vertices: value at \(5, 0\) is 1e\+200"):
+        replace(frame.scene.map, vertices=with_value(vertices, (5, 0), 1e200))
+    tracks = frame.scene.tracks
+    scene = replace(
+        frame.scene,
+        map=replace(frame.scene.map, vertices=with_value(vertices, (slice(0, 8), 0), [1e8, -1e8] * 4)),
+        tracks=replace(tracks, boxes=with_value(tracks.boxes, (0, slice(5, 9)), 1e8)),
+        centerline=with_value(frame.scene.centerline, (1, 0), -1e8),
+        ego_state=with_value(frame.scene.ego_state, slice(3, None), 1e8),
+    )
+    for outcome in (w4s.label(scene, frame.plans), w4s.epdms(scene, frame.plans)):
+        assert np.isin(outcome.nc, [0, 0.5, 1]).all() and outcome.table.shape[0] == len(frame.plans)
 
 
 def test_empty_map(frame):

@@ -1,4 +1,4 @@
-"""Is a dataset complete, and for what? Logs, tokens, images and future frames, against the split and official counts."""
+"""Is a dataset complete, and for what? Logs, tokens, images and future frames, against split and official counts."""
 
 from __future__ import annotations
 
@@ -65,9 +65,7 @@ class DataReport:
     def can_score(self) -> bool:
         """Whether plans can be scored on every moment of the split."""
         complete = self.tokens_wanted is None or self.tokens_found == self.tokens_wanted
-        return bool(
-            complete and self.tokens_found and not (self.missing_logs or self.unreadable or self.missing_maps)
-        )
+        return bool(complete and self.tokens_found and not (self.missing_logs or self.unreadable or self.missing_maps))
 
     def lines(self) -> list[str]:
         """Return the report, one need a line, with examples of what is missing."""
@@ -86,7 +84,11 @@ class DataReport:
         lines += [
             _need("score plans (logs, maps)", self.can_score, self._scoring_troubles()),
             _need("train (images now)", not self.missing_inputs, _examples("images", self.missing_inputs)),
-            _need("future targets (front image, 2 s on)", not self.missing_targets, _examples("images", self.missing_targets)),
+            _need(
+                "future targets (front image, 2 s on)",
+                not self.missing_targets,
+                _examples("images", self.missing_targets),
+            ),
         ]
         if self.gaps or self.without_annotations:
             lines.append(f"note: {self.gaps} gaps in time, {self.without_annotations} frames without annotations")

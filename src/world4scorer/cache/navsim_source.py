@@ -10,15 +10,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from world4scorer.cache.prepare import Skipped
 from world4scorer.cache.preparation import build_scene, build_scenes
-from world4scorer.cache.shard_writer import PreparedScene
+from world4scorer.cache.prepare import Skipped
 from world4scorer.navsim.city_map import CityMap, read_city_map
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.filters import Split
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import read_log
 from world4scorer.navsim.synthetic import read_synthetic_scene
+from world4scorer.store.shard_writer import PreparedScene
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import IO, Any, Final, Protocol
 
 from world4scorer.cache.executors import Executor, ProcessExecutor
-from world4scorer.cache.index import shard_names
 from world4scorer.cache.progress import PrepareProgress, human_bytes
-from world4scorer.cache.schema import StoreError
-from world4scorer.cache.shard import Shard
-from world4scorer.cache.shard_writer import SUFFIX, PreparedScene, shard_path, write_shard
-from world4scorer.cache.store import SceneStore
 from world4scorer.scene.scene import Scene
+from world4scorer.store import SceneStore
+from world4scorer.store.index import shard_names
+from world4scorer.store.schema import StoreError
+from world4scorer.store.shard import Shard
+from world4scorer.store.shard_writer import SUFFIX, PreparedScene, shard_path, write_shard
 
 TYPICAL_SCENE: Final = 150_000
 """Bytes of a scene in a busy street, to tell before the first is written whether the disk has room."""

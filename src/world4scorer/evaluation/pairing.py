@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from world4scorer.cache.store import SceneStore
 from world4scorer.selection.inertial import pair_interval
+from world4scorer.store import SceneStore
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
-from world4scorer.cache.store import SceneStore
 from world4scorer.evaluation.submission import Metric
 from world4scorer.navsim.submissions import Submission
 from world4scorer.outcomes.results import V1Outcome, V2Outcome
 from world4scorer.outcomes.v1 import pdms
 from world4scorer.outcomes.v2 import epdms
 from world4scorer.scene.scene import Scene
+from world4scorer.store import SceneStore
 from world4scorer.view.birdseye import draw_scene, save
 
 
-def draw_token(
-    store: SceneStore, token: str, submission: Submission | None, metric: Metric, out: Path
-) -> list[str]:
+def draw_token(store: SceneStore, token: str, submission: Submission | None, metric: Metric, out: Path) -> list[str]:
     """Draw a scene with the submission's plan, else with what the human drove; return a description in lines."""
     scene = store[token]
     plan = scene.human_future

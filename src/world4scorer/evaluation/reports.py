@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from world4scorer.cache.store import SceneStore
 from world4scorer.evaluation.score_table import ScoreTable
 from world4scorer.evaluation.submission import Metric, evaluate_plans
 from world4scorer.evaluation.two_stage import TwoStageEvaluation, evaluate_two_stage, gaussian_weights, read_groups
@@ -14,6 +13,7 @@ from world4scorer.navsim.filters import read_split
 from world4scorer.navsim.submissions import Submission
 from world4scorer.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.rollout.plans import LqrProfile
+from world4scorer.store import SceneStore
 
 
 def evaluate_one_stage(
@@ -21,9 +21,7 @@ def evaluate_one_stage(
 ) -> ScoreTable:
     """Evaluate the plans of all recorded frames of a store."""
     tokens = [token for token in store if len(token) != SYNTHETIC_TOKEN_LENGTH]
-    table = evaluate_plans(
-        store, submission.plans, metric=metric, lqr=lqr, tokens=tokens, allow_missing=allow_missing
-    )
+    table = evaluate_plans(store, submission.plans, metric=metric, lqr=lqr, tokens=tokens, allow_missing=allow_missing)
     table.save(out)
     _print(table, out)
     return table

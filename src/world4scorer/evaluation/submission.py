@@ -13,7 +13,6 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.cache.store import SceneStore
 from world4scorer.evaluation.pairing import Pair, in_time_order, pairs_within_logs
 from world4scorer.evaluation.score_table import ScoreTable
 from world4scorer.outcomes.batch import map_threads
@@ -22,6 +21,7 @@ from world4scorer.outcomes.results import V2_COLUMNS, V2Outcome
 from world4scorer.outcomes.v1 import pdms
 from world4scorer.outcomes.v2 import epdms
 from world4scorer.rollout.plans import LqrProfile
+from world4scorer.store import SceneStore
 
 Metric = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
 Floats = NDArray[np.float64]

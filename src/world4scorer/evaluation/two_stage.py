@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.cache.store import SceneStore
 from world4scorer.evaluation.pairing import Pair, make_pair
 from world4scorer.evaluation.score_table import ScoreTable
 from world4scorer.evaluation.submission import Metric, compare, judge_v2, make_table, planned, v2_row
 from world4scorer.outcomes.results import V2Outcome
 from world4scorer.rollout.plans import LqrProfile, roll_out
+from world4scorer.store import SceneStore
 
 Floats = NDArray[np.float64]
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+LARGEST: Final = 1e8
+"""Largest number that any field may hold, in its own unit: ten times the size of a map projection."""
 
 
 class SceneError(ValueError):
@@ -29,10 +32,15 @@ def as_array(name: str, value: Any, dtype: DTypeLike, shape: Sequence[int | str]
         isinstance(axis, int) and axis != length for axis, length in zip(shape, array.shape, strict=True)
     ):
         raise SceneError(f"{name}: expected shape ({wanted}), got {array.shape}")
-    if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise SceneError(f"{name}: value at {where} is {array[where]}; every value must be finite")
+    if finite and array.dtype.kind == "f" and not in_range(array).all():
+        where = tuple(int(i) for i in np.argwhere(~in_range(array))[0])
+        raise SceneError(f"{name}: value at {where} is {array[where]}; values must be finite and at most {LARGEST:g}")
     return array
+
+
+def in_range(array: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which values are finite and not absurdly large, beyond which kernels would lose their digits or their way."""
+    return np.asarray(np.abs(array) <= LARGEST)  # also false for NaN
 
 
 def as_codes(name: str, value: Any, codes: type, length: int) -> NDArray[np.int8]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.scene.checks import SceneError, as_array, as_codes
+from world4scorer.scene.checks import LARGEST, SceneError, as_array, as_codes, in_range
 from world4scorer.scene.indices import STEPS, Box, Light, TrackType
 
 
@@ -35,10 +35,12 @@ class Tracks:
         put(self, "valid", as_array("tracks.valid", self.valid, np.bool_, (count, self.boxes.shape[1])))
         if self.steps < STEPS:
             raise SceneError(f"tracks.boxes: {self.steps} steps of 0.1 s; at least {STEPS} are needed")
-        bad = self.valid & ~np.isfinite(self.boxes).all(axis=2)
+        bad = self.valid & ~in_range(self.boxes).all(axis=2)
         if bad.any():
             track, step = np.argwhere(bad)[0]
-            raise SceneError(f"tracks.boxes: track {self.ids[track]!r} has a value that is not finite at step {step}")
+            raise SceneError(
+                f"tracks.boxes: track {self.ids[track]!r} has a value beyond {LARGEST:g} or not finite at step {step}"
+            )
         negative = self.valid & (self.boxes[..., [Box.LENGTH, Box.WIDTH]] < 0).any(axis=2)
         if negative.any():
             track, step = np.argwhere(negative)[0]

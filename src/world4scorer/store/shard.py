@@ -14,10 +14,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from world4scorer.cache.boxes import unpack_boxes
-from world4scorer.cache.digest import digest
-from world4scorer.cache.polygons import Pool, gather
-from world4scorer.cache.schema import (
+from world4scorer.scene.map import PolygonMap
+from world4scorer.scene.scene import Scene
+from world4scorer.scene.tracks import Lights, Tracks
+from world4scorer.store.boxes import unpack_boxes
+from world4scorer.store.digest import digest
+from world4scorer.store.polygons import Pool, gather
+from world4scorer.store.schema import (
     META_CHECKSUM,
     META_LOG,
     META_PROVENANCE,
@@ -28,9 +31,6 @@ from world4scorer.cache.schema import (
     Ragged,
     StoreError,
 )
-from world4scorer.scene.map import PolygonMap
-from world4scorer.scene.scene import Scene
-from world4scorer.scene.tracks import Lights, Tracks
 
 _Type = TypeVar("_Type")
 

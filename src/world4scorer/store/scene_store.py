@@ -14,13 +14,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from world4scorer.cache.index import Entry, read_entries
-from world4scorer.cache.schema import StoreError
-from world4scorer.cache.shard import Shard
-from world4scorer.cache.shard_writer import PreparedScene, ShardInfo, shard_path, write_shard
 from world4scorer.scene.scene import Scene
-
-__all__ = ["PreparedScene", "SceneStore", "ShardInfo", "StoreError", "UnknownTokenError", "write_shard"]
+from world4scorer.store.index import Entry, read_entries
+from world4scorer.store.schema import StoreError
+from world4scorer.store.shard import Shard
+from world4scorer.store.shard_writer import shard_path
 
 
 class UnknownTokenError(StoreError, KeyError):

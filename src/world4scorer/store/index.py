@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from world4scorer.cache.digest import digest
-from world4scorer.cache.schema import SCHEMA_VERSION, StoreError
-from world4scorer.cache.shard import Shard
-from world4scorer.cache.shard_writer import SUFFIX
 from world4scorer.scene.files import atomic_write
+from world4scorer.store.digest import digest
+from world4scorer.store.schema import SCHEMA_VERSION, StoreError
+from world4scorer.store.shard import Shard
+from world4scorer.store.shard_writer import SUFFIX
 
 INDEX_NAME: Final = "index"
 INDEX_VERSION: Final = f"index of schema {SCHEMA_VERSION}".encode()

@@ -15,10 +15,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from world4scorer import __version__
-from world4scorer.cache.boxes import find_aliases, pack_boxes
-from world4scorer.cache.digest import digest
-from world4scorer.cache.pools import NamePool, PolygonPool
-from world4scorer.cache.schema import (
+from world4scorer.scene.files import atomic_write
+from world4scorer.scene.scene import Scene
+from world4scorer.scene.tracks import Tracks
+from world4scorer.store.boxes import find_aliases, pack_boxes
+from world4scorer.store.digest import digest
+from world4scorer.store.pools import NamePool, PolygonPool
+from world4scorer.store.schema import (
     META_CHECKSUM,
     META_LOG,
     META_PROVENANCE,
@@ -29,9 +32,6 @@ from world4scorer.cache.schema import (
     Ragged,
     StoreError,
 )
-from world4scorer.scene.files import atomic_write
-from world4scorer.scene.scene import Scene
-from world4scorer.scene.tracks import Tracks
 
 SUFFIX = ".arrow"
 
