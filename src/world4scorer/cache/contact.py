@@ -32,18 +32,25 @@ class Outlines(NamedTuple):
 
 def outlines(polygons: NDArray[np.object_]) -> Outlines:
     """Flatten shapely polygons (P,)."""
-    store = PolygonStore.from_geometries(polygons)
-    ends = store.ring_vertices
-    following = np.arange(1, len(store.vertices) + 1)
-    following[ends[1:] - 1] = ends[:-1]
-    start = ends[store.part_rings[store.item_parts]]
-    x, y = np.ascontiguousarray(store.vertices[:, 0]), np.ascontiguousarray(store.vertices[:, 1])
-    bounds = np.tile([np.inf, np.inf, -np.inf, -np.inf], (len(polygons), 1))
-    for p in range(len(polygons)):
-        own = slice(start[p], start[p + 1])
-        if start[p + 1] > start[p]:
-            bounds[p] = x[own].min(), y[own].min(), x[own].max(), y[own].max()
-    return Outlines(x, y, following, start, bounds)
+    return outlines_of(*PolygonStore.from_geometries(polygons).gather(np.arange(len(polygons))), len(polygons))
+
+
+def outlines_of(
+    part_item: NDArray[np.int64],
+    vertices: NDArray[np.float64],
+    ring_offsets: NDArray[np.int64],
+    ring_part: NDArray[np.int64],
+    count: int,
+) -> Outlines:
+    """Flatten what `PolygonStore.gather` found of `count` items; all parts of an item make up one polygon."""
+    following = np.arange(1, len(vertices) + 1)
+    following[ring_offsets[1:] - 1] = ring_offsets[:-1]
+    start = ring_offsets[np.searchsorted(part_item[ring_part], np.arange(count + 1))]
+    bounds = np.empty((count, 4))
+    for p in range(count):
+        own = vertices[start[p] : start[p + 1]]
+        bounds[p, :2], bounds[p, 2:] = own.min(axis=0, initial=np.inf), own.max(axis=0, initial=-np.inf)
+    return Outlines(vertices[:, 0].copy(), vertices[:, 1].copy(), following, start, bounds)
 
 
 @leaf

@@ -15,7 +15,7 @@ import shapely
 from numpy.typing import NDArray
 
 from world4scorer.cache.choice import ProposalOutcomes, judge_proposals
-from world4scorer.cache.contact import Outlines, outlines
+from world4scorer.cache.contact import Outlines, outlines, outlines_of
 from world4scorer.cache.forecast import STEPS as FORECAST_STEPS
 from world4scorer.cache.forecast import Forecast
 from world4scorer.cache.idm import NO_LIMIT, SPEED_SHARES, Proposals, extend, propose
@@ -145,12 +145,19 @@ class _Course:
         targets = target_speeds(limit)
         start = paths.project(float(ego_state[0]), float(ego_state[1]))
         areas = paths.corridors(start, float(targets.max()) * (FORECAST_STEPS - 1) * DT)
-        closed = city.lane_polygons[
-            [lane for lane, minded in zip(seen.red_lanes, seen.minded_red, strict=True) if minded]
-        ]
-        met = shapely.intersects(areas[:, None], closed[None, :])
+        closed = np.array(seen.red_lanes, np.int64)[seen.minded_red]
+        met = shapely.intersects(areas[:, None], city.lane_polygons[closed][None, :])
         return cls(
-            paths, start, float(ego_state[3]), targets, _things(seen, closed), areas, outlines(areas), met, city, seen
+            paths,
+            start,
+            float(ego_state[3]),
+            targets,
+            _things(city, seen, closed),
+            areas,
+            outlines(areas),
+            met,
+            city,
+            seen,
         )
 
     def propose(self) -> Proposals:
@@ -195,10 +202,10 @@ class _Course:
         return rank
 
 
-def _things(seen: Forecast, closed: NDArray[np.object_]) -> Things:
+def _things(city: CityMap, seen: Forecast, closed: NDArray[np.int64]) -> Things:
     boxes, drift = seen.boxes[seen.minded], seen.drift[seen.minded]
     agents = seen.type[seen.minded] < TrackType.TRAFFIC_CONE
-    centres = shapely.get_coordinates(shapely.centroid(closed)).reshape(-1, 2)
+    centres = shapely.get_coordinates(shapely.centroid(city.lane_polygons[closed]))
     still = np.zeros(len(closed))
     heading = boxes[:, Box.HEADING]
     return Things(
@@ -212,7 +219,7 @@ def _things(seen: Forecast, closed: NDArray[np.object_]) -> Things:
         half_length=0.5 * boxes[:, Box.LENGTH],
         half_width=0.5 * boxes[:, Box.WIDTH],
         speed=np.where(agents, np.hypot(boxes[:, Box.VELOCITY_X], boxes[:, Box.VELOCITY_Y]), 0.0),
-        areas=outlines(closed),
+        areas=outlines_of(*city.areas.gather(closed), len(closed)),
     )
 
 

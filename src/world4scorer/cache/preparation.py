@@ -93,7 +93,7 @@ class Preparer:
         paths = self._paths(start, route, lanes)
         seen = forecast(city, now, lanes)
 
-        states = light_states(ahead, {city.lanes[lane].id for lane in route_lanes(city, logged)})
+        states = light_states(ahead, [city.lanes[lane].id for lane in route_lanes(city, logged)])
         signals = [city.lane_index[connector] for connector in states]
         drivable = cut_map(city, areas, dict.fromkeys([*signals, *seen.red_lanes]))
         ego_state = _state(now)

@@ -125,6 +125,11 @@ class CityMap:
         return np.concatenate([self.lane_polygons, self.block_polygons, self.intersections, self.carparks])
 
     @cached_property
+    def lanes_with_area(self) -> frozenset[int]:
+        """Lanes whose polygon is not empty."""
+        return frozenset(np.flatnonzero(~shapely.is_empty(self.lane_polygons)).tolist())
+
+    @cached_property
     def areas(self) -> PolygonStore:
         """Outlines of `area_polygons`."""
         return PolygonStore.from_geometries(self.area_polygons)
