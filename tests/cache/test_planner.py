@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shapely.affinity import rotate, translate
 
 from world4scorer.cache.contact import box_distance, outlines, polygon_distance, polygon_meets_box
-from world4scorer.cache.idm import HORIZON, propose
+from world4scorer.cache.idm import HORIZON, no_proposals
 from world4scorer.cache.paths import LateralPaths, pose_at
 from world4scorer.cache.planner import _Course
 from world4scorer.cache.preparation import Prepared, Preparer
@@ -156,10 +156,7 @@ def test_ties_are_settled_by_the_official_index(city: CityMap, prepared: list[Pr
         rank = course._index_order()
         assert rank.shape == (3, 26, course.things.x.size)
         ranked += int(rank.max(initial=0) > 0)
-        paths = course.paths
-        out, _ = propose(
-            paths.poses, paths.progress, paths.bounds, course.start, course.speed, course.targets,
-            course.things, course.corridors, course.met, rank,
-        )  # fmt: skip
+        out = no_proposals(3)
+        course._propose(rank, out)
         np.testing.assert_array_equal(out.poses[:, :41], done.plan.proposals.poses[:, :41])
     assert ranked > 0

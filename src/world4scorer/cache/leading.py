@@ -104,7 +104,7 @@ def nearest_ahead(things, listed, way, rank, step, passed, pose, out):  # type: 
         if distance == out[0]:
             same = speed == out[1] or (np.isnan(speed) and np.isnan(out[1]))
             tie = tie or not same
-            if rank[n] > rank[best]:
+            if rank[n] >= rank[best]:
                 continue
         else:
             tie = False

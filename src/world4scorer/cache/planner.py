@@ -18,7 +18,7 @@ from world4scorer.cache.choice import ProposalOutcomes, judge_proposals
 from world4scorer.cache.contact import Outlines, outlines, outlines_of
 from world4scorer.cache.forecast import STEPS as FORECAST_STEPS
 from world4scorer.cache.forecast import Forecast
-from world4scorer.cache.idm import NO_LIMIT, SPEED_SHARES, Proposals, extend, propose
+from world4scorer.cache.idm import NO_LIMIT, SPEED_SHARES, Proposals, extend, no_proposals, propose
 from world4scorer.cache.leading import Things
 from world4scorer.cache.paths import LateralPaths
 from world4scorer.kernels import kernel
@@ -31,6 +31,8 @@ from world4scorer.scene.packed import MapArrays
 
 NODE_CAPACITY: Final = 10
 """Of the official spatial index, see `_index_order`."""
+
+NOTHING: Final = outlines(np.zeros(0, object))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,30 +163,54 @@ class _Course:
         )
 
     def propose(self) -> Proposals:
-        paths, things = self.paths, self.things
-        count = things.x.size
-        rank = np.broadcast_to(np.arange(count), (len(self.areas), FORECAST_STEPS // 2 + 1, count))
-        for _ in range(2):
-            out, tie = propose(
-                paths.poses, paths.progress, paths.bounds, self.start, self.speed, self.targets,
-                things, self.corridors, self.met, np.ascontiguousarray(rank),
-            )  # fmt: skip
-            if not tie:
-                break
-            rank = self._index_order()
-        return out  # type: ignore[no-any-return]
+        """All proposals, 41 steps."""
+        out = no_proposals(len(self.areas))
+        if self._propose(self._any_order(), out):
+            self._propose(self._index_order(), out)
+        return out
 
-    def extend(self, proposals: Proposals, chosen: int) -> None:
-        paths, count = self.paths, self.things.x.size
-        rank = np.broadcast_to(np.arange(count), (len(self.areas), FORECAST_STEPS // 2 + 1, count))
-        for _ in range(2):
-            tie = extend(
-                paths.poses, paths.progress, paths.bounds, self.targets, self.things, self.corridors, self.met,
-                np.ascontiguousarray(rank), proposals, chosen,
-            )  # fmt: skip
-            if not tie:
-                break
-            rank = self._index_order()
+    def _propose(self, rank: NDArray[np.int64], out: Proposals) -> bool:
+        paths = self.paths
+        return bool(
+            propose(
+                paths.poses,
+                paths.progress,
+                paths.bounds,
+                self.start,
+                self.speed,
+                self.targets,
+                self.things,
+                self.corridors,
+                self.met,
+                rank,
+                out,
+            )
+        )
+
+    def extend(self, out: Proposals, chosen: int) -> None:
+        """The last ten steps of a proposal."""
+        if self._extend(self._any_order(), out, chosen):
+            self._extend(self._index_order(), out, chosen)
+
+    def _extend(self, rank: NDArray[np.int64], out: Proposals, chosen: int) -> bool:
+        paths = self.paths
+        return bool(
+            extend(
+                paths.poses,
+                paths.progress,
+                paths.bounds,
+                self.targets,
+                self.things,
+                self.corridors,
+                self.met,
+                rank,
+                out,
+                chosen,
+            )
+        )
+
+    def _any_order(self) -> NDArray[np.int64]:
+        return np.zeros((len(self.areas), FORECAST_STEPS // 2 + 1, self.things.x.size), np.int64)
 
     def _index_order(self) -> NDArray[np.int64]:
         """(L, 26, N + K) rank of each minded thing among what the official index finds in the corridors."""
@@ -219,7 +245,7 @@ def _things(city: CityMap, seen: Forecast, closed: NDArray[np.int64]) -> Things:
         half_length=0.5 * boxes[:, Box.LENGTH],
         half_width=0.5 * boxes[:, Box.WIDTH],
         speed=np.where(agents, np.hypot(boxes[:, Box.VELOCITY_X], boxes[:, Box.VELOCITY_Y]), 0.0),
-        areas=outlines_of(*city.areas.gather(closed), len(closed)),
+        areas=outlines_of(*city.areas.gather(closed), len(closed)) if len(closed) else NOTHING,
     )
 
 
