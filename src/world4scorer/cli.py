@@ -1,14 +1,14 @@
 """The `w4s` command: one function for each verb. Heavy imports happen inside the verb that needs them.
 
-    w4s score scenes/ --metric all --out scores
-    w4s rerank scenes/ --weight 1.0 --out choices
-    w4s doctor
+w4s score scenes/ --metric all --out scores
+w4s rerank scenes/ --weight 1.0 --out choices
+w4s doctor
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,9 +22,7 @@ INPUT_FAILED = 1
 """Exit code when an input could not be used; 2 is a wrong command line."""
 
 
-def score(
-    files: Paths, /, out: Path, metric: Metric = "all", lqr: Lqr = "navsim", threads: int | None = None
-) -> int:
+def score(files: Paths, /, out: Path, metric: Metric = "all", lqr: Lqr = "navsim", threads: int | None = None) -> int:
     """Score every plan of exchange files: one result file for each, and a table of means.
 
     Args:
@@ -75,7 +73,7 @@ def doctor() -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb and return the exit code: 0, 1 where an input could not be used, 2 for a wrong command line."""
-    verbs = {"score": score, "rerank": rerank, "doctor": doctor}
+    verbs: dict[str, Callable[..., int]] = {"score": score, "rerank": rerank, "doctor": doctor}
     try:
         return int(
             tyro.extras.subcommand_cli_from_dict(

@@ -47,7 +47,9 @@ def _kernel_cache() -> Finding:
 
     folder = Path(judge_v1.stats.cache_path)  # type: ignore[attr-defined]
     size = sum(file.stat().st_size for file in folder.glob("*.nb?"))
-    return Finding("kernel cache", f"{folder} ({size / 1e6:.1f} MB)" if size else f"{folder} (empty; filled on first use)")
+    return Finding(
+        "kernel cache", f"{folder} ({size / 1e6:.1f} MB)" if size else f"{folder} (empty; filled on first use)"
+    )
 
 
 def self_test() -> list[Finding]:

@@ -1,4 +1,4 @@
-"""How the numerical kernels are compiled: once per machine, cached, without the GIL, and with the same numbers everywhere.
+"""How the numerical kernels are compiled: once per machine, cached, without the GIL, with the same numbers everywhere.
 
 No kernel uses fast-math or calls the C library's transcendental functions (`rollout.angles` has our own), so a result
 depends on IEEE arithmetic alone and not on the processor it was computed on.
@@ -11,35 +11,39 @@ import logging
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, cast
 
 import numba
 from numba.core import event
+from numba.core.caching import IndexDataCacheFile
 
 log = logging.getLogger("world4scorer")
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+Function = Callable[..., Any]
 
 
 @cache
-def _package_stamp() -> bytes:
-    """Digest of every source file of the package.
+def _sources_stamp(folder: Path) -> str:
+    """Digest of all sources that a kernel defined in `folder` can be made of.
 
     Numba refreshes a cached kernel when its own file changes, but not when a kernel that it calls changes in another
-    file. Stamping each cache entry with the whole package closes that hole, also across upgrades.
+    file, and it stumbles over entries whose types have moved since. Naming each entry after the sources closes both
+    holes, also across upgrades.
     """
-    digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(source.read_bytes())
-    return digest.digest()
+    root = Path(__file__).parent
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    for part in sorted({root / "scene", root / "rollout", root / "outcomes", folder}):
+        for source in sorted(part.glob("*.py")):
+            digest.update(source.read_bytes())
+    return digest.hexdigest()
 
 
-def kernel(function: _Function) -> _Function:
+def kernel(function: Function) -> Function:
     """Compile `function` with Numba on first use and keep the machine code on disk."""
     return _compile(function)
 
 
-def leaf(function: _Function) -> _Function:
+def leaf(function: Function) -> Function:
     """Compile a kernel that allocates nothing: every array comes from the caller.
 
     Without allocation Numba's reference counting can be left out, and it must be in inner loops: counting the arrays
@@ -48,18 +52,36 @@ def leaf(function: _Function) -> _Function:
     return _compile(function, _nrt=False, no_cpython_wrapper=True)
 
 
-def inlined(function: _Function) -> _Function:
+def inlined(function: Function) -> Function:
     """Compile a small function straight into the kernels that call it, so that their loops can be vectorised."""
-    return numba.njit(inline="always", error_model="numpy")(function)  # type: ignore[no-any-return]
+    return cast(Function, numba.njit(inline="always", error_model="numpy")(function))
 
 
-def _compile(function: _Function, **options: Any) -> _Function:
-    compiled = numba.njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
-    compiled._cache._cache_file._source_stamp = _package_stamp()
-    return compiled  # type: ignore[no-any-return]
+def _compile(function: Function, **options: Any) -> Function:
+    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    try:
+        compiled: Any = numba.njit(cache=True, **options)(function)
+    except RuntimeError as error:  # neither the package's folder nor the user's cache can be written
+        _warn_uncached(str(error))
+        return cast(Function, numba.njit(**options)(function))
+    _stamp(compiled._cache, Path(function.__code__.co_filename).parent)
+    return cast(Function, compiled)
 
 
-class _AnnounceCompilation(event.Listener):
+def _stamp(store: Any, folder: Path) -> None:
+    """Keep a kernel's machine code under a name that changes with its sources."""
+    stamp = _sources_stamp(folder)
+    store._cache_file = IndexDataCacheFile(
+        cache_path=store._cache_path, filename_base=f"{store._impl.filename_base}.{stamp[:12]}", source_stamp=stamp
+    )
+
+
+@cache
+def _warn_uncached(reason: str) -> None:
+    log.warning("kernels are compiled anew in every process (%s); set NUMBA_CACHE_DIR to a writable folder", reason)
+
+
+class _AnnounceCompilation(event.Listener):  # type: ignore[misc]
     """Say once, before the first compilation, why the first call takes longer."""
 
     announced = False

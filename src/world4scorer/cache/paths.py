@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shapely.ops import substring
 
 from world4scorer.kernels import inlined, kernel
-from world4scorer.outcomes.progress import BLOCK, arc_length, measure_line
+from world4scorer.outcomes.progress import BLOCK, arc_length, measure
 from world4scorer.rollout.angles import wrap
 from world4scorer.scene.vehicle import HALF_WIDTH
 
@@ -78,7 +78,7 @@ class LateralPaths:
 @kernel
 def _measure(poses, bounds, progress):  # type: ignore[no-untyped-def]
     for index in range(poses.shape[0]):
-        measure_line(poses[index], bounds[index], progress[index])
+        measure(poses[index], bounds[index], progress[index])
 
 
 @kernel

@@ -63,9 +63,7 @@ def exchange_files(paths: Iterable[Path]) -> list[Path]:
     return list(found.values())
 
 
-def score_files(
-    paths: Sequence[Path], metric: MetricChoice, out: Path, lqr: LqrProfile = "navsim"
-) -> Iterator[Scored]:
+def score_files(paths: Sequence[Path], metric: MetricChoice, out: Path, lqr: LqrProfile = "navsim") -> Iterator[Scored]:
     """Score files in threads and write `out/<stem>.npz` for each, in order."""
     for path in paths:
         if path.resolve() == (out / path.name).resolve():
@@ -87,7 +85,7 @@ def score_files(
 
 def score_frames(frames: Sequence[Frame], metric: MetricChoice, lqr: LqrProfile = "navsim") -> Fields:
     """Compute the result fields of one exchange file."""
-    wanted = {"labels-v1", "pdms-v1.1", "epdms-v2.2", "epdms-pre151"} if metric == "all" else {metric}
+    wanted: set[str] = {"labels-v1", "pdms-v1.1", "epdms-v2.2", "epdms-pre151"} if metric == "all" else {metric}
     meta = {
         "made_by": f"world4scorer {__version__}",
         "metrics": sorted(wanted),

@@ -18,7 +18,7 @@ from world4scorer.outcomes import V1_COLUMNS, V2_COLUMNS
 MOST_ROWS: Final = 60
 """More files than this are summed up in the last row only."""
 
-WIDTH: Final = 120
+WIDTH: Final = 132
 
 TABLES: Final = (
     ("labels-v1", "v1_train", None, V1_COLUMNS),
@@ -70,7 +70,11 @@ def _means(values: NDArray[np.float64]) -> list[str]:
 def print_reranked(results: Sequence[RerankedFile], weight: float) -> None:
     """Print what re-ranking changed: choices, extended comfort of consecutive choices, EPDMS."""
     done = [result for result in results if result.framewise is not None and result.inertial is not None]
-    table = Table(title=f"inertial re-ranking, weight {weight:g}: framewise -> re-ranked", title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(
+        title=f"inertial re-ranking, weight {weight:g}: framewise -> re-ranked",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+    )
     for name in ("file", "frames", "changed", "EC", "EPDMS"):
         table.add_column(name, justify="left" if name == "file" else "right")
     groups = [(result.source.stem, [result]) for result in done] if len(done) <= MOST_ROWS else []

@@ -1,4 +1,4 @@
-"""What becomes of a plan: the metrics of NAVSIM v1.1 and v2.2, one file each, and the entry points that combine them."""
+"""What becomes of a plan: the metrics of NAVSIM v1.1 and v2.2, one file each, and what combines them."""
 
 from world4scorer.outcomes.batch import get_threads, label_batch, set_threads
 from world4scorer.outcomes.extended_comfort import extended_comfort

@@ -6,7 +6,7 @@ from world4scorer.kernels import inlined
 
 
 @inlined
-def boxes_meet(ax, ay, ac, as_, al, aw, bx, by, bc, bs, bl, bw):  # type: ignore[no-untyped-def]
+def boxes_meet(ax, ay, ac, as_, al, aw, bx, by, bc, bs, bl, bw):
     """Whether box a meets box b: centre x, y, cosine and sine of the heading, half length, half width of each.
 
     Two convex shapes are apart if and only if the normal of some edge separates them; boxes have two normals each.
@@ -25,7 +25,7 @@ def boxes_meet(ax, ay, ac, as_, al, aw, bx, by, bc, bs, bl, bw):  # type: ignore
 
 
 @inlined
-def segment_meets_box(x1, y1, x2, y2, half_length, half_width):  # type: ignore[no-untyped-def]
+def segment_meets_box(x1, y1, x2, y2, half_length, half_width):
     """Whether a segment meets the box around the origin whose sides follow the axes."""
     dx, dy = x2 - x1, y2 - y1
     apart = (

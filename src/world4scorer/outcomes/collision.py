@@ -27,7 +27,7 @@ STATIC_SCORE: Final = 0.5
 
 
 @leaf
-def no_collision(polygons, grid, traffic, ego, forgiven, corners, score, step, cause):  # type: ignore[no-untyped-def]
+def no_collision(polygons, grid, traffic, ego, forgiven, corners, score, step, cause):
     """Judge every lane: fill `score` (N,), and where it is below 1 the deciding `step` (N,) and track `cause` (N,).
 
     The deciding collision is the first at fault that brought the score to its final value. `forgiven` (B,) and
@@ -54,7 +54,7 @@ def no_collision(polygons, grid, traffic, ego, forgiven, corners, score, step, c
 
 
 @inlined
-def _at_fault(polygons, grid, traffic, ego, n, t, b, corners):  # type: ignore[no-untyped-def]
+def _at_fault(polygons, grid, traffic, ego, n, t, b, corners):
     if ego.speed[n, t] <= STOPPED_SPEED:
         fault = False
     elif traffic.stopped[b]:
@@ -69,7 +69,7 @@ def _at_fault(polygons, grid, traffic, ego, n, t, b, corners):  # type: ignore[n
 
 
 @inlined
-def _bumper_meets(ego, n, t, traffic, b):  # type: ignore[no-untyped-def]
+def _bumper_meets(ego, n, t, traffic, b):
     """Whether the front bumper meets track b, both as they are at step t."""
     c, s = traffic.cosine[b, t], traffic.sine[b, t]
     left_x, left_y = corner(ego, n, t, 0)

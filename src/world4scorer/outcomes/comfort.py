@@ -75,8 +75,8 @@ def _filters(samples: int, acceleration_window: int, jerk_window: int) -> Comfor
 
 
 @kernel
-def comfort(states, history, at_centre, filters, score, step, cause, within):  # type: ignore[no-untyped-def]
-    """Judge rollouts `states` (11, T, N) behind `history` (H, 11): fill `score` (N,) and `within` (N, 6), check by check.
+def comfort(states, history, at_centre, filters, score, step, cause, within):
+    """Judge rollouts `states` (11, T, N) behind `history` (H, 11): fill `score` (N,) and `within` (N, 6) by check.
 
     Where a check fails, `step` (N,) is the first row of the rollout out of bounds (negative: of the history, counted
     back from the rollout), and `cause` (N,) the check.
@@ -120,7 +120,7 @@ def comfort(states, history, at_centre, filters, score, step, cause, within):  #
 
 
 @leaf
-def _signals(states, history, at_centre, longitudinal, lateral, magnitude, heading):  # type: ignore[no-untyped-def]
+def _signals(states, history, at_centre, longitudinal, lateral, magnitude, heading):
     """Lay out the signals (S, N): accelerations along, across and in all, and the heading."""
     rows, lanes = history.shape[0], states.shape[2]
     for i in range(rows):
@@ -149,7 +149,7 @@ def _signals(states, history, at_centre, longitudinal, lateral, magnitude, headi
 
 
 @leaf
-def _first_outside(series, check, first):  # type: ignore[no-untyped-def]
+def _first_outside(series, check, first):
     """Fill row `check` of `first` (6, N) with the first sample out of bounds, or S."""
     samples, lanes = series.shape
     low, high = LOWEST[check], HIGHEST[check]

@@ -10,7 +10,7 @@ from world4scorer.outcomes.areas import off_road
 
 
 @leaf
-def drivable_area(polygons, grid, ego, score, step, cause):  # type: ignore[no-untyped-def]
+def drivable_area(polygons, grid, ego, score, step, cause):
     """Judge every lane: fill `score` (N,), and where it is 0 the first `step` (N,) off the road and the corner (N,)."""
     for n in range(score.size):
         score[n], step[n], cause[n] = 1.0, -1, -1

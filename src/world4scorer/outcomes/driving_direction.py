@@ -25,7 +25,7 @@ VIOLATION: Final = 6.0
 
 
 @leaf
-def driving_direction(polygons, grid, ego, spare_intersections, way, score, step):  # type: ignore[no-untyped-def]
+def driving_direction(polygons, grid, ego, spare_intersections, way, score, step):
     """Judge every lane: fill `score` (N,), and where it is below 1 the `step` (N,) at which it fell to that.
 
     `way` (T,) is scratch.

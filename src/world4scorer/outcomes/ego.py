@@ -44,7 +44,7 @@ class EgoBoxes(NamedTuple):
 
 
 @kernel
-def ego_boxes(states):  # type: ignore[no-untyped-def]
+def ego_boxes(states):
     """Boxes of rollouts `states` (11, T, N)."""
     steps, lanes = states.shape[1], states.shape[2]
     out = EgoBoxes(
@@ -61,7 +61,7 @@ def ego_boxes(states):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _fill_boxes(states, work, out):  # type: ignore[no-untyped-def]
+def _fill_boxes(states, work, out):
     sine, cosine, speed = work[0], work[1], work[2]
     lanes = speed.size
     for t in range(states.shape[1]):
@@ -83,7 +83,7 @@ def _fill_boxes(states, work, out):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def corner(ego, n, t, which):  # type: ignore[no-untyped-def]
+def corner(ego, n, t, which):
     """Position of a corner, in the order of `CORNERS`."""
     forward = HALF_LENGTH if (which == 0 or which == 3) else -HALF_LENGTH
     left = HALF_WIDTH if which <= 1 else -HALF_WIDTH

@@ -55,13 +55,13 @@ def extended_comfort(rollouts_now: Any, rollout_previous: Any, interval_s: float
     `interval_s` is the time between the two frames. See `extended_comfort_rms` for how far off each signal is.
     """
     rms = extended_comfort_rms(rollouts_now, rollout_previous, interval_s)
-    return (rms <= np.array(LARGEST)).all(axis=1).astype(np.float64)
+    return np.asarray((rms <= np.array(LARGEST)).all(axis=1), np.float64)
 
 
 def extended_comfort_rms(rollouts_now: Any, rollout_previous: Any, interval_s: float) -> NDArray[np.float64]:
     """Return the (N, 4) root mean square differences of `SIGNALS`."""
     shift = overlap_shift(interval_s)
-    if not 0.0 < interval_s or STEPS - shift < 4:
+    if not interval_s > 0.0 or STEPS - shift < 4:
         raise SceneError(f"interval_s: {interval_s} s between frames leaves no overlap to compare")
     now = lanes_last(as_array("rollouts_now", rollouts_now, np.float64, ("N", STEPS, len(State))))
     previous = lanes_last(as_array("rollout_previous", rollout_previous, np.float64, (STEPS, len(State)))[None])
@@ -84,7 +84,7 @@ def lanes_last(rollouts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @kernel
-def rms_differences(now, previous, shift, filters):  # type: ignore[no-untyped-def]
+def rms_differences(now, previous, shift, filters):
     """(N, 4) differences of the lanes of `now` (11, T, N) from the one (or N) of `previous` (11, T, 1 or N)."""
     samples, lanes, others = now.shape[1] - shift, now.shape[2], previous.shape[2]
     present = np.empty((len(SIGNALS), samples, lanes))
@@ -97,7 +97,7 @@ def rms_differences(now, previous, shift, filters):  # type: ignore[no-untyped-d
 
 
 @leaf
-def _filtered(states, first, filters, scratch, out):  # type: ignore[no-untyped-def]
+def _filtered(states, first, filters, scratch, out):
     """Fill `out` (4, S, N) with the signals of rows `first` on; `scratch` is (3, S, N)."""
     magnitude, heading, work = scratch[0], scratch[1], scratch[2]
     samples, lanes = work.shape
@@ -115,7 +115,7 @@ def _filtered(states, first, filters, scratch, out):  # type: ignore[no-untyped-
 
 
 @leaf
-def _compare(present, before, out):  # type: ignore[no-untyped-def]
+def _compare(present, before, out):
     signals, samples, lanes = present.shape
     alone = before.shape[2] == 1
     for signal in range(signals):

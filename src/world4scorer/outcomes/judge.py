@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.kernels import inlined, kernel
-from world4scorer.outcomes.areas import build_grid
+from world4scorer.outcomes.area_grid import build_grid
 from world4scorer.outcomes.collision import no_collision
 from world4scorer.outcomes.comfort import CHECKS, comfort
 from world4scorer.outcomes.drivable_area import drivable_area
@@ -72,7 +72,7 @@ class Judgement(NamedTuple):
 
 
 @kernel
-def judge_v1(plans, reference, ego_state, time_us, profile, polygons, boxes, valid, types, line, filters):  # type: ignore[no-untyped-def]
+def judge_v1(plans, reference, ego_state, time_us, profile, polygons, boxes, valid, types, line, filters):
     """Roll plans (N, 8, 3) and the reference (R, 3) out and judge them by v1.1.
 
     Tracks are (A, 50.., 7), the centreline `line` (C, 2..). Returns states (11, T, L), residuals (L,), judgement.
@@ -90,7 +90,7 @@ def judge_v1(plans, reference, ego_state, time_us, profile, polygons, boxes, val
 
 
 @kernel
-def judge_v2(  # type: ignore[no-untyped-def]
+def judge_v2(
     plans, reference, ego_state, time_us, profile, polygons, boxes, valid, types, line, filters, history, areas, red
 ):
     """Roll plans and the reference out and judge them by v2.2; arguments and results as for `judge_v1`.
@@ -110,13 +110,13 @@ def judge_v2(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _comfort(states, history, at_centre, filters, found):  # type: ignore[no-untyped-def]
+def _comfort(states, history, at_centre, filters, found):
     values, steps, causes = found.values[COMFORT], found.steps[COMFORT], found.causes[COMFORT]
     comfort(states, history, at_centre, filters, values, steps, causes, found.within)
 
 
 @inlined
-def _empty(lanes):  # type: ignore[no-untyped-def]
+def _empty(lanes):
     values = np.empty((METRICS, lanes))
     steps = np.empty((METRICS, lanes), np.int64)
     causes = np.empty((METRICS, lanes), np.int64)
@@ -127,7 +127,7 @@ def _empty(lanes):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _common(polygons, grid, traffic, ego, line, spare_intersections, ttc_steps, found):  # type: ignore[no-untyped-def]
+def _common(polygons, grid, traffic, ego, line, spare_intersections, ttc_steps, found):
     """The metrics that both versions share."""
     values, steps, causes = found.values, found.steps, found.causes
     forgiven = np.empty(traffic.track.size, np.bool_)
@@ -136,8 +136,6 @@ def _common(polygons, grid, traffic, ego, line, spare_intersections, ttc_steps, 
     drivable_area(polygons, grid, ego, values[DAC], steps[DAC], causes[DAC])
     way = np.empty(ego.x.shape[1])
     driving_direction(polygons, grid, ego, spare_intersections, way, values[DDC], steps[DDC])
-    time_to_collision(
-        polygons, grid, traffic, ego, ttc_steps, forgiven, corners, values[TTC], steps[TTC], causes[TTC]
-    )
+    time_to_collision(polygons, grid, traffic, ego, ttc_steps, forgiven, corners, values[TTC], steps[TTC], causes[TTC])
     points = line.shape[0]
     raw_progress(line, ego, np.empty((points // BLOCK + 1, 4)), np.empty(points), values[PROGRESS])

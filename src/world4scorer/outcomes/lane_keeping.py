@@ -23,8 +23,8 @@ MARGIN: Final = 1e-3
 
 
 @kernel
-def lane_keeping(polygons, grid, ego, line, score, step):  # type: ignore[no-untyped-def]
-    """Judge every lane against the centreline `line` (C, 2..): fill `score` (N,) and the `step` (N,) at which it fell."""
+def lane_keeping(polygons, grid, ego, line, score, step):
+    """Judge every lane against the centreline `line` (C, 2..): fill `score` (N,), and `step` (N,) where it fell."""
     cells = grid.rows * grid.columns
     start = np.zeros(cells + 1, np.int64)
     _sort_segments(grid, line, start, start[:0])
@@ -34,7 +34,7 @@ def lane_keeping(polygons, grid, ego, line, score, step):  # type: ignore[no-unt
 
 
 @leaf
-def _sort_segments(grid, line, start, segments):  # type: ignore[no-untyped-def]
+def _sort_segments(grid, line, start, segments):
     """Sort the segments of the line into the cells that they come within 0.5 m of.
 
     With no room in `segments` only count: turn the zeros of `start` into offsets.
@@ -67,7 +67,7 @@ def _sort_segments(grid, line, start, segments):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _judge(polygons, grid, ego, line, start, segments, score, step):  # type: ignore[no-untyped-def]
+def _judge(polygons, grid, ego, line, start, segments, score, step):
     for n in range(score.size):
         score[n], step[n] = 1.0, -1
         count = 0
@@ -82,7 +82,7 @@ def _judge(polygons, grid, ego, line, start, segments, score, step):  # type: ig
 
 
 @inlined
-def _on_line(grid, line, start, segments, x, y):  # type: ignore[no-untyped-def]
+def _on_line(grid, line, start, segments, x, y):
     """Whether a point lies within 0.5 m of the line. Off the grid every segment is looked at."""
     column, row = int(np.floor((x - grid.x0) * grid.scale)), int(np.floor((y - grid.y0) * grid.scale))
     on_line = False

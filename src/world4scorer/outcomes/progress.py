@@ -25,9 +25,12 @@ BLOCK: Final = 16
 
 
 @leaf
-def raw_progress(line, ego, bounds, length, out):  # type: ignore[no-untyped-def]
-    """Fill `out` (N,) with the raw progress along `line` (C, 2..); `bounds` (C // 16 + 1, 4) and `length` (C,) are scratch."""
-    measure_line(line, bounds, length)
+def raw_progress(line, ego, bounds, length, out):
+    """Fill `out` (N,) with the raw progress along `line` (C, 2..).
+
+    `bounds` (C // BLOCK + 1, 4) and `length` (C,) are scratch.
+    """
+    measure(line, bounds, length)
     last = ego.x.shape[1] - 1
     start = arc_length(line, bounds, length, ego.x[0, 0], ego.y[0, 0])
     for n in range(out.size):
@@ -37,7 +40,7 @@ def raw_progress(line, ego, bounds, length, out):  # type: ignore[no-untyped-def
 
 
 @leaf
-def measure_line(line, bounds, length):  # type: ignore[no-untyped-def]
+def measure(line, bounds, length):
     """Fill `length` (C,) with the arc length of each vertex and `bounds` with the box of each block of segments."""
     length[0] = 0.0
     for i in range(line.shape[0] - 1):
@@ -54,7 +57,7 @@ def measure_line(line, bounds, length):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def arc_length(line, bounds, length, x, y):  # type: ignore[no-untyped-def]
+def arc_length(line, bounds, length, x, y):
     """Arc length of the point of the line nearest to x, y; the first of equally near ones."""
     nearest = np.inf
     best = 0.0
@@ -73,7 +76,7 @@ def arc_length(line, bounds, length, x, y):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def segment_distance(x1, y1, x2, y2, x, y):  # type: ignore[no-untyped-def]
+def segment_distance(x1, y1, x2, y2, x, y):
     """Squared distance [m^2] of a point from a segment, and the share of the segment up to its nearest point."""
     dx, dy = x2 - x1, y2 - y1
     square = dx * dx + dy * dy
@@ -83,18 +86,14 @@ def segment_distance(x1, y1, x2, y2, x, y):  # type: ignore[no-untyped-def]
     return across * across + up * up, share
 
 
-def normalise_v1(
-    progress: NDArray[np.float64], product: NDArray[np.float64], reference: float
-) -> NDArray[np.float64]:
-    """EP v1.1 (N,) of raw progress (N,) and NC * DAC (N,); `reference` is the reference's progress times its product."""
+def normalise_v1(progress: NDArray[np.float64], product: NDArray[np.float64], reference: float) -> NDArray[np.float64]:
+    """EP v1.1 (N,) of raw progress (N,) and NC * DAC (N,); `reference` is the reference's progress times its own."""
     raw = progress * product
     best = np.maximum(raw, reference)
     return np.where(best > SHORT, raw / np.maximum(best, SHORT), product > 0.0)
 
 
-def normalise_v2(
-    progress: NDArray[np.float64], product: NDArray[np.float64], reference: float
-) -> NDArray[np.float64]:
+def normalise_v2(progress: NDArray[np.float64], product: NDArray[np.float64], reference: float) -> NDArray[np.float64]:
     """EP v2.2 (N,) of raw progress (N,) and the product of all multipliers (N,); `reference` likewise."""
     best = np.maximum(progress * product, reference)
     return np.where(best > SHORT, np.clip(progress / np.maximum(best, SHORT), 0.0, 1.0), 1.0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,6 +170,6 @@ class V2Outcome:
         return np.asarray(table[:, V2_COLUMNS.index("product")] * total / whole)
 
 
-def sub_scores(table: Floats) -> dict[str, Floats]:
+def sub_scores(table: Floats) -> dict[str, Any]:
     """Sub-scores of a v2 table (N, 10) by field name."""
     return {name.lower(): column for name, column in zip(V2_COLUMNS[:-2], table.T[:-2], strict=True)}

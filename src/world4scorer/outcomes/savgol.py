@@ -97,7 +97,7 @@ def _solve(matrix: list[list[Fraction]], right: list[list[Fraction]]) -> list[li
 
 
 @leaf
-def smooth(operator, series, work, out):  # type: ignore[no-untyped-def]
+def smooth(operator, series, work, out):
     """Apply a filter to `series` (S, N), rounded to eight decimals, into `out` (S, N); `work` (4.., N) is scratch."""
     whole = operator.fit.shape[0] > 0
     if whole:
@@ -113,7 +113,7 @@ def smooth(operator, series, work, out):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _weigh(weights, series, first, out):  # type: ignore[no-untyped-def]
+def _weigh(weights, series, first, out):
     """Fill `out` (N,) with the weighted sum of the rows `first` on of `series`."""
     for n in range(out.size):
         out[n] = 0.0
@@ -124,7 +124,7 @@ def _weigh(weights, series, first, out):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def unwrap(headings, out):  # type: ignore[no-untyped-def]
+def unwrap(headings, out):
     """Take whole turns out of the jumps between consecutive `headings` (S, N), into `out` (S, N)."""
     samples, lanes = headings.shape
     for n in range(lanes):

@@ -27,7 +27,7 @@ STEPS_V2: Final = 32
 
 
 @leaf
-def time_to_collision(polygons, grid, traffic, ego, steps, forgiven, corners, score, step, cause):  # type: ignore[no-untyped-def]
+def time_to_collision(polygons, grid, traffic, ego, steps, forgiven, corners, score, step, cause):
     """Judge every lane: fill `score` (N,), and where it is 0 the violating `step` (N,) and track `cause` (N,).
 
     `forgiven` (B,) and `corners` (P,) are scratch, the latter zero.
@@ -59,7 +59,7 @@ def time_to_collision(polygons, grid, traffic, ego, steps, forgiven, corners, sc
 
 
 @inlined
-def _in_the_way(polygons, grid, traffic, ego, n, t, b, later, corners):  # type: ignore[no-untyped-def]
+def _in_the_way(polygons, grid, traffic, ego, n, t, b, later, corners):
     cosine = bearing(ego, n, t, traffic, b, later)
     return cosine > AHEAD or (
         not cosine < BEHIND

@@ -61,7 +61,7 @@ class Traffic(NamedTuple):
 
 
 @kernel
-def nearby_traffic(boxes, valid, types, steps, without_overlap, ego):  # type: ignore[no-untyped-def]
+def nearby_traffic(boxes, valid, types, steps, without_overlap, ego):
     """Pick the tracks (A, S.., 7) that rollouts `ego` may meet within `steps` steps.
 
     `without_overlap` leaves out every track that overlaps the ego now, as the v2 metrics do.
@@ -93,7 +93,7 @@ def nearby_traffic(boxes, valid, types, steps, without_overlap, ego):  # type: i
 
 
 @leaf
-def _reach(ego, reach):  # type: ignore[no-untyped-def]
+def _reach(ego, reach):
     """Fill `reach` (T, 4, 4): bounds of all lanes' boxes at each step and look-ahead, lowest x, y, highest x, y."""
     for t in range(reach.shape[0]):
         for a in range(len(LOOK_AHEAD)):
@@ -111,7 +111,7 @@ def _reach(ego, reach):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _choose(boxes, valid, steps, without_overlap, ego, reach, chosen, first):  # type: ignore[no-untyped-def]
+def _choose(boxes, valid, steps, without_overlap, ego, reach, chosen, first):
     """List in `chosen` the tracks that enter the rollouts' bounds; `first` is the first step each is seen."""
     left = low = np.inf
     right = high = -np.inf
@@ -139,7 +139,7 @@ def _choose(boxes, valid, steps, without_overlap, ego, reach, chosen, first):  #
 
 
 @inlined
-def _overlaps_now(boxes, i, ego):  # type: ignore[no-untyped-def]
+def _overlaps_now(boxes, i, ego):
     s, c = sine_cosine(boxes[i, 0, HEADING])
     return boxes_meet(
         ego.x[0, 0], ego.y[0, 0], ego.cosine[0, 0], ego.sine[0, 0], HALF_LENGTH, HALF_WIDTH,
@@ -148,7 +148,7 @@ def _overlaps_now(boxes, i, ego):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _fill(boxes, valid, types, first, reach, traffic):  # type: ignore[no-untyped-def]
+def _fill(boxes, valid, types, first, reach, traffic):
     """Fill the fields of `traffic` for the tracks it lists."""
     count, steps = traffic.valid.shape
     for b in range(count):
@@ -187,7 +187,7 @@ def _fill(boxes, valid, types, first, reach, traffic):  # type: ignore[no-untype
 
 
 @inlined
-def meets_track(ego, n, t, x, y, traffic, b, step):  # type: ignore[no-untyped-def]
+def meets_track(ego, n, t, x, y, traffic, b, step):
     """Whether the ego's box of step t, moved to centre x, y, meets track b as it is at `step`."""
     dx, dy = traffic.x[b, step] - x, traffic.y[b, step] - y
     reach = RADIUS + traffic.radius[b, step] + 1e-6  # the exact test below decides what only just touches
@@ -199,7 +199,7 @@ def meets_track(ego, n, t, x, y, traffic, b, step):  # type: ignore[no-untyped-d
 
 
 @inlined
-def bearing(ego, n, t, traffic, b, step):  # type: ignore[no-untyped-def]
+def bearing(ego, n, t, traffic, b, step):
     """Cosine of the angle between the ego's heading and the way from its rear axle to the centre of a track.
 
     Not clamped: where rounding carries it beyond one, or the way has no length, the official arccosine is undefined

@@ -12,7 +12,7 @@ from world4scorer.scene.vehicle import HALF_LENGTH, HALF_WIDTH
 
 
 @leaf
-def traffic_light(polygons, ego, areas, red, score, step, cause):  # type: ignore[no-untyped-def]
+def traffic_light(polygons, ego, areas, red, score, step, cause):
     """Judge every lane: fill `score` (N,), and where it is 0 the first `step` (N,) and the light `cause` (N,).
 
     `areas` (K,) are the polygons of the lights and `red` (K, T..) says when they are closed.
@@ -29,7 +29,7 @@ def traffic_light(polygons, ego, areas, red, score, step, cause):  # type: ignor
 
 
 @inlined
-def _meets_polygon(polygons, p, ego, n, t):  # type: ignore[no-untyped-def]
+def _meets_polygon(polygons, p, ego, n, t):
     """Whether the ego's box meets polygon p: an edge crosses the box, or the box lies wholly inside."""
     x, y, c, s = ego.x[n, t], ego.y[n, t], ego.cosine[n, t], ego.sine[n, t]
     left, low, right, high = polygons.bounds[p]

@@ -27,7 +27,7 @@ def label(
 
 
 def pdms(scene: Scene, plans: Any, *, lqr: LqrProfile = "navsim") -> V1Outcome:
-    """Return the official v1.1 evaluation of plans (N, 8, 3), each paired with the reference: `.table` as for `label`."""
+    """Return the official v1.1 evaluation of plans (N, 8, 3), each against the reference: `.table` as for `label`."""
     return _judge(scene, plans, lqr, None, "pdms-v1.1")
 
 
@@ -79,6 +79,4 @@ def _judge(scene: Scene, plans: Any, lqr: LqrProfile, reference_progress: float 
 
 def cause(found: Judgement, metric: Metric, count: int, names: tuple[str, ...] = ()) -> Cause:
     """Read the causes of a metric for the first `count` lanes."""
-    return Cause(
-        found.values[metric, :count] < 1.0, found.steps[metric, :count], found.causes[metric, :count], names
-    )
+    return Cause(found.values[metric, :count] < 1.0, found.steps[metric, :count], found.causes[metric, :count], names)

@@ -118,7 +118,8 @@ def _human_row(found: Judgement, lane: int) -> NDArray[np.float64]:
     table = _sub_scores(found)[lane : lane + 1]
     table[:, V2_COLUMNS.index("EP")] = 1.0
     table[:, V2_COLUMNS.index("HC")] = 1.0
-    return _with_scores(table)[0]
+    row: NDArray[np.float64] = _with_scores(table)[0]
+    return row
 
 
 def _sub_scores(found: Judgement) -> NDArray[np.float64]:

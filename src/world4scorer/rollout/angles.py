@@ -23,19 +23,19 @@ _HALF_PI_3: Final = float.fromhex("0x1.3198a2e037073p-69")
 
 
 @inlined
-def nearest(x):  # type: ignore[no-untyped-def]
+def nearest(x):
     """Round to the nearest integer, halves to even, for |x| < 2^51."""
     return (x + _ROUND) - _ROUND
 
 
 @inlined
-def wrap(angle):  # type: ignore[no-untyped-def]
+def wrap(angle):
     """Bring an angle to [-pi, pi]."""
     return angle - TWO_PI * nearest(angle / TWO_PI)
 
 
 @inlined
-def sine_cosine(x):  # type: ignore[no-untyped-def]
+def sine_cosine(x):
     """Return sin(x), cos(x)."""
     quarter = nearest(x * (2 / np.pi))
     r = ((x - quarter * _HALF_PI_1) - quarter * _HALF_PI_2) - quarter * _HALF_PI_3

@@ -17,7 +17,7 @@ from world4scorer.scene.plan import as_plans
 from world4scorer.scene.scene import Scene
 
 LqrProfile = Literal["navsim", "corrected"]
-"""`navsim`: the tracker as the official simulator has it, quirk included. `corrected`: with the intended jerk penalty."""
+"""`navsim`: the tracker as the official simulator has it, quirk included; `corrected`: with the jerk penalty meant."""
 
 LARGEST_RESIDUAL: Final = 1e-9
 """Largest relative violation of the fits' normal equations that is let through."""
@@ -71,8 +71,8 @@ def check_residuals(residuals: NDArray[np.float64], token: str) -> None:
 
 
 @kernel
-def roll_out_kernel(plans, reference, ego_state, time_us, profile):  # type: ignore[no-untyped-def]
-    """States (11, T, L) and residuals (L,) of plans (N, 8, 3) and, unless empty, a reference (R, 3) as the last lane."""
+def roll_out_kernel(plans, reference, ego_state, time_us, profile):
+    """States (11, T, L), residuals (L,) of plans (N, 8, 3) and, unless empty, a reference (R, 3) as the last lane."""
     count = plans.shape[0]
     lanes = count + (1 if reference.shape[0] else 0)
     poses = np.empty((3, STEPS, lanes))
@@ -88,7 +88,7 @@ def roll_out_kernel(plans, reference, ego_state, time_us, profile):  # type: ign
 
 
 @kernel
-def _roll_out_batch(plans, ego_states, time_us, profile):  # type: ignore[no-untyped-def]
+def _roll_out_batch(plans, ego_states, time_us, profile):
     moments, count = plans.shape[0], plans.shape[1]
     out = np.empty((moments, ego_states.shape[1], STEPS, count))
     residuals = np.empty((moments, count))

@@ -14,7 +14,6 @@ from typing import Final
 import numpy as np
 
 from world4scorer.kernels import kernel
-from world4scorer.rollout.angles import wrap
 from world4scorer.scene.indices import DT, STEPS
 
 M: Final = STEPS - 1
@@ -34,7 +33,7 @@ CORRECTED: Final = 1
 
 
 @kernel
-def speed_bands(profile):  # type: ignore[no-untyped-def]
+def speed_bands(profile):
     """(3, M) diagonal, first and second upper band of the speed fit's normal matrix.
 
     Minimised is sum_k (DT V_k - p_k)^2 + penalty, p_k being the k-th displacement along its starting heading. With
@@ -61,7 +60,7 @@ def speed_bands(profile):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fit_speed(along, profile, speed):  # type: ignore[no-untyped-def]
+def fit_speed(along, profile, speed):
     """Fit speeds (M, N) to the displacements `along` (M, N) [m] by banded L D L' elimination."""
     lanes = along.shape[1]
     bands = speed_bands(profile)
@@ -100,7 +99,7 @@ def fit_speed(along, profile, speed):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fit_curvature(turned, speed, curvature):  # type: ignore[no-untyped-def]
+def fit_curvature(turned, speed, curvature):
     """Fit curvatures (M, N) [1/m] to heading differences `turned` (M, N) [rad] at the given speeds.
 
     Minimised is sum_k (DT V_k K_k - turned_k)^2 + CURVATURE_PENALTY K_0^2 + COUPLING sum_k (K_{k+1} - K_k)^2. The
@@ -128,7 +127,7 @@ def fit_curvature(turned, speed, curvature):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def residual(along, turned, speed, curvature, profile):  # type: ignore[no-untyped-def]
+def residual(along, turned, speed, curvature, profile):
     """(N,) largest violation of either fit's normal equations, relative to the size of the terms in that equation."""
     lanes = along.shape[1]
     bands = speed_bands(profile)

@@ -21,7 +21,7 @@ STEP_US: Final = 100_000
 
 
 @kernel
-def sample_times(time_us):  # type: ignore[no-untyped-def]
+def sample_times(time_us):
     """(T,) integer time stamps [us] of the 41 samples.
 
     The seconds are rounded to whole microseconds by cutting off, which makes some stamps 1 us early at epoch-size
@@ -35,7 +35,7 @@ def sample_times(time_us):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def resample_plans(plans, ego_state, time_us, out):  # type: ignore[no-untyped-def]
+def resample_plans(plans, ego_state, time_us, out):
     """Resample plans (N, 8, 3), given in the ego frame, into `out` (3, T, N): global x, y, heading.
 
     The curve is piecewise linear through the ego's own pose now and the eight poses of the plan.
@@ -64,7 +64,7 @@ def resample_plans(plans, ego_state, time_us, out):  # type: ignore[no-untyped-d
 
 
 @kernel
-def resample_reference(poses, time_us, lane, out):  # type: ignore[no-untyped-def]
+def resample_reference(poses, time_us, lane, out):
     """Resample global poses (R, 3), 0.1 s apart from now on, into one lane of `out` (3, T, N)."""
     count = poses.shape[0]
     times = np.empty(count, np.int64)
@@ -78,8 +78,8 @@ def resample_reference(poses, time_us, lane, out):  # type: ignore[no-untyped-de
 
 
 @leaf
-def _interpolate(knots, times, samples, first, out):  # type: ignore[no-untyped-def]
-    """Interpolate knots (3, K, N) linearly at `samples`, clipped to their span, into the lanes of `out` from `first` on.
+def _interpolate(knots, times, samples, first, out):
+    """Interpolate knots (3, K, N) linearly at `samples`, clipped to their span, into lanes `first` on of `out`.
 
     The knots' headings come unwrapped.
     """

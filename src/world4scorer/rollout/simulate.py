@@ -47,7 +47,7 @@ LARGEST_STEERING: Final = np.pi / 3
 
 
 @kernel
-def simulate(poses, profile, states):  # type: ignore[no-untyped-def]
+def simulate(poses, profile, states):
     """Fill `states` (C, T, N), whose row 0 holds the initial states, by tracking `poses` (3, T, N).
 
     Returns the (N,) residuals of the profile fits.
@@ -84,7 +84,7 @@ def simulate(poses, profile, states):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def track(poses, sine, cosine, speed, curvature, states, step, work, command):  # type: ignore[no-untyped-def]
+def track(poses, sine, cosine, speed, curvature, states, step, work, command):
     """Fill `command` (2, N) with the acceleration and steering rate that follow `poses` at this step.
 
     `speed` and `curvature` (M, N) are the profiles of the reference, `sine` and `cosine` (N,) those of its heading
@@ -122,12 +122,14 @@ def track(poses, sine, cosine, speed, curvature, states, step, work, command):  
     for n in range(lanes):
         stopping = target[n] <= STOP_SPEED and current[n] <= STOP_SPEED
         effort = LATERAL_WEIGHT * lateral_gain[n] * lateral[n] + HEADING_WEIGHT * heading_gain[n] * wrap(heading[n])
-        leverage = LATERAL_WEIGHT * lateral_gain[n] * lateral_gain[n] + HEADING_WEIGHT * heading_gain[n] * heading_gain[n]
+        leverage = (
+            LATERAL_WEIGHT * lateral_gain[n] * lateral_gain[n] + HEADING_WEIGHT * heading_gain[n] * heading_gain[n]
+        )
         command[1, n] = 0.0 if stopping else -effort / (leverage + STEERING_RATE_WEIGHT)
 
 
 @kernel
-def advance(states, step, command, work, tangent):  # type: ignore[no-untyped-def]
+def advance(states, step, command, work, tangent):
     """One Euler step of the bicycle under `command` (2, N): fill row `step + 1` of `states` (C, T, N).
 
     Position and heading move with the old speed, heading and steering angle. `tangent` (N,) holds the tangent of the
@@ -169,7 +171,7 @@ def advance(states, step, command, work, tangent):  # type: ignore[no-untyped-de
 
 
 @kernel
-def tangents(angles, work, out):  # type: ignore[no-untyped-def]
+def tangents(angles, work, out):
     """Fill `out` (N,) with the tangents of `angles` (N,); `work` (2.., N) is scratch."""
     for n in range(out.size):
         s, c = sine_cosine(angles[n])

@@ -14,9 +14,7 @@ class SceneError(ValueError):
     """A scene or plan that cannot be used; the message names the field and, where known, the token."""
 
 
-def as_array(
-    name: str, value: Any, dtype: DTypeLike, shape: Sequence[int | str], finite: bool = True
-) -> NDArray[Any]:
+def as_array(name: str, value: Any, dtype: DTypeLike, shape: Sequence[int | str], finite: bool = True) -> NDArray[Any]:
     """Return `value` as a C-contiguous array of `dtype`.
 
     `shape` holds an integer for each fixed axis and a letter for each free one, e.g. `("N", 8, 3)`.

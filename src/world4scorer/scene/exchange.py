@@ -28,15 +28,41 @@ from world4scorer.scene.tracks import Lights, Tracks
 GRID_STEPS: Final = 51
 """Columns of the shared time grid that one frame sees."""
 
-_NEEDED: Final = (
-    "meta_json centerline_local poly_xy_local ring_offsets ring_poly agents_local agent_valid agent_type "
-    "frame_k time_us ego_state pdm_poses candidates"
-).split()
-_OPTIONAL: Final = "origin tl_status past_states past_time_us human_future utilities prev_plan_index".split()
-_PER_FRAME: Final = (
-    "ego_state pdm_poses candidates past_states past_time_us human_future utilities prev_plan_index".split()
-)
-_LISTS: Final = "agent_ids poly_ids poly_layers route_lane_ids".split()
+_NEEDED: Final = [
+    "meta_json",
+    "centerline_local",
+    "poly_xy_local",
+    "ring_offsets",
+    "ring_poly",
+    "agents_local",
+    "agent_valid",
+    "agent_type",
+    "frame_k",
+    "time_us",
+    "ego_state",
+    "pdm_poses",
+    "candidates",
+]
+_OPTIONAL: Final = [
+    "origin",
+    "tl_status",
+    "past_states",
+    "past_time_us",
+    "human_future",
+    "utilities",
+    "prev_plan_index",
+]
+_PER_FRAME: Final = [
+    "ego_state",
+    "pdm_poses",
+    "candidates",
+    "past_states",
+    "past_time_us",
+    "human_future",
+    "utilities",
+    "prev_plan_index",
+]
+_LISTS: Final = ["agent_ids", "poly_ids", "poly_layers", "route_lane_ids"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +170,9 @@ def _read_meta(text: NDArray[Any]) -> dict[str, Any]:
 def _read_map(fields: Mapping[str, NDArray[Any]], meta: Mapping[str, Any], origin: NDArray[np.float64]) -> PolygonMap:
     unknown = [name for name in meta["poly_layers"] if name not in Layer.__members__]
     if unknown:
-        raise SceneError(f"meta_json: unknown layer {unknown[0]!r} in 'poly_layers'; known: {', '.join(Layer.__members__)}")
+        raise SceneError(
+            f"meta_json: unknown layer {unknown[0]!r} in 'poly_layers'; known: {', '.join(Layer.__members__)}"
+        )
     if len(meta["poly_layers"]) != len(meta["poly_ids"]):
         raise SceneError(f"meta_json: {len(meta['poly_layers'])} poly_layers for {len(meta['poly_ids'])} poly_ids")
     return PolygonMap(
@@ -202,13 +230,14 @@ def write_exchange(path: str | os.PathLike[str], frames: Sequence[Frame]) -> Non
         "pdm_poses": np.stack([frame.scene.reference for frame in frames]),
         "candidates": np.stack([frame.plans for frame in frames]),
     }
-    for name, values in {
+    optional: dict[str, list[Any]] = {
         "past_states": [frame.scene.past_states for frame in frames],
         "past_time_us": [frame.scene.past_time_us for frame in frames],
         "human_future": [frame.scene.human_future for frame in frames],
         "utilities": [frame.utilities for frame in frames],
         "prev_plan_index": [frame.previous_plan for frame in frames],
-    }.items():
+    }
+    for name, values in optional.items():
         if all(value is not None for value in values):
             fields[name] = np.stack([np.asarray(value) for value in values])
         elif any(value is not None for value in values):
@@ -238,7 +267,9 @@ def _shared_fields(scene: Scene) -> dict[str, NDArray[Any]]:
     route = set(scene.route_lane_ids)
     for polygon, on_route in zip(scene.lights.polygon, scene.lights.on_route, strict=True):
         if polygon < 0 or bool(on_route) != (scene.map.ids[polygon] in route):
-            raise SceneError(f"scene {scene.token!r}: a light whose route does not follow its polygon's cannot be written")
+            raise SceneError(
+                f"scene {scene.token!r}: a light whose route does not follow its polygon's cannot be written"
+            )
     return {
         "origin": np.zeros(2),
         "centerline_local": scene.centerline,

@@ -46,7 +46,9 @@ class PolygonMap:
     def _check_rings(self) -> None:
         offsets, owner = self.ring_offsets, self.ring_polygon
         if offsets[0] != 0 or offsets[-1] != len(self.vertices):
-            raise SceneError(f"map.ring_offsets: must run from 0 to {len(self.vertices)}, runs {offsets[0]}..{offsets[-1]}")
+            raise SceneError(
+                f"map.ring_offsets: must run from 0 to {len(self.vertices)}, runs {offsets[0]}..{offsets[-1]}"
+            )
         if len(owner) == 0 and len(self.ids) == 0:
             return
         if len(owner) == 0 or owner.min() < 0 or owner.max() >= len(self.ids):

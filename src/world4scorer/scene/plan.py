@@ -25,7 +25,7 @@ def as_plans(plans: Any, token: str | None = None) -> NDArray[np.float64]:
     if bad.any():
         plan, pose, column = (int(i) for i in np.argwhere(bad)[0])
         raise SceneError(
-            f"{where}: plan {plan}, pose {pose}, {'x y heading'.split()[column]} is {poses[plan, pose, column]}; "
+            f"{where}: plan {plan}, pose {pose}, {['x', 'y', 'heading'][column]} is {poses[plan, pose, column]}; "
             f"values must be finite and at most {FARTHEST:g} (see `published_cleanup` for the replacement that "
             "published training code applies)"
         )

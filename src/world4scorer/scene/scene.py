@@ -94,7 +94,9 @@ class Scene:
             raise SceneError(f"lights.polygon: entries must lie in -1..{len(self.map.ids) - 1}")
         nowhere = (lights.polygon < 0) & lights.on_route & (lights.status == Light.RED).any(axis=1)
         if nowhere.any():
-            raise SceneError(f"lights.polygon: light {int(np.argmax(nowhere))} on the route turns red without a polygon")
+            raise SceneError(
+                f"lights.polygon: light {int(np.argmax(nowhere))} on the route turns red without a polygon"
+            )
 
     @cached_property
     def on_route(self) -> NDArray[np.bool_]:

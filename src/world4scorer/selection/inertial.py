@@ -30,7 +30,7 @@ def inertial_utility(utilities: Any, continues: Any, weight: float = 1.0) -> NDA
 
 
 def pair_interval(now_us: int, before_us: int) -> float | None:
-    """Return the seconds between two frames of a log in time order, or None where they are too far apart to be a pair."""
+    """Return the seconds between two frames of a log in time order, or None where they are too far apart to pair."""
     interval = (now_us - before_us) * 1e-6
     return interval if interval <= LONGEST_INTERVAL else None
 
@@ -71,7 +71,9 @@ class InertialReranker:
         """Return the index of the plan to take, among plans (N, 8, 3) with utilities (N,)."""
         base = as_array(f"utilities of {scene.token}", utilities, np.float64, ("N",))
         if len(base) == 0 or len(base) != len(plans):
-            raise SceneError(f"utilities of {scene.token}: {len(base)} values for {len(plans)} plans; one each, at least one")
+            raise SceneError(
+                f"utilities of {scene.token}: {len(base)} values for {len(plans)} plans; one each, at least one"
+            )
         rollouts = roll_out(scene, plans, self.lqr)
         interval = self._interval(scene)
         if interval is None or self._memory is None:

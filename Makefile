@@ -1,0 +1,35 @@
+# `make setup` needs Python 3.11 or newer, git and make; everything else goes into .venv.
+
+PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+BIN := .venv/bin
+
+.PHONY: setup demo test check bench clean
+
+setup: .venv/.ready
+
+.venv/.ready: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+demo: setup
+	$(BIN)/w4s score tests/golden/outcomes --metric all --out out/scores
+	$(BIN)/w4s rerank tests/golden/outcomes/pub_log3_scurve.npz tests/golden/outcomes/pub_log4_cross.npz --out out/choices
+	@echo "Scores of every plan: out/scores. Choices along the logs: out/choices. What they mean: docs/metrics.md."
+
+test: setup
+	$(BIN)/python -m pytest -m "not slow"
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/python benchmarks/outcomes.py
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -exec rm -rf {} +

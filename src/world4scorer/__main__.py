@@ -1,0 +1,7 @@
+"""`python -m world4scorer` is `w4s`."""
+
+import sys
+
+from world4scorer.cli import main
+
+sys.exit(main())
