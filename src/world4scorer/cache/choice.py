@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.kernels import kernel
-from world4scorer.outcomes.areas import build_grid
+from world4scorer.outcomes.area_grid import build_grid
 from world4scorer.outcomes.collision import no_collision
 from world4scorer.outcomes.comfort import CHECKS, comfort
 from world4scorer.outcomes.drivable_area import drivable_area

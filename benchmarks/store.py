@@ -1,0 +1,135 @@
+"""Time to open a store and to load scenes from it, and its size, on made-up scenes.
+
+    python benchmarks/store.py --shards 1200 --scenes 84 --tracks 2 --folder /tmp/store    # 100,800 small scenes
+    python benchmarks/store.py --shards 12 --scenes 84 --tracks 60 --polygons 250          # busy streets
+
+Each number is the best of `--repeats`; loading is by random token, with every shard open and in the page cache, as in
+training.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import tyro
+
+from world4scorer.cache.store import SceneStore, write_shard
+from world4scorer.scene import Layer, PolygonMap, Scene, Tracks
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to measure."""
+
+    shards: int = 12
+    scenes: int = 84
+    """Scenes of each shard."""
+    tracks: int = 60
+    polygons: int = 250
+    """Polygons around the ego; a tenth of them changes from one scene to the next."""
+    vertices: int = 40
+    """Vertices of each polygon."""
+    repeats: int = 3
+    folder: Path | None = None
+    """Kept afterwards if given."""
+
+
+def make_log(name: str, options: Options, rng: np.random.Generator) -> list[Scene]:
+    """Return the scenes of one log: an ego that moves through a strip of polygons."""
+    step = max(1, options.polygons // 10)
+    angles = np.linspace(0, 2 * np.pi, options.vertices, endpoint=False)
+    ring = np.stack([np.cos(angles), np.sin(angles)], axis=1) * 3.0
+    layers = [Layer.LANE, Layer.LANE_CONNECTOR, Layer.ROADBLOCK, Layer.INTERSECTION]
+    pool = [
+        (str(i), layers[i % 4], [np.add(ring, (587_000.0 + 2.0 * i / step, 4_475_000.0 + i % step))])
+        for i in range(options.polygons + step * options.scenes)
+    ]
+    line = np.stack([587_000.0 + np.arange(300.0), np.full(300, 4_475_000.0), np.zeros(300)], axis=1)
+    return [
+        make_scene(f"{name}_{i}", name, i, pool[i * step : i * step + options.polygons], line, options, rng)
+        for i in range(options.scenes)
+    ]
+
+
+def make_scene(token, log_name, number, polygons, line, options, rng) -> Scene:  # type: ignore[no-untyped-def]
+    """Return one scene with separate tracks for the v2 metrics, most of them the same boxes."""
+    count = options.tracks
+    start = np.add(rng.normal(0, 30, (count, 1, 7)), (587_000.0 + 2 * number, 4_475_000, 0, 0, 0, 0, 0))
+    boxes = start + rng.normal(0, 0.1, (count, 51, 7)).cumsum(axis=1)
+    boxes[..., 3:5] = rng.uniform(1, 5, (count, 1, 2))
+    first = rng.integers(0, 30, (count, 1))
+    time_step = np.arange(51)
+    valid = (time_step >= first) & (time_step < first + rng.integers(10, 60, (count, 1)))
+    names = tuple(f"{number // 8 + i:016x}" for i in range(count))
+    tracks = Tracks(names, rng.integers(0, 3, count), boxes, valid)
+    second = Tracks(tracks.ids, tracks.type, boxes[:, :41], valid[:, :41])
+    ego = np.zeros(11)
+    ego[:2] = 587_000.0 + 2 * number, 4_475_000.0
+    reference = np.stack([ego[0] + np.arange(51) * 0.5, np.full(51, ego[1]), np.zeros(51)], axis=1)
+    past = np.repeat(ego[None], 4, axis=0)
+    return Scene(
+        token=token, log_name=log_name, time_us=1_000_000 + 500_000 * number, ego_state=ego, centerline=line,
+        map=PolygonMap.from_polygons(polygons), route_lane_ids=tuple(p[0] for p in polygons[:20]), tracks=tracks,
+        reference=reference, past_states=past, past_time_us=np.arange(4) * 500_000, human_future=np.zeros((8, 3)),
+        tracks_v2=second, reference_v2=reference[:41],
+    )  # fmt: skip
+
+
+def best(seconds: list[float]) -> float:
+    """Return the least disturbed of several measurements."""
+    return min(seconds)
+
+
+def measure(folder: Path, options: Options) -> None:
+    """Write, open, load, and print."""
+    rng = np.random.default_rng(0)
+    writing = 0.0
+    template = make_log("template", replace(options, scenes=min(options.scenes, 84)), rng)
+    for number in range(options.shards):
+        name = f"log{number:05d}"
+        scenes = [replace(scene, token=f"{name}_{i}", log_name=name) for i, scene in enumerate(template)]
+        start = time.perf_counter()
+        write_shard(folder, name, scenes)
+        writing += time.perf_counter() - start
+    (folder / "index").unlink(missing_ok=True)
+    start = time.perf_counter()
+    store = SceneStore(folder)
+    without_index = time.perf_counter() - start
+    opening = best([_seconds(lambda: SceneStore(folder)) for _ in range(options.repeats)])
+    print(f"{len(store)} scenes in {len(store.logs)} shards, {store.bytes / len(store):.0f} bytes per scene")
+    print(f"write          {writing / len(store) * 1e3:8.3f} ms per scene, with fsync")
+    print(f"open           {opening * 1e3:8.1f} ms (without an index {without_index * 1e3:.0f} ms)")
+    store = SceneStore(folder)
+    first = [_seconds(lambda name=name: next(store.scenes(name))) for name in store.logs]
+    print(f"first of shard {np.median(first) * 1e3:8.3f} ms")
+    tokens = rng.permutation(store.tokens)[:5000].tolist()
+    for token in tokens:
+        store[token]
+    loading = best([_seconds(lambda: [store[token] for token in tokens] and None) for _ in range(options.repeats)])
+    print(f"load           {loading / len(tokens) * 1e3:8.3f} ms per scene, random order")
+    start = time.perf_counter()
+    store.verify()
+    print(f"verify         {store.bytes / (time.perf_counter() - start) / 1e6:8.0f} MB/s")
+
+
+def _seconds(function) -> float:  # type: ignore[no-untyped-def]
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def main(options: Options) -> None:
+    """Measure in a folder that is kept or a temporary one."""
+    if options.folder is not None:
+        measure(options.folder, options)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        measure(Path(folder), options)
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Options))

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import world4scorer as w4s
+from scenes import make_plans, make_scene
+from world4scorer.scene import SceneError
+from world4scorer.view.birdseye import draw_scene, save
+from world4scorer.view.frame import EgoFrame
+from world4scorer.view.verdict import faults_of, forgiven_of
+
+
+def test_scene_alone(tmp_path: Path) -> None:
+    for scene in (make_scene(), make_scene(complete=False), make_scene(count=0)):
+        save(draw_scene(scene), tmp_path / "scene.png", dpi=50)
+        with Image.open(tmp_path / "scene.png") as picture:
+            assert picture.size == (520, 260)
+            assert np.asarray(picture.convert("L")).std() > 10
+
+
+@pytest.mark.parametrize("judge", [w4s.label, w4s.pdms, w4s.epdms])
+def test_plans_with_outcomes_and_faults(judge, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    scene = make_scene(3)
+    plans = make_plans(scene, 12)
+    outcome = judge(scene, plans)
+    for chosen in (None, 0, 11):
+        figure = draw_scene(scene, plans, outcome, chosen)
+        text = " ".join(entry.get_text() for axes in figure.axes for entry in axes.texts)
+        plan = int(np.argmax(outcome.score)) if chosen is None else chosen
+        assert f"plan {plan}" in text and scene.token in text
+        for fault in faults_of(outcome, plan):
+            assert fault.text in text
+    save(figure, tmp_path / "picture.svg")
+    assert (tmp_path / "picture.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_faults_are_the_causes() -> None:
+    scene = make_scene(3)
+    plans = make_plans(scene, 12)
+    outcome = w4s.epdms(scene, plans)
+    found = 0
+    for plan in range(12):
+        faults = faults_of(outcome, plan)
+        assert [fault.number for fault in faults] == list(range(1, len(faults) + 1))
+        assert {fault.metric for fault in faults} == {
+            name for name, cause in outcome.causes.items() if cause.violated[plan]
+        }
+        for fault in faults:
+            assert (outcome.causes[fault.metric].of(plan) or "").startswith(fault.text.split(",")[0])
+        found += len(faults)
+    assert found > 0
+
+
+def test_plans_without_outcome_and_with_utilities() -> None:
+    scene = make_scene()
+    plans = make_plans(scene, 5)
+    draw_scene(scene, plans)
+    draw_scene(scene, plans[:1])
+    draw_scene(scene, plans[:0])
+    figure = draw_scene(scene, plans, w4s.pdms(scene, plans), utilities=[0, 0, 9, 0, 0])
+    assert any("plan 2" in entry.get_text() for axes in figure.axes for entry in axes.texts)
+
+
+def test_bad_arguments() -> None:
+    scene = make_scene()
+    plans = make_plans(scene, 3)
+    with pytest.raises(SceneError, match="chosen: plan 3 of 3"):
+        draw_scene(scene, plans, chosen=3)
+    with pytest.raises(SceneError, match="outcome: of 3 plans, 2 given"):
+        draw_scene(scene, plans[:2], w4s.pdms(scene, plans))
+    with pytest.raises(SceneError, match="plans: outcome and utilities belong to plans"):
+        draw_scene(scene, utilities=[1.0])
+
+
+def test_same_picture_every_time() -> None:
+    scene = make_scene()
+    plans = make_plans(scene, 4)
+    pictures = []
+    for _ in range(2):
+        stream = io.BytesIO()
+        draw_scene(scene, plans, w4s.epdms(scene, plans)).savefig(stream, dpi=40)
+        pictures.append(stream.getvalue())
+    assert pictures[0] == pictures[1]
+
+
+def test_frame() -> None:
+    frame = EgoFrame(100.0, 50.0, np.pi / 2)
+    np.testing.assert_allclose(frame.local(np.array([[100.0, 60.0], [90.0, 50.0]])), [[10, 0], [0, 10]], atol=1e-12)
+    box = frame.ego_box(np.array([100.0, 50.0, np.pi / 2]))
+    np.testing.assert_allclose(box.max(axis=0), [4.049, 2.297 / 2], atol=1e-12)
+
+
+def test_what_the_human_filter_forgives_is_shown() -> None:
+    scene = make_scene(3)
+    plans = make_plans(scene, 12)
+    outcome = w4s.epdms(scene, plans)
+    raw = outcome.raw.copy()
+    raw[0, 0] = 0.0
+    outcome = replace(outcome, raw=raw, nc=np.ones(12))
+    assert "NC" in forgiven_of(outcome, 0)
+    figure = draw_scene(scene, plans, outcome, chosen=0)
+    assert any("0 → 1" in entry.get_text() for axes in figure.axes for entry in axes.texts)
