@@ -36,11 +36,12 @@ from world4scorer.cache.route import load_route, locate, route_lanes  # noqa: E4
 from world4scorer.cache.starting_lane import starting_lane  # noqa: E402
 from world4scorer.cache.tracks import interpolate_tracks  # noqa: E402
 from world4scorer.navsim.annotations import Annotations  # noqa: E402
-from world4scorer.navsim.city_map import CityMap, read_city_map  # noqa: E402
+from world4scorer.navsim.city_map import CityMap  # noqa: E402
 from world4scorer.navsim.filters import Split, Window, read_split, windows  # noqa: E402
 from world4scorer.navsim.frames import LogFrame  # noqa: E402
 from world4scorer.navsim.layout import Layout  # noqa: E402
 from world4scorer.navsim.logs import read_log  # noqa: E402
+from world4scorer.navsim.map_reader import read_city_map  # noqa: E402
 from world4scorer.scene.packed import pack_map  # noqa: E402
 
 OFFICIAL_MS = (330.0, 450.0)

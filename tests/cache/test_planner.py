@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from shapely.affinity import rotate, translate
 
 from world4scorer.cache.contact import box_distance, outlines, polygon_distance, polygon_meets_box
+from world4scorer.cache.course import Course
 from world4scorer.cache.idm import HORIZON, no_proposals
 from world4scorer.cache.paths import LateralPaths, pose_at
-from world4scorer.cache.planner import _Course
 from world4scorer.cache.preparation import Prepared, Preparer
 from world4scorer.kernels import kernel
 from world4scorer.navsim.city_map import CityMap
@@ -152,7 +152,7 @@ def test_ties_are_settled_by_the_official_index(city: CityMap, prepared: list[Pr
     ranked = 0
     for done in prepared[::10]:
         limit = city.lanes[done.starting_lane].speed_limit
-        course = _Course.of(city, done.paths, limit, done.scene.ego_state, done.forecast)
+        course = Course.of(city, done.paths, limit, done.scene.ego_state, done.forecast)
         rank = course._index_order()
         assert rank.shape == (3, 26, course.things.x.size)
         ranked += int(rank.max(initial=0) > 0)

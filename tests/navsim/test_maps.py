@@ -10,10 +10,11 @@ import pytest
 import shapely
 
 from navsim_golden import LOCATION, NavsimGolden
-from world4scorer.navsim.city_map import LAYERS, CityMap, read_city_map, read_map_file
+from world4scorer.navsim.city_map import CityMap
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.geopackage import read_layers
 from world4scorer.navsim.layout import LOCATIONS, map_path
+from world4scorer.navsim.map_reader import LAYERS, read_city_map, read_map_file
 from world4scorer.navsim.map_writer import LAYER_COLUMNS, TableOfShapes, write_map
 
 

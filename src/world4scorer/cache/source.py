@@ -18,11 +18,12 @@ from world4scorer.cache.prepare import Skipped
 from world4scorer.cache.reference_progress import reference_progress
 from world4scorer.cache.shard_writer import PreparedScene
 from world4scorer.cache.tracks import FRAMES_V1
-from world4scorer.navsim.city_map import CityMap, read_city_map
+from world4scorer.navsim.city_map import CityMap
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.filters import Split, windows
 from world4scorer.navsim.layout import LOCATIONS, Layout
 from world4scorer.navsim.logs import read_log
+from world4scorer.navsim.map_reader import read_city_map
 
 
 @dataclass(frozen=True)
