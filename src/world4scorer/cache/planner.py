@@ -20,6 +20,7 @@ from world4scorer.cache.paths import LateralPaths
 from world4scorer.kernels import kernel
 from world4scorer.navsim.city_map import CityMap
 from world4scorer.outcomes.comfort import comfort_filters_v1
+from world4scorer.rollout.plans import check_residuals
 from world4scorer.rollout.profile import NAVSIM
 from world4scorer.rollout.simulate import simulate
 from world4scorer.scene.indices import STEPS
@@ -68,7 +69,8 @@ def plan_reference(
     """
     course = Course.of(city, paths, limit, ego_state, seen)
     proposals = course.propose()
-    states = _roll_out(proposals.poses, ego_state)
+    states, residuals = _roll_out(proposals.poses, ego_state)
+    check_residuals(residuals, "the reference planner")
 
     boxes = seen.at_steps()
     outcomes = ProposalOutcomes(
@@ -92,7 +94,7 @@ def plan_reference(
 
 @kernel
 def _roll_out(poses, ego_state):  # type: ignore[no-untyped-def]
-    """(11, 41, J) rollouts of the first 41 `poses` (J, 51, 3), all from `ego_state` (11,)."""
+    """Rollouts (11, 41, J) of the first 41 `poses` (J, 51, 3), all from `ego_state` (11,), and residuals (J,)."""
     count = poses.shape[0]
     tracked = np.empty((3, STEPS, count))
     states = np.empty((ego_state.size, STEPS, count))
@@ -102,5 +104,5 @@ def _roll_out(poses, ego_state):  # type: ignore[no-untyped-def]
                 tracked[column, step, j] = poses[j, step, column]
         for column in range(ego_state.size):
             states[column, 0, j] = ego_state[column]
-    simulate(tracked, NAVSIM, states)
-    return states
+    residuals = simulate(tracked, NAVSIM, states)
+    return states, residuals
