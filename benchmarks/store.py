@@ -55,7 +55,7 @@ def make_log(name: str, options: Options, rng: np.random.Generator) -> list[Scen
     ]
 
 
-def make_scene(token, log_name, number, polygons, line, options, rng) -> Scene:  # type: ignore[no-untyped-def]
+def make_scene(token, log_name, number, polygons, line, options, rng) -> Scene:
     """Return one scene with separate tracks for the v2 metrics, most of them the same boxes."""
     count = options.tracks
     start = np.add(rng.normal(0, 30, (count, 1, 7)), (587_000.0 + 2 * number, 4_475_000, 0, 0, 0, 0, 0))
@@ -116,7 +116,7 @@ def measure(folder: Path, options: Options) -> None:
     print(f"verify         {store.bytes / (time.perf_counter() - start) / 1e6:8.0f} MB/s")
 
 
-def _seconds(function) -> float:  # type: ignore[no-untyped-def]
+def _seconds(function) -> float:
     start = time.perf_counter()
     function()
     return time.perf_counter() - start

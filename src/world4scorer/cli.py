@@ -84,12 +84,12 @@ def prepare(
         synthetic: Folder synthetic_scene_pickles of a two-stage split.
     """
     from world4scorer.cache.executors import choose_executor
-    from world4scorer.cache.navsim_source import NavsimSource, synthetic_by_log
     from world4scorer.cache.prepare import prepare as prepare_store
+    from world4scorer.cache.source import NavsimSource, synthetic_by_log
     from world4scorer.navsim.splits import find_split
 
     found = find_split(split, data)
-    source = NavsimSource(data, found, {} if synthetic is None else synthetic_by_log(synthetic))
+    source = NavsimSource(data, found, synthetic={} if synthetic is None else synthetic_by_log(synthetic))
     missing = source.missing_logs()
     if missing:
         print(

@@ -9,13 +9,14 @@ import pytest
 from numpy.typing import NDArray
 
 from navsim_golden import DATA_SPLIT, LOCATION, NavsimGolden
-from world4scorer.cache.planner import target_speeds
+from world4scorer.cache.course import target_speeds
 from world4scorer.cache.preparation import Prepared, Preparer
 from world4scorer.cache.reference_progress import reference_progress
-from world4scorer.navsim.city_map import CityMap, read_city_map
+from world4scorer.navsim.city_map import CityMap
 from world4scorer.navsim.filters import read_split, windows
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import read_log
+from world4scorer.navsim.map_reader import read_city_map
 from world4scorer.outcomes.history_comfort import history_rows
 from world4scorer.rollout.resample import sample_times
 from world4scorer.scene import Box, Layer, Light, Scene, Tracks

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from navsim_golden import DATA_SPLIT, LOCATION, NavsimGolden
 from world4scorer.cache.preparation import build_scenes
-from world4scorer.navsim.city_map import read_city_map
 from world4scorer.navsim.filters import read_split
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import read_log
+from world4scorer.navsim.map_reader import read_city_map
 from world4scorer.outcomes import epdms, extended_comfort, pdms
 from world4scorer.scene import Scene, State
 

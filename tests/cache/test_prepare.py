@@ -78,7 +78,7 @@ def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
         def log_names(self) -> list[str]:
             return ["log0"]
 
-        def scenes(self, log_name: str):  # type: ignore[no-untyped-def]
+        def scenes(self, log_name: str):
             prepare(MadeUpSource(), tmp_path, SerialExecutor(), show_progress=False)
 
     with pytest.raises(PrepareError, match="another run is preparing this store"):

@@ -10,11 +10,12 @@ import pytest
 import shapely
 
 from navsim_golden import LOCATION, NavsimGolden
-from world4scorer.navsim.city_map import LAYERS, CityMap, read_city_map, read_map_file
+from world4scorer.navsim.city_map import CityMap
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.geopackage import read_layers
 from world4scorer.navsim.layout import LOCATIONS, map_path
-from world4scorer.navsim.map_writer import LAYER_COLUMNS, TableOfShapes, write_map
+from world4scorer.navsim.map_reader import LAYERS, read_city_map, read_map_file
+from world4scorer.navsim.map_writer import LAYER_COLUMNS, TableOfShapes, complete_maps, write_map
 
 
 @pytest.fixture
@@ -165,6 +166,13 @@ def test_maps_survive_writing(compact: NavsimGolden, city: CityMap, tmp_path: Pa
     for name in LAYER_COLUMNS:
         fields = pyogrio.read_info(path, layer=name)["fields"]
         assert set(fields) == set(pyogrio.read_info(map_path(compact.dataset / "maps", LOCATION), layer=name)["fields"])
+
+
+def test_missing_cities_are_added_empty(tmp_path: Path) -> None:
+    write_map(tmp_path, LOCATION, {})
+    assert len(complete_maps(tmp_path)) == 3 and not complete_maps(tmp_path)
+    for location in LOCATIONS:
+        assert read_city_map(tmp_path, location).lanes == ()
 
 
 def test_maps_that_cannot_be_written(tmp_path: Path) -> None:

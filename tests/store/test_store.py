@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 import world4scorer as w4s
 from scenes import make_log, make_map, make_plans, make_scene
-from world4scorer.cache import schema
 from world4scorer.scene import Lights, PolygonMap, Scene, Tracks
-from world4scorer.store import PreparedScene, SceneStore, StoreError, UnknownTokenError, write_shard
+from world4scorer.store import PreparedScene, SceneStore, StoreError, UnknownTokenError, schema, write_shard
 from world4scorer.store.index import INDEX_NAME
 
 

@@ -25,7 +25,7 @@ def test_scene_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("judge", [w4s.label, w4s.pdms, w4s.epdms])
-def test_plans_with_outcomes_and_faults(judge, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_plans_with_outcomes_and_faults(judge, tmp_path: Path) -> None:
     scene = make_scene(3)
     plans = make_plans(scene, 12)
     outcome = judge(scene, plans)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.kernels import kernel
-from world4scorer.outcomes.areas import build_grid
+from world4scorer.outcomes.area_grid import build_grid
 from world4scorer.outcomes.collision import no_collision
 from world4scorer.outcomes.comfort import CHECKS, comfort
 from world4scorer.outcomes.drivable_area import drivable_area
@@ -64,7 +64,7 @@ class ProposalOutcomes(NamedTuple):
 
 
 @kernel
-def judge_proposals(states, polygons, boxes, valid, types, line, filters, areas):  # type: ignore[no-untyped-def]
+def judge_proposals(states, polygons, boxes, valid, types, line, filters, areas):
     """Judge rollouts `states` (11, T, J) among forecast tracks (N, 51, 7) with lights closing polygons `areas` (K,)."""
     ego = ego_boxes(states)
     grid = build_grid(polygons, ego)

@@ -32,22 +32,29 @@ class Outlines(NamedTuple):
 
 def outlines(polygons: NDArray[np.object_]) -> Outlines:
     """Flatten shapely polygons (P,)."""
-    store = PolygonStore.from_geometries(polygons)
-    ends = store.ring_vertices
-    following = np.arange(1, len(store.vertices) + 1)
-    following[ends[1:] - 1] = ends[:-1]
-    start = ends[store.part_rings[store.item_parts]]
-    x, y = np.ascontiguousarray(store.vertices[:, 0]), np.ascontiguousarray(store.vertices[:, 1])
-    bounds = np.tile([np.inf, np.inf, -np.inf, -np.inf], (len(polygons), 1))
-    for p in range(len(polygons)):
-        own = slice(start[p], start[p + 1])
-        if start[p + 1] > start[p]:
-            bounds[p] = x[own].min(), y[own].min(), x[own].max(), y[own].max()
-    return Outlines(x, y, following, start, bounds)
+    return outlines_of(*PolygonStore.from_geometries(polygons).gather(np.arange(len(polygons))), len(polygons))
+
+
+def outlines_of(
+    part_item: NDArray[np.int64],
+    vertices: NDArray[np.float64],
+    ring_offsets: NDArray[np.int64],
+    ring_part: NDArray[np.int64],
+    count: int,
+) -> Outlines:
+    """Flatten what `PolygonStore.gather` found of `count` items; all parts of an item make up one polygon."""
+    following = np.arange(1, len(vertices) + 1)
+    following[ring_offsets[1:] - 1] = ring_offsets[:-1]
+    start = ring_offsets[np.searchsorted(part_item[ring_part], np.arange(count + 1))]
+    bounds = np.empty((count, 4))
+    for p in range(count):
+        own = vertices[start[p] : start[p + 1]]
+        bounds[p, :2], bounds[p, 2:] = own.min(axis=0, initial=np.inf), own.max(axis=0, initial=-np.inf)
+    return Outlines(vertices[:, 0].copy(), vertices[:, 1].copy(), following, start, bounds)
 
 
 @leaf
-def polygon_meets_box(shapes, p, x, y, c, s, half_length, half_width):  # type: ignore[no-untyped-def]
+def polygon_meets_box(shapes, p, x, y, c, s, half_length, half_width):
     """Whether polygon p meets a box; touching counts."""
     reach = half_length + half_width
     if (
@@ -71,7 +78,7 @@ def polygon_meets_box(shapes, p, x, y, c, s, half_length, half_width):  # type: 
 
 
 @leaf
-def polygon_distance(shapes, p, x, y, c, s, half_length, half_width):  # type: ignore[no-untyped-def]
+def polygon_distance(shapes, p, x, y, c, s, half_length, half_width):
     """Distance [m] of polygon p from a box; 0 where they meet."""
     nearest = np.inf  # squared
     odd = False
@@ -97,7 +104,7 @@ def polygon_distance(shapes, p, x, y, c, s, half_length, half_width):  # type: i
 
 
 @leaf
-def box_distance(ax, ay, ac, as_, al, aw, bx, by, bc, bs, bl, bw):  # type: ignore[no-untyped-def]
+def box_distance(ax, ay, ac, as_, al, aw, bx, by, bc, bs, bl, bw):
     """Distance [m] of two boxes; 0 where they meet. Apart, a corner of one of them is nearest to the other."""
     if boxes_meet(ax, ay, ac, as_, al, aw, bx, by, bc, bs, bl, bw):
         return 0.0
@@ -114,13 +121,13 @@ def box_distance(ax, ay, ac, as_, al, aw, bx, by, bc, bs, bl, bw):  # type: igno
 
 
 @inlined
-def _square_from_box(x, y, half_length, half_width):  # type: ignore[no-untyped-def]
+def _square_from_box(x, y, half_length, half_width):
     across, up = max(abs(x) - half_length, 0.0), max(abs(y) - half_width, 0.0)
     return across * across + up * up
 
 
 @inlined
-def _square_from_segment(x1, y1, x2, y2, x, y):  # type: ignore[no-untyped-def]
+def _square_from_segment(x1, y1, x2, y2, x, y):
     dx, dy = x2 - x1, y2 - y1
     square = dx * dx + dy * dy
     share = ((x - x1) * dx + (y - y1) * dy) / square if square > 0.0 else 0.0

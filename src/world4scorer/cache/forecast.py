@@ -77,7 +77,7 @@ def forecast(city: CityMap, frame: LogFrame, route_lanes: tuple[int, ...]) -> Fo
     boxes[:, Box.VELOCITY_X :] = poses[rows, 3:]
     on_route = set(route_lanes)
     lights = (city.lane_index.get(connector, -1) for connector, red in frame.traffic_lights if red)
-    red = tuple(dict.fromkeys(lane for lane in lights if lane in on_route))
+    red = tuple(dict.fromkeys(lane for lane in lights if lane in on_route and lane in city.lanes_with_area))
     minded_red = np.ones(len(red), np.bool_)
     if red:
         minded_red = ~shapely.within(box_polygon(frame.ego_pose), city.lane_polygons[list(red)])
@@ -115,7 +115,7 @@ def _drift(boxes: NDArray[np.float64], kinds: NDArray[np.int8]) -> NDArray[np.fl
 
 
 @kernel
-def _overlap(boxes, x, y, heading):  # type: ignore[no-untyped-def]
+def _overlap(boxes, x, y, heading):
     """(N,) which boxes meet the ego's, centre x, y, touching included."""
     out = np.empty(boxes.shape[0], np.bool_)
     sine, cosine = sine_cosine(heading)

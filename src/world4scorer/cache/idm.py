@@ -51,23 +51,21 @@ class Proposals(NamedTuple):
     """(J, S, 3) x, y [m], heading [rad] of the rear axle."""
 
 
+def no_proposals(paths: int) -> Proposals:
+    """Room for the proposals of so many paths."""
+    shape = (paths * POLICIES, HORIZON)
+    return Proposals(np.zeros(shape), np.zeros(shape), np.zeros((*shape, 3)), np.zeros((*shape, 3)))
+
+
 @kernel
-def propose(poses, progress, bounds, start, speed, targets, things, corridors, met, rank):  # type: ignore[no-untyped-def]
-    """The first 41 steps of all proposals, from `start` (L,) along the paths at `speed`, towards `targets` (5,).
+def propose(poses, progress, bounds, start, speed, targets, things, corridors, met, rank, out):
+    """Fill the first 41 steps of all proposals, from `start` (L,) along the paths at `speed`, towards `targets` (5,).
 
     `met` (L, K) says which red areas meet the corridors; `rank` (L, 26, N + K) orders things by step pair. Returns
-    the proposals and whether rank ever mattered.
+    whether rank ever mattered.
     """
-    paths = poses.shape[0]
-    count = paths * len(SPEED_SHARES)
-    out = Proposals(
-        np.zeros((count, HORIZON)),
-        np.zeros((count, HORIZON)),
-        np.zeros((count, HORIZON, 3)),
-        np.zeros((count, HORIZON, 3)),
-    )
     tie = False
-    for path in range(paths):
+    for path in range(poses.shape[0]):
         for j in range(path * POLICIES, (path + 1) * POLICIES):
             out.way[j, 0] = start[path]
             out.speed[j, 0] = speed
@@ -76,11 +74,11 @@ def propose(poses, progress, bounds, start, speed, targets, things, corridors, m
             poses, progress, bounds, targets, things, corridors, met, rank, out,
             path, path * POLICIES, (path + 1) * POLICIES, 1, STEPS,
         )  # fmt: skip
-    return out, tie
+    return tie
 
 
 @kernel
-def extend(poses, progress, bounds, targets, things, corridors, met, rank, out, chosen):  # type: ignore[no-untyped-def]
+def extend(poses, progress, bounds, targets, things, corridors, met, rank, out, chosen):
     """Fill steps 41 to 50 of one proposal; returns whether rank mattered."""
     return _advance(
         poses, progress, bounds, targets, things, corridors, met, rank, out,
@@ -89,7 +87,7 @@ def extend(poses, progress, bounds, targets, things, corridors, met, rank, out, 
 
 
 @kernel
-def _advance(poses, progress, bounds, targets, things, corridors, met, rank, out, path, first, last, begin, end):  # type: ignore[no-untyped-def]
+def _advance(poses, progress, bounds, targets, things, corridors, met, rank, out, path, first, last, begin, end):
     """Steps `begin` to `end` of the proposals `first` to `last` of a path."""
     count = things.x.size
     boxes = things.heading.size

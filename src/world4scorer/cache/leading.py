@@ -42,7 +42,7 @@ class Things(NamedTuple):
 
 
 @leaf
-def find_in_corridor(things, corridors, path, line, bounds, progress, step, first, listed, way):  # type: ignore[no-untyped-def]
+def find_in_corridor(things, corridors, path, line, bounds, progress, step, first, listed, way):
     """List in `listed` the things that meet the corridor of a path at a step, with their `way` (N + K,) along it [m].
 
     `listed` (N + K + 1,) holds the count in front. What does not move keeps its entry in `way` (NaN: not in the
@@ -69,7 +69,7 @@ def find_in_corridor(things, corridors, path, line, bounds, progress, step, firs
 
 
 @leaf
-def nearest_ahead(things, listed, way, rank, step, passed, pose, out):  # type: ignore[no-untyped-def]
+def nearest_ahead(things, listed, way, rank, step, passed, pose, out):
     """Fill `out` (2,) with distance [m] and speed [m/s] of the nearest thing ahead of `passed` [m] of the way.
 
     `pose` (3,) is that of the rear axle and `rank` (N + K,) decides between things equally near. The speed is NaN for
@@ -104,7 +104,7 @@ def nearest_ahead(things, listed, way, rank, step, passed, pose, out):  # type: 
         if distance == out[0]:
             same = speed == out[1] or (np.isnan(speed) and np.isnan(out[1]))
             tie = tie or not same
-            if rank[n] > rank[best]:
+            if rank[n] >= rank[best]:
                 continue
         else:
             tie = False

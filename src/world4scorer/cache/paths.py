@@ -76,13 +76,13 @@ class LateralPaths:
 
 
 @kernel
-def _measure(poses, bounds, progress):  # type: ignore[no-untyped-def]
+def _measure(poses, bounds, progress):
     for index in range(poses.shape[0]):
         measure_line(poses[index], bounds[index], progress[index])
 
 
 @kernel
-def _project(poses, bounds, progress, x, y):  # type: ignore[no-untyped-def]
+def _project(poses, bounds, progress, x, y):
     out = np.empty(poses.shape[0])
     for index in range(poses.shape[0]):
         out[index] = arc_length(poses[index], bounds[index], progress[index], x, y)
@@ -90,7 +90,7 @@ def _project(poses, bounds, progress, x, y):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def pose_at(poses, progress, distance, out):  # type: ignore[no-untyped-def]
+def pose_at(poses, progress, distance, out):
     """Fill `out` (3,) with the pose after `distance` along the path `poses` (C, 3), `progress` (C,)."""
     last = progress.size - 1
     way = min(max(distance, FIRST_PROGRESS), progress[last])

@@ -8,29 +8,23 @@ Shapes: J = 15 proposals, L = 3 paths, N objects, K red lights.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
-import shapely
 from numpy.typing import NDArray
 
 from world4scorer.cache.choice import ProposalOutcomes, judge_proposals
-from world4scorer.cache.contact import Outlines, outlines
-from world4scorer.cache.forecast import STEPS as FORECAST_STEPS
+from world4scorer.cache.course import Course
 from world4scorer.cache.forecast import Forecast
-from world4scorer.cache.idm import NO_LIMIT, SPEED_SHARES, Proposals, extend, propose
-from world4scorer.cache.leading import Things
+from world4scorer.cache.idm import Proposals
 from world4scorer.cache.paths import LateralPaths
 from world4scorer.kernels import kernel
 from world4scorer.navsim.city_map import CityMap
 from world4scorer.outcomes.comfort import comfort_filters_v1
+from world4scorer.rollout.plans import check_residuals
 from world4scorer.rollout.profile import NAVSIM
 from world4scorer.rollout.simulate import simulate
-from world4scorer.scene.indices import DT, STEPS, Box, TrackType
+from world4scorer.scene.indices import STEPS
 from world4scorer.scene.packed import MapArrays
-
-NODE_CAPACITY: Final = 10
-"""Of the official spatial index, see `_index_order`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +53,6 @@ class ReferencePlan:
         return np.asarray(self.proposals.poses[self.best_v2])
 
 
-def target_speeds(limit: float | None) -> NDArray[np.float64]:
-    """(5,) m/s, for a speed limit [m/s] or none."""
-    return np.array(SPEED_SHARES) * (NO_LIMIT if limit is None else limit)
-
-
 def plan_reference(
     city: CityMap,
     paths: LateralPaths,
@@ -78,9 +67,10 @@ def plan_reference(
     `polygons` is the drivable map with the lanes of the corrected route marked, and `red_polygons` (K,) the places in
     it of the forecast's red lanes.
     """
-    course = _Course.of(city, paths, limit, ego_state, seen)
+    course = Course.of(city, paths, limit, ego_state, seen)
     proposals = course.propose()
-    states = _roll_out(proposals.poses, ego_state)
+    states, residuals = _roll_out(proposals.poses, ego_state)
+    check_residuals(residuals, "the reference planner")
 
     boxes = seen.at_steps()
     outcomes = ProposalOutcomes(
@@ -103,8 +93,8 @@ def plan_reference(
 
 
 @kernel
-def _roll_out(poses, ego_state):  # type: ignore[no-untyped-def]
-    """(11, 41, J) rollouts of the first 41 `poses` (J, 51, 3), all from `ego_state` (11,)."""
+def _roll_out(poses, ego_state):
+    """Rollouts (11, 41, J) of the first 41 `poses` (J, 51, 3), all from `ego_state` (11,), and residuals (J,)."""
     count = poses.shape[0]
     tracked = np.empty((3, STEPS, count))
     states = np.empty((ego_state.size, STEPS, count))
@@ -114,113 +104,5 @@ def _roll_out(poses, ego_state):  # type: ignore[no-untyped-def]
                 tracked[column, step, j] = poses[j, step, column]
         for column in range(ego_state.size):
             states[column, 0, j] = ego_state[column]
-    simulate(tracked, NAVSIM, states)
-    return states
-
-
-@dataclass(frozen=True, eq=False)
-class _Course:
-    """What the kernels of `idm` need, and how ties between objects equally near are settled.
-
-    The official planner takes the first in the order of its spatial index. That order is costly, and hardly ever
-    matters: it is looked up only after a run in which it would have.
-    """
-
-    paths: LateralPaths
-    start: NDArray[np.float64]
-    speed: float
-    targets: NDArray[np.float64]
-    things: Things
-    areas: NDArray[np.object_]
-    """(L,) corridors."""
-    corridors: Outlines
-    met: NDArray[np.bool_]
-    city: CityMap
-    seen: Forecast
-
-    @classmethod
-    def of(
-        cls, city: CityMap, paths: LateralPaths, limit: float | None, ego_state: NDArray[np.float64], seen: Forecast
-    ) -> _Course:
-        targets = target_speeds(limit)
-        start = paths.project(float(ego_state[0]), float(ego_state[1]))
-        areas = paths.corridors(start, float(targets.max()) * (FORECAST_STEPS - 1) * DT)
-        closed = city.lane_polygons[
-            [lane for lane, minded in zip(seen.red_lanes, seen.minded_red, strict=True) if minded]
-        ]
-        met = shapely.intersects(areas[:, None], closed[None, :])
-        return cls(
-            paths, start, float(ego_state[3]), targets, _things(seen, closed), areas, outlines(areas), met, city, seen
-        )
-
-    def propose(self) -> Proposals:
-        paths, things = self.paths, self.things
-        count = things.x.size
-        rank = np.broadcast_to(np.arange(count), (len(self.areas), FORECAST_STEPS // 2 + 1, count))
-        for _ in range(2):
-            out, tie = propose(
-                paths.poses, paths.progress, paths.bounds, self.start, self.speed, self.targets,
-                things, self.corridors, self.met, np.ascontiguousarray(rank),
-            )  # fmt: skip
-            if not tie:
-                break
-            rank = self._index_order()
-        return out  # type: ignore[no-any-return]
-
-    def extend(self, proposals: Proposals, chosen: int) -> None:
-        paths, count = self.paths, self.things.x.size
-        rank = np.broadcast_to(np.arange(count), (len(self.areas), FORECAST_STEPS // 2 + 1, count))
-        for _ in range(2):
-            tie = extend(
-                paths.poses, paths.progress, paths.bounds, self.targets, self.things, self.corridors, self.met,
-                np.ascontiguousarray(rank), proposals, chosen,
-            )  # fmt: skip
-            if not tie:
-                break
-            rank = self._index_order()
-
-    def _index_order(self) -> NDArray[np.int64]:
-        """(L, 26, N + K) rank of each minded thing among what the official index finds in the corridors."""
-        seen = self.seen
-        names = np.concatenate([np.flatnonzero(seen.minded), len(seen.ids) + np.flatnonzero(seen.minded_red)])
-        place = {int(full): minded for minded, full in enumerate(names)}
-        red = self.city.lane_polygons[list(seen.red_lanes)]
-        rank = np.zeros((len(self.areas), FORECAST_STEPS // 2 + 1, len(names)), np.int64)
-        for pair in range(rank.shape[1]):
-            tree = shapely.STRtree(np.concatenate([_box_polygons(seen, 2 * pair), red]), NODE_CAPACITY)
-            for path, area in enumerate(self.areas):
-                for position, full in enumerate(tree.query(area, predicate="intersects")):
-                    if int(full) in place:
-                        rank[path, pair, place[int(full)]] = position
-        return rank
-
-
-def _things(seen: Forecast, closed: NDArray[np.object_]) -> Things:
-    boxes, drift = seen.boxes[seen.minded], seen.drift[seen.minded]
-    agents = seen.type[seen.minded] < TrackType.TRAFFIC_CONE
-    centres = shapely.get_coordinates(shapely.centroid(closed)).reshape(-1, 2)
-    still = np.zeros(len(closed))
-    heading = boxes[:, Box.HEADING]
-    return Things(
-        x=np.concatenate([boxes[:, Box.X], centres[:, 0]]),
-        y=np.concatenate([boxes[:, Box.Y], centres[:, 1]]),
-        drift_x=np.concatenate([drift[:, 0], still]),
-        drift_y=np.concatenate([drift[:, 1], still]),
-        heading=np.ascontiguousarray(heading),
-        cosine=np.cos(heading),
-        sine=np.sin(heading),
-        half_length=0.5 * boxes[:, Box.LENGTH],
-        half_width=0.5 * boxes[:, Box.WIDTH],
-        speed=np.where(agents, np.hypot(boxes[:, Box.VELOCITY_X], boxes[:, Box.VELOCITY_Y]), 0.0),
-        areas=outlines(closed),
-    )
-
-
-def _box_polygons(seen: Forecast, step: int) -> NDArray[np.object_]:
-    """(N,) all boxes of the forecast at a step."""
-    heading = seen.boxes[:, Box.HEADING]
-    along = np.stack([np.cos(heading), np.sin(heading)], axis=1) * seen.boxes[:, Box.LENGTH, None] / 2
-    across = np.stack([-np.sin(heading), np.cos(heading)], axis=1) * seen.boxes[:, Box.WIDTH, None] / 2
-    centre = seen.boxes[:, : Box.HEADING] + step * DT * seen.drift
-    corners = [centre + along + across, centre - along + across, centre - along - across, centre + along - across]
-    return np.asarray(shapely.polygons(np.stack(corners, axis=1)))
+    residuals = simulate(tracked, NAVSIM, states)
+    return states, residuals

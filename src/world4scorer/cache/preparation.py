@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +32,7 @@ from world4scorer.navsim.city_map import CityMap
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.filters import SceneFilter, windows
 from world4scorer.navsim.frames import LogFrame
+from world4scorer.navsim.layout import LOCATIONS
 from world4scorer.navsim.logs import Log
 from world4scorer.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.scene.checks import SceneError
@@ -93,7 +93,7 @@ class Preparer:
         paths = self._paths(start, route, lanes)
         seen = forecast(city, now, lanes)
 
-        states = light_states(ahead, {city.lanes[lane].id for lane in route_lanes(city, logged)})
+        states = light_states(ahead, [city.lanes[lane].id for lane in route_lanes(city, logged)])
         signals = [city.lane_index[connector] for connector in states]
         drivable = cut_map(city, areas, dict.fromkeys([*signals, *seen.red_lanes]))
         ego_state = _state(now)
@@ -132,14 +132,10 @@ class Preparer:
         return Prepared(scene, route, start, drivable, paths, seen, plan)
 
 
-_PREPARERS: WeakKeyDictionary[CityMap, Preparer] = WeakKeyDictionary()
-
-
+@lru_cache(len(LOCATIONS))
 def preparer_of(city: CityMap) -> Preparer:
     """The preparer of a city, one for all calls in this process."""
-    if city not in _PREPARERS:
-        _PREPARERS[city] = Preparer(city)
-    return _PREPARERS[city]
+    return Preparer(city)
 
 
 def build_scene(frames: Sequence[LogFrame], city: CityMap, history: int = HISTORY) -> Scene:

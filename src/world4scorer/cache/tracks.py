@@ -55,26 +55,19 @@ def _sightings(
 ) -> tuple[list[str], NDArray[np.int8], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
     """Names, types (N,), sizes (N, 2), poses with velocities (N, F, 5), presence (N, F); by type, then first sight."""
     row: dict[str, int] = {}
-    places: list[NDArray[np.int64]] = []
-    orders: list[NDArray[np.int64]] = []
-    for frame in frames:
-        order = frame.order_by_type
-        tokens = frame.track_tokens
-        orders.append(order)
-        places.append(np.array([row.setdefault(tokens[i], len(row)) for i in order], np.int64))
+    every = [frame.boxes_by_type for frame in frames]
+    # The last sight first, so that where a thing's rows are written one after the other the first has the last word.
+    place = np.array([row.setdefault(token, len(row)) for boxes in every for token in boxes.tokens], np.int64)[::-1]
+    frame = np.repeat(np.arange(len(frames)), [len(boxes.tokens) for boxes in every])[::-1]
     names = list(row)
     kinds = np.zeros(len(names), np.int8)
     sizes = np.zeros((len(names), 2))
     poses = np.zeros((len(names), len(frames), 5))
     seen = np.zeros((len(names), len(frames)), np.bool_)
-    for f in range(len(frames) - 1, -1, -1):  # backwards, so that the first sight has the last word
-        place, order, annotations = places[f], orders[f], frames[f].annotations
-        if annotations is None or not len(place):
-            continue
-        kinds[place] = annotations.type[order]
-        sizes[place] = annotations.boxes[order, 3:5]
-        poses[place, f] = frames[f].global_boxes[order]
-        seen[place, f] = True
+    kinds[place] = np.concatenate([boxes.type for boxes in every])[::-1]
+    sizes[place] = np.concatenate([boxes.sizes for boxes in every])[::-1]
+    poses[place, frame] = np.concatenate([boxes.poses for boxes in every])[::-1]
+    seen[place, frame] = True
     by_type = np.argsort(kinds, kind="stable")
     return [names[i] for i in by_type], kinds[by_type], sizes[by_type], poses[by_type], seen[by_type]
 
@@ -102,7 +95,7 @@ def _fill(
 
 
 @kernel
-def _interpolate(poses, seen, sizes, boxes, valid):  # type: ignore[no-untyped-def]
+def _interpolate(poses, seen, sizes, boxes, valid):
     """Fill `boxes` (N, S, 7) and `valid` (N, S) from `poses` (N, F, 5), `seen` (N, F) and `sizes` (N, 2)."""
     count, frames = seen.shape
     steps = valid.shape[1]

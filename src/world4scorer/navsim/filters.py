@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,6 +54,11 @@ class SceneFilter:
             if not (value is None and name == "frame_interval") and (not isinstance(value, int) or value < 1):
                 raise DatasetError(f"scene filter: {name} must be a whole number of at least 1, is {value!r}")
 
+    @cached_property
+    def token_set(self) -> frozenset[str] | None:
+        """The tokens for looking up; official splits have a hundred thousand."""
+        return None if self.tokens is None else frozenset(self.tokens)
+
     @property
     def num_frames(self) -> int:
         """Frames of a window."""
@@ -79,7 +85,7 @@ def windows(log: Log, scene_filter: SceneFilter, limit: int | None = None) -> It
     if scene_filter.log_names is not None and log.name not in scene_filter.log_names:
         return
     size = scene_filter.num_frames
-    wanted = None if scene_filter.tokens is None else set(scene_filter.tokens)
+    wanted = scene_filter.token_set
     found = 0
     for start in range(0, len(log.frames) - size + 1, scene_filter.frame_interval or size):
         window = log.frames[start : start + size]

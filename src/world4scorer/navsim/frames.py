@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,6 +132,32 @@ class LogFrame:
     def track_tokens(self) -> tuple[str, ...]:
         """Names of the annotated things."""
         return self.annotations.track_tokens if self.annotations else ()
+
+    @cached_property
+    def boxes_by_type(self) -> BoxesByType:
+        """The annotations, global and in the order of `order_by_type`."""
+        poses, order = self.global_boxes, self.order_by_type
+        assert self.annotations is not None
+        tokens = [self.annotations.track_tokens[i] for i in order]
+        return BoxesByType(tokens, self.annotations.type[order], self.annotations.boxes[order, 3:5], poses[order])
+
+    @cached_property
+    def red_connectors(self) -> dict[str, bool]:
+        """The traffic lights by lane connector."""
+        return dict(self.traffic_lights)
+
+
+class BoxesByType(NamedTuple):
+    """n boxes, vehicles first and so on."""
+
+    tokens: list[str]
+    """Names of the things."""
+    type: NDArray[np.int8]
+    """(n,) codes of `TrackType`."""
+    sizes: NDArray[np.float64]
+    """(n, 2) length, width [m]."""
+    poses: NDArray[np.float64]
+    """(n, 5) x, y [m], heading [rad], velocity x, y [m/s], global."""
 
 
 def _numbers(raw: Mapping[str, Any], name: str, where: str) -> NDArray[np.float64]:

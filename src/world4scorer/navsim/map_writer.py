@@ -117,6 +117,13 @@ def write_map(maps: str | os.PathLike[str], location: str, layers: Mapping[str, 
     return path
 
 
+def complete_maps(maps: str | os.PathLike[str]) -> list[Path]:
+    """Write empty maps for the cities that the folder lacks: the devkit opens all four, whichever it needs."""
+    index = Path(maps) / MAP_INDEX
+    known = json.loads(index.read_text(encoding="utf-8")) if index.exists() else {}
+    return [write_map(maps, location, {}) for location in LOCATIONS if location not in known]
+
+
 def _write_index(maps: Path, location: str, version: str) -> None:
     """Add a city to the map index, keeping the others."""
     index = maps / MAP_INDEX

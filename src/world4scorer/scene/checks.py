@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -46,9 +47,17 @@ def in_range(array: NDArray[np.float64]) -> NDArray[np.bool_]:
 def as_codes(name: str, value: Any, codes: type, length: int) -> NDArray[np.int8]:
     """Return `value` as an array of enum codes, one for each of `length` items."""
     array: NDArray[np.int8] = as_array(name, value, np.int8, (length,))
-    known = np.array([int(code) for code in codes], dtype=np.int8)  # type: ignore[attr-defined]
-    unknown = ~np.isin(array, known)
-    if unknown.any():
-        index = int(np.argmax(unknown))
-        raise SceneError(f"{name}: entry {index} is {array[index]}, which is not a {codes.__name__} code {list(known)}")
+    known = _known(codes)[array.view(np.uint8)]
+    if not known.all():
+        index = int(np.argmin(known))
+        listed = [int(code) for code in codes]  # type: ignore[attr-defined]
+        raise SceneError(f"{name}: entry {index} is {array[index]}, which is not a {codes.__name__} code {listed}")
     return array
+
+
+@cache
+def _known(codes: type) -> NDArray[np.bool_]:
+    """(256,) which bytes are codes of an enum."""
+    known = np.zeros(256, np.bool_)
+    known[[int(code) for code in codes]] = True  # type: ignore[attr-defined]
+    return known

@@ -36,15 +36,18 @@ class MapArrays(NamedTuple):
     """(P,) the bits above."""
 
 
+_PARTS: Final = np.zeros(128, np.uint8)
+_PARTS[list(DRIVABLE_LAYERS)] |= DRIVABLE
+_PARTS[list(LANE_LAYERS)] |= LANE
+_PARTS[Layer.INTERSECTION] |= INTERSECTION
+
+
 def pack_map(polygons: PolygonMap, on_route: NDArray[np.bool_]) -> MapArrays:
     """Flatten a map; `on_route` (P,) marks the lanes of the route."""
     offsets = polygons.ring_offsets
     following = np.arange(1, len(polygons.vertices) + 1)
     following[offsets[1:] - 1] = offsets[:-1]
-    part = np.zeros(len(polygons.ids), np.uint8)
-    part[np.isin(polygons.layer, DRIVABLE_LAYERS)] |= DRIVABLE
-    part[np.isin(polygons.layer, LANE_LAYERS)] |= LANE
-    part[polygons.layer == Layer.INTERSECTION] |= INTERSECTION
+    part = _PARTS[polygons.layer]
     part[on_route] |= ROUTE
     return MapArrays(
         x=np.ascontiguousarray(polygons.vertices[:, 0]),

@@ -72,7 +72,7 @@ def unpack_boxes(
 
 
 @kernel
-def _unpack(rows, size, valid, alias, shared, boxes):  # type: ignore[no-untyped-def]
+def _unpack(rows, size, valid, alias, shared, boxes):
     at = 0
     for n in range(valid.shape[0]):
         for t in range(valid.shape[1]):

@@ -81,7 +81,7 @@ def gather(
 
 
 @kernel
-def _gather(source, first_vertex, first, last, vertices, ring_offsets, ring_polygon):  # type: ignore[no-untyped-def]
+def _gather(source, first_vertex, first, last, vertices, ring_offsets, ring_polygon):
     at = 0
     ring = 0
     for p in range(first.size):

@@ -1,0 +1,217 @@
+"""How fast are scenes prepared? Milliseconds a token on one core, stage by stage, and how the cost grows.
+
+    python benchmarks/prepare.py [--data ../shared/golden/navsim/dataset] [--out results/prepare]
+
+Without --data the compact golden dataset of the tests is used. Writes results/prepare.json and results/prepare.md. CPU
+time of one process, kernels warm, best of several rounds; logs are read anew in every round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import resource
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from navsim_golden import DATA_SPLIT, LOCATION, unpack_compact  # noqa: E402
+from world4scorer.cache.drivable import cut_map, find_areas  # noqa: E402
+from world4scorer.cache.ego_box import box_centre  # noqa: E402
+from world4scorer.cache.forecast import forecast  # noqa: E402
+from world4scorer.cache.planner import plan_reference  # noqa: E402
+from world4scorer.cache.preparation import Prepared, Preparer  # noqa: E402
+from world4scorer.cache.route import load_route, locate, route_lanes  # noqa: E402
+from world4scorer.cache.starting_lane import starting_lane  # noqa: E402
+from world4scorer.cache.tracks import interpolate_tracks  # noqa: E402
+from world4scorer.navsim.annotations import Annotations  # noqa: E402
+from world4scorer.navsim.city_map import CityMap  # noqa: E402
+from world4scorer.navsim.filters import Split, Window, read_split, windows  # noqa: E402
+from world4scorer.navsim.frames import LogFrame  # noqa: E402
+from world4scorer.navsim.layout import Layout  # noqa: E402
+from world4scorer.navsim.logs import read_log  # noqa: E402
+from world4scorer.navsim.map_reader import read_city_map  # noqa: E402
+from world4scorer.scene.packed import pack_map  # noqa: E402
+
+OFFICIAL_MS = (330.0, 450.0)
+"""CPU milliseconds a token of the official metric caching, v1.1 and v2.2 runs on a machine of this kind. Ours makes
+the scenes of both versions at once."""
+ROUNDS = 7
+
+
+def quickest(function: Callable[[], Any], rounds: int = ROUNDS) -> float:
+    """CPU seconds of the quickest of several calls."""
+    times = []
+    for _ in range(rounds):
+        start = process_time()
+        function()
+        times.append(process_time() - start)
+    return min(times)
+
+
+def all_windows(data: Path, split: Split) -> Iterator[Window]:
+    """Read every log and cut it."""
+    for path in Layout(data).log_paths(DATA_SPLIT):
+        yield from windows(read_log(path), split.filter)
+
+
+def whole(data: Path, split: Split, city: CityMap) -> dict[str, float]:
+    """From log files to scenes."""
+    preparer = Preparer(city)
+
+    def run() -> list[Prepared]:
+        return [preparer.prepare(window) for window in all_windows(data, split)]
+
+    count = len(run())
+    return {"tokens": count, "ms_per_token": 1e3 * quickest(run) / count}
+
+
+def forget(frame: LogFrame) -> LogFrame:
+    """The frame without what it remembers between calls."""
+    for name, value in vars(LogFrame).items():
+        if isinstance(value, cached_property):
+            vars(frame).pop(name, None)
+    return frame
+
+
+def stages(data: Path, split: Split, city: CityMap) -> list[dict[str, Any]]:
+    """Where the time goes: the stages called by themselves."""
+    cut = list(all_windows(data, split))
+    preparer = Preparer(city)
+    done = [preparer.prepare(window) for window in cut]
+    pairs = list(zip(cut, done, strict=True))
+    lanes = [route_lanes(city, one.route) for one in done]
+
+    def route(window: Window) -> None:
+        logged = load_route(city, window[3].roadblock_ids, "")
+        preparer._correct(logged, locate(city, window[3].ego_pose, logged))
+
+    def start(window: Window, one: Prepared, on_route: tuple[int, ...]) -> None:
+        starting_lane(city, one.drivable.areas, on_route, window[3].ego_pose)
+
+    def around(window: Window) -> None:
+        cut_map(city, find_areas(city, *box_centre(window[3].ego_pose)), ())
+
+    def plan(one: Prepared) -> None:
+        red = np.array([one.drivable.place[lane] for lane in one.forecast.red_lanes], np.int64)
+        polygons = pack_map(one.drivable.polygons, one.scene.on_route)
+        limit = city.lanes[one.starting_lane].speed_limit
+        plan_reference(city, one.paths, limit, one.scene.ego_state, one.forecast, polygons, red)
+
+    calls: dict[str, Callable[[], Any]] = {
+        "read and check logs": lambda: list(all_windows(data, split)),
+        "route: locate, correct": lambda: [route(window) for window in cut],
+        "starting lane": lambda: [start(w, d, n) for (w, d), n in zip(pairs, lanes, strict=True)],
+        "drivable map": lambda: [around(window) for window in cut],
+        "tracks at 10 Hz": lambda: [interpolate_tracks([forget(frame) for frame in window[3:]]) for window in cut],
+        "forecast": lambda: [forecast(city, w[3], n) for w, n in zip(cut, lanes, strict=True)],
+        "reference plan": lambda: [plan(one) for one in done],
+    }
+    return [{"stage": name, "ms_per_token": 1e3 * quickest(call) / len(cut)} for name, call in calls.items()]
+
+
+def crowded(frame: LogFrame, copies: int, random: np.random.Generator) -> LogFrame:
+    """The frame with each thing standing there several times, up to 60 m away."""
+    seen = frame.annotations
+    if seen is None or copies == 1:
+        return frame
+    boxes, names = [seen.boxes], list(seen.track_tokens)
+    for copy in range(1, copies):
+        shifted = seen.boxes.copy()
+        shifted[:, :2] += random.uniform(-60, 60, 2)
+        boxes.append(shifted)
+        names += [f"{name}/{copy}" for name in seen.track_tokens]
+    times = (copies, 1)
+    everything = Annotations(
+        np.concatenate(boxes), np.tile(seen.type, copies), np.tile(seen.velocity, times), tuple(names), tuple(names)
+    )
+    return replace(frame, annotations=everything)
+
+
+def growth(data: Path, split: Split, city: CityMap) -> list[dict[str, float]]:
+    """Milliseconds a token, without reading, by the number of things around the ego."""
+    cut = list(all_windows(data, split))[::3]
+    rows = []
+    for copies in (1, 3, 6, 12):
+        made = {frame.token: crowded(frame, copies, np.random.default_rng(0)) for window in cut for frame in window}
+        crowd = [tuple(made[frame.token] for frame in window) for window in cut]
+        preparer = Preparer(city)
+        done = [preparer.prepare(window) for window in crowd]
+        things = float(np.mean([len(one.scene.tracks.ids) for one in done]))
+
+        def run(crowd: list[Window] = crowd, preparer: Preparer = preparer) -> None:
+            for window in crowd:
+                preparer.prepare(window)
+
+        rows.append({"things": round(things, 1), "ms_per_token": 1e3 * quickest(run, 5) / len(crowd)})
+    return rows
+
+
+def report(result: dict[str, Any]) -> str:
+    """The result as tables."""
+    ours = result["whole"]["ms_per_token"]
+    low, high = OFFICIAL_MS
+    lines = [
+        "# Preparing scenes",
+        "",
+        f"`python benchmarks/prepare.py`, {result['machine']}, one core, CPU time.",
+        "",
+        "| what | ms a token |",
+        "|---|---|",
+        f"| from log files to scenes of both versions ({result['whole']['tokens']} tokens) | {ours:.2f} |",
+        f"| official metric caching, one version | {low:.0f} to {high:.0f} |",
+        f"| ratio | {low / ours:.0f} to {high / ours:.0f} |",
+        "",
+        "| stage | ms a token |",
+        "|---|---|",
+        *(f"| {row['stage']} | {row['ms_per_token']:.2f} |" for row in result["stages"]),
+        "",
+        "Stages are timed by themselves; building and checking the scene makes up the rest.",
+        "",
+        "| things around the ego | ms a token, reading left out |",
+        "|---|---|",
+        *(f"| {row['things']:.0f} | {row['ms_per_token']:.2f} |" for row in result["growth"]),
+        "",
+        f"Reading the map of the town: {result['map_ms']:.0f} ms. Peak memory: {result['peak_mb']:.0f} MB.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure and write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="dataset folder of the golden town")
+    parser.add_argument("--out", type=Path, default=ROOT / "results" / "prepare")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        data = arguments.data or unpack_compact(Path(folder)).dataset
+        split = read_split(data / "config" / "train_test_split" / "synth_mini.yaml")
+        city = read_city_map(data / "maps", LOCATION)
+        result = {
+            "machine": f"{platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}",
+            "whole": whole(data, split, city),
+            "stages": stages(data, split, city),
+            "growth": growth(data, split, city),
+            "official_ms_per_token": OFFICIAL_MS,
+            "map_ms": 1e3 * quickest(lambda: read_city_map(data / "maps", LOCATION), 3),
+            "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        }
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
+    arguments.out.with_suffix(".md").write_text(report(result))
+    print(report(result))
+
+
+if __name__ == "__main__":
+    main()
