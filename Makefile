@@ -29,6 +29,8 @@ check: setup
 
 bench: setup
 	$(BIN)/python benchmarks/outcomes.py
+	$(BIN)/python benchmarks/prepare.py
+	$(BIN)/python benchmarks/store.py
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -29,10 +29,13 @@ sys.path.insert(0, str(ROOT / "tests"))
 from navsim_golden import DATA_SPLIT, LOCATION, unpack_compact  # noqa: E402
 from world4scorer.cache.drivable import cut_map, find_areas  # noqa: E402
 from world4scorer.cache.ego_box import box_centre  # noqa: E402
+from world4scorer.cache.executors import SerialExecutor  # noqa: E402
 from world4scorer.cache.forecast import forecast  # noqa: E402
 from world4scorer.cache.planner import plan_reference  # noqa: E402
 from world4scorer.cache.preparation import Prepared, Preparer  # noqa: E402
+from world4scorer.cache.prepare import prepare  # noqa: E402
 from world4scorer.cache.route import load_route, locate, route_lanes  # noqa: E402
+from world4scorer.cache.source import NavsimSource  # noqa: E402
 from world4scorer.cache.starting_lane import starting_lane  # noqa: E402
 from world4scorer.cache.tracks import interpolate_tracks  # noqa: E402
 from world4scorer.navsim.annotations import Annotations  # noqa: E402
@@ -43,10 +46,13 @@ from world4scorer.navsim.layout import Layout  # noqa: E402
 from world4scorer.navsim.logs import read_log  # noqa: E402
 from world4scorer.navsim.map_reader import read_city_map  # noqa: E402
 from world4scorer.scene.packed import pack_map  # noqa: E402
+from world4scorer.store import SceneStore  # noqa: E402
 
 OFFICIAL_MS = (330.0, 450.0)
 """CPU milliseconds a token of the official metric caching, v1.1 and v2.2 runs on a machine of this kind. Ours makes
 the scenes of both versions at once."""
+OFFICIAL_LOAD_MS = 41.0
+"""CPU milliseconds to load one official metric cache on a machine of this kind."""
 ROUNDS = 7
 
 
@@ -158,9 +164,32 @@ def growth(data: Path, split: Split, city: CityMap) -> list[dict[str, float]]:
     return rows
 
 
+def loading(data: Path, split: Split, folder: Path) -> dict[str, float]:
+    """Milliseconds to load a prepared scene, ready for scoring, by random token; kept and first scene of a log."""
+    prepare(NavsimSource(data, split), folder, SerialExecutor(), show_progress=False)
+    store = SceneStore(folder)
+    tokens = np.random.default_rng(0).permutation(store.tokens).tolist()
+
+    def load() -> None:
+        for token in tokens:
+            _ = store[token].packed_map
+
+    def cold() -> None:
+        fresh = SceneStore(folder)
+        for log in fresh.logs:
+            _ = next(fresh.scenes(log)).packed_map
+
+    load()
+    return {
+        "ms_per_scene": 1e3 * quickest(load) / len(tokens),
+        "ms_first_of_log": 1e3 * quickest(cold) / len(store.logs),
+        "bytes_per_scene": store.bytes / len(store),
+    }
+
+
 def report(result: dict[str, Any]) -> str:
     """The result as tables."""
-    ours = result["whole"]["ms_per_token"]
+    ours, load = result["whole"]["ms_per_token"], result["loading"]
     low, high = OFFICIAL_MS
     lines = [
         "# Preparing scenes",
@@ -172,6 +201,10 @@ def report(result: dict[str, Any]) -> str:
         f"| from log files to scenes of both versions ({result['whole']['tokens']} tokens) | {ours:.2f} |",
         f"| official metric caching, one version | {low:.0f} to {high:.0f} |",
         f"| ratio | {low / ours:.0f} to {high / ours:.0f} |",
+        f"| load a stored scene, ready for scoring (random order) | {load['ms_per_scene']:.3f} |",
+        f"| load the first scene of a log, store and file opened for it | {load['ms_first_of_log']:.2f} |",
+        f"| load one official metric cache | {OFFICIAL_LOAD_MS:.0f} |",
+        f"| ratio | {OFFICIAL_LOAD_MS / load['ms_per_scene']:.0f} |",
         "",
         "| stage | ms a token |",
         "|---|---|",
@@ -203,7 +236,9 @@ def main() -> None:
             "whole": whole(data, split, city),
             "stages": stages(data, split, city),
             "growth": growth(data, split, city),
+            "loading": loading(data, split, Path(folder) / "store"),
             "official_ms_per_token": OFFICIAL_MS,
+            "official_load_ms": OFFICIAL_LOAD_MS,
             "map_ms": 1e3 * quickest(lambda: read_city_map(data / "maps", LOCATION), 3),
             "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }

@@ -1,14 +1,14 @@
 """Time to open a store and to load scenes from it, and its size, on made-up scenes.
 
-    python benchmarks/store.py --shards 1200 --scenes 84 --tracks 2 --folder /tmp/store    # 100,800 small scenes
-    python benchmarks/store.py --shards 12 --scenes 84 --tracks 60 --polygons 250          # busy streets
+    python benchmarks/store.py
 
-Each number is the best of `--repeats`; loading is by random token, with every shard open and in the page cache, as in
-training.
+Writes results/store.json and results/store.md. Loading is by random token, with every shard open and in the page cache,
+as in training.
 """
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from dataclasses import dataclass, replace
@@ -19,6 +19,8 @@ import tyro
 
 from world4scorer.scene import Layer, PolygonMap, Scene, Tracks
 from world4scorer.store import SceneStore, write_shard
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,6 @@ class Options:
     vertices: int = 40
     """Vertices of each polygon."""
     repeats: int = 3
-    folder: Path | None = None
-    """Kept afterwards if given."""
 
 
 def make_log(name: str, options: Options, rng: np.random.Generator) -> list[Scene]:
@@ -79,41 +79,37 @@ def make_scene(token, log_name, number, polygons, line, options, rng) -> Scene:
     )  # fmt: skip
 
 
-def best(seconds: list[float]) -> float:
-    """Return the least disturbed of several measurements."""
-    return min(seconds)
-
-
-def measure(folder: Path, options: Options) -> None:
-    """Write, open, load, and print."""
+def measure(folder: Path, options: Options) -> dict[str, float]:
+    """Write, open and load; milliseconds unless named otherwise."""
     rng = np.random.default_rng(0)
     writing = 0.0
-    template = make_log("template", replace(options, scenes=min(options.scenes, 84)), rng)
+    template = make_log("template", options, rng)
     for number in range(options.shards):
         name = f"log{number:05d}"
         scenes = [replace(scene, token=f"{name}_{i}", log_name=name) for i, scene in enumerate(template)]
-        start = time.perf_counter()
-        write_shard(folder, name, scenes)
-        writing += time.perf_counter() - start
+        writing += _seconds(lambda name=name, scenes=scenes: write_shard(folder, name, scenes))
     (folder / "index").unlink(missing_ok=True)
-    start = time.perf_counter()
-    store = SceneStore(folder)
-    without_index = time.perf_counter() - start
-    opening = best([_seconds(lambda: SceneStore(folder)) for _ in range(options.repeats)])
-    print(f"{len(store)} scenes in {len(store.logs)} shards, {store.bytes / len(store):.0f} bytes per scene")
-    print(f"write          {writing / len(store) * 1e3:8.3f} ms per scene, with fsync")
-    print(f"open           {opening * 1e3:8.1f} ms (without an index {without_index * 1e3:.0f} ms)")
+    without_index = _seconds(lambda: SceneStore(folder))
+    opening = min(_seconds(lambda: SceneStore(folder)) for _ in range(options.repeats))
     store = SceneStore(folder)
     first = [_seconds(lambda name=name: next(store.scenes(name))) for name in store.logs]
-    print(f"first of shard {np.median(first) * 1e3:8.3f} ms")
     tokens = rng.permutation(store.tokens)[:5000].tolist()
     for token in tokens:
         store[token]
-    loading = best([_seconds(lambda: [store[token] for token in tokens] and None) for _ in range(options.repeats)])
-    print(f"load           {loading / len(tokens) * 1e3:8.3f} ms per scene, random order")
-    start = time.perf_counter()
-    store.verify()
-    print(f"verify         {store.bytes / (time.perf_counter() - start) / 1e6:8.0f} MB/s")
+    loading = min(_seconds(lambda: [store[token] for token in tokens]) for _ in range(options.repeats))
+    return {
+        "scenes": len(store),
+        "shards": len(store.logs),
+        "tracks": options.tracks,
+        "polygons": options.polygons,
+        "bytes_per_scene": store.bytes / len(store),
+        "open": 1e3 * opening,
+        "open_without_index": 1e3 * without_index,
+        "load_random": 1e3 * loading / len(tokens),
+        "load_first_of_shard": 1e3 * float(np.median(first)),
+        "write_with_fsync": 1e3 * writing / len(store),
+        "verify_mb_per_s": store.bytes / _seconds(store.verify) / 1e6,
+    }
 
 
 def _seconds(function) -> float:
@@ -122,14 +118,20 @@ def _seconds(function) -> float:
     return time.perf_counter() - start
 
 
-def main(options: Options) -> None:
-    """Measure in a folder that is kept or a temporary one."""
-    if options.folder is not None:
-        measure(options.folder, options)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        measure(Path(folder), options)
+def main(out: Path = ROOT / "results" / "store") -> None:
+    """Measure a large store of small scenes and a smaller one of busy streets, and write the tables."""
+    rows = []
+    for options in (Options(shards=1200, tracks=2, polygons=20), Options(shards=24, tracks=60, polygons=250)):
+        with tempfile.TemporaryDirectory() as folder:
+            rows.append(measure(Path(folder), options))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.with_suffix(".json").write_text(json.dumps(rows, indent=1) + "\n")
+    lines = ["# The scene store", "", "`python benchmarks/store.py`; milliseconds unless named otherwise.", ""]
+    lines += ["| | small scenes | busy streets |", "|---|---|---|"]
+    lines += [f"| {name} | " + " | ".join(f"{row[name]:,.4g}" for row in rows) + " |" for name in rows[0]]
+    out.with_suffix(".md").write_text("\n".join(lines) + "\n")
+    print(out.with_suffix(".md").read_text())
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Options))
+    tyro.cli(main)

@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.outcomes.causes import Cause
 from world4scorer.rollout.plans import LqrProfile
-from world4scorer.scene.indices import DT
 
 Floats = NDArray[np.float64]
 
@@ -22,27 +22,6 @@ V2_COLUMNS: Final = ("NC", "DAC", "DDC", "TLC", "EP", "TTC", "LK", "HC", "produc
 
 V2_WEIGHTS: Final = {"EP": 5.0, "TTC": 5.0, "LK": 2.0, "HC": 2.0}
 EC_WEIGHT: Final = 2.0
-
-
-@dataclass(frozen=True, eq=False)
-class Cause:
-    """Why a metric is below 1, plan by plan."""
-
-    violated: NDArray[np.bool_]
-    """(N,)"""
-    step: NDArray[np.int64]
-    """(N,) step of 0.1 s at which it fell to its value; meaningless where not violated. History has negative steps."""
-    index: NDArray[np.int64]
-    """(N,) what is behind it, as an index into `names`; -1 where the step says all."""
-    names: tuple[str, ...]
-    """Ids of tracks or lights, corners of the ego, or comfort checks, as the metric has it."""
-
-    def of(self, plan: int) -> str | None:
-        """Describe the cause for one plan, e.g. `"1.3 s: track 7f03"`; None where the metric is 1."""
-        if not self.violated[plan]:
-            return None
-        when = f"{self.step[plan] * DT:.1f} s"
-        return f"{when}: {self.names[self.index[plan]]}" if self.index[plan] >= 0 else when
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from world4scorer.outcomes.causes import Causes
 from world4scorer.outcomes.comfort import CHECKS, comfort_filters_v1
 from world4scorer.outcomes.ego import CORNERS
-from world4scorer.outcomes.judge import TRAFFIC_STEPS_V1, Judgement, Metric, judge_v1
+from world4scorer.outcomes.judge import TRAFFIC_STEPS_V1, Metric, judge_v1
 from world4scorer.outcomes.progress import normalise_v1
-from world4scorer.outcomes.results import Cause, V1Outcome
+from world4scorer.outcomes.results import V1Outcome
 from world4scorer.rollout.plans import LqrProfile, check_residuals, lanes_first, profile_code
 from world4scorer.scene.checks import SceneError
 from world4scorer.scene.plan import as_plans
@@ -67,16 +68,15 @@ def _judge(scene: Scene, plans: Any, lqr: LqrProfile, reference_progress: float 
         reference_progress=reference_progress,
         comfort_checks=found.within[:count],
         rollouts=lanes_first(states[:, :, :count]),
-        causes={
-            "NC": cause(found, Metric.NC, count, tracks.ids),
-            "DAC": cause(found, Metric.DAC, count, CORNERS),
-            "TTC": cause(found, Metric.TTC, count, tracks.ids),
-            "C": cause(found, Metric.COMFORT, count, CHECKS),
-            "DDC": cause(found, Metric.DDC, count),
-        },
+        causes=Causes(
+            found,
+            count,
+            {
+                "NC": (Metric.NC, tracks.ids),
+                "DAC": (Metric.DAC, CORNERS),
+                "TTC": (Metric.TTC, tracks.ids),
+                "C": (Metric.COMFORT, CHECKS),
+                "DDC": (Metric.DDC, ()),
+            },
+        ),
     )
-
-
-def cause(found: Judgement, metric: Metric, count: int, names: tuple[str, ...] = ()) -> Cause:
-    """Read the causes of a metric for the first `count` lanes."""
-    return Cause(found.values[metric, :count] < 1.0, found.steps[metric, :count], found.causes[metric, :count], names)

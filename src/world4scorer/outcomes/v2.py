@@ -7,13 +7,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.outcomes.causes import Causes
 from world4scorer.outcomes.comfort import CHECKS, comfort_filters_v2
 from world4scorer.outcomes.ego import CORNERS
 from world4scorer.outcomes.history_comfort import history_rows
 from world4scorer.outcomes.judge import Judgement, Metric, judge_v2
 from world4scorer.outcomes.progress import normalise_v2
 from world4scorer.outcomes.results import V2_COLUMNS, V2_WEIGHTS, V2Outcome, sub_scores
-from world4scorer.outcomes.v1 import cause
 from world4scorer.rollout.plans import LqrProfile, check_residuals, lanes_first, profile_code
 from world4scorer.scene.indices import STEPS, Light, State
 from world4scorer.scene.plan import as_plans
@@ -70,15 +70,19 @@ def epdms(
         progress=found.values[Metric.PROGRESS, :count],
         comfort_checks=found.within[:count],
         rollouts=lanes_first(states[:, :, :count]),
-        causes={
-            "NC": cause(found, Metric.NC, count, tracks.ids),
-            "DAC": cause(found, Metric.DAC, count, CORNERS),
-            "DDC": cause(found, Metric.DDC, count),
-            "TLC": cause(found, Metric.TLC, count, lights),
-            "TTC": cause(found, Metric.TTC, count, tracks.ids),
-            "LK": cause(found, Metric.LK, count),
-            "HC": cause(found, Metric.COMFORT, count, CHECKS),
-        },
+        causes=Causes(
+            found,
+            count,
+            {
+                "NC": (Metric.NC, tracks.ids),
+                "DAC": (Metric.DAC, CORNERS),
+                "DDC": (Metric.DDC, ()),
+                "TLC": (Metric.TLC, lights),
+                "TTC": (Metric.TTC, tracks.ids),
+                "LK": (Metric.LK, ()),
+                "HC": (Metric.COMFORT, CHECKS),
+            },
+        ),
     )
 
 
