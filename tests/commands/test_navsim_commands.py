@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import pickle
 import shutil
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 
 from navsim_golden import NavsimGolden, unpack_compact
 from world4scorer import cli
+from world4scorer.navsim.filters import SceneFilter, Split, write_split
+from world4scorer.navsim.logs import read_log
 from world4scorer.navsim.submissions import write_submission
 from world4scorer.store import SceneStore
 
@@ -133,3 +136,82 @@ def test_a_folder_of_logs_is_a_split(golden, capsys):
     arguments = ["check-data", "--data", str(golden.dataset), "--split", "test", "--no-images", "--workers", "1"]
     assert cli.main(arguments) == 0
     assert "split test: 4 of 4 logs" in capsys.readouterr().out
+
+
+def synthetic_scene(frames):
+    """A second-stage pickle made of the recorded frames themselves, under tokens of their own."""
+
+    def raw(frame):
+        anns = frame.raw["anns"]
+        return {
+            "token": f"{frame.token}s",
+            "timestamp": frame.time_us,
+            "roadblock_ids": list(frame.roadblock_ids),
+            "traffic_lights": frame.raw["traffic_lights"],
+            "annotations": {
+                "boxes": anns["gt_boxes"],
+                "names": anns["gt_names"],
+                "velocity_3d": anns["gt_velocity_3d"],
+                "instance_tokens": anns["instance_tokens"],
+                "track_tokens": anns["track_tokens"],
+            },
+            "ego_status": {
+                "ego_pose": frame.ego_pose,
+                "ego_velocity": frame.velocity,
+                "ego_acceleration": frame.acceleration,
+                "driving_command": frame.command,
+                "in_global_frame": True,
+            },
+            "lidar_path": None,
+            "camera_dict": {},
+        }
+
+    now = frames[3]
+    return {
+        "scene_metadata": {
+            "log_name": now.log_name,
+            "scene_token": now.scene_token,
+            "map_name": now.map_location,
+            "initial_token": f"{now.token}s",
+            "num_history_frames": 4,
+            "num_future_frames": 8,
+            "corresponding_original_scene": now.token,
+            "corresponding_original_initial_token": now.token,
+        },
+        "frames": [raw(frame) for frame in frames],
+        "extended_traffic_light_data": None,
+        "extended_detections_tracks": None,
+    }
+
+
+def test_both_stages(golden, tmp_path, capsys):
+    log = read_log(sorted((golden.dataset / "navsim_logs" / "test").glob("*.pkl"))[0])
+    folder = tmp_path / "synthetic_scene_pickles"
+    folder.mkdir()
+    for start in (6, 7):
+        frames = log.frames[start : start + 12]
+        (folder / f"{frames[3].token}s.pkl").write_bytes(pickle.dumps(synthetic_scene(frames)))
+    before, now = log.frames[9].token, log.frames[10].token
+    chosen = SceneFilter(num_future_frames=8, frame_interval=1, log_names=(log.name,), tokens=(before, now))
+    groups = ((now, before, ((f"{now}s", f"{before}s"),)),)
+    split = write_split(tmp_path / "config", Split("two_stage", "test", chosen, groups))
+    store, out = tmp_path / "store", tmp_path / "scores.csv"
+    arguments = ["prepare", "--data", str(golden.dataset), "--split", str(split), "--store", str(store)]
+    assert cli.main([*arguments, "--synthetic", str(folder), "--executor", "serial"]) == 0
+    assert set(SceneStore(store)) == {before, now, f"{before}s", f"{now}s"}
+
+    plans, _ = trajectories(golden, 0)
+    first = {token: plans[token] for token in (before, now)}
+    write_submission(
+        tmp_path / "s.pkl", first, version="v2.2", second_stage={f"{token}s": plan for token, plan in first.items()}
+    )
+    arguments = ["evaluate", str(tmp_path / "s.pkl"), "--store", str(store), "--split", str(split), "--out", str(out)]
+    assert cli.main([*arguments, "--kernel-variance", "0.5"]) == 0
+    one, two = rows(out), rows(tmp_path / "scores_stage_two.csv")
+    assert one[now]["two_frame_extended_comfort"] == one[before]["two_frame_extended_comfort"] != ""
+    for name in ("no_at_fault_collisions", "drivable_area_compliance", "ego_progress", "two_frame_extended_comfort"):
+        assert float(two[f"{now}s"][name]) == pytest.approx(float(one[now][name]), abs=1e-9)
+    combined = float(one[now]["score"]) * float(two[f"{now}s"]["score"])
+    assert f"combined, kernel variance 0.5 m^2: {combined:.4f}" in capsys.readouterr().out
+    assert cli.main([*arguments[:4], "--out", str(out)]) == 0
+    assert "2 of 2 tokens" in capsys.readouterr().out  # one stage leaves synthetic frames aside
