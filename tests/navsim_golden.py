@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.navsim.frames import LogFrame
+
 COMPACT = Path(__file__).parent / "golden" / "navsim"
 FULL = Path(__file__).parents[2] / "shared" / "golden" / "navsim"
 LOCATION = "us-nv-las-vegas-strip"
@@ -112,3 +114,30 @@ def unpack_compact(folder: Path) -> NavsimGolden:
 def full_golden() -> NavsimGolden | None:
     """The full set, where it lies beside the checkout."""
     return NavsimGolden(FULL / "dataset", FULL / "golden") if FULL.is_dir() else None
+
+
+def synthetic_frame(frame: LogFrame) -> dict[str, Any]:
+    """A recorded frame in the form that second-stage pickles have, without cameras."""
+    anns = frame.raw["anns"]
+    return {
+        "token": frame.token,
+        "timestamp": frame.time_us,
+        "roadblock_ids": list(frame.roadblock_ids),
+        "traffic_lights": frame.raw["traffic_lights"],
+        "annotations": {
+            "boxes": anns["gt_boxes"],
+            "names": anns["gt_names"],
+            "velocity_3d": anns["gt_velocity_3d"],
+            "instance_tokens": anns["instance_tokens"],
+            "track_tokens": anns["track_tokens"],
+        },
+        "ego_status": {
+            "ego_pose": frame.ego_pose,
+            "ego_velocity": frame.velocity.astype(np.float32),
+            "ego_acceleration": frame.acceleration.astype(np.float32),
+            "driving_command": frame.command,
+            "in_global_frame": True,
+        },
+        "lidar_path": None,
+        "camera_dict": {},
+    }

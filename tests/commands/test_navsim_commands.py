@@ -10,7 +10,7 @@ import shutil
 import numpy as np
 import pytest
 
-from navsim_golden import NavsimGolden, unpack_compact
+from navsim_golden import NavsimGolden, synthetic_frame, unpack_compact
 from world4scorer import cli
 from world4scorer.navsim.filters import SceneFilter, Split, write_split
 from world4scorer.navsim.logs import read_log
@@ -141,31 +141,6 @@ def test_a_folder_of_logs_is_a_split(golden, capsys):
 def synthetic_scene(frames):
     """A second-stage pickle made of the recorded frames themselves, under tokens of their own."""
 
-    def raw(frame):
-        anns = frame.raw["anns"]
-        return {
-            "token": f"{frame.token}s",
-            "timestamp": frame.time_us,
-            "roadblock_ids": list(frame.roadblock_ids),
-            "traffic_lights": frame.raw["traffic_lights"],
-            "annotations": {
-                "boxes": anns["gt_boxes"],
-                "names": anns["gt_names"],
-                "velocity_3d": anns["gt_velocity_3d"],
-                "instance_tokens": anns["instance_tokens"],
-                "track_tokens": anns["track_tokens"],
-            },
-            "ego_status": {
-                "ego_pose": frame.ego_pose,
-                "ego_velocity": frame.velocity,
-                "ego_acceleration": frame.acceleration,
-                "driving_command": frame.command,
-                "in_global_frame": True,
-            },
-            "lidar_path": None,
-            "camera_dict": {},
-        }
-
     now = frames[3]
     return {
         "scene_metadata": {
@@ -178,7 +153,7 @@ def synthetic_scene(frames):
             "corresponding_original_scene": now.token,
             "corresponding_original_initial_token": now.token,
         },
-        "frames": [raw(frame) for frame in frames],
+        "frames": [synthetic_frame(frame) | {"token": f"{frame.token}s"} for frame in frames],
         "extended_traffic_light_data": None,
         "extended_detections_tracks": None,
     }

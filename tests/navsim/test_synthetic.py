@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from navsim_golden import LOCATION
+from navsim_golden import LOCATION, synthetic_frame
 from world4scorer.cache.preparation import build_scene
 from world4scorer.navsim.city_map import CityMap
 from world4scorer.navsim.errors import DatasetError
@@ -91,37 +91,11 @@ def scene_pickle(kit: Devkit, frames: tuple[LogFrame, ...], later: tuple[LogFram
     light = kit.define("nuplan.common.maps.maps_datatypes", "TrafficLightStatusData")
     status = kit.define("nuplan.common.maps.maps_datatypes", "TrafficLightStatusType", enum=True)
 
-    def raw(frame: LogFrame) -> dict[str, Any]:
-        anns = frame.raw["anns"]
-        return {
-            "token": frame.token,
-            "timestamp": frame.time_us,
-            "roadblock_ids": list(frame.roadblock_ids),
-            "traffic_lights": frame.raw["traffic_lights"],
-            "annotations": {
-                "boxes": anns["gt_boxes"],
-                "names": anns["gt_names"],
-                "velocity_3d": anns["gt_velocity_3d"],
-                "instance_tokens": anns["instance_tokens"],
-                "track_tokens": anns["track_tokens"],
-            },
-            "ego_status": {
-                "ego_pose": frame.ego_pose,
-                "ego_velocity": frame.velocity.astype(np.float32),
-                "ego_acceleration": frame.acceleration.astype(np.float32),
-                "driving_command": frame.command,
-                "in_global_frame": True,
-            },
-            "lidar_path": None,
-            "camera_dict": {
-                name.lower(): dict(frame.raw["cams"][name]) if name == "CAM_F0" else {} for name in frame.raw["cams"]
-            },
-        }
-
-    out = [raw(frame) for frame in frames]
+    out = [synthetic_frame(frame) for frame in frames]
     out[3]["token"] = frames[3].token + "s"
-    for entry in out:
-        entry["camera_dict"]["cam_f0"]["data_path"] = PosixPath("a/b.jpg")
+    for entry, frame in zip(out, frames, strict=True):
+        entry["camera_dict"] = {name.lower(): {} for name in frame.raw["cams"]}
+        entry["camera_dict"]["cam_f0"] = frame.raw["cams"]["CAM_F0"] | {"data_path": PosixPath("a/b.jpg")}
     return {
         "scene_metadata": {
             "log_name": frames[0].log_name,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from world4scorer.kernels import inlined, leaf
 from world4scorer.navsim.polygon_store import PolygonStore
 from world4scorer.outcomes.boxes import boxes_meet, segment_meets_box
+from world4scorer.outcomes.progress import segment_distance
 
 
 class Outlines(NamedTuple):
@@ -99,7 +100,8 @@ def polygon_distance(shapes, p, x, y, c, s, half_length, half_width):
         for corner in range(4):
             corner_x = half_length if corner < 2 else -half_length
             corner_y = half_width if corner % 2 else -half_width
-            nearest = min(nearest, _square_from_segment(x1, y1, x2, y2, corner_x, corner_y))
+            square, _ = segment_distance(x1, y1, x2, y2, corner_x, corner_y)
+            nearest = min(nearest, square)
     return 0.0 if odd else np.sqrt(nearest)
 
 
@@ -123,14 +125,4 @@ def box_distance(ax, ay, ac, as_, al, aw, bx, by, bc, bs, bl, bw):
 @inlined
 def _square_from_box(x, y, half_length, half_width):
     across, up = max(abs(x) - half_length, 0.0), max(abs(y) - half_width, 0.0)
-    return across * across + up * up
-
-
-@inlined
-def _square_from_segment(x1, y1, x2, y2, x, y):
-    dx, dy = x2 - x1, y2 - y1
-    square = dx * dx + dy * dy
-    share = ((x - x1) * dx + (y - y1) * dy) / square if square > 0.0 else 0.0
-    share = min(max(share, 0.0), 1.0)
-    across, up = x - (x1 + share * dx), y - (y1 + share * dy)
     return across * across + up * up
