@@ -75,6 +75,17 @@ def test_a_batch_equals_one_by_one(threads):
         np.testing.assert_array_equal(outcome.table, w4s.label(frame.scene, frame.plans).table)
 
 
+def test_a_bad_scene_in_a_batch_is_named():
+    frames = [make_frame(seed, plans=3) for seed in range(9)]
+    plans = [frame.plans for frame in frames]
+    plans[4] = plans[4] * np.nan
+    with pytest.raises(w4s.SceneError, match="plans of made-4"):
+        w4s.label_batch([frame.scene for frame in frames], plans)
+    with pytest.raises(ValueError, match="8 sets of plans for 9 scenes"):
+        w4s.label_batch([frame.scene for frame in frames], plans[1:])
+    assert w4s.label_batch([], []) == []
+
+
 @calm
 @given(seeds)
 def test_values_keep_to_their_ranges(seed):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from world4scorer.outcomes.results import V1Outcome
 from world4scorer.outcomes.v1 import label
@@ -16,9 +18,6 @@ from world4scorer.scene.scene import Scene
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-
-LARGEST_SHARE: Final = 32
-"""Scenes that a thread takes at a time."""
 
 _threads = os.cpu_count() or 1
 
@@ -40,30 +39,44 @@ def label_batch(scenes: Sequence[Scene], plans: Sequence[Any], *, lqr: LqrProfil
     """Return `label(scene, plans)` for each scene and its plans (N, 8, 3), in order."""
     if len(scenes) != len(plans):
         raise ValueError(f"plans: {len(plans)} sets of plans for {len(scenes)} scenes")
-    share = max(1, min(LARGEST_SHARE, len(scenes) // (2 * _threads)))
-    pairs = zip(scenes, plans, strict=True)
-    return list(map_threads(lambda pair: label(pair[0], pair[1], lqr=lqr), pairs, share))
+    return _fill(lambda i: label(scenes[i], plans[i], lqr=lqr), len(scenes))
 
 
-def map_threads(function: Callable[[_Item], _Result], items: Iterable[_Item], share: int = 1) -> Iterator[_Result]:
-    """Yield `function(item)` in order, computed ahead by the set number of threads, with bounded memory.
+def _fill(function: Callable[[int], _Result], count: int) -> list[_Result]:
+    """Return `function(i)` for i below `count`; threads, this one among them, take the next index as they get free.
 
-    A thread takes `share` items at a time: handing over costs more than a short item does.
+    A label takes half a millisecond, too little to be handed to a pool one by one.
     """
+    results: dict[int, _Result] = {}
+    errors: list[BaseException] = []
+    indices = itertools.count()
+
+    def work() -> None:
+        try:
+            while not errors and (i := next(indices)) < count:
+                results[i] = function(i)
+        except BaseException as error:
+            errors.append(error)
+
+    helpers = [threading.Thread(target=work, name=f"w4s-{n}") for n in range(min(_threads, count) - 1)]
+    for helper in helpers:
+        helper.start()
+    work()
+    for helper in helpers:
+        helper.join()
+    if errors:
+        raise errors[0]
+    return [results[i] for i in range(count)]
+
+
+def map_threads(function: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
+    """Yield `function(item)` in order, computed ahead by the set number of threads, with bounded memory."""
     if _threads == 1:
         yield from map(function, items)
         return
     source = iter(items)
-
-    def shares() -> Iterator[list[_Item]]:
-        while taken := list(islice(source, share)):
-            yield taken
-
-    def work(taken: list[_Item]) -> list[_Result]:
-        return [function(item) for item in taken]
-
     with ThreadPoolExecutor(_threads, thread_name_prefix="w4s") as pool:
-        ahead = deque(pool.submit(work, taken) for taken in islice(shares(), 2 * _threads))
+        ahead = deque(pool.submit(function, item) for item in islice(source, 4 * _threads))
         while ahead:
-            yield from ahead.popleft().result()
-            ahead.extend(pool.submit(work, taken) for taken in islice(shares(), 1))
+            yield ahead.popleft().result()
+            ahead.extend(pool.submit(function, item) for item in islice(source, 1))

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.outcomes.causes import Cause
-from world4scorer.rollout.plans import LqrProfile
+from world4scorer.rollout.plans import LqrProfile, roll_out
+from world4scorer.scene.scene import Scene
 
 Floats = NDArray[np.float64]
 
@@ -28,6 +30,9 @@ EC_WEIGHT: Final = 2.0
 class V1Outcome:
     """Outcomes of plans by NAVSIM v1.1. Every value array is (N,)."""
 
+    scene: Scene
+    plans: Floats
+    """(N, 8, 3)"""
     metric: str
     """`labels-v1` or `pdms-v1.1`."""
     lqr: LqrProfile
@@ -51,10 +56,17 @@ class V1Outcome:
     """The reference's own progress times its NC * DAC [m]."""
     comfort_checks: NDArray[np.bool_]
     """(N, 6) comfort check by check, in the order of `comfort.CHECKS`."""
-    rollouts: Floats
-    """(N, 41, 11) simulated states."""
     causes: Mapping[str, Cause]
     """By column name: NC, DAC, TTC, C, DDC."""
+
+    @cached_property
+    def rollouts(self) -> Floats:
+        """(N, 41, 11) simulated states.
+
+        Simulated once more when first asked for, to the same bits: labels are made by the million, and to keep a
+        quarter of a megabyte with each costs more than these 0.1 ms.
+        """
+        return roll_out(self.scene, self.plans, self.lqr)
 
     @property
     def table(self) -> Floats:

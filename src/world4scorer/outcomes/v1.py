@@ -10,7 +10,7 @@ from world4scorer.outcomes.ego import CORNERS
 from world4scorer.outcomes.judge import TRAFFIC_STEPS_V1, Metric, judge_v1
 from world4scorer.outcomes.progress import normalise_v1
 from world4scorer.outcomes.results import V1Outcome
-from world4scorer.rollout.plans import LqrProfile, check_residuals, lanes_first, profile_code
+from world4scorer.rollout.plans import LqrProfile, check_residuals, profile_code
 from world4scorer.scene.checks import SceneError
 from world4scorer.scene.plan import as_plans
 from world4scorer.scene.scene import Scene
@@ -40,7 +40,7 @@ def _judge(scene: Scene, plans: Any, lqr: LqrProfile, reference_progress: float 
             f"scene {scene.token!r}: tracks end after {tracks.steps} steps of 0.1 s; v1 metrics need "
             f"{TRAFFIC_STEPS_V1} (time to collision looks 0.9 s beyond the rollout)"
         )
-    states, residuals, found = judge_v1(
+    _, residuals, found = judge_v1(
         poses, scene.reference, scene.ego_state, scene.time_us, profile_code(lqr),
         scene.packed_map, tracks.boxes, tracks.valid, tracks.type, scene.centerline, comfort_filters_v1(),
     )  # fmt: skip
@@ -55,6 +55,8 @@ def _judge(scene: Scene, plans: Any, lqr: LqrProfile, reference_progress: float 
     product = nc * dac
     ep = normalise_v1(progress, product, reference_progress)
     return V1Outcome(
+        scene=scene,
+        plans=poses,
         metric=metric,
         lqr=lqr,
         nc=nc,
@@ -67,7 +69,6 @@ def _judge(scene: Scene, plans: Any, lqr: LqrProfile, reference_progress: float 
         progress=progress,
         reference_progress=reference_progress,
         comfort_checks=found.within[:count],
-        rollouts=lanes_first(states[:, :, :count]),
         causes=Causes(
             found,
             count,
