@@ -80,6 +80,7 @@ def test_a_bad_file_is_named_and_the_others_are_done(tmp_path, compact_folder, c
 
 def test_mistakes(tmp_path, compact_folder, capsys):
     source = compact_folder / "pub_s34_lot.npz"
+    assert cli.main(["score", "--out", str(tmp_path)]) == 1
     assert cli.main(["score", str(tmp_path / "none"), "--out", str(tmp_path)]) == 1
     assert cli.main(["score", str(tmp_path), "--out", str(tmp_path)]) == 1
     assert cli.main(["score", str(source), "--out", str(compact_folder)]) == 1
@@ -90,6 +91,7 @@ def test_mistakes(tmp_path, compact_folder, capsys):
     assert cli.main(["score", str(source), "--out", str(tmp_path / "out"), "--threads", "0"]) == 1
     said = capsys.readouterr().err
     for text in (
+        "no exchange files given",
         "no such file or folder",
         "holds no .npz file",
         "overwrite its own input",

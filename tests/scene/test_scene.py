@@ -222,6 +222,19 @@ def test_separate_v2_tracks_and_reference(frame):
     np.testing.assert_array_equal(w4s.label(scene, frame.plans).table, w4s.label(frame.scene, frame.plans).table)
 
 
+def test_read_only_arrays_compile_nothing_new(frame):
+    from world4scorer.outcomes.judge import judge_v1
+
+    plans = frame.plans.copy()
+    expected = w4s.label(frame.scene, plans).table
+    kernels = len(judge_v1.signatures)
+    arrays = {name: getattr(frame.scene, name).copy() for name in ("ego_state", "centerline", "reference")}
+    for array in (plans, *arrays.values()):
+        array.flags.writeable = False
+    np.testing.assert_array_equal(w4s.label(replace(frame.scene, **arrays), plans).table, expected)
+    assert len(judge_v1.signatures) == kernels
+
+
 def test_unknown_version(frame):
     with pytest.raises(ValueError, match="unknown version 'v3'"):
         w4s.epdms(frame.scene, frame.plans, version="v3")

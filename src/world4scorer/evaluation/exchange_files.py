@@ -60,6 +60,8 @@ def exchange_files(paths: Iterable[Path]) -> list[Path]:
             other = found.setdefault(file.stem, file)
             if other != file:
                 raise SceneError(f"{file} and {other} would be written to the same result; score them into two folders")
+    if not found:
+        raise SceneError("no exchange files given; name .npz files, or folders of them")
     return list(found.values())
 
 

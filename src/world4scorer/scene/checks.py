@@ -26,6 +26,8 @@ def as_array(name: str, value: Any, dtype: DTypeLike, shape: Sequence[int | str]
         array = np.ascontiguousarray(value, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise SceneError(f"{name}: cannot be read as an array of {np.dtype(dtype)}: {error}") from error
+    if not array.flags.writeable:
+        array = array.copy()  # Numba would compile every kernel once more for read-only arrays
     if np.ndim(value) != array.ndim:  # ascontiguousarray lifts scalars to one axis
         array = array.reshape(np.shape(value))
     wanted = ", ".join(str(axis) for axis in shape)
