@@ -157,6 +157,10 @@ def evaluate(
 
     if threads is not None:
         set_threads(threads)
+    if out.suffix != ".csv":
+        raise ValueError(f"--out {out}: must end in .csv; a summary is written beside it as .json")
+    if kernel_variance is not None and split is None:
+        raise ValueError("--kernel-variance: belongs to two-stage evaluation; give --split as well")
     plans = read_submission(submission)
     scenes = SceneStore(store)
     if split is None:

@@ -84,6 +84,7 @@ def test_mistakes(tmp_path, compact_folder, capsys):
     assert cli.main(["score", str(tmp_path / "none"), "--out", str(tmp_path)]) == 1
     assert cli.main(["score", str(tmp_path), "--out", str(tmp_path)]) == 1
     assert cli.main(["score", str(source), "--out", str(compact_folder)]) == 1
+    assert cli.main(["rerank", str(source), "--out", str(compact_folder)]) == 1
     other = tmp_path / "other"
     other.mkdir()
     shutil.copy(source, other)

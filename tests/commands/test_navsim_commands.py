@@ -83,6 +83,10 @@ def test_evaluate_names_missing_tokens(golden, store, tmp_path, capsys):
     assert cli.main(arguments) == 1
     assert "5 of 90 tokens have no plan" in capsys.readouterr().err
     assert not (tmp_path / "x.csv").exists()
+    assert cli.main([*arguments[:-1], str(tmp_path / "s.pkl")]) == 1
+    assert "must end in .csv" in capsys.readouterr().err
+    assert cli.main([*arguments, "--kernel-variance", "1"]) == 1
+    assert "give --split as well" in capsys.readouterr().err
     assert cli.main([*arguments, "--allow-missing"]) == 0
     assert "85 of 90 tokens" in capsys.readouterr().out
 

@@ -159,3 +159,13 @@ def test_shims_stand_in_for_classes() -> None:
 def test_unguarded_classes_are_not_accepted() -> None:
     with pytest.raises(TypeError, match="__setstate__"):
         load_restricted(b"N.", {("elsewhere", "Open"): type("Open", (), {})})
+
+
+def test_object_array_with_too_few_objects() -> None:
+    class Short:
+        def __reduce__(self) -> Any:
+            build = np._core.multiarray._reconstruct  # type: ignore[attr-defined]
+            return build, (np.ndarray, (0,), b"b"), (1, (3,), np.dtype("O"), False, [1, 2])
+
+    with pytest.raises(ValueError, match="as many objects as its shape"):
+        load_restricted(pickle.dumps(Short(), 2))

@@ -135,5 +135,8 @@ def test_own_reference_progress():
     usual = w4s.label(frame.scene, frame.plans)
     again = w4s.label(frame.scene, frame.plans, reference_progress=usual.reference_progress)
     np.testing.assert_array_equal(usual.table, again.table)
+    for missing in (np.nan, np.inf, -1.0):
+        with pytest.raises(w4s.SceneError, match="'made-5': reference_progress is"):
+            w4s.label(frame.scene, frame.plans, reference_progress=missing)
     far = w4s.label(frame.scene, frame.plans, reference_progress=1000.0)
     np.testing.assert_allclose(far.ep, usual.progress * usual.nc * usual.dac / 1000.0)

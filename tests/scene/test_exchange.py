@@ -83,7 +83,13 @@ def test_optional_fields_may_be_missing_and_unknown_ones_present(tmp_path, field
         ({"frame_k": np.array([3])}, "frame 0 needs grid columns 3..53 of 51"),
         ({"ego_state": np.full((1, 11), np.nan)}, "pub_s23_cross_f00.*ego_state: value at"),
         ({"candidates": np.full((1, 4, 8, 3), np.inf)}, "plans of pub_s23_cross_f00: plan 0"),
-        ({"candidates": np.zeros((2, 4, 8, 3))}, "candidates: 2 entries for 1 frames"),
+        ({"candidates": np.zeros((2, 4, 8, 3))}, r"candidates: shape \(2, 4, 8, 3\) does not begin with the 1 frames"),
+        ({"candidates": np.array(3.0)}, "candidates: shape"),
+        ({"time_us": np.zeros(0, int)}, "time_us: the file holds no frame"),
+        ({"tl_status": np.array(2)}, "tl_status: expected shape"),
+        ({"prev_plan_index": np.array([np.nan])}, "prev_plan_index: holds values"),
+        ({"agent_type": np.full(15, 256)}, "tracks.type: holds values"),
+        ({"past_time_us": np.array([[0, 1, 2, 10**12]])}, "past_time_us: spans 1e.06 s"),
         ({"utilities": np.zeros((1, 3))}, r"utilities of pub_s23_cross_f00: expected shape \(64\)"),
         ({"tl_status": np.zeros((1, 51))}, "tl_status: 1 rows for"),
         ({"ring_poly": np.zeros(3, int)}, "map.ring_offsets: expected shape"),
@@ -132,4 +138,29 @@ def test_writer_refuses_what_the_format_cannot_hold(tmp_path):
         write_exchange(tmp_path / "x.npz", [frame, replace(frame, utilities=None)])
     with pytest.raises(SceneError, match="separate v2 tracks"):
         write_exchange(tmp_path / "x.npz", [replace(frame, scene=replace(frame.scene, tracks_v2=frame.scene.tracks))])
+    with pytest.raises(SceneError, match="separate v2 tracks"):
+        later = replace(frame.scene, tracks_v2=frame.scene.tracks)
+        write_exchange(tmp_path / "x.npz", [frame, replace(frame, scene=later)])
+    layers = frame.scene.map.layer.copy()
+    layers[0] = 15
+    with pytest.raises(SceneError, match="different maps"):
+        other = replace(frame.scene, map=replace(frame.scene.map, layer=layers))
+        write_exchange(tmp_path / "x.npz", [frame, replace(frame, scene=other)])
+    tracks = frame.scene.tracks
+    with pytest.raises(SceneError, match="41 steps of traffic; a file holds 51"):
+        short = replace(tracks, boxes=tracks.boxes[:, :41], valid=tracks.valid[:, :41])
+        write_exchange(tmp_path / "x.npz", [replace(frame, scene=replace(frame.scene, tracks=short))])
+    with pytest.raises(SceneError, match="reference: frames of one file must have it in one shape"):
+        other = replace(frame.scene, reference=frame.scene.reference[:45])
+        write_exchange(tmp_path / "x.npz", [frame, replace(frame, scene=other)])
     assert not list(tmp_path.iterdir())
+
+
+def test_numbers_as_names(tmp_path, fields):
+    """Ids may be numbers in the JSON; they mean the same as text."""
+    meta = json.loads(str(fields["meta_json"]))
+    meta["route_lane_ids"] = [int(name) for name in meta["route_lane_ids"]]
+    (numbered,) = read_exchange(save(tmp_path / "x.npz", fields, meta_json=np.array(json.dumps(meta))))
+    (plain,) = read_exchange(save(tmp_path / "y.npz", fields))
+    assert plain.scene.lights.on_route.any()
+    np.testing.assert_array_equal(numbered.scene.lights.on_route, plain.scene.lights.on_route)

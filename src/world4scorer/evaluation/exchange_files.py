@@ -6,10 +6,10 @@ Shapes: F frames, N plans, W weights of the re-ranker.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +33,17 @@ NO_PAIR: Final = 255
 Fields = dict[str, NDArray[Any]]
 
 
+_Result = TypeVar("_Result")
+
+
 @dataclass(frozen=True)
-class Scored:
+class FileResult(Generic[_Result]):
     """One exchange file and what came of it."""
 
     source: Path
-    target: Path
-    fields: Fields | None = None
+    result: _Result | None = None
     error: str | None = None
-    """Why the file could not be scored; the other files are not affected."""
+    """Why the file could not be used; the other files are not affected."""
 
 
 def exchange_files(paths: Iterable[Path]) -> list[Path]:
@@ -65,24 +67,41 @@ def exchange_files(paths: Iterable[Path]) -> list[Path]:
     return list(found.values())
 
 
-def score_files(paths: Sequence[Path], metric: MetricChoice, out: Path, lqr: LqrProfile = "navsim") -> Iterator[Scored]:
+def score_files(
+    paths: Sequence[Path], metric: MetricChoice, out: Path, lqr: LqrProfile = "navsim"
+) -> Iterator[FileResult[Fields]]:
     """Score files in threads and write `out/<stem>.npz` for each, in order."""
+
+    def score(frames: list[Frame]) -> tuple[Fields, Fields]:
+        fields = score_frames(frames, metric, lqr)
+        return fields, fields
+
+    return work_through(paths, out, score)
+
+
+def work_through(
+    paths: Sequence[Path], out: Path, work: Callable[[list[Frame]], tuple[_Result, Fields]]
+) -> Iterator[FileResult[_Result]]:
+    """Read each file, do the work on its frames, and write the fields it gives to `out/<stem>.npz`; in order.
+
+    `work` returns what the caller wants to know and what is to be written. A file that cannot be used becomes a
+    result with an error; the others go on.
+    """
     for path in paths:
-        if path.resolve() == (out / path.name).resolve():
+        if path.resolve() == (out / f"{path.stem}.npz").resolve():
             raise SceneError(f"{path}: the result would overwrite its own input; choose another --out")
 
-    def score(path: Path) -> Scored:
-        target = out / f"{path.stem}.npz"
+    def one(path: Path) -> FileResult[_Result]:
         try:
-            fields = score_frames(read_exchange(path), metric, lqr)
+            result, fields = work(read_exchange(path))
         except (ValueError, OSError, ArithmeticError) as error:
             message = str(error)
-            return Scored(path, target, error=message if str(path) in message else f"{path}: {message}")
-        with atomic_write(target) as stream:
+            return FileResult(path, error=message if str(path) in message else f"{path}: {message}")
+        with atomic_write(out / f"{path.stem}.npz") as stream:
             np.savez_compressed(stream, **fields)  # type: ignore[arg-type]
-        return Scored(path, target, fields)
+        return FileResult(path, result)
 
-    return map_threads(score, paths)
+    return map_threads(one, paths)
 
 
 def score_frames(frames: Sequence[Frame], metric: MetricChoice, lqr: LqrProfile = "navsim") -> Fields:

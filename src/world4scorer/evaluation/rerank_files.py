@@ -10,56 +10,45 @@ from pathlib import Path
 import numpy as np
 
 from world4scorer import __version__
-from world4scorer.evaluation.exchange_files import NO_PAIR, Reranked, rerank_frames
+from world4scorer.evaluation.exchange_files import NO_PAIR, Fields, FileResult, Reranked, rerank_frames, work_through
 from world4scorer.outcomes import epdms
-from world4scorer.outcomes.batch import map_threads
 from world4scorer.rollout.plans import LqrProfile
-from world4scorer.scene.exchange import read_exchange
-from world4scorer.scene.files import atomic_write
+from world4scorer.scene.exchange import Frame
 
 
 @dataclass(frozen=True)
-class RerankedFile:
-    """One exchange file, chosen along framewise and with inertia."""
+class RerankedLog:
+    """Choices along one file, framewise and with inertia."""
 
-    source: Path
-    framewise: Reranked | None = None
-    inertial: Reranked | None = None
-    error: str | None = None
+    framewise: Reranked
+    inertial: Reranked
 
 
-def rerank_files(paths: Sequence[Path], weight: float, out: Path, lqr: LqrProfile = "navsim") -> Iterator[RerankedFile]:
+def rerank_files(
+    paths: Sequence[Path], weight: float, out: Path, lqr: LqrProfile = "navsim"
+) -> Iterator[FileResult[RerankedLog]]:
     """Re-rank files in threads and write `out/<stem>.npz` for each, in order."""
 
-    def rerank(path: Path) -> RerankedFile:
-        try:
-            frames = read_exchange(path)
-            outcomes = [epdms(frame.scene, frame.plans, lqr=lqr) for frame in frames]
-            framewise = rerank_frames(frames, outcomes, 0.0, lqr)
-            inertial = rerank_frames(frames, outcomes, weight, lqr)
-        except (ValueError, OSError, ArithmeticError) as error:
-            message = str(error)
-            return RerankedFile(path, error=message if str(path) in message else f"{path}: {message}")
+    def rerank(frames: list[Frame]) -> tuple[RerankedLog, Fields]:
+        outcomes = [epdms(frame.scene, frame.plans, lqr=lqr) for frame in frames]
+        log = RerankedLog(rerank_frames(frames, outcomes, 0.0, lqr), rerank_frames(frames, outcomes, weight, lqr))
         meta = {
             "made_by": f"world4scorer {__version__}",
             "weight": weight,
             "lqr": lqr,
             "tokens": [frame.scene.token for frame in frames],
         }
-        with atomic_write(out / f"{path.stem}.npz") as stream:
-            np.savez_compressed(
-                stream,
-                meta_json=np.array(json.dumps(meta)),
-                framewise_sel=framewise.chosen,
-                framewise_ec=framewise.continued,
-                framewise_epdms_filtered=framewise.score,
-                rerank_sel=inertial.chosen,
-                rerank_ec=inertial.continued,
-                rerank_epdms_filtered=inertial.score,
-            )
-        return RerankedFile(path, framewise, inertial)
+        return log, {
+            "meta_json": np.array(json.dumps(meta)),
+            "framewise_sel": log.framewise.chosen,
+            "framewise_ec": log.framewise.continued,
+            "framewise_epdms_filtered": log.framewise.score,
+            "rerank_sel": log.inertial.chosen,
+            "rerank_ec": log.inertial.continued,
+            "rerank_epdms_filtered": log.inertial.score,
+        }
 
-    return map_threads(rerank, paths)
+    return work_through(paths, out, rerank)
 
 
 def pass_rate(reranked: Sequence[Reranked]) -> float:

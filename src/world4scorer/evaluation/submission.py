@@ -86,14 +86,16 @@ def evaluate_plans(
 def planned(wanted: Sequence[str], plans: Mapping[str, Any], allow_missing: bool) -> list[str]:
     """Return the wanted tokens that have a plan; that some do not is an error unless allowed."""
     missing = [token for token in wanted if token not in plans]
+    if not wanted:
+        raise ValueError("no token to evaluate: the store is empty; fill it with `w4s prepare`")
+    if len(missing) == len(wanted):
+        raise ValueError(f"none of the {len(wanted)} tokens to evaluate has a plan; are they of the same split?")
     if missing and not allow_missing:
         more = ", ..." if len(missing) > NAMED else ""
         raise ValueError(
             f"{len(missing)} of {len(wanted)} tokens have no plan: {', '.join(missing[:NAMED])}{more}; "
             "allow missing tokens (--allow-missing) to leave them out of the averages"
         )
-    if len(missing) == len(wanted):
-        raise ValueError(f"none of the {len(wanted)} tokens to evaluate has a plan; are they of the same split?")
     return [token for token in wanted if token in plans]
 
 

@@ -11,8 +11,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from world4scorer.evaluation.exchange_files import Scored
-from world4scorer.evaluation.rerank_files import RerankedFile, pass_rate
+from world4scorer.evaluation.exchange_files import Fields, FileResult
+from world4scorer.evaluation.rerank_files import RerankedLog, pass_rate
 from world4scorer.outcomes import V1_COLUMNS, V2_COLUMNS
 
 MOST_ROWS: Final = 60
@@ -29,19 +29,18 @@ TABLES: Final = (
 """Title, field with the table, field that replaces its last column, column names."""
 
 
-def print_means(scored: Sequence[Scored]) -> None:
+def print_means(scored: Sequence[FileResult[Fields]]) -> None:
     """Print, metric by metric, the mean of every column over all frames and plans of each file."""
     console = _console()
-    done = [result for result in scored if result.fields is not None]
+    done = [(file.source.stem, file.result) for file in scored if file.result is not None]
     for title, field, final, columns in TABLES:
         rows = []
-        for result in done:
-            assert result.fields is not None
-            if field in result.fields:
-                values = result.fields[field].reshape(-1, len(columns)).copy()
+        for stem, fields in done:
+            if field in fields:
+                values = fields[field].reshape(-1, len(columns)).copy()
                 if final is not None:
-                    values[:, -1] = result.fields[final].reshape(-1)
-                rows.append((result.source.stem, values))
+                    values[:, -1] = fields[final].reshape(-1)
+                rows.append((stem, values))
         if not rows:
             continue
         table = Table(title=f"{title}: means over plans and frames", title_justify="left", box=box.SIMPLE_HEAD)
@@ -67,9 +66,11 @@ def _means(values: NDArray[np.float64]) -> list[str]:
     return [f"{mean:.4f}" for mean in values.mean(axis=0)]
 
 
-def print_reranked(results: Sequence[RerankedFile], weight: float) -> None:
+def print_reranked(results: Sequence[FileResult[RerankedLog]], weight: float) -> None:
     """Print what re-ranking changed: choices, extended comfort of consecutive choices, EPDMS."""
-    done = [result for result in results if result.framewise is not None and result.inertial is not None]
+    done = [(file.source.stem, file.result) for file in results if file.result is not None]
+    if not done:
+        return
     table = Table(
         title=f"inertial re-ranking, weight {weight:g}: framewise -> re-ranked",
         title_justify="left",
@@ -77,14 +78,11 @@ def print_reranked(results: Sequence[RerankedFile], weight: float) -> None:
     )
     for name in ("file", "frames", "changed", "EC", "EPDMS"):
         table.add_column(name, justify="left" if name == "file" else "right")
-    groups = [(result.source.stem, [result]) for result in done] if len(done) <= MOST_ROWS else []
-    for name, group in [*groups, (f"{len(done)} files", done)]:
-        before = [result.framewise for result in group if result.framewise is not None]
-        after = [result.inertial for result in group if result.inertial is not None]
-        if not before:
-            continue
+    groups = [(stem, [log]) for stem, log in done] if len(done) <= MOST_ROWS else []
+    for name, logs in [*groups, (f"{len(done)} files", [log for _, log in done])]:
+        before, after = [log.framewise for log in logs], [log.inertial for log in logs]
         changed = sum(int((b.chosen != a.chosen).sum()) for b, a in zip(before, after, strict=True))
-        scores = [np.concatenate([result.score for result in part]) for part in (before, after)]
+        scores = [np.concatenate([choices.score for choices in part]) for part in (before, after)]
         table.add_row(
             name,
             str(len(scores[0])),

@@ -4,6 +4,8 @@ A pickle is a program: it names callables and calls them. `load_restricted` reso
 (what numpy and the builtin containers need) plus the table of the caller, and every numpy name is answered by a
 stand-in written here, because numpy's own restoring functions trust what they are given.
 
+What a pickle can still do is use up memory, or, with containers nested a hundred thousand deep, end the process.
+
 Example::
 
     frames = load_restricted("navsim_logs/mini/2021.05.12.pkl")
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import collections
 import io
+import math
 import os
 import pickle
 import struct
@@ -86,7 +89,12 @@ class _Array(np.ndarray[Any, Any]):
 
     def __setstate__(self, state: Any) -> None:
         _, shape, kind, fortran, data = state
-        super().__setstate__((1, shape, _checked(kind), bool(fortran), data))  # type: ignore[arg-type]
+        dtype = _checked(kind)
+        if dtype.kind == "O":  # numpy trusts the list to be as long as the shape says
+            if type(data) is not list or len(data) != math.prod(shape):
+                raise ValueError("an array of objects needs as many objects as its shape has places")
+            data = list(data)
+        super().__setstate__((1, shape, dtype, bool(fortran), data))  # type: ignore[arg-type]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.view(np.ndarray).__reduce_ex__(protocol)  # pickled again, it is a plain array

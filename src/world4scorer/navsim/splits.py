@@ -21,6 +21,8 @@ def find_split(name: str, root: Path) -> Split:
     """
     if name.endswith((".yaml", ".yml")):
         return read_split(name)
+    if not root.is_dir():
+        raise DatasetError(f"{root}: no such folder; --data names the one that holds navsim_logs and maps")
     folders = [root / "config" / "train_test_split"]
     if DEVKIT_VARIABLE in os.environ:
         folders.append(Path(os.environ[DEVKIT_VARIABLE]) / DEVKIT_FOLDER)

@@ -29,7 +29,7 @@ class Cause:
     """Ids of tracks or lights, corners of the ego, or comfort checks, as the metric has it."""
 
     def of(self, plan: int) -> str | None:
-        """Describe the cause for one plan, e.g. `"1.3 s: track 7f03"`; None where the metric is 1."""
+        """Describe the cause for one plan, e.g. `"1.3 s: 7f03"`; None where the metric is 1."""
         if not self.violated[plan]:
             return None
         when = f"{self.step[plan] * DT:.1f} s"

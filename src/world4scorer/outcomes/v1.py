@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from world4scorer.outcomes.causes import Causes
 from world4scorer.outcomes.comfort import CHECKS, comfort_filters_v1
 from world4scorer.outcomes.ego import CORNERS
@@ -49,6 +51,10 @@ def _judge(scene: Scene, plans: Any, lqr: LqrProfile, reference_progress: float 
     nc, dac, ddc = (found.values[m, :count] for m in (Metric.NC, Metric.DAC, Metric.DDC))
     ttc, comfort = found.values[Metric.TTC, :count], found.values[Metric.COMFORT, :count]
     progress = found.values[Metric.PROGRESS, :count]
+    if reference_progress is not None and not 0.0 <= reference_progress < np.inf:
+        raise SceneError(
+            f"scene {scene.token!r}: reference_progress is {reference_progress}; give metres, or None to compute it"
+        )
     if reference_progress is None:
         own = found.values[:, count]
         reference_progress = float(own[Metric.PROGRESS] * own[Metric.NC] * own[Metric.DAC])

@@ -45,7 +45,9 @@ def epdms(
     poses = as_plans(plans, scene.token)
     count = len(poses)
     human = scene.human_future if human_filter else None
-    lanes = poses if human is None else np.concatenate([poses, as_plans(human[None], scene.token)])
+    lanes = poses
+    if human is not None:
+        lanes = np.concatenate([poses, as_plans(human[None], f"{scene.token}, the human's future")])
     reference = scene.reference if scene.reference_v2 is None else scene.reference_v2
     states, found = _judge(scene, lanes, reference, lqr)
 

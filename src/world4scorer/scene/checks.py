@@ -23,13 +23,17 @@ def as_array(name: str, value: Any, dtype: DTypeLike, shape: Sequence[int | str]
     `shape` holds an integer for each fixed axis and a letter for each free one, e.g. `("N", 8, 3)`.
     """
     try:
-        array = np.ascontiguousarray(value, dtype=dtype)
-    except (TypeError, ValueError) as error:
+        given = np.asarray(value)
+        with np.errstate(invalid="ignore"):  # NaN among codes is found below
+            array: NDArray[Any] = np.ascontiguousarray(given, dtype=None if given.dtype.kind == "c" else dtype)
+    except (TypeError, ValueError, OverflowError) as error:
         raise SceneError(f"{name}: cannot be read as an array of {np.dtype(dtype)}: {error}") from error
     if not array.flags.writeable:
         array = array.copy()  # Numba would compile every kernel once more for read-only arrays
-    if np.ndim(value) != array.ndim:  # ascontiguousarray lifts scalars to one axis
-        array = array.reshape(np.shape(value))
+    array = array.reshape(given.shape)  # ascontiguousarray lifts scalars to one axis
+    whole = array.dtype.kind == "f" or given.dtype == array.dtype or np.array_equal(array, given)
+    if given.dtype.kind == "c" or not whole:
+        raise SceneError(f"{name}: holds values that an array of {np.dtype(dtype)} cannot keep")
     wanted = ", ".join(str(axis) for axis in shape)
     if array.ndim != len(shape) or any(
         isinstance(axis, int) and axis != length for axis, length in zip(shape, array.shape, strict=True)

@@ -28,6 +28,15 @@ from world4scorer.scene.tracks import Lights, Tracks
 GRID_STEPS: Final = 51
 """Columns of the shared time grid that one frame sees."""
 
+_UNREADABLE: Final = (
+    OSError,
+    EOFError,
+    ValueError,
+    KeyError,
+    RuntimeError,  # encrypted, or a compression that Python does not know
+    zipfile.BadZipFile,
+    zlib.error,
+)
 _NEEDED: Final = [
     "meta_json",
     "centerline_local",
@@ -63,6 +72,7 @@ _PER_FRAME: Final = [
     "prev_plan_index",
 ]
 _LISTS: Final = ["agent_ids", "poly_ids", "poly_layers", "route_lane_ids"]
+_OPTIONAL_LISTS: Final = ["tl_connector_ids", "tokens"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +99,7 @@ def read_exchange(path: str | os.PathLike[str]) -> list[Frame]:
             fields = {name: archive[name] for name in archive.files if name in {*_NEEDED, *_OPTIONAL}}
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: no such file") from None
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+    except _UNREADABLE as error:
         raise SceneError(f"{path}: not a readable exchange file (.npz without pickled objects): {error}") from error
     try:
         return _frames(fields, path.stem)
@@ -109,17 +119,22 @@ def _frames(fields: Mapping[str, NDArray[Any]], stem: str) -> list[Frame]:
     agents = as_array("agents_local", fields["agents_local"], np.float64, ("N", "Tg", 7), finite=False).copy()
     agents[..., :2] += origin
     valid = as_array("agent_valid", fields["agent_valid"], np.bool_, agents.shape[:2])
-    status = fields.get("tl_status", np.zeros((0, agents.shape[1]), np.int8))
+    status = as_array("tl_status", fields.get("tl_status", np.zeros((0, agents.shape[1]))), np.int8, ("K", "Tg"))
     lights = _light_polygons(meta, polygons, len(status))
     times = as_array("time_us", fields["time_us"], np.int64, ("F",))
     count = len(times)
+    if count == 0:
+        raise SceneError("time_us: the file holds no frame")
     starts = as_array("frame_k", fields["frame_k"], np.int64, (count,))
-    tokens = meta.get("tokens") or [f"{stem}_f{frame:02d}" for frame in range(count)]
+    tokens = meta["tokens"] or [f"{stem}_f{frame:02d}" for frame in range(count)]
     if len(tokens) != count:
         raise SceneError(f"meta_json: {len(tokens)} tokens for {count} frames")
     for name in _PER_FRAME:
-        if name in fields and len(fields[name]) != count:
-            raise SceneError(f"{name}: {len(fields[name])} entries for {count} frames")
+        if name in fields and fields[name].shape[:1] != (count,):
+            raise SceneError(f"{name}: shape {fields[name].shape} does not begin with the {count} frames")
+    previous = fields.get("prev_plan_index")
+    if previous is not None:
+        previous = as_array("prev_plan_index", previous, np.int64, (count,))
 
     frames = []
     for frame in range(count):
@@ -145,8 +160,7 @@ def _frames(fields: Mapping[str, NDArray[Any]], stem: str) -> list[Frame]:
         utilities = _optional(fields, "utilities", frame)
         if utilities is not None:
             utilities = as_array(f"utilities of {scene.token}", utilities, np.float64, (len(plans),))
-        previous = _optional(fields, "prev_plan_index", frame)
-        frames.append(Frame(scene, plans, utilities, None if previous is None else int(previous)))
+        frames.append(Frame(scene, plans, utilities, None if previous is None else int(previous[frame])))
     return frames
 
 
@@ -161,9 +175,11 @@ def _read_meta(text: NDArray[Any]) -> dict[str, Any]:
         raise SceneError(f"meta_json: not JSON: {error}") from error
     if not isinstance(meta, dict):
         raise SceneError("meta_json: expected a JSON object")
-    for name in _LISTS:
-        if not isinstance(meta.get(name), list):
-            raise SceneError(f"meta_json: {name!r} must be a list")
+    for name in (*_LISTS, *_OPTIONAL_LISTS):
+        values = meta.setdefault(name, []) if name in _OPTIONAL_LISTS else meta.get(name)
+        if not isinstance(values, list) or not all(isinstance(value, str | int) for value in values):
+            raise SceneError(f"meta_json: {name!r} must be a list of names")
+        meta[name] = [str(value) for value in values]
     return meta
 
 
@@ -185,17 +201,17 @@ def _read_map(fields: Mapping[str, NDArray[Any]], meta: Mapping[str, Any], origi
 
 
 def _light_polygons(meta: Mapping[str, Any], polygons: PolygonMap, count: int) -> NDArray[np.int64]:
-    names = meta.get("tl_connector_ids", [])
+    names = meta["tl_connector_ids"]
     if len(names) != count:
         raise SceneError(f"tl_status: {count} rows for {len(names)} tl_connector_ids")
     place = {name: index for index, name in enumerate(polygons.ids)}
     place |= {name: i for i, name in enumerate(polygons.ids) if polygons.layer[i] == Layer.LANE_CONNECTOR}
-    return np.array([place.get(str(name), -1) for name in names], np.int64)
+    return np.array([place.get(name, -1) for name in names], np.int64)
 
 
 def _lights_on_route(meta: Mapping[str, Any]) -> NDArray[np.bool_]:
     route = set(meta["route_lane_ids"])
-    return np.array([name in route for name in meta.get("tl_connector_ids", [])], np.bool_)
+    return np.array([name in route for name in meta["tl_connector_ids"]], np.bool_)
 
 
 def write_exchange(path: str | os.PathLike[str], frames: Sequence[Frame]) -> None:
@@ -206,7 +222,8 @@ def write_exchange(path: str | os.PathLike[str], frames: Sequence[Frame]) -> Non
     if not frames:
         raise SceneError(f"{path}: no frames to write")
     first = frames[0].scene
-    for frame in frames[1:]:
+    for frame in frames:
+        _check_writable(frame.scene)
         _check_same_world(first, frame.scene)
     if len({frame.plans.shape for frame in frames}) > 1:
         raise SceneError("plans: every frame of a file must have the same number of plans")
@@ -227,7 +244,7 @@ def write_exchange(path: str | os.PathLike[str], frames: Sequence[Frame]) -> Non
         "frame_k": np.arange(len(frames)) * GRID_STEPS,
         "time_us": np.array([frame.scene.time_us for frame in frames]),
         "ego_state": np.stack([frame.scene.ego_state for frame in frames]),
-        "pdm_poses": np.stack([frame.scene.reference for frame in frames]),
+        "pdm_poses": _stack("reference", [frame.scene.reference for frame in frames]),
         "candidates": np.stack([frame.plans for frame in frames]),
     }
     optional: dict[str, list[Any]] = {
@@ -239,11 +256,18 @@ def write_exchange(path: str | os.PathLike[str], frames: Sequence[Frame]) -> Non
     }
     for name, values in optional.items():
         if all(value is not None for value in values):
-            fields[name] = np.stack([np.asarray(value) for value in values])
+            fields[name] = _stack(name, values)
         elif any(value is not None for value in values):
             raise SceneError(f"{name}: given for some frames only; a file holds it for all or none")
     with atomic_write(path) as stream:
         np.savez_compressed(stream, **fields)  # type: ignore[arg-type]
+
+
+def _stack(name: str, values: Sequence[Any]) -> NDArray[Any]:
+    shapes = {np.shape(value) for value in values}
+    if len(shapes) > 1:
+        raise SceneError(f"{name}: frames of one file must have it in one shape, found {sorted(shapes)}")
+    return np.stack([np.asarray(value) for value in values])
 
 
 def _check_same_world(first: Scene, other: Scene) -> None:
@@ -251,7 +275,8 @@ def _check_same_world(first: Scene, other: Scene) -> None:
         return a is not b and not np.array_equal(a, b)
 
     a, b = first.map, other.map
-    if a is not b and (a.ids != b.ids or differs(a.vertices, b.vertices) or differs(a.ring_offsets, b.ring_offsets)):
+    parts = ("layer", "vertices", "ring_offsets", "ring_polygon")
+    if a is not b and (a.ids != b.ids or any(differs(getattr(a, part), getattr(b, part)) for part in parts)):
         raise SceneError(f"map: {first.token!r} and {other.token!r} have different maps; write one file per frame")
     if first.route_lane_ids != other.route_lane_ids or differs(first.centerline, other.centerline):
         raise SceneError(f"route: {first.token!r} and {other.token!r} have different routes; write one file per frame")
@@ -261,15 +286,21 @@ def _check_same_world(first: Scene, other: Scene) -> None:
         raise SceneError(f"log_name: {first.token!r} and {other.token!r} come from different logs")
 
 
-def _shared_fields(scene: Scene) -> dict[str, NDArray[Any]]:
+def _check_writable(scene: Scene) -> None:
+    """Refuse what the format has no place for."""
     if scene.tracks_v2 is not None or scene.reference_v2 is not None:
         raise SceneError(f"scene {scene.token!r}: separate v2 tracks or reference have no place in an exchange file")
+    if scene.tracks.steps < GRID_STEPS:
+        raise SceneError(f"scene {scene.token!r}: {scene.tracks.steps} steps of traffic; a file holds {GRID_STEPS}")
     route = set(scene.route_lane_ids)
     for polygon, on_route in zip(scene.lights.polygon, scene.lights.on_route, strict=True):
         if polygon < 0 or bool(on_route) != (scene.map.ids[polygon] in route):
             raise SceneError(
                 f"scene {scene.token!r}: a light whose route does not follow its polygon's cannot be written"
             )
+
+
+def _shared_fields(scene: Scene) -> dict[str, NDArray[Any]]:
     return {
         "origin": np.zeros(2),
         "centerline_local": scene.centerline,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,10 @@ from world4scorer.scene.indices import LANE_LAYERS, PLAN_POSES, STEPS, Light, St
 from world4scorer.scene.map import PolygonMap
 from world4scorer.scene.packed import MapArrays, pack_map
 from world4scorer.scene.tracks import Lights, Tracks
+
+LATEST_US: Final = 1 << 53
+"""Time stamps [us] must be exact as floating-point numbers; this one lies in the year 2255."""
+LONGEST_PAST_US: Final = 60_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +64,8 @@ class Scene:
     def _check(self) -> None:
         put = object.__setattr__
         put(self, "time_us", int(self.time_us))
+        if not 0 <= self.time_us < LATEST_US:
+            raise SceneError(f"time_us: {self.time_us} is no time stamp in microseconds")
         put(self, "ego_state", as_array("ego_state", self.ego_state, np.float64, (len(State),)))
         put(self, "centerline", as_array("centerline", self.centerline, np.float64, ("C", 3)))
         if len(self.centerline) < 2:
@@ -85,6 +92,8 @@ class Scene:
         times = as_array("past_time_us", self.past_time_us, np.int64, (len(states),))
         if len(times) < 2 or (np.diff(times) <= 0).any():
             raise SceneError("past_time_us: at least two rising time stamps are needed")
+        if times[-1] - times[0] > LONGEST_PAST_US:
+            raise SceneError(f"past_time_us: spans {(times[-1] - times[0]) * 1e-6:g} s; a minute at the most is used")
         object.__setattr__(self, "past_states", states)
         object.__setattr__(self, "past_time_us", times)
 

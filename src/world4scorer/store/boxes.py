@@ -66,6 +66,8 @@ def unpack_boxes(
     needed = int(valid[own].sum()) * (COLUMNS if len(size) == 0 else len(MOTION))
     if len(rows) != needed or len(size) not in (0, len(valid)) or (alias >= len(shared)).any():
         raise ValueError("boxes, sizes and references of the tracks do not fit together")
+    if not own.all() and valid.shape[1] > shared.shape[1]:
+        raise ValueError("tracks reach beyond those that they refer to")
     boxes = np.zeros((*valid.shape, COLUMNS))
     _unpack(rows, size, valid, alias, shared, boxes)
     return boxes

@@ -59,6 +59,8 @@ def _bounds(pool: Pool) -> NDArray[np.float64]:
 
 
 def _starts(counts: NDArray[np.int32]) -> NDArray[np.int64]:
+    if (counts < 0).any():
+        raise ValueError("a count of the map is negative")
     starts = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts

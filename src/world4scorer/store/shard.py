@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from world4scorer.scene.indices import STEPS
 from world4scorer.scene.map import PolygonMap
-from world4scorer.scene.scene import Scene
+from world4scorer.scene.scene import LONGEST_PAST_US, Scene
 from world4scorer.scene.tracks import Lights, Tracks
 from world4scorer.store.boxes import unpack_boxes
 from world4scorer.store.digest import digest
@@ -123,6 +124,20 @@ class Shard:
                 "delete the file and prepare the log again"
             ) from error
 
+    @staticmethod
+    def _check_lights_and_past(scene: Scene) -> None:
+        """Look at what would lead a kernel astray; other numbers are checked by `verify` alone."""
+        lights = scene.lights.polygon
+        if len(lights) and (lights.min() < -1 or lights.max() >= len(scene.map.ids)):
+            raise ValueError("a light's polygon is not in its map")
+        times = scene.past_time_us
+        if times is not None and not (np.diff(times) > 0).all():
+            raise ValueError("the time stamps of the past do not rise")
+        if times is not None and times[-1] - times[0] > LONGEST_PAST_US:
+            raise ValueError("the past is longer than a minute")
+        if min(scene.tracks.steps, len(scene.reference)) < STEPS:
+            raise ValueError("tracks or reference are too short")
+
     def _scene(self, row: int) -> Scene:
         rows = self._rows
         polygons = self._map(row)
@@ -152,6 +167,7 @@ class Shard:
             tracks_v2=self._tracks_v2(row, tracks),
             reference_v2=self._optional("reference_v2", row),
         )
+        self._check_lights_and_past(scene)
         # Known here without comparing text: a lane is on the route where its name's place is among the route's.
         named = np.zeros(len(self._names), np.bool_)
         named[route] = True
