@@ -35,8 +35,9 @@ def as_array(name: str, value: Any, dtype: DTypeLike, shape: Sequence[int | str]
     if given.dtype.kind == "c" or not whole:
         raise SceneError(f"{name}: holds values that an array of {np.dtype(dtype)} cannot keep")
     wanted = ", ".join(str(axis) for axis in shape)
-    if array.ndim != len(shape) or any(
-        isinstance(axis, int) and axis != length for axis, length in zip(shape, array.shape, strict=True)
+    sizes: tuple[int, ...] = array.shape
+    if len(sizes) != len(shape) or any(
+        isinstance(axis, int) and axis != size for axis, size in zip(shape, sizes, strict=True)
     ):
         raise SceneError(f"{name}: expected shape ({wanted}), got {array.shape}")
     if finite and array.dtype.kind == "f" and not in_range(array).all():
