@@ -19,6 +19,7 @@ from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.filters import Split
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import Log
+from world4scorer.navsim.pickles import load_restricted
 from world4scorer.outcomes import pdms
 from world4scorer.store import SceneStore
 
@@ -53,7 +54,7 @@ def test_what_cannot_be_prepared_is_counted(compact: NavsimGolden, split: Split,
     logs.mkdir(parents=True)
     (root / "maps").symlink_to(compact.dataset / "maps")
     source = Layout(compact.dataset).log_paths(DATA_SPLIT)[0]
-    frames = pickle.loads(source.read_bytes())
+    frames = load_restricted(source)
     frames[5]["roadblock_ids"] = ["777"]
     (logs / source.name).write_bytes(pickle.dumps(frames))
     found = NavsimSource(root, split)

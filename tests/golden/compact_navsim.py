@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from world4scorer.navsim.pickles import load_restricted
+
 HERE = Path(__file__).parent / "navsim"
 EVERY = 9
 SHORT = [
@@ -122,10 +124,9 @@ def main(source: Path) -> None:
 
 def copy_images(dataset: Path, token: str) -> None:
     """Keep the images of the frame that is now at `token`."""
-    import pickle
 
     for path in sorted((dataset / "navsim_logs").rglob("*.pkl")):
-        for frame in pickle.loads(path.read_bytes()):
+        for frame in load_restricted(path):
             if frame["token"] == token:
                 for camera in frame["cams"].values():
                     name = Path("sensor_blobs") / path.parent.name / camera["data_path"]

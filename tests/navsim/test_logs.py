@@ -16,6 +16,7 @@ from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.filters import Split, windows
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import Log, read_log
+from world4scorer.navsim.pickles import load_restricted
 
 Frames = list[dict[str, Any]]
 
@@ -26,7 +27,7 @@ def damaged(compact: NavsimGolden, tmp_path: Path) -> Callable[[Callable[[Frames
 
     def write(change: Callable[[Frames], Any]) -> Path:
         source = Layout(compact.dataset).log_paths(DATA_SPLIT)[0]
-        frames = pickle.loads(source.read_bytes())
+        frames = load_restricted(source)
         changed = change(frames)
         path = tmp_path / source.name
         path.write_bytes(pickle.dumps(frames if changed is None else changed))
@@ -161,7 +162,7 @@ def test_ego_boxes_are_no_obstacles(damaged: Any) -> None:
         frames[0]["anns"]["gt_names"] = np.array(["ego", *names[1:]])
 
     path = damaged(rename)
-    before = len(pickle.loads(path.read_bytes())[0]["anns"]["gt_names"])
+    before = len(load_restricted(path)[0]["anns"]["gt_names"])
     annotations = read_log(path).frames[0].annotations
     assert annotations is not None and len(annotations.boxes) == before - 1 == len(annotations.track_tokens)
 
