@@ -28,6 +28,7 @@ check: setup
 	$(BIN)/mypy
 
 bench: setup
+	$(BIN)/python benchmarks/exactness.py
 	$(BIN)/python benchmarks/outcomes.py
 	$(BIN)/python benchmarks/prepare.py
 	$(BIN)/python benchmarks/store.py
