@@ -1,6 +1,9 @@
 # `make setup` needs Python 3.11 or newer, git and make; everything else goes into .venv.
 
-PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+# The first interpreter that really runs: version managers put names on the path that only print an error.
+CANDIDATES := python3.11 python3.12 python3.13 python3
+RUNS := -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+PYTHON ?= $(shell for python in $(CANDIDATES); do $$python $(RUNS) && echo $$python && break; done)
 BIN := .venv/bin
 
 .PHONY: setup demo test check bench clean
@@ -8,7 +11,7 @@ BIN := .venv/bin
 setup: .venv/.ready
 
 .venv/.ready: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=...")'
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
