@@ -1,0 +1,7 @@
+"""What goes wrong in the city for reasons that a user can mend."""
+
+from __future__ import annotations
+
+
+class CityError(ValueError):
+    """The embedded world cannot be made or read as asked; the message names the file and the remedy."""
