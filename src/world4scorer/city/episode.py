@@ -1,0 +1,243 @@
+"""The inside of a `CitySimulation`: a process with SUMO's traffic, an ego that is moved from outside, and cameras.
+
+SUMO has one simulation per process and cannot save its state exactly; a forked process can. So every simulation lives in
+a process of its own, which takes requests from a connection, and branching is forking.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import traceback
+from dataclasses import dataclass
+from multiprocessing.connection import Client, Connection
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.city.commands import RouteReader
+from world4scorer.city.config import CityConfig
+from world4scorer.city.errors import CityError
+from world4scorer.city.manifest import LogEntry
+from world4scorer.city.script import FAR, ScriptFrame
+from world4scorer.city.street_map import read_streets
+from world4scorer.city.traffic import STEP, Traffic, actors_at
+from world4scorer.navsim.agent_input import AgentInput
+from world4scorer.navsim.frames import COMMANDS
+from world4scorer.navsim.poses import relative_poses
+from world4scorer.render.cameras import CameraRig
+from world4scorer.render.renderer import Renderer, World
+from world4scorer.render.weather import Weather
+from world4scorer.scene.vehicle import FRONT_OVERHANG
+
+HISTORY: Final = 4
+"""Frames that a planner sees, 0.5 s apart."""
+STEPS_PER_FRAME: Final = 5
+OFF_ROAD: Final = 2.5
+"""Beyond this distance from its lane SUMO's traffic no longer sees the ego [m]."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a simulation process is made of."""
+
+    network: Path
+    demand: Path
+    seed: int
+    config: CityConfig
+
+
+@dataclass(frozen=True, eq=False)
+class EgoFrame:
+    """The ego at one step; coordinates are those of the street map."""
+
+    step: int
+    pose: NDArray[np.float64]
+    """(3,) rear axle."""
+    velocity: NDArray[np.float64]
+    """(2,) ego axes [m/s]."""
+    acceleration: NDArray[np.float64]
+    """(2,) ego axes [m/s^2]."""
+    command: int
+
+
+@dataclass(frozen=True, eq=False)
+class LiveFrame:
+    """What is seen at one step."""
+
+    frame: ScriptFrame
+    """As in the script of a log."""
+    agent_input: AgentInput
+    images: NDArray[np.uint8] | None
+    """(cameras, H, W, 3), through the same JPEG compression as images on disk."""
+    off_road: bool
+    finished: bool
+
+
+class Episode:
+    """Requests of `CitySimulation`, carried out."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._streets = read_streets(setting.network)
+        self._routes = RouteReader(self._streets)
+        self._traffic = Traffic(setting.network, setting.demand, setting.seed)
+        self._renderer: Renderer | None = None
+        self._weather: Weather | None = None
+        self._log: LogEntry | None = None
+        self._past: list[EgoFrame] = []
+
+    def advance(self, step: int) -> int:
+        """Let SUMO drive everybody up to a step; returns the step where it is."""
+        while self._traffic.steps < step:
+            self._traffic.step()
+        return self._traffic.steps
+
+    def take_over(self, log: LogEntry, past: list[EgoFrame]) -> None:
+        """From now on the ego of a log is moved from outside. `past` ends now."""
+        self._log, self._past = log, list(past)
+        self._weather = Weather.draw(log.weather_seed)
+        if log.vehicle not in dict(self._traffic.present()):
+            raise CityError(
+                f"log {log.name!r}: vehicle {log.vehicle!r} is not on the road at step {self._traffic.steps}"
+            )
+
+    def step(
+        self,
+        pose: NDArray[np.float64],
+        velocity: NDArray[np.float64] | None,
+        acceleration: NDArray[np.float64] | None,
+    ) -> bool:
+        """Move the ego to a pose of its rear axle, let 0.1 s pass; returns whether the ego is still on its way."""
+        log = self._taken()
+        if log.vehicle not in dict(self._traffic.present()):
+            raise CityError(f"log {log.name!r}: the ego has reached the end of its route; reset the simulation")
+        bumper = pose[:2] + FRONT_OVERHANG * np.array([np.cos(pose[2]), np.sin(pose[2])])
+        angle = float(90.0 - np.degrees(pose[2])) % 360.0
+        self._traffic.sumo.vehicle.moveToXY(log.vehicle, "", -1, float(bumper[0]), float(bumper[1]), angle, 2)
+        self._traffic.step()
+        before = self._past[-1]
+        if velocity is None:
+            forward = np.array([np.cos(pose[2]), np.sin(pose[2])])
+            velocity = np.array([float((pose[:2] - before.pose[:2]) @ forward) / STEP, 0.0])
+        if acceleration is None:
+            turn = (pose[2] - before.pose[2] + np.pi) % (2 * np.pi) - np.pi
+            acceleration = np.array([(velocity[0] - before.velocity[0]) / STEP, velocity[0] * turn / STEP])
+        route = tuple(log.route)
+        command = self._routes.command(self._routes.nearest_lane(route, pose), route, pose[:2])
+        self._past.append(EgoFrame(self._traffic.steps, pose.copy(), velocity, acceleration, command))
+        self._past = self._past[-(HISTORY * STEPS_PER_FRAME + 1) :]
+        return log.vehicle in dict(self._traffic.present())
+
+    def observe(self, draw: bool) -> LiveFrame:
+        """What the ego sees now."""
+        log = self._taken()
+        now = self._past[-1]
+        moment = self._traffic.moment()
+        there = dict(self._traffic.present())
+        near = np.abs(moment.pose[:, :2] - now.pose[:2]).max(1) < FAR
+        near &= moment.agent != there.get(log.vehicle, -1)
+        moment = moment.select(np.flatnonzero(near))
+        frame = ScriptFrame(
+            step=self._traffic.steps,
+            ego_pose=now.pose,
+            speed=float(now.velocity[0]),
+            acceleration=now.acceleration,
+            yaw_rate=float(now.acceleration[1] / now.velocity[0]) if now.velocity[0] > 0.1 else 0.0,
+            command=now.command,
+            actors=actors_at(moment, self._traffic.agents),
+            speeds=moment.speed,
+            names=tuple(self._traffic.agents.ids[index] for index in moment.agent),
+            signals=moment.signals,
+        )
+        distance = self._routes.distance_to_lanes(now.pose[:2])
+        return LiveFrame(
+            frame=frame,
+            agent_input=self._agent_input(),
+            images=self._images(frame) if draw else None,
+            off_road=distance > OFF_ROAD,
+            finished=log.vehicle not in there,
+        )
+
+    def _taken(self) -> LogEntry:
+        if self._log is None:
+            raise CityError("no ego yet: call reset(log, frame) first")
+        return self._log
+
+    def _agent_input(self) -> AgentInput:
+        steps = np.array([frame.step for frame in self._past])
+        wanted = self._past[-1].step - STEPS_PER_FRAME * np.arange(HISTORY - 1, -1, -1)
+        poses = np.array([frame.pose for frame in self._past])
+        heading = np.unwrap(poses[:, 2])
+
+        def at(values: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.interp(wanted, steps, values)
+
+        history = np.column_stack([at(poses[:, 0]), at(poses[:, 1]), at(heading)])
+        velocity = np.array([frame.velocity for frame in self._past])
+        acceleration = np.array([frame.acceleration for frame in self._past])
+        latest = np.searchsorted(steps, wanted, side="right") - 1
+        commands = [self._past[max(0, index)].command for index in latest]
+        return AgentInput(
+            poses=relative_poses(history, history[-1]).astype(np.float32),
+            velocities=np.column_stack([at(velocity[:, 0]), at(velocity[:, 1])]).astype(np.float32),
+            accelerations=np.column_stack([at(acceleration[:, 0]), at(acceleration[:, 1])]).astype(np.float32),
+            commands=np.eye(len(COMMANDS), dtype=np.int64)[commands],
+        )
+
+    def _images(self, frame: ScriptFrame) -> NDArray[np.uint8]:
+        from PIL import Image
+
+        config = self._setting.config
+        if self._renderer is None:
+            self._renderer = Renderer(
+                World.build(self._streets, config.seed),
+                CameraRig.navsim(),
+                size=(config.height, config.width),
+                supersample=config.supersample,
+                cameras=config.cameras,
+            )
+        assert self._weather is not None
+        drawn = self._renderer.draw(frame.ego_pose, frame.actors, frame.signals, self._weather).images
+        images = []
+        for pixels in drawn:
+            stream = io.BytesIO()
+            Image.fromarray(pixels).save(stream, format="JPEG", quality=config.quality)
+            images.append(np.array(Image.open(stream)))
+        return np.stack(images)
+
+
+def serve(connection: Connection, setting: Setting) -> None:
+    """Carry out requests until the other side is gone. Runs in a process of its own."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # branches end by themselves
+    try:
+        episode = Episode(setting)
+    except Exception as error:
+        connection.send(_failure(error))
+        return
+    connection.send(("ok", None))
+    while True:
+        try:
+            name, arguments = connection.recv()
+        except (EOFError, ConnectionResetError):
+            break
+        if name == "branch":
+            address, key = arguments
+            if os.fork() == 0:
+                connection.close()
+                connection = Client(address, authkey=key)
+            continue
+        try:
+            answer: tuple[str, Any] = ("ok", getattr(episode, name)(*arguments))
+        except Exception as error:
+            answer = _failure(error)
+        connection.send(answer)
+    os._exit(0)  # a forked process must not run what its parent left for the end
+
+
+def _failure(error: Exception) -> tuple[str, str]:
+    kind = "refused" if isinstance(error, ValueError) else "failed"
+    return kind, str(error) if kind == "refused" else traceback.format_exc()

@@ -1,0 +1,256 @@
+"""Make a city dataset: networks and maps, simulations, logs with images, splits.
+
+Same configuration, same bytes, on any number of processes. What is finished is kept: an interrupted run goes on where
+it was when it is started again, and a finished one is not repeated.
+
+Example::
+
+    manifest = make_city(preset("tiny"), "city")
+    print(manifest["splits"]["city_train"]["decisions"])
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from world4scorer.cache.executors import Executor, choose_executor
+from world4scorer.city import manifest as notes
+from world4scorer.city.casting import cast
+from world4scorer.city.commands import RouteReader
+from world4scorer.city.config import CityConfig, Share
+from world4scorer.city.demand import write_demand
+from world4scorer.city.errors import CityError
+from world4scorer.city.filming import Filming, FilmTask
+from world4scorer.city.manifest import LogEntry, SimulationEntry
+from world4scorer.city.map_export import export_map
+from world4scorer.city.map_index import MapIndex
+from world4scorer.city.network import build_network
+from world4scorer.city.places import PLACES, Network
+from world4scorer.city.progress import CityProgress
+from world4scorer.city.recording import record
+from world4scorer.city.script import LogScript, write_script
+from world4scorer.city.street_map import read_streets
+from world4scorer.navsim.filters import SceneFilter, Split, write_split
+from world4scorer.navsim.layout import Layout
+from world4scorer.navsim.map_writer import complete_maps, write_map
+
+ATTRIBUTION: Final = (
+    "Streets: (c) OpenStreetMap contributors, ODbL; crossing in Braunschweig: German Aerospace Center. "
+    "Networks from Eclipse SUMO."
+)
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """One run of the traffic and what is wanted from it."""
+
+    share: Share
+    number: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Of its files, and the beginning of the names of its logs."""
+        return f"{self.share.place}_{self.number:03d}"
+
+    @property
+    def decisions(self) -> int:
+        """Frames wanted from it: the share's, spread evenly."""
+        each, rest = divmod(self.share.decisions, self.share.simulations)
+        return each + (self.number < rest)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Simulating:
+    """Runs simulations and writes scripts of their logs; given to worker processes."""
+
+    folder: Path
+    config: CityConfig
+    networks: Mapping[str, Path]
+
+    def __call__(self, simulation: Simulation) -> list[LogScript]:
+        """Run one simulation."""
+        place = PLACES[simulation.share.place]
+        network = self.networks[place.network.name]
+        streets = read_streets(network)
+        duration = self.config.warm_up + self.config.duration
+        demand = demand_path(self.folder, simulation.name)
+        write_demand(streets, place, simulation.seed, duration, demand)
+        recording = record(network, demand, simulation.seed, self.config.warm_up, self.config.duration)
+        routes = RouteReader(streets)
+        return [
+            write_script(stretch, recording, routes, simulation.name, place.network.name, self.config.seed)
+            for stretch in cast(recording, streets, place, simulation.decisions)
+        ]
+
+
+def demand_path(folder: Path, simulation: str) -> Path:
+    """Where the trips of a simulation lie."""
+    return folder / "simulations" / f"{simulation}.rou.xml"
+
+
+def network_path(folder: Path, network: str) -> Path:
+    """Where a network lies."""
+    return folder / "networks" / f"{network}.net.xml"
+
+
+def make_city(
+    config: CityConfig,
+    root: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    show_progress: bool = False,
+) -> dict[str, Any]:
+    """Write the dataset below `root` and return its manifest (`city/city.json`)."""
+    root = Path(root)
+    folder = root / notes.FOLDER
+    if _is_complete(config, root):
+        return notes.read_manifest(root)
+    executor = choose_executor("serial" if workers == 1 else "processes", workers=workers)
+    networks = {PLACES[share.place].network.name: PLACES[share.place].network for share in config.shares}
+    paths = {name: build_network(network, network_path(folder, name)) for name, network in networks.items()}
+    locations = {n: net.devkit_location if config.devkit_maps else net.location for n, net in networks.items()}
+    indices = _write_maps(Layout(root).maps, networks, paths, locations, config.devkit_maps)
+    simulations = [
+        Simulation(share, number, 1000 * config.seed + 100 * index + number + 1)
+        for index, share in enumerate(config.shares)
+        for number in range(share.simulations)
+    ]
+    missing = [s for s in simulations if not notes.simulation_path(folder, s.name).exists()]
+    with CityProgress(len(missing), show_progress) as progress:
+        scripts = _simulate(executor, Simulating(folder, config, paths), missing, progress)
+        _film(executor, Filming(root, config, paths, locations, indices), scripts, folder, progress)
+    entries = [notes.read_simulation(folder, simulation.name) for simulation in simulations]
+    manifest = {
+        "config": _plain(config),
+        "complete": True,
+        "attribution": ATTRIBUTION,
+        "versions": {package: version(package) for package in ("world4scorer", "eclipse-sumo", "libsumo")},
+        "locations": locations,
+        "splits": {name: _write_split(root, name, entries) for name in dict.fromkeys(s.split for s in config.shares)},
+        "simulations": [entry.name for entry in entries],
+    }
+    notes.write_manifest(root, manifest)
+    return manifest
+
+
+def _is_complete(config: CityConfig, root: Path) -> bool:
+    """Whether the folder holds this very city; one with other settings is refused, an unfinished one continued."""
+    if (root / notes.FOLDER / "city.json").exists():
+        known = notes.read_manifest(root)
+        wanted = _plain(config)
+        changed = sorted(key for key in wanted if known["config"].get(key) != wanted[key])
+        if changed:
+            raise CityError(
+                f"{root}: holds a city made with other settings ({', '.join(changed)}); choose another folder"
+            )
+        return bool(known.get("complete"))
+    if Layout(root).maps.exists() or (root / "navsim_logs").exists():
+        raise CityError(f"{root}: holds a dataset that is no city; choose another folder")
+    notes.write_manifest(root, {"config": _plain(config), "complete": False})
+    return False
+
+
+def _plain(config: CityConfig) -> dict[str, Any]:
+    """As JSON has it: lists instead of tuples."""
+    values = asdict(config)
+    return {**values, "shares": list(values["shares"]), "cameras": list(values["cameras"])}
+
+
+def _write_maps(
+    maps: Path, networks: Mapping[str, Network], paths: Mapping[str, Path], locations: Mapping[str, str], devkit: bool
+) -> dict[str, MapIndex]:
+    indices = {}
+    for name in networks:
+        streets = read_streets(paths[name])
+        layers, indices[name] = export_map(streets)
+        write_map(maps, locations[name], layers, crs=streets.crs)
+    if devkit:
+        complete_maps(maps)
+    return indices
+
+
+def _simulate(
+    executor: Executor, work: Simulating, simulations: Sequence[Simulation], progress: CityProgress
+) -> dict[Simulation, list[LogScript]]:
+    # The executor runs its first task alone: the smallest.
+    tasks = sorted(simulations, key=lambda simulation: PLACES[simulation.share.place].vehicles)
+    scripts: dict[Simulation, list[LogScript]] = {}
+    for done in executor.run(work, tasks):
+        if done.error is not None or done.result is None:
+            raise CityError(f"simulation {done.error}\n{done.details}")
+        scripts[done.task] = done.result
+        progress.simulated(len(scripts))
+    return {simulation: scripts[simulation] for simulation in simulations}
+
+
+def _film(
+    executor: Executor,
+    work: Filming,
+    scripts: Mapping[Simulation, list[LogScript]],
+    folder: Path,
+    progress: CityProgress,
+) -> None:
+    """Film all logs; a simulation is noted as done with its last one."""
+    tasks = [FilmTask(script, simulation.share.data_split) for simulation, found in scripts.items() for script in found]
+    progress.begin_filming(sum(len(task.script.frames) for task in tasks))
+    open_logs = {simulation.name: {script.name for script in found} for simulation, found in scripts.items()}
+    by_name = {simulation.name: simulation for simulation in scripts}
+    for done in executor.run(work, tasks):
+        if done.error is not None or done.result is None:
+            raise CityError(f"log {done.error}\n{done.details}")
+        progress.filmed(done.result)
+        name = done.task.script.simulation
+        open_logs[name].discard(done.task.script.name)
+        if not open_logs[name]:
+            _note_simulation(folder, by_name[name], scripts[by_name[name]])
+    for simulation, found in scripts.items():
+        if not found:
+            _note_simulation(folder, simulation, found)
+
+
+def _note_simulation(folder: Path, simulation: Simulation, scripts: Sequence[LogScript]) -> None:
+    share = simulation.share
+    entry = SimulationEntry(
+        name=simulation.name,
+        place=share.place,
+        split=share.split,
+        data_split=share.data_split,
+        seed=simulation.seed,
+        logs=[LogEntry.of(script) for script in scripts],
+    )
+    notes.write_simulation(folder, entry)
+
+
+def _write_split(root: Path, name: str, entries: Sequence[SimulationEntry]) -> dict[str, Any]:
+    """Write a split file in the devkit's format, and return what the manifest says about the split."""
+    mine = [entry for entry in entries if entry.split == name]
+    logs = [log for entry in mine for log in entry.logs]
+    scene_filter = SceneFilter(
+        num_history_frames=4,
+        num_future_frames=10,
+        frame_interval=1,
+        has_route=True,
+        log_names=tuple(log.name for log in logs),
+        tokens=tuple(token for log in logs for token in log.tokens),
+    )
+    write_split(root / "config" / "train_test_split", Split(name, mine[0].data_split, scene_filter))
+    situations: dict[str, int] = {}
+    for log in logs:
+        for situation, count in log.situations.items():
+            situations[situation] = situations.get(situation, 0) + count
+    return {
+        "data_split": mine[0].data_split,
+        "places": sorted({entry.place for entry in mine}),
+        "logs": len(logs),
+        "frames": sum(log.frames for log in logs),
+        "situations": situations,
+    }

@@ -1,0 +1,230 @@
+"""Drive in a city dataset: put the ego back into a log, move it, see what it sees, and branch off what could happen.
+
+Example::
+
+    with CitySimulation("city") as city:
+        seen = city.reset("berlin-east_000_v57_00650", frame=10)
+        other = city.branch()              # an exact copy that goes on by itself
+        city.step(seen.ego_pose)           # stay where we are, 0.1 s
+        print(city.observe().agent_input.velocities[-1])
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import secrets
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection, Listener
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from world4scorer.city.episode import HISTORY, STEPS_PER_FRAME, EgoFrame, LiveFrame, Setting, serve
+from world4scorer.city.errors import CityError
+from world4scorer.city.filming import annotations
+from world4scorer.city.make import demand_path, network_path
+from world4scorer.city.manifest import FOLDER, LogEntry, SimulationEntry, find_log, read_config, read_manifest
+from world4scorer.city.places import PLACES
+from world4scorer.city.street_map import read_streets
+from world4scorer.navsim.agent_input import AgentInput
+from world4scorer.navsim.annotations import Annotations
+from world4scorer.navsim.layout import Layout
+from world4scorer.navsim.logs import read_log
+
+CONNECT_TIME: Final = 60.0
+"""A branch that has not answered by then is lost [s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """What the ego knows at one moment."""
+
+    time: float
+    """Of the simulation [s]."""
+    agent_input: AgentInput
+    """The same as from disk: four frames, 0.5 s apart."""
+    images: Mapping[str, NDArray[np.uint8]]
+    """(H, W, 3) by camera, through the same compression as images on disk; empty if none were asked for."""
+    ego_pose: NDArray[np.float64]
+    """(3,) x, y [m], heading [rad] of the rear axle, global like the poses of logs."""
+    annotations: Annotations
+    """Everybody within 150 m, seen from the ego."""
+    signals: Mapping[str, str]
+    """SUMO's state text of every signal."""
+    off_road: bool
+    """So far from every lane that the traffic no longer sees the ego: an episode should end here."""
+    finished: bool
+    """The ego has reached the end of its route and is gone."""
+
+
+class CitySimulation:
+    """The traffic of a log, with the ego in the caller's hands.
+
+    Traffic runs in processes of its own. Resets within one simulation are quick in the order of time: the undisturbed
+    traffic is kept and copied.
+    """
+
+    def __init__(self, root: str | os.PathLike[str], *, height: int | None = None, width: int | None = None) -> None:
+        self._root = Path(root)
+        config = read_config(read_manifest(root))
+        self._config = replace(config, height=height or config.height, width=width or config.width)
+        self._undisturbed: _Process | None = None
+        self._undisturbed_name = ""
+        self._undisturbed_step = 0
+        self._episode: _Process | None = None
+        self._offset = np.zeros(3)
+        self._log = ""
+
+    def __enter__(self) -> CitySimulation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the processes."""
+        for process in (self._episode, self._undisturbed):
+            if process is not None:
+                process.close()
+        self._episode = self._undisturbed = None
+
+    def reset(self, log: str, frame: int, *, images: bool = True) -> Observation:
+        """Put the ego back to where it was at a frame of a log (0 is the first)."""
+        simulation, entry = find_log(self._root, log)
+        if not HISTORY - 1 <= frame < entry.frames:
+            raise CityError(f"log {log!r}: frame {frame}; a start needs {HISTORY - 1} to {entry.frames - 1}")
+        streets_offset = self._prepare(simulation, entry.first_step + STEPS_PER_FRAME * frame)
+        assert self._undisturbed is not None
+        if self._episode is not None:
+            self._episode.close()
+        self._offset = np.append(streets_offset, 0.0)
+        self._log = log
+        self._episode = self._undisturbed.branch()
+        self._episode.ask("take_over", entry, self._past(simulation, entry, frame))
+        return self.observe(images=images)
+
+    def step(
+        self, pose: ArrayLike, *, velocity: ArrayLike | None = None, acceleration: ArrayLike | None = None
+    ) -> bool:
+        """Move the ego's rear axle to a global pose (3,) and let 0.1 s pass.
+
+        Velocity (2,) and acceleration (2,) in ego axes are taken from the last poses unless given. Returns whether the
+        ego is still on its way.
+        """
+        values = np.asarray(pose, np.float64)
+        if values.shape != (3,) or not np.isfinite(values).all():
+            raise CityError(f"pose: {values.tolist()}; want x, y, heading")
+        local = values - self._offset
+        given = [None if value is None else np.asarray(value, np.float64) for value in (velocity, acceleration)]
+        return bool(self._running().ask("step", local, *given))
+
+    def observe(self, *, images: bool = True) -> Observation:
+        """What the ego sees now."""
+        live: LiveFrame = self._running().ask("observe", images)
+        frame = live.frame
+        drawn = {} if live.images is None else dict(zip(self._config.cameras, live.images, strict=True))
+        return Observation(
+            time=frame.step / 10.0,
+            agent_input=live.agent_input,
+            images=drawn,
+            ego_pose=frame.ego_pose + self._offset,
+            annotations=annotations(frame, self._log),
+            signals=frame.signals,
+            off_road=live.off_road,
+            finished=live.finished,
+        )
+
+    def branch(self) -> CitySimulation:
+        """An exact copy of this moment that goes on by itself; close it when done."""
+        copy = CitySimulation(self._root, height=self._config.height, width=self._config.width)
+        copy._offset, copy._log = self._offset, self._log
+        copy._episode = self._running().branch()
+        return copy
+
+    def _running(self) -> _Process:
+        if self._episode is None:
+            raise CityError("no ego yet: call reset(log, frame) first")
+        return self._episode
+
+    def _prepare(self, simulation: SimulationEntry, step: int) -> NDArray[np.float64]:
+        """Bring the undisturbed traffic of a simulation to a step; returns the offset of its street map."""
+        folder = self._root / FOLDER
+        network = network_path(folder, PLACES[simulation.place].network.name)
+        if self._undisturbed_name != simulation.name or self._undisturbed_step > step:
+            if self._undisturbed is not None:
+                self._undisturbed.close()
+                self._undisturbed = None
+            setting = Setting(network, demand_path(folder, simulation.name), simulation.seed, self._config)
+            self._undisturbed = _Process.start(setting)
+            self._undisturbed_name = simulation.name
+        assert self._undisturbed is not None
+        self._undisturbed_step = int(self._undisturbed.ask("advance", step))
+        return read_streets(network).offset
+
+    def _past(self, simulation: SimulationEntry, entry: LogEntry, frame: int) -> list[EgoFrame]:
+        """The frames of the log up to now."""
+        log = read_log(Layout(self._root).log(simulation.data_split, entry.name))
+        return [
+            EgoFrame(
+                step=entry.first_step + STEPS_PER_FRAME * index,
+                pose=log.frames[index].ego_pose - self._offset,
+                velocity=log.frames[index].velocity,
+                acceleration=log.frames[index].acceleration,
+                command=int(np.argmax(log.frames[index].command)),
+            )
+            for index in range(frame - HISTORY + 1, frame + 1)
+        ]
+
+
+class _Process:
+    """A connection to a process that runs `episode.serve`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @classmethod
+    def start(cls, setting: Setting) -> _Process:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        context.Process(target=serve, args=(theirs, setting), daemon=True).start()
+        theirs.close()
+        process = cls(ours)
+        process._answer()
+        return process
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        self._connection.send((name, arguments))
+        return self._answer()
+
+    def branch(self) -> _Process:
+        key = secrets.token_bytes(16)
+        with tempfile.TemporaryDirectory(prefix="w4s-") as folder:
+            with Listener(os.path.join(folder, "branch"), family="AF_UNIX", authkey=key) as listener:
+                listener._listener._socket.settimeout(CONNECT_TIME)  # type: ignore[attr-defined]
+                self._connection.send(("branch", (listener.address, key)))
+                try:
+                    return _Process(listener.accept())
+                except TimeoutError:
+                    raise CityError("the process of the simulation is gone; reset it") from None
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _answer(self) -> Any:
+        try:
+            kind, value = self._connection.recv()
+        except (EOFError, ConnectionResetError):
+            raise CityError("the process of the simulation is gone; reset it") from None
+        if kind == "refused":
+            raise CityError(value)
+        if kind == "failed":
+            raise RuntimeError(f"the simulation failed:\n{value}")
+        return value
