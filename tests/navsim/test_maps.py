@@ -12,7 +12,7 @@ import shapely
 from navsim_golden import LOCATION, NavsimGolden
 from world4scorer.navsim.city_map import CityMap
 from world4scorer.navsim.errors import DatasetError
-from world4scorer.navsim.geopackage import read_layers
+from world4scorer.navsim.geopackage import projected_crs, read_layers
 from world4scorer.navsim.layout import LOCATIONS, map_path
 from world4scorer.navsim.map_reader import LAYERS, read_city_map, read_map_file
 from world4scorer.navsim.map_writer import LAYER_COLUMNS, TableOfShapes, complete_maps, write_map
@@ -175,9 +175,35 @@ def test_missing_cities_are_added_empty(tmp_path: Path) -> None:
         assert read_city_map(tmp_path, location).lanes == ()
 
 
+@pytest.mark.parametrize("location", ["de-berlin", LOCATION])
+def test_other_cities_bring_their_coordinate_system(tmp_path: Path, location: str) -> None:
+    square = shapely.box(391_000.0, 5_820_000.0, 391_010.0, 5_820_020.0)
+    table = TableOfShapes(np.array([7]), np.array([square], object))
+    path = write_map(tmp_path, location, {"intersections": table}, crs="epsg:32633", version="3.1")
+    assert path == tmp_path / location / "3.1" / "map.gpkg" and projected_crs(path) == "epsg:32633"
+    found = read_city_map(tmp_path, location).intersections[0]
+    np.testing.assert_allclose(shapely.bounds(found), shapely.bounds(square), atol=1e-6)
+    assert {written.parent.parent.name for written in complete_maps(tmp_path)} == set(LOCATIONS) - {location}
+
+
+def test_the_same_map_is_the_same_file(tmp_path: Path) -> None:
+    table = TableOfShapes(
+        np.array([1]), np.array([shapely.box(391_000.0, 5_820_000.0, 391_010.0, 5_820_020.0)], object)
+    )
+    first, second = (
+        write_map(tmp_path / name, "de-berlin", {"walkways": table}, crs="epsg:32633").read_bytes()
+        for name in ("first", "second")
+    )
+    assert first == second
+
+
 def test_maps_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="atlantis"):
+    with pytest.raises(DatasetError, match=r"atlantis.*give its coordinate system"):
         write_map(tmp_path, "atlantis", {})
+    with pytest.raises(DatasetError, match="coordinate system 'flat'"):
+        write_map(tmp_path, "atlantis", {}, crs="flat")
+    with pytest.raises(DatasetError, match="names a folder"):
+        write_map(tmp_path, "../atlantis", {}, crs="epsg:32633")
     nothing = TableOfShapes(np.zeros(0, np.int64), np.zeros(0, object), {"colour": np.zeros(0)})
     with pytest.raises(DatasetError, match="no column 'colour'"):
         write_map(tmp_path, LOCATION, {"walkways": nothing})

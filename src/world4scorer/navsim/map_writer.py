@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,11 +26,17 @@ import pyogrio
 import shapely
 from numpy.typing import NDArray
 from pyproj import Transformer
+from pyproj.exceptions import CRSError
 
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.layout import LOCATIONS, MAP_INDEX, map_path
 
 STORED_CRS: Final = "EPSG:4326"
+OWN_VERSION: Final = "1.0"
+"""Of maps of other cities than the public ones."""
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+LAST_CHANGE: Final = "2000-01-01T00:00:00.000Z"
+"""Written in place of the time, so that the same map is the same file."""
 LAYER_COLUMNS: Final[Mapping[str, tuple[str, Mapping[str, type]]]] = {
     "lanes_polygons": (
         "Polygon",
@@ -91,23 +98,32 @@ class TableOfShapes:
     """Each (n,); integer columns may be float with NaN where there is no link. Missing columns are left NULL."""
 
 
-def write_map(maps: str | os.PathLike[str], location: str, layers: Mapping[str, TableOfShapes]) -> Path:
+def write_map(
+    maps: str | os.PathLike[str],
+    location: str,
+    layers: Mapping[str, TableOfShapes],
+    crs: str | None = None,
+    version: str | None = None,
+) -> Path:
     """Write the GeoPackage of a city, name its version in the map index, and return its path.
 
+    `crs` is the metric coordinate system of the shapes. The four public cities bring theirs; another city needs one,
+    under a name of its own, or under a public name for tools that know no others. The same layers give the same bytes.
     Layers that are not given are written empty, for the official map database opens all of them.
     """
-    if location not in LOCATIONS:
-        raise DatasetError(f"location {location!r} is not one that NAVSIM knows: {', '.join(LOCATIONS)}")
+    version, crs = _identity(location, crs, version)
     unknown = set(layers) - set(LAYER_COLUMNS)
     if unknown:
         raise DatasetError(f"layer {min(unknown)!r} is no layer of a nuPlan map: {', '.join(LAYER_COLUMNS)}")
-    version, crs = LOCATIONS[location]
+    try:
+        to_stored = Transformer.from_crs(crs, STORED_CRS, always_xy=True)
+    except CRSError as error:
+        raise DatasetError(f"coordinate system {crs!r} of {location!r} is not known: {error}") from error
     _write_index(Path(maps), location, version)
     path = map_path(Path(maps), location)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{uuid4().hex[:8]}.gpkg")
     try:
-        to_stored = Transformer.from_crs(crs, STORED_CRS, always_xy=True)
         for name in LAYER_COLUMNS:
             _write_layer(temporary, name, layers.get(name), to_stored)
         _write_meta(temporary, crs, version)
@@ -115,6 +131,21 @@ def write_map(maps: str | os.PathLike[str], location: str, layers: Mapping[str, 
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+def _identity(location: str, crs: str | None, version: str | None) -> tuple[str, str]:
+    """Version and coordinate system of a city."""
+    public_version, public_crs = LOCATIONS.get(location, (OWN_VERSION, None))
+    crs = crs or public_crs
+    if crs is None:
+        raise DatasetError(
+            f"location {location!r} is not one that NAVSIM knows: {', '.join(LOCATIONS)}; give its coordinate system"
+        )
+    version = version or public_version
+    for name in (location, version):
+        if not NAME.fullmatch(name):
+            raise DatasetError(f"{name!r} names a folder: letters, digits, '-', '_' and '.' only")
+    return version, crs
 
 
 def complete_maps(maps: str | os.PathLike[str]) -> list[Path]:
@@ -190,4 +221,5 @@ def _write_meta(path: Path, crs: str, version: str) -> None:
         connection.execute(
             "INSERT INTO gpkg_contents (table_name, data_type, identifier) VALUES ('meta', 'attributes', 'meta')"
         )
+        connection.execute("UPDATE gpkg_contents SET last_change = ?", (LAST_CHANGE,))
     connection.close()
