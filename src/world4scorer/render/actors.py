@@ -1,0 +1,87 @@
+"""Everything that moves (or could): vehicles, riders, pedestrians, cones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class ActorKind(IntEnum):
+    """What an actor is; chooses its shape."""
+
+    CAR = 0
+    VAN = 1
+    TRUCK = 2
+    BUS = 3
+    MOTORCYCLE = 4
+    BICYCLE = 5
+    PEDESTRIAN = 6
+    CONE = 7
+    BARRIER = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Actors:
+    """n actors at one moment."""
+
+    pose: NDArray[np.float64]
+    """(n, 3) centre x, y of the box [m] and heading [rad]."""
+    size: NDArray[np.float64]
+    """(n, 3) length, width, height [m]."""
+    kind: NDArray[np.int8]
+    """(n,) `ActorKind`."""
+    look: NDArray[np.uint32]
+    """(n,) chooses colours; the crc32 of a name, so that an actor looks the same in every process."""
+    brake: NDArray[np.bool_]
+    """(n,) brake lights."""
+    left: NDArray[np.bool_]
+    """(n,) left indicator."""
+    right: NDArray[np.bool_]
+    """(n,) right indicator."""
+    stride: NDArray[np.float64]
+    """(n,) distance walked or ridden so far [m]: the phase of steps and pedals."""
+
+    def __post_init__(self) -> None:
+        n = len(self.kind)
+        shapes = {name: np.shape(getattr(self, name)) for name in ("pose", "size")}
+        flat = {name: np.shape(getattr(self, name)) for name in ("look", "brake", "left", "right", "stride")}
+        if any(s != (n, 3) for s in shapes.values()) or any(s != (n,) for s in flat.values()):
+            raise ValueError(f"actors: {n} kinds, but shapes are {shapes | flat}; want (n, 3) and (n,)")
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def __getitem__(self, which: NDArray[np.bool_] | NDArray[np.int64] | slice) -> Actors:
+        return Actors(
+            self.pose[which],
+            self.size[which],
+            self.kind[which],
+            self.look[which],
+            self.brake[which],
+            self.left[which],
+            self.right[which],
+            self.stride[which],
+        )
+
+    @classmethod
+    def empty(cls) -> Actors:
+        """Nobody."""
+        none = np.zeros(0, bool)
+        return cls(
+            np.zeros((0, 3)),
+            np.zeros((0, 3)),
+            np.zeros(0, np.int8),
+            np.zeros(0, np.uint32),
+            none,
+            none,
+            none,
+            np.zeros(0),
+        )
+
+    def near(self, x: float, y: float, radius: float) -> NDArray[np.int64]:
+        """Indices of the actors whose centre lies within `radius` [m] of a point."""
+        square = (self.pose[:, 0] - x) ** 2 + (self.pose[:, 1] - y) ** 2
+        return np.flatnonzero(square <= radius * radius)

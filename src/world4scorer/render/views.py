@@ -1,0 +1,37 @@
+"""Drawing all cameras of a moment: the outermost kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from world4scorer.kernels import kernel
+from world4scorer.render.rasteriser import cast_shadows, rasterise
+from world4scorer.render.shading import label_picture, shade_picture
+
+
+@kernel
+def draw_views(frame, chunks, footprints, facades, ground, light, views, tables, supersample, images):
+    """Fill `images` (c, H, W, 3); `footprints` (n, 4, 2) are darkened below vehicles."""
+    height, width = images.shape[1], images.shape[2]
+    inverse_depth = np.empty((height * supersample, width * supersample), np.float32)
+    ids = np.empty(inverse_depth.shape, np.int32)
+    shadow = np.empty(inverse_depth.shape, np.uint8)
+    q, p = np.empty((3, 3), np.float32), np.empty((4, 3), np.float32)
+    for k in range(len(views)):
+        view = views[k]
+        rasterise(frame, chunks, view, q, p, inverse_depth, ids, shadow)
+        cast_shadows(frame, chunks, footprints, light, view, q, p, inverse_depth, ids, shadow)
+        shade_picture(frame, facades, ground, light, view, tables, inverse_depth, ids, shadow, supersample, images[k])
+
+
+@kernel
+def label_views(frame, chunks, ground, views, classes, depths, instances):
+    """Fill classes, depths and instances (c, H, W), seen through the centres of pixels."""
+    height, width = classes.shape[1], classes.shape[2]
+    inverse_depth = np.empty((height, width), np.float32)
+    ids = np.empty(inverse_depth.shape, np.int32)
+    shadow = np.empty((1, 1), np.uint8)
+    q, p = np.empty((3, 3), np.float32), np.empty((4, 3), np.float32)
+    for k in range(len(views)):
+        rasterise(frame, chunks, views[k], q, p, inverse_depth, ids, shadow)
+        label_picture(frame, ground, views[k], inverse_depth, ids, classes[k], depths[k], instances[k])
