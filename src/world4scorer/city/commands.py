@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -43,7 +44,7 @@ class RouteReader:
         lane = self._streets.lanes.get(lane_id)
         if lane is not None and not lane.internal:
             return lane.edge if lane.edge in route else None
-        for before, after in zip(route[:-1], route[1:], strict=True):
+        for before, after in pairwise(route):
             if any(lane_id in way.via for way in self._leaving.get(before, {}).get(after, ())):
                 return before
         return None
@@ -67,7 +68,7 @@ class RouteReader:
     def _route_points_of(self, route: tuple[str, ...]) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
         """Lane ids, points (n, 2) about a metre apart and headings (n,) of everything that belongs to a route."""
         pieces = [(lane.id, lane.shape) for lane in self._streets.lanes.values() if self._on(lane, route)]
-        for before, after in zip(route[:-1], route[1:], strict=True):
+        for before, after in pairwise(route):
             for way in self._leaving.get(before, {}).get(after, ()):
                 pieces += [(piece, self._streets.lanes[piece].shape) for piece in way.via]
         ids, points, headings = [], [], []

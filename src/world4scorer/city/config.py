@@ -7,10 +7,9 @@ from typing import Final, Literal
 
 from world4scorer.city.errors import CityError
 from world4scorer.city.places import PLACES
+from world4scorer.render.cameras import DEFAULT_CAMERAS
 
 PresetName = Literal["tiny", "quick", "standard"]
-
-DEFAULT_CAMERAS: Final = ("CAM_F0", "CAM_B0", "CAM_L0", "CAM_R0")
 
 
 @dataclass(frozen=True)

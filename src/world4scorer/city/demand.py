@@ -1,7 +1,7 @@
 """Who travels where: trips of vehicles, bicycles and pedestrians around a place, drawn from a seed.
 
-Written as a route file that SUMO (and its viewer) reads. Vehicles start anywhere on the streets in the first seconds, so
-that the place is busy soon, and keep coming at the rate at which they leave.
+Written as a route file that SUMO (and its viewer) reads. Vehicles start anywhere on the streets in the first seconds,
+so that the place is busy soon, and keep coming at the rate at which they leave.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The inside of a `CitySimulation`: a process with SUMO's traffic, an ego that is moved from outside, and cameras.
 
-SUMO has one simulation per process and cannot save its state exactly; a forked process can. So every simulation lives in
-a process of its own, which takes requests from a connection, and branching is forking.
+SUMO has one simulation per process and cannot save its state exactly; a forked process can. So every simulation lives
+in a process of its own, which takes requests from a connection, and branching is forking.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ class Episode:
         if self._renderer is None:
             self._renderer = Renderer(
                 World.build(self._streets, config.seed),
-                CameraRig.navsim(),
+                CameraRig.default(),
                 size=(config.height, config.width),
                 supersample=config.supersample,
                 cameras=config.cameras,

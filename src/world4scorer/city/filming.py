@@ -114,7 +114,7 @@ class Filming:
                 command=frame.command,
                 roadblock_ids=route,
                 traffic_lights=_lights_near(frame, index, connectors),
-                annotations=annotations(frame, script.name),
+                annotations=boxes_seen(frame, script.name),
                 cameras=cameras(script, number, self.config),
                 yaw_rate=frame.yaw_rate,
                 vehicle_name="veh-w4s",
@@ -130,7 +130,7 @@ def image_path(script: LogScript, frame: int, camera: str) -> Path:
 
 def cameras(script: LogScript, frame: int, config: CityConfig) -> list[Camera]:
     """All eight cameras of the rig; only those of the configuration have images."""
-    rig = CameraRig.navsim()
+    rig = CameraRig.default()
     intrinsics = rig.intrinsics(config.height, config.width)
     return [
         Camera(
@@ -145,7 +145,7 @@ def cameras(script: LogScript, frame: int, config: CityConfig) -> list[Camera]:
     ]
 
 
-def annotations(frame: ScriptFrame, log: str) -> Annotations:
+def boxes_seen(frame: ScriptFrame, log: str) -> Annotations:
     """The road users of a frame, seen from the ego."""
     actors = frame.actors
     x, y, heading = frame.ego_pose
@@ -196,7 +196,7 @@ def _world(network: Path, seed: int) -> World:
 def _renderer(network: Path, config: CityConfig) -> Renderer:
     return Renderer(
         _world(network, config.seed),
-        CameraRig.navsim(),
+        CameraRig.default(),
         size=(config.height, config.width),
         supersample=config.supersample,
         cameras=config.cameras,

@@ -53,19 +53,19 @@ PLACES: Final = {
             "berlin-east",
             BERLIN,
             (1320.0, 60.0, 2420.0, 1520.0),
-            vehicles=220,
-            bicycles=22,
-            pedestrians=120,
-            stay=260.0,
+            vehicles=110,
+            bicycles=16,
+            pedestrians=110,
+            stay=200.0,
         ),
         Place(
-            "berlin-west", BERLIN, (460.0, 60.0, 1220.0, 1500.0), vehicles=150, bicycles=20, pedestrians=90, stay=220.0
+            "berlin-west", BERLIN, (460.0, 60.0, 1220.0, 1500.0), vehicles=80, bicycles=14, pedestrians=80, stay=170.0
         ),
         Place(
             "wusterhausen",
             WUSTERHAUSEN,
             (340.0, 1340.0, 2810.0, 3170.0),
-            vehicles=170,
+            vehicles=130,
             bicycles=8,
             pedestrians=40,
             stay=150.0,

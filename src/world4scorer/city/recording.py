@@ -64,7 +64,9 @@ def record(
     try:
         first = round(warm_up / STEP)
         last = first + round(duration / STEP)
-        moments, open_drives, drives = [], {}, []
+        moments: list[Moment] = []
+        open_drives: dict[int, _OpenDrive] = {}
+        drives: list[Drive] = []
         for step in range(1, last + 1):
             traffic.step()
             if step < first:

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from world4scorer.city.episode import HISTORY, STEPS_PER_FRAME, EgoFrame, LiveFrame, Setting, serve
 from world4scorer.city.errors import CityError
-from world4scorer.city.filming import annotations
+from world4scorer.city.filming import boxes_seen
 from world4scorer.city.make import demand_path, network_path
 from world4scorer.city.manifest import FOLDER, LogEntry, SimulationEntry, find_log, read_config, read_manifest
 from world4scorer.city.places import PLACES
@@ -136,7 +136,7 @@ class CitySimulation:
             agent_input=live.agent_input,
             images=drawn,
             ego_pose=frame.ego_pose + self._offset,
-            annotations=annotations(frame, self._log),
+            annotations=boxes_seen(frame, self._log),
             signals=frame.signals,
             off_road=live.off_road,
             finished=live.finished,
@@ -206,14 +206,16 @@ class _Process:
 
     def branch(self) -> _Process:
         key = secrets.token_bytes(16)
-        with tempfile.TemporaryDirectory(prefix="w4s-") as folder:
-            with Listener(os.path.join(folder, "branch"), family="AF_UNIX", authkey=key) as listener:
-                listener._listener._socket.settimeout(CONNECT_TIME)  # type: ignore[attr-defined]
-                self._connection.send(("branch", (listener.address, key)))
-                try:
-                    return _Process(listener.accept())
-                except TimeoutError:
-                    raise CityError("the process of the simulation is gone; reset it") from None
+        with (
+            tempfile.TemporaryDirectory(prefix="w4s-") as folder,
+            Listener(os.path.join(folder, "branch"), family="AF_UNIX", authkey=key) as listener,
+        ):
+            listener._listener._socket.settimeout(CONNECT_TIME)  # type: ignore[attr-defined]
+            self._connection.send(("branch", (listener.address, key)))
+            try:
+                return _Process(listener.accept())
+            except TimeoutError:
+                raise CityError("the process of the simulation is gone; reset it") from None
 
     def close(self) -> None:
         self._connection.close()

@@ -5,8 +5,9 @@ The flags choose which drives become logs, and are counted in the dataset's repo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from world4scorer.city.encounters import NOBODY, find_conflicts, find_leaders
 from world4scorer.city.expert import ExpertDrive
 from world4scorer.city.recording import STEPS_PER_FRAME, Recording
 from world4scorer.city.street_map import LaneUse, SignalLink, StreetMap
+from world4scorer.city.traffic import Moment
 
 Flags = NDArray[np.bool_]
 
@@ -153,7 +155,9 @@ def signal_links(streets: StreetMap) -> dict[tuple[str, str], SignalLink]:
     }
 
 
-def _boxes(expert, recording, moments):  # type: ignore[no-untyped-def]
+def _boxes(
+    expert: ExpertDrive, recording: Recording, moments: Sequence[Moment]
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
     """Boxes (F, A, 5), who they are (F, A), their speeds (F, A) and how many there are (F,), without the ego."""
     sizes = np.array(recording.agents.sizes)
     near = []
@@ -189,14 +193,21 @@ def _ahead(values: NDArray[np.float64], what: str) -> NDArray[np.float64]:
     """Over each frame and the next 4 s: the smallest, largest or last value."""
     padded = np.concatenate([values, np.full(FRAMES_AHEAD, values[-1])])
     windows = np.lib.stride_tricks.sliding_window_view(padded, FRAMES_AHEAD + 1)
-    return {"min": windows.min(1), "max": windows.max(1), "last": windows[:, -1]}[what]
+    found: NDArray[np.float64] = {"min": windows.min(1), "max": windows.max(1), "last": windows[:, -1]}[what]
+    return found
 
 
-def _signals_ahead(expert, rows, moments, streets, links):  # type: ignore[no-untyped-def]
+def _signals_ahead(
+    expert: ExpertDrive,
+    rows: NDArray[np.int64],
+    moments: Sequence[Moment],
+    streets: StreetMap,
+    links: Mapping[tuple[str, str], SignalLink],
+) -> tuple[NDArray[np.float64], Flags]:
     """Distance to the end of the lane [m] (F,), far inside junctions, and whether its light is red (F,)."""
     distance, red = np.full(len(rows), 1e3), np.zeros(len(rows), np.bool_)
     route = expert.drive.route
-    following = dict(zip(route[:-1], route[1:], strict=True))
+    following = dict(pairwise(route))
     for frame, (row, moment) in enumerate(zip(rows, moments, strict=True)):
         lane = streets.lanes.get(expert.drive.lane[row])
         if lane is None or lane.internal:
