@@ -35,6 +35,8 @@ HARDEST_BRAKING, HARDEST_ACCELERATION = -3.9, 2.3
 """m/s^2"""
 FASTEST_TURN: Final = 1.0
 """rad/s"""
+SHARPEST_TURN: Final = 0.18
+"""Curvature that the ego can drive [1/m]."""
 LARGEST_DEVIATION: Final = 0.9
 """Of the smooth drive from SUMO's [m]: the others reacted to the latter."""
 ROUTE_LEFT: Final = 70.0
@@ -45,13 +47,15 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "cut_in": 1.0,
     "lane_change": 0.8,
     "yielding": 0.8,
-    "start": 0.6,
-    "stop": 0.5,
-    "conflict": 0.4,
-    "following": 0.3,
+    "start": 0.4,
+    "stop": 0.3,
+    "conflict": 0.3,
+    "following": 0.2,
 }
 """What makes a frame worth having; a moving one without any of these has `DULL`, a waiting one nothing."""
 DULL: Final = 0.2
+BRISK: Final = 0.04
+"""Added per m/s: fast driving is rare in streets, and the most is at stake."""
 MOST: Final = 1.6
 WAIT_KEPT, WAIT_CYCLE = 2, 8
 """Of each eight frames of waiting, two are kept (two in a row: pairs are needed to judge consistency)."""
@@ -114,7 +118,7 @@ def cast(recording: Recording, streets: StreetMap, place: Place, decisions: int)
 
 def _stretches(expert: ExpertDrive, situations: Situations, valid: Flags) -> list[Stretch]:
     """All stretches of valid frames, overlapping ones included."""
-    worth = _worth(situations)
+    worth = _worth(situations, expert.speed[frame_rows(expert)])
     found = []
     edges = np.flatnonzero(np.diff(np.concatenate([[False], valid, [False]])))
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
@@ -131,8 +135,8 @@ def _stretches(expert: ExpertDrive, situations: Situations, valid: Flags) -> lis
     return found
 
 
-def _worth(situations: Situations) -> NDArray[np.float64]:
-    worth = np.full(len(situations.standing), DULL)
+def _worth(situations: Situations, speed: NDArray[np.float64]) -> NDArray[np.float64]:
+    worth = DULL + BRISK * speed
     for name, weight in WEIGHTS.items():
         worth += weight * getattr(situations, name)
     return np.where(situations.standing, 0.0, np.minimum(worth, MOST))
@@ -150,6 +154,7 @@ def _valid_frames(expert: ExpertDrive, place: Place, streets: StreetMap, lengths
         & (forward > HARDEST_BRAKING)
         & (forward < HARDEST_ACCELERATION)
         & (np.abs(expert.yaw_rate) < FASTEST_TURN)
+        & (np.abs(expert.yaw_rate) < SHARPEST_TURN * np.maximum(expert.speed, 1.0))
         & (np.linalg.norm(bumper - drive.front, axis=1) < LARGEST_DEVIATION)
         & (expert.pose[:, 0] > x0)
         & (expert.pose[:, 0] < x1)

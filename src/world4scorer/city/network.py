@@ -27,13 +27,16 @@ FILLET_LENGTH: Final = 12.0
 SMALLEST_CORNER: Final = np.radians(3.0)
 """Corners below this are left alone."""
 DEGREES_PER_PIECE: Final = 4.0
-LANE_WIDTH: Final = 3.5
+LANE_WIDTH: Final = 3.6
 """Of lanes whose width the source does not give [m]."""
 BUILD_OPTIONS: Final = (
     *("--default.lanewidth", f"{LANE_WIDTH}"),
     *("--junctions.internal-link-detail", "20"),
     *("--junctions.corner-detail", "8"),
-    *("--junctions.limit-turn-speed", "2.5"),
+    *("--junctions.limit-turn-speed", "2.0"),
+    *("--default.junctions.radius", "9"),
+    *("--geometry.remove", "true"),
+    *("--no-turnarounds", "true"),  # also as guesses for lanes that have lost theirs
     *("--geometry.avoid-overlap", "true"),
     *("--offset.disable-normalization", "true"),
     "--no-warnings",
@@ -61,6 +64,7 @@ def build_network(network: Network, path: str | os.PathLike[str]) -> Path:
         plain.write_bytes(gzip.decompress(data) if source.suffix == ".gz" else data)
         netconvert(["-s", plain, "--plain-output-prefix", prefix, "--no-warnings"])
         _round_corners(Path(f"{prefix}.edg.xml"))
+        _forbid_turning_around(Path(f"{prefix}.edg.xml"), Path(f"{prefix}.con.xml"))
         built = Path(folder) / "built.net.xml"
         inputs = [
             part
@@ -88,6 +92,18 @@ def _round_corners(path: Path) -> None:
             points = np.array([[float(value) for value in point.split(",")[:2]] for point in text.split()])
             edge.set("shape", " ".join(f"{x:.2f},{y:.2f}" for x, y in round_corners(points)))
     tree.write(path)
+
+
+def _forbid_turning_around(edges: Path, connections: Path) -> None:
+    """Take ways back to where one came from out of the junctions: no car could drive their tiny arcs."""
+    ends = {edge.get("id"): (edge.get("from"), edge.get("to")) for edge in ElementTree.parse(edges).iter("edge")}
+    tree = ElementTree.parse(connections)
+    root = tree.getroot()
+    for way in root.findall("connection"):
+        before, after = ends.get(way.get("from")), ends.get(way.get("to"))
+        if before is not None and after is not None and before == after[::-1]:
+            root.remove(way)
+    tree.write(connections)
 
 
 def round_corners(points: NDArray[np.float64]) -> NDArray[np.float64]:
