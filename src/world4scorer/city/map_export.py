@@ -203,8 +203,9 @@ def _roadblock_table(ways: CarWays, areas: RoadAreas, blocks: Mapping[str, int])
 
 
 def _roadblock_connector_table(ways: CarWays, index: MapIndex, junctions: Mapping[str, int]) -> TableOfShapes:
+    # Not grown: routes are cut as loops where their roadblock connectors overlap, and edges can be very short.
     shapes = [
-        one_piece(shapely.union_all([ways.connection_ways[i].band for i in found]), GUTTER, GUTTER)
+        one_piece(shapely.union_all([ways.connection_ways[i].band for i in found]), 0.0, GUTTER)
         for found in ways.by_edges.values()
     ]
     places = [ways.connections[found[0]].junction for found in ways.by_edges.values()]
