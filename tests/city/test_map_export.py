@@ -145,6 +145,15 @@ def test_carriageways_reach_from_kerb_to_kerb(layers: Layers, index: MapIndex) -
     assert facing.area == pytest.approx(0.4 * 54, rel=0.05)
 
 
+def test_roadblock_connectors_do_not_reach_beyond_their_lanes(layers: Layers) -> None:
+    """Where two of them on a route overlap by a square metre, the route is cut as a loop; streets can be that short."""
+    connectors, bands = layers["lane_connectors"], layers["gen_lane_connectors_scaled_width_polygons"].shapes
+    table = layers["lane_group_connectors"]
+    for fid, polygon in zip(table.ids.tolist(), table.shapes, strict=True):
+        own = shapely.union_all(bands[connectors.columns["lane_group_connector_fid"] == fid])
+        assert polygon.area == pytest.approx(own.area, rel=0.02)
+
+
 def test_only_meeting_streets_make_an_intersection(layers: Layers) -> None:
     table = layers["intersections"]
     centres = shapely.get_coordinates(shapely.centroid(table.shapes)) - OFFSET

@@ -91,6 +91,36 @@ def test_evaluate_names_missing_tokens(golden, store, tmp_path, capsys):
     assert "85 of 90 tokens" in capsys.readouterr().out
 
 
+def test_evaluate_compares_agents(golden, store, tmp_path, capsys):
+    out = tmp_path / "results.csv"
+    arguments = ["evaluate", "--store", str(store), "--out", str(out)]
+    assert cli.main([*arguments, "--agents", "human", "constant-velocity", "stationary"]) == 0
+    assert "means over 90 frames" in capsys.readouterr().out
+    with open(out, newline="") as stream:
+        found = {row["agent"]: row for row in csv.DictReader(stream)}
+    assert list(found) == ["human", "constant-velocity", "stationary"]
+    for agent, name in (("human", "human"), ("constant-velocity", "constant_velocity")):
+        for version, column, read in (
+            ("v1", "pdms-v1.1/score", lambda row: row["v1"]["score"]),
+            ("v2", "epdms-v2.2/score", lambda row: row["filtered"]["epdms"]),
+        ):
+            official = [read(row) for row in golden.scores(version) if row["agent"] == name]
+            assert float(found[agent][column]) == pytest.approx(np.mean(official), abs=1e-9) and len(official) == 90
+    summary = json.loads(out.with_suffix(".json").read_text())
+    assert [row["frames"] for row in summary["agents"]] == [90] * 3
+    assert out.with_suffix(".md").read_text().count("\n") == 5
+
+
+def test_evaluate_takes_a_submission_or_agents(store, tmp_path, capsys):
+    arguments = ["--store", str(store), "--out", str(tmp_path / "x.csv")]
+    for wrong in ([], ["s.pkl", "--agents", "human"]):
+        assert cli.main(["evaluate", *wrong, *arguments]) == 1
+        assert "either a submission or --agents" in capsys.readouterr().err
+    assert cli.main(["evaluate", "--agents", "human", "--metric", "pdms-v1.1", *arguments]) == 1
+    assert "belong to submissions" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_show(store, tmp_path, capsys):
     token = SceneStore(store).tokens[30]
     assert cli.main(["show", token, "--store", str(store), "--out", str(tmp_path / "x.png")]) == 0

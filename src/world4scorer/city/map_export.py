@@ -203,7 +203,7 @@ def _roadblock_table(ways: CarWays, areas: RoadAreas, blocks: Mapping[str, int])
 
 
 def _roadblock_connector_table(ways: CarWays, index: MapIndex, junctions: Mapping[str, int]) -> TableOfShapes:
-    # Without a margin: crossings of two neighbouring junctions that overlap would pass for a loop of the route.
+    # Not grown: routes are cut as loops where their roadblock connectors overlap, and edges can be very short.
     shapes = [
         one_piece(shapely.union_all([ways.connection_ways[i].band for i in found]), 0.0, GUTTER)
         for found in ways.by_edges.values()

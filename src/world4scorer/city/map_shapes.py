@@ -28,6 +28,8 @@ SMALLEST_HOLE: Final = 40.0
 """m^2; smaller holes in a carriageway are seams between its pieces, not islands."""
 WIDEST_GAP: Final = 8.0
 """m that the pieces of one outline may lie apart."""
+JUNCTION_GAP: Final = 1.0
+"""m; junctions close gaps between the ways through them up to twice this."""
 DETAIL: Final = 0.02
 """m; outlines are simplified by no more than this."""
 

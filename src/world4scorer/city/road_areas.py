@@ -7,7 +7,7 @@ covers its outline, the ways through it, and what the corners of a car sweep ove
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,9 +15,9 @@ import numpy as np
 import shapely
 
 from world4scorer.city.car_ways import CarWays
-from world4scorer.city.map_shapes import Line, Shapes, line_bands, one_piece
+from world4scorer.city.kerbs import widen_by_sweeps
+from world4scorer.city.map_shapes import JUNCTION_GAP, Line, Shapes, line_bands, one_piece
 from world4scorer.city.street_map import Lane, LaneUse, StreetMap, Turn
-from world4scorer.city.swept_path import STEP, corner_trails
 
 GUTTER: Final = 0.4
 """m from the outermost lane to the kerb."""
@@ -25,17 +25,12 @@ JUNCTION_MARGIN: Final = 0.6
 """m beside the ways through a junction."""
 CLOSED_GAP: Final = 0.5
 """m; carriageways close gaps between their lanes up to twice this."""
-JUNCTION_GAP: Final = 1.0
-"""m; junctions close gaps between the ways through them up to twice this."""
 SLIVER: Final = 0.75
 """m; remains of an outline narrower than twice this are left out."""
-SWEPT_MARGIN: Final = 0.3
-"""m between the way of a car's corner and the kerb."""
-RUN_IN: Final = 12.0
-RUN_OUT: Final = 10.0
-"""m that a car is followed before and behind a connection."""
 OVERLAP: Final = 0.2
 """m that a carriageway may reach into the oncoming lanes."""
+ONCOMING: Final = -0.8
+"""Cosine of the angle between two directions below which they are those of one street; others cross on a bridge."""
 DRIVABLE_BESIDE: Final = (LaneUse.DRIVE, LaneUse.SERVICE, LaneUse.BICYCLE)
 """Uses of lanes at the level of the carriageway if nothing lies between them and the lanes for cars."""
 
@@ -78,7 +73,7 @@ def road_areas(streets: StreetMap, ways: CarWays) -> RoadAreas:
     for junction, outline in outlines.items():
         whole = shapely.union_all([outline, *parts[junction]])
         areas.intersections[junction] = one_piece(whole, 0.0, JUNCTION_GAP)
-    _widen_by_sweeps(ways, areas)
+    widen_by_sweeps(ways, areas.roadblocks, areas.intersections)
     return areas
 
 
@@ -166,7 +161,7 @@ def _keep_apart(roadblocks: dict[str, Any], carriageways: dict[str, Any], ways: 
     mine, theirs = mine[other], theirs[other]
     where = shapely.centroid(shapely.intersection(outer[mine], inner[theirs]))
     lines = np.array([middle[edge] for edge in edges], object)
-    oncoming = (_heading_at(lines[mine], where) * _heading_at(lines[theirs], where)).sum(1) < 0.0
+    oncoming = (_heading_at(lines[mine], where) * _heading_at(lines[theirs], where)).sum(1) < ONCOMING
     for index in np.unique(mine[oncoming]).tolist():
         kept = shapely.difference(outer[index], shapely.union_all(inner[theirs[oncoming & (mine == index)]]))
         # Two directions drawn over each other leave no carriageway of its own: then both keep theirs.
@@ -175,99 +170,11 @@ def _keep_apart(roadblocks: dict[str, Any], carriageways: dict[str, Any], ways: 
 
 
 def _heading_at(lines: Shapes, points: Shapes) -> Line:
-    """Directions (n, 2) of lines where they are nearest to points."""
+    """Unit directions (n, 2) of lines where they are nearest to points."""
     at = shapely.line_locate_point(lines, points)
     ends = [
         shapely.get_coordinates(shapely.line_interpolate_point(lines, np.maximum(at + d, 0.0))) for d in (-0.5, 0.5)
     ]
     heading: Line = ends[1] - ends[0]
+    heading /= np.maximum(np.hypot(*heading.T), 1e-9)[:, None]
     return heading
-
-
-def _widen_by_sweeps(ways: CarWays, areas: RoadAreas) -> None:
-    """Add what a car's corners sweep over outside of the areas so far, each piece to the area that it lies at."""
-    chosen = [index for index, connection in enumerate(ways.connections) if connection.turn is not Turn.AROUND]
-    if not chosen:
-        return
-    courses = [_course(ways, index) for index in chosen]
-    trails = np.empty(len(chosen), object)
-    for row, trail in enumerate(corner_trails([course.line for course in courses])):
-        trails[row] = shapely.multilinestrings(list(trail[:, int(courses[row].run_in / STEP) :]))
-    shapes = {(False, edge): shape for edge, shape in areas.roadblocks.items()}
-    shapes |= {(True, junction): shape for junction, shape in areas.intersections.items()}
-    passed = [[key for key in course.areas if key in shapes] for course in courses]
-    outside = _without(trails, [[shapes[key] for key in row] for row in passed])
-    swept: dict[tuple[bool, str], list[Any]] = defaultdict(list)
-    for row in np.flatnonzero(~shapely.is_empty(outside)).tolist():
-        near = np.array([shapes[key] for key in passed[row]], object)
-        for piece in shapely.get_parts(shapely.line_merge(outside[row])):
-            nearest = passed[row][int(np.argmin(np.round(shapely.distance(near, piece), 3)))]
-            swept[nearest].append(shapely.buffer(piece, SWEPT_MARGIN, quad_segs=2))
-    for (at_junction, owner), more in swept.items():
-        wider = areas.intersections if at_junction else areas.roadblocks
-        wider[owner] = one_piece(shapely.union_all([wider[owner], *more]), 0.0, JUNCTION_GAP)
-
-
-@dataclass(frozen=True, eq=False)
-class _Course:
-    """The way of a car over a connection: some metres before it, and behind it."""
-
-    line: Line
-    run_in: float
-    """m before the connection begins."""
-    areas: tuple[tuple[bool, str], ...]
-    """Junctions (True) and edges (False) on the way, the connection's own first."""
-
-
-def _course(ways: CarWays, index: int) -> _Course:
-    connection = ways.connections[index]
-    edges: list[str] = []
-    junctions = [connection.junction]
-    before, early = _follow(ways, connection.from_lane, RUN_IN, False, edges, junctions)
-    after, late = _follow(ways, connection.to_lane, RUN_OUT, True, edges, junctions)
-    line = np.concatenate([*before[::-1], ways.connection_ways[index].line, *after])
-    run_in = sum(_length(piece) for piece in before) - early
-    keys = [(True, junctions[0]), *((False, edge) for edge in edges), *((True, name) for name in junctions[1:])]
-    return _Course(_between(line, early, late), run_in, tuple(dict.fromkeys(keys)))
-
-
-def _follow(
-    ways: CarWays, lane: str, metres: float, forward: bool, edges: list[str], junctions: list[str]
-) -> tuple[list[Line], float]:
-    """Lines from a lane on, for so many metres if the net reaches that far, and by how much they are too long."""
-    links = ways.following if forward else ways.preceding
-    pieces: list[Line] = []
-    while True:
-        pieces.append(ways.lane_ways[lane].line)
-        edges.append(ways.edge_of[lane])
-        metres -= _length(pieces[-1])
-        if metres <= 0.0 or lane not in links:
-            return pieces, max(-metres, 0.0)
-        link = links[lane]
-        pieces.append(ways.connection_ways[link].line)
-        metres -= _length(pieces[-1])
-        junctions.append(ways.connections[link].junction)
-        lane = ways.connections[link].to_lane if forward else ways.connections[link].from_lane
-
-
-def _length(line: Line) -> float:
-    return float(np.hypot(*np.diff(line, axis=0).T).sum())
-
-
-def _between(line: Line, cut_first: float, cut_last: float) -> Line:
-    """The line without so many metres at its ends, and without repeated vertices."""
-    marks = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
-    inside = np.unique(marks[(marks > cut_first) & (marks < marks[-1] - cut_last)])
-    at = np.concatenate([[cut_first], inside, [marks[-1] - cut_last]])
-    return np.column_stack([np.interp(at, marks, line[:, 0]), np.interp(at, marks, line[:, 1])])
-
-
-def _without(shapes: Shapes, areas: Sequence[Iterable[Any]]) -> Shapes:
-    """What each shape has outside of its areas."""
-    left = shapes.copy()
-    columns = [list(row) for row in areas]
-    for place in range(max(len(row) for row in columns)):
-        rows = [i for i, row in enumerate(columns) if place < len(row) and not left[i].is_empty]
-        if rows:
-            left[rows] = shapely.difference(left[rows], np.array([columns[i][place] for i in rows], object))
-    return left

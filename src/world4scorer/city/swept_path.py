@@ -24,6 +24,8 @@ def corner_trails(paths: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float
 
     Corners: front left, front right, rear right, rear left.
     """
+    if not paths:
+        return []
     lengths = np.array([_marks(path)[-1] for path in paths])
     counts = np.ceil(lengths / STEP).astype(int) + 1
     front = np.empty((len(paths), counts.max(), 2))

@@ -1,13 +1,16 @@
-"""Evaluate a submission and leave a CSV, a summary and a few lines on the terminal."""
+"""Evaluate a submission, or built-in agents, and leave a CSV, a summary and a few lines on the terminal."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from world4scorer.evaluation.agent_scores import AgentScores, evaluate_agents
 from world4scorer.evaluation.score_table import ScoreTable
 from world4scorer.evaluation.submission import Metric, evaluate_plans
+from world4scorer.evaluation.tables import print_agents
 from world4scorer.evaluation.two_stage import TwoStageEvaluation, evaluate_two_stage, gaussian_weights, read_groups
 from world4scorer.navsim.filters import read_split
 from world4scorer.navsim.submissions import Submission
@@ -57,6 +60,14 @@ def evaluate_both_stages(
         weights = gaussian_weights(store, submission.plans, groups, kernel_variance, lqr)
         print(f"combined, kernel variance {kernel_variance:g} m^2: {result.combined(weights):.4f}")
     return result
+
+
+def compare_agents(store: SceneStore, agents: Sequence[str], out: Path, lqr: LqrProfile) -> AgentScores:
+    """Evaluate built-in agents on all recorded frames of a store, one row for each."""
+    scores = evaluate_agents(store, agents, lqr=lqr)
+    scores.save(out)
+    print_agents(scores)
+    return scores
 
 
 def _print(table: ScoreTable, path: Path) -> None:

@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from world4scorer.evaluation.agent_scores import COLUMNS, AgentScores
 from world4scorer.evaluation.exchange_files import Fields, FileResult
 from world4scorer.evaluation.rerank_files import RerankedLog, pass_rate
 from world4scorer.outcomes import V1_COLUMNS, V2_COLUMNS
@@ -91,3 +92,21 @@ def print_reranked(results: Sequence[FileResult[RerankedLog]], weight: float) ->
             f"{scores[0].mean():.4f} -> {scores[1].mean():.4f}",
         )
     _console().print(table)
+
+
+def print_agents(scores: AgentScores) -> None:
+    """Print, metric by metric, a row of means for each agent."""
+    console = _console()
+    for metric, columns in scores.means.items():
+        title = f"{metric}, LQR {scores.lqr}: means over {scores.frames:,} frames"
+        table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+        table.add_column("agent")
+        for name in columns:
+            table.add_column(COLUMNS[metric][name], justify="right")
+        for place, agent in enumerate(scores.agents):
+            table.add_row(agent, *(_mean(values[place]) for values in columns.values()))
+        console.print(table)
+
+
+def _mean(value: np.float64) -> str:
+    return "-" if np.isnan(value) else f"{value:.4f}"
