@@ -35,19 +35,19 @@ HARDEST_BRAKING, HARDEST_ACCELERATION = -3.9, 2.3
 """m/s^2"""
 FASTEST_TURN: Final = 1.0
 """rad/s"""
-SHARPEST_TURN: Final = 0.18
+SHARPEST_TURN: Final = 0.15
 """Curvature that the ego can drive [1/m]."""
 LARGEST_DEVIATION: Final = 0.9
 """Of the smooth drive from SUMO's [m]: the others reacted to the latter."""
 ROUTE_LEFT: Final = 70.0
 """Of the way to the destination at the end of a log [m]."""
 WEIGHTS: Final[Mapping[str, float]] = {
-    "turn": 1.0,
+    "turn": 0.65,
     "crossing": 1.0,
     "cut_in": 1.0,
     "lane_change": 0.8,
     "yielding": 0.8,
-    "start": 0.4,
+    "start": 0.5,
     "stop": 0.3,
     "conflict": 0.3,
     "following": 0.2,

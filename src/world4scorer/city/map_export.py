@@ -246,10 +246,11 @@ def _stop_lines(ways: CarWays, ids: _Ids) -> tuple[dict[str, int], TableOfShapes
 def _other_layers(streets: StreetMap, areas: RoadAreas, ids: _Ids) -> Layers:
     """Layers that nothing here asks for, and the devkit only draws."""
     lanes = [lane for lane in streets.lanes.values() if not lane.internal]
-    squares = [_polygon(lane.shape) for lane in lanes if lane.use is LaneUse.WALKING_AREA and len(lane.shape) > 2]
+    outlines = [lane.shape for lane in lanes if lane.use is LaneUse.WALKING_AREA and len(lane.shape) > 2]
+    squares = [shapely.make_valid(shapely.Polygon(outline)) for outline in outlines]
     walkways = [
         *_bands([lane for lane in lanes if lane.use is LaneUse.WALK]),
-        *(square for square in squares if square.area > SMALLEST_AREA),
+        *(one_piece(square, 0.0, 0.0) for square in squares if square.area > SMALLEST_AREA),
     ]
     service = [lane for lane in lanes if lane.use is LaneUse.SERVICE and lane.edge not in areas.roadblocks]
     return {
@@ -265,10 +266,6 @@ def _other_layers(streets: StreetMap, areas: RoadAreas, ids: _Ids) -> Layers:
 
 def _bands(lanes: Sequence[Lane]) -> list[Any]:
     return list(line_bands([lane.shape for lane in lanes], [lane.width for lane in lanes])) if lanes else []
-
-
-def _polygon(outline: Line) -> Any:
-    return one_piece(shapely.make_valid(shapely.Polygon(outline)), 0.0, 0.0)
 
 
 def _moved(table: TableOfShapes, offset: NDArray[np.float64]) -> TableOfShapes:

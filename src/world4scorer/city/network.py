@@ -33,7 +33,7 @@ BUILD_OPTIONS: Final = (
     *("--default.lanewidth", f"{LANE_WIDTH}"),
     *("--junctions.internal-link-detail", "20"),
     *("--junctions.corner-detail", "8"),
-    *("--junctions.limit-turn-speed", "2.0"),
+    *("--junctions.limit-turn-speed", "1.6"),
     *("--default.junctions.radius", "9"),
     *("--geometry.remove", "true"),
     *("--no-turnarounds", "true"),  # also as guesses for lanes that have lost theirs
@@ -64,7 +64,7 @@ def build_network(network: Network, path: str | os.PathLike[str]) -> Path:
         plain.write_bytes(gzip.decompress(data) if source.suffix == ".gz" else data)
         netconvert(["-s", plain, "--plain-output-prefix", prefix, "--no-warnings"])
         _round_corners(Path(f"{prefix}.edg.xml"))
-        _forbid_turning_around(Path(f"{prefix}.edg.xml"), Path(f"{prefix}.con.xml"))
+        _forbid_turning_around(prefix)
         built = Path(folder) / "built.net.xml"
         inputs = [
             part
@@ -94,16 +94,21 @@ def _round_corners(path: Path) -> None:
     tree.write(path)
 
 
-def _forbid_turning_around(edges: Path, connections: Path) -> None:
+def _forbid_turning_around(prefix: Path) -> None:
     """Take ways back to where one came from out of the junctions: no car could drive their tiny arcs."""
-    ends = {edge.get("id"): (edge.get("from"), edge.get("to")) for edge in ElementTree.parse(edges).iter("edge")}
-    tree = ElementTree.parse(connections)
-    root = tree.getroot()
-    for way in root.findall("connection"):
-        before, after = ends.get(way.get("from")), ends.get(way.get("to"))
-        if before is not None and after is not None and before == after[::-1]:
-            root.remove(way)
-    tree.write(connections)
+    edges = ElementTree.parse(f"{prefix}.edg.xml").iter("edge")
+    ends = {edge.get("id"): (edge.get("from"), edge.get("to")) for edge in edges}
+    for ending in ("con", "tll"):
+        path = Path(f"{prefix}.{ending}.xml")
+        if not path.exists():
+            continue
+        tree = ElementTree.parse(path)
+        root = tree.getroot()
+        for way in root.findall("connection"):
+            before, after = ends.get(way.get("from")), ends.get(way.get("to"))
+            if before is not None and after is not None and before == after[::-1]:
+                root.remove(way)
+        tree.write(path)
 
 
 def round_corners(points: NDArray[np.float64]) -> NDArray[np.float64]:
