@@ -107,8 +107,8 @@ class View(NamedTuple):
 class GroundTiles(NamedTuple):
     """Painted ground around the ego: fine tiles near by, coarse ones to the horizon."""
 
-    texels: NDArray[np.uint8]
-    """(slots, texels of all mip levels, 4) red, green, blue, share of marking."""
+    texels: NDArray[np.uint32]
+    """(slots, texels of all mip levels) bytes from the lowest: red, green, blue, share of marking."""
     classes: NDArray[np.uint8]
     """(slots, TILE, TILE) `SurfaceClass`"""
     level_start: NDArray[np.int64]

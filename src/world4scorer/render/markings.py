@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
@@ -66,7 +67,7 @@ def _lines_of_lanes(roads: dict[str, list[Lane]]) -> Iterable[Line]:
     names = list(lefts)
     lines = shapely.STRtree([shapely.LineString(lefts[name]) for name in names])
     for edge, lanes in roads.items():
-        for right, left in zip(lanes[:-1], lanes[1:], strict=True):
+        for right, left in itertools.pairwise(lanes):
             border = parallel(tidy(right.shape), right.width / 2)
             if right.use is left.use:
                 yield from _dashes(border, DASH, GAP)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from world4scorer.kernels import leaf
+from world4scorer.kernels import inlined
 
 f32 = np.float32
 
 
-@leaf
+@inlined
 def hashed(x, y, seed):
     """A number in [0, 1) for two integers."""
     h = (x * 374761393 + y * 668265263 + seed * 974634361) & 0xFFFFFFFF

@@ -16,12 +16,15 @@ def draw_views(frame, chunks, footprints, facades, ground, light, views, tables,
     inverse_depth = np.empty((height * supersample, width * supersample), np.float32)
     ids = np.empty(inverse_depth.shape, np.int32)
     shadow = np.empty(inverse_depth.shape, np.uint8)
+    total = np.empty((width, 3), np.float32)
     q, p = np.empty((3, 3), np.float32), np.empty((4, 3), np.float32)
     for k in range(len(views)):
         view = views[k]
         rasterise(frame, chunks, view, q, p, inverse_depth, ids, shadow)
         cast_shadows(frame, chunks, footprints, light, view, q, p, inverse_depth, ids, shadow)
-        shade_picture(frame, facades, ground, light, view, tables, inverse_depth, ids, shadow, supersample, images[k])
+        shade_picture(
+            frame, facades, ground, light, view, tables, inverse_depth, ids, shadow, supersample, total, images[k]
+        )
 
 
 @kernel
