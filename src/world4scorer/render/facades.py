@@ -96,7 +96,12 @@ def shade_walls(frame, facades, view, light, ids, inverse_depth, y, supersample,
     bx, by, bz = a[1, 0] * y + a[2, 0], a[1, 1] * y + a[2, 1], a[1, 2] * y + a[2, 2]
     shine = (light.ambient[0] + light.bounce[0]) * f32(0.5)
     lamps, sunlight, fog = light.lamps, light.sun[0], light.fog
+    u, place = 0, -1
     for k in range(columns):
+        # Counting is quicker than dividing by the number of samples.
+        place += 1
+        if place == supersample:
+            u, place = u + 1, 0
         t = ids[k]
         if t < 0 or frame.material[t] != Material.FACADE:
             continue
@@ -104,10 +109,10 @@ def shade_walls(frame, facades, view, light, ids, inverse_depth, y, supersample,
         dx, dy, dz = a[0, 0] * x + bx, a[0, 1] * x + by, a[0, 2] * x + bz
         depth = f32(1.0) / inverse_depth[k]
         row = facades[frame.detail[t]]
-        u = (eye[0] + depth * dx - frame.corners[t, 0, 0]) * row[Facade.DIR_X]
-        u += (eye[1] + depth * dy - frame.corners[t, 0, 1]) * row[Facade.DIR_Y] + frame.offset[t]
+        along = (eye[0] + depth * dx - frame.corners[t, 0, 0]) * row[Facade.DIR_X]
+        along += (eye[1] + depth * dy - frame.corners[t, 0, 1]) * row[Facade.DIR_Y] + frame.offset[t]
         v = max(eye[2] + depth * dz, f32(0.0))
-        kind, bay, storey = window_at(row, u, v)
+        kind, bay, storey = window_at(row, along, v)
         seed = int(row[Facade.SEED])
         # The plinth is darker; walls grow lighter towards the sky.
         stain = f32(0.94) + f32(0.10) * hashed(bay, storey, seed + 7)
@@ -139,4 +144,4 @@ def shade_walls(frame, facades, view, light, ids, inverse_depth, y, supersample,
             blur = (depth * pixel / row[Facade.BAY] - f32(BLUR_FROM)) / f32(BLUR_TO - BLUR_FROM)
             keep = f32(1.0) - f32(0.75) * min(max(blur, f32(0.0)), f32(1.0))
             r, g, b = r + (wr - r) * keep, g + (wg - g) * keep, b + (wb - b) * keep
-        add_through_fog(r, g, b, depth, fog, light.fog_colour, total[k // supersample])
+        add_through_fog(r, g, b, depth, fog, light.fog_colour, total, u)

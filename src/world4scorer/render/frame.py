@@ -45,7 +45,8 @@ class Light(NamedTuple):
         """Pack a weather and its painted sky."""
         vectors = (weather.to_sun, weather.sun, weather.ambient, weather.bounce, weather.horizon)
         scalars = (weather.fog, weather.wetness, weather.lamps, weather.contact, weather.exposure)
-        return cls(*(np.array(v, np.float32) for v in vectors), *map(np.float32, scalars), weather.seed % 65536, sky)
+        packed = [np.array(v, np.float32) for v in vectors] + [np.float32(v) for v in scalars]
+        return cls._make([*packed, weather.seed % 65536, sky])
 
 
 class Frame(NamedTuple):

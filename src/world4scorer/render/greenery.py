@@ -90,7 +90,8 @@ def crown(rng: np.random.Generator, fine: bool) -> NDArray[np.float64]:
     corners, _, _ = draft.arrays()
     # Corners that meet must move together: the shift is a function of the place.
     bump = np.sin(corners @ np.array([5.1, 3.7, 4.3]) + rng.uniform(0, 6)) * 0.09
-    return corners * (1 + bump)[..., None]
+    lumpy: NDArray[np.float64] = corners * (1 + bump)[..., None]
+    return lumpy
 
 
 def _trees(places: NDArray[np.float64], parts: Parts, rng: np.random.Generator) -> None:

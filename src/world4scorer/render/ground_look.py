@@ -15,7 +15,8 @@ from world4scorer.render.surface import SurfaceClass
 
 HORIZON: Final = 2e-3
 """Slope of a ray below which it counts as sky; the ground there is all fog."""
-TILE: Final = 512
+TILE_BITS: Final = 9
+TILE: Final = 1 << TILE_BITS
 """Texels along a tile."""
 LEVELS: Final = 7
 """Mip levels, each half the size of the one before."""
@@ -43,7 +44,7 @@ def find_tile(ground, x, y):
         if slot < 0:
             scale = f32(FINE) if kind == 0 else f32(COARSE)
             px, py = (x - ground.corner[kind, 0]) * scale, (y - ground.corner[kind, 1]) * scale
-            i, j = int(py) // TILE, int(px) // TILE
+            i, j = int(py) >> TILE_BITS, int(px) >> TILE_BITS
             if px >= f32(0.0) and py >= f32(0.0) and i < ground.slots.shape[1] and j < ground.slots.shape[2]:
                 slot = ground.slots[kind, i, j]
                 px, py = px - f32(j * TILE), py - f32(i * TILE)
@@ -60,13 +61,15 @@ def ground_class(ground, x, y):
 
 
 @inlined
-def mixed(a, b, c, d, shift, wa, wb, wc, wd):
-    """Weighted mean of a byte of four texels."""
+def mixed(a, b, c, d, right, down):
+    """Two bytes of four texels at once (the lowest and the third), weighted by sixteenths to the right and down.
+
+    Every product fits into the 16 bits that a byte has for itself.
+    """
+    even = 0x00FF00FF
+    left, up = 16 - right, 16 - down
     return (
-        f32((a >> shift) & 255) * wa
-        + f32((b >> shift) & 255) * wb
-        + f32((c >> shift) & 255) * wc
-        + f32((d >> shift) & 255) * wd
+        (a & even) * (left * up) + (b & even) * (right * up) + (c & even) * (left * down) + (d & even) * (right * down)
     )
 
 
@@ -81,7 +84,13 @@ def shade_ground(ground, view, light, decode, ids, shadow, slope, supersample, t
     sky_r, sky_g, sky_b = light.ambient[0], light.ambient[1], light.ambient[2]
     ahead_x, ahead_y = view.ahead[0], view.ahead[1]
     lamps, wet, contact, fog = light.lamps, light.wetness, light.contact, light.fog
+    level, shrink = 0, f32(1.0)
+    u, place = 0, -1
     for k in range(columns):
+        # Counting is quicker than dividing by the number of samples.
+        place += 1
+        if place == supersample:
+            u, place = u + 1, 0
         column = (f32(k) + f32(0.5) - f32(0.5) * columns) * pixel
         dz = a[0, 2] * column + bz
         if ids[k] >= 0 or dz >= f32(-HORIZON):
@@ -99,26 +108,28 @@ def shade_ground(ground, view, light, decode, ids, shadow, slope, supersample, t
             # Pixels are long along the view and narrow across it; a size between the two neither blurs nor flickers.
             across = depth * pixel
             texel = across * (f32(0.6) + f32(0.4) * depth / eye[2]) * scale
-            level = 0
-            while texel > f32(1.2) and level < LEVELS - 1:
-                texel, px, py = texel * f32(0.5), px * f32(0.5), py * f32(0.5)
+            while texel * shrink > f32(1.2) and level < LEVELS - 1:
+                shrink *= f32(0.5)
                 level += 1
+            while level > 0 and texel * shrink <= f32(0.6):
+                shrink *= f32(2.0)
+                level -= 1
+            texel, px, py = texel * shrink, px * shrink, py * shrink
             size = TILE >> level
             fx, fy = max(px - f32(0.5), f32(0.0)), max(py - f32(0.5), f32(0.0))
             j, i = min(int(fx), size - 1), min(int(fy), size - 1)
-            fx, fy = fx - f32(j), fy - f32(i)
+            part_x, part_y = min(int((fx - f32(j)) * f32(16.0)), 16), min(int((fy - f32(i)) * f32(16.0)), 16)
+            start = ground.level_start[level] + i * size + j
             right = 1 if j < size - 1 else 0
             down = size if i < size - 1 else 0
-            start = ground.level_start[level] + i * size + j
-            t00, t01 = ground.texels[slot, start], ground.texels[slot, start + right]
-            t10, t11 = ground.texels[slot, start + down], ground.texels[slot, start + down + right]
-            w01, w10, w11 = fx * (f32(1.0) - fy), (f32(1.0) - fx) * fy, fx * fy
-            w00 = f32(1.0) - w01 - w10 - w11
-            r = decode[int(mixed(t00, t01, t10, t11, 0, w00, w01, w10, w11) + f32(0.5))]
-            g = decode[int(mixed(t00, t01, t10, t11, 8, w00, w01, w10, w11) + f32(0.5))]
-            b = decode[int(mixed(t00, t01, t10, t11, 16, w00, w01, w10, w11) + f32(0.5))]
-            if (t00 | t01 | t10 | t11) >= 16777216:
-                paint = mixed(t00, t01, t10, t11, 24, w00, w01, w10, w11) * f32(1.0 / 255.0)
+            t00, t01 = np.int64(ground.texels[slot, start]), np.int64(ground.texels[slot, start + right])
+            t10, t11 = np.int64(ground.texels[slot, start + down]), np.int64(ground.texels[slot, start + down + right])
+            red_blue = mixed(t00, t01, t10, t11, part_x, part_y)
+            green_white = mixed(t00 >> 8, t01 >> 8, t10 >> 8, t11 >> 8, part_x, part_y)
+            r, g, b = decode[(red_blue >> 8) & 255], decode[(green_white >> 8) & 255], decode[red_blue >> 24]
+            white = green_white >> 24
+            if white:
+                paint = f32(white) * f32(1.0 / 255.0)
                 # Where a texel is larger than a pixel its border is drawn sharp.
                 sharp = max(f32(1.0), min(f32(1.0) / (texel + f32(0.05)), f32(5.0)))
                 paint = min(max((paint - f32(0.5)) * sharp + f32(0.5), f32(0.0)), f32(1.0)) * f32(0.93)
@@ -157,4 +168,4 @@ def shade_ground(ground, view, light, decode, ids, shadow, slope, supersample, t
             sr, sg, sb = look_up_sky(dx, dy, dz, light.sky)
             dark = (f32(1.0) - f32(0.4) * wet) * (f32(1.0) - mirror)
             r, g, b = r * dark + sr * mirror, g * dark + sg * mirror, b * dark + sb * mirror
-        add_through_fog(r, g, b, depth, fog, light.fog_colour, total[k // supersample])
+        add_through_fog(r, g, b, depth, fog, light.fog_colour, total, u)

@@ -35,14 +35,19 @@ def shade_things(frame, view, light, ids, inverse_depth, y, supersample, total):
     a, eye, pixel = view.axes, view.eye, f32(1.0) / view.focal
     bx, by, bz = a[1, 0] * y + a[2, 0], a[1, 1] * y + a[2, 1], a[1, 2] * y + a[2, 2]
     fog, anchor_x, anchor_y = light.fog, view.anchor[0] + f32(1024.0), view.anchor[1] + f32(1024.0)
+    u, place = 0, -1
     for k in range(columns):
+        # Counting is quicker than dividing by the number of samples.
+        place += 1
+        if place == supersample:
+            u, place = u + 1, 0
         t = ids[k]
         x = (f32(k) + f32(0.5) - f32(0.5) * columns) * pixel
         dx, dy, dz = a[0, 0] * x + bx, a[0, 1] * x + by, a[0, 2] * x + bz
         if t < 0:
             if dz >= f32(-HORIZON):
                 r, g, b = look_up_sky(dx, dy, max(dz, f32(0.0)), light.sky)
-                add_through_fog(r, g, b, f32(0.0), fog, light.fog_colour, total[k // supersample])
+                add_through_fog(r, g, b, f32(0.0), fog, light.fog_colour, total, u)
             continue
         material = frame.material[t]
         if material == Material.FACADE:
@@ -77,7 +82,7 @@ def shade_things(frame, view, light, ids, inverse_depth, y, supersample, total):
                 # The road and whatever stands on it is darker than the sky.
                 sr, sg, sb = light.bounce[0], light.bounce[1], light.bounce[2]
             r, g, b = r + (sr - r) * mirror, g + (sg - g) * mirror, b + (sb - b) * mirror
-        add_through_fog(r, g, b, depth, fog, light.fog_colour, total[k // supersample])
+        add_through_fog(r, g, b, depth, fog, light.fog_colour, total, u)
 
 
 @leaf
