@@ -91,12 +91,12 @@ class Frame(NamedTuple):
 
 
 class View(NamedTuple):
-    """A camera in the frame's axes."""
+    """Cameras in the frame's axes; kernels that draw one camera get one without the leading dimension."""
 
     axes: NDArray[np.float32]
-    """(3, 3) rows: right, down, forward."""
+    """(c, 3, 3) rows: right, down, forward."""
     eye: NDArray[np.float32]
-    """(3,)"""
+    """(c, 3)"""
     focal: np.float32
     """Pixels of the buffers that are drawn into."""
     ahead: NDArray[np.float32]
