@@ -5,6 +5,7 @@ Faces may be given in any winding: each is turned so that it looks away from the
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -68,7 +69,7 @@ class Draft:
         """A skin over rings of equally many points, closed at both ends."""
         points = np.asarray(rings, np.float64)
         n = points.shape[1]
-        for lower, upper in zip(points[:-1], points[1:], strict=True):
+        for lower, upper in itertools.pairwise(points):
             centre = (lower.mean(0) + upper.mean(0)) / 2
             for k in range(n):
                 j = (k + 1) % n
@@ -116,7 +117,7 @@ class Draft:
             turn = 2 * np.pi * (np.arange(sides) + 0.5 * (row % 2)) / sides
             flat = np.stack([np.cos(turn) * np.cos(tilt), np.sin(turn) * np.cos(tilt), np.full(sides, np.sin(tilt))], 1)
             rings.append(middle + flat * size)
-        for lower, upper in zip(rings[:-1], rings[1:], strict=True):
+        for lower, upper in itertools.pairwise(rings):
             for k in range(sides):
                 j = (k + 1) % sides
                 self.face([lower[k], lower[j], upper[j]], role, middle)

@@ -45,7 +45,8 @@ class Light(NamedTuple):
         """Pack a weather and its painted sky."""
         vectors = (weather.to_sun, weather.sun, weather.ambient, weather.bounce, weather.horizon)
         scalars = (weather.fog, weather.wetness, weather.lamps, weather.contact, weather.exposure)
-        return cls(*(np.array(v, np.float32) for v in vectors), *map(np.float32, scalars), weather.seed % 65536, sky)
+        packed = [np.array(v, np.float32) for v in vectors] + [np.float32(v) for v in scalars]
+        return cls._make([*packed, weather.seed % 65536, sky])
 
 
 class Frame(NamedTuple):
@@ -90,12 +91,12 @@ class Frame(NamedTuple):
 
 
 class View(NamedTuple):
-    """A camera in the frame's axes."""
+    """Cameras in the frame's axes; kernels that draw one camera get one without the leading dimension."""
 
     axes: NDArray[np.float32]
-    """(3, 3) rows: right, down, forward."""
+    """(c, 3, 3) rows: right, down, forward."""
     eye: NDArray[np.float32]
-    """(3,)"""
+    """(c, 3)"""
     focal: np.float32
     """Pixels of the buffers that are drawn into."""
     ahead: NDArray[np.float32]
@@ -107,8 +108,8 @@ class View(NamedTuple):
 class GroundTiles(NamedTuple):
     """Painted ground around the ego: fine tiles near by, coarse ones to the horizon."""
 
-    texels: NDArray[np.uint8]
-    """(slots, texels of all mip levels, 4) red, green, blue, share of marking."""
+    texels: NDArray[np.uint32]
+    """(slots, texels of all mip levels) bytes from the lowest: red, green, blue, share of marking."""
     classes: NDArray[np.uint8]
     """(slots, TILE, TILE) `SurfaceClass`"""
     level_start: NDArray[np.int64]

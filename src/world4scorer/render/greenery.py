@@ -21,7 +21,7 @@ TREE_SETBACK: Final = 1.3
 """Between the border of the street and a trunk [m]."""
 TREE_MARGIN: Final = 0.9
 """Trunks keep at least so far from traffic [m]."""
-GARDEN_TREES: Final = 1 / 160
+GARDEN_TREES: Final = 1 / 500
 """Trees per square metre of open ground near streets."""
 GARDEN_REACH: Final = 45.0
 """How far from a street there are gardens [m]."""
@@ -82,15 +82,16 @@ def crown(rng: np.random.Generator, fine: bool) -> NDArray[np.float64]:
         draft.ball((0, 0, 0), (1, 1, 1), 0, sides=5, rows=3)
         corners, _, _ = draft.arrays()
         return corners
-    draft.ball((0, 0, 0), (0.9, 0.9, 0.92), 0, sides=8, rows=5)
+    draft.ball((0, 0, 0), (0.9, 0.9, 0.92), 0, sides=7, rows=4)
     for _ in range(2):
         turn, size = rng.uniform(0, 2 * np.pi), rng.uniform(0.42, 0.58)
         place = (0.55 * np.cos(turn), 0.55 * np.sin(turn), rng.uniform(-0.4, 0.35))
-        draft.ball(place, (size, size, size * 0.9), 0, sides=6, rows=3)
+        draft.ball(place, (size, size, size * 0.9), 0, sides=5, rows=3)
     corners, _, _ = draft.arrays()
     # Corners that meet must move together: the shift is a function of the place.
     bump = np.sin(corners @ np.array([5.1, 3.7, 4.3]) + rng.uniform(0, 6)) * 0.09
-    return corners * (1 + bump)[..., None]
+    lumpy: NDArray[np.float64] = corners * (1 + bump)[..., None]
+    return lumpy
 
 
 def _trees(places: NDArray[np.float64], parts: Parts, rng: np.random.Generator) -> None:

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from world4scorer.kernels import kernel
 from world4scorer.render.frame import GroundTiles
 from world4scorer.render.ground_look import COARSE, FINE, LEVELS, TILE
 from world4scorer.render.ground_plan import PAVING_CLASS, PAVING_COLOUR, PAVING_RELIEF, GroundPlan, Paving
-from world4scorer.render.noise import f32, hashed
+from world4scorer.render.ground_tile import OVERSAMPLE, finish_tile
 from world4scorer.render.surface import SurfaceClass
 
 FINE_REACH: Final = 72.0
@@ -24,8 +23,6 @@ COARSE_REACH: Final = 330.0
 """Distances from the ego that tiles must cover [m]."""
 SLOTS: Final = 160
 """Tiles kept: about 260 MB when all are in use."""
-OVERSAMPLE: Final = 2
-"""Tiles are painted larger and shrunk, which smooths their edges."""
 KERB_SAMPLES: Final = 2
 """Width of a kerb in samples of the enlarged painting."""
 
@@ -41,7 +38,7 @@ class Ground:
         sizes = [(TILE >> level) ** 2 for level in range(LEVELS)]
         self.level_start = np.cumsum([0, *sizes])[:-1]
         # Untouched pages of these arrays take no memory.
-        self.texels = np.empty((slots, sum(sizes), 4), np.uint8)
+        self.texels = np.empty((slots, sum(sizes)), np.uint32)
         self.classes = np.empty((slots, TILE, TILE), np.uint8)
         self.held: OrderedDict[Key, int] = OrderedDict()
         self.painted = 0
@@ -98,7 +95,7 @@ class Ground:
             PAVING_COLOUR,
             PAVING_RELIEF,
             PAVING_CLASS,
-            self.texels[slot],
+            self.texels[slot].view(np.uint8).reshape(-1, 4),
             self.classes[slot],
         )
         self.painted += 1
@@ -110,71 +107,11 @@ class Ground:
         return SurfaceClass(int(self.classes[slot, i % TILE, j % TILE]))
 
 
-@kernel
-def finish_tile(paving, marking, first_x, first_y, scale, kerb, colours, relief, classes, texels, out_classes):
-    """Colour an enlarged painting, shrink it and make its mip levels.
-
-    `paving` and `marking` (2 TILE, 2 TILE); `first_x`, `first_y` number the tile's first texel in the whole map.
-    """
-    side = paving.shape[0]
-    for i in range(TILE):
-        for j in range(TILE):
-            red, green, blue, white = f32(0.0), f32(0.0), f32(0.0), 0
-            for sub in range(OVERSAMPLE * OVERSAMPLE):
-                v, u = i * OVERSAMPLE + sub // OVERSAMPLE, j * OVERSAMPLE + sub % OVERSAMPLE
-                what = paving[v, u]
-                if kerb and (what <= Paving.SIDEWALK):
-                    for step in range(4):
-                        n = min(max(v + (kerb if step == 0 else (-kerb if step == 1 else 0)), 0), side - 1)
-                        m = min(max(u + (kerb if step == 2 else (-kerb if step == 3 else 0)), 0), side - 1)
-                        if Paving.ASPHALT <= paving[n, m] <= Paving.NEW_PATCH:
-                            what = np.uint8(Paving.KERB)
-                red += f32(colours[what, 0])
-                green += f32(colours[what, 1])
-                blue += f32(colours[what, 2])
-                white += marking[v, u]
-            what = paving[i * OVERSAMPLE, j * OVERSAMPLE]
-            x, y = f32(first_x + j) / f32(scale), f32(first_y + i) / f32(scale)
-            cloud = _value_noise(x * f32(0.23), y * f32(0.23), 11) + _value_noise(x * f32(1.3), y * f32(1.3), 12)
-            fine = hashed(first_x + j, first_y + i, 13)
-            if what == Paving.SIDEWALK or what == Paving.FORECOURT:
-                fine = hashed(int(np.floor(x * f32(1.6))), int(np.floor(y * f32(1.6))), 14)
-            tone = f32(1.0) + relief[what] * (f32(0.6) * (cloud - f32(1.0)) + f32(0.8) * (fine - f32(0.5)))
-            tone *= f32(1.0 / (OVERSAMPLE * OVERSAMPLE))
-            texels[i * TILE + j, 0] = int(min(red * tone, f32(255.0)))
-            texels[i * TILE + j, 1] = int(min(green * tone, f32(255.0)))
-            texels[i * TILE + j, 2] = int(min(blue * tone, f32(255.0)))
-            texels[i * TILE + j, 3] = white // (OVERSAMPLE * OVERSAMPLE)
-            road = classes[what]
-            painted = white >= 128 * OVERSAMPLE * OVERSAMPLE
-            out_classes[i, j] = np.uint8(SurfaceClass.MARKING) if painted else road
-    start, size = 0, TILE
-    for _ in range(1, LEVELS):
-        following, half = start + size * size, size // 2
-        for i in range(half):
-            for j in range(half):
-                a = start + 2 * i * size + 2 * j
-                for k in range(4):
-                    total = int(texels[a, k]) + texels[a + 1, k] + texels[a + size, k] + texels[a + size + 1, k]
-                    texels[following + i * half + j, k] = (total + 2) >> 2
-        start, size = following, half
-
-
-def mip_levels(texels: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
+def mip_levels(texels: NDArray[np.uint32]) -> list[NDArray[np.uint8]]:
     """The pictures (size, size, 4) in a slot of `Ground.texels`, finest first."""
-    levels, start = [], 0
+    levels, start, texels_4 = [], 0, texels.view(np.uint8).reshape(-1, 4)
     for level in range(LEVELS):
         size = TILE >> level
-        levels.append(texels[start : start + size * size].reshape(size, size, 4))
+        levels.append(texels_4[start : start + size * size].reshape(size, size, 4))
         start += size * size
     return levels
-
-
-@kernel
-def _value_noise(x, y, seed):
-    i, j = int(np.floor(x)), int(np.floor(y))
-    u, v = x - f32(i), y - f32(j)
-    u, v = u * u * (f32(3.0) - f32(2.0) * u), v * v * (f32(3.0) - f32(2.0) * v)
-    low = hashed(i, j, seed) * (f32(1.0) - u) + hashed(i + 1, j, seed) * u
-    high = hashed(i, j + 1, seed) * (f32(1.0) - u) + hashed(i + 1, j + 1, seed) * u
-    return low * (f32(1.0) - v) + high * v

@@ -159,6 +159,6 @@ def _patches(lanes: Sequence[Lane], seed: int) -> Iterable[tuple[int, Line]]:
                 shape = 0.35 * np.stack([np.cos(turn), np.sin(turn)], 1)
             else:
                 shape = np.array([[-long, -wide], [long, -wide], [long, wide], [-long, wide]]) / 2
-            shape = shape + (0.0, aside)
+            shape = shape + np.array([0.0, aside])
             c, s = np.cos(h), np.sin(h)
             yield kind, shape @ np.array([[c, s], [-s, c]]) + (x, y)

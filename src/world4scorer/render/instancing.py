@@ -45,7 +45,7 @@ def gather_scenery(scenery, x, y, radius, fine_radius, light, lamp_on, frame):
     `lamp_on` (signal heads,) bits: 1 red, 2 yellow, 4 green. Returns -1 triangles if the frame is too small.
     """
     size = scenery.cell
-    rows, columns = scenery.index.shape
+    rows, columns = scenery.cells.shape
     i0 = max(int(np.floor((y - radius - scenery.corner[1]) / size)), 0)
     i1 = min(int(np.floor((y + radius - scenery.corner[1]) / size)) + 1, rows)
     j0 = max(int(np.floor((x - radius - scenery.corner[0]) / size)), 0)
@@ -53,7 +53,7 @@ def gather_scenery(scenery, x, y, radius, fine_radius, light, lamp_on, frame):
     n, chunks, boxes = 0, 0, 0
     for i in range(i0, i1):
         for j in range(j0, j1):
-            cell = scenery.index[i, j]
+            cell = scenery.cells[i, j]
             if cell < 0:
                 continue
             dx = f32(scenery.corner[0] + (j + 0.5) * size - x)
@@ -107,11 +107,11 @@ def _in_shade(scenery, x, y, light):
     if light.to_sun[2] < f32(0.05):
         return False
     size = scenery.cell
-    rows, columns = scenery.index.shape
+    rows, columns = scenery.cells.shape
     ci, cj = int((y - scenery.corner[1]) / size), int((x - scenery.corner[0]) / size)
     for i in range(max(ci - 2, 0), min(ci + 3, rows)):
         for j in range(max(cj - 2, 0), min(cj + 3, columns)):
-            cell = scenery.index[i, j]
+            cell = scenery.cells[i, j]
             if cell < 0:
                 continue
             for b in range(scenery.box_span[cell, 0], scenery.box_span[cell, 1]):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 TONE_STEPS: Final = 4096
 """Entries of the tone curve, over the square root of the light so that dark tones keep their steps."""
@@ -14,7 +13,7 @@ TONE_WHITE: Final = 4.0
 """Light that is shown as pure white; 1 is a white wall in full sun."""
 
 
-def to_linear(colour: Sequence[float] | NDArray[np.float64] | NDArray[np.uint8]) -> NDArray[np.float32]:
+def to_linear(colour: ArrayLike) -> NDArray[np.float32]:
     """Light for colours of 0..255 (sRGB)."""
     c = np.asarray(colour, np.float64) / 255
     return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4).astype(np.float32)

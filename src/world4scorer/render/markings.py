@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
@@ -32,7 +33,8 @@ _ARROWS: Final[dict[Turn, tuple[tuple[float, float], ...]]] = {
     # x along the lane, y to the left [m]
     Turn.STRAIGHT: ((-2.4, -0.09), (0.6, -0.09), (0.6, -0.36), (2.4, 0.0), (0.6, 0.36), (0.6, 0.09), (-2.4, 0.09)),
     Turn.LEFT: (
-        (-2.4, -0.09), (0.75, -0.09), (1.35, 0.30), (1.75, 0.15), (1.55, 1.05), (0.35, 0.75), (0.85, 0.5), (0.45, 0.09), (-2.4, 0.09),
+        (-2.4, -0.09), (0.75, -0.09), (1.35, 0.30), (1.75, 0.15),
+        (1.55, 1.05), (0.35, 0.75), (0.85, 0.5), (0.45, 0.09), (-2.4, 0.09),
     ),
 }  # fmt: skip
 
@@ -66,7 +68,7 @@ def _lines_of_lanes(roads: dict[str, list[Lane]]) -> Iterable[Line]:
     names = list(lefts)
     lines = shapely.STRtree([shapely.LineString(lefts[name]) for name in names])
     for edge, lanes in roads.items():
-        for right, left in zip(lanes[:-1], lanes[1:], strict=True):
+        for right, left in itertools.pairwise(lanes):
             border = parallel(tidy(right.shape), right.width / 2)
             if right.use is left.use:
                 yield from _dashes(border, DASH, GAP)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from world4scorer.kernels import leaf
+from world4scorer.kernels import inlined
 
 f32 = np.float32
 
 
-@leaf
+@inlined
 def hashed(x, y, seed):
     """A number in [0, 1) for two integers."""
     h = (x * 374761393 + y * 668265263 + seed * 974634361) & 0xFFFFFFFF
@@ -17,7 +18,7 @@ def hashed(x, y, seed):
     return f32((h ^ (h >> 16)) & 0xFFFF) * f32(1.0 / 65536.0)
 
 
-def smooth_noise(x, y, seed, octaves=4):
+def smooth_noise(x: NDArray[np.float64], y: NDArray[np.float64], seed: int, octaves: int = 4) -> NDArray[np.float64]:
     """Value noise in [0, 1] at points x, y (arrays of one shape), cells of one unit, each octave half the size."""
     grid = np.random.default_rng([seed, 0x401]).random((64, 64))
     total, weight, height = np.zeros(np.shape(x)), 0.0, 1.0

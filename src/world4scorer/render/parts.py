@@ -40,7 +40,7 @@ class SceneryArrays(NamedTuple):
     """(cells, 4) first triangle for near, for always, for far views, and the end."""
     sphere: NDArray[np.float32]
     """(cells, 4) centre, relative to the cell's, and radius."""
-    index: NDArray[np.int32]
+    cells: NDArray[np.int32]
     """(rows, columns) number of a cell, -1 for empty ones."""
     corner: NDArray[np.float64]
     """(2,) x, y of the first cell's corner."""

@@ -21,7 +21,8 @@ def stations(line: Line) -> NDArray[np.float64]:
 def tidy(line: Line) -> Line:
     """The line without repeated points."""
     keep = np.concatenate([[True], np.hypot(*np.diff(line, axis=0).T) > 1e-3])
-    return line[keep]
+    tidied: Line = line[keep]
+    return tidied
 
 
 def points_at(line: Line, where: NDArray[np.float64]) -> tuple[Line, NDArray[np.float64]]:

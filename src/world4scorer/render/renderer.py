@@ -152,22 +152,19 @@ class Renderer:
                 return int(chunks)
             self._frame = Frame.room(2 * len(self._frame.corners), 2 * len(self._frame.chunk_span))
 
-    def _views(self, x: float, y: float, heading: float, supersample: int) -> tuple[View, ...]:
+    def _views(self, x: float, y: float, heading: float, supersample: int) -> View:
         """The cameras in axes parallel to the map's with the origin at the ego."""
         c, s = np.cos(heading), np.sin(heading)
         turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]])
         height, width = self.size
         focal = np.float32(self.rig.intrinsics(height, width)[0, 0, 0] * supersample)
         anchor = np.array([x % ANCHOR_PERIOD, y % ANCHOR_PERIOD], np.float32)
-        return tuple(
-            View(
-                np.ascontiguousarray((turn @ rotation).T, np.float32),
-                (turn @ translation).astype(np.float32),
-                focal,
-                np.array([c, s], np.float32),
-                anchor,
-            )
-            for rotation, translation in zip(self.rig.rotation, self.rig.translation, strict=True)
+        return View(
+            np.ascontiguousarray((turn @ self.rig.rotation).transpose(0, 2, 1), np.float32),
+            (self.rig.translation @ turn.T).astype(np.float32),
+            focal,
+            np.array([c, s], np.float32),
+            anchor,
         )
 
 

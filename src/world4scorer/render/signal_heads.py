@@ -158,15 +158,15 @@ def _post(
     c, s = np.cos(heading), np.sin(heading)
     turned = corners @ np.array([[c, s, 0], [-s, c, 0], [0, 0, 1.0]]) + (*place, 0)
     lit = role >= 2
-    lamp = np.where(lit, (role - 2) % 3, 0)
+    which = np.where(lit, (role - 2) % 3, 0)
     number = len(heads) + np.where(lit, (role - 2) // 3, 0)
-    paint = np.where(lit[:, None], LAMPS[lamp], np.where((role == 1)[:, None], STEEL, HOUSING))
+    paint = np.where(lit[:, None], LAMPS[which], np.where((role == 1)[:, None], STEEL, HOUSING))
     parts.add(
         turned,
         paint,
         np.where(lit, int(Material.LAMP), int(Material.MATT)),
         np.where(lit, int(SurfaceClass.SIGNAL), int(SurfaceClass.POLE)),
         place,
-        detail=np.where(lit, 4 * number + lamp, -1),
+        detail=np.where(lit, 4 * number + which, -1),
     )
     heads.extend(Head(link, float(place[0]), float(place[1])) for link in links)

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.kernels import leaf
+from world4scorer.kernels import inlined
 from world4scorer.render.noise import f32, smooth_noise
 from world4scorer.render.weather import Weather
 
@@ -49,11 +49,10 @@ def paint_sky(weather: Weather) -> NDArray[np.float32]:
     return np.ascontiguousarray(sky, np.float32)
 
 
-@leaf
+@inlined
 def look_up_sky(x, y, z, sky):
     """Light from a direction (any length); below the horizon it is mirrored up."""
-    z = abs(z)
-    scale = f32(1.0) / (abs(x) + abs(y) + z)
+    scale = f32(1.0) / (abs(x) + abs(y) + abs(z))
     half = f32(0.5 * (sky.shape[0] - 1))
     i = int(((x + y) * scale + f32(1.0)) * half + f32(0.5))
     j = int(((x - y) * scale + f32(1.0)) * half + f32(0.5))

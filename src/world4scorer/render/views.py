@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from world4scorer.kernels import kernel
+from world4scorer.render.frame import View
 from world4scorer.render.rasteriser import cast_shadows, rasterise
 from world4scorer.render.shading import label_picture, shade_picture
 
@@ -16,12 +17,15 @@ def draw_views(frame, chunks, footprints, facades, ground, light, views, tables,
     inverse_depth = np.empty((height * supersample, width * supersample), np.float32)
     ids = np.empty(inverse_depth.shape, np.int32)
     shadow = np.empty(inverse_depth.shape, np.uint8)
+    total = np.empty((width, 3), np.float32)
     q, p = np.empty((3, 3), np.float32), np.empty((4, 3), np.float32)
-    for k in range(len(views)):
-        view = views[k]
+    for k in range(len(images)):
+        view = View(views.axes[k], views.eye[k], views.focal, views.ahead, views.anchor)
         rasterise(frame, chunks, view, q, p, inverse_depth, ids, shadow)
         cast_shadows(frame, chunks, footprints, light, view, q, p, inverse_depth, ids, shadow)
-        shade_picture(frame, facades, ground, light, view, tables, inverse_depth, ids, shadow, supersample, images[k])
+        shade_picture(
+            frame, facades, ground, light, view, tables, inverse_depth, ids, shadow, supersample, total, images[k]
+        )
 
 
 @kernel
@@ -32,6 +36,7 @@ def label_views(frame, chunks, ground, views, classes, depths, instances):
     ids = np.empty(inverse_depth.shape, np.int32)
     shadow = np.empty((1, 1), np.uint8)
     q, p = np.empty((3, 3), np.float32), np.empty((4, 3), np.float32)
-    for k in range(len(views)):
-        rasterise(frame, chunks, views[k], q, p, inverse_depth, ids, shadow)
-        label_picture(frame, ground, views[k], inverse_depth, ids, classes[k], depths[k], instances[k])
+    for k in range(len(classes)):
+        view = View(views.axes[k], views.eye[k], views.focal, views.ahead, views.anchor)
+        rasterise(frame, chunks, view, q, p, inverse_depth, ids, shadow)
+        label_picture(frame, ground, view, inverse_depth, ids, classes[k], depths[k], instances[k])
