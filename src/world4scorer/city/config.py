@@ -44,7 +44,7 @@ class CityConfig:
     """Of JPEG files."""
     cameras: tuple[str, ...] = DEFAULT_CAMERAS
     """Which are drawn; all eight are described in the logs."""
-    warm_up: float = 50.0
+    warm_up: float = 40.0
     """Simulated before anything is kept [s]."""
     duration: float = 120.0
     """Simulated for logs [s]."""
@@ -81,7 +81,7 @@ PRESETS: Final[dict[str, CityConfig]] = {
     ),
     "quick": CityConfig(
         shares=(
-            Share("city_train", "trainval", "berlin-east", 6, 8000),
+            Share("city_train", "trainval", "berlin-east", 5, 8000),
             Share("city_val", "trainval", "berlin-west", 1, 1000),
             Share("city_test", "test", "ingolstadt", 1, 150),
             Share("city_test", "test", "braunschweig", 1, 150),
