@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from world4scorer.kernels import leaf
-from world4scorer.render.frame import CASTS, CONTACT_SHADOW, SUN_SHADOW, VISIBLE
+from world4scorer.render.frame import CASTS, CONTACT_SHADOW, NOTHING, SUN_SHADOW, VISIBLE
 from world4scorer.render.noise import f32
 
 NEAR: Final = 0.08
@@ -65,7 +65,7 @@ def fill(q, p, view, number, bit, inverse_depth, ids, shadow):
     if m < 3:
         return
     rows, columns = inverse_depth.shape
-    half_x, half_y = f32(0.5) * columns, f32(0.5) * rows
+    half_x, half_y = f32(0.5) * f32(columns), f32(0.5) * f32(rows)
     left, right, top, bottom = f32(1e9), f32(-1e9), f32(1e9), f32(-1e9)
     for k in range(m):
         w = f32(1.0) / p[k, 2]
@@ -122,9 +122,9 @@ def to_camera(x, y, z, view, out):
 def rasterise(frame, chunks, view, q, p, inverse_depth, ids, shadow):
     """Fill the depth buffer with all visible triangles; q (3, 3) and p (4, 3) are scratch."""
     rows, columns = inverse_depth.shape
-    half_width, half_height = f32(0.5) * columns, f32(0.5) * rows
+    half_width, half_height = f32(0.5) * f32(columns), f32(0.5) * f32(rows)
     inverse_depth[:] = f32(0.0)
-    ids[:] = -1
+    ids[:] = NOTHING
     for chunk in range(chunks):
         ball = frame.chunk_sphere[chunk]
         if not frame.chunk_flags[chunk] & VISIBLE:
@@ -173,7 +173,7 @@ def _beside(q, focal, half_width, half_height):
 def cast_shadows(frame, chunks, footprints, light, view, q, p, inverse_depth, ids, shadow):
     """Mark samples whose ground lies in a shadow; `footprints` (n, 4, 2) are the corners of vehicles."""
     rows, columns = inverse_depth.shape
-    half_width, half_height = f32(0.5) * columns, f32(0.5) * rows
+    half_width, half_height = f32(0.5) * f32(columns), f32(0.5) * f32(rows)
     shadow[:] = 0
     sun = light.to_sun
     if sun[2] > f32(LOWEST_SUN) and light.sun[0] > f32(0.2):
