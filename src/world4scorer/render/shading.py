@@ -80,13 +80,16 @@ def shade_things(frame, view, light, ids, inverse_depth, y, pixel, supersample, 
             facing = dx * n[0] + dy * n[1] + dz * n[2]
             graze = max(f32(1.0) + facing, f32(0.0))
             base = f32(MIRROR_GLASS if material == Material.GLASS else MIRROR_PAINT)
-            mirror = base + (f32(0.75) - base) * graze * graze * graze
+            most = f32(0.8 if material == Material.GLASS else 0.5)
+            mirror = base + (most - base) * graze * graze * graze
             mx, my = dx - f32(2.0) * facing * n[0], dy - f32(2.0) * facing * n[1]
             mz = dz - f32(2.0) * facing * n[2]
             sr, sg, sb = look_up_sky(mx, my, max(mz, f32(0.0)) + f32(0.02), light.sky)
-            if mz < f32(0.0):
-                # The road and whatever stands on it is darker than the sky.
-                sr, sg, sb = light.bounce[0], light.bounce[1], light.bounce[2]
+            # Towards and below the horizon a car mirrors the street, which is darker than the sky.
+            street = min(max(f32(0.75) - mz * f32(3.0), f32(0.0)), f32(1.0))
+            sr += (light.bounce[0] * f32(1.6) - sr) * street
+            sg += (light.bounce[1] * f32(1.6) - sg) * street
+            sb += (light.bounce[2] * f32(1.6) - sb) * street
             r, g, b = r + (sr - r) * mirror, g + (sg - g) * mirror, b + (sb - b) * mirror
         add_through_fog(r, g, b, depth, fog, light.fog_colour, weight, total, u)
 
