@@ -72,16 +72,15 @@ def test_signals_light_their_lamps(world):
     assert dark.max() < 190
 
 
-def test_a_car_casts_a_shadow_in_the_sun_only(bare):
-    empty, filled = Actors.empty(), some_actors(AHEAD)
-    for weather, shaded in ((clear_noon(), True), (overcast(), False)):
-        before = bare.draw(EGO, empty, {}, weather).images[0].astype(int)
-        drawn = bare.draw(EGO, filled, {}, weather, classes=True)
-        ground = drawn.instances[0] != 0
+def test_a_car_casts_a_long_shadow_only_in_the_sun(bare):
+    darkened = []
+    for weather in (clear_noon(), overcast()):
+        before = bare.draw(EGO, Actors.empty(), {}, weather).images[0].astype(int)
+        drawn = bare.draw(EGO, some_actors(AHEAD), {}, weather, classes=True)
         darker = (before - drawn.images[0].astype(int)).min(-1) > 15
-        beside = darker & ground
-        assert beside.any()  # at least below the car
-        assert (beside.sum() > 0.25 * (~ground).sum()) == shaded
+        darkened.append((darker & (drawn.instances[0] != 0)).sum())
+    in_sun, below_clouds = darkened
+    assert in_sun > 1.5 * below_clouds > 0  # without sun it is only dark below the car
 
 
 def test_steps_move_the_legs(bare):

@@ -89,10 +89,13 @@ def window_at(row, u, v):
 
 
 @leaf
-def shade_walls(frame, facades, view, light, ids, inverse_depth, y, supersample, total):
-    """Add the light of walls in one row of samples to `total` (pixels, 3); y is the slope of the row's rays."""
+def shade_walls(frame, facades, view, light, ids, inverse_depth, y, pixel, supersample, total):
+    """Add the light of walls in one row of samples to `total` (3 pixels,).
+
+    y is the slope of the row's rays, `pixel` the step of slope between samples.
+    """
     columns = ids.shape[0]
-    a, eye, pixel = view.axes, view.eye, f32(1.0) / view.focal
+    a, eye, weight = view.axes, view.eye, f32(1.0)
     bx, by, bz = a[1, 0] * y + a[2, 0], a[1, 1] * y + a[2, 1], a[1, 2] * y + a[2, 2]
     shine = (light.ambient[0] + light.bounce[0]) * f32(0.5)
     lamps, sunlight, fog = light.lamps, light.sun[0], light.fog
@@ -105,7 +108,7 @@ def shade_walls(frame, facades, view, light, ids, inverse_depth, y, supersample,
         t = ids[k]
         if t < 0 or frame.material[t] != Material.FACADE:
             continue
-        x = (f32(k) + f32(0.5) - f32(0.5) * columns) * pixel
+        x = (f32(k) + f32(0.5) - f32(0.5) * f32(columns)) * pixel
         dx, dy, dz = a[0, 0] * x + bx, a[0, 1] * x + by, a[0, 2] * x + bz
         depth = f32(1.0) / inverse_depth[k]
         row = facades[frame.detail[t]]
@@ -144,4 +147,4 @@ def shade_walls(frame, facades, view, light, ids, inverse_depth, y, supersample,
             blur = (depth * pixel / row[Facade.BAY] - f32(BLUR_FROM)) / f32(BLUR_TO - BLUR_FROM)
             keep = f32(1.0) - f32(0.75) * min(max(blur, f32(0.0)), f32(1.0))
             r, g, b = r + (wr - r) * keep, g + (wg - g) * keep, b + (wb - b) * keep
-        add_through_fog(r, g, b, depth, fog, light.fog_colour, total, u)
+        add_through_fog(r, g, b, depth, fog, light.fog_colour, weight, total, u)

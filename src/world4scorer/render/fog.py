@@ -7,10 +7,10 @@ from world4scorer.render.noise import f32
 
 
 @inlined
-def add_through_fog(r, g, b, depth, density, colour, total, u):
-    """Add light from `depth` metres away to pixel u of `total` (n, 3); about exp(-density * depth) gets through."""
+def add_through_fog(r, g, b, depth, density, colour, weight, total, u):
+    """Add light from `depth` metres away to pixel u of `total` (3 n,); about exp(-density * depth) gets through."""
     k = depth * density
     clear = f32(1.0) / (f32(1.0) + k * (f32(1.0) + k * (f32(0.48) + k * f32(0.235))))
-    total[u, 0] += colour[0] + (r - colour[0]) * clear
-    total[u, 1] += colour[1] + (g - colour[1]) * clear
-    total[u, 2] += colour[2] + (b - colour[2]) * clear
+    total[3 * u] += (colour[0] + (r - colour[0]) * clear) * weight
+    total[3 * u + 1] += (colour[1] + (g - colour[1]) * clear) * weight
+    total[3 * u + 2] += (colour[2] + (b - colour[2]) * clear) * weight

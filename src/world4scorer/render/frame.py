@@ -21,6 +21,11 @@ CONTACT_SHADOW: Final = 2
 """Bits of the shadow buffer."""
 
 
+NOTHING: Final = -1
+DONE: Final = -2
+"""In the buffer of triangles: a sample that sees ground or sky, a sample that has its colour already."""
+
+
 class Light(NamedTuple):
     """A `Weather` for kernels."""
 

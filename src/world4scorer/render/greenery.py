@@ -83,13 +83,14 @@ def crown(rng: np.random.Generator, fine: bool) -> NDArray[np.float64]:
         corners, _, _ = draft.arrays()
         return corners
     draft.ball((0, 0, 0), (0.9, 0.9, 0.92), 0, sides=7, rows=4)
-    for _ in range(2):
-        turn, size = rng.uniform(0, 2 * np.pi), rng.uniform(0.42, 0.58)
-        place = (0.55 * np.cos(turn), 0.55 * np.sin(turn), rng.uniform(-0.4, 0.35))
+    start = rng.uniform(0, 2 * np.pi)
+    for k in range(3):
+        turn, size = start + 2.1 * k + rng.uniform(-0.4, 0.4), rng.uniform(0.42, 0.6)
+        place = (0.55 * np.cos(turn), 0.55 * np.sin(turn), rng.uniform(-0.45, 0.5))
         draft.ball(place, (size, size, size * 0.9), 0, sides=5, rows=3)
     corners, _, _ = draft.arrays()
     # Corners that meet must move together: the shift is a function of the place.
-    bump = np.sin(corners @ np.array([5.1, 3.7, 4.3]) + rng.uniform(0, 6)) * 0.09
+    bump = np.sin(corners @ np.array([5.1, 3.7, 4.3]) + rng.uniform(0, 6)) * 0.12
     lumpy: NDArray[np.float64] = corners * (1 + bump)[..., None]
     return lumpy
 

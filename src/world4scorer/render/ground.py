@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw
 from world4scorer.render.frame import GroundTiles
 from world4scorer.render.ground_look import COARSE, FINE, LEVELS, TILE
 from world4scorer.render.ground_plan import PAVING_CLASS, PAVING_COLOUR, PAVING_RELIEF, GroundPlan, Paving
-from world4scorer.render.ground_tile import OVERSAMPLE, finish_tile
+from world4scorer.render.ground_tile import MARKING_OVERSAMPLE, OVERSAMPLE, finish_tile
 from world4scorer.render.surface import SurfaceClass
 
 FINE_REACH: Final = 72.0
@@ -73,14 +73,16 @@ class Ground:
         scale = FINE if kind == 0 else COARSE
         size = TILE / scale
         x, y = j * size, i * size
-        side = TILE * OVERSAMPLE
+        side, fine_side = TILE * OVERSAMPLE, TILE * MARKING_OVERSAMPLE
         paving = Image.new("L", (side, side), int(Paving.GRASS))
-        marking = Image.new("L", (side, side), 0)
+        marking = Image.new("L", (fine_side, fine_side), 0)
         on_paving, on_marking = ImageDraw.Draw(paving), ImageDraw.Draw(marking)
         for k in self.plan.within(x, y, size):
             # Pillow paints every pixel that an outline touches; half a pixel less keeps thin lines thin.
-            points = ((self.plan.outlines[k] - (x, y)) * (scale * OVERSAMPLE) - 0.5).ravel().tolist()
-            if self.plan.paving[k] < 0:
+            white = self.plan.paving[k] < 0
+            enlarged = scale * (MARKING_OVERSAMPLE if white else OVERSAMPLE)
+            points = ((self.plan.outlines[k] - (x, y)) * enlarged - 0.5).ravel().tolist()
+            if white:
                 on_marking.polygon(points, fill=255)
             else:
                 on_paving.polygon(points, fill=int(self.plan.paving[k]))

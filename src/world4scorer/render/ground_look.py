@@ -8,7 +8,7 @@ import numpy as np
 
 from world4scorer.kernels import inlined, leaf
 from world4scorer.render.fog import add_through_fog
-from world4scorer.render.frame import CONTACT_SHADOW, SUN_SHADOW
+from world4scorer.render.frame import CONTACT_SHADOW, NOTHING, SUN_SHADOW
 from world4scorer.render.noise import f32, hashed
 from world4scorer.render.sky import look_up_sky
 from world4scorer.render.surface import SurfaceClass
@@ -74,10 +74,13 @@ def mixed(a, b, c, d, right, down):
 
 
 @leaf
-def shade_ground(ground, view, light, decode, ids, shadow, slope, supersample, total):
-    """Add the light of the ground in one row of samples to `total` (pixels, 3); slope is that of the row's rays."""
+def shade_ground(ground, view, light, decode, ids, shadow, slope, pixel, supersample, weight, total):
+    """Add the light of the ground in one row of samples to `total` (3 pixels,).
+
+    `slope` is that of the row's rays, `pixel` its step between samples; a sample counts `weight` times.
+    """
     columns = ids.shape[0]
-    a, eye, pixel = view.axes, view.eye, f32(1.0) / view.focal
+    a, eye = view.axes, view.eye
     bx, by, bz = a[1, 0] * slope + a[2, 0], a[1, 1] * slope + a[2, 1], a[1, 2] * slope + a[2, 2]
     anchor_x, anchor_y = view.anchor[0] + f32(1024.0), view.anchor[1] + f32(1024.0)
     sun_r, sun_g, sun_b = light.sun[0] * light.to_sun[2], light.sun[1] * light.to_sun[2], light.sun[2] * light.to_sun[2]
@@ -91,9 +94,9 @@ def shade_ground(ground, view, light, decode, ids, shadow, slope, supersample, t
         place += 1
         if place == supersample:
             u, place = u + 1, 0
-        column = (f32(k) + f32(0.5) - f32(0.5) * columns) * pixel
+        column = (f32(k) + f32(0.5) - f32(0.5) * f32(columns)) * pixel
         dz = a[0, 2] * column + bz
-        if ids[k] >= 0 or dz >= f32(-HORIZON):
+        if ids[k] != NOTHING or dz >= f32(-HORIZON):
             continue
         dx, dy = a[0, 0] * column + bx, a[0, 1] * column + by
         depth = -eye[2] / dz
@@ -168,4 +171,4 @@ def shade_ground(ground, view, light, decode, ids, shadow, slope, supersample, t
             sr, sg, sb = look_up_sky(dx, dy, dz, light.sky)
             dark = (f32(1.0) - f32(0.4) * wet) * (f32(1.0) - mirror)
             r, g, b = r * dark + sr * mirror, g * dark + sg * mirror, b * dark + sb * mirror
-        add_through_fog(r, g, b, depth, fog, light.fog_colour, total, u)
+        add_through_fog(r, g, b, depth, fog, light.fog_colour, weight, total, u)

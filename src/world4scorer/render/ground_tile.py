@@ -13,7 +13,8 @@ from world4scorer.render.noise import f32, hashed
 from world4scorer.render.surface import SurfaceClass
 
 OVERSAMPLE: Final = 2
-"""Tiles are painted larger and shrunk, which smooths their edges."""
+MARKING_OVERSAMPLE: Final = 4
+"""Tiles are painted larger and shrunk, which smooths their edges; those of markings are drawn sharp and need more."""
 
 
 @inlined
@@ -30,7 +31,8 @@ def _value_noise(x, y, seed):
 def finish_tile(paving, marking, first_x, first_y, scale, kerb, colours, relief, classes, texels, out_classes):
     """Colour an enlarged painting, shrink it and make its mip levels.
 
-    `paving` and `marking` (2 TILE, 2 TILE); `first_x`, `first_y` number the tile's first texel in the whole map.
+    `paving` (2 TILE, 2 TILE), `marking` (4 TILE, 4 TILE); `first_x`, `first_y` number the tile's
+    first texel in the whole map.
     """
     side = paving.shape[0]
     for i in range(TILE):
@@ -48,7 +50,13 @@ def finish_tile(paving, marking, first_x, first_y, scale, kerb, colours, relief,
                 red += f32(colours[what, 0])
                 green += f32(colours[what, 1])
                 blue += f32(colours[what, 2])
+            for sub in range(MARKING_OVERSAMPLE * MARKING_OVERSAMPLE):
+                v, u = (
+                    i * MARKING_OVERSAMPLE + sub // MARKING_OVERSAMPLE,
+                    j * MARKING_OVERSAMPLE + sub % MARKING_OVERSAMPLE,
+                )
                 white += marking[v, u]
+            white //= MARKING_OVERSAMPLE * MARKING_OVERSAMPLE
             what = paving[i * OVERSAMPLE, j * OVERSAMPLE]
             x, y = f32(first_x + j) / f32(scale), f32(first_y + i) / f32(scale)
             cloud = _value_noise(x * f32(0.23), y * f32(0.23), 11) + _value_noise(x * f32(1.3), y * f32(1.3), 12)
@@ -60,9 +68,9 @@ def finish_tile(paving, marking, first_x, first_y, scale, kerb, colours, relief,
             texels[i * TILE + j, 0] = int(min(red * tone, f32(255.0)))
             texels[i * TILE + j, 1] = int(min(green * tone, f32(255.0)))
             texels[i * TILE + j, 2] = int(min(blue * tone, f32(255.0)))
-            texels[i * TILE + j, 3] = white // (OVERSAMPLE * OVERSAMPLE)
+            texels[i * TILE + j, 3] = white
             road = classes[what]
-            painted = white >= 128 * OVERSAMPLE * OVERSAMPLE
+            painted = white >= 128
             out_classes[i, j] = np.uint8(SurfaceClass.MARKING) if painted else road
     start, size = 0, TILE
     for _ in range(1, LEVELS):

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from world4scorer.kernels import leaf
-from world4scorer.render.frame import CASTS, CONTACT_SHADOW, SUN_SHADOW, VISIBLE
+from world4scorer.render.frame import CASTS, CONTACT_SHADOW, NOTHING, SUN_SHADOW, VISIBLE
 from world4scorer.render.noise import f32
 
 NEAR: Final = 0.08
@@ -60,12 +60,15 @@ def clip_near(q, p):
 
 @leaf
 def fill(q, p, view, number, bit, inverse_depth, ids, shadow):
-    """Draw a triangle q (3, 3) in camera axes: into the depth buffer, or as a shadow `bit` if that is not zero."""
+    """Draw a triangle q (3, 3) in camera axes: into the depth buffer, or as a shadow `bit` if that is not zero.
+
+    p (4, 4) is scratch: corners on the screen as x, y, 1 / depth and the slope dx / dy of the edge to the next.
+    """
     m = clip_near(q, p)
     if m < 3:
         return
     rows, columns = inverse_depth.shape
-    half_x, half_y = f32(0.5) * columns, f32(0.5) * rows
+    half_x, half_y = f32(0.5) * f32(columns), f32(0.5) * f32(rows)
     left, right, top, bottom = f32(1e9), f32(-1e9), f32(1e9), f32(-1e9)
     for k in range(m):
         w = f32(1.0) / p[k, 2]
@@ -83,6 +86,9 @@ def fill(q, p, view, number, bit, inverse_depth, ids, shadow):
     if abs(area) < f32(1e-9):
         return
     slope_x, slope_y = (bz * cy - by * cz) / area, (bx * cz - bz * cx) / area
+    for k in range(m):
+        j = k + 1 if k + 1 < m else 0
+        p[k, 3] = (p[j, 0] - p[k, 0]) / (p[j, 1] - p[k, 1])
     v0, v1 = max(int(top), 0), min(int(bottom) + 1, rows)
     for v in range(v0, v1):
         y = f32(v) + f32(0.5)
@@ -91,7 +97,7 @@ def fill(q, p, view, number, bit, inverse_depth, ids, shadow):
             j = k + 1 if k + 1 < m else 0
             y0, y1 = p[k, 1], p[j, 1]
             if (y0 <= y) != (y1 <= y):
-                x = p[k, 0] + (y - y0) / (y1 - y0) * (p[j, 0] - p[k, 0])
+                x = p[k, 0] + (y - y0) * p[k, 3]
                 start, end = min(start, x), max(end, x)
         if end <= start:
             continue
@@ -120,11 +126,11 @@ def to_camera(x, y, z, view, out):
 
 @leaf
 def rasterise(frame, chunks, view, q, p, inverse_depth, ids, shadow):
-    """Fill the depth buffer with all visible triangles; q (3, 3) and p (4, 3) are scratch."""
+    """Fill the depth buffer with all visible triangles; q (3, 3) and p (4, 4) are scratch."""
     rows, columns = inverse_depth.shape
-    half_width, half_height = f32(0.5) * columns, f32(0.5) * rows
+    half_width, half_height = f32(0.5) * f32(columns), f32(0.5) * f32(rows)
     inverse_depth[:] = f32(0.0)
-    ids[:] = -1
+    ids[:] = NOTHING
     for chunk in range(chunks):
         ball = frame.chunk_sphere[chunk]
         if not frame.chunk_flags[chunk] & VISIBLE:
@@ -173,7 +179,7 @@ def _beside(q, focal, half_width, half_height):
 def cast_shadows(frame, chunks, footprints, light, view, q, p, inverse_depth, ids, shadow):
     """Mark samples whose ground lies in a shadow; `footprints` (n, 4, 2) are the corners of vehicles."""
     rows, columns = inverse_depth.shape
-    half_width, half_height = f32(0.5) * columns, f32(0.5) * rows
+    half_width, half_height = f32(0.5) * f32(columns), f32(0.5) * f32(rows)
     shadow[:] = 0
     sun = light.to_sun
     if sun[2] > f32(LOWEST_SUN) and light.sun[0] > f32(0.2):

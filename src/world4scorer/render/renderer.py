@@ -34,7 +34,7 @@ from world4scorer.render.views import draw_views, label_views
 from world4scorer.render.weather import Weather
 
 SCENERY_REACH: Final = 170.0
-FINE_REACH: Final = 62.0
+FINE_REACH: Final = 52.0
 """How far scenery is drawn, and how far with all its detail [m]."""
 ACTOR_REACH: Final = 130.0
 """How far actors are drawn [m]."""

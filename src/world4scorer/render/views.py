@@ -17,14 +17,15 @@ def draw_views(frame, chunks, footprints, facades, ground, light, views, tables,
     inverse_depth = np.empty((height * supersample, width * supersample), np.float32)
     ids = np.empty(inverse_depth.shape, np.int32)
     shadow = np.empty(inverse_depth.shape, np.uint8)
-    total = np.empty((width, 3), np.float32)
-    q, p = np.empty((3, 3), np.float32), np.empty((4, 3), np.float32)
+    row = np.empty(width, np.int32), np.empty(width, np.float32), np.empty(width, np.uint8)
+    total = np.empty(3 * width, np.float32)
+    q, p = np.empty((3, 3), np.float32), np.empty((4, 4), np.float32)
     for k in range(len(images)):
         view = View(views.axes[k], views.eye[k], views.focal, views.ahead, views.anchor)
         rasterise(frame, chunks, view, q, p, inverse_depth, ids, shadow)
         cast_shadows(frame, chunks, footprints, light, view, q, p, inverse_depth, ids, shadow)
         shade_picture(
-            frame, facades, ground, light, view, tables, inverse_depth, ids, shadow, supersample, total, images[k]
+            frame, facades, ground, light, view, tables, inverse_depth, ids, shadow, supersample, row, total, images[k]
         )
 
 
@@ -35,7 +36,7 @@ def label_views(frame, chunks, ground, views, classes, depths, instances):
     inverse_depth = np.empty((height, width), np.float32)
     ids = np.empty(inverse_depth.shape, np.int32)
     shadow = np.empty((1, 1), np.uint8)
-    q, p = np.empty((3, 3), np.float32), np.empty((4, 3), np.float32)
+    q, p = np.empty((3, 3), np.float32), np.empty((4, 4), np.float32)
     for k in range(len(classes)):
         view = View(views.axes[k], views.eye[k], views.focal, views.ahead, views.anchor)
         rasterise(frame, chunks, view, q, p, inverse_depth, ids, shadow)
