@@ -1,5 +1,6 @@
 """The `w4s` command: one function for each verb. Heavy imports happen inside the verb that needs them.
 
+w4s city make --preset quick --out city
 w4s score scenes/ --metric all --out scores
 w4s rerank scenes/ --weight 1.0 --out choices
 w4s doctor
@@ -229,9 +230,17 @@ def doctor(store: Path | None = None) -> int:
     return 0 if all(finding.sound for finding in findings) else INPUT_FAILED
 
 
+def city() -> int:
+    """Make, describe and film the embedded world: `w4s city make`, `w4s city info`, `w4s city film`."""
+    raise AssertionError("`main` hands the words after `city` to the verbs of the city")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb and return the exit code: 0, 1 where an input could not be used, 2 for a wrong command line."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    prog, description = "w4s", "Score driving plans that nobody executed."
     verbs: dict[str, Callable[..., int]] = {
+        "city": city,
         "check-data": check_data,
         "prepare": prepare,
         "evaluate": evaluate,
@@ -240,13 +249,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "rerank": rerank,
         "doctor": doctor,
     }
+    if words[:1] == ["city"]:
+        from world4scorer.city.verbs import VERBS
+
+        verbs, words = VERBS, words[1:]
+        prog, description = "w4s city", "The embedded world: real streets, simulated traffic, rendered cameras."
     try:
         return int(
             tyro.extras.subcommand_cli_from_dict(
                 verbs,
-                prog="w4s",
-                description="Score driving plans that nobody executed.",
-                args=arguments,
+                prog=prog,
+                description=description,
+                args=words,
                 sort_subcommands=False,
             )
         )
