@@ -33,6 +33,8 @@ SETTLING_TIME: Final = 3.0
 """After a car has appeared [s]."""
 HARDEST_BRAKING, HARDEST_ACCELERATION = -3.9, 2.3
 """m/s^2"""
+HARDEST_CORNERING: Final = 4.0
+"""m/s^2"""
 FASTEST_TURN: Final = 1.0
 """rad/s"""
 SHARPEST_TURN: Final = 0.15
@@ -153,6 +155,7 @@ def _valid_frames(expert: ExpertDrive, place: Place, streets: StreetMap, lengths
         (np.arange(len(forward)) * STEP >= SETTLING_TIME)
         & (forward > HARDEST_BRAKING)
         & (forward < HARDEST_ACCELERATION)
+        & (np.abs(expert.acceleration[:, 1]) < HARDEST_CORNERING)
         & (np.abs(expert.yaw_rate) < FASTEST_TURN)
         & (np.abs(expert.yaw_rate) < SHARPEST_TURN * np.maximum(expert.speed, 1.0))
         & (np.linalg.norm(bumper - drive.front, axis=1) < LARGEST_DEVIATION)

@@ -76,8 +76,9 @@ def find_conflicts(pose, speed, boxes, ids, count, way, first, least_speed, conf
             if math.hypot(boxes[frame, row, 0] - pose[frame, 0], boxes[frame, row, 1] - pose[frame, 1]) > 80.0:
                 continue
             before = row
+            met = False
             for step in range(HORIZON):
-                if frame + step + 1 >= frames or conflicts[frame] != NOBODY:
+                if frame + step + 1 >= frames:
                     break
                 after = _row_of(ids, count, frame + step + 1, ids[frame, row])
                 if after == NOBODY:
@@ -98,10 +99,13 @@ def find_conflicts(pose, speed, boxes, ids, count, way, first, least_speed, conf
                     bx, by = old[0] + share * (new[0] - old[0]), old[1] + share * (new[1] - old[1])
                     bc, bs = math.cos(new[2]), math.sin(new[2])
                     if boxes_meet(ex, ey, ec, es, HALF_LENGTH, HALF_WIDTH, bx, by, bc, bs, new[3] / 2, new[4] / 2):
-                        ahead = (bx - ex) * ec + (by - ey) * es
-                        if ahead > 0.0:  # who runs into the ego from behind is not its concern
+                        # Who runs into the ego from behind is not its concern.
+                        met = True
+                        if (bx - ex) * ec + (by - ey) * es > 0.0:
                             conflicts[frame] = row
-                            break
+                        break
+                if met:
+                    break
                 before = after
 
 

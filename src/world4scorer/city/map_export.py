@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from world4scorer.city.car_ways import CarWays, Way, car_ways
 from world4scorer.city.map_index import MapIndex
-from world4scorer.city.map_shapes import DETAIL, Line, Shapes, directions, line_bands, one_piece
+from world4scorer.city.map_shapes import DETAIL, Shapes, directions, line_bands, one_piece
 from world4scorer.city.road_areas import GUTTER, RoadAreas, road_areas
 from world4scorer.city.street_map import Lane, LaneUse, StreetMap, Turn
 from world4scorer.navsim.map_writer import TableOfShapes

@@ -27,6 +27,8 @@ FILLET_LENGTH: Final = 12.0
 SMALLEST_CORNER: Final = np.radians(3.0)
 """Corners below this are left alone."""
 DEGREES_PER_PIECE: Final = 4.0
+SMALLEST_STEP: Final = 0.02
+"""Between points of a street [m]; networks are written in centimetres."""
 LANE_WIDTH: Final = 3.6
 """Of lanes whose width the source does not give [m]."""
 BUILD_OPTIONS: Final = (
@@ -129,4 +131,8 @@ def round_corners(points: NDArray[np.float64]) -> NDArray[np.float64]:
         for share in np.linspace(0.0, 1.0, pieces + 1):
             rounded.append((1 - share) ** 2 * start + 2 * share * (1 - share) * corner + share**2 * end)
     rounded.append(points[-1])
-    return np.array(rounded)
+    line = np.array(rounded)
+    # Where two arcs meet, one ends in the point where the next begins.
+    distinct = np.linalg.norm(np.diff(line, axis=0), axis=1) > SMALLEST_STEP
+    kept: NDArray[np.float64] = line[np.concatenate([[True], distinct[:-1], [True]])]
+    return kept
