@@ -96,6 +96,8 @@ def test_no_actors_far_actors_and_refused_shapes(bare):
     assert (empty == far).all()
     with pytest.raises(ValueError, match="want"):
         Actors(*(np.zeros((2, 3)), np.zeros((1, 3)), *(np.zeros(2) for _ in range(6))))
+    with pytest.raises(ValueError, match="ActorKind"):
+        some_actors((0, 0, 0, 4, 2, 1.5, 99))
     assert some_actors(AHEAD, (90, 0, 0, *CAR)).near(50, 0, 5).tolist() == [0]
 
 

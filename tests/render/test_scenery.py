@@ -31,7 +31,7 @@ def test_houses_stand_free_of_streets_and_of_each_other(world, streets):
         assert all(house.intersection(other).area < 0.5 for other in houses[k + 1 :])
 
 
-def test_nothing_stands_in_a_lane_for_cars(world, streets):
+def test_nothing_stands_in_a_lane_for_cars_or_bicycles(world, streets):
     arrays = world.scenery.arrays
     centre = np.empty((len(arrays.corners), 2))
     for (i, j), cell in np.ndenumerate(arrays.cells):
@@ -40,7 +40,7 @@ def test_nothing_stands_in_a_lane_for_cars(world, streets):
             centre[rows] = arrays.corner + (np.array([j, i]) + 0.5) * arrays.cell
     low = arrays.corners[:, :, 2].min(1) < 1.0
     points = (arrays.corners[..., :2].mean(1) + centre)[low]
-    lanes = [lane for lane in streets.lanes.values() if lane.use is LaneUse.DRIVE]
+    lanes = [lane for lane in streets.lanes.values() if lane.use in (LaneUse.DRIVE, LaneUse.BICYCLE)]
     road = shapely.union_all(
         [shapely.LineString(lane.shape).buffer(lane.width / 2, cap_style="flat") for lane in lanes]
     )

@@ -50,6 +50,10 @@ class Actors:
         flat = {name: np.shape(getattr(self, name)) for name in ("look", "brake", "left", "right", "stride")}
         if any(s != (n, 3) for s in shapes.values()) or any(s != (n,) for s in flat.values()):
             raise ValueError(f"actors: {n} kinds, but shapes are {shapes | flat}; want (n, 3) and (n,)")
+        if n and not (self.kind.min() >= 0 and self.kind.max() <= max(ActorKind)):
+            raise ValueError(
+                f"actors: kinds {np.unique(self.kind).tolist()}; want those of ActorKind, 0 to {max(ActorKind)}"
+            )
 
     def __len__(self) -> int:
         return len(self.kind)

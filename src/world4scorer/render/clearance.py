@@ -27,6 +27,9 @@ class Clearance:
         outlines += [junction.shape for junction in streets.junctions.values()]
         shapes = [shapely.make_valid(shapely.Polygon(outline)) for outline in outlines if len(outline) >= 3]
         self.traffic = shapely.STRtree(shapes)
+        wheels = (LaneUse.DRIVE, LaneUse.SERVICE, LaneUse.BICYCLE, LaneUse.RAIL)
+        ways = lane_outlines([lane for lane in streets.lanes.values() if lane.use in wheels])
+        self.wheels = shapely.STRtree([shapely.make_valid(shapely.Polygon(way)) for way in ways])
         self.houses: list[Any] = []
         self._tree: tuple[int, Any] | None = None
         self._buckets: dict[tuple[int, int], list[int]] = defaultdict(list)
@@ -36,6 +39,12 @@ class Clearance:
         free = np.ones(len(points), bool)
         if len(points):
             free[self.traffic.query(shapely.points(points), predicate="dwithin", distance=distance)[0]] = False
+        return free
+
+    def far_from_wheels(self, points: NDArray[np.float64], distance: float) -> NDArray[np.bool_]:
+        """(n,) which points (n, 2) keep a distance [m] from where anything rolls; sidewalks are allowed."""
+        free = np.ones(len(points), bool)
+        free[self.wheels.query(shapely.points(points), predicate="dwithin", distance=distance)[0]] = False
         return free
 
     def far_from_houses(self, points: NDArray[np.float64], distance: float) -> NDArray[np.bool_]:

@@ -18,10 +18,10 @@ class Facade(IntEnum):
     DIR_X = 0
     """Unit vector along the wall."""
     DIR_Y = 1
-    STOREY = 2
-    """Height of a storey [m]."""
-    BAY = 3
-    """Distance between windows [m]."""
+    STOREYS = 2
+    """Storeys per metre of height."""
+    BAYS = 3
+    """Windows per metre of length."""
     WIDE = 4
     """Share of a bay that is window."""
     TALL = 5
@@ -56,10 +56,10 @@ def window_at(row, u, v):
 
     The kind is one of the constants above; a balcony counts as a sign.
     """
-    storey_height, bay_width = row[Facade.STOREY], row[Facade.BAY]
-    storey = int(v / storey_height)
-    up = v / storey_height - f32(storey)
-    shifted = u / bay_width + f32(1024.0)
+    up = v * row[Facade.STOREYS]
+    storey = int(up)
+    up -= f32(storey)
+    shifted = u * row[Facade.BAYS] + f32(1024.0)
     bay = int(shifted)
     along = abs(shifted - f32(bay) - f32(0.5))
     if v > row[Facade.HEIGHT] - f32(0.55):
@@ -81,8 +81,7 @@ def window_at(row, u, v):
             return SIGN, bay, storey
         low = f32(0.05)
     if along < half and low < up < high:
-        frame = f32(0.05) / bay_width
-        thin = f32(0.06) / storey_height
+        frame, thin = f32(0.05) * row[Facade.BAYS], f32(0.06) * row[Facade.STOREYS]
         inside = frame * f32(0.6) < along < half - frame and low + thin < up < high - thin
         return (GLASS if inside else FRAME), bay, storey
     return WALL, bay, storey
@@ -99,6 +98,8 @@ def shade_walls(frame, facades, view, light, ids, inverse_depth, y, pixel, super
     bx, by, bz = a[1, 0] * y + a[2, 0], a[1, 1] * y + a[2, 1], a[1, 2] * y + a[2, 2]
     shine = (light.ambient[0] + light.bounce[0]) * f32(0.5)
     lamps, sunlight, fog = light.lamps, light.sun[0], light.fog
+    last, last_bay, last_storey = -1, 0, 0
+    chance, dirt, mirror, lit = f32(0.0), f32(0.0), f32(0.0), False
     u, place = 0, -1
     for k in range(columns):
         # Counting is quicker than dividing by the number of samples.
@@ -116,10 +117,16 @@ def shade_walls(frame, facades, view, light, ids, inverse_depth, y, pixel, super
         along += (eye[1] + depth * dy - frame.corners[t, 0, 1]) * row[Facade.DIR_Y] + frame.offset[t]
         v = max(eye[2] + depth * dz, f32(0.0))
         kind, bay, storey = window_at(row, along, v)
-        seed = int(row[Facade.SEED])
+        if t != last or bay != last_bay or storey != last_storey:
+            # Neighbouring samples mostly lie in the same bay, which has its own random numbers.
+            last, last_bay, last_storey = t, bay, storey
+            seed = int(row[Facade.SEED])
+            chance, dirt = hashed(bay, storey, seed), hashed(bay, storey, seed + 7)
+            mirror = f32(0.16) + f32(0.22) * hashed(bay, storey, seed + 3)
+            shop = storey == 0 and row[Facade.SHOPS] > f32(0.5)
+            lit = lamps > f32(0.0) and (shop or hashed(bay, storey, seed + light.seed) < f32(LIT_SHARE))
         # The plinth is darker; walls grow lighter towards the sky.
-        stain = f32(0.94) + f32(0.10) * hashed(bay, storey, seed + 7)
-        stain *= f32(0.90) + f32(0.10) * min(v * f32(0.12), f32(1.0))
+        stain = (f32(0.94) + f32(0.10) * dirt) * (f32(0.90) + f32(0.10) * min(v * f32(0.12), f32(1.0)))
         r, g, b = frame.colour[t, 0] * stain, frame.colour[t, 1] * stain, frame.colour[t, 2] * stain
         if kind == LEDGE:
             r, g, b = r * f32(1.22), g * f32(1.22), b * f32(1.2)
@@ -136,15 +143,12 @@ def shade_walls(frame, facades, view, light, ids, inverse_depth, y, pixel, super
                 n = frame.normal[t]
                 facing = f32(2.0) * (dx * n[0] + dy * n[1])
                 sr, sg, sb = look_up_sky(dx - facing * n[0], dy - facing * n[1], abs(dz) + f32(0.15), light.sky)
-                chance = hashed(bay, storey, seed)
-                mirror = f32(0.16) + f32(0.22) * hashed(bay, storey, seed + 3)
                 inside = (f32(0.05 + GLASS_LIGHT) + f32(0.30) * max(chance - f32(0.55), f32(0.0))) * shine
                 wr, wg, wb = sr * mirror + inside, sg * mirror + inside, sb * mirror + inside
-                shop = storey == 0 and row[Facade.SHOPS] > f32(0.5)
-                if lamps > f32(0.0) and (shop or hashed(bay, storey, seed + light.seed) < f32(LIT_SHARE)):
+                if lit:
                     warm = lamps * (f32(0.45) + f32(0.5) * chance)
                     wr, wg, wb = wr + warm, wg + warm * f32(0.66), wb + warm * f32(0.32)
-            blur = (depth * pixel / row[Facade.BAY] - f32(BLUR_FROM)) / f32(BLUR_TO - BLUR_FROM)
+            blur = (depth * pixel * row[Facade.BAYS] - f32(BLUR_FROM)) / f32(BLUR_TO - BLUR_FROM)
             keep = f32(1.0) - f32(0.75) * min(max(blur, f32(0.0)), f32(1.0))
             r, g, b = r + (wr - r) * keep, g + (wg - g) * keep, b + (wb - b) * keep
         add_through_fog(r, g, b, depth, fog, light.fog_colour, weight, total, u)

@@ -119,16 +119,23 @@ def shade_ground(ground, view, light, decode, ids, shadow, slope, pixel, supersa
                 level -= 1
             texel, px, py = texel * shrink, px * shrink, py * shrink
             size = TILE >> level
-            fx, fy = max(px - f32(0.5), f32(0.0)), max(py - f32(0.5), f32(0.0))
-            j, i = min(int(fx), size - 1), min(int(fy), size - 1)
-            part_x, part_y = min(int((fx - f32(j)) * f32(16.0)), 16), min(int((fy - f32(i)) * f32(16.0)), 16)
-            start = ground.level_start[level] + i * size + j
-            right = 1 if j < size - 1 else 0
-            down = size if i < size - 1 else 0
-            t00, t01 = np.int64(ground.texels[slot, start]), np.int64(ground.texels[slot, start + right])
-            t10, t11 = np.int64(ground.texels[slot, start + down]), np.int64(ground.texels[slot, start + down + right])
-            red_blue = mixed(t00, t01, t10, t11, part_x, part_y)
-            green_white = mixed(t00 >> 8, t01 >> 8, t10 >> 8, t11 >> 8, part_x, part_y)
+            if level > 0:
+                # Far away the samples of a pixel already mix neighbouring texels.
+                i, j = min(int(py), size - 1), min(int(px), size - 1)
+                red_blue = np.int64(ground.texels[slot, ground.level_start[level] + i * size + j])
+                green_white = red_blue & 0xFF00FF00
+                red_blue = (red_blue & 0x00FF00FF) << 8
+            else:
+                fx, fy = max(px - f32(0.5), f32(0.0)), max(py - f32(0.5), f32(0.0))
+                i, j = min(int(fy), size - 1), min(int(fx), size - 1)
+                part_x, part_y = min(int((fx - f32(j)) * f32(16.0)), 16), min(int((fy - f32(i)) * f32(16.0)), 16)
+                start = i * size + j
+                right = 1 if j < size - 1 else 0
+                below = start + (size if i < size - 1 else 0)
+                t00, t01 = np.int64(ground.texels[slot, start]), np.int64(ground.texels[slot, start + right])
+                t10, t11 = np.int64(ground.texels[slot, below]), np.int64(ground.texels[slot, below + right])
+                red_blue = mixed(t00, t01, t10, t11, part_x, part_y)
+                green_white = mixed(t00 >> 8, t01 >> 8, t10 >> 8, t11 >> 8, part_x, part_y)
             r, g, b = decode[(red_blue >> 8) & 255], decode[(green_white >> 8) & 255], decode[red_blue >> 24]
             white = green_white >> 24
             if white:

@@ -155,7 +155,7 @@ def _wall(
     length = float(np.hypot(*(end - start)))
     along = (end - start) / length
     bay = length / max(round(length / style["bay"]), 1)
-    row = [*along, style["storey"], bay, style["wide"], style["tall"], style["shops"] if front else 0.0]
+    row = [*along, 1 / style["storey"], 1 / bay, style["wide"], style["tall"], style["shops"] if front else 0.0]
     row += [height, style["seed"], *sign.tolist(), style["balconies"] if front else 0.0]
     a, b = (*start, 0.0), (*end, 0.0)
     c, d = (*end, height), (*start, height)

@@ -40,7 +40,7 @@ def _shine(paint, normal, light, lit, out):
 
 @kernel
 def gather_scenery(scenery, x, y, radius, fine_radius, light, lamp_on, frame):
-    """Copy scenery within `radius` of (x, y) into the frame; returns how many triangles, chunks and boxes.
+    """Copy scenery within `radius` of (x, y) into the frame; returns how many triangles and chunks.
 
     `lamp_on` (signal heads,) bits: 1 red, 2 yellow, 4 green. Returns -1 triangles if the frame is too small.
     """
@@ -50,7 +50,7 @@ def gather_scenery(scenery, x, y, radius, fine_radius, light, lamp_on, frame):
     i1 = min(int(np.floor((y + radius - scenery.corner[1]) / size)) + 1, rows)
     j0 = max(int(np.floor((x - radius - scenery.corner[0]) / size)), 0)
     j1 = min(int(np.floor((x + radius - scenery.corner[0]) / size)) + 1, columns)
-    n, chunks, boxes = 0, 0, 0
+    n, chunks = 0, 0
     for i in range(i0, i1):
         for j in range(j0, j1):
             cell = scenery.cells[i, j]
@@ -67,7 +67,7 @@ def gather_scenery(scenery, x, y, radius, fine_radius, light, lamp_on, frame):
             first = scenery.span[cell, 0 if fine else 1]
             last = scenery.span[cell, 2 if fine else 3]
             if n + last - first > frame.corners.shape[0] or chunks >= frame.chunk_span.shape[0]:
-                return -1, 0, 0
+                return -1, 0
             frame.chunk_span[chunks, 0] = n
             for t in range(first, last):
                 for c in range(3):
@@ -97,8 +97,7 @@ def gather_scenery(scenery, x, y, radius, fine_radius, light, lamp_on, frame):
             frame.chunk_sphere[chunks, 3] = reach
             frame.chunk_flags[chunks] = VISIBLE | CASTS if away - reach < SHADOW_RADIUS else VISIBLE
             chunks += 1
-            boxes += 1
-    return n, chunks, boxes
+    return n, chunks
 
 
 @leaf

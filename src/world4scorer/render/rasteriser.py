@@ -152,7 +152,7 @@ def rasterise(frame, chunks, view, q, p, inverse_depth, ids, shadow):
                 beyond = beyond and q[k, 2] <= f32(NEAR)
             if beyond or _beside(q, view.focal, half_width, half_height):
                 continue
-            fill(q, p, view, t, 0, inverse_depth, ids, shadow)
+            fill(q, p, view, np.int64(t), np.uint8(0), inverse_depth, ids, shadow)
 
 
 @leaf
@@ -207,11 +207,11 @@ def cast_shadows(frame, chunks, footprints, light, view, q, p, inverse_depth, id
                     beyond = beyond and q[k, 2] <= f32(NEAR)
                 if beyond or _beside(q, view.focal, half_width, half_height):
                     continue
-                fill(q, p, view, t, SUN_SHADOW, inverse_depth, ids, shadow)
+                fill(q, p, view, np.int64(t), np.uint8(SUN_SHADOW), inverse_depth, ids, shadow)
     for n in range(footprints.shape[0]):
         for half in range(2):
             for k in range(3):
                 corner = 0 if k == 0 else half + k
                 to_camera(footprints[n, corner, 0], footprints[n, corner, 1], f32(0.0), view, q[k])
             if not _beside(q, view.focal, half_width, half_height):
-                fill(q, p, view, n, CONTACT_SHADOW, inverse_depth, ids, shadow)
+                fill(q, p, view, np.int64(n), np.uint8(CONTACT_SHADOW), inverse_depth, ids, shadow)

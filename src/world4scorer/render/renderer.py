@@ -143,7 +143,7 @@ class Renderer:
             np.append(actors.stride, 0.0),
         )
         while True:
-            n, chunks, _ = gather_scenery(scenery.arrays, x, y, SCENERY_REACH, FINE_REACH, light, bits, self._frame)
+            n, chunks = gather_scenery(scenery.arrays, x, y, SCENERY_REACH, FINE_REACH, light, bits, self._frame)
             if n >= 0:
                 n, chunks = place_actors(
                     actor_models(), scenery.arrays, *table, rows, x, y, light, self._frame, n, chunks

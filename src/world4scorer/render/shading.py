@@ -145,15 +145,16 @@ def shade_picture(
     pixel = f32(1.0) / view.focal
     share = light.exposure / f32(supersample * supersample * TONE_WHITE)
     scale = f32(TONE_STEPS - 1)
-    count = f32(supersample * supersample)
+    # A bare 1 would be a type of its own for Numba, and the functions be compiled twice.
+    one, count = np.int64(1), f32(supersample * supersample)
     even, even_depth, even_shadow = row
     for v in range(height):
         total[:] = f32(0.0)
         first = v * supersample
         find_even_pixels(frame, view, first, supersample, inverse_depth, ids, shadow, even, even_depth, even_shadow)
         y, step = (f32(first) + f32(0.5) * f32(supersample) - f32(0.5) * f32(rows)) * pixel, pixel * f32(supersample)
-        shade_ground(ground, view, light, decode, even, even_shadow, y, step, 1, count, total)
-        shade_things(frame, view, light, even, even_depth, y, step, 1, count, total)
+        shade_ground(ground, view, light, decode, even, even_shadow, y, step, one, count, total)
+        shade_things(frame, view, light, even, even_depth, y, step, one, count, total)
         for s in range(first, first + supersample):
             y = (f32(s) + f32(0.5) - f32(0.5) * f32(rows)) * pixel
             shade_ground(ground, view, light, decode, ids[s], shadow[s], y, pixel, supersample, f32(1.0), total)

@@ -37,6 +37,8 @@ HEAD_GAP: Final = 0.62
 """Between two heads on a post [m]."""
 BESIDE: Final = 0.55
 """Between the edge of the lane and a post [m]."""
+WIDEST_STRIP: Final = 7.0
+"""How far a post may move outwards, past lanes for bicycles [m]."""
 ACROSS_LIMIT: Final = 60.0
 """The far post stands at most so far behind the stop line [m]."""
 WALK_SCALE: Final = 0.7
@@ -82,7 +84,7 @@ def place_signals(streets: StreetMap, clearance: Clearance, parts: Parts) -> lis
         (end,), (heading,) = points_at(line, stations(line)[-1:])
         right = np.array([np.sin(heading), -np.cos(heading)])
         links = _shown_links(ways)
-        near = end + right * (outer.width / 2 + BESIDE)
+        near = _beside(end + right * (outer.width / 2 + BESIDE), right, clearance)
         _post(parts, heads, near, heading, links, 1.0)
         far = _across(end + right * (outer.width / 2), heading, clearance)
         if far is not None:
@@ -94,7 +96,7 @@ def place_signals(streets: StreetMap, clearance: Clearance, parts: Parts) -> lis
         for corner, heading in ((line[0], headings[0] + np.pi), (line[-1], headings[1])):
             right = np.array([np.sin(heading), -np.cos(heading)])
             ahead = np.array([np.cos(heading), np.sin(heading)])
-            place = corner + right * (width / 2 + 0.3) + ahead * 0.5
+            place = _beside(corner + right * (width / 2 + 0.3) + ahead * 0.5, ahead, clearance)
             _post(parts, heads, place, heading, [streets.crossing_links[name]], WALK_SCALE)
     return heads
 
@@ -115,6 +117,14 @@ def _shown_links(ways: Sequence[Connection]) -> list[SignalLink]:
     through = [way.link for way in ways if way.turn not in (Turn.LEFT, Turn.AROUND) and way.link]
     ahead = [way.link for way in ways if way.turn is Turn.STRAIGHT and way.link]
     return [links[0] for links in (ahead or through, left) if links]
+
+
+def _beside(start: NDArray[np.float64], away: NDArray[np.float64], clearance: Clearance) -> NDArray[np.float64]:
+    """The first place from `start` outwards where nobody drives or cycles; `start` itself if there is none."""
+    places = start + np.arange(0.0, WIDEST_STRIP, 0.4)[:, None] * away
+    free = np.flatnonzero(clearance.far_from_wheels(places, BESIDE / 2))
+    place: NDArray[np.float64] = places[free[0] if len(free) else 0]
+    return place
 
 
 def _across(start: NDArray[np.float64], heading: float, clearance: Clearance) -> NDArray[np.float64] | None:
