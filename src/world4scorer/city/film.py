@@ -12,18 +12,20 @@ Example::
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from PIL import Image
+from rich.console import Console
+from rich.progress import track
 
 from world4scorer.city.manifest import FOLDER
 from world4scorer.city.places import PLACES
-from world4scorer.film.birdseye import Birdseye
-from world4scorer.film.files import check_film_path, write_film
+from world4scorer.film.birdseye import Birdseye, reach_of
+from world4scorer.film.files import check_film, write_film
 from world4scorer.film.motion import Motion
 from world4scorer.film.page import CAMERA_LABELS, Page, PagePainter
 from world4scorer.film.street_picture import read_street_picture
@@ -76,6 +78,7 @@ def film_log(
     metres: float = 70.0,
     start: float = 0.0,
     duration: float | None = None,
+    show_progress: bool = False,
 ) -> FilmReport:
     """Film a log to `out`: MP4, WebP or GIF by its ending.
 
@@ -89,10 +92,11 @@ def film_log(
         metres: Of street from the lower edge of the bird's-eye view to the upper [m].
         start: Where in the log the film begins [s].
         duration: How much of the log is filmed [s]; up to its end unless given.
+        show_progress: A bar on standard error.
     """
     out = Path(out)
-    check_film_path(out)
     _check(cameras, fps, speed, height, metres)
+    check_film(out, fps)
     layout = Layout(Path(root))
     split = find_data_split(layout, log_name) if data_split is None else data_split
     log = _read(layout, split, log_name)
@@ -103,10 +107,12 @@ def film_log(
     location = log.frames[0].map_location
     page = Page.of(height, seen)
     painter = PagePainter(page, log.name, location + _credit(layout.root, location))
-    streets = read_street_picture(layout.maps, location, log.frames[0].ego_pose[:2].round())
     left, top, right, low = page.view
-    view = Birdseye(streets, motion, (right - left, low - top), metres)
-    frames = write_film(out, _pictures(times, view, painter, sensors), fps)
+    size = (right - left, low - top)
+    streets = read_street_picture(layout.maps, location, motion.ego[:, :2], reach_of(size, metres))
+    view = Birdseye(streets, motion, size, metres)
+    shown = track(times, "filming", console=Console(stderr=True), disable=not show_progress)
+    frames = write_film(out, _pictures(shown, view, painter, sensors), fps)
     return FilmReport(out, frames, frames / fps, page.size, tuple(seen))
 
 
@@ -135,7 +141,7 @@ def film_times(log_duration: float, per_second: float, start: float, duration: f
     return [start + number / per_second for number in range(int((end - start) * per_second + 1e-6) + 1)]
 
 
-def _pictures(times: Sequence[float], view: Birdseye, painter: PagePainter, sensors: Path) -> Iterator[Image.Image]:
+def _pictures(times: Iterable[float], view: Birdseye, painter: PagePainter, sensors: Path) -> Iterator[Image.Image]:
     motion = view.motion
     sheet: Image.Image | None = None
     shown = -1
@@ -166,7 +172,7 @@ def _command(frame: LogFrame) -> int:
 
 
 def _has_image(sensors: Path, frame: LogFrame, name: str) -> bool:
-    return name in frame.cameras and (sensors / frame.cameras[name].path).is_file()
+    return bool(frame.raw.get("cams")) and name in frame.cameras and (sensors / frame.cameras[name].path).is_file()
 
 
 def _image(sensors: Path, frame: LogFrame, name: str) -> Image.Image | None:

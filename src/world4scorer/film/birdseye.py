@@ -87,8 +87,8 @@ class Birdseye:
 
     @cached_property
     def reach(self) -> float:
-        """Nothing further from the ego than this is in the picture [m]."""
-        return float(np.hypot(self.size[0] / self.size[1] / 2, 1 - EGO_FROM_BELOW) * self.length)
+        """See `reach_of`."""
+        return reach_of(self.size, self.length)
 
     def _draw_streets(self, canvas: _Canvas, frame: LogFrame) -> None:
         streets = self.streets
@@ -143,6 +143,11 @@ class Birdseye:
         canvas.brush.line([(left, low), (right, low)], fill=style.INK, width=round(2.4 * self.pen))
         font = letters(round(12 * self.pen))
         canvas.brush.text(((left + right) / 2, low - 4 * self.pen), "10 m", style.INK, font, anchor="mb")
+
+
+def reach_of(size: tuple[int, int], length: float) -> float:
+    """Nothing further from the ego than this [m] is in a picture of `size` pixels and `length` metres."""
+    return float(np.hypot(size[0] / size[1] / 2, 1 - EGO_FROM_BELOW) * length)
 
 
 class _Canvas:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from itertools import chain, product
 from pathlib import Path
 from typing import IO, Any, Final
 
-from PIL import Image, ImageChops
+from PIL import Image, ImageChops, ImageColor
 
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.scene.files import atomic_write
+from world4scorer.view import style
 
 SUFFIXES: Final = (".mp4", ".webp", ".gif")
 MP4_QUALITY: Final = 21
@@ -22,17 +24,19 @@ EXTRA: Final = "city"
 """Extra of the package that brings the encoder."""
 
 
-def check_film_path(path: Path) -> None:
-    """Refuse a name that no film can be written to, before anything is drawn."""
+def check_film(path: Path, fps: float) -> None:
+    """Refuse a name or a rate that no film can have, before anything is drawn."""
     if path.suffix.lower() not in SUFFIXES:
         raise DatasetError(f"{path}: a film ends in {', '.join(SUFFIXES)}")
     if path.suffix.lower() == ".mp4":
         _video()
+    if path.suffix.lower() == ".gif" and (round(100 / fps) < 2 or abs(100 / fps - round(100 / fps)) > 1e-6):
+        raise DatasetError(f"{path}: GIF counts in hundredths of a second: 2, 4, 5, 10, 20, 25 or 50 pictures a second")
 
 
 def write_film(path: Path, pictures: Iterable[Image.Image], fps: float) -> int:
     """Write pictures of equal size, RGB, `fps` a second, all or nothing; returns how many there were."""
-    check_film_path(path)
+    check_film(path, fps)
     write = {".mp4": _write_mp4, ".webp": _write_webp, ".gif": _write_gif}[path.suffix.lower()]
     with atomic_write(path) as stream:
         return write(stream, iter(pictures), fps)
@@ -72,20 +76,36 @@ def _write_mp4(stream: IO[bytes], pictures: Iterator[Image.Image], fps: float) -
 
 def _write_gif(stream: IO[bytes], pictures: Iterator[Image.Image], fps: float) -> int:
     first = next(pictures)
-    count = 1
-    palette = first.quantize(256, method=Image.Quantize.MEDIANCUT)
+    palette = _palette(first)
+    count = 0
 
-    def rest() -> Iterator[Image.Image]:
+    def in_palette() -> Iterator[Image.Image]:
         nonlocal count
-        for picture in pictures:
+        for picture in chain([first], pictures):
             count += 1
-            # One palette for all: with one for each, what stands still would flicker.
             yield picture.quantize(palette=palette, dither=Image.Dither.NONE)
 
-    palette.save(
-        stream, format="GIF", save_all=True, append_images=rest(), duration=1000.0 / fps, loop=0, optimize=False
+    frames = in_palette()
+    next(frames).save(
+        stream, format="GIF", save_all=True, append_images=frames, duration=round(1000 / fps), loop=0, optimize=False
     )
     return count
+
+
+def _palette(first: Image.Image) -> Image.Image:
+    """256 colours for the whole film, since with new ones in each picture what stands still would flicker.
+
+    Those of the drawing style, which may appear late; a coarse cube for what the cameras will see; the rest is chosen
+    by the first picture.
+    """
+    styled = [*style.TRACK_FILL.values(), *style.LAYER_FILL.values(), style.ROUTE, style.EGO, style.HUMAN]
+    styled += [style.RED_LIGHT, style.CENTERLINE, style.GROUND, style.INK, style.FAINT, "#ffffff"]
+    fixed: list[tuple[int, ...]] = list(dict.fromkeys(ImageColor.getrgb(colour) for colour in styled))
+    fixed += product((40, 100, 160, 220), repeat=3)
+    chosen = first.quantize(256 - len(fixed), method=Image.Quantize.MEDIANCUT).getpalette() or []
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([*(channel for colour in fixed for channel in colour), *chosen])
+    return palette
 
 
 def _write_webp(stream: IO[bytes], pictures: Iterator[Image.Image], fps: float) -> int:

@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 
 LARGEST_STEP: Final = 1.5 * FRAME_US
 """Frames further apart than this [us] have others missing between them: nobody knows how things moved."""
+JITTER: Final = 0.01
+"""Frames are a little earlier or later than every half second [s]."""
 WAY_STEPS: Final = 5
 LARGEST_JUMP: Final = 30.0
 """A track that is further from where it was than this [m] is another one under the same name."""
@@ -31,9 +33,9 @@ class Moment:
     """What there is at one time of a log; n boxes."""
 
     frame: int
-    """The last frame of the log that is not later."""
+    """The last frame of the log that is not later, but for the jitter of its clock: what the cameras show."""
     nearest: int
-    """The frame that is nearest in time."""
+    """The frame that is nearest in time: its route and lights hold."""
     time: float
     """Since the log's beginning [s]."""
     ego_pose: Floats
@@ -85,7 +87,7 @@ class Motion:
         here, there, share, span = self._around(index, share)
         boxes, types = _boxes_between(here, there, share, span)
         return Moment(
-            frame=index,
+            frame=max(0, int(np.searchsorted(self.times, time + JITTER, side="right")) - 1),
             nearest=nearest,
             time=time,
             ego_pose=_ego_between(here, there, share, span),

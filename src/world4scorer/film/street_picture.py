@@ -23,6 +23,9 @@ Floats = NDArray[np.float64]
 Shape = NDArray[np.float32]
 """(v, 2) vertices [m] from the picture's origin."""
 
+Area = tuple[float, float, float, float]
+"""Smallest x and y, largest x and y [m]."""
+
 WALKWAY: Final = "#ecebe4"
 DETAIL: Final = 0.05
 """Vertices that matter less than this are left out [m]."""
@@ -77,13 +80,16 @@ class StreetPicture:
         return np.isin(self.lane_block, blocks)
 
 
-def read_street_picture(maps: Path, location: str, origin: Floats) -> StreetPicture:
-    """Read the map of a city; `origin` (2,) is any place near what will be drawn [m]."""
+def read_street_picture(maps: Path, location: str, places: Floats, reach: float) -> StreetPicture:
+    """Read what a map has around places (n, 2), up to a distance `reach` [m]."""
     path = map_path(maps, location)
+    origin = places.mean(axis=0).round()
+    area = (*(places.min(axis=0) - reach).tolist(), *(places.max(axis=0) + reach).tolist())
     city = read_map_file(path, location)
     there = {str(name) for name, _ in pyogrio.list_layers(path)}
     extra = {name: layer.geometry for name, layer in read_layers(path, there & set(EXTRA_LAYERS)).items()}
     nothing = np.zeros(0, object)
+    crosswalks = extra.get("crosswalks", nothing)
     blocks = np.array([block.is_connector for block in city.blocks], np.bool_)
     areas = (
         (WALKWAY, extra.get("walkways", nothing)),
@@ -93,7 +99,7 @@ def read_street_picture(maps: Path, location: str, origin: Floats) -> StreetPict
         (style.LAYER_FILL[Layer.INTERSECTION], city.block_polygons[blocks]),
         (style.LAYER_FILL[Layer.INTERSECTION], city.intersections),
     )
-    lanes = coat(style.ROUTE, city.lane_polygons, origin)
+    lanes = coat(style.ROUTE, city.lane_polygons, origin, area)
     own = ~np.array([lane.is_connector for lane in city.lanes], np.bool_)[lanes.owner]
     # Only lanes get an outline: those of connectors cross each other all over a junction.
     edges = Coat(
@@ -104,20 +110,20 @@ def read_street_picture(maps: Path, location: str, origin: Floats) -> StreetPict
     )
     return StreetPicture(
         origin=origin,
-        areas=tuple(coat(colour, shapes, origin) for colour, shapes in areas),
+        areas=tuple(coat(colour, shapes, origin, area) for colour, shapes in areas),
         lanes=lanes,
         edges=edges,
-        stripes=coat(style.LANE_EDGE, zebra(extra.get("crosswalks", nothing)), origin),
+        stripes=coat(style.LANE_EDGE, zebra(crosswalks[_meets(crosswalks, area)]), origin, area),
         stop_lines=_stop_lines(city, origin),
         lane_block=np.array([lane.block for lane in city.lanes], np.int64),
         block_index=city.block_index,
     )
 
 
-def coat(colour: str, geometries: NDArray[np.object_], origin: Floats) -> Coat:
-    """Cut geometries (polygons, also in several parts and with holes) into shapes that can be filled."""
+def coat(colour: str, geometries: NDArray[np.object_], origin: Floats, area: Area) -> Coat:
+    """Cut geometries (polygons, also in several parts and with holes) that meet an area into shapes to be filled."""
     parts, owner = shapely.get_parts(geometries, return_index=True)
-    polygons = (shapely.get_type_id(parts) == shapely.GeometryType.POLYGON) & ~shapely.is_empty(parts)
+    polygons = (shapely.get_type_id(parts) == shapely.GeometryType.POLYGON) & _meets(parts, area)
     shapes: list[Shape] = []
     rows: list[int] = []
     for part, row in zip(parts[polygons], owner[polygons], strict=True):
@@ -128,6 +134,13 @@ def coat(colour: str, geometries: NDArray[np.object_], origin: Floats) -> Coat:
                 rows.append(int(row))
     bounds = np.array([[*shape.min(0), *shape.max(0)] for shape in shapes], np.float64).reshape(-1, 4)
     return Coat(colour, tuple(shapes), bounds, np.array(rows, np.int64))
+
+
+def _meets(geometries: NDArray[np.object_], area: Area) -> NDArray[np.bool_]:
+    """Whose bounds (n,) meet an area; never those of empty ones, which are NaN."""
+    bounds = shapely.bounds(geometries)
+    meets: NDArray[np.bool_] = ((bounds[:, :2] <= area[2:]) & (bounds[:, 2:] >= area[:2])).all(axis=1)
+    return meets
 
 
 def without_holes(polygon: shapely.Polygon) -> list[shapely.Polygon]:
@@ -144,8 +157,8 @@ def without_holes(polygon: shapely.Polygon) -> list[shapely.Polygon]:
 def zebra(crosswalks: NDArray[np.object_]) -> NDArray[np.object_]:
     """Stripes across the way that people walk, which is the long side of a crosswalk."""
     stripes = []
-    for area in shapely.make_valid(crosswalks[~shapely.is_empty(crosswalks)]):
-        corners = shapely.get_coordinates(shapely.minimum_rotated_rectangle(area))
+    for crosswalk in shapely.make_valid(crosswalks):
+        corners = shapely.get_coordinates(shapely.minimum_rotated_rectangle(crosswalk))
         if len(corners) < 5:
             continue
         along, across = corners[1] - corners[0], corners[3] - corners[0]
@@ -156,7 +169,7 @@ def zebra(crosswalks: NDArray[np.object_]) -> NDArray[np.object_]:
         step = along / length
         for start in (np.arange(count) * 2 + 0.5) * STRIPE:
             near, far = corners[0] + start * step, corners[0] + (start + STRIPE) * step
-            stripes.append(shapely.intersection(shapely.Polygon([near, far, far + across, near + across]), area))
+            stripes.append(shapely.intersection(shapely.Polygon([near, far, far + across, near + across]), crosswalk))
     out = np.empty(len(stripes), object)
     out[:] = stripes
     return out
