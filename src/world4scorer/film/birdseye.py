@@ -23,7 +23,7 @@ from world4scorer.view import style
 
 Floats = NDArray[np.float64]
 
-SAMPLES: Final = 2
+SAMPLES: Final = 3
 """Across and down a pixel."""
 EGO_FROM_BELOW: Final = 0.3
 """Height of the ego's rear axle, as a share of the picture."""
