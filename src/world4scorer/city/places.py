@@ -23,6 +23,8 @@ class Network:
     """Of the four names that the NAVSIM devkit knows, the one that it gets on request."""
     guess_sidewalks: bool = False
     """For networks without sidewalks and crossings of their own."""
+    credit: str = "© OpenStreetMap contributors"
+    """Who made the streets; shown in films."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,13 @@ class Place:
 BERLIN: Final = Network("berlin", "DRT/osm.net.xml", "de-berlin", "us-nv-las-vegas-strip")
 WUSTERHAUSEN: Final = Network("wusterhausen", "A10KW/osm.net.xml", "de-wusterhausen", "us-ma-boston", True)
 INGOLSTADT: Final = Network("ingolstadt", "fkk_in/ingolstadt.net.xml.gz", "de-ingolstadt", "us-pa-pittsburgh-hazelwood")
-BRAUNSCHWEIG: Final = Network("braunschweig", "fokr_bs_demo/fokr_bs.net.xml.gz", "de-braunschweig", "sg-one-north")
+BRAUNSCHWEIG: Final = Network(
+    "braunschweig",
+    "fokr_bs_demo/fokr_bs.net.xml.gz",
+    "de-braunschweig",
+    "sg-one-north",
+    credit="© German Aerospace Center",
+)
 
 PLACES: Final = {
     place.name: place
