@@ -77,22 +77,24 @@ def info(root: Folder, /, out: Path | None = None) -> int:
         root: Folder of the dataset.
         out: Also write it to a file (.json or .md).
     """
-    from world4scorer.city.info import city_info, print_info, write_info
+    from world4scorer.city.info import city_info
+    from world4scorer.city.info_report import print_city, write_info
 
     found = city_info(root)
-    print_info(found)
+    print_city(found)
     if out is not None:
         write_info(found, out)
     return 0
 
 
-def film(log: Name, /, data: Path | None = None, out: Path | None = None, speed: float = 1.0) -> int:
+def film(log: Name, /, data: Path | None = None, out: Path | None = None, height: int = 720, speed: float = 1.0) -> int:
     """Film a log of any dataset in NAVSIM's layout: its cameras and the view from above.
 
     Args:
         log: Path of the log (`DATA/navsim_logs/SPLIT/NAME.pkl`), or its name if --data is given.
         data: Folder of the dataset, if the log is given by name.
         out: The film (.mp4, .webp or .gif); NAME.mp4 here unless given.
+        height: Of the film in pixels.
         speed: Of the film; 2 plays twice as fast as it was.
     """
     from world4scorer.city.film import film_log
@@ -102,8 +104,8 @@ def film(log: Name, /, data: Path | None = None, out: Path | None = None, speed:
         raise ValueError(f"{log}: not the path of a log (.pkl); give --data to find a log by its name")
     name = path.stem if path.suffix == ".pkl" else log
     out = Path(f"{name}.mp4") if out is None else out
-    film_log(path.resolve().parents[2] if data is None else data, name, out, speed=speed)
-    print(out)
+    root = path.resolve().parents[2] if data is None else data
+    print(film_log(root, name, out, height=height, speed=speed, show_progress=True))
     return 0
 
 
