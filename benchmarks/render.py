@@ -22,7 +22,6 @@ from time import perf_counter, process_time
 import numpy as np
 
 import world4scorer as w4s
-from world4scorer.city.street_map import LaneUse, read_streets
 from world4scorer.render import renderer as parts
 from world4scorer.render.actors import ActorKind, Actors
 from world4scorer.render.cameras import CameraRig
@@ -31,6 +30,7 @@ from world4scorer.render.polyline import points_at, stations, tidy
 from world4scorer.render.renderer import Renderer, World
 from world4scorer.render.sky import paint_sky
 from world4scorer.render.weather import PRESETS, clear_noon
+from world4scorer.streets.street_map import LaneUse, read_streets
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = ((112, 196), (224, 400), (672, 1148))

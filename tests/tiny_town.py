@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from world4scorer.city.street_map import (
+from world4scorer.render.actors import ActorKind, Actors
+from world4scorer.render.facades import Facade
+from world4scorer.render.ground import Ground
+from world4scorer.render.ground_plan import GroundPlan
+from world4scorer.render.parts import Parts
+from world4scorer.render.renderer import World
+from world4scorer.render.scenery import Scenery
+from world4scorer.streets.street_map import (
     Connection,
     Junction,
     Lane,
@@ -13,13 +20,6 @@ from world4scorer.city.street_map import (
     StreetMap,
     Turn,
 )
-from world4scorer.render.actors import ActorKind, Actors
-from world4scorer.render.facades import Facade
-from world4scorer.render.ground import Ground
-from world4scorer.render.ground_plan import GroundPlan
-from world4scorer.render.parts import Parts
-from world4scorer.render.renderer import World
-from world4scorer.render.scenery import Scenery
 
 
 def lane(name, points, use=LaneUse.DRIVE, width=3.2, index=0, internal=False):

@@ -5,7 +5,7 @@ import pytest
 
 from crossing import crossing
 from world4scorer.city.commands import LEFT, RIGHT, STRAIGHT, UNKNOWN, RouteReader
-from world4scorer.city.street_map import LaneUse, StreetMap
+from world4scorer.streets.street_map import LaneUse, StreetMap
 
 
 @pytest.fixture(scope="module")

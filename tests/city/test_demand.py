@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from world4scorer.city.demand import demand_text
-from world4scorer.city.errors import CityError
-from world4scorer.city.places import PLACES
-from world4scorer.city.street_map import LaneUse, StreetMap
+from world4scorer.streets.errors import CityError
+from world4scorer.streets.places import PLACES
+from world4scorer.streets.street_map import LaneUse, StreetMap
 
 PLACE = PLACES["ingolstadt"]
 

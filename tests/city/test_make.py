@@ -19,7 +19,6 @@ from world4scorer.cache.executors import choose_executor
 from world4scorer.city import make as module
 from world4scorer.city.casting import FUTURE, HISTORY
 from world4scorer.city.config import CityConfig, Share
-from world4scorer.city.errors import CityError
 from world4scorer.city.make import make_city
 from world4scorer.city.manifest import find_log, read_config, read_manifest, read_simulation, simulation_path
 from world4scorer.navsim.frames import COMMANDS
@@ -31,6 +30,7 @@ from world4scorer.navsim.poses import wrap
 from world4scorer.navsim.splits import find_split
 from world4scorer.scene.indices import TrackType
 from world4scorer.scene.vehicle import REAR_AXLE_TO_CENTRE
+from world4scorer.streets.errors import CityError
 
 COMFORTABLE = 4.0
 """m/s^2"""

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.city.expert import ExpertDrive, expert_drive
-from world4scorer.city.places import Place
 from world4scorer.city.recording import STEPS_PER_FRAME, Recording
 from world4scorer.city.situations import Flags, Situations, find_situations, frame_rows, signal_links
-from world4scorer.city.street_map import StreetMap
 from world4scorer.city.traffic import STEP
 from world4scorer.scene.vehicle import FRONT_OVERHANG
+from world4scorer.streets.places import Place
+from world4scorer.streets.street_map import StreetMap
 
 HISTORY: Final = 3
 """Frames before a decision, as in NAVSIM's splits."""

@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.city.street_map import Connection, Lane, LaneUse, StreetMap
 from world4scorer.navsim.frames import COMMANDS
+from world4scorer.streets.street_map import Connection, Lane, LaneUse, StreetMap
 
 LOOK_AHEAD: Final = 20.0
 """m"""

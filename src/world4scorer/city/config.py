@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from world4scorer.city.errors import CityError
-from world4scorer.city.places import PLACES
 from world4scorer.render.cameras import DEFAULT_CAMERAS
+from world4scorer.streets.errors import CityError
+from world4scorer.streets.places import PLACES
 
 PresetName = Literal["tiny", "quick", "standard"]
 

@@ -17,11 +17,11 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.city.errors import CityError
-from world4scorer.city.places import Place
-from world4scorer.city.street_map import LaneUse, StreetMap
 from world4scorer.city.vehicles import BICYCLE_SPEED, VEHICLE_TYPES, VehicleType
 from world4scorer.scene.files import atomic_write
+from world4scorer.streets.errors import CityError
+from world4scorer.streets.places import Place
+from world4scorer.streets.street_map import LaneUse, StreetMap
 
 AREA_MARGIN: Final = 160.0
 """Trips start and end in the place or at most this far from it [m]."""

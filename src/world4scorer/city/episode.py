@@ -20,10 +20,8 @@ from numpy.typing import NDArray
 
 from world4scorer.city.commands import RouteReader
 from world4scorer.city.config import CityConfig
-from world4scorer.city.errors import CityError
 from world4scorer.city.manifest import LogEntry
 from world4scorer.city.script import FAR, ScriptFrame
-from world4scorer.city.street_map import read_streets
 from world4scorer.city.traffic import STEP, Traffic, actors_at
 from world4scorer.navsim.agent_input import AgentInput
 from world4scorer.navsim.frames import COMMANDS
@@ -32,6 +30,8 @@ from world4scorer.render.cameras import CameraRig
 from world4scorer.render.renderer import Renderer, World
 from world4scorer.render.weather import Weather
 from world4scorer.scene.vehicle import FRONT_OVERHANG
+from world4scorer.streets.errors import CityError
+from world4scorer.streets.street_map import read_streets
 
 HISTORY: Final = 4
 """Frames that a planner sees, 0.5 s apart."""

@@ -17,9 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.city.config import CityConfig
-from world4scorer.city.map_index import MapIndex
 from world4scorer.city.script import LogScript, ScriptFrame, digest
-from world4scorer.city.street_map import StreetMap, read_streets
 from world4scorer.city.traffic import STEP
 from world4scorer.navsim.annotations import Annotations
 from world4scorer.navsim.cameras import Camera
@@ -30,6 +28,8 @@ from world4scorer.render.cameras import CameraRig
 from world4scorer.render.renderer import Renderer, World
 from world4scorer.render.weather import Weather
 from world4scorer.scene.indices import TrackType
+from world4scorer.streets.map_index import MapIndex
+from world4scorer.streets.street_map import StreetMap, read_streets
 
 EPOCH: Final = 1_630_000_000_000_000
 """Of log times [us]."""

@@ -16,14 +16,14 @@ from typing import Any, Final
 
 from world4scorer.city import manifest as notes
 from world4scorer.city.config import PRESETS, CityConfig, Share
-from world4scorer.city.errors import CityError
 from world4scorer.city.manifest import LogEntry, SimulationEntry
-from world4scorer.city.network_length import street_km
-from world4scorer.city.places import PLACES
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.layout import Layout
 from world4scorer.render.weather import PRESETS as WEATHERS
 from world4scorer.render.weather import Weather
+from world4scorer.streets.errors import CityError
+from world4scorer.streets.network_length import street_km
+from world4scorer.streets.places import PLACES
 
 SITUATIONS: Final = (
     "left_turn",

@@ -21,10 +21,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from world4scorer.city.errors import CityError
 from world4scorer.city.info import SITUATIONS, CityInfo
 from world4scorer.render.weather import PRESETS as WEATHERS
 from world4scorer.scene.files import atomic_write
+from world4scorer.streets.errors import CityError
 
 TableText = tuple[str, Sequence[str], list[Sequence[str]]]
 """Title, head and rows."""

@@ -24,20 +24,20 @@ from world4scorer.city.casting import cast
 from world4scorer.city.commands import RouteReader
 from world4scorer.city.config import CityConfig, Share
 from world4scorer.city.demand import write_demand
-from world4scorer.city.errors import CityError
 from world4scorer.city.filming import Filming, FilmTask
 from world4scorer.city.manifest import LogEntry, SimulationEntry
-from world4scorer.city.map_export import export_map
-from world4scorer.city.map_index import MapIndex
-from world4scorer.city.network import build_network
-from world4scorer.city.places import PLACES, Network
 from world4scorer.city.progress import CityProgress
 from world4scorer.city.recording import record
 from world4scorer.city.script import LogScript, write_script
-from world4scorer.city.street_map import read_streets
 from world4scorer.navsim.filters import SceneFilter, Split, write_split
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.map_writer import complete_maps, write_map
+from world4scorer.streets.errors import CityError
+from world4scorer.streets.map_export import export_map
+from world4scorer.streets.map_index import MapIndex
+from world4scorer.streets.network import build_network
+from world4scorer.streets.places import PLACES, Network
+from world4scorer.streets.street_map import read_streets
 
 ATTRIBUTION: Final = (
     "Streets: (c) OpenStreetMap contributors, ODbL; crossing in Braunschweig: German Aerospace Center. "

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from world4scorer.city.config import CityConfig, Share
-from world4scorer.city.errors import CityError
 from world4scorer.city.script import LogScript
 from world4scorer.scene.files import atomic_write
+from world4scorer.streets.errors import CityError
 
 FOLDER: Final = "city"
 """Below the dataset: networks, trips and these files."""

@@ -26,16 +26,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from world4scorer.city.episode import HISTORY, STEPS_PER_FRAME, EgoFrame, LiveFrame, Setting, serve
-from world4scorer.city.errors import CityError
 from world4scorer.city.filming import boxes_seen
 from world4scorer.city.make import demand_path, network_path
 from world4scorer.city.manifest import FOLDER, LogEntry, SimulationEntry, find_log, read_config, read_manifest
-from world4scorer.city.places import PLACES
-from world4scorer.city.street_map import read_streets
 from world4scorer.navsim.agent_input import AgentInput
 from world4scorer.navsim.annotations import Annotations
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import read_log
+from world4scorer.streets.errors import CityError
+from world4scorer.streets.places import PLACES
+from world4scorer.streets.street_map import read_streets
 
 CONNECT_TIME: Final = 60.0
 """A branch that has not answered by then is lost [s]."""

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from world4scorer.city.encounters import NOBODY, find_conflicts, find_leaders
 from world4scorer.city.expert import ExpertDrive
 from world4scorer.city.recording import STEPS_PER_FRAME, Recording
-from world4scorer.city.street_map import LaneUse, SignalLink, StreetMap
 from world4scorer.city.traffic import Moment
+from world4scorer.streets.street_map import LaneUse, SignalLink, StreetMap
 
 Flags = NDArray[np.bool_]
 

@@ -17,10 +17,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.city.errors import CityError
-from world4scorer.city.sumo import load_sumo, sumo_environment
 from world4scorer.city.vehicles import PEDESTRIAN_SIZE, VEHICLE_TYPES
 from world4scorer.render.actors import ActorKind, Actors
+from world4scorer.streets.errors import CityError
+from world4scorer.streets.sumo import load_sumo, sumo_environment
 
 STEP: Final = 0.1
 """s"""

@@ -97,7 +97,7 @@ def film(log: Name, /, data: Path | None = None, out: Path | None = None, height
         height: Of the film in pixels.
         speed: Of the film; 2 plays twice as fast as it was.
     """
-    from world4scorer.city.film import film_log
+    from world4scorer.film.log_film import film_log
 
     path = Path(log)
     if data is None and path.suffix != ".pkl":

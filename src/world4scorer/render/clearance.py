@@ -11,9 +11,9 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from world4scorer.city.street_map import Lane, LaneUse, StreetMap
 from world4scorer.render.ground_plan import lane_outlines
 from world4scorer.render.polyline import Line, parallel, tidy
+from world4scorer.streets.street_map import Lane, LaneUse, StreetMap
 
 BUCKET: Final = 40.0
 """Side of the squares that houses are sorted into [m]."""

@@ -11,10 +11,10 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from world4scorer.city.street_map import Lane, LaneUse, StreetMap
 from world4scorer.render.markings import draw_markings
 from world4scorer.render.polyline import Line, parallel, points_at, ribbon, stations, tidy
 from world4scorer.render.surface import SurfaceClass
+from world4scorer.streets.street_map import Lane, LaneUse, StreetMap
 
 
 class Paving(IntEnum):

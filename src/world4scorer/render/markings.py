@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 import shapely
 
-from world4scorer.city.street_map import Connection, Lane, LaneUse, StreetMap, Turn
 from world4scorer.render.polyline import Line, cut, parallel, points_at, ribbon, stations, tidy
+from world4scorer.streets.street_map import Connection, Lane, LaneUse, StreetMap, Turn
 
 LINE: Final = 0.14
 """Width of lines [m]."""

@@ -16,7 +16,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.city.street_map import StreetMap
 from world4scorer.render.actors import ActorKind, Actors
 from world4scorer.render.cameras import DEFAULT_CAMERAS, CameraRig
 from world4scorer.render.frame import ANCHOR_PERIOD, Frame, Light, View
@@ -32,6 +31,7 @@ from world4scorer.render.signal_heads import lamp_bits
 from world4scorer.render.sky import paint_sky
 from world4scorer.render.views import draw_views, label_views
 from world4scorer.render.weather import Weather
+from world4scorer.streets.street_map import StreetMap
 
 SCENERY_REACH: Final = 170.0
 FINE_REACH: Final = 52.0

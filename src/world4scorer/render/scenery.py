@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.city.street_map import StreetMap
 from world4scorer.render.clearance import Clearance, roadsides
 from world4scorer.render.facades import Facade
 from world4scorer.render.greenery import plant
@@ -15,6 +14,7 @@ from world4scorer.render.houses import House, build_houses, place_houses
 from world4scorer.render.parts import Parts, SceneryArrays
 from world4scorer.render.signal_heads import Head, place_signals
 from world4scorer.render.street_lamps import place_lamps
+from world4scorer.streets.street_map import StreetMap
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.city.street_map import Connection, LaneUse, SignalLink, StreetMap, Turn
 from world4scorer.render.clearance import Clearance
 from world4scorer.render.draft import Draft
 from world4scorer.render.light import to_linear
 from world4scorer.render.parts import Parts
 from world4scorer.render.polyline import Line, points_at, stations, tidy
 from world4scorer.render.surface import Material, SurfaceClass
+from world4scorer.streets.street_map import Connection, LaneUse, SignalLink, StreetMap, Turn
 
 RED, YELLOW, GREEN = 0, 1, 2
 """Lamps of a head, from the top; their bits in `lamp_bits`."""

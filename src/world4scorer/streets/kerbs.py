@@ -14,10 +14,10 @@ from typing import Any, Final
 import numpy as np
 import shapely
 
-from world4scorer.city.car_ways import CarWays
-from world4scorer.city.map_shapes import DETAIL, JUNCTION_GAP, Line, Shapes, one_piece
-from world4scorer.city.street_map import Turn
-from world4scorer.city.swept_path import STEP, corner_trails
+from world4scorer.streets.car_ways import CarWays
+from world4scorer.streets.map_shapes import DETAIL, JUNCTION_GAP, Line, Shapes, one_piece
+from world4scorer.streets.street_map import Turn
+from world4scorer.streets.swept_path import STEP, corner_trails
 
 TURN_MARGIN: Final = 1.2
 """m between the way of a turning car's corner and the kerb."""

@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from world4scorer.city.errors import CityError
+from world4scorer.streets.errors import CityError
 
 Area = tuple[float, float, float, float]
 """Smallest x and y, largest x and y [m] in the network's frame."""

@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.city.errors import CityError
-from world4scorer.city.map_shapes import Line, Shapes, bands, directions, evenly, fitted, sides
-from world4scorer.city.street_map import Connection, Lane, LaneUse, StreetMap, Turn
+from world4scorer.streets.errors import CityError
+from world4scorer.streets.map_shapes import Line, Shapes, bands, directions, evenly, fitted, sides
+from world4scorer.streets.street_map import Connection, Lane, LaneUse, StreetMap, Turn
 
 SHORTEST_CONNECTION: Final = 0.1
 """m; where lanes meet without room for a connection, the first of them ends earlier."""

@@ -23,7 +23,6 @@ from rich.console import Console
 from rich.progress import track
 
 from world4scorer.city.manifest import FOLDER
-from world4scorer.city.places import PLACES
 from world4scorer.film.birdseye import Birdseye, reach_of
 from world4scorer.film.files import check_film, write_film
 from world4scorer.film.motion import Motion
@@ -33,6 +32,7 @@ from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.frames import COMMANDS, LogFrame
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import Log, read_log
+from world4scorer.streets.places import PLACES
 
 FILM_CAMERAS: Final = ("CAM_F0", "CAM_L0", "CAM_B0", "CAM_R0")
 """The first is shown large."""

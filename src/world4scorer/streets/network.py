@@ -17,10 +17,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.city.errors import CityError
-from world4scorer.city.places import Network
-from world4scorer.city.sumo import netconvert, sumo_home
 from world4scorer.scene.files import atomic_write
+from world4scorer.streets.errors import CityError
+from world4scorer.streets.places import Network
+from world4scorer.streets.sumo import netconvert, sumo_home
 
 FILLET_LENGTH: Final = 12.0
 """Of street given up on each side of a corner [m]."""

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.city.errors import CityError
+from world4scorer.streets.errors import CityError
 
 CRS_OF_THE_GLOBE: Final = "EPSG:4326"
 

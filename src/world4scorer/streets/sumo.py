@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from world4scorer.city.errors import CityError
+from world4scorer.streets.errors import CityError
 
 INSTALL: Final = "install it with `pip install 'world4scorer[city]'`"
 SYSTEM_LIBRARIES: Final = {

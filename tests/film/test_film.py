@@ -12,9 +12,9 @@ from PIL import Image, ImageColor
 
 from navsim_fixtures import compact  # noqa: F401
 from navsim_golden import DATA_SPLIT, LOCATION
-from world4scorer.city.film import film_log, film_times, find_data_split
 from world4scorer.film.birdseye import Birdseye
 from world4scorer.film.files import write_film
+from world4scorer.film.log_film import film_log, film_times, find_data_split
 from world4scorer.film.motion import Motion, between
 from world4scorer.film.page import Page
 from world4scorer.film.street_picture import read_street_picture, without_holes, zebra

@@ -21,12 +21,12 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from world4scorer.city.car_ways import CarWays, Way, car_ways
-from world4scorer.city.map_index import MapIndex
-from world4scorer.city.map_shapes import DETAIL, Shapes, directions, line_bands, one_piece
-from world4scorer.city.road_areas import GUTTER, RoadAreas, road_areas
-from world4scorer.city.street_map import Lane, LaneUse, StreetMap, Turn
 from world4scorer.navsim.map_writer import TableOfShapes
+from world4scorer.streets.car_ways import CarWays, Way, car_ways
+from world4scorer.streets.map_index import MapIndex
+from world4scorer.streets.map_shapes import DETAIL, Shapes, directions, line_bands, one_piece
+from world4scorer.streets.road_areas import GUTTER, RoadAreas, road_areas
+from world4scorer.streets.street_map import Lane, LaneUse, StreetMap, Turn
 
 TURN_TYPES: Final = {
     Turn.STRAIGHT: 0,

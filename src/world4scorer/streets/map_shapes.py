@@ -13,7 +13,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from world4scorer.city.errors import CityError
+from world4scorer.streets.errors import CityError
 
 Line = NDArray[np.float64]
 Shapes = NDArray[np.object_]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from world4scorer.city.errors import CityError
-from world4scorer.city.street_map import SignalLink
+from world4scorer.streets.errors import CityError
+from world4scorer.streets.street_map import SignalLink
 
 CLOSED: Final = "ru"
 """Letters of SUMO's signal states that forbid driving: red, and red with yellow."""

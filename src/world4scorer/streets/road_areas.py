@@ -14,10 +14,10 @@ from typing import Any, Final
 import numpy as np
 import shapely
 
-from world4scorer.city.car_ways import CarWays
-from world4scorer.city.kerbs import widen_by_sweeps
-from world4scorer.city.map_shapes import JUNCTION_GAP, Line, Shapes, line_bands, one_piece
-from world4scorer.city.street_map import Lane, LaneUse, StreetMap, Turn
+from world4scorer.streets.car_ways import CarWays
+from world4scorer.streets.kerbs import widen_by_sweeps
+from world4scorer.streets.map_shapes import JUNCTION_GAP, Line, Shapes, line_bands, one_piece
+from world4scorer.streets.street_map import Lane, LaneUse, StreetMap, Turn
 
 GUTTER: Final = 0.4
 """m from the outermost lane to the kerb."""
