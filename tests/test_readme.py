@@ -10,16 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from city_fixtures import sumo  # noqa: F401
+
 ROOT = Path(__file__).parents[1]
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
 PYTHON = [code for language, code in BLOCKS if language == "python"]
 SHELL = [
     line
     for language, code in BLOCKS
-    if language == "sh" and "DATA" not in code  # those with a dataset run in tests/commands/test_navsim_commands.py
+    # Those with a dataset run in tests/commands/test_navsim_commands.py, the city's one after the other below.
+    if language == "sh" and "DATA" not in code and "w4s city" not in code
     for line in code.splitlines()
     if line.startswith("w4s")
 ]
+CITY = [line for language, code in BLOCKS if "w4s city" in code and language == "sh" for line in code.splitlines()]
 MAKE = [line.split()[1] for _, code in BLOCKS for line in code.splitlines() if line.startswith("make ")]
 
 
@@ -32,9 +36,24 @@ def test_python_blocks(code):
 
 @pytest.mark.parametrize("line", SHELL)
 def test_commands(line, tmp_path):
-    words = [word.replace("out/", f"{tmp_path}/") for word in line.split()]
+    run(line, tmp_path)
+
+
+def test_the_city(sumo, tmp_path):
+    """The walkthrough, with the smallest city."""
+    assert CITY[0].startswith("w4s city make --preset quick")
+    for line in CITY:
+        printed = run(line.replace("--preset quick", "--preset tiny"), tmp_path)
+    assert "city_val" in printed and "braunschweig" in printed
+    assert (tmp_path / "agents.csv").read_text().count("\n") >= 4
+
+
+def run(line, folder):
+    words = [word.replace("out/", f"{folder}/") for word in line.split()]
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    subprocess.run(words, cwd=ROOT, env=environment, check=True, capture_output=True)
+    done = subprocess.run(words, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_make_targets_exist():

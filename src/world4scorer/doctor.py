@@ -38,6 +38,7 @@ def examine() -> list[Finding]:
     findings += [Finding(name, metadata.version(name)) for name in PACKAGES]
     findings.append(Finding("threads", f"{get_threads()} for batches"))
     findings.append(_kernel_cache())
+    findings.append(_city())
     findings += self_test()
     return findings
 
@@ -52,6 +53,21 @@ def examine_store(folder: Path) -> Finding:
     except StoreError as error:
         return Finding("store", str(error), sound=False)
     return Finding("store", f"{len(store):,} scenes of {len(store.logs):,} logs, {store.bytes / 1e6:.1f} MB")
+
+
+def _city() -> Finding:
+    """Whether the embedded world can be made here: an extra, so its absence is no fault."""
+    from world4scorer.streets.sumo import missing_libraries
+
+    try:
+        version = metadata.version("libsumo")
+    except metadata.PackageNotFoundError:
+        return Finding("city", "not installed (pip install 'world4scorer[city]')")
+    missing = missing_libraries()
+    if missing:
+        needed = f"apt-get install {' '.join(missing.values())}"
+        return Finding("city", f"SUMO {version}, but {', '.join(missing)} is missing ({needed})", sound=False)
+    return Finding("city", f"SUMO {version}")
 
 
 def _kernel_cache() -> Finding:

@@ -39,6 +39,8 @@ from world4scorer.streets.network import build_network
 from world4scorer.streets.places import PLACES, Network
 from world4scorer.streets.street_map import read_streets
 
+STRIP: Final = 250.0
+"""Logs are drawn strip by strip, so wide [m]."""
 ATTRIBUTION: Final = (
     "Streets: (c) OpenStreetMap contributors, ODbL; crossing in Braunschweig: German Aerospace Center. "
     "Networks from Eclipse SUMO."
@@ -201,6 +203,7 @@ def _film(
 ) -> None:
     """Film all logs; a simulation is noted as done with its last one."""
     tasks = [FilmTask(script, simulation.share.data_split) for simulation, found in scripts.items() for script in found]
+    tasks.sort(key=_whereabouts)
     progress.begin_filming(sum(len(task.script.frames) for task in tasks))
     open_logs = {simulation.name: {script.name for script in found} for simulation, found in scripts.items()}
     by_name = {simulation.name: simulation for simulation in scripts}
@@ -215,6 +218,13 @@ def _film(
     for simulation, found in scripts.items():
         if not found:
             _note_simulation(folder, simulation, found)
+
+
+def _whereabouts(task: FilmTask) -> tuple[str, int, float]:
+    """Neighbours one after the other: each process paints the ground around a place once."""
+    x, y, _ = task.script.frames[len(task.script.frames) // 2].ego_pose
+    strip = int(x // STRIP)
+    return task.script.network, strip, float(y if strip % 2 else -y)
 
 
 def _note_simulation(folder: Path, simulation: Simulation, scripts: Sequence[LogScript]) -> None:
