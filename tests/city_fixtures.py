@@ -1,4 +1,4 @@
-"""Fixtures around SUMO, shared by the tests of streets and of the city."""
+"""A small network, shared by the tests of streets and of the city."""
 
 from __future__ import annotations
 
@@ -6,20 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from world4scorer.streets.errors import CityError
 from world4scorer.streets.network import build_network
 from world4scorer.streets.places import INGOLSTADT
 from world4scorer.streets.street_map import StreetMap, read_streets
-from world4scorer.streets.sumo import load_sumo
-
-
-@pytest.fixture(scope="session")
-def sumo() -> None:
-    """Skips where the system lacks what SUMO's library is linked against."""
-    try:
-        load_sumo()
-    except CityError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

@@ -20,3 +20,15 @@ def golden_files() -> list[Path]:
 @pytest.fixture(scope="session")
 def compact_folder() -> Path:
     return COMPACT
+
+
+@pytest.fixture(scope="session")
+def sumo() -> None:
+    """Skips where the system lacks what SUMO's library is linked against."""
+    from world4scorer.streets.errors import CityError
+    from world4scorer.streets.sumo import load_sumo
+
+    try:
+        load_sumo()
+    except CityError as error:
+        pytest.skip(str(error))

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from city_fixtures import sumo  # noqa: F401
-
 ROOT = Path(__file__).parents[1]
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
 PYTHON = [code for language, code in BLOCKS if language == "python"]

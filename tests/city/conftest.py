@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from city_fixtures import ingolstadt, ingolstadt_network, sumo
+from city_fixtures import ingolstadt, ingolstadt_network
 from world4scorer.city.config import CityConfig, preset
 from world4scorer.city.make import make_city
 
-__all__ = ["ingolstadt", "ingolstadt_network", "sumo"]
+__all__ = ["ingolstadt", "ingolstadt_network"]
 
 
 @pytest.fixture(scope="session")
