@@ -39,6 +39,8 @@ TURN_TYPES: Final = {
 """nuPlan's codes of lane connectors."""
 STOP_AT_SIGNAL: Final = 2
 """nuPlan's code of a stop polygon at traffic lights."""
+NO_INTERSECTION: Final = 0
+"""Where a street only goes on. Not NULL: readers turn the whole column into integers."""
 INTERSECTION_DEFAULT: Final = 0
 INTERSECTION_WITH_SIGNALS: Final = 1
 """nuPlan's codes of intersections."""
@@ -151,7 +153,7 @@ def _connector_table(
             "lane_group_connector_fid": _ints(index.roadblock_connector[pair] for pair in edges),
             "exit_lane_group_fid": _ints(index.roadblock[before] for before, _ in edges),
             "entry_lane_group_fid": _ints(index.roadblock[after] for _, after in edges),
-            "intersection_fid": np.array([junctions.get(c.junction, np.nan) for c in connections], np.float64),
+            "intersection_fid": np.array([junctions.get(c.junction, NO_INTERSECTION) for c in connections]),
             # The network's own limit inside the junction: what a turn allows, where that is less than the streets'.
             "speed_limit_mps": np.array([min(_speeds(streets, c.via, c.from_lane)) for c in connections], np.float64),
             "traffic_light_stop_line_fids": np.array(
@@ -215,7 +217,7 @@ def _roadblock_connector_table(ways: CarWays, index: MapIndex, junctions: Mappin
         {
             "from_lane_group_fid": _ints(index.roadblock[before] for before, _ in ways.by_edges),
             "to_lane_group_fid": _ints(index.roadblock[after] for _, after in ways.by_edges),
-            "intersection_fid": np.array([junctions.get(junction, np.nan) for junction in places], np.float64),
+            "intersection_fid": np.array([junctions.get(junction, NO_INTERSECTION) for junction in places]),
         },
     )
 
