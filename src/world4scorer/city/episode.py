@@ -17,17 +17,18 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from world4scorer.city.commands import RouteReader
 from world4scorer.city.config import CityConfig
 from world4scorer.city.manifest import LogEntry
+from world4scorer.city.recording import STEPS_PER_FRAME
 from world4scorer.city.script import FAR, ScriptFrame
+from world4scorer.city.studio import Studio
 from world4scorer.city.traffic import STEP, Traffic, actors_at
 from world4scorer.navsim.agent_input import AgentInput
 from world4scorer.navsim.frames import COMMANDS
 from world4scorer.navsim.poses import relative_poses
-from world4scorer.render.cameras import CameraRig
-from world4scorer.render.renderer import Renderer, World
 from world4scorer.render.weather import Weather
 from world4scorer.scene.vehicle import FRONT_OVERHANG
 from world4scorer.streets.errors import CityError
@@ -35,7 +36,6 @@ from world4scorer.streets.street_map import read_streets
 
 HISTORY: Final = 4
 """Frames that a planner sees, 0.5 s apart."""
-STEPS_PER_FRAME: Final = 5
 OFF_ROAD: Final = 2.5
 """Beyond this distance from its lane SUMO's traffic no longer sees the ego [m]."""
 
@@ -71,8 +71,8 @@ class LiveFrame:
     frame: ScriptFrame
     """As in the script of a log."""
     agent_input: AgentInput
-    images: NDArray[np.uint8] | None
-    """(cameras, H, W, 3), through the same JPEG compression as images on disk."""
+    images: dict[str, NDArray[np.uint8]]
+    """(H, W, 3) by camera, through the same JPEG compression as images on disk; empty if not asked for."""
     off_road: bool
     finished: bool
 
@@ -81,11 +81,10 @@ class Episode:
     """Requests of `CitySimulation`, carried out."""
 
     def __init__(self, setting: Setting) -> None:
-        self._setting = setting
         self._streets = read_streets(setting.network)
         self._routes = RouteReader(self._streets)
         self._traffic = Traffic(setting.network, setting.demand, setting.seed)
-        self._renderer: Renderer | None = None
+        self._studio = Studio(self._streets, setting.config)
         self._weather: Weather | None = None
         self._log: LogEntry | None = None
         self._past: list[EgoFrame] = []
@@ -157,7 +156,7 @@ class Episode:
         return LiveFrame(
             frame=frame,
             agent_input=self._agent_input(),
-            images=self._images(frame) if draw else None,
+            images=self._images(frame) if draw else {},
             off_road=distance > OFF_ROAD,
             finished=log.vehicle not in there,
         )
@@ -188,26 +187,10 @@ class Episode:
             commands=np.eye(len(COMMANDS), dtype=np.int64)[commands],
         )
 
-    def _images(self, frame: ScriptFrame) -> NDArray[np.uint8]:
-        from PIL import Image
-
-        config = self._setting.config
-        if self._renderer is None:
-            self._renderer = Renderer(
-                World.build(self._streets, config.seed),
-                CameraRig.default(),
-                size=(config.height, config.width),
-                supersample=config.supersample,
-                cameras=config.cameras,
-            )
+    def _images(self, frame: ScriptFrame) -> dict[str, NDArray[np.uint8]]:
         assert self._weather is not None
-        drawn = self._renderer.draw(frame.ego_pose, frame.actors, frame.signals, self._weather).images
-        images = []
-        for pixels in drawn:
-            stream = io.BytesIO()
-            Image.fromarray(pixels).save(stream, format="JPEG", quality=config.quality)
-            images.append(np.array(Image.open(stream)))
-        return np.stack(images)
+        files = self._studio.shoot(frame, self._weather)
+        return {name: np.array(Image.open(io.BytesIO(file))) for name, file in files.items()}
 
 
 def serve(connection: Connection, setting: Setting) -> None:

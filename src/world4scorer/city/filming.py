@@ -5,7 +5,6 @@ A log appears whole or not at all: images go to a hidden folder that is renamed 
 
 from __future__ import annotations
 
-import io
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from world4scorer.city.config import CityConfig
 from world4scorer.city.script import LogScript, ScriptFrame, digest
+from world4scorer.city.studio import Studio
 from world4scorer.city.traffic import STEP
 from world4scorer.navsim.annotations import Annotations
 from world4scorer.navsim.cameras import Camera
@@ -25,7 +25,6 @@ from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.log_writer import FrameRecord, write_log
 from world4scorer.render.actors import ActorKind
 from world4scorer.render.cameras import CameraRig
-from world4scorer.render.renderer import Renderer, World
 from world4scorer.render.weather import Weather
 from world4scorer.scene.indices import TrackType
 from world4scorer.streets.map_index import MapIndex
@@ -82,18 +81,13 @@ class Filming:
         return len(script.frames)
 
     def _draw(self, script: LogScript, folder: Path) -> None:
-        from PIL import Image
-
-        renderer = _renderer(self.networks[script.network], self.config)
+        studio = _studio(self.networks[script.network], self.config)
         weather = Weather.draw(script.weather_seed)
         for name in self.config.cameras:
             (folder / name).mkdir(parents=True)
         for number, frame in enumerate(script.frames):
-            images = renderer.draw(frame.ego_pose, frame.actors, frame.signals, weather).images
-            for name, pixels in zip(self.config.cameras, images, strict=True):
-                stream = io.BytesIO()
-                Image.fromarray(pixels).save(stream, format="JPEG", quality=self.config.quality)
-                (folder / image_path(script, number, name).relative_to(script.name)).write_bytes(stream.getvalue())
+            for name, file in studio.shoot(frame, weather).items():
+                (folder / image_path(script, number, name).relative_to(script.name)).write_bytes(file)
 
     def records(self, script: LogScript) -> list[FrameRecord]:
         """The frames of the log."""
@@ -188,16 +182,5 @@ def _streets(network: Path) -> StreetMap:
 
 
 @lru_cache(8)
-def _world(network: Path, seed: int) -> World:
-    return World.build(_streets(network), seed)
-
-
-@lru_cache(8)
-def _renderer(network: Path, config: CityConfig) -> Renderer:
-    return Renderer(
-        _world(network, config.seed),
-        CameraRig.default(),
-        size=(config.height, config.width),
-        supersample=config.supersample,
-        cameras=config.cameras,
-    )
+def _studio(network: Path, config: CityConfig) -> Studio:
+    return Studio(_streets(network), config)

@@ -25,10 +25,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from world4scorer.city.episode import HISTORY, STEPS_PER_FRAME, EgoFrame, LiveFrame, Setting, serve
+from world4scorer.city.episode import HISTORY, EgoFrame, LiveFrame, Setting, serve
 from world4scorer.city.filming import boxes_seen
 from world4scorer.city.make import demand_path, network_path
 from world4scorer.city.manifest import FOLDER, LogEntry, SimulationEntry, find_log, read_config, read_manifest
+from world4scorer.city.recording import STEPS_PER_FRAME
+from world4scorer.city.traffic import STEP
 from world4scorer.navsim.agent_input import AgentInput
 from world4scorer.navsim.annotations import Annotations
 from world4scorer.navsim.layout import Layout
@@ -130,11 +132,10 @@ class CitySimulation:
         """What the ego sees now."""
         live: LiveFrame = self._running().ask("observe", images)
         frame = live.frame
-        drawn = {} if live.images is None else dict(zip(self._config.cameras, live.images, strict=True))
         return Observation(
-            time=frame.step / 10.0,
+            time=frame.step * STEP,
             agent_input=live.agent_input,
-            images=drawn,
+            images=live.images,
             ego_pose=frame.ego_pose + self._offset,
             annotations=boxes_seen(frame, self._log),
             signals=frame.signals,

@@ -17,8 +17,6 @@ import tyro
 Preset = Literal["tiny", "quick", "standard"]
 Folder = Annotated[Path, tyro.conf.Positional]
 Name = Annotated[str, tyro.conf.Positional]
-DRAWN: Final = ("CAM_F0", "CAM_B0", "CAM_L0", "CAM_R0")
-ALL_CAMERAS: Final = (*DRAWN, "CAM_L1", "CAM_L2", "CAM_R1", "CAM_R2")
 
 
 def make(
@@ -47,6 +45,7 @@ def make(
     """
     from world4scorer.city import config
     from world4scorer.city.make import make_city
+    from world4scorer.navsim.cameras import CAMERAS
 
     base = config.PRESETS[preset]
     chosen = config.preset(
@@ -54,7 +53,7 @@ def make(
         seed=seed,
         height=base.height if height is None else height,
         width=base.width if width is None else width,
-        cameras=ALL_CAMERAS if all_cameras else DRAWN,
+        cameras=CAMERAS if all_cameras else base.cameras,
         devkit_maps=devkit_maps,
     )
     start = time.monotonic()

@@ -1,0 +1,42 @@
+"""The cameras of a city: frames as JPEG files, the same bytes on disk and while driving."""
+
+from __future__ import annotations
+
+import io
+from functools import cached_property
+
+from PIL import Image
+
+from world4scorer.city.config import CityConfig
+from world4scorer.city.script import ScriptFrame
+from world4scorer.render.cameras import CameraRig
+from world4scorer.render.renderer import Renderer, World
+from world4scorer.render.weather import Weather
+from world4scorer.streets.street_map import StreetMap
+
+
+class Studio:
+    """Draws frames of one network; scenery is built with the first."""
+
+    def __init__(self, streets: StreetMap, config: CityConfig) -> None:
+        self._streets, self._config = streets, config
+
+    @cached_property
+    def _renderer(self) -> Renderer:
+        return Renderer(
+            World.build(self._streets, self._config.seed),
+            CameraRig.default(),
+            size=(self._config.height, self._config.width),
+            supersample=self._config.supersample,
+            cameras=self._config.cameras,
+        )
+
+    def shoot(self, frame: ScriptFrame, weather: Weather) -> dict[str, bytes]:
+        """JPEG files by camera."""
+        drawn = self._renderer.draw(frame.ego_pose, frame.actors, frame.signals, weather).images
+        files = {}
+        for name, pixels in zip(self._config.cameras, drawn, strict=True):
+            stream = io.BytesIO()
+            Image.fromarray(pixels).save(stream, format="JPEG", quality=self._config.quality)
+            files[name] = stream.getvalue()
+        return files
