@@ -57,7 +57,9 @@ WEIGHTS: Final[Mapping[str, float]] = {
 """What makes a frame worth having; a moving one without any of these has `DULL`, a waiting one nothing."""
 DULL: Final = 0.2
 BRISK: Final = 0.04
-"""Added per m/s: fast driving is rare in streets, and the most is at stake."""
+"""Added per m/s, up to `BRISKEST`: fast driving is rare in streets, and the most is at stake."""
+BRISKEST: Final = 14.0
+"""m/s"""
 MOST: Final = 1.6
 WAIT_KEPT, WAIT_CYCLE = 2, 8
 """Of each eight frames of waiting, two are kept (two in a row: pairs are needed to judge consistency)."""
@@ -138,7 +140,7 @@ def _stretches(expert: ExpertDrive, situations: Situations, valid: Flags) -> lis
 
 
 def _worth(situations: Situations, speed: NDArray[np.float64]) -> NDArray[np.float64]:
-    worth = DULL + BRISK * speed
+    worth = DULL + BRISK * np.minimum(speed, BRISKEST)
     for name, weight in WEIGHTS.items():
         worth += weight * getattr(situations, name)
     return np.where(situations.standing, 0.0, np.minimum(worth, MOST))

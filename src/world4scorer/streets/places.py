@@ -72,11 +72,11 @@ PLACES: Final = {
         Place(
             "wusterhausen",
             WUSTERHAUSEN,
-            (340.0, 1340.0, 2810.0, 3170.0),
-            vehicles=130,
+            (1280.0, 1340.0, 1790.0, 2230.0),
+            vehicles=60,
             bicycles=8,
             pedestrians=40,
-            stay=150.0,
+            stay=110.0,
         ),
         Place(
             "ingolstadt",
