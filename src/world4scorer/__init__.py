@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Frame": "scene",
     "InertialReranker": "selection",
+    "Planner": "model",
     "Scene": "scene",
     "SceneError": "scene",
     "epdms": "outcomes",
@@ -30,6 +31,7 @@ _HOME = {
 }
 
 if TYPE_CHECKING:
+    from world4scorer.model import Planner
     from world4scorer.outcomes import epdms, extended_comfort, label, label_batch, pdms, set_threads
     from world4scorer.rollout import roll_out
     from world4scorer.scene import Frame, Scene, SceneError, read_exchange, write_exchange
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Frame",
     "InertialReranker",
+    "Planner",
     "Scene",
     "SceneError",
     "__version__",

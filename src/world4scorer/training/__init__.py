@@ -1,0 +1,20 @@
+"""Learning from logs and outcomes: the losses and where their gradients go. Needs torch."""
+
+from world4scorer.training.losses import LossConfig, Losses, Targets, baseline, bench2drive, compute_losses, paper
+from world4scorer.training.predictions import Predictions, Proposed, predict, propose
+from world4scorer.training.time_warp import time_warped
+
+__all__ = [
+    "LossConfig",
+    "Losses",
+    "Predictions",
+    "Proposed",
+    "Targets",
+    "baseline",
+    "bench2drive",
+    "compute_losses",
+    "paper",
+    "predict",
+    "propose",
+    "time_warped",
+]
