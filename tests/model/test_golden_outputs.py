@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from model_golden import expected, golden_planner, inputs, outputs
 
+from model_golden import expected, golden_planner, inputs, outputs
 from world4scorer.model import COMPONENTS
 
 TOLERANCE = 2e-5

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from model_golden import expected, golden_planner, inputs
 
+from model_golden import expected, golden_planner, inputs
 from world4scorer.model.names import released_names
 from world4scorer.training import Targets, compute_losses, paper, predict, propose
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from model_golden import tiny_inputs, tiny_planner
 from torch.nn import functional
 
+from model_golden import tiny_inputs, tiny_planner
 from world4scorer.model import COMPONENTS
 from world4scorer.training import LossConfig, Targets, bench2drive, compute_losses, paper, predict, propose
 from world4scorer.training.losses import COLUMN, bank_loss, baseline, future_loss, score_loss, winner_takes_all

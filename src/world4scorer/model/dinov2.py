@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from torch import Tensor
 from torch.nn import functional
 
-from world4scorer.model.names import hugging_face_names, timm_names, to_ours, to_theirs
+from world4scorer.model.names import Names, hugging_face_names, timm_names, to_ours, to_theirs
 from world4scorer.model.network import Network
 from world4scorer.model.weight_files import Tensors, check_tensors, read_tensors
 
@@ -33,8 +34,9 @@ def load_dinov2(network: Network, path: str | os.PathLike[str]) -> None:
     tensors = {name: tensor for name, tensor in tensors.items() if name not in _UNUSED}
     vit = network.encoder.vit
     state = {name: tensor for name, tensor in vit.state_dict().items() if not name.endswith(_ADAPTERS)}
-    hugging_face = "embeddings.cls_token" in tensors
-    names = hugging_face_names(state) if hugging_face else timm_names(state)
+    if not network.config.registers:
+        del state["register_tokens"]
+    names = _names(tensors, state)
     needed = {their: tuple(tensor.shape) for their, tensor in to_theirs(state, names).items()}
     where = {ours[0]: their for their, ours in names.items()}
     _fit_positions(tensors, where["positions"], where["class_token"], network.config.grid, path)
@@ -66,6 +68,12 @@ def _fit_positions(tensors: Tensors, positions: str, class_token: str, grid: tup
         tensors[class_token] = tensors[class_token] + given[:, :1]
         given = given[:, 1:]
     tensors[positions] = resample_positions(given, grid)
+
+
+def _names(tensors: Tensors, ours: Iterable[str]) -> Names:
+    if "embeddings.cls_token" not in tensors:
+        return timm_names(ours)
+    return hugging_face_names(ours, of_hub="encoder.layer.0.attention.q_proj.weight" not in tensors)
 
 
 def _file(path: Path) -> Path:

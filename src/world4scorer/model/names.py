@@ -91,6 +91,8 @@ _HUGGING_FACE_BLOCK: Final[Table] = (
     ("", ""),
 )
 
+_SAME: Final[Table] = (("", ""),)
+
 Names = dict[str, list[str]]
 """Their name -> ours."""
 
@@ -112,9 +114,10 @@ def timm_names(ours: Iterable[str]) -> Names:
     return names
 
 
-def hugging_face_names(ours: Iterable[str]) -> Names:
-    """Names of a ViT's tensors in the files of Hugging Face's hub; ours as seen from the ViT."""
-    return {_translated(name, _HUGGING_FACE, _HUGGING_FACE_BLOCK): [name] for name in ours}
+def hugging_face_names(ours: Iterable[str], of_hub: bool = True) -> Names:
+    """Names of a ViT's tensors in the files of Hugging Face's hub, or in its models; ours as seen from the ViT."""
+    block = _HUGGING_FACE_BLOCK if of_hub else _SAME
+    return {_translated(name, _HUGGING_FACE, block): [name] for name in ours}
 
 
 def to_theirs(tensors: Mapping[str, Tensor], names: Names) -> dict[str, Tensor]:

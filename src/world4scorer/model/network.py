@@ -80,14 +80,14 @@ class Network(nn.Module):
 
     def score(self, states_BND: Tensor, ego_BD: Tensor) -> Tensor:
         """Logits (B, N, 6) of states."""
-        logits: Tensor = self.heads(states_BND, ego_BD)
+        logits: Tensor = self.heads(states_BND.to(self.dtype), ego_BD)
         return logits
 
     def read_future(self, states: Tensor) -> Tensor:
         """The visual future (..., E) that states (..., D) stand for."""
         if self.readout is None:
             raise ValueError("this model was built without a visual readout (config.readout is False)")
-        future: Tensor = self.readout(states)
+        future: Tensor = self.readout(states.to(self.dtype))
         return future
 
     def forward(

@@ -45,9 +45,9 @@ def ground_points(plans_BNT3: Tensor) -> Tensor:
     """The box points of every pose in the ego frame (B, N, T, K, 3) [m]."""
     x, y, heading = plans_BNT3[..., None, :].unbind(-1)
     forward, left = plans_BNT3.new_tensor(BOX_POINTS).unbind(-1)
-    across = x + forward * heading.cos() - left * heading.sin()
-    along = y + forward * heading.sin() + left * heading.cos()
-    return torch.stack([across, along, torch.zeros_like(across)], -1)
+    point_x = x + forward * heading.cos() - left * heading.sin()
+    point_y = y + forward * heading.sin() + left * heading.cos()
+    return torch.stack([point_x, point_y, torch.zeros_like(point_x)], -1)
 
 
 def project(points_BU3: Tensor, cameras: Cameras) -> tuple[Tensor, Tensor]:

@@ -95,7 +95,7 @@ class Planner(nn.Module):
 
     @classmethod
     def from_network(cls, network: Network) -> Planner:
-        """A planner around a network, sharing its parameters."""
+        """A planner around a network, which it shares and puts into evaluation mode."""
         planner = cls.__new__(cls)
         nn.Module.__init__(planner)
         planner.network = network

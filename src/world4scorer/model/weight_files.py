@@ -38,13 +38,16 @@ def _unpickled(path: Path) -> Any:
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        reason = str(error).strip().splitlines()[0]
         raise ValueError(
-            f"{path}: not a checkpoint of plain tensors ({reason}); objects of other kinds are never loaded, because "
-            "loading them can run code. Save its 'state_dict' alone where you trust it"
+            f"{path}: not a checkpoint of plain tensors ({_reason(error)}); nothing else is loaded, because loading it "
+            "can run code. If you trust the file, save its 'state_dict' alone, as safetensors"
         ) from error
-    except (RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
-        raise ValueError(f"{path}: not a readable checkpoint ({str(error).strip().splitlines()[0]})") from error
+    except Exception as error:  # a damaged stream makes the reader fail in every way there is
+        raise ValueError(f"{path}: not a readable checkpoint ({_reason(error)})") from error
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _tensors_of(content: Any, path: Path) -> Tensors:
