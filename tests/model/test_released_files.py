@@ -125,7 +125,7 @@ class Malicious:
 
 
 def test_files_that_are_no_weights(weights, tmp_path, capsys):
-    (tmp_path / "code.ckpt").write_bytes(pickle.dumps({"state_dict": Malicious()}))
+    (tmp_path / "code.ckpt").write_bytes(pickle.dumps({"state_dict": Malicious()}, protocol=2))
     torch.save({"state_dict": {"a": torch.zeros(1)}, "hyper": Malicious()}, tmp_path / "zip.ckpt")
     torch.save([1, 2], tmp_path / "list.ckpt")
     torch.save({"state_dict": {"a": 1}}, tmp_path / "number.ckpt")

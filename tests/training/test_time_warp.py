@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import CubicSpline
 
-from world4scorer.training.time_warp import sample_points, time_warped
+from world4scorer.training.time_warp import imitation_targets, sample_points, time_warped
 
 LITTLE = st.integers(0, 2**32 - 1)
 
@@ -26,6 +26,16 @@ def test_ends_at_the_tenth_pose():
     np.testing.assert_allclose(time_warped(poses)[-1], poses[-1], atol=1e-12)
 
 
-def test_needs_ten_poses():
+@pytest.mark.parametrize("logged", [8, 9, 10, 12])
+def test_targets_of_a_log_that_ends(logged):
+    future = np.random.default_rng(1).normal(size=(logged, 3)).cumsum(0)
+    target, warped = imitation_targets(future)
+    np.testing.assert_array_equal(target, future[:8])
+    np.testing.assert_array_equal(warped, time_warped(future[:10]) if logged >= 10 else future[:8])
+
+
+def test_needs_enough_poses():
     with pytest.raises(ValueError, match=r"shape \(8, 3\)"):
         time_warped(np.zeros((8, 3)))
+    with pytest.raises(ValueError, match=r"shape \(7, 3\)"):
+        imitation_targets(np.zeros((7, 3)))

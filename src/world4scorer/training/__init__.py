@@ -2,7 +2,7 @@
 
 from world4scorer.training.losses import LossConfig, Losses, Targets, baseline, bench2drive, compute_losses, paper
 from world4scorer.training.predictions import Predictions, Proposed, predict, propose
-from world4scorer.training.time_warp import time_warped
+from world4scorer.training.time_warp import imitation_targets, time_warped
 
 __all__ = [
     "LossConfig",
@@ -13,6 +13,7 @@ __all__ = [
     "baseline",
     "bench2drive",
     "compute_losses",
+    "imitation_targets",
     "paper",
     "predict",
     "propose",

@@ -26,6 +26,15 @@ LOGGED_POSES: Final = 10
 Ends = Literal["not-a-knot", "natural"]
 
 
+def imitation_targets(future_L3: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both targets (T, 3) of a scene from its logged future poses; the same twice where the log ends before ten."""
+    future = np.asarray(future_L3, np.float64)
+    if future.ndim != 2 or future.shape[1] != 3 or len(future) < PLAN_POSES:
+        raise ValueError(f"future: shape {future.shape}; ({PLAN_POSES} or more, 3) is needed")
+    logged = future[:PLAN_POSES]
+    return logged, time_warped(future[:LOGGED_POSES]) if len(future) >= LOGGED_POSES else logged
+
+
 def time_warped(poses_BL3: Any, ends: Ends = "not-a-knot") -> NDArray[np.float64]:
     """The warped copies (B, T, 3) of logged poses (B, 10, 3), or (T, 3) of (10, 3)."""
     poses = np.asarray(poses_BL3, np.float64)
