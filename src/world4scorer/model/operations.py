@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 FVCORE_NORM: Final = 5
 """Operations per normalised element in fvcore."""
 PAPER_NORM: Final = 1
-"""Operations per normalised element that give the paper's numbers."""
+"""Operations per normalised element that give the paper's numbers: inferred from them, the paper does not say."""
 
 _aten = torch.ops.aten
 
