@@ -23,6 +23,11 @@ def test_scoring_needs_no_torch():
     assert run(code).strip() == "fine"
 
 
+def test_planner_without_torch_says_what_to_install():
+    code = "import sys; sys.modules['torch'] = None; import world4scorer\ntry: world4scorer.Planner\n"
+    assert "pip install 'world4scorer[train]'" in run(code + "except ImportError as error: print(error)")
+
+
 def test_every_public_name_is_there():
     for name in world4scorer.__all__:
         assert getattr(world4scorer, name) is not None

@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Frame": "scene",
     "InertialReranker": "selection",
+    "Planner": "model",
     "Scene": "scene",
     "SceneError": "scene",
     "epdms": "outcomes",
@@ -29,7 +30,11 @@ _HOME = {
     "write_exchange": "scene",
 }
 
+_OF_TRAIN = ("torch", "transformers", "safetensors")
+"""Packages of the extra `train` that a part needs."""
+
 if TYPE_CHECKING:
+    from world4scorer.model import Planner
     from world4scorer.outcomes import epdms, extended_comfort, label, label_batch, pdms, set_threads
     from world4scorer.rollout import roll_out
     from world4scorer.scene import Frame, Scene, SceneError, read_exchange, write_exchange
@@ -38,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Frame",
     "InertialReranker",
+    "Planner",
     "Scene",
     "SceneError",
     "__version__",
@@ -56,7 +62,12 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'world4scorer' has no attribute {name!r}")
-    value = getattr(import_module(f"world4scorer.{_HOME[name]}"), name)
+    try:
+        value = getattr(import_module(f"world4scorer.{_HOME[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name not in _OF_TRAIN:
+            raise
+        raise ImportError(f"{name} needs {error.name}: pip install 'world4scorer[train]'", name=error.name) from error
     globals()[name] = value
     return value
 

@@ -1,0 +1,162 @@
+"""Every size of the model, and the named models."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Final, get_type_hints
+
+POSE_NUMBERS: Final = 3
+"""Of a pose: x forward [m], y left [m], heading [rad]."""
+
+EGO_NUMBERS: Final = 11
+"""Of an ego status: pose 3, velocity 2, acceleration 2, command one-hot 4."""
+
+FORMAT: Final = "world4scorer-planner-1"
+"""What a saved configuration says about itself."""
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """All that the network's structure depends on. The defaults are the paper's."""
+
+    image_height: int = 672
+    """Of each view [pixels]; a multiple of `patch`."""
+    image_width: int = 1148
+    """Of each view [pixels]; a multiple of `patch`."""
+    patch: int = 14
+    """Side of an image patch [pixels]."""
+    cameras: int = 4
+    """Views, in the order front, back, left-front, right-front."""
+    vit_width: int = 384
+    """Features of an image token."""
+    vit_layers: int = 12
+    vit_heads: int = 6
+    vit_mlp_ratio: int = 4
+    """Hidden features of a ViT block's MLP, in widths."""
+    vit_layer_scale: float = 1.0
+    """Initial LayerScale of a ViT that starts without pretrained weights."""
+    registers: int = 4
+    """Register tokens of the ViT."""
+    lora_rank: int = 32
+    """Of the adapters on the query and value projections; 0 for none."""
+    train_vit: bool = False
+    """Train the ViT itself, not only the adapters; needed without pretrained weights."""
+    scene_queries: int = 16
+    """Learned tokens per camera; their outputs are the scene tokens."""
+    width: int = 256
+    """Features of scene tokens, queries and states."""
+    heads: int = 1
+    """Attention heads of the decoders."""
+    decoder_mlp_ratio: int = 4
+    """Hidden features of a decoder block's MLP, in widths."""
+    feed_forward: int = 1024
+    """Hidden features of the trajectory head, the action encoder and the score heads."""
+    generator_layers: int = 4
+    predictor_layers: int = 4
+    predictor_norm: bool = True
+    """LayerNorm after the predictor."""
+    proposals: int = 64
+    """Plans per scene."""
+    poses: int = 8
+    """Of a plan, half a second apart."""
+    ego_numbers: int = EGO_NUMBERS
+    """Of the ego status; 13 with Bench2Drive's route point."""
+    readout: bool = True
+    """Read the visual future from states."""
+    future_width: int = 384
+    """Features of the future that is read out."""
+    dropout: float = 0.1
+    """After the last projection of each decoder branch, in training."""
+    drop_path: float = 0.2
+    """Share of scenes that skip a decoder branch, in training."""
+    plan_sampling: bool = False
+    """The action encoder also reads image features where the plan leads (`plan_sampling.py`)."""
+    sampling_width: int = 32
+    """Features per point that plan sampling reads."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type == "int" and (not isinstance(value, int) or isinstance(value, bool)):
+                raise ValueError(f"{field.name}: {value!r}; a whole number is needed")
+            if field.type == "int" and value < (0 if field.name in _MAY_BE_ZERO else 1):
+                raise ValueError(f"{field.name}: {value} is too small")
+        for side in ("image_height", "image_width"):
+            if getattr(self, side) % self.patch:
+                raise ValueError(f"{side}: {getattr(self, side)} is no multiple of the patch, {self.patch}")
+        if self.vit_width % self.vit_heads:
+            raise ValueError(f"vit_heads: {self.vit_heads} does not divide vit_width, {self.vit_width}")
+        if self.width % self.heads:
+            raise ValueError(f"heads: {self.heads} does not divide width, {self.width}")
+        if not (0 <= self.dropout < 1 and 0 <= self.drop_path < 1):
+            raise ValueError(f"dropout {self.dropout}, drop_path {self.drop_path}: from 0 to below 1")
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of patches in a view."""
+        return self.image_height // self.patch, self.image_width // self.patch
+
+    @property
+    def plan_numbers(self) -> int:
+        """Numbers of a plan."""
+        return self.poses * POSE_NUMBERS
+
+    def to_json(self) -> str:
+        """The configuration as text for `config.json`."""
+        return json.dumps({"format": FORMAT, **asdict(self)}, indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, where: str) -> ModelConfig:
+        """Read what `to_json` wrote; `where` names the file in errors."""
+        try:
+            raw = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{where}: not JSON ({error})") from error
+        if not isinstance(raw, dict) or raw.pop("format", None) != FORMAT:
+            raise ValueError(f"{where}: not a planner's configuration ({FORMAT!r} expected as 'format')")
+        return cls(**_checked(raw, where))
+
+
+_MAY_BE_ZERO: Final = ("lora_rank", "registers")
+
+
+def _checked(raw: dict[str, Any], where: str) -> dict[str, Any]:
+    types = get_type_hints(ModelConfig)
+    for name, value in raw.items():
+        if name not in types:
+            raise ValueError(f"{where}: no such setting: {name!r}")
+        accepted = (int, float) if types[name] is float else (types[name],)
+        if not isinstance(value, accepted) or (isinstance(value, bool) and types[name] is not bool):
+            raise ValueError(f"{where}: {name}: {value!r} is no {types[name].__name__}")
+    return raw
+
+
+def paper() -> ModelConfig:
+    """The paper's model: 35,520,926 parameters."""
+    return ModelConfig()
+
+
+def baseline() -> ModelConfig:
+    """The same encoder and generator with a decoder for scoring alone, as in DrivoR: no future, no output norm."""
+    return replace(paper(), readout=False, predictor_norm=False)
+
+
+def city() -> ModelConfig:
+    """A small model for the embedded city, trained from nothing on a few cores."""
+    return ModelConfig(
+        image_height=112,
+        image_width=196,
+        vit_width=96,
+        vit_layers=3,
+        vit_heads=3,
+        lora_rank=0,
+        train_vit=True,
+        scene_queries=8,
+        width=128,
+        heads=4,
+        feed_forward=256,
+        generator_layers=2,
+        predictor_layers=2,
+        drop_path=0.1,
+    )

@@ -1,0 +1,61 @@
+"""Camera images to scene tokens.
+
+Each view is encoded on its own with learned scene queries before its tokens; only what becomes of these is kept.
+
+Shapes: B scenes, C cameras, Q scene queries per camera, V width of the ViT, D width, h x w patches.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from world4scorer.model.config import ModelConfig
+from world4scorer.model.vision_transformer import VisionTransformer
+
+QUERY_SPREAD = 1e-6
+"""Standard deviation of the scene queries before training: nearly nothing, so that the ViT starts undisturbed."""
+
+
+class SceneFeatures(NamedTuple):
+    """What the rest of the model sees of a scene."""
+
+    tokens: Tensor
+    """(B, C * Q, D)"""
+    patches: Tensor | None
+    """(B, C, V, h, w), where plan sampling asks for them"""
+
+    def detach(self) -> SceneFeatures:
+        """The same, through which no gradient flows."""
+        return SceneFeatures(self.tokens.detach(), None if self.patches is None else self.patches.detach())
+
+
+class SceneEncoder(nn.Module):
+    """ViT with adapters, scene queries, and a linear neck."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.scene_queries = nn.Parameter(torch.empty(1, config.cameras, config.scene_queries, config.vit_width))
+        nn.init.normal_(self.scene_queries, std=QUERY_SPREAD)
+        self.vit = VisionTransformer(config)
+        self.neck = nn.Linear(config.vit_width, config.width)
+
+    def forward(self, image_BC3HW: Tensor) -> SceneFeatures:
+        """Encode normalised images."""
+        config = self.config
+        expected = (config.cameras, 3, config.image_height, config.image_width)
+        if image_BC3HW.ndim != 5 or tuple(image_BC3HW.shape[1:]) != expected:
+            given = tuple(image_BC3HW.shape)
+            raise ValueError(f"image: shape {given}; (scenes, {', '.join(map(str, expected))}) is needed")
+        scenes = len(image_BC3HW)
+        queries = self.scene_queries.expand(scenes, -1, -1, -1).flatten(0, 1)
+        features = self.vit(image_BC3HW.flatten(0, 1), queries)
+        tokens = self.neck(features[:, : config.scene_queries]).unflatten(0, (scenes, config.cameras)).flatten(1, 2)
+        if not config.plan_sampling:
+            return SceneFeatures(tokens, None)
+        rows, columns = config.grid
+        patches = features[:, -rows * columns :].transpose(1, 2)
+        return SceneFeatures(tokens, patches.unflatten(2, (rows, columns)).unflatten(0, (scenes, config.cameras)))

@@ -1,0 +1,153 @@
+"""The way in: a planner from files, plans with scores from images.
+
+>>> planner = Planner.from_released("epoch23.ckpt")
+>>> scored = planner(image, ego_status)          # (B, 4, 3, H, W), (B, 11)
+>>> best = scored.plans[0, scored.choice("v1")[0]]
+>>> planner.score(image, ego_status, my_plans).utility("v2")
+
+Shapes: B scenes, N plans, T poses, D width, E features of the future.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from world4scorer.model.components import COMPONENTS
+from world4scorer.model.config import ModelConfig
+from world4scorer.model.dinov2 import load_dinov2
+from world4scorer.model.network import Forward, Network
+from world4scorer.model.plan_sampling import Cameras
+from world4scorer.model.released import export_released, load_released
+from world4scorer.model.utility import Benchmark, utility
+from world4scorer.model.weight_files import check_tensors, read_tensors, write_bytes, write_tensors
+
+CONFIG_FILE: Final = "config.json"
+WEIGHTS_FILE: Final = "model.safetensors"
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredPlans:
+    """Plans of some scenes, with what the model predicts for each."""
+
+    plans: Tensor
+    """(B, N, T, 3) x forward [m], y left [m], heading [rad] in the ego frame"""
+    states: Tensor
+    """(B, N, D)"""
+    logits: dict[str, Tensor]
+    """By component, (B, N) each"""
+
+    def utility(self, benchmark: Benchmark = "v1") -> Tensor:
+        """What each plan is worth under a benchmark (B, N)."""
+        return utility(self.logits, benchmark)
+
+    def choice(self, benchmark: Benchmark = "v1") -> Tensor:
+        """Index of the best plan of each scene (B,); of equally good ones the first, as `argmax` promises."""
+        return self.utility(benchmark).argmax(1)
+
+
+class Planner(nn.Module):
+    """A network ready for use. Its calls keep no gradients; training works on `planner.network`."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.network = Network(config)
+        self.eval()
+
+    @property
+    def config(self) -> ModelConfig:
+        """Sizes of the network."""
+        return self.network.config
+
+    @torch.no_grad()
+    def forward(self, image: Tensor, ego_status: Tensor, cameras: Cameras | None = None) -> ScoredPlans:
+        """Propose plans and score them: image (B, C, 3, H, W) normalised, ego status (B, 11)."""
+        return _scored(self.network(image, ego_status, None, cameras))
+
+    @torch.no_grad()
+    def score(self, image: Tensor, ego_status: Tensor, plans: Tensor, cameras: Cameras | None = None) -> ScoredPlans:
+        """Score plans (B, N, T, 3) from elsewhere; those of one call are seen together, as the model's own are."""
+        return _scored(self.network(image, ego_status, plans, cameras))
+
+    @torch.no_grad()
+    def readout(self, states: Tensor) -> Tensor:
+        """The visual future (..., E) that states (..., D) stand for."""
+        return self.network.read_future(states)
+
+    @torch.no_grad()
+    def judge(self, states: Tensor, ego_status: Tensor) -> dict[str, Tensor]:
+        """Logits by component, (B, N) each, of states (B, N, D) as they are."""
+        return _by_component(self.network.score(states, self.network.encode_ego(ego_status)))
+
+    def merged(self) -> Planner:
+        """A copy without adapters that plans the same, a little faster."""
+        merged = copy.deepcopy(self)
+        merged.network.encoder.vit.merge_adapters()
+        config = replace(self.config, lora_rank=0)
+        merged.network.config = merged.network.encoder.config = config
+        return merged
+
+    @classmethod
+    def from_network(cls, network: Network) -> Planner:
+        """A planner around a network, which it shares and puts into evaluation mode."""
+        planner = cls.__new__(cls)
+        nn.Module.__init__(planner)
+        planner.network = network
+        return planner.eval()
+
+    @classmethod
+    def from_released(
+        cls,
+        path: str | os.PathLike[str],
+        heads: int = 1,
+        vit_heads: int = 6,
+        image_size: tuple[int, int] | None = None,
+    ) -> Planner:
+        """Read a released checkpoint or safetensors file.
+
+        Sizes come from the shapes of its tensors; the numbers of attention heads leave no trace there, nor does the
+        image size (height, width), for which the arrangement of patches nearest to the paper's is taken.
+        """
+        return cls.from_network(load_released(path, heads, vit_heads, image_size))
+
+    def export_released(self, path: str | os.PathLike[str]) -> None:
+        """Write a safetensors file under the released names."""
+        export_released(self.network, path)
+
+    def load_dinov2(self, path: str | os.PathLike[str]) -> None:
+        """Put pretrained DINOv2 weights (a file or a folder; timm's names or Hugging Face's) into the ViT."""
+        load_dinov2(self.network, path)
+
+    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
+        """Write `config.json` and `model.safetensors`, each whole or not at all."""
+        folder = Path(folder)
+        write_tensors(self.network.state_dict(), folder / WEIGHTS_FILE)
+        write_bytes(self.config.to_json().encode(), folder / CONFIG_FILE)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | os.PathLike[str]) -> Planner:
+        """Read what `save_pretrained` wrote, in the precision it was saved in."""
+        config_file, weights_file = Path(folder) / CONFIG_FILE, Path(folder) / WEIGHTS_FILE
+        if not config_file.is_file():
+            raise ValueError(f"{config_file}: no such file; {folder} is not the folder of a planner")
+        config = ModelConfig.from_json(config_file.read_text(), str(config_file))
+        tensors = read_tensors(weights_file)
+        with torch.device("meta"):
+            network = Network(config)
+        check_tensors(tensors, {name: tensor.shape for name, tensor in network.state_dict().items()}, weights_file)
+        network.load_state_dict(tensors, assign=True)
+        return cls.from_network(network)
+
+
+def _scored(passed: Forward) -> ScoredPlans:
+    return ScoredPlans(passed.plans, passed.states, _by_component(passed.logits))
+
+
+def _by_component(logits: Tensor) -> dict[str, Tensor]:
+    return dict(zip(COMPONENTS, logits.unbind(-1), strict=True))

@@ -1,0 +1,61 @@
+"""Plans to states to scores: the action encoder phi, the shared predictor P, the score heads H.
+
+Shapes: B scenes, N plans, T poses, S scene tokens, D width.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from world4scorer.model.components import COMPONENTS
+from world4scorer.model.config import ModelConfig
+from world4scorer.model.decoder import Decoder
+
+
+class ActionEncoder(nn.Module):
+    """phi: the raw numbers of a plan to a query."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        hidden = config.feed_forward
+        self.layers = nn.Sequential(nn.Linear(config.plan_numbers, hidden), nn.ReLU(), nn.Linear(hidden, config.width))
+
+    def forward(self, plans_BNT3: Tensor) -> Tensor:
+        """Queries (B, N, D)."""
+        numbers = plans_BNT3.flatten(2).to(next(self.parameters()).dtype)
+        queries: Tensor = self.layers(numbers)
+        return queries
+
+
+class Predictor(nn.Module):
+    """P: queries of plans to states, each seeing the scene and the other plans of its call."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.decoder = Decoder(config, config.predictor_layers)
+        self.norm = nn.LayerNorm(config.width) if config.predictor_norm else nn.Identity()
+
+    def forward(self, queries_BND: Tensor, scene_BSD: Tensor) -> Tensor:
+        """States (B, N, D)."""
+        states: Tensor = self.norm(self.decoder(queries_BND, scene_BSD))
+        return states
+
+
+class ScoreHeads(nn.Module):
+    """H: state plus encoded ego state to one logit per component."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        hidden = config.feed_forward
+        self.components = nn.ModuleDict(
+            {
+                name: nn.Sequential(nn.Linear(config.width, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+                for name in COMPONENTS
+            }
+        )
+
+    def forward(self, states_BND: Tensor, ego_BD: Tensor) -> Tensor:
+        """Logits (B, N, 6), float32, in the order of `COMPONENTS`."""
+        features_BND = states_BND + ego_BD[:, None]
+        return torch.cat([self.components[name](features_BND) for name in COMPONENTS], -1).float()

@@ -1,0 +1,107 @@
+"""Tensors in files: read without running code, checked against what is needed, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+SAFETENSORS: Final = ".safetensors"
+SHOWN: Final = 3
+"""Names that an error lists before it only counts."""
+
+Tensors = dict[str, Tensor]
+
+
+def read_tensors(path: str | os.PathLike[str]) -> Tensors:
+    """Tensors by name from a safetensors file, or from a checkpoint (its `state_dict`, if it has one)."""
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file")
+    if path.suffix == SAFETENSORS:
+        try:
+            return load_file(path)
+        except (SafetensorError, OSError) as error:
+            raise ValueError(f"{path}: not a readable safetensors file ({error})") from error
+    return _tensors_of(_unpickled(path), path)
+
+
+def _unpickled(path: Path) -> Any:
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise ValueError(
+            f"{path}: not a checkpoint of plain tensors ({_reason(error)}); nothing else is loaded, because loading it "
+            "can run code. If you trust the file, save its 'state_dict' alone, as safetensors"
+        ) from error
+    except Exception as error:  # a damaged stream makes the reader fail in every way there is
+        raise ValueError(f"{path}: not a readable checkpoint ({_reason(error)})") from error
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _tensors_of(content: Any, path: Path) -> Tensors:
+    if isinstance(content, Mapping) and isinstance(content.get("state_dict"), Mapping):
+        content = content["state_dict"]
+    if not isinstance(content, Mapping) or not content:
+        raise ValueError(f"{path}: holds no tensors by name")
+    for name, value in content.items():
+        if not isinstance(name, str) or not isinstance(value, Tensor):
+            raise ValueError(f"{path}: {name!r} is a {type(value).__name__}; tensors by name are needed")
+    return dict(content)
+
+
+def check_tensors(
+    tensors: Mapping[str, Tensor], needed: Mapping[str, Iterable[int]], path: str | os.PathLike[str]
+) -> None:
+    """Raise a ValueError that names file and tensor unless exactly the needed names are there, in the needed shapes."""
+    missing = [name for name in needed if name not in tensors]
+    if missing:
+        raise ValueError(f"{path}: missing: {_listed(missing)}")
+    unexpected = [name for name in tensors if name not in needed]
+    if unexpected:
+        raise ValueError(f"{path}: not part of the model: {_listed(unexpected)}")
+    for name, shape in needed.items():
+        if tuple(tensors[name].shape) != tuple(shape):
+            given = tuple(tensors[name].shape)
+            raise ValueError(f"{path}: tensor {name!r} has shape {given}; {tuple(shape)} is needed")
+        if not tensors[name].is_floating_point():
+            raise ValueError(f"{path}: tensor {name!r} holds {tensors[name].dtype}; floating-point numbers are needed")
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(f"tensor {name!r}" for name in names[:SHOWN])
+    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
+
+
+def write_tensors(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
+    """Write a safetensors file."""
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    write_bytes(save(plain, {"format": "pt"}), path)
+
+
+def write_bytes(content: bytes, path: str | os.PathLike[str]) -> None:
+    """Write a file under a temporary name and rename it: others see the old file or the new one, never a part."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

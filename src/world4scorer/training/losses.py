@@ -1,0 +1,176 @@
+"""The four losses and their sum. Each is a plain function of tensors; `predictions.py` settles where gradients go.
+
+Shapes: B scenes, N generated plans, K bank plans, T poses, E features of the future. Labels have the columns of an
+outcome table: NC, DAC, EP, TTC, C, DDC, PDMS.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from world4scorer.model.components import COMPONENTS, DDC, EP, LABEL_COLUMNS, NC, TTC
+from world4scorer.outcomes.results import V1_COLUMNS
+from world4scorer.training.predictions import Predictions
+
+INVALID_TTC: Final = 2.0
+"""The label of a plan whose time to collision is not defined."""
+
+HALF: Final = 0.5
+"""A partial fault (NC, DDC); counts as a whole one in training."""
+
+COLUMN: Final = {name: V1_COLUMNS.index(LABEL_COLUMNS[name]) for name in COMPONENTS}
+"""Of each component in labels."""
+
+
+@dataclass(frozen=True)
+class LossConfig:
+    """How the losses are weighed. The defaults are the paper's; a weight of 0 leaves a loss out."""
+
+    imitation: float = 1.0
+    """Weight of the winner-takes-all loss."""
+    score: float = 1.0
+    """Weight of the outcome loss on generated plans."""
+    future: float = 1.0
+    """Weight of the future loss."""
+    bank: float = 0.5
+    """Weight of the outcome loss on bank plans."""
+    bank_progress: float = 0.1
+    """Weight of progress within the bank loss."""
+    warped_target: bool = True
+    """Imitate the time-warped copy of the logged trajectory too."""
+    future_gradient: float = 1.0
+    """Scale of the future loss's gradient into predictor and action encoder; give it to `predict`."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not value >= 0:
+                raise ValueError(f"{field.name}: {value}; not below 0")
+
+
+def paper() -> LossConfig:
+    """As in the paper."""
+    return LossConfig()
+
+
+def baseline() -> LossConfig:
+    """Imitation and outcomes of generated plans alone."""
+    return LossConfig(future=0.0, bank=0.0)
+
+
+def bench2drive() -> LossConfig:
+    """The variant for Bench2Drive: a weak future loss that hardly moves the predictor."""
+    return LossConfig(future=0.1, future_gradient=0.05)
+
+
+class Targets(NamedTuple):
+    """What the losses compare with; leave out what a run does not use."""
+
+    trajectory: Tensor
+    """(B, T, 3) logged"""
+    trajectory_warped: Tensor | None
+    """(B, T, 3) its time-warped copy; the logged one again where the log ends too soon"""
+    labels: Tensor | None
+    """(B, N, 7) of generated plans"""
+    bank_labels: Tensor | None = None
+    """(B, K, 7)"""
+    bank_valid: Tensor | None = None
+    """(B,) which scenes have a bank"""
+    future: Tensor | None = None
+    """(B, E) features of the view two seconds ahead"""
+    future_valid: Tensor | None = None
+    """(B,) which scenes have one"""
+
+
+class Losses(NamedTuple):
+    """Scalars; those that were left out are None."""
+
+    total: Tensor
+    imitation: Tensor | None
+    score: Tensor | None
+    future: Tensor | None
+    bank: Tensor | None
+
+
+def compute_losses(predictions: Predictions, targets: Targets, config: LossConfig) -> Losses:
+    """All losses that the configuration asks for, and their weighted sum."""
+    imitation = score = future = bank = None
+    if config.imitation:
+        imitation = winner_takes_all(predictions.plans, targets.trajectory)
+        if config.warped_target:
+            warped = _given(targets.trajectory_warped, "trajectory_warped")
+            imitation = imitation + winner_takes_all(predictions.plans, warped)
+    if config.score:
+        score = score_loss(predictions.logits, _given(targets.labels, "labels"))
+    if config.future:
+        read = _given(predictions.future, "predictions.future")
+        future = future_loss(read, _given(targets.future, "future"), _given(targets.future_valid, "future_valid"))
+    if config.bank:
+        logits, labels = _given(predictions.bank_logits, "bank_logits"), _given(targets.bank_labels, "bank_labels")
+        bank = bank_loss(logits, labels, _given(targets.bank_valid, "bank_valid"), config.bank_progress)
+    weighed = (
+        (config.imitation, imitation),
+        (config.score, score),
+        (config.future, future),
+        (config.bank, bank),
+    )
+    total = sum((weight * loss for weight, loss in weighed if loss is not None), predictions.plans.new_zeros(()))
+    return Losses(total, imitation, score, future, bank)
+
+
+def winner_takes_all(plans_BNT3: Tensor, target_BT3: Tensor) -> Tensor:
+    """L_WTA for one target: |error| summed over a pose, mean over poses, least over plans, mean over scenes."""
+    error_BN = (plans_BNT3 - target_BT3[:, None]).abs().sum(-1).mean(-1)
+    return error_BN.min(1).values.mean()  # not amin: among equals one winner takes all, rather than a share each
+
+
+def score_loss(logits_BN6: Tensor, labels_BN7: Tensor) -> Tensor:
+    """L_score: mean binary cross-entropy of each component, summed; plans without a TTC label do not count there."""
+    total = logits_BN6.new_zeros(())
+    for index, name in enumerate(COMPONENTS):
+        logit, label = logits_BN6[..., index], _label(labels_BN7, name)
+        if name == TTC:
+            valid = label != INVALID_TTC
+            logit, label = logit[valid], label[valid]
+        total = total + _mean(functional.binary_cross_entropy_with_logits(logit, label, reduction="none"))
+    return total
+
+
+def bank_loss(logits_BK6: Tensor, labels_BK7: Tensor, valid_B: Tensor, progress_weight: float = 0.1) -> Tensor:
+    """L_bank: mean of the five cross-entropies, plus some of the error in progress; over scenes with a bank."""
+    logits, labels = logits_BK6[valid_B], labels_BK7[valid_B]
+    total = logits_BK6.new_zeros(())
+    for index, name in enumerate(COMPONENTS):
+        logit, label = logits[..., index], _label(labels, name)
+        if name == EP:
+            total = total + progress_weight * _mean((logit.sigmoid() - label).abs())
+        else:
+            cross_entropy = functional.binary_cross_entropy_with_logits(logit, label, reduction="none")
+            total = total + _mean(cross_entropy) / (len(COMPONENTS) - 1)
+    return total
+
+
+def future_loss(read_BE: Tensor, future_BE: Tensor, valid_B: Tensor) -> Tensor:
+    """L_fut: one minus the cosine between what was read and what came; over scenes with a future."""
+    return _mean(1.0 - functional.cosine_similarity(read_BE[valid_B].float(), future_BE[valid_B].float(), dim=-1))
+
+
+def _label(labels: Tensor, name: str) -> Tensor:
+    label = labels[..., COLUMN[name]].float()
+    return torch.where(label == HALF, 0.0, label) if name in (NC, DDC) else label
+
+
+def _mean(values: Tensor) -> Tensor:
+    """The mean; of nothing, a zero that still belongs to the graph, so that every worker has gradients to exchange."""
+    return values.sum() / max(values.numel(), 1)
+
+
+def _given(tensor: Tensor | None, name: str) -> Tensor:
+    if tensor is None:
+        raise ValueError(f"{name}: missing, but its loss has a weight")
+    return tensor

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.nn import functional
+
+from model_golden import tiny_inputs, tiny_planner
+from world4scorer.model import COMPONENTS
+from world4scorer.training import LossConfig, Targets, bench2drive, compute_losses, paper, predict, propose
+from world4scorer.training.losses import COLUMN, bank_loss, baseline, future_loss, score_loss, winner_takes_all
+
+
+def labels_of(**columns):
+    labels = torch.ones(1, 2, 7)
+    for name, values in columns.items():
+        labels[..., COLUMN[name]] = torch.tensor(values)
+    return labels
+
+
+def test_columns_are_those_of_outcome_tables():
+    assert [COLUMN[name] for name in COMPONENTS] == [0, 1, 5, 3, 2, 4]
+
+
+def test_only_the_winner_is_pulled():
+    plans = torch.zeros(2, 3, 8, 3)
+    plans[:, 0] += 5.0
+    plans[0, 1] += 1.0
+    plans[0, 2] += 2.0
+    plans.requires_grad_()
+    target = torch.zeros(2, 8, 3)
+    loss = winner_takes_all(plans, target)
+    assert loss.item() == pytest.approx((3.0 + 0.0) / 2)
+    loss.backward()
+    assert plans.grad[0, 1].ne(0).all()
+    assert not plans.grad[0, [0, 2]].any()
+
+
+def test_invalid_time_to_collision_is_left_out():
+    ttc, nc = "time_to_collision_within_bound", "no_at_fault_collisions"
+    logits = torch.full((1, 2, 6), 3.0)
+    base = functional.binary_cross_entropy_with_logits(torch.tensor(3.0), torch.tensor(1.0)).item()
+    zero = functional.binary_cross_entropy_with_logits(torch.tensor(3.0), torch.tensor(0.0)).item()
+    assert score_loss(logits, labels_of(**{ttc: [2.0, 0.0]})).item() == pytest.approx(5 * base + zero)
+    assert score_loss(logits, labels_of(**{ttc: [2.0, 2.0]})).item() == pytest.approx(5 * base)
+    assert score_loss(logits, labels_of(**{nc: [0.5, 0.0]})).item() == pytest.approx(5 * base + zero)
+
+
+def test_bank_without_scenes_is_zero_and_has_a_gradient():
+    logits = torch.randn(1, 2, 6, requires_grad=True)
+    loss = bank_loss(logits, labels_of(), torch.tensor([False]))
+    loss.backward()
+    assert loss.item() == 0 and not logits.grad.any()
+
+
+def test_future_without_scenes_is_zero_and_has_a_gradient():
+    read = torch.randn(2, 4, requires_grad=True)
+    loss = future_loss(read, torch.randn(2, 4), torch.zeros(2, dtype=torch.bool))
+    loss.backward()
+    assert loss.item() == 0 and not read.grad.any()
+    one = future_loss(read, read.detach(), torch.ones(2, dtype=torch.bool))
+    assert one.item() == pytest.approx(0, abs=1e-6)
+
+
+def tiny_targets(config):
+    generator = torch.Generator().manual_seed(1)
+    return Targets(
+        trajectory=torch.randn(3, 8, 3, generator=generator),
+        trajectory_warped=torch.randn(3, 8, 3, generator=generator),
+        labels=torch.randint(0, 2, (3, config.proposals, 7), generator=generator).float(),
+        bank_labels=torch.randint(0, 2, (3, 4, 7), generator=generator).float(),
+        bank_valid=torch.tensor([True, False, True]),
+        future=torch.randn(3, config.future_width, generator=generator),
+        future_valid=torch.tensor([True, True, False]),
+    )
+
+
+def tiny_losses(network, config: LossConfig):
+    image, ego = tiny_inputs()
+    targets = tiny_targets(network.config)
+    bank = torch.randn(3, 4, 8, 3, generator=torch.Generator().manual_seed(2))
+    proposed = propose(network, image, ego)
+    with_future = network.readout is not None
+    predictions = predict(network, proposed, bank, targets.trajectory if with_future else None, config.future_gradient)
+    return compute_losses(predictions, targets, config)
+
+
+def test_weights_and_switches():
+    network = tiny_planner().network
+    full = tiny_losses(network, paper())
+    assert full.total.item() == pytest.approx(
+        (full.imitation + full.score + full.future + 0.5 * full.bank).item(), rel=1e-6
+    )
+    one_target = tiny_losses(network, replace(paper(), warped_target=False))
+    assert one_target.imitation < full.imitation
+    plain = tiny_losses(tiny_planner(readout=False, predictor_norm=False).network, baseline())
+    assert plain.future is None and plain.bank is None
+    assert plain.total.item() == pytest.approx((plain.imitation + plain.score).item(), rel=1e-6)
+
+
+def test_a_loss_without_its_target_says_so():
+    network = tiny_planner().network
+    image, ego = tiny_inputs()
+    predictions = predict(network, propose(network, image, ego))
+    with pytest.raises(ValueError, match=r"predictions\.future: missing"):
+        compute_losses(predictions, tiny_targets(network.config), LossConfig(bank=0))
+    with pytest.raises(ValueError, match="bank: -1"):
+        LossConfig(bank=-1)
+
+
+def test_scaled_future_gradient_reaches_the_predictor_weakly_and_the_readout_whole():
+    gradients = {}
+    for config in (paper(), bench2drive()):
+        network = tiny_planner().network
+        loss = tiny_losses(network, config).future
+        loss.backward()
+        gradients[config] = (network.readout.weight.grad, network.predictor.norm.weight.grad)
+    whole, scaled = gradients[paper()], gradients[bench2drive()]
+    torch.testing.assert_close(scaled[0], whole[0])
+    torch.testing.assert_close(scaled[1], 0.05 * whole[1])
+
+
+def test_bank_plans_and_executed_plan_are_not_seen_by_generated_ones():
+    network = tiny_planner().network
+    image, ego = tiny_inputs()
+    proposed = propose(network, image, ego)
+    executed, bank = torch.randn(3, 8, 3), torch.randn(3, 4, 8, 3)
+    alone, together = predict(network, proposed), predict(network, proposed, bank, executed)
+    assert torch.equal(alone.logits, together.logits)
+    assert torch.equal(together.bank_logits, predict(network, proposed, bank).bank_logits)
