@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from world4scorer.city.config import CityConfig, Share
-from world4scorer.city.make import Simulating, Simulation, network_path
+from world4scorer.city.config import CityConfig, Share, Simulation
+from world4scorer.city.make import Simulating
+from world4scorer.city.manifest import network_path
 from world4scorer.render.cameras import CameraRig
 from world4scorer.render.renderer import Renderer, World
 from world4scorer.render.weather import PRESETS

@@ -24,6 +24,8 @@ Executor = Literal["processes", "serial", "ray"]
 
 INPUT_FAILED = 1
 """Exit code when an input could not be used; 2 is a wrong command line."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
 
 
 def score(files: Paths, /, out: Path, metric: Metric = "all", lqr: Lqr = "navsim", threads: int | None = None) -> int:
@@ -267,6 +269,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:  # what a user can cause; anything else is ours and keeps its traceback
         print(f"w4s: {error}", file=sys.stderr)
         return INPUT_FAILED
+    except KeyboardInterrupt:
+        print("w4s: interrupted; what is finished is kept", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _report_failures(errors: Sequence[str], total: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,19 +19,32 @@ from world4scorer.cache.check_data import check_data
 from world4scorer.cache.executors import choose_executor
 from world4scorer.city import make as module
 from world4scorer.city.casting import FUTURE, HISTORY
+from world4scorer.city.commands import RouteReader
 from world4scorer.city.config import CityConfig, Share
 from world4scorer.city.make import make_city
-from world4scorer.city.manifest import find_log, read_config, read_manifest, read_simulation, simulation_path
+from world4scorer.city.manifest import (
+    find_log,
+    network_path,
+    read_config,
+    read_manifest,
+    read_simulation,
+    simulation_path,
+)
+from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.frames import COMMANDS
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import Log, read_log
 from world4scorer.navsim.map_reader import read_city_map
+from world4scorer.navsim.map_writer import complete_maps
 from world4scorer.navsim.pickles import load_restricted
 from world4scorer.navsim.poses import wrap
 from world4scorer.navsim.splits import find_split
+from world4scorer.scene.files import only_one
 from world4scorer.scene.indices import TrackType
 from world4scorer.scene.vehicle import REAR_AXLE_TO_CENTRE
 from world4scorer.streets.errors import CityError
+from world4scorer.streets.places import PLACES
+from world4scorer.streets.street_map import read_streets
 
 COMFORTABLE = 4.0
 """m/s^2"""
@@ -157,10 +171,21 @@ def drivable(streets: Any) -> list[Any]:
     return [*streets.block_polygons, *streets.intersections]
 
 
-def test_commands_are_not_read_from_the_future(city: Path) -> None:
-    """The route decides: an ego that waits before a turn has the command of the turn."""
-    commands = {COMMANDS[int(np.argmax(frame.command))] for _, log in logs(city) for frame in log.frames}
-    assert "forward" in commands and commands & {"left", "right"}
+def test_commands_follow_from_the_route_and_the_pose_alone(city: Path) -> None:
+    """Neither the past nor the future of the ego is needed to give every command again."""
+    commands = set()
+    manifest = read_manifest(city)
+    for name in manifest["simulations"]:
+        entry = read_simulation(city / "city", name)
+        streets = read_streets(network_path(city / "city", PLACES[entry.place].network.name))
+        routes = RouteReader(streets)
+        for log in entry.logs:
+            for frame in read_log(Layout(city).log(entry.data_split, log.name)).frames:
+                pose = frame.ego_pose - np.append(streets.offset, 0.0)
+                expected = routes.command_at(tuple(log.route), pose)
+                assert int(np.argmax(frame.command)) == expected
+                commands.add(COMMANDS[expected])
+    assert "forward" in commands
 
 
 def test_same_bytes_on_two_processes(city: Path, tiny: CityConfig, tmp_path: Path) -> None:
@@ -170,12 +195,42 @@ def test_same_bytes_on_two_processes(city: Path, tiny: CityConfig, tmp_path: Pat
 
 def test_another_seed_is_another_city(city: Path, tiny: CityConfig, tmp_path: Path) -> None:
     share = replace(tiny.shares[0], decisions=5)
-    make_city(replace(tiny, seed=1, shares=(share,)), tmp_path / "other", workers=1)
-    assert {log.name for _, log in logs(tmp_path / "other")} != {log.name for _, log in logs(city)}
+    found = {}
+    for seed in (0, 1):
+        make_city(replace(tiny, seed=seed, shares=(share,)), tmp_path / str(seed), workers=1)
+        found[seed] = {frame.token for _, log in logs(tmp_path / str(seed)) for frame in log.frames}
+    tokens = {frame.token for _, log in logs(city) for frame in log.frames}
+    assert found[0] <= tokens  # the most worthwhile log is taken first
+    assert found[1] and not found[1] & tokens
+
+
+def test_lost_images_are_drawn_again(city: Path, tiny: CityConfig, tmp_path: Path) -> None:
+    root = tmp_path / "city"
+    shutil.copytree(city, root)
+    next((root / "sensor_blobs" / "trainval").rglob("CAM_B0/*.jpg")).unlink()
+    stray = root / "navsim_logs" / "trainval" / ".half.pkl.0123.tmp"  # as a killed process leaves it
+    stray.write_bytes(b"half")
+    make_city(tiny, root, workers=1)
+    assert files(root) == files(city)
+
+
+def test_a_second_run_in_the_same_folder_is_refused(city: Path, tiny: CityConfig) -> None:
+    with (
+        only_one(city / "city" / module.LOCK, ValueError("unused")),
+        pytest.raises(CityError, match="another run is making this city"),
+    ):
+        make_city(tiny, city)
+
+
+def test_a_torn_map_index_is_named(tiny: CityConfig, city: Path, tmp_path: Path) -> None:
+    index = tmp_path / "nuplan-maps-v1.0.json"
+    index.write_text('{"de-ing')
+    with pytest.raises(DatasetError, match=r"nuplan-maps-v1\.0\.json.*delete it"):
+        complete_maps(tmp_path)
 
 
 def test_a_finished_city_is_not_made_again(city: Path, tiny: CityConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "choose_executor", None)  # any work would need one
+    monkeypatch.setattr(module, "choose_executor", None)  # all work needs one
     assert make_city(tiny, city) == read_manifest(city)
 
 
@@ -254,5 +309,22 @@ def test_damaged_notes_are_named(city: Path, tmp_path: Path) -> None:
 def test_impossible_configurations_are_refused(shares: tuple[Share, ...], message: str) -> None:
     with pytest.raises(CityError, match=message):
         CityConfig(shares=shares)
-    with pytest.raises(CityError, match="at least 16 x 16"):
-        CityConfig(shares=(), height=4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"height": 4}, "at least 16 x 16"),
+        ({"width": 100_000}, "at most 4096"),
+        ({"seed": -1}, "seed -1"),
+        ({"seed": 3_000_000}, "seed 3000000"),
+        ({"cameras": ("CAM_X",)}, "CAM_X"),
+        ({"duration": -1.0}, "positive"),
+        ({"shares": ()}, "at least one share"),
+        ({"shares": (Share("a", "../x", "ingolstadt", 1, 5),)}, "plain name"),
+        ({"shares": (Share("a", "test", "ingolstadt", 0, 5),)}, "0 simulations"),
+    ],
+)
+def test_impossible_values_are_refused(tiny: CityConfig, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(CityError, match=message):
+        replace(tiny, **changes)

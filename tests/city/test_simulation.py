@@ -86,7 +86,7 @@ def test_resets_repeat_in_any_order(simulation: CitySimulation, log: Log) -> Non
 
 
 def test_the_others_react_to_the_ego(simulation: CitySimulation, log: Log) -> None:
-    """Who follows an ego that brakes to a standstill does not run into it."""
+    """Somebody drives at another speed if the ego brakes to a standstill instead of going on."""
     simulation.reset(log.name, FRAME)
     went_on = keep_going(simulation, 60)
     simulation.reset(log.name, FRAME)
@@ -131,16 +131,42 @@ def test_wrong_use_is_refused(city: Path, simulation: CitySimulation, log: Log) 
         simulation.step([1.0, 2.0])
     with pytest.raises(CityError, match="x, y, heading"):
         simulation.step([1.0, 2.0, np.nan])
+    with pytest.raises(CityError, match=r"velocity: .*want forward, left"):
+        simulation.step([1.0, 2.0, 3.0], velocity=[1.0, 2.0, 3.0])
     with CitySimulation(city) as idle, pytest.raises(CityError, match="reset"):
         idle.observe()
     with pytest.raises(CityError, match="no such file"):
         CitySimulation(city / "elsewhere")
 
 
-def test_a_dead_process_is_reported(city: Path, log: Log) -> None:
+def test_after_a_dead_process_a_reset_helps(city: Path, log: Log) -> None:
     with CitySimulation(city) as running:
-        running.reset(log.name, FRAME, images=False)
-        assert running._episode is not None
-        running._episode.close()
-        with pytest.raises((CityError, OSError)):
-            running.observe()
+        before = boxes(running.reset(log.name, FRAME, images=False))
+        assert running._undisturbed is not None and running._undisturbed._process is not None
+        process = running._undisturbed._process
+        process.kill()
+        process.join()
+        with pytest.raises(CityError, match="gone; reset it"):
+            running.reset(log.name, FRAME, images=False)
+        assert np.array_equal(boxes(running.reset(log.name, FRAME, images=False)), before)
+
+
+def test_closing_ends_the_processes_and_a_reset_starts_again(city: Path, log: Log) -> None:
+    running = CitySimulation(city)
+    before = boxes(running.reset(log.name, FRAME, images=False))
+    assert running._undisturbed is not None and running._undisturbed._process is not None
+    process = running._undisturbed._process
+    running.close()
+    assert process.exitcode == 0
+    assert np.array_equal(boxes(running.reset(log.name, FRAME, images=False)), before)
+    running.close()
+    running.close()
+
+
+def test_driving_along_the_log_gives_the_commands_of_the_log(simulation: CitySimulation, log: Log) -> None:
+    simulation.reset(log.name, FRAME, images=False)
+    for frame in log.frames[FRAME + 1 : FRAME + 8]:
+        start = simulation.observe(images=False).ego_pose
+        for step in range(1, 6):
+            simulation.step(start + step / 5 * (frame.ego_pose - start))
+        assert np.array_equal(simulation.observe(images=False).agent_input.commands[-1], frame.command)

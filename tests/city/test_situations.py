@@ -112,3 +112,15 @@ def test_frames_follow_the_clock_of_the_simulation(streets: StreetMap) -> None:
     drive = Drive(0, "ego", 13, np.zeros((50, 2)) + np.arange(50)[:, None], np.zeros(50), np.ones(50), ("a",) * 50, ())
     rows = frame_rows(expert_drive(drive))
     assert ((13 + rows) % STEPS_PER_FRAME == 0).all() and rows[0] == 2
+
+
+def test_a_box_that_is_passed_too_closely_between_two_frames_is_a_contact(streets: StreetMap) -> None:
+    """At 11 m/s the ego moves further between two frames than it is long."""
+    speed = np.full(STEPS, 11.0)
+    travelled = np.concatenate([[0.0], np.cumsum(speed[:-1] * STEP)])
+    # Halfway between the boxes of two frames, at the side.
+    place = travelled[100] - LENGTH / 2 + 0.5 * 0.5 * 11.0
+    for aside, expected in ((WIDTH / 2 + 0.95, True), (WIDTH / 2 + 1.2, False)):
+        other = np.tile([place, aside], (STEPS, 1))
+        found = situations(streets, speed, other)
+        assert found.touching.any() == expected

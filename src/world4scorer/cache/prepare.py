@@ -10,14 +10,14 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from world4scorer.cache.executors import Executor, ProcessExecutor
 from world4scorer.cache.progress import PrepareProgress, human_bytes
+from world4scorer.scene.files import only_one
 from world4scorer.scene.scene import Scene
 from world4scorer.store import SceneStore
 from world4scorer.store.index import shard_names
@@ -139,7 +139,8 @@ def prepare(
     folder.mkdir(parents=True, exist_ok=True)
     names = list(dict.fromkeys(source.log_names()))
     options = dict(source.options())
-    with _only_one(folder):
+    refusal = StoreError(f"{folder}: another run is preparing this store; wait for it, or stop it first")
+    with only_one(folder / LOCK_NAME, refusal):
         _sweep(folder)
         kept = _finished(folder, names, options)
         missing = [name for name in names if name not in kept]
@@ -239,21 +240,3 @@ def _sweep(folder: Path) -> None:
     """Remove what a run that was killed had begun to write."""
     for leftover in folder.glob(f".*{SUFFIX}.*.tmp"):
         leftover.unlink(missing_ok=True)
-
-
-@contextmanager
-def _only_one(folder: Path) -> Iterator[None]:
-    """Keep a second run out of the same store. The lock goes with the process, however it ends."""
-    with open(folder / LOCK_NAME, "wb") as stream:
-        _lock(stream, folder)
-        yield
-
-
-def _lock(stream: IO[bytes], folder: Path) -> None:
-    with suppress(ImportError):  # Windows has no such lock
-        import fcntl
-
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StoreError(f"{folder}: another run is preparing this store; wait for it, or stop it first") from None

@@ -6,7 +6,7 @@ the rest, those where something happens are taken first, and long waits are thin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -202,14 +202,3 @@ def _overlap(one: Stretch, other: Stretch) -> bool:
     if one.expert.drive is not other.expert.drive:
         return False
     return one.first < other.first + other.frames and other.first < one.first + one.frames
-
-
-def count_situations(stretches: Sequence[Stretch]) -> dict[str, int]:
-    """How many decision frames of the logs carry each flag, and how many there are."""
-    total: dict[str, int] = {"frames": 0}
-    for stretch in stretches:
-        rows = stretch.first + stretch.decisions()
-        total["frames"] += len(rows)
-        for name, count in stretch.situations.counts(rows).items():
-            total[name] = total.get(name, 0) + count
-    return total

@@ -83,6 +83,10 @@ class RouteReader:
     def _on(lane: Lane, route: tuple[str, ...]) -> bool:
         return lane.edge in route and lane.use is LaneUse.DRIVE and not lane.internal
 
+    def command_at(self, route: tuple[str, ...], pose: NDArray[np.float64]) -> int:
+        """Index into `COMMANDS` for an ego whose rear axle is at `pose` (3,)."""
+        return self.command(self.nearest_lane(route, pose), route, pose[:2])
+
     def command(self, lane_id: str, route: tuple[str, ...], position: NDArray[np.float64]) -> int:
         """Index into `COMMANDS` for an ego at `position` (2,) on a lane of its route."""
         line = self.centreline(lane_id, route)

@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from world4scorer.navsim.cameras import CAMERAS
 from world4scorer.render.cameras import DEFAULT_CAMERAS
 from world4scorer.streets.errors import CityError
 from world4scorer.streets.places import PLACES
 
+SMALLEST_IMAGE, LARGEST_IMAGE = 16, 4096
+"""Pixels."""
+LARGEST_SEED: Final = 2_000_000
+"""SUMO's seeds are 32 bits long, and a city needs a thousand of them."""
+DATA_SPLITS: Final = ("trainval", "test", "mini")
+"""Folders of logs that NAVSIM knows."""
 PresetName = Literal["tiny", "quick", "standard"]
 
 
@@ -25,6 +32,29 @@ class Share:
     """With seeds of their own; each serves many egos."""
     decisions: int
     """Frames that the split lists from here."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """One run of the traffic and what is wanted from it."""
+
+    share: Share
+    number: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Of its files, and the beginning of the names of its logs."""
+        return f"{self.share.place}_{self.number:03d}"
+
+    @property
+    def decisions(self) -> int:
+        """Frames wanted from it: the share's, spread evenly."""
+        each, rest = divmod(self.share.decisions, self.share.simulations)
+        return each + (self.number < rest)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True)
@@ -51,21 +81,57 @@ class CityConfig:
     devkit_maps: bool = False
     """Write maps under names that the NAVSIM devkit knows, so that it reads the dataset."""
 
+    @property
+    def simulations(self) -> list[Simulation]:
+        """All of them, each with a seed of its own."""
+        return [
+            Simulation(share, number, 1000 * self.seed + 100 * index + number + 1)
+            for index, share in enumerate(self.shares)
+            for number in range(share.simulations)
+        ]
+
     def __post_init__(self) -> None:
+        if not self.shares:
+            raise CityError("a city needs at least one share of a split")
         for share in self.shares:
-            if share.place not in PLACES:
-                raise CityError(f"place {share.place!r} is unknown; there are {', '.join(PLACES)}")
+            _check_share(share, self.shares)
         splits = {place: {s.split for s in self.shares if s.place == place} for place in PLACES}
         for place, names in splits.items():
             if len(names) > 1:
                 raise CityError(
                     f"place {place!r} is in the splits {', '.join(sorted(names))}; streets must be disjoint"
                 )
-        if min(self.height, self.width) < 16 or self.supersample < 1 or not 1 <= self.quality <= 100:
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise CityError(f"seed {self.seed}: choose one from 0 to {LARGEST_SEED:,}")
+        size = min(self.height, self.width) >= SMALLEST_IMAGE and max(self.height, self.width) <= LARGEST_IMAGE
+        if not size or not 1 <= self.supersample <= 4 or not 1 <= self.quality <= 100:
             raise CityError(
                 f"images of {self.width} x {self.height} at {self.supersample} x supersampling and JPEG quality "
-                f"{self.quality}: at least 16 x 16, 1 x, and a quality of 1 to 100"
+                f"{self.quality}: at least {SMALLEST_IMAGE} x {SMALLEST_IMAGE}, at most {LARGEST_IMAGE} x "
+                f"{LARGEST_IMAGE}, 1 x to 4 x, and a quality of 1 to 100"
             )
+        unknown = [name for name in self.cameras if name not in CAMERAS]
+        if unknown or not self.cameras or len(set(self.cameras)) < len(self.cameras):
+            raise CityError(
+                f"cameras {', '.join(self.cameras) or 'none'}: choose different ones of {', '.join(CAMERAS)}"
+            )
+        if self.warm_up < 0 or self.duration <= 0:
+            raise CityError(f"warm-up of {self.warm_up} s, duration of {self.duration} s: both must be positive")
+
+
+def _check_share(share: Share, shares: tuple[Share, ...]) -> None:
+    if share.place not in PLACES:
+        raise CityError(f"place {share.place!r} is unknown; there are {', '.join(PLACES)}")
+    if share.simulations < 1 or share.decisions < 1:
+        raise CityError(
+            f"place {share.place!r}: {share.simulations} simulations, {share.decisions} frames; at least one"
+        )
+    if share.data_split not in DATA_SPLITS or not share.split.isidentifier():
+        raise CityError(
+            f"split {share.split!r} in {share.data_split!r}: want a plain name, in one of {', '.join(DATA_SPLITS)}"
+        )
+    if any(other.split == share.split and other.data_split != share.data_split for other in shares):
+        raise CityError(f"split {share.split!r} is in two folders; one split, one folder")
 
 
 PRESETS: Final[dict[str, CityConfig]] = {
@@ -97,7 +163,7 @@ PRESETS: Final[dict[str, CityConfig]] = {
         ),
     ),
 }
-"""tiny: seconds, for tests. quick: minutes on two cores. standard: a quarter of an hour."""
+"""tiny: seconds, for tests. quick: minutes on two cores. standard: for results worth reporting."""
 
 
 def preset(name: PresetName, **changes: object) -> CityConfig:

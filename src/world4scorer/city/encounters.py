@@ -10,40 +10,44 @@ from typing import Final
 
 from world4scorer.kernels import kernel
 from world4scorer.outcomes.boxes import boxes_meet
+from world4scorer.rollout.angles import sine_cosine, wrap
 from world4scorer.scene.vehicle import HALF_LENGTH, HALF_WIDTH, REAR_AXLE_TO_CENTRE
 
 HORIZON: Final = 8
 """Half-second steps that are looked ahead."""
+REACH: Final = 80.0
+"""Nobody further away can be met within the horizon [m]."""
 SUBSTEPS: Final = 2
 """Times between two frames at which boxes are compared."""
 NOBODY: Final = -1
+CONTACT_STEPS: Final = 5
+"""Between two frames, when looking for contacts."""
+CONTACT_MARGIN: Final = 0.1
+"""Closer than this is a contact [m]."""
 
 
 @kernel
-def find_leaders(pose, boxes, count, way, first, half_lane, reach, leaders, gaps, nearest, touching):
+def find_leaders(pose, boxes, count, way, first, half_lane, reach, leaders, gaps, nearest):
     """The first box on each frame's way ahead, and the nearest box at all.
 
     `pose` (F, 3) rear axle; `boxes` (F, A, 5) centre x, y, heading, length, width, of which `count` (F,) are there;
     `way` (P, 2) points 1 m apart that the rear axle will pass, `first` (F,) the point where it is. Fills, per frame,
-    the row of the leader or -1, the gap to its nearest point [m], the distance of the nearest box's centre to the
-    ego's centre [m], and whether a box touches the ego.
+    the row of the leader or -1, the gap to its nearest point [m], and the distance of the nearest box's centre to the
+    ego's centre [m].
     """
     points = way.shape[0]
     for frame in range(pose.shape[0]):
-        cosine, sine = math.cos(pose[frame, 2]), math.sin(pose[frame, 2])
+        sine, cosine = sine_cosine(pose[frame, 2])
         x = pose[frame, 0] + REAR_AXLE_TO_CENTRE * cosine
         y = pose[frame, 1] + REAR_AXLE_TO_CENTRE * sine
         leaders[frame], gaps[frame], nearest[frame] = NOBODY, reach, 1e9
-        touching[frame] = False
         for row in range(count[frame]):
             bx, by, bh, bl, bw = boxes[frame, row]
-            distance = math.hypot(bx - x, by - y)
+            distance = math.sqrt((bx - x) ** 2 + (by - y) ** 2)
             nearest[frame] = min(nearest[frame], distance)
             if distance > reach + 15.0:
                 continue
-            bc, bs = math.cos(bh), math.sin(bh)
-            if boxes_meet(x, y, cosine, sine, HALF_LENGTH, HALF_WIDTH, bx, by, bc, bs, bl / 2, bw / 2):
-                touching[frame] = True
+            bs, bc = sine_cosine(bh)
             for ahead in range(4, int(reach)):
                 point = first[frame] + ahead
                 if point >= points:
@@ -73,7 +77,8 @@ def find_conflicts(pose, speed, boxes, ids, count, way, first, least_speed, conf
         for row in range(count[frame]):
             if conflicts[frame] != NOBODY:
                 break
-            if math.hypot(boxes[frame, row, 0] - pose[frame, 0], boxes[frame, row, 1] - pose[frame, 1]) > 80.0:
+            dx, dy = boxes[frame, row, 0] - pose[frame, 0], boxes[frame, row, 1] - pose[frame, 1]
+            if dx * dx + dy * dy > REACH**2:
                 continue
             before = row
             met = False
@@ -92,12 +97,12 @@ def find_conflicts(pose, speed, boxes, ids, count, way, first, least_speed, conf
                     # The centre of a car whose axle is on the way lies over the way ahead.
                     rx, ry = way[point, 0], way[point, 1]
                     hx, hy = way[point + 3, 0] - rx, way[point + 3, 1] - ry
-                    length = max(math.hypot(hx, hy), 1e-9)
+                    length = max(math.sqrt(hx * hx + hy * hy), 1e-9)
                     ec, es = hx / length, hy / length
                     ex, ey = rx + REAR_AXLE_TO_CENTRE * ec, ry + REAR_AXLE_TO_CENTRE * es
                     old, new = boxes[frame + step, before], boxes[frame + step + 1, after]
                     bx, by = old[0] + share * (new[0] - old[0]), old[1] + share * (new[1] - old[1])
-                    bc, bs = math.cos(new[2]), math.sin(new[2])
+                    bs, bc = sine_cosine(new[2])
                     if boxes_meet(ex, ey, ec, es, HALF_LENGTH, HALF_WIDTH, bx, by, bc, bs, new[3] / 2, new[4] / 2):
                         # Who runs into the ego from behind is not its concern.
                         met = True
@@ -107,6 +112,32 @@ def find_conflicts(pose, speed, boxes, ids, count, way, first, least_speed, conf
                 if met:
                     break
                 before = after
+
+
+@kernel
+def find_contacts(pose, boxes, ids, count, touching):
+    """Whether a box comes within the margin of the ego at a frame or on the way to the next; arguments as above."""
+    frames = pose.shape[0]
+    for frame in range(frames):
+        touching[frame] = False
+        following = min(frame + 1, frames - 1)
+        for row in range(count[frame]):
+            dx, dy = boxes[frame, row, 0] - pose[frame, 0], boxes[frame, row, 1] - pose[frame, 1]
+            if dx * dx + dy * dy > REACH**2:
+                continue
+            after = _row_of(ids, count, following, ids[frame, row])
+            old = boxes[frame, row]
+            new = boxes[following, after] if after != NOBODY else old
+            for part in range(CONTACT_STEPS):
+                share = part / CONTACT_STEPS
+                sine, cosine = sine_cosine(pose[frame, 2] + share * (pose[following, 2] - pose[frame, 2]))
+                x = pose[frame, 0] + share * (pose[following, 0] - pose[frame, 0]) + REAR_AXLE_TO_CENTRE * cosine
+                y = pose[frame, 1] + share * (pose[following, 1] - pose[frame, 1]) + REAR_AXLE_TO_CENTRE * sine
+                bs, bc = sine_cosine(old[2] + share * wrap(new[2] - old[2]))
+                bx, by = old[0] + share * (new[0] - old[0]), old[1] + share * (new[1] - old[1])
+                length, width = old[3] / 2 + CONTACT_MARGIN, old[4] / 2 + CONTACT_MARGIN
+                if boxes_meet(x, y, cosine, sine, HALF_LENGTH, HALF_WIDTH, bx, by, bc, bs, length, width):
+                    touching[frame] = True
 
 
 @kernel

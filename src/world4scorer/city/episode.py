@@ -28,7 +28,7 @@ from world4scorer.city.studio import Studio
 from world4scorer.city.traffic import STEP, Traffic, actors_at
 from world4scorer.navsim.agent_input import AgentInput
 from world4scorer.navsim.frames import COMMANDS
-from world4scorer.navsim.poses import relative_poses
+from world4scorer.navsim.poses import relative_poses, wrap
 from world4scorer.render.weather import Weather
 from world4scorer.scene.vehicle import FRONT_OVERHANG
 from world4scorer.streets.errors import CityError
@@ -123,10 +123,10 @@ class Episode:
             forward = np.array([np.cos(pose[2]), np.sin(pose[2])])
             velocity = np.array([float((pose[:2] - before.pose[:2]) @ forward) / STEP, 0.0])
         if acceleration is None:
-            turn = (pose[2] - before.pose[2] + np.pi) % (2 * np.pi) - np.pi
+            turn = wrap(pose[2] - before.pose[2])
             acceleration = np.array([(velocity[0] - before.velocity[0]) / STEP, velocity[0] * turn / STEP])
         route = tuple(log.route)
-        command = self._routes.command(self._routes.nearest_lane(route, pose), route, pose[:2])
+        command = self._routes.command_at(route, pose)
         self._past.append(EgoFrame(self._traffic.steps, pose.copy(), velocity, acceleration, command))
         self._past = self._past[-(HISTORY * STEPS_PER_FRAME + 1) :]
         return log.vehicle in dict(self._traffic.present())
@@ -137,9 +137,7 @@ class Episode:
         now = self._past[-1]
         moment = self._traffic.moment()
         there = dict(self._traffic.present())
-        near = np.abs(moment.pose[:, :2] - now.pose[:2]).max(1) < FAR
-        near &= moment.agent != there.get(log.vehicle, -1)
-        moment = moment.select(np.flatnonzero(near))
+        moment = moment.around(now.pose[:2], FAR, there.get(log.vehicle, -1))
         frame = ScriptFrame(
             step=self._traffic.steps,
             ego_pose=now.pose,
@@ -196,6 +194,16 @@ class Episode:
 def serve(connection: Connection, setting: Setting) -> None:
     """Carry out requests until the other side is gone. Runs in a process of its own."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # branches end by themselves
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller decides what an interruption means
+    try:
+        _serve(connection, setting)
+    except (EOFError, OSError):
+        pass  # the caller is gone: nobody is left to be told
+    finally:
+        os._exit(0)  # a forked process must not run what its parent left for the end
+
+
+def _serve(connection: Connection, setting: Setting) -> None:
     try:
         episode = Episode(setting)
     except Exception as error:
@@ -203,10 +211,7 @@ def serve(connection: Connection, setting: Setting) -> None:
         return
     connection.send(("ok", None))
     while True:
-        try:
-            name, arguments = connection.recv()
-        except (EOFError, ConnectionResetError):
-            break
+        name, arguments = connection.recv()
         if name == "branch":
             address, key = arguments
             if os.fork() == 0:
@@ -218,7 +223,6 @@ def serve(connection: Connection, setting: Setting) -> None:
         except Exception as error:
             answer = _failure(error)
         connection.send(answer)
-    os._exit(0)  # a forked process must not run what its parent left for the end
 
 
 def _failure(error: Exception) -> tuple[str, str]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.city.config import CityConfig
+from world4scorer.city.manifest import is_filmed
 from world4scorer.city.script import LogScript, ScriptFrame, digest
 from world4scorer.city.studio import Studio
 from world4scorer.city.traffic import STEP
@@ -23,6 +24,7 @@ from world4scorer.navsim.annotations import Annotations
 from world4scorer.navsim.cameras import Camera
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.log_writer import FrameRecord, write_log
+from world4scorer.navsim.poses import wrap
 from world4scorer.render.actors import ActorKind
 from world4scorer.render.cameras import CameraRig
 from world4scorer.render.weather import Weather
@@ -70,7 +72,7 @@ class Filming:
         script, layout = task.script, Layout(self.root)
         path = layout.log(task.data_split, script.name)
         images = layout.sensors(task.data_split) / script.name
-        if path.exists() and images.is_dir():
+        if is_filmed(self.root, task.data_split, script.name, len(script.frames), self.config):
             return len(script.frames)
         draft = images.with_name(f".{script.name}.tmp")
         shutil.rmtree(draft, ignore_errors=True)
@@ -146,7 +148,7 @@ def boxes_seen(frame: ScriptFrame, log: str) -> Annotations:
     cosine, sine = np.cos(heading), np.sin(heading)
     to_ego = np.array([[cosine, sine], [-sine, cosine]])
     place = (actors.pose[:, :2] - [x, y]) @ to_ego.T
-    turn = (actors.pose[:, 2] - heading + np.pi) % (2 * np.pi) - np.pi
+    turn = wrap(actors.pose[:, 2] - heading)
     boxes = np.column_stack([place, actors.size[:, 2] / 2, actors.size, turn])
     velocity = frame.speeds[:, None] * np.column_stack([np.cos(turn), np.sin(turn), np.zeros(len(turn))])
     return Annotations(

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from world4scorer.city import manifest as notes
 from world4scorer.city.config import PRESETS, CityConfig, Share
-from world4scorer.city.manifest import LogEntry, SimulationEntry
+from world4scorer.city.manifest import SimulationEntry, is_filmed
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.layout import Layout
 from world4scorer.render.weather import PRESETS as WEATHERS
@@ -131,7 +131,7 @@ def city_info(root: str | os.PathLike[str]) -> CityInfo:
         ) from error
     entries: dict[str, SimulationEntry] = {}
     waiting: list[str] = []
-    for name in _simulation_names(config):
+    for name in [simulation.name for simulation in config.simulations]:
         if notes.simulation_path(root / notes.FOLDER, name).is_file():
             entries[name] = notes.read_simulation(root / notes.FOLDER, name)
         else:
@@ -161,10 +161,6 @@ def folder_size(folder: Path) -> int:
         )
 
 
-def _simulation_names(config: CityConfig) -> list[str]:
-    return [f"{share.place}_{number:03d}" for share in config.shares for number in range(share.simulations)]
-
-
 def _preset_of(config: CityConfig) -> str | None:
     return next((name for name, known in PRESETS.items() if known == config), None)
 
@@ -175,7 +171,7 @@ def _credits(config: CityConfig) -> list[str]:
 
 def _place(root: Path, config: CityConfig, share: Share) -> PlaceInfo:
     place = PLACES[share.place]
-    path = root / notes.FOLDER / "networks" / f"{place.network.name}.net.xml"
+    path = notes.network_path(root / notes.FOLDER, place.network.name)
     whole, part = street_km(path, place.area) if path.is_file() else (None, None)
     location = place.network.devkit_location if config.devkit_maps else place.network.location
     return PlaceInfo(place.name, place.network.name, location, share.split, whole, part)
@@ -220,20 +216,14 @@ def _missing(
     out += _some("simulations are not done", waiting)
     logs = [(entry, log) for entry in entries.values() for log in entry.logs]
     out += _some("logs", [log.name for entry, log in logs if not layout.log(entry.data_split, log.name).is_file()])
-    out += _some(
-        "logs without all images", [log.name for entry, log in logs if not _has_images(layout, config, entry, log)]
-    )
+    unfilmed = [log.name for e, log in logs if not is_filmed(root, e.data_split, log.name, log.frames, config)]
+    out += _some("logs without all images", unfilmed)
     folder = root / "config" / "train_test_split"
     splits = dict.fromkeys(share.split for share in config.shares)
     out += _some("split files", [name for name in splits if not (folder / f"{name}.yaml").is_file()])
     if not out and not finished:
         out.append("the manifest is not finished")
     return out
-
-
-def _has_images(layout: Layout, config: CityConfig, entry: SimulationEntry, log: LogEntry) -> bool:
-    folders = [layout.sensors(entry.data_split) / log.name / camera for camera in config.cameras]
-    return all(folder.is_dir() and len(os.listdir(folder)) >= log.frames for folder in folders)
 
 
 def _some(what: str, names: Sequence[str]) -> list[str]:

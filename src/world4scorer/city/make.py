@@ -6,32 +6,34 @@ it was when it is started again, and a finished one is not repeated.
 Example::
 
     manifest = make_city(preset("tiny"), "city")
-    print(manifest["splits"]["city_train"]["decisions"])
+    print(manifest["splits"]["city_train"]["situations"]["frames"])
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from world4scorer.cache.executors import Executor, choose_executor
+from world4scorer.cache.executors import Done, Executor, choose_executor
 from world4scorer.city import manifest as notes
-from world4scorer.city.casting import cast
+from world4scorer.city.casting import FUTURE, HISTORY, cast
 from world4scorer.city.commands import RouteReader
-from world4scorer.city.config import CityConfig, Share
+from world4scorer.city.config import CityConfig, Simulation
 from world4scorer.city.demand import write_demand
 from world4scorer.city.filming import Filming, FilmTask
-from world4scorer.city.manifest import LogEntry, SimulationEntry
+from world4scorer.city.manifest import LogEntry, SimulationEntry, is_filmed
 from world4scorer.city.progress import CityProgress
 from world4scorer.city.recording import record
 from world4scorer.city.script import LogScript, write_script
 from world4scorer.navsim.filters import SceneFilter, Split, write_split
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.map_writer import complete_maps, write_map
+from world4scorer.scene.files import only_one
 from world4scorer.streets.errors import CityError
 from world4scorer.streets.map_export import export_map
 from world4scorer.streets.map_index import MapIndex
@@ -41,33 +43,11 @@ from world4scorer.streets.street_map import read_streets
 
 STRIP: Final = 250.0
 """Logs are drawn strip by strip, so wide [m]."""
+LOCK: Final = ".lock"
 ATTRIBUTION: Final = (
     "Streets: (c) OpenStreetMap contributors, ODbL; crossing in Braunschweig: German Aerospace Center. "
     "Networks from Eclipse SUMO."
 )
-
-
-@dataclass(frozen=True)
-class Simulation:
-    """One run of the traffic and what is wanted from it."""
-
-    share: Share
-    number: int
-    seed: int
-
-    @property
-    def name(self) -> str:
-        """Of its files, and the beginning of the names of its logs."""
-        return f"{self.share.place}_{self.number:03d}"
-
-    @property
-    def decisions(self) -> int:
-        """Frames wanted from it: the share's, spread evenly."""
-        each, rest = divmod(self.share.decisions, self.share.simulations)
-        return each + (self.number < rest)
-
-    def __str__(self) -> str:
-        return self.name
 
 
 @dataclass(frozen=True)
@@ -84,7 +64,7 @@ class Simulating:
         network = self.networks[place.network.name]
         streets = read_streets(network)
         duration = self.config.warm_up + self.config.duration
-        demand = demand_path(self.folder, simulation.name)
+        demand = notes.demand_path(self.folder, simulation.name)
         write_demand(streets, place, simulation.seed, duration, demand)
         recording = record(network, demand, simulation.seed, self.config.warm_up, self.config.duration)
         routes = RouteReader(streets)
@@ -92,16 +72,6 @@ class Simulating:
             write_script(stretch, recording, routes, simulation.name, place.network.name, self.config.seed)
             for stretch in cast(recording, streets, place, simulation.decisions)
         ]
-
-
-def demand_path(folder: Path, simulation: str) -> Path:
-    """Where the trips of a simulation lie."""
-    return folder / "simulations" / f"{simulation}.rou.xml"
-
-
-def network_path(folder: Path, network: str) -> Path:
-    """Where a network lies."""
-    return folder / "networks" / f"{network}.net.xml"
 
 
 def make_city(
@@ -114,23 +84,29 @@ def make_city(
     """Write the dataset below `root` and return its manifest (`city/city.json`)."""
     root = Path(root)
     folder = root / notes.FOLDER
-    if _is_complete(config, root):
-        return notes.read_manifest(root)
+    _check_folder(config, root)
+    with only_one(folder / LOCK, CityError(f"{root}: another run is making this city; wait for it, or stop it first")):
+        missing = [simulation for simulation in config.simulations if not _is_done(config, root, simulation)]
+        if not missing and notes.read_manifest(root).get("complete"):
+            return notes.read_manifest(root)
+        notes.write_manifest(root, {"config": _plain(config), "complete": False})
+        _sweep(root)
+        return _make(config, root, missing, workers, show_progress)
+
+
+def _make(
+    config: CityConfig, root: Path, missing: Sequence[Simulation], workers: int | None, show_progress: bool
+) -> dict[str, Any]:
+    folder = root / notes.FOLDER
     executor = choose_executor("serial" if workers == 1 else "processes", workers=workers)
     networks = {PLACES[share.place].network.name: PLACES[share.place].network for share in config.shares}
-    paths = {name: build_network(network, network_path(folder, name)) for name, network in networks.items()}
+    paths = {name: build_network(network, notes.network_path(folder, name)) for name, network in networks.items()}
     locations = {n: net.devkit_location if config.devkit_maps else net.location for n, net in networks.items()}
     indices = _write_maps(Layout(root).maps, networks, paths, locations, config.devkit_maps)
-    simulations = [
-        Simulation(share, number, 1000 * config.seed + 100 * index + number + 1)
-        for index, share in enumerate(config.shares)
-        for number in range(share.simulations)
-    ]
-    missing = [s for s in simulations if not notes.simulation_path(folder, s.name).exists()]
     with CityProgress(len(missing), show_progress) as progress:
         scripts = _simulate(executor, Simulating(folder, config, paths), missing, progress)
         _film(executor, Filming(root, config, paths, locations, indices), scripts, folder, progress)
-    entries = [notes.read_simulation(folder, simulation.name) for simulation in simulations]
+    entries = [notes.read_simulation(folder, simulation.name) for simulation in config.simulations]
     manifest = {
         "config": _plain(config),
         "complete": True,
@@ -144,21 +120,38 @@ def make_city(
     return manifest
 
 
-def _is_complete(config: CityConfig, root: Path) -> bool:
-    """Whether the folder holds this very city; one with other settings is refused, an unfinished one continued."""
+def _check_folder(config: CityConfig, root: Path) -> None:
+    """A folder holds one city: one with other settings, or another dataset, is refused."""
     if (root / notes.FOLDER / "city.json").exists():
-        known = notes.read_manifest(root)
-        wanted = _plain(config)
-        changed = sorted(key for key in wanted if known["config"].get(key) != wanted[key])
+        known, wanted = notes.read_manifest(root)["config"], _plain(config)
+        changed = sorted(key for key in wanted if known.get(key) != wanted[key])
         if changed:
             raise CityError(
                 f"{root}: holds a city made with other settings ({', '.join(changed)}); choose another folder"
             )
-        return bool(known.get("complete"))
-    if Layout(root).maps.exists() or (root / "navsim_logs").exists():
+    elif Layout(root).maps.exists() or (root / "navsim_logs").exists():
         raise CityError(f"{root}: holds a dataset that is no city; choose another folder")
-    notes.write_manifest(root, {"config": _plain(config), "complete": False})
-    return False
+    else:
+        notes.write_manifest(root, {"config": _plain(config), "complete": False})
+
+
+def _is_done(config: CityConfig, root: Path, simulation: Simulation) -> bool:
+    """Whether a simulation is noted as done and all its logs and images are still there."""
+    folder = root / notes.FOLDER
+    if not notes.simulation_path(folder, simulation.name).exists():
+        return False
+    entry = notes.read_simulation(folder, simulation.name)
+    return all(is_filmed(root, entry.data_split, log.name, log.frames, config) for log in entry.logs)
+
+
+def _sweep(root: Path) -> None:
+    """Remove what a run that was killed had begun to write: the devkit reads every file among the logs."""
+    for parent in ("navsim_logs", "sensor_blobs"):
+        for leftover in (root / parent).glob("*/.*.tmp"):
+            if leftover.is_dir():
+                shutil.rmtree(leftover)
+            else:
+                leftover.unlink()
 
 
 def _plain(config: CityConfig) -> dict[str, Any]:
@@ -188,7 +181,7 @@ def _simulate(
     scripts: dict[Simulation, list[LogScript]] = {}
     for done in executor.run(work, tasks):
         if done.error is not None or done.result is None:
-            raise CityError(f"simulation {done.error}\n{done.details}")
+            raise _failure("simulation", done)
         scripts[done.task] = done.result
         progress.simulated(len(scripts))
     return {simulation: scripts[simulation] for simulation in simulations}
@@ -209,7 +202,7 @@ def _film(
     by_name = {simulation.name: simulation for simulation in scripts}
     for done in executor.run(work, tasks):
         if done.error is not None or done.result is None:
-            raise CityError(f"log {done.error}\n{done.details}")
+            raise _failure("log", done)
         progress.filmed(done.result)
         name = done.task.script.simulation
         open_logs[name].discard(done.task.script.name)
@@ -218,6 +211,12 @@ def _film(
     for simulation, found in scripts.items():
         if not found:
             _note_simulation(folder, simulation, found)
+
+
+def _failure(what: str, done: Done[Any, Any]) -> Exception:
+    """What users can mend is said in a line; the rest keeps its traceback."""
+    expected = any(f": {kind}: " in str(done.error) for kind in ("CityError", "ValueError", "OSError", "DatasetError"))
+    return CityError(f"{what} {done.error}") if expected else RuntimeError(f"{what} {done.error}\n{done.details}")
 
 
 def _whereabouts(task: FilmTask) -> tuple[str, int, float]:
@@ -245,8 +244,8 @@ def _write_split(root: Path, name: str, entries: Sequence[SimulationEntry]) -> d
     mine = [entry for entry in entries if entry.split == name]
     logs = [log for entry in mine for log in entry.logs]
     scene_filter = SceneFilter(
-        num_history_frames=4,
-        num_future_frames=10,
+        num_history_frames=HISTORY + 1,
+        num_future_frames=FUTURE,
         frame_interval=1,
         has_route=True,
         log_names=tuple(log.name for log in logs),

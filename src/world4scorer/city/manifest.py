@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from world4scorer.city.config import CityConfig, Share
 from world4scorer.city.script import LogScript
+from world4scorer.navsim.layout import Layout
 from world4scorer.scene.files import atomic_write
 from world4scorer.streets.errors import CityError
 
@@ -81,6 +82,25 @@ def read_simulation(folder: Path, name: str) -> SimulationEntry:
 def simulation_path(folder: Path, name: str) -> Path:
     """Where the note of a simulation lies."""
     return folder / "simulations" / f"{name}.json"
+
+
+def demand_path(folder: Path, simulation: str) -> Path:
+    """Where the trips of a simulation lie."""
+    return folder / "simulations" / f"{simulation}.rou.xml"
+
+
+def network_path(folder: Path, network: str) -> Path:
+    """Where a network lies."""
+    return folder / "networks" / f"{network}.net.xml"
+
+
+def is_filmed(root: Path, data_split: str, name: str, frames: int, config: CityConfig) -> bool:
+    """Whether a log and all its images are there."""
+    layout = Layout(root)
+    folders = [layout.sensors(data_split) / name / camera for camera in config.cameras]
+    return layout.log(data_split, name).is_file() and all(
+        folder.is_dir() and len(os.listdir(folder)) == frames for folder in folders
+    )
 
 
 def write_manifest(root: Path, values: Mapping[str, Any]) -> None:

@@ -53,6 +53,8 @@ class LogScript:
     network: str
     vehicle: str
     """SUMO's name of the ego."""
+    seed: int
+    """Of the city."""
     weather_seed: int
     route: tuple[str, ...]
     """Edges, from the one where the log begins to the destination."""
@@ -67,7 +69,7 @@ class LogScript:
 
     def token(self, frame: int) -> str:
         """16 hexadecimal digits."""
-        return digest(self.name, frame)
+        return digest(self.seed, self.name, frame)
 
 
 def digest(*parts: object) -> str:
@@ -93,6 +95,7 @@ def write_script(
         simulation=simulation,
         network=network,
         vehicle=drive.name,
+        seed=seed,
         weather_seed=zlib.crc32(f"{seed}/{name}".encode()),
         route=drive.route[drive.route.index(begin) :],
         frames=frames,
@@ -103,16 +106,14 @@ def write_script(
 
 def _frame(stretch: Stretch, row: int, moment: Moment, agents: Agents, routes: RouteReader) -> ScriptFrame:
     expert = stretch.expert
-    near = np.abs(moment.pose[:, :2] - expert.pose[row, :2]).max(1) < FAR
-    near &= moment.agent != expert.drive.agent
-    moment = moment.select(np.flatnonzero(near))
+    moment = moment.around(expert.pose[row, :2], FAR, expert.drive.agent)
     return ScriptFrame(
         step=moment.step,
         ego_pose=expert.pose[row].copy(),
         speed=float(expert.speed[row]),
         acceleration=expert.acceleration[row].copy(),
         yaw_rate=float(expert.yaw_rate[row]),
-        command=routes.command(expert.drive.lane[row], expert.drive.route, expert.pose[row, :2]),
+        command=routes.command_at(expert.drive.route, expert.pose[row]),
         actors=actors_at(moment, agents),
         speeds=moment.speed,
         names=tuple(agents.ids[index] for index in moment.agent),

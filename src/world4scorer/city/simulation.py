@@ -12,12 +12,14 @@ Example::
 from __future__ import annotations
 
 import multiprocessing
+import operator
 import os
 import secrets
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, Listener
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -27,8 +29,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from world4scorer.city.episode import HISTORY, EgoFrame, LiveFrame, Setting, serve
 from world4scorer.city.filming import boxes_seen
-from world4scorer.city.make import demand_path, network_path
-from world4scorer.city.manifest import FOLDER, LogEntry, SimulationEntry, find_log, read_config, read_manifest
+from world4scorer.city.manifest import (
+    FOLDER,
+    LogEntry,
+    SimulationEntry,
+    demand_path,
+    find_log,
+    network_path,
+    read_config,
+    read_manifest,
+)
 from world4scorer.city.recording import STEPS_PER_FRAME
 from world4scorer.city.traffic import STEP
 from world4scorer.navsim.agent_input import AgentInput
@@ -39,6 +49,8 @@ from world4scorer.streets.errors import CityError
 from world4scorer.streets.places import PLACES
 from world4scorer.streets.street_map import read_streets
 
+END_TIME: Final = 3.0
+"""A process that has not ended by then is ended [s]."""
 CONNECT_TIME: Final = 60.0
 """A branch that has not answered by then is lost [s]."""
 
@@ -97,10 +109,12 @@ class CitySimulation:
             if process is not None:
                 process.close()
         self._episode = self._undisturbed = None
+        self._undisturbed_name, self._undisturbed_step = "", 0
 
     def reset(self, log: str, frame: int, *, images: bool = True) -> Observation:
         """Put the ego back to where it was at a frame of a log (0 is the first)."""
         simulation, entry = find_log(self._root, log)
+        frame = operator.index(frame)
         if not HISTORY - 1 <= frame < entry.frames:
             raise CityError(f"log {log!r}: frame {frame}; a start needs {HISTORY - 1} to {entry.frames - 1}")
         streets_offset = self._prepare(simulation, entry.first_step + STEPS_PER_FRAME * frame)
@@ -125,7 +139,7 @@ class CitySimulation:
         if values.shape != (3,) or not np.isfinite(values).all():
             raise CityError(f"pose: {values.tolist()}; want x, y, heading")
         local = values - self._offset
-        given = [None if value is None else np.asarray(value, np.float64) for value in (velocity, acceleration)]
+        given = [_pair(name, value) for name, value in (("velocity", velocity), ("acceleration", acceleration))]
         return bool(self._running().ask("step", local, *given))
 
     def observe(self, *, images: bool = True) -> Observation:
@@ -159,7 +173,8 @@ class CitySimulation:
         """Bring the undisturbed traffic of a simulation to a step; returns the offset of its street map."""
         folder = self._root / FOLDER
         network = network_path(folder, PLACES[simulation.place].network.name)
-        if self._undisturbed_name != simulation.name or self._undisturbed_step > step:
+        usable = self._undisturbed is not None and self._undisturbed.alive
+        if not usable or self._undisturbed_name != simulation.name or self._undisturbed_step > step:
             if self._undisturbed is not None:
                 self._undisturbed.close()
                 self._undisturbed = None
@@ -185,24 +200,37 @@ class CitySimulation:
         ]
 
 
+def _pair(name: str, value: ArrayLike | None) -> NDArray[np.float64] | None:
+    if value is None:
+        return None
+    values = np.asarray(value, np.float64)
+    if values.shape != (2,) or not np.isfinite(values).all():
+        raise CityError(f"{name}: {values.tolist()}; want forward, left")
+    return values
+
+
 class _Process:
     """A connection to a process that runs `episode.serve`."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, process: BaseProcess | None = None) -> None:
         self._connection = connection
+        self._process = process
+        """Only of those started here; branches are children of the process that they come from."""
+        self.alive = True
 
     @classmethod
     def start(cls, setting: Setting) -> _Process:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        context.Process(target=serve, args=(theirs, setting), daemon=True).start()
+        process = context.Process(target=serve, args=(theirs, setting), daemon=True)
+        process.start()
         theirs.close()
-        process = cls(ours)
-        process._answer()
-        return process
+        started = cls(ours, process)
+        started._answer()
+        return started
 
     def ask(self, name: str, *arguments: Any) -> Any:
-        self._connection.send((name, arguments))
+        self._send((name, arguments))
         return self._answer()
 
     def branch(self) -> _Process:
@@ -212,22 +240,38 @@ class _Process:
             Listener(os.path.join(folder, "branch"), family="AF_UNIX", authkey=key) as listener,
         ):
             listener._listener._socket.settimeout(CONNECT_TIME)  # type: ignore[attr-defined]
-            self._connection.send(("branch", (listener.address, key)))
+            self._send(("branch", (listener.address, key)))
             try:
                 return _Process(listener.accept())
             except TimeoutError:
-                raise CityError("the process of the simulation is gone; reset it") from None
+                raise self._gone() from None
 
     def close(self) -> None:
+        self.alive = False
         self._connection.close()
+        if self._process is not None:
+            self._process.join(END_TIME)
+            if self._process.is_alive():  # in the middle of many steps
+                self._process.terminate()
+                self._process.join()
+
+    def _send(self, request: tuple[str, Any]) -> None:
+        try:
+            self._connection.send(request)
+        except OSError:
+            raise self._gone() from None
 
     def _answer(self) -> Any:
         try:
             kind, value = self._connection.recv()
-        except (EOFError, ConnectionResetError):
-            raise CityError("the process of the simulation is gone; reset it") from None
+        except (EOFError, OSError):
+            raise self._gone() from None
         if kind == "refused":
             raise CityError(value)
         if kind == "failed":
             raise RuntimeError(f"the simulation failed:\n{value}")
         return value
+
+    def _gone(self) -> CityError:
+        self.alive = False
+        return CityError("the process of the simulation is gone; reset it")

@@ -13,10 +13,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.city.encounters import NOBODY, find_conflicts, find_leaders
+from world4scorer.city.encounters import NOBODY, find_conflicts, find_contacts, find_leaders
 from world4scorer.city.expert import ExpertDrive
 from world4scorer.city.recording import STEPS_PER_FRAME, Recording
 from world4scorer.city.traffic import Moment
+from world4scorer.navsim.poses import wrap
 from world4scorer.streets.street_map import LaneUse, SignalLink, StreetMap
 
 Flags = NDArray[np.bool_]
@@ -75,7 +76,7 @@ class Situations:
     conflict: Flags
     """Keeping the speed would hit somebody within 4 s."""
     touching: Flags
-    """A box touches the ego: never in a log."""
+    """A box comes closer than a hand's breadth before the next frame: never in a log."""
 
     @property
     def interaction(self) -> Flags:
@@ -112,14 +113,15 @@ def find_situations(
     frames = len(rows)
     leaders, conflicts = np.empty(frames, np.int64), np.empty(frames, np.int64)
     gaps, nearest, touching = np.empty(frames), np.empty(frames), np.empty(frames, np.bool_)
-    find_leaders(pose, boxes, count, way, first, HALF_LANE, LOOK_AHEAD, leaders, gaps, nearest, touching)
+    find_leaders(pose, boxes, count, way, first, HALF_LANE, LOOK_AHEAD, leaders, gaps, nearest)
+    find_contacts(pose, boxes, ids, count, touching)
     find_conflicts(pose, speed, boxes, ids, count, way, first, LEAST_SPEED, conflicts)
     has_leader = leaders != NOBODY
     at = np.arange(frames)
     leader_pace = np.where(has_leader, pace[at, leaders], 0.0)
-    leader_turn = np.abs(_wrap(boxes[at, leaders, 2] - pose[:, 2]))
+    leader_turn = np.abs(wrap(boxes[at, leaders, 2] - pose[:, 2]))
     close = has_leader & (gaps < FOLLOWING_GAP + FOLLOWING_TIME * speed)
-    hit_turn = np.abs(_wrap(boxes[at, conflicts, 2] - pose[:, 2]))
+    hit_turn = np.abs(wrap(boxes[at, conflicts, 2] - pose[:, 2]))
     conflict = conflicts != NOBODY
     turn = _ahead(pose[:, 2], "last") - pose[:, 2]
     moves, stands = speed > STANDING, speed <= STANDING
@@ -243,7 +245,3 @@ def _cut_ins(leaders: NDArray[np.int64], ids: NDArray[np.int64], gaps: NDArray[n
         ):
             flags[max(0, frame - 3) : frame + 1] = True
     return flags
-
-
-def _wrap(angle: NDArray[np.float64]) -> NDArray[np.float64]:
-    return (angle + np.pi) % (2 * np.pi) - np.pi

@@ -26,8 +26,11 @@ STEP: Final = 0.1
 """s"""
 BRAKE, LEFT, RIGHT = 8, 2, 1
 """Bits of SUMO's vehicle signals."""
-LARGEST_JUMP: Final = 2.0
-"""Further than its speed allows in a step [m]: SUMO moved a vehicle out of a jam. It comes back as a new one."""
+LARGEST_JUMP: Final = 1.6
+"""Further in a step than in the last one [m]: SUMO moved somebody, e.g. out of a jam, who comes back as somebody new.
+Lanes that do not quite meet make steps of up to a metre."""
+NEWCOMER_STEP: Final = 3.0
+"""Nobody is faster in the first step, with which there is nothing to compare [m]."""
 OPTIONS: Final = (
     *("--step-length", f"{STEP}"),
     *("--lanechange.duration", "3"),
@@ -77,8 +80,10 @@ class Moment:
     signals: Mapping[str, str]
     """State text of every signal."""
 
-    def select(self, rows: NDArray[np.int64]) -> Moment:
-        """Some of them."""
+    def around(self, place: NDArray[np.float64], reach: float, without: int) -> Moment:
+        """Those within `reach` metres of a place (2,), without one agent (the ego)."""
+        near = np.linalg.norm(self.pose[:, :2] - place, axis=1) < reach
+        rows = np.flatnonzero(near & (self.agent != without))
         return Moment(
             self.step,
             self.agent[rows],
@@ -121,9 +126,11 @@ class Traffic:
         self.agents = Agents()
         self.steps = 0
         self._index: dict[str, int] = {}
+        self._used: set[str] = set()
         self._rear = np.zeros((256, 2))
         self._front = np.zeros((256, 2))
         self._travelled = np.zeros(256)
+        self._stride = np.zeros(256)  # length of the last step
         self._lengths = np.zeros(
             (256, 3)
         )  # of the bumper before the front axle, wheelbase, box centre before the rear axle
@@ -194,8 +201,7 @@ class Traffic:
     ) -> None:
         """Give newcomers, and those whom SUMO moved elsewhere, an index and a straight body; fills `order`."""
         moved = np.linalg.norm(front - self._front[order], axis=1)
-        limit = np.where(np.arange(len(names)) < vehicles, LARGEST_JUMP + 4.0, LARGEST_JUMP)
-        for row in np.flatnonzero((order < 0) | (moved > limit)):
+        for row in np.flatnonzero((order < 0) | (moved > self._stride[order] + LARGEST_JUMP)):
             name = names[row]
             if row < vehicles:
                 type_name = self._sumo.vehicle.getTypeID(name)
@@ -208,20 +214,21 @@ class Traffic:
                 lengths = (0.0, 0.0, 0.0)
                 index = self.agents.add(self._fresh(name), "pedestrian", ActorKind.PEDESTRIAN, PEDESTRIAN_SIZE)
             if index >= len(self._rear):
-                for held in ("_rear", "_front", "_travelled", "_lengths"):
+                for held in ("_rear", "_front", "_travelled", "_stride", "_lengths"):
                     old = getattr(self, held)
                     setattr(self, held, np.concatenate([old, np.zeros_like(old)]))
             direction = np.array([np.cos(heading[row]), np.sin(heading[row])])
             self._rear[index] = front[row] - (lengths[0] + lengths[1]) * direction
             self._front[index] = front[row]
+            self._stride[index] = NEWCOMER_STEP
             self._lengths[index] = lengths
             self._index[name] = order[row] = index
 
     def _fresh(self, name: str) -> str:
         """A name that nobody had: SUMO's own, or with a number after a jump."""
-        if name not in self._index:
-            return name
-        return f"{name.split('~')[0]}~{len(self.agents.ids)}"
+        fresh = name if name not in self._used else f"{name}~{len(self.agents.ids)}"
+        self._used.add(fresh)
+        return fresh
 
     def _drag(
         self, order: NDArray[np.int64], front: NDArray[np.float64], heading: NDArray[np.float64], vehicles: int
@@ -235,6 +242,7 @@ class Traffic:
         rolls = (np.arange(len(order)) < vehicles) & (length > 0.1)
         body = np.where(rolls[:, None], body / np.maximum(length, 0.1)[:, None], direction)
         rear = axle - wheelbase[:, None] * body
-        self._travelled[order] += np.linalg.norm(front - self._front[order], axis=1)
+        self._stride[order] = np.linalg.norm(front - self._front[order], axis=1)
+        self._travelled[order] += self._stride[order]
         self._front[order], self._rear[order] = front, rear
         self._poses = np.column_stack([rear + centre[:, None] * body, np.arctan2(body[:, 1], body[:, 0])])

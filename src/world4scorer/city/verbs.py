@@ -80,9 +80,9 @@ def info(root: Folder, /, out: Path | None = None) -> int:
     from world4scorer.city.info_report import print_city, write_info
 
     found = city_info(root)
-    print_city(found)
     if out is not None:
         write_info(found, out)
+    print_city(found)
     return 0
 
 
@@ -99,12 +99,15 @@ def film(log: Name, /, data: Path | None = None, out: Path | None = None, height
     from world4scorer.film.log_film import film_log
 
     path = Path(log)
-    if data is None and path.suffix != ".pkl":
-        raise ValueError(f"{log}: not the path of a log (.pkl); give --data to find a log by its name")
+    if data is None and (path.suffix != ".pkl" or len(path.resolve().parents) < 3):
+        raise ValueError(
+            f"{log}: not the path of a log (DATA/navsim_logs/SPLIT/NAME.pkl); give --data to find a log by its name"
+        )
     name = path.stem if path.suffix == ".pkl" else log
     out = Path(f"{name}.mp4") if out is None else out
     root = path.resolve().parents[2] if data is None else data
-    print(film_log(root, name, out, height=height, speed=speed, show_progress=True))
+    split = path.resolve().parent.name if data is None else None
+    print(film_log(root, name, out, data_split=split, height=height, speed=speed, show_progress=True))
     return 0
 
 

@@ -10,6 +10,7 @@ from typing import Final
 from world4scorer.navsim.errors import DatasetError
 
 MAP_INDEX: Final = "nuplan-maps-v1.0.json"
+MAP_FILE: Final = "map.gpkg"
 LOCATIONS: Final = {
     "sg-one-north": ("9.17.1964", "epsg:32648"),
     "us-ma-boston": ("9.12.1817", "epsg:32619"),
@@ -68,4 +69,4 @@ def map_path(maps: Path, location: str) -> Path:
         raise DatasetError(f"{index}: not a readable map index: {error}") from error
     except KeyError:
         raise DatasetError(f"{index}: knows no location {location!r}") from None
-    return maps / location / version / "map.gpkg"
+    return maps / location / version / MAP_FILE

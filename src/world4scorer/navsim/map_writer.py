@@ -29,7 +29,8 @@ from pyproj import Transformer
 from pyproj.exceptions import CRSError
 
 from world4scorer.navsim.errors import DatasetError
-from world4scorer.navsim.layout import LOCATIONS, MAP_INDEX, map_path
+from world4scorer.navsim.layout import LOCATIONS, MAP_FILE, MAP_INDEX
+from world4scorer.scene.files import atomic_write
 
 STORED_CRS: Final = "EPSG:4326"
 OWN_VERSION: Final = "1.0"
@@ -119,8 +120,7 @@ def write_map(
         to_stored = Transformer.from_crs(crs, STORED_CRS, always_xy=True)
     except CRSError as error:
         raise DatasetError(f"coordinate system {crs!r} of {location!r} is not known: {error}") from error
-    _write_index(Path(maps), location, version)
-    path = map_path(Path(maps), location)
+    path = Path(maps) / location / version / MAP_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{uuid4().hex[:8]}.gpkg")
     try:
@@ -130,6 +130,9 @@ def write_map(
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+    known = _read_index(Path(maps))
+    with atomic_write(Path(maps) / MAP_INDEX) as stream:
+        stream.write(json.dumps({**known, location: {"version": version, "layers": {}}}, indent=1).encode())
     return path
 
 
@@ -150,18 +153,21 @@ def _identity(location: str, crs: str | None, version: str | None) -> tuple[str,
 
 def complete_maps(maps: str | os.PathLike[str]) -> list[Path]:
     """Write empty maps for the cities that the folder lacks: the devkit opens all four, whichever it needs."""
-    index = Path(maps) / MAP_INDEX
-    known = json.loads(index.read_text(encoding="utf-8")) if index.exists() else {}
+    known = _read_index(Path(maps))
     return [write_map(maps, location, {}) for location in LOCATIONS if location not in known]
 
 
-def _write_index(maps: Path, location: str, version: str) -> None:
-    """Add a city to the map index, keeping the others."""
+def _read_index(maps: Path) -> dict[str, Any]:
     index = maps / MAP_INDEX
-    maps.mkdir(parents=True, exist_ok=True)
-    known = json.loads(index.read_text(encoding="utf-8")) if index.exists() else {}
-    known[location] = {"version": version, "layers": {}}
-    index.write_text(json.dumps(known, indent=1), encoding="utf-8")
+    try:
+        known = json.loads(index.read_text(encoding="utf-8")) if index.exists() else {}
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DatasetError(
+            f"{index}: not a readable map index ({error}); delete it and write the maps again"
+        ) from error
+    if not isinstance(known, dict):
+        raise DatasetError(f"{index}: not a map index; delete it and write the maps again")
+    return known
 
 
 def _write_layer(path: Path, name: str, table: TableOfShapes | None, to_stored: Transformer) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 from uuid import uuid4
@@ -24,3 +24,18 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def only_one(lock: str | os.PathLike[str], refusal: Exception) -> Iterator[None]:
+    """Keep a second run out for the length of the block; the lock goes with the process, however it ends."""
+    Path(lock).parent.mkdir(parents=True, exist_ok=True)
+    with open(lock, "wb") as stream:
+        with suppress(ImportError):  # Windows has no such lock
+            import fcntl
+
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise refusal from None
+        yield
