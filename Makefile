@@ -35,6 +35,8 @@ bench: setup
 	$(BIN)/python benchmarks/outcomes.py
 	$(BIN)/python benchmarks/prepare.py
 	$(BIN)/python benchmarks/store.py
+	$(BIN)/python benchmarks/city.py --data out/bench-city
+	$(BIN)/python benchmarks/render.py out/bench-city/city/networks/berlin.net.xml
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
