@@ -39,6 +39,8 @@ class Done(Generic[_Task, _Result]):
     """The task and its exception in one line, or what ended the process it ran in."""
     details: str = ""
     """The traceback."""
+    mendable: bool = False
+    """Whether the error is of a kind that users can cause and mend."""
 
 
 class Executor(Protocol):
@@ -193,7 +195,10 @@ def _attempt(function: Callable[[_Task], _Result], task: _Task) -> Done[_Task, _
 
 
 def _failed(task: _Task, error: Exception) -> Done[_Task, Any]:
-    return Done(task, error=f"{task}: {type(error).__name__}: {error}", details=traceback.format_exc())
+    mendable = isinstance(error, (ValueError, OSError))
+    return Done(
+        task, error=f"{task}: {type(error).__name__}: {error}", details=traceback.format_exc(), mendable=mendable
+    )
 
 
 _function: Callable[[Any], Any] | None = None

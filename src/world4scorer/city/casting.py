@@ -29,6 +29,10 @@ LONGEST_LOG: Final = 60
 """Frames."""
 SHORTEST_LOG: Final = 26
 """Frames."""
+STARTS_APART: Final = 4
+"""Frames between the stretches that are compared."""
+SHORTEST_WAY: Final = 5.0
+"""Of the ego in a log [m]."""
 SETTLING_TIME: Final = 3.0
 """After a car has appeared [s]."""
 HARDEST_BRAKING, HARDEST_ACCELERATION = -3.9, 2.3
@@ -122,19 +126,17 @@ def cast(recording: Recording, streets: StreetMap, place: Place, decisions: int)
 
 def _stretches(expert: ExpertDrive, situations: Situations, valid: Flags) -> list[Stretch]:
     """All stretches of valid frames, overlapping ones included."""
-    worth = _worth(situations, expert.speed[frame_rows(expert)])
+    rows = frame_rows(expert)
+    worth, travelled = _worth(situations, expert.speed[rows]), expert.travelled[rows]
     found = []
     edges = np.flatnonzero(np.diff(np.concatenate([[False], valid, [False]])))
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
         frames = min(LONGEST_LOG, int(end - begin))
         if frames < SHORTEST_LOG:
             continue
-        for first in range(int(begin), int(end) - frames + 1, 4):
+        for first in range(int(begin), int(end) - frames + 1, STARTS_APART):
             core = slice(first + HISTORY, first + frames - FUTURE)
-            if (
-                expert.travelled[frame_rows(expert)[first + frames - 1]] - expert.travelled[frame_rows(expert)[first]]
-                > 5
-            ):
+            if travelled[first + frames - 1] - travelled[first] > SHORTEST_WAY:
                 found.append(Stretch(expert, situations, first, frames, float(worth[core].mean())))
     return found
 

@@ -215,8 +215,8 @@ def _film(
 
 def _failure(what: str, done: Done[Any, Any]) -> Exception:
     """What users can mend is said in a line; the rest keeps its traceback."""
-    expected = any(f": {kind}: " in str(done.error) for kind in ("CityError", "ValueError", "OSError", "DatasetError"))
-    return CityError(f"{what} {done.error}") if expected else RuntimeError(f"{what} {done.error}\n{done.details}")
+    text = f"{what} {done.error}"
+    return CityError(text) if done.mendable else RuntimeError(f"{text}\n{done.details}")
 
 
 def _whereabouts(task: FilmTask) -> tuple[str, int, float]:
