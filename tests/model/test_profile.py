@@ -39,7 +39,7 @@ def test_the_paper_numbers():
 def test_real_tensors_count_as_fake_ones_do():
     planner = Planner(city())
     with torch.no_grad(), OperationCounter() as counter:
-        planner.network(torch.zeros(1, 4, 3, 112, 196), torch.zeros(1, 11))
+        planner.network(torch.zeros(1, 4, 3, 84, 196), torch.zeros(1, 11))
     report = profile(city())
     assert counter.operations - report.encoder == report.rest
 

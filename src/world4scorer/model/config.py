@@ -24,6 +24,8 @@ class ModelConfig:
     """Of each view [pixels]; a multiple of `patch`."""
     image_width: int = 1148
     """Of each view [pixels]; a multiple of `patch`."""
+    crop_top: int = 0
+    """Rows cut off the top of the resized image [pixels]: sky."""
     patch: int = 14
     """Side of an image patch [pixels]."""
     cameras: int = 4
@@ -118,7 +120,7 @@ class ModelConfig:
         return cls(**_checked(raw, where))
 
 
-_MAY_BE_ZERO: Final = ("lora_rank", "registers")
+_MAY_BE_ZERO: Final = ("lora_rank", "registers", "crop_top")
 
 
 def _checked(raw: dict[str, Any], where: str) -> dict[str, Any]:
@@ -145,8 +147,9 @@ def baseline() -> ModelConfig:
 def city() -> ModelConfig:
     """A small model for the embedded city, trained from nothing on a few cores."""
     return ModelConfig(
-        image_height=112,
+        image_height=84,
         image_width=196,
+        crop_top=28,
         vit_width=96,
         vit_layers=3,
         vit_heads=3,
