@@ -88,7 +88,9 @@ def test_measured_on_this_machine():
 def test_unreached_parameters_are_those_that_get_no_gradient():
     network = tiny_planner().network
     scene = network.encode(tiny_inputs()[0]).detach()
-    network.read_future(network.predict(torch.randn(3, 1, 8, 3), scene)).sum().backward()
+    network.read_future(
+        network.predict(torch.randn(3, 1, 8, 3), scene, network.encode_ego(torch.zeros(3, 11)))
+    ).sum().backward()
     shared = [*network.action_encoder.named_parameters(), *network.predictor.named_parameters()]
     weights = [parameter.grad for name, parameter in shared if name.endswith("self_attention.in_weight")]
     zero = sum(int((gradient == 0).all(1).sum()) * gradient.shape[1] for gradient in weights)

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from world4scorer.cache.executors import Executor
+from world4scorer.navsim.cameras import VIEWS
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.filters import OFFICIAL_COUNTS, Split, windows
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import read_log
 
-INPUT_CAMERAS: Final = ("CAM_F0", "CAM_B0", "CAM_L0", "CAM_R0")
-"""Cameras that the planner sees."""
-TARGET_CAMERA: Final = "CAM_F0"
+TARGET_CAMERA: Final = VIEWS[0]
 TARGET_FRAMES: Final = 4
 """Key frames ahead of now that hold the future target: 2 s."""
 NAMED: Final = 3
@@ -125,7 +124,7 @@ class _CheckLog:
         targets: list[str] = []
         for window in windows(log, chosen):
             tokens += 1
-            inputs += [camera.path for name in INPUT_CAMERAS if (camera := window[now].cameras.get(name)) is not None]
+            inputs += [camera.path for name in VIEWS if (camera := window[now].cameras.get(name)) is not None]
             if now + TARGET_FRAMES < len(window):
                 camera = window[now + TARGET_FRAMES].cameras.get(TARGET_CAMERA)
                 targets += [camera.path] if camera is not None else []

@@ -75,7 +75,13 @@ class ModelConfig:
     plan_sampling: bool = False
     """The action encoder also reads image features where the plan leads (`plan_sampling.py`)."""
     sampling_width: int = 32
-    """Features per point that plan sampling reads."""
+    """Features per point that plan sampling reads from patches."""
+    sampling_fine: int = 0
+    """Features per point that it reads from half patches of the image itself; 0 for none."""
+    anchors: bool = False
+    """Plans are manoeuvres found in the training data, corrected, instead of free poses (`anchors.py`)."""
+    motion_queries: bool = False
+    """The action encoder sees poses scaled, the steps between them and the ego state, instead of raw poses alone."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -91,6 +97,8 @@ class ModelConfig:
             raise ValueError(f"vit_heads: {self.vit_heads} does not divide vit_width, {self.vit_width}")
         if self.width % self.heads:
             raise ValueError(f"heads: {self.heads} does not divide width, {self.width}")
+        if self.sampling_fine and (self.patch % 2 or not self.plan_sampling):
+            raise ValueError(f"sampling_fine: {self.sampling_fine} needs plan_sampling and an even patch")
         if not (0 <= self.dropout < 1 and 0 <= self.drop_path < 1):
             raise ValueError(f"dropout {self.dropout}, drop_path {self.drop_path}: from 0 to below 1")
 
@@ -120,7 +128,7 @@ class ModelConfig:
         return cls(**_checked(raw, where))
 
 
-_MAY_BE_ZERO: Final = ("lora_rank", "registers", "crop_top")
+_MAY_BE_ZERO: Final = ("lora_rank", "registers", "crop_top", "sampling_fine")
 
 
 def _checked(raw: dict[str, Any], where: str) -> dict[str, Any]:

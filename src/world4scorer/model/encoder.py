@@ -19,17 +19,13 @@ QUERY_SPREAD = 1e-6
 """Standard deviation of the scene queries before training: nearly nothing, so that the ViT starts undisturbed."""
 
 
-class SceneFeatures(NamedTuple):
-    """What the rest of the model sees of a scene."""
+class Encoded(NamedTuple):
+    """What becomes of the views."""
 
     tokens: Tensor
     """(B, C * Q, D)"""
-    patches: Tensor | None
-    """(B, C, V, h, w), where plan sampling asks for them"""
-
-    def detach(self) -> SceneFeatures:
-        """The same, through which no gradient flows."""
-        return SceneFeatures(self.tokens.detach(), None if self.patches is None else self.patches.detach())
+    patches: Tensor
+    """(B, C, V, h, w)"""
 
 
 class SceneEncoder(nn.Module):
@@ -43,7 +39,7 @@ class SceneEncoder(nn.Module):
         self.vit = VisionTransformer(config)
         self.neck = nn.Linear(config.vit_width, config.width)
 
-    def forward(self, image_BC3HW: Tensor) -> SceneFeatures:
+    def forward(self, image_BC3HW: Tensor) -> Encoded:
         """Encode normalised images."""
         config = self.config
         expected = (config.cameras, 3, config.image_height, config.image_width)
@@ -54,8 +50,6 @@ class SceneEncoder(nn.Module):
         queries = self.scene_queries.expand(scenes, -1, -1, -1).flatten(0, 1)
         features = self.vit(image_BC3HW.flatten(0, 1), queries)
         tokens = self.neck(features[:, : config.scene_queries]).unflatten(0, (scenes, config.cameras)).flatten(1, 2)
-        if not config.plan_sampling:
-            return SceneFeatures(tokens, None)
         rows, columns = config.grid
         patches = features[:, -rows * columns :].transpose(1, 2)
-        return SceneFeatures(tokens, patches.unflatten(2, (rows, columns)).unflatten(0, (scenes, config.cameras)))
+        return Encoded(tokens, patches.unflatten(2, (rows, columns)).unflatten(0, (scenes, config.cameras)))

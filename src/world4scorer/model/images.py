@@ -18,12 +18,6 @@ from torch import Tensor
 
 from world4scorer.model.config import ModelConfig
 
-VIEWS: Final = ("CAM_F0", "CAM_B0", "CAM_L0", "CAM_R0")
-"""Cameras of the model, in its order: front, back, left-front, right-front."""
-
-FRONT: Final = 0
-"""Place of the front view."""
-
 MEAN: Final = (0.485, 0.456, 0.406)
 """Of red, green, blue in ImageNet, from 0 to 1."""
 STD: Final = (0.229, 0.224, 0.225)

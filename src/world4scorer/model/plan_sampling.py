@@ -1,8 +1,9 @@
 """An extension of the action encoder: what do the cameras see where the plan leads?
 
 For every pose of a plan, three points on the ground (the centre of the car's box and its front corners) are projected
-into the views, and patch features are read there by bilinear interpolation; zero where a point is not seen, the mean
-where several views see it. A linear layer, zero before training, adds the reading to the plan's query.
+into the views, and features are read there by bilinear interpolation: of patches, and where the configuration asks for
+it of half patches of the image itself. Of several views that see a point the one counts that sees it most in its
+middle; what no view sees reads as zero. A linear layer, zero before training, adds the reading to the plan's query.
 
 Shapes: B scenes, N plans, T poses, K = 3 points per pose, C cameras, V width of the ViT, F features read, D width,
 h x w patches, U = N * T * K points of a scene.
@@ -41,6 +42,19 @@ class Cameras(NamedTuple):
     """(B, C, 3) position of the camera"""
 
 
+class Readable(NamedTuple):
+    """Features of the views of some scenes, for reading at any pixel."""
+
+    patches: Tensor
+    """(B, C, h, w, F) of patches"""
+    fine: Tensor | None
+    """(B, C, 2h, 2w, F) of half patches"""
+
+    def detach(self) -> Readable:
+        """The same, through which no gradient flows."""
+        return Readable(self.patches.detach(), None if self.fine is None else self.fine.detach())
+
+
 def ground_points(plans_BNT3: Tensor) -> Tensor:
     """The box points of every pose in the ego frame (B, N, T, K, 3) [m]."""
     x, y, heading = plans_BNT3[..., None, :].unbind(-1)
@@ -59,42 +73,77 @@ def project(points_BU3: Tensor, cameras: Cameras) -> tuple[Tensor, Tensor]:
     return image_BCU3[..., :2] / depth[..., None], ahead
 
 
-def sample(patches_BCFhw: Tensor, pixels_BCU2: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
-    """Features (B, C, U, F) at pixels of images of that size, and which pixels lie in the image (B, C, U).
+def best_view(pixels_BCU2: Tensor, ahead_BCU: Tensor, height: int, width: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The view in which each point is farthest from the left and right edges.
 
-    Pixel (0, 0) covers [0, 1) x [0, 1). Beyond the centres of the outermost patches their features are held.
+    Returns the view (B, U), the pixel in it (B, U, 2), and whether any view sees the point (B, U).
     """
-    size = pixels_BCU2.new_tensor([width, height])
-    inside = ((pixels_BCU2 >= 0) & (pixels_BCU2 < size)).all(-1)
-    grid = torch.where(inside[..., None], 2 * pixels_BCU2 / size - 1, 0.0)
-    views = patches_BCFhw.flatten(0, 1)
-    read = functional.grid_sample(
-        views.to(grid.dtype), grid.flatten(0, 1)[:, None], padding_mode="border", align_corners=False
+    column, row = pixels_BCU2.unbind(-1)
+    seen = ahead_BCU & (column >= 0) & (column < width) & (row >= 0) & (row < height)
+    off_centre = torch.where(seen, (2 * column / width - 1).abs(), torch.inf)
+    least, view_BU = off_centre.min(1)
+    pixel_BU2 = pixels_BCU2.gather(1, view_BU[:, None, :, None].expand(-1, 1, -1, 2))[:, 0]
+    visible_BU = least.isfinite()
+    return view_BU, torch.where(visible_BU[..., None], pixel_BU2, 0.0), visible_BU
+
+
+def sample(maps_BChwF: Tensor, view_BU: Tensor, position_BU2: Tensor) -> Tensor:
+    """Features (B, U, F) at positions of views by bilinear interpolation.
+
+    Positions count columns and rows of the map: (0, 0) is the corner, (0.5, 0.5) the centre of the first cell. Beyond
+    the centres of the outermost cells their features are held.
+    """
+    scenes, views, rows, columns, _ = maps_BChwF.shape
+    last = position_BU2.new_tensor([columns - 1, rows - 1])
+    centred = torch.minimum((position_BU2 - 0.5).clamp(min=0), last)
+    low = centred.floor()
+    high = torch.minimum(low + 1, last)
+    (right, down), (left_column, top), (right_column, bottom) = (
+        (centred - low).unbind(-1),
+        low.long().unbind(-1),
+        high.long().unbind(-1),
     )
-    return read[:, :, 0].transpose(1, 2).unflatten(0, patches_BCFhw.shape[:2]), inside
+    first = (torch.arange(scenes, device=view_BU.device)[:, None] * views + view_BU) * (rows * columns)
+    cells = [first + r * columns + c for r in (top, bottom) for c in (left_column, right_column)]
+    shares = [r * c for r in (1 - down, down) for c in (1 - right, right)]
+    table = maps_BChwF.reshape(-1, maps_BChwF.shape[-1])
+    weights = torch.stack(shares, -1).flatten(0, 1).to(table.dtype)
+    read = functional.embedding_bag(torch.stack(cells, -1).flatten(0, 1), table, per_sample_weights=weights, mode="sum")
+    return read.unflatten(0, view_BU.shape)
 
 
 class PlanSampling(nn.Module):
-    """Plans and patch features to an addition to the plans' queries."""
+    """Plans and image features to an addition to the plans' queries."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.height, self.width = config.image_height, config.image_width
-        self.reduce = nn.Conv2d(config.vit_width, config.sampling_width, 1)
-        self.out = nn.Linear(config.poses * len(BOX_POINTS) * (config.sampling_width + 1), config.width)
+        self.config = config
+        self.reduce = nn.Linear(config.vit_width, config.sampling_width)
+        half = config.patch // 2
+        self.fine = nn.Conv2d(3, config.sampling_fine, half, half) if config.sampling_fine else None
+        features = config.sampling_width + config.sampling_fine + 1
+        self.out = nn.Linear(config.poses * len(BOX_POINTS) * features, config.width)
         nn.init.zeros_(self.out.weight)
         nn.init.zeros_(self.out.bias)
 
-    def forward(self, plans_BNT3: Tensor, patches_BCVhw: Tensor, cameras: Cameras) -> Tensor:
+    def prepare(self, patches_BCVhw: Tensor, image_BC3HW: Tensor) -> Readable:
+        """The maps to read from; the same for all plans of the scenes."""
+        patches = functional.gelu(self.reduce(patches_BCVhw.movedim(2, -1)))
+        if self.fine is None:
+            return Readable(patches, None)
+        fine = functional.gelu(self.fine(image_BC3HW.flatten(0, 1)))
+        return Readable(patches, fine.unflatten(0, image_BC3HW.shape[:2]).movedim(2, -1))
+
+    def forward(self, plans_BNT3: Tensor, readable: Readable, cameras: Cameras) -> Tensor:
         """Additions to queries (B, N, D)."""
         scenes, plans = plans_BNT3.shape[:2]
-        patches_BCFhw = self.reduce(patches_BCVhw.flatten(0, 1)).unflatten(0, patches_BCVhw.shape[:2])
         cameras = Cameras(*(part.float() for part in cameras))  # half precision is too coarse for pixels
         pixels, ahead = project(ground_points(plans_BNT3.float()).flatten(1, 3), cameras)
-        read_BCUF, inside = sample(patches_BCFhw, pixels, self.height, self.width)
-        visible_BCU1 = (ahead & inside)[..., None].to(read_BCUF.dtype)
-        views_BU1 = visible_BCU1.sum(1)
-        mean_BUF = (read_BCUF * visible_BCU1).sum(1) / views_BU1.clamp(min=1)
-        features = torch.cat([mean_BUF, views_BU1.clamp(max=1)], -1).view(scenes, plans, -1)
+        view, pixel, visible = best_view(pixels, ahead, self.config.image_height, self.config.image_width)
+        read = [sample(readable.patches, view, pixel / self.config.patch)]
+        if readable.fine is not None:
+            read.append(sample(readable.fine, view, pixel / (self.config.patch // 2)))
+        mask = visible[..., None].to(read[0].dtype)
+        features = torch.cat([*(part * mask for part in read), mask], -1).reshape(scenes, plans, -1)
         added: Tensor = self.out(features.to(self.out.weight.dtype))
         return added

@@ -5,12 +5,19 @@ Shapes: B scenes, N plans, T poses, S scene tokens, D width.
 
 from __future__ import annotations
 
+from typing import Final
+
 import torch
 from torch import Tensor, nn
 
 from world4scorer.model.components import COMPONENTS
 from world4scorer.model.config import ModelConfig
 from world4scorer.model.decoder import Decoder
+
+PLAN_SCALE: Final = (0.05, 0.1, 1.0)
+"""Of the poses that motion queries see: x, y [1/m], heading [1/rad]."""
+STEP_SCALE: Final = (0.2, 1.0, 5.0)
+"""Of the steps between them."""
 
 
 class ActionEncoder(nn.Module):
@@ -19,13 +26,22 @@ class ActionEncoder(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         hidden = config.feed_forward
-        self.layers = nn.Sequential(nn.Linear(config.plan_numbers, hidden), nn.ReLU(), nn.Linear(hidden, config.width))
+        self.motion = config.motion_queries
+        numbers = config.plan_numbers * (2 if self.motion else 1)
+        self.layers = nn.Sequential(nn.Linear(numbers, hidden), nn.ReLU(), nn.Linear(hidden, config.width))
 
-    def forward(self, plans_BNT3: Tensor) -> Tensor:
+    def forward(self, plans_BNT3: Tensor, ego_BD: Tensor) -> Tensor:
         """Queries (B, N, D)."""
-        numbers = plans_BNT3.flatten(2).to(next(self.parameters()).dtype)
-        queries: Tensor = self.layers(numbers)
-        return queries
+        numbers = _motion(plans_BNT3) if self.motion else plans_BNT3
+        queries: Tensor = self.layers(numbers.flatten(2).to(ego_BD.dtype))
+        return queries + ego_BD[:, None] if self.motion else queries
+
+
+def _motion(plans_BNT3: Tensor) -> Tensor:
+    """Poses and steps, scaled (B, N, T, 6)."""
+    steps = plans_BNT3.diff(dim=-2, prepend=torch.zeros_like(plans_BNT3[..., :1, :]))
+    scaled = plans_BNT3 * plans_BNT3.new_tensor(PLAN_SCALE), steps * plans_BNT3.new_tensor(STEP_SCALE)
+    return torch.cat(scaled, -1)
 
 
 class Predictor(nn.Module):

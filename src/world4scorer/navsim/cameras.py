@@ -15,6 +15,8 @@ from world4scorer.navsim.errors import DatasetError
 
 CAMERAS: Final = ("CAM_F0", "CAM_L0", "CAM_L1", "CAM_L2", "CAM_R0", "CAM_R1", "CAM_R2", "CAM_B0")
 """Names in logs, in the order of the devkit."""
+VIEWS: Final = ("CAM_F0", "CAM_B0", "CAM_L0", "CAM_R0")
+"""Cameras of the planner, in its order: front, back, left-front, right-front."""
 
 
 @dataclass(frozen=True, eq=False)

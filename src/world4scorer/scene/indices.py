@@ -14,6 +14,9 @@ STEPS: Final = 41
 PLAN_POSES: Final = 8
 """Poses of a plan."""
 
+LOGGED_POSES: Final = 10
+"""Poses of a logged trajectory that training looks at, if there are so many: five seconds."""
+
 PLAN_INTERVAL: Final = 0.5
 """Time between the poses of a plan [s]; the first pose lies one interval ahead."""
 

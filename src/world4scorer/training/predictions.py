@@ -13,8 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from world4scorer.model.encoder import SceneFeatures
-from world4scorer.model.network import Network
+from world4scorer.model.network import Ego, Network, SceneFeatures
 from world4scorer.model.plan_sampling import Cameras
 
 
@@ -22,8 +21,7 @@ class Proposed(NamedTuple):
     """After the first step: what the simulator needs to begin, and what the second step goes on with."""
 
     scene: SceneFeatures
-    ego: Tensor
-    """(B, D)"""
+    ego: Ego
     plans: Tensor
     """(B, N, T, 3), with gradient"""
     cameras: Cameras | None
@@ -64,11 +62,12 @@ def predict(
     Scenes without bank need finite numbers in `bank` all the same.
     """
     scene, ego, plans, cameras = proposed
-    states = network.predict(plans, scene, cameras)
-    bank_logits = None if bank is None else network.score(network.predict(bank, scene, cameras), ego)
+    states = network.predict(plans, scene, ego, cameras)
+    bank_logits = None if bank is None else network.score(network.predict(bank, scene, ego, cameras), ego)
     future = None
     if executed is not None:
-        state = network.predict(executed[:, None], scene.detach(), cameras)[:, 0]
+        unmoved = ego._replace(encoded=ego.encoded.detach())
+        state = network.predict(executed[:, None], scene.detach(), unmoved, cameras)[:, 0]
         future = network.read_future(scale_gradient(state, future_gradient))
     return Predictions(plans, states, network.score(states, ego), bank_logits, future)
 

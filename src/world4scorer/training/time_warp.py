@@ -13,15 +13,12 @@ Shapes: B scenes, T = 8 poses of a plan, L = 10 logged poses.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.scene.indices import PLAN_POSES
-
-LOGGED_POSES: Final = 10
-"""Poses that the copy is made from: five seconds."""
+from world4scorer.scene.indices import LOGGED_POSES, PLAN_POSES
 
 Ends = Literal["not-a-knot", "natural"]
 
