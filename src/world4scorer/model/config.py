@@ -72,6 +72,8 @@ class ModelConfig:
     """After the last projection of each decoder branch, in training."""
     drop_path: float = 0.2
     """Share of scenes that skip a decoder branch, in training."""
+    images: bool = True
+    """Look at the views; without, the model is a control that knows the ego state alone."""
     plan_sampling: bool = False
     """The action encoder also reads image features where the plan leads (`plan_sampling.py`)."""
     sampling_width: int = 32

@@ -74,7 +74,11 @@ class Network(nn.Module):
         return self.ego_encoder.weight.dtype
 
     def encode(self, image_BC3HW: Tensor) -> SceneFeatures:
-        """What normalised images tell of the scenes."""
+        """What normalised images tell of the scenes; nothing at all to a model without images."""
+        config = self.config
+        if not config.images:
+            shape = (len(image_BC3HW), config.cameras * config.scene_queries, config.width)
+            return SceneFeatures(image_BC3HW.new_zeros(shape, dtype=self.dtype), None)
         image_BC3HW = image_BC3HW.to(self.dtype)
         tokens, patches = self.encoder(image_BC3HW)
         return SceneFeatures(tokens, self.plan_sampling.prepare(patches, image_BC3HW) if self.plan_sampling else None)
@@ -96,7 +100,7 @@ class Network(nn.Module):
         self._check_plans(plans_BNT3, len(scene.tokens))
         plans_BNT3 = plans_BNT3.detach()
         queries = self.action_encoder(plans_BNT3, ego.encoded)
-        if self.plan_sampling is not None:
+        if self.plan_sampling is not None and self.config.images:
             if cameras is None or scene.readable is None:
                 raise ValueError("cameras: missing; a model with plan sampling needs to know how the views were taken")
             queries = queries + self.plan_sampling(plans_BNT3, scene.readable, cameras)

@@ -30,13 +30,17 @@ class LabelError(ValueError):
 
 @dataclass
 class LabelTime:
-    """Where the time for labels went [s], since this was made."""
+    """Where the time for labels went [s]."""
 
     worked: float = 0.0
     """In threads, beside the model."""
     waited: float = 0.0
     """By the model, for threads to finish."""
     scenes: int = 0
+
+    def clear(self) -> None:
+        """Begin to count anew."""
+        self.worked, self.waited, self.scenes = 0.0, 0.0, 0
 
 
 @dataclass

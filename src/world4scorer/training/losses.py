@@ -97,8 +97,27 @@ class Losses(NamedTuple):
     bank: Tensor | None
 
 
-def compute_losses(predictions: Predictions, targets: Targets, config: LossConfig) -> Losses:
-    """All losses that the configuration asks for, and their weighted sum."""
+def count_labels(targets: Targets) -> Tensor:
+    """(3,) valid labels of TTC per column of generated plans, scenes with a bank, scenes with a future."""
+    device = targets.trajectory.device
+    counted = (
+        None if targets.labels is None else _label(targets.labels, TTC) != INVALID_TTC,
+        targets.bank_valid,
+        targets.future_valid,
+    )
+    zero = torch.zeros((), device=device)
+    return torch.stack([zero if valid is None else valid.to(device).sum().float() for valid in counted])
+
+
+def compute_losses(
+    predictions: Predictions, targets: Targets, config: LossConfig, counts: Tensor | None = None
+) -> Losses:
+    """All losses that the configuration asks for, and their weighted sum.
+
+    Means are taken over what is valid. Processes that share a batch give the mean of all their `count_labels`: then
+    the mean of their gradients is the gradient of the whole batch.
+    """
+    ttc_count, bank_count, future_count = count_labels(targets) if counts is None else counts
     imitation = score = future = bank = None
     if config.imitation:
         imitation = winner_takes_all(predictions.plans, targets.trajectory)
@@ -106,13 +125,14 @@ def compute_losses(predictions: Predictions, targets: Targets, config: LossConfi
             warped = _given(targets.trajectory_warped, "trajectory_warped")
             imitation = imitation + winner_takes_all(predictions.plans, warped)
     if config.score:
-        score = score_loss(predictions.logits, _given(targets.labels, "labels"))
+        score = score_loss(predictions.logits, _given(targets.labels, "labels"), ttc_count)
     if config.future:
         read = _given(predictions.future, "predictions.future")
-        future = future_loss(read, _given(targets.future, "future"), _given(targets.future_valid, "future_valid"))
+        known, valid = _given(targets.future, "future"), _given(targets.future_valid, "future_valid")
+        future = future_loss(read, known, valid, future_count)
     if config.bank:
         logits, labels = _given(predictions.bank_logits, "bank_logits"), _given(targets.bank_labels, "bank_labels")
-        bank = bank_loss(logits, labels, _given(targets.bank_valid, "bank_valid"), config.bank_progress)
+        bank = bank_loss(logits, labels, _given(targets.bank_valid, "bank_valid"), config.bank_progress, bank_count)
     weighed = (
         (config.imitation, imitation),
         (config.score, score),
@@ -129,35 +149,44 @@ def winner_takes_all(plans_BNT3: Tensor, target_BT3: Tensor) -> Tensor:
     return error_BN.min(1).values.mean()  # not amin: among equals one winner takes all, rather than a share each
 
 
-def score_loss(logits_BN6: Tensor, labels_BN7: Tensor) -> Tensor:
+def score_loss(logits_BN6: Tensor, labels_BN7: Tensor, ttc_count: Tensor | None = None) -> Tensor:
     """L_score: mean binary cross-entropy of each component, summed; plans without a TTC label do not count there."""
     total = logits_BN6.new_zeros(())
     for index, name in enumerate(COMPONENTS):
         logit, label = logits_BN6[..., index], _label(labels_BN7, name)
+        count = None
         if name == TTC:
             valid = label != INVALID_TTC
-            logit, label = logit[valid], label[valid]
-        total = total + _mean(functional.binary_cross_entropy_with_logits(logit, label, reduction="none"))
+            logit, label, count = logit[valid], label[valid], ttc_count
+        total = total + _mean(functional.binary_cross_entropy_with_logits(logit, label, reduction="none"), count)
     return total
 
 
-def bank_loss(logits_BK6: Tensor, labels_BK7: Tensor, valid_B: Tensor, progress_weight: float = 0.1) -> Tensor:
+def bank_loss(
+    logits_BK6: Tensor,
+    labels_BK7: Tensor,
+    valid_B: Tensor,
+    progress_weight: float = 0.1,
+    bank_count: Tensor | None = None,
+) -> Tensor:
     """L_bank: mean of the five cross-entropies, plus some of the error in progress; over scenes with a bank."""
     logits, labels = logits_BK6[valid_B], labels_BK7[valid_B]
+    count = None if bank_count is None else bank_count * logits_BK6.shape[1]
     total = logits_BK6.new_zeros(())
     for index, name in enumerate(COMPONENTS):
         logit, label = logits[..., index], _label(labels, name)
         if name == EP:
-            total = total + progress_weight * _mean((logit.sigmoid() - label).abs())
+            total = total + progress_weight * _mean((logit.sigmoid() - label).abs(), count)
         else:
             cross_entropy = functional.binary_cross_entropy_with_logits(logit, label, reduction="none")
-            total = total + _mean(cross_entropy) / (len(COMPONENTS) - 1)
+            total = total + _mean(cross_entropy, count) / (len(COMPONENTS) - 1)
     return total
 
 
-def future_loss(read_BE: Tensor, future_BE: Tensor, valid_B: Tensor) -> Tensor:
+def future_loss(read_BE: Tensor, future_BE: Tensor, valid_B: Tensor, future_count: Tensor | None = None) -> Tensor:
     """L_fut: one minus the cosine between what was read and what came; over scenes with a future."""
-    return _mean(1.0 - functional.cosine_similarity(read_BE[valid_B].float(), future_BE[valid_B].float(), dim=-1))
+    cosine = functional.cosine_similarity(read_BE[valid_B].float(), future_BE[valid_B].float(), dim=-1)
+    return _mean(1.0 - cosine, future_count)
 
 
 def _label(labels: Tensor, name: str) -> Tensor:
@@ -165,9 +194,11 @@ def _label(labels: Tensor, name: str) -> Tensor:
     return torch.where(label == HALF, 0.0, label) if name in (NC, DDC) else label
 
 
-def _mean(values: Tensor) -> Tensor:
-    """The mean; of nothing, a zero that still belongs to the graph, so that every worker has gradients to exchange."""
-    return values.sum() / max(values.numel(), 1)
+def _mean(values: Tensor, count: Tensor | None = None) -> Tensor:
+    """The mean; of nothing, a zero that still belongs to the graph, so that every process has gradients to exchange."""
+    if count is None:
+        return values.sum() / max(values.numel(), 1)
+    return values.sum() / torch.where(count > 0, count, 1.0)
 
 
 def _given(tensor: Tensor | None, name: str) -> Tensor:

@@ -1,0 +1,177 @@
+"""The training of a planner as Lightning runs it: one step, one validation, the optimiser.
+
+Every step seeds its own random numbers from (seed, step, process), so that a run that is taken up again at a step goes
+on exactly as it would have.
+
+Shapes: B scenes, N generated plans, K bank plans.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import lightning.pytorch as pl
+import numpy as np
+import torch
+from lightning.pytorch.utilities.types import OptimizerLRScheduler
+from torch import Tensor
+
+from world4scorer.model.components import COMPONENTS
+from world4scorer.model.images import normalise
+from world4scorer.model.network import Network
+from world4scorer.model.utility import utility
+from world4scorer.outcomes.results import V1_COLUMNS
+from world4scorer.store import SceneStore
+from world4scorer.training.config import TrainConfig
+from world4scorer.training.dataset import Batch
+from world4scorer.training.grid_mask import grid_mask
+from world4scorer.training.labels import LabelMaker
+from world4scorer.training.losses import Targets, compute_losses, count_labels
+from world4scorer.training.pool_metrics import PoolMetrics, pool_metrics
+from world4scorer.training.predictions import predict, propose
+
+PDMS = V1_COLUMNS.index("PDMS")
+
+
+class ScorerModule(pl.LightningModule):
+    """A network with its losses. `labels` and `val_labels` know the outcomes of plans in the two splits."""
+
+    def __init__(
+        self, config: TrainConfig, network: Network, store: SceneStore, val_store: SceneStore, label_threads: int = 1
+    ) -> None:
+        super().__init__()
+        self.config, self.network = config, network
+        self.labels, self.val_labels = LabelMaker(store, label_threads), LabelMaker(val_store, label_threads)
+        self._validated: list[PoolMetrics] = []
+        self._step_began = 0.0
+        freeze_unused(network, config)
+
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+        """Seed what is random in a step."""
+        numbers = np.random.SeedSequence((self.config.seed, self.global_step, self.global_rank)).generate_state(2)
+        torch.manual_seed(int(numbers[0]))
+        self._rng = np.random.default_rng((self.config.seed, self.global_step))
+        self._step_began = time.perf_counter()
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """Propose plans; while their labels are computed, predict; then compare."""
+        config, weights = self.config, self.config.loss_weights
+        image = grid_mask(normalise(batch.views), config.grid_mask, self._rng)
+        proposed = propose(self.network, image, batch.ego_status, batch.cameras)
+        pending = self.labels.submit(batch.tokens, proposed.plans)
+        predictions = predict(
+            self.network,
+            proposed,
+            batch.bank if weights.bank else None,
+            batch.trajectory if weights.future else None,
+            weights.future_gradient,
+        )
+        labels, bank_labels = pending.result().to(self.device), batch.bank_labels
+        if config.permuted_labels == "all":
+            labels = permuted(labels)
+        if config.permuted_labels != "none" and bank_labels is not None:
+            bank_labels = permuted(bank_labels)
+        targets = Targets(
+            batch.trajectory,
+            batch.trajectory_warped,
+            labels,
+            bank_labels,
+            batch.bank_valid,
+            batch.future,
+            batch.future_valid,
+        )
+        losses = compute_losses(predictions, targets, weights, self._shared(count_labels(targets)))
+        if not losses.total.isfinite():
+            raise ValueError(
+                f"step {self.global_step}: the loss is not finite (scenes {', '.join(batch.tokens[:4])}, ...); "
+                "look at these scenes, or lower the learning rate"
+            )
+        parts = {f"train/{name}": part.detach() for name, part in losses._asdict().items() if part is not None}
+        self.log_dict({**parts, "train/pool_score": labels[..., PDMS].mean()}, batch_size=len(batch.tokens))
+        return losses.total
+
+    def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
+        """Note where the time went."""
+        times, seconds = self.labels.times, time.perf_counter() - self._step_began
+        self.log_dict(
+            {
+                "time/labels_waited": times.waited / seconds,
+                "time/labels_worked": times.worked / seconds,
+                "time/scenes_per_second": len(batch.tokens) * self.trainer.world_size / seconds,
+            },
+            batch_size=len(batch.tokens),
+        )
+        self.labels.times.clear()
+
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        """Choose among plans, and look up what the simulator says to each."""
+        with torch.no_grad():
+            passed = self.network(normalise(batch.views), batch.ego_status, None, batch.cameras)
+        scores = self.val_labels.submit(batch.tokens, passed.plans).result().numpy()[..., PDMS]
+        worth = utility(dict(zip(COMPONENTS, passed.logits.unbind(-1), strict=True)), "v1")
+        self._validated.append(pool_metrics(worth.float().cpu().numpy(), scores))
+
+    def on_validation_epoch_end(self) -> None:
+        """Put the scenes of all processes together: `val/score` is the mean PDMS of the selected plans."""
+        found = self._validated
+        sums = [sum(float(getattr(part, name).sum()) for part in found) for name in PoolMetrics._fields]
+        count = sum(len(part.selected) for part in found)
+        self._validated = []
+        gathered = self.all_gather(torch.tensor([*sums, count], dtype=torch.float64, device="cpu").to(self.device))
+        selected, random, oracle, ordered, pairs, scenes = gathered.reshape(-1, 6).sum(0).tolist()
+        self.log_dict(
+            {
+                "val/score": selected / max(scenes, 1),
+                "val/random": random / max(scenes, 1),
+                "val/oracle": oracle / max(scenes, 1),
+                "val/ordering": ordered / max(pairs, 1),
+            },
+            rank_zero_only=False,
+        )
+
+    def configure_optimizers(self) -> OptimizerLRScheduler:
+        """AdamW; the learning rate rises in the first steps and falls to zero along a cosine."""
+        chosen = self.config.optimiser
+        optimiser = torch.optim.AdamW(
+            [parameter for parameter in self.parameters() if parameter.requires_grad],
+            lr=self.config.peak_learning_rate,
+            betas=chosen.betas,
+            eps=chosen.epsilon,
+            weight_decay=chosen.weight_decay,
+        )
+        steps = int(self.trainer.estimated_stepping_batches)
+        warm_up = max(1, round(chosen.warm_up * steps))
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: learning_rate(step, steps, warm_up))
+        return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def _shared(self, counts: Tensor) -> Tensor:
+        """The mean over processes, so that the mean of their gradients is that of all their labels together."""
+        if self.trainer.world_size == 1:
+            return counts
+        return self.all_gather(counts.to(self.device)).float().mean(0)
+
+
+def learning_rate(step: int, steps: int, warm_up: int) -> float:
+    """Share of the peak at a step: a line up to the end of the warm-up, then half a cosine down to zero."""
+    if step < warm_up:
+        return (step + 1) / warm_up
+    return 0.5 * (1 + math.cos(math.pi * min(1.0, (step - warm_up) / max(steps - warm_up, 1))))
+
+
+def permuted(labels_BN7: Tensor) -> Tensor:
+    """The labels of each scene, handed to its plans in another order."""
+    order = torch.rand(labels_BN7.shape[:2], device=labels_BN7.device).argsort(1)
+    return labels_BN7.gather(1, order[..., None].expand_as(labels_BN7))
+
+
+def freeze_unused(network: Network, config: TrainConfig) -> None:
+    """Parameters that no loss reaches: processes that share the work must not wait for their gradients."""
+    weights = config.loss_weights
+    if network.readout is not None and not weights.future:
+        network.readout.requires_grad_(False)
+    if not config.model.images:
+        network.encoder.requires_grad_(False)
+        if network.plan_sampling is not None:
+            network.plan_sampling.requires_grad_(False)
