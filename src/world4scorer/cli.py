@@ -1,6 +1,7 @@
 """The `w4s` command: one function for each verb. Heavy imports happen inside the verb that needs them.
 
 w4s city make --preset quick --out city
+w4s bank make --store scenes --out bank
 w4s score scenes/ --metric all --out scores
 w4s rerank scenes/ --weight 1.0 --out choices
 w4s doctor
@@ -237,6 +238,11 @@ def city() -> int:
     raise AssertionError("`main` hands the words after `city` to the verbs of the city")
 
 
+def bank() -> int:
+    """Make, describe and import candidate banks: `w4s bank make`, `info`, `import`, `histogram`."""
+    raise AssertionError("`main` hands the words after `bank` to the verbs of the bank")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb and return the exit code: 0, 1 where an input could not be used, 2 for a wrong command line."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -245,6 +251,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "city": city,
         "check-data": check_data,
         "prepare": prepare,
+        "bank": bank,
         "evaluate": evaluate,
         "show": show,
         "score": score,
@@ -256,6 +263,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         verbs, words = VERBS, words[1:]
         prog, description = "w4s city", "The embedded world: real streets, simulated traffic, rendered cameras."
+    if words[:1] == ["bank"]:
+        from world4scorer.bank.verbs import VERBS as BANK_VERBS
+
+        verbs, words = BANK_VERBS, words[1:]
+        prog, description = "w4s bank", "Candidate banks: perturbed plans with their outcomes."
     try:
         return int(
             tyro.extras.subcommand_cli_from_dict(

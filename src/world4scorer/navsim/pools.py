@@ -20,8 +20,9 @@ from world4scorer.navsim.pickles import load_restricted
 from world4scorer.scene.checks import SceneError, as_array
 from world4scorer.scene.plan import as_plans
 
-PLAN_KEYS: Final = ("plans", "trajectories", "trajectory", "proposals", "poses")
-"""Names under which a dict may hold the plans; the first that is there counts."""
+PLAN_KEYS: Final = ("plans", "proposals", "trajectories", "trajectory", "poses")
+"""Names under which a dict may hold the plans; the first that is there counts. Dumps that hold the chosen plan beside
+the pool call it `trajectory`, so `proposals` goes before it."""
 UTILITY_KEYS: Final = ("utilities", "scores", "score", "logits")
 """Names under which it may hold the planner's own score of each plan."""
 

@@ -1,0 +1,141 @@
+"""The verbs of `w4s bank`. Heavy imports happen inside the verb that needs them.
+
+w4s bank make --store scenes --out bank
+w4s bank info bank
+w4s bank import candidates.pkl --store scenes --out bank
+w4s bank histogram bank --generated pool.pkl --store scenes --out histogram.png
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import tyro
+
+from world4scorer.bank.config import BankConfig
+
+Folder = Annotated[Path, tyro.conf.Positional]
+Executor = Literal["processes", "serial", "ray"]
+
+
+def make(
+    store: Path,
+    out: Path,
+    config: Annotated[BankConfig, tyro.conf.arg(name="")] = BankConfig(),  # noqa: B008 - tyro makes flags of its fields
+    executor: Executor = "processes",
+    workers: int | None = None,
+    ray_address: str | None = None,
+) -> int:
+    """Make a bank: perturbed copies of every scene's logged trajectory, labelled, chosen, packed.
+
+    May be killed and run again: finished logs are kept. Same store and settings, same bytes.
+
+    Args:
+        store: Scene store.
+        out: Folder of the pack.
+        config: Sizes, quota and ranges of the perturbations.
+        executor: Where the work is done.
+        workers: Processes, or tasks on the cluster; one for each core unless given.
+        ray_address: Address of a running Ray cluster; chooses Ray.
+    """
+    from world4scorer.bank.make import make_bank
+    from world4scorer.cache.executors import choose_executor
+
+    chosen = choose_executor(executor, workers=workers, ray_address=ray_address)
+    print(f"{out}: {make_bank(store, out, config, chosen, show_progress=True)}")
+    _tell(out)
+    return 0
+
+
+def info(pack: Folder, /, out: Path | None = None) -> int:
+    """Tell what a pack holds: candidates per scene, quota, families, scores.
+
+    Args:
+        pack: Folder of the pack; published ones too.
+        out: Also write it to a file (.json or .md).
+    """
+    _tell(pack, out)
+    return 0
+
+
+def import_(
+    file: Folder,
+    /,
+    out: Path,
+    store: Path | None = None,
+    relabel: bool = False,
+    executor: Executor = "processes",
+    workers: int | None = None,
+) -> int:
+    """Make a pack of candidates that others made.
+
+    Args:
+        file: Pickled dict or .npz of plans (K, 8, 3) by token, which are labelled here; or the folder of a pack, which
+            is checked and copied with its labels.
+        out: Folder of the pack.
+        store: Scene store; needed to label.
+        relabel: Label the candidates of a pack anew.
+        executor: Where the work is done.
+        workers: Processes; one for each core unless given.
+    """
+    from world4scorer.bank.published import copy_pack, label_plans
+    from world4scorer.cache.executors import choose_executor
+
+    if file.is_dir() and not relabel:
+        report = copy_pack(file, out)
+    elif store is None:
+        raise ValueError("--store: needed to label these candidates")
+    else:
+        report = label_plans(file, store, out, choose_executor(executor, workers=workers), show_progress=True)
+    print(f"{out}: {report}")
+    _tell(out)
+    return 0
+
+
+def histogram(pack: Folder, /, generated: tuple[Path, ...], store: Path, out: Path, threads: int | None = None) -> int:
+    """Draw the PDMS of generated plans beside the bank's, with the numbers as JSON and Markdown.
+
+    Args:
+        pack: Folder of the pack.
+        generated: Pool dumps (.pkl), or .npz with tokens and plans (n, K, 8, 3).
+        store: Scene store, to score the generated plans with.
+        out: Picture (.png, .pdf or .svg).
+        threads: One for each core unless given.
+    """
+    from world4scorer.bank.histogram import compare
+    from world4scorer.bank.histogram_figure import write_comparison
+    from world4scorer.bank.pack import Pack
+    from world4scorer.bank.plan_files import read_plans
+    from world4scorer.outcomes.batch import set_threads
+    from world4scorer.store import SceneStore
+
+    if threads is not None:
+        set_threads(threads)
+    plans = {token: pool for file in generated for token, pool in read_plans(file).items()}
+    found = compare(Pack.open(pack), plans, SceneStore(store))
+    words = ["w4s", "bank", "histogram", pack, "--generated", *generated, "--store", store, "--out", out]
+    write_comparison(found, out, shlex.join(str(word) for word in words))
+    for name, spread in (("generated", found.generated), ("bank", found.bank)):
+        print(
+            f"{name:10s} {spread.candidates:9,} candidates  PDMS {100 * spread.pdms:5.1f}  unsafe {spread.unsafe:.1%}"
+        )
+    print(f"{out}: {found.scenes:,} scenes, {found.left_out:,} generated ones left out that the bank does not have")
+    return 0
+
+
+def _tell(folder: Path, out: Path | None = None) -> None:
+    from world4scorer.bank.pack import Pack
+    from world4scorer.bank.report import print_statistics, write_statistics
+    from world4scorer.bank.statistics import pack_statistics
+
+    pack = Pack.open(folder)
+    found = pack_statistics(pack)
+    if out is not None:
+        write_statistics(pack, found, out)
+    print_statistics(pack, found)
+
+
+VERBS: Final[dict[str, Callable[..., int]]] = {"make": make, "info": info, "import": import_, "histogram": histogram}
