@@ -4,6 +4,8 @@ w4s city make --preset quick --out city
 w4s bank make --store scenes --out bank
 w4s score scenes/ --metric all --out scores
 w4s rerank scenes/ --weight 1.0 --out choices
+w4s import epoch23.ckpt --out planner
+w4s profile --preset paper
 w4s doctor
 """
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,6 +25,8 @@ SubmissionMetric = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
 AgentName = Literal["human", "constant-velocity", "stationary"]
 Lqr = Literal["navsim", "corrected"]
 Executor = Literal["processes", "serial", "ray"]
+Preset = Literal["paper", "baseline", "city"]
+Precision = Literal["fp32", "bf16", "fp16"]
 
 INPUT_FAILED = 1
 """Exit code when an input could not be used; 2 is a wrong command line."""
@@ -217,6 +222,127 @@ def show(
     return 0
 
 
+def import_planner(
+    checkpoint: Annotated[Path | None, tyro.conf.Positional] = None,
+    /,
+    *,
+    out: Path,
+    heads: int | None = None,
+    vit_heads: int | None = None,
+    image_size: tuple[int, int] | None = None,
+    dinov2: Path | None = None,
+    preset: Preset = "paper",
+    seed: int = 3,
+    overwrite: bool = False,
+) -> int:
+    """Make the folder of a planner from a released checkpoint, or start one with DINOv2 weights (--dinov2).
+
+    Args:
+        checkpoint: Released checkpoint (.ckpt) or safetensors file, or the folder of a planner.
+        out: Folder for config.json and model.safetensors.
+        heads: Attention heads of the decoders, which released files do not tell; 1 unless given.
+        vit_heads: Attention heads of the ViT; 6 unless given.
+        image_size: Height and width of a view in pixels, if not the shape nearest to the paper's.
+        dinov2: DINOv2 weights, a file or a folder, under timm's names or Hugging Face's.
+        preset: With --dinov2, the model to start.
+        seed: With --dinov2, of everything that is not pretrained.
+        overwrite: Replace another planner in that folder.
+    """
+    _needs_torch("w4s import")
+    from world4scorer.model.conversion import description, read_planner, save_planner, start_planner
+
+    if (checkpoint is None) == (dinov2 is None):
+        raise ValueError("give either a checkpoint or --dinov2")
+    if dinov2 is not None:
+        if (heads, vit_heads, image_size) != (None, None, None):
+            raise ValueError("--heads, --vit-heads and --image-size belong to checkpoints; --preset says them")
+        planner = start_planner(preset, dinov2, seed)
+    else:
+        assert checkpoint is not None
+        planner = read_planner(checkpoint, heads, vit_heads, image_size)
+    save_planner(planner, out, overwrite)
+    print(description(planner))
+    print(f"written: {out}")
+    return 0
+
+
+def export_planner(folder: Annotated[Path, tyro.conf.Positional], /, *, out: Path, overwrite: bool = False) -> int:
+    """Write a planner as a safetensors file under the released names.
+
+    Args:
+        folder: Folder of a planner.
+        out: File (.safetensors).
+        overwrite: Replace another file.
+    """
+    _needs_torch("w4s export")
+    from world4scorer.model.conversion import read_planner, save_released
+
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder; `w4s import` makes one from a checkpoint")
+    planner = read_planner(folder)
+    save_released(planner, out, overwrite)
+    tensors = sum(parameter.numel() for parameter in planner.parameters())
+    print(f"written: {out}, {tensors:,} parameters")
+    return 0
+
+
+def profile(
+    preset: Preset | None = None,
+    planner: Path | None = None,
+    passes: int = 0,
+    precision: tuple[Precision, ...] = ("fp32",),
+    compile: bool = False,
+    device: str = "cpu",
+    threads: int | None = None,
+    json: Path | None = None,
+) -> int:
+    """Count a model's parameters, operations and memory; with --passes, time it.
+
+    Args:
+        preset: A named model; the paper's unless given.
+        planner: Folder of a planner instead.
+        passes: Passes of one frame to time for each precision; 0 only counts, which takes no arithmetic.
+        precision: To time in: fp32, bf16, fp16.
+        compile: Time what torch.compile makes of it.
+        device: To time on: cpu, cuda, cuda:1, ...
+        threads: Of the processor while timing; torch's choice unless given.
+        json: Also write everything to this file.
+    """
+    _needs_torch("w4s profile")
+    import torch
+
+    from world4scorer.model import profile as counting
+    from world4scorer.model.config import PRESETS
+    from world4scorer.model.planner import Planner
+    from world4scorer.model.profile_report import as_json, measure, print_profile
+    from world4scorer.model.weight_files import write_bytes
+
+    if preset is not None and planner is not None:
+        raise ValueError("give either --preset or --planner")
+    if passes < 0:
+        raise ValueError(f"--passes {passes}: not below 0")
+    if passes == 0 and compile:
+        raise ValueError("--compile: nothing is timed without --passes")
+    if threads is not None:
+        if threads < 1:
+            raise ValueError(f"--threads {threads}: at least 1")
+        torch.set_num_threads(threads)
+    model = None if planner is None else Planner.from_pretrained(planner)
+    config = PRESETS[preset or "paper"]() if model is None else model.config
+    counted = counting.profile(config)
+    measured = []
+    if passes:
+        try:
+            model = (Planner(config) if model is None else model).to(device)
+        except (RuntimeError, AssertionError) as error:  # torch's word for no such device
+            raise ValueError(f"--device {device}: {str(error).splitlines()[0]}") from error
+        measured = measure(model, precision, passes, compile)
+    print_profile(config, counted, measured)
+    if json is not None:
+        write_bytes(as_json(config, counted, measured).encode(), json)
+    return 0
+
+
 def doctor(store: Path | None = None) -> int:
     """Check this installation: versions, threads, kernel cache, and a numerical self-test against stored values.
 
@@ -256,6 +382,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "show": show,
         "score": score,
         "rerank": rerank,
+        "import": import_planner,
+        "export": export_planner,
+        "profile": profile,
         "doctor": doctor,
     }
     if words[:1] == ["city"]:
@@ -284,6 +413,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("w4s: interrupted; what is finished is kept", file=sys.stderr)
         return INTERRUPTED
+
+
+def _needs_torch(verb: str) -> None:
+    for name in ("torch", "transformers", "safetensors"):
+        if find_spec(name) is None:
+            raise ValueError(f"{verb} needs {name}: pip install 'world4scorer[train]'")
 
 
 def _report_failures(errors: Sequence[str], total: int) -> int:

@@ -74,3 +74,19 @@ def test_plans_take_no_gradient_from_scores():
     network(image, ego).logits.sum().backward()
     assert all(parameter.grad is None for parameter in network.generator.parameters())
     assert network.ego_encoder.weight.grad.any() and network.encoder.neck.weight.grad.any()
+
+
+def test_sparing_the_last_block_changes_rounding_at_most():
+    network = tiny_planner().network
+    image, _ = tiny_inputs()
+    tokens, gradients = [], []
+    for spare in (True, False):
+        network.zero_grad()
+        network.encoder.spare_last_block = spare
+        tokens.append(network.encode(image).tokens)
+        tokens[-1].square().sum().backward()
+        gradients.append({name: p.grad for name, p in network.encoder.named_parameters() if p.requires_grad})
+    torch.testing.assert_close(*tokens, rtol=1e-5, atol=1e-5)
+    assert gradients[0].keys() == gradients[1].keys()
+    for name, spared in gradients[0].items():
+        torch.testing.assert_close(spared, gradients[1][name], rtol=1e-4, atol=1e-4, msg=name)

@@ -173,3 +173,7 @@ def city() -> ModelConfig:
         predictor_layers=2,
         drop_path=0.1,
     )
+
+
+PRESETS: Final = {"paper": paper, "baseline": baseline, "city": city}
+"""By the name that commands take."""

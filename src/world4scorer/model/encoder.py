@@ -38,6 +38,8 @@ class SceneEncoder(nn.Module):
         nn.init.normal_(self.scene_queries, std=QUERY_SPREAD)
         self.vit = VisionTransformer(config)
         self.neck = nn.Linear(config.vit_width, config.width)
+        self.spare_last_block = not config.plan_sampling
+        """Only the scene queries go through all of the ViT's last block; the result is the same."""
 
     def forward(self, image_BC3HW: Tensor) -> Encoded:
         """Encode normalised images."""
@@ -48,7 +50,7 @@ class SceneEncoder(nn.Module):
             raise ValueError(f"image: shape {given}; (scenes, {', '.join(map(str, expected))}) is needed")
         scenes = len(image_BC3HW)
         queries = self.scene_queries.expand(scenes, -1, -1, -1).flatten(0, 1)
-        features = self.vit(image_BC3HW.flatten(0, 1), queries)
+        features = self.vit(image_BC3HW.flatten(0, 1), queries, extra_only=self.spare_last_block)
         tokens = self.neck(features[:, : config.scene_queries]).unflatten(0, (scenes, config.cameras)).flatten(1, 2)
         rows, columns = config.grid
         patches = features[:, -rows * columns :].transpose(1, 2)

@@ -26,7 +26,7 @@ from world4scorer.model.network import Forward, Network
 from world4scorer.model.plan_sampling import Cameras
 from world4scorer.model.released import export_released, load_released
 from world4scorer.model.utility import Benchmark, utility
-from world4scorer.model.weight_files import check_tensors, read_tensors, write_bytes, write_tensors
+from world4scorer.model.weight_files import as_safetensors, check_tensors, read_tensors, write_together
 
 CONFIG_FILE: Final = "config.json"
 WEIGHTS_FILE: Final = "model.safetensors"
@@ -125,10 +125,12 @@ class Planner(nn.Module):
         load_dinov2(self.network, path)
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
-        """Write `config.json` and `model.safetensors`, each whole or not at all."""
-        folder = Path(folder)
-        write_tensors(self.network.state_dict(), folder / WEIGHTS_FILE)
-        write_bytes(self.config.to_json().encode(), folder / CONFIG_FILE)
+        """Write `config.json` and `model.safetensors`, both or none."""
+        write_together({Path(folder) / name: content for name, content in self.files().items()})
+
+    def files(self) -> dict[str, bytes]:
+        """What `save_pretrained` writes: contents by name of the file."""
+        return {WEIGHTS_FILE: as_safetensors(self.network.state_dict()), CONFIG_FILE: self.config.to_json().encode()}
 
     @classmethod
     def from_pretrained(cls, folder: str | os.PathLike[str]) -> Planner:

@@ -19,6 +19,8 @@ PREFIX: Final = "agent._drivor_model."
 """Before every name in a training checkpoint."""
 
 _VIT: Final = "image_backbone.model.lora_vit."
+_DINOV2: Final = ("cls_token", "embeddings.cls_token")
+"""By either of these a file of pretrained weights is known."""
 
 
 def load_released(
@@ -27,6 +29,10 @@ def load_released(
     """Build the network that a released file holds. What shapes do not tell is given."""
     path = Path(path)
     tensors = {name.removeprefix(PREFIX): tensor for name, tensor in read_tensors(path).items()}
+    if "encoder.scene_queries" in tensors:
+        raise ValueError(f"{path}: has our own names, not the released ones; give the folder that it lies in")
+    if any(name.removeprefix("dinov2_with_registers.") in _DINOV2 for name in tensors):
+        raise ValueError(f"{path}: holds DINOv2 weights, no planner; `w4s import --dinov2` starts one with them")
     config = _Sizes(tensors, path).config(heads, vit_heads, image_size)
     with torch.device("meta"):
         network = Network(config)

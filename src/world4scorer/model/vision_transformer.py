@@ -8,8 +8,11 @@ Shapes: M images, P patches, R registers, Q extra tokens, V width of the ViT.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from transformers.models.dinov2_with_registers.configuration_dinov2_with_registers import Dinov2WithRegistersConfig
 from transformers.models.dinov2_with_registers.modeling_dinov2_with_registers import Dinov2WithRegistersLayer
 
@@ -38,14 +41,19 @@ class VisionTransformer(nn.Module):
         if config.lora_rank:
             self._adapt(config.lora_rank)
 
-    def forward(self, image_M3HW: Tensor, extra_MQV: Tensor) -> Tensor:
-        """Features (M, Q + 1 + R + P, V): extra tokens, class token, registers, patches."""
+    def forward(self, image_M3HW: Tensor, extra_MQV: Tensor, extra_only: bool = False) -> Tensor:
+        """Features (M, Q + 1 + R + P, V): extra tokens, class token, registers, patches.
+
+        Or those of the extra tokens alone (M, Q, V), which spares the last block most of its work.
+        """
         patches_MPV = self.patches(image_M3HW).flatten(2).transpose(1, 2) + self.positions
         images = len(image_M3HW)
         tokens = [extra_MQV, self.class_token.expand(images, -1, -1), self.register_tokens.expand(images, -1, -1)]
         features = torch.cat([*tokens, patches_MPV], 1)
-        for block in self.blocks:
+        *blocks, last = self.blocks
+        for block in blocks:
             features = block(features)
+        features = _first_tokens(last, features, extra_MQV.shape[1]) if extra_only else last(features)
         normalised: Tensor = self.norm(features)
         return normalised
 
@@ -73,6 +81,22 @@ class VisionTransformer(nn.Module):
                 adapted = LoraLinear(plain.in_features, plain.out_features, rank)
                 adapted.weight, adapted.bias = plain.weight, plain.bias
                 setattr(block.attention, name, adapted)
+
+
+def _first_tokens(block: Any, features_MLV: Tensor, count: int) -> Tensor:
+    """What a block makes of the first tokens (M, count, V): of the others it needs keys and values, no more."""
+    attention = block.attention
+    normed_MLV = block.norm1(features_MLV)
+    projected = (
+        attention.q_proj(normed_MLV[:, :count]),
+        attention.k_proj(normed_MLV),
+        attention.v_proj(normed_MLV),
+    )
+    query, key, value = (part.unflatten(-1, (-1, attention.head_dim)).transpose(1, 2) for part in projected)
+    gathered = functional.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
+    first: Tensor = features_MLV[:, :count] + block.layer_scale1(attention.o_proj(gathered))
+    thought: Tensor = block.layer_scale2(block.mlp(block.norm2(first)))
+    return first + thought
 
 
 def _settings(config: ModelConfig) -> Dinov2WithRegistersConfig:

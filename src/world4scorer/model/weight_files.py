@@ -6,6 +6,7 @@ import os
 import pickle
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -84,24 +85,51 @@ def _listed(names: list[str]) -> str:
     return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
 
 
+def as_safetensors(tensors: Mapping[str, Tensor]) -> bytes:
+    """The content of a safetensors file."""
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    return save(plain, {"format": "pt"})
+
+
 def write_tensors(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
     """Write a safetensors file."""
-    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    write_bytes(save(plain, {"format": "pt"}), path)
+    write_bytes(as_safetensors(tensors), path)
 
 
 def write_bytes(content: bytes, path: str | os.PathLike[str]) -> None:
-    """Write a file under a temporary name and rename it: others see the old file or the new one, never a part."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    """Write one file, whole or not at all."""
+    write_together({Path(path): content})
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write files under temporary names and, once all are there, rename them: the old ones or the new, never a part.
+
+    Where it fails, folders that it made are gone again.
+    """
+    made: list[Path] = []
+    temporary: dict[Path, str] = {}
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        for path, content in contents.items():
+            made += _make_folders(path.parent)
+            handle, temporary[path] = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary[path], 0o644)
+        for path in contents:
+            os.replace(temporary[path], path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        for name in temporary.values():
+            Path(name).unlink(missing_ok=True)
+        for folder in reversed(made):
+            with suppress(OSError):  # no longer empty: someone else's now
+                folder.rmdir()
         raise
+
+
+def _make_folders(folder: Path) -> list[Path]:
+    """Make a folder and those above it; return the new ones, the uppermost first."""
+    new = [path for path in (*reversed(folder.parents), folder) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    return new
