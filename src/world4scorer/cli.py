@@ -19,6 +19,8 @@ from typing import Annotated, Literal
 
 import tyro
 
+from world4scorer.pretraining.config import PretrainConfig
+
 Paths = Annotated[tuple[Path, ...], tyro.conf.Positional]
 Metric = Literal["labels-v1", "pdms-v1.1", "epdms-v2.2", "epdms-pre151", "all"]
 SubmissionMetric = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
@@ -114,6 +116,128 @@ def prepare(
         expected_scenes=None if tokens is None else len(tokens),
     )
     print(report)
+    return 0
+
+
+def pretrain(
+    data: Path,
+    out: Path,
+    split: str = "city_train",
+    config: Annotated[PretrainConfig, tyro.conf.arg(name="")] = PretrainConfig(),  # noqa: B008, frozen
+    threads: int = 1,
+) -> int:
+    """Pretrain a small image encoder without labels, on the views of a split. May be killed and run again.
+
+    Args:
+        data: Dataset folder with navsim_logs and sensor_blobs.
+        out: Folder of the encoder: config.json, model.safetensors, pretraining.json, checkpoint.
+        split: Only frames of this split's logs are seen.
+        config: The recipe.
+        threads: Of torch; the same number gives the same bits.
+    """
+    import torch
+
+    from world4scorer.pretraining.pretrain import pretrain as run
+
+    torch.set_num_threads(threads)
+    report = run(data, split, out, config, show_progress=True)
+    assert report is not None
+    print(
+        f"{out}: {report.steps:,} steps on {report.views:,} views in {report.seconds:.0f} s, "
+        f"loss {report.first_loss:.3f} -> {report.last_loss:.3f}"
+    )
+    print(f"next: w4s probe --encoder {out} --data {data} --out report")
+    return 0
+
+
+def probe(
+    data: Path,
+    encoder: str,
+    out: Path,
+    stores: Path | None = None,
+    train_split: str = "city_train",
+    test_split: str = "city_val",
+    most: int = 3000,
+) -> int:
+    """Ask linear probes what an encoder sees, beside the same ViT with random weights and plain pixels.
+
+    Args:
+        data: Dataset folder.
+        encoder: "city" for the bundled one, or a folder of `w4s pretrain`.
+        out: Report without suffix: .json, .md and .png are written.
+        stores: Folder of scene stores, one for each split; DATA/store unless given.
+        train_split: Probes learn here.
+        test_split: Probes are asked here.
+        most: Scenes that probes learn from, at most.
+    """
+    import json
+
+    from world4scorer.model.image_encoder import load_encoder
+    from world4scorer.pretraining.pretrain import REPORT_FILE
+    from world4scorer.pretraining.probe_report import probe_report, table
+
+    made = Path(encoder) / REPORT_FILE
+    result = probe_report(
+        load_encoder(encoder),
+        data,
+        data / "store" if stores is None else stores,
+        train_split,
+        test_split,
+        out,
+        command=f"w4s probe --encoder {encoder} --data DATA --out {out.name}",
+        pretraining=json.loads(made.read_text()) if made.is_file() else None,
+        most=most,
+    )
+    print("\n".join(table(result)))
+    return 0
+
+
+def targets(
+    data: Path,
+    split: str,
+    out: Path,
+    encoder: str = "city",
+    frame: Literal["future", "current"] = "future",
+    pooling: Literal["patches", "all", "class"] = "patches",
+    centre: bool = False,
+    store: Path | None = None,
+    workers: int = 1,
+    device: str = "cpu",
+) -> int:
+    """Make future targets: what a frozen encoder sees in the front view two seconds after each scene.
+
+    May be killed and run again: finished logs are kept.
+
+    Args:
+        data: Dataset folder with navsim_logs and sensor_blobs.
+        split: Name of a split, or the path of its YAML file.
+        out: File of the targets (.arrow).
+        encoder: "city" for the bundled one, a folder of `w4s pretrain`, or a file or folder of DINOv2 weights.
+        frame: The frame two seconds ahead, or, as a control, the scene's own.
+        pooling: Mean over patches; mean over all tokens, as in the released cache; or the class token.
+        centre: Take the mean of all targets off when they are read.
+        store: Only the scenes of this store, instead of all moments of the split.
+        workers: Processes.
+        device: Of torch.
+    """
+    from world4scorer.cache.executors import choose_executor
+    from world4scorer.training.make_targets import make_targets
+
+    print(
+        make_targets(
+            data,
+            split,
+            encoder,
+            out,
+            frame=frame,
+            pooling=pooling,
+            centre=centre,
+            store=store,
+            executor=choose_executor("serial" if workers == 1 else "processes", workers=workers),
+            device=device,
+            show_progress=True,
+        )
+    )
     return 0
 
 
@@ -378,6 +502,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "check-data": check_data,
         "prepare": prepare,
         "bank": bank,
+        "pretrain": pretrain,
+        "probe": probe,
+        "targets": targets,
         "evaluate": evaluate,
         "show": show,
         "score": score,

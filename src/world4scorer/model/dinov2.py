@@ -1,6 +1,7 @@
 """Pretrained DINOv2 weights for the ViT, from files under timm's names or Hugging Face's.
 
 Positions are resampled once to the grid of the model's images and kept; a position of the class token is added to it.
+Positions that are no square but as many as the grid has patches are kept as they are: ours were made for that grid.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import Final
 from torch import Tensor
 from torch.nn import functional
 
+from world4scorer.model.config import ModelConfig
 from world4scorer.model.names import Names, hugging_face_names, timm_names, to_ours, to_theirs
 from world4scorer.model.network import Network
+from world4scorer.model.vision_transformer import VisionTransformer
 from world4scorer.model.weight_files import Tensors, check_tensors, read_tensors
 
 FILES: Final = ("model.safetensors", "pytorch_model.bin")
@@ -29,17 +32,21 @@ _ADAPTERS: Final = (".down.weight", ".up.weight")
 
 def load_dinov2(network: Network, path: str | os.PathLike[str]) -> None:
     """Put pretrained weights into the network's ViT; adapters stay as they are."""
-    path = _file(Path(path))
+    load_vit(network.encoder.vit, network.config, path)
+
+
+def load_vit(vit: VisionTransformer, config: ModelConfig, path: str | os.PathLike[str]) -> None:
+    """Put pretrained weights into a ViT; adapters stay as they are."""
+    path = weights_file(path)
     tensors = {name.removeprefix(_PREFIX): tensor for name, tensor in read_tensors(path).items()}
     tensors = {name: tensor for name, tensor in tensors.items() if name not in _UNUSED}
-    vit = network.encoder.vit
     state = {name: tensor for name, tensor in vit.state_dict().items() if not name.endswith(_ADAPTERS)}
-    if not network.config.registers:
+    if not config.registers:
         del state["register_tokens"]
     names = _names(tensors, state)
     needed = {their: tuple(tensor.shape) for their, tensor in to_theirs(state, names).items()}
     where = {ours[0]: their for their, ours in names.items()}
-    _fit_positions(tensors, where["positions"], where["class_token"], network.config.grid, path)
+    _fit_positions(tensors, where["positions"], where["class_token"], config.grid, path)
     check_tensors(tensors, needed, path)
     vit.load_state_dict(to_ours(tensors, names), strict=False)
 
@@ -63,6 +70,8 @@ def _fit_positions(tensors: Tensors, positions: str, class_token: str, grid: tup
     given = tensors[positions]
     count = given.shape[1]
     if math.isqrt(count) ** 2 != count:
+        if count == math.prod(grid):
+            return
         if count == 0 or math.isqrt(count - 1) ** 2 != count - 1:
             raise ValueError(f"{path}: tensor {positions!r} has {count} positions, which are no square of patches")
         tensors[class_token] = tensors[class_token] + given[:, :1]
@@ -76,7 +85,9 @@ def _names(tensors: Tensors, ours: Iterable[str]) -> Names:
     return hugging_face_names(ours, of_hub="encoder.layer.0.attention.q_proj.weight" not in tensors)
 
 
-def _file(path: Path) -> Path:
+def weights_file(path: str | os.PathLike[str]) -> Path:
+    """The file of weights in a folder, or the file itself."""
+    path = Path(path)
     if not path.is_dir():
         return path
     for name in FILES:

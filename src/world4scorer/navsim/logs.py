@@ -23,6 +23,9 @@ from world4scorer.navsim.pickles import load_restricted
 FRAME_US: Final = 500_000
 """Time between key frames [us], up to some hundred microseconds of jitter."""
 
+JITTER_US: Final = 50_000
+"""How far a key frame may lie from its place in time and still be taken for it [us]."""
+
 
 @dataclass(frozen=True, eq=False)
 class Log:
@@ -37,6 +40,13 @@ class Log:
     def times_us(self) -> NDArray[np.int64]:
         """(F,) time stamps [us]."""
         return np.array([frame.time_us for frame in self.frames], np.int64)
+
+    def rows_after(self, frames: int) -> NDArray[np.int64]:
+        """(F,) the row so many key frames later (earlier, if negative) by its time stamp; -1 where there is none."""
+        times = self.times_us
+        wanted = times + frames * FRAME_US
+        row = np.clip(np.searchsorted(times, wanted - JITTER_US), 0, len(times) - 1)
+        return np.where(np.abs(times[row] - wanted) <= JITTER_US, row, -1)
 
     @property
     def gaps(self) -> tuple[int, ...]:

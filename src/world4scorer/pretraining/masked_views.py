@@ -1,0 +1,74 @@
+"""The task: most of a view is hidden; say what is there, from the rest and, optionally, from the view before.
+
+What lies hidden can be copied from the earlier view only by finding where it has moved to, which takes knowing
+surfaces, distances and things that move; the rest must be known from how streets look. The encoder is the planner's
+ViT and runs on visible patches alone. Hidden patches are queries of a small decoder that reads what the encoder made of
+both views.
+
+Shapes: M views, P patches, K visible ones, L predicted ones, N numbers of a patch, V width of the ViT.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from world4scorer.model.config import ModelConfig
+from world4scorer.model.decoder import Decoder
+from world4scorer.model.vision_transformer import INITIAL_SPREAD, VisionTransformer
+from world4scorer.pretraining.batches import Batch, Patches
+from world4scorer.pretraining.config import PretrainConfig
+
+SMALLEST_SPREAD = 1e-2
+"""Added to the variance of a patch before dividing: flat patches of a rendered sky or wall stay flat."""
+
+
+class MaskedViews(nn.Module):
+    """A ViT with the decoder that it is taught by."""
+
+    def __init__(self, model: ModelConfig, config: PretrainConfig) -> None:
+        super().__init__()
+        rows, columns = model.grid
+        config.check_patches(rows * columns)
+        self.config = config
+        self.vit = VisionTransformer(replace(model, train_vit=True, lora_rank=0))
+        width = config.decoder_width
+        shape = replace(model, width=width, heads=config.decoder_heads, dropout=0.0, drop_path=0.0)
+        self.memory = nn.Linear(model.vit_width, width)
+        self.queries = nn.Parameter(torch.empty(1, rows * columns, width))
+        self.earlier = nn.Parameter(torch.zeros(1, 1, width))
+        self.decoder = Decoder(shape, config.decoder_layers)
+        self.norm = nn.LayerNorm(width)
+        self.pixels = nn.Linear(width, 3 * model.patch**2)
+        nn.init.normal_(self.queries, std=INITIAL_SPREAD)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """The mean squared error over predicted patches."""
+        memory = self.memory(encode_patches(self.vit, batch.seen))
+        if batch.before is not None:
+            earlier = self.memory(encode_patches(self.vit, batch.before)) + self.earlier
+            memory = torch.cat([memory, earlier], 1)
+        predicted_MLN = self.pixels(self.norm(self.decoder(self.queries[0, batch.hidden.place], memory)))
+        return functional.mse_loss(predicted_MLN, self._target(batch.hidden.numbers))
+
+    def _target(self, patches_MLN: Tensor) -> Tensor:
+        if not self.config.normalise_patches:
+            return patches_MLN
+        mean = patches_MLN.mean(-1, keepdim=True)
+        spread = (patches_MLN.var(-1, keepdim=True) + SMALLEST_SPREAD).sqrt()
+        return (patches_MLN - mean) / spread
+
+
+def encode_patches(vit: VisionTransformer, patches: Patches) -> Tensor:
+    """Features (M, 1 + R + K, V) of class token, registers and the given patches; others are not computed at all."""
+    embedded = functional.linear(patches.numbers, vit.patches.weight.flatten(1), vit.patches.bias)
+    views = len(embedded)
+    tokens = [vit.class_token.expand(views, -1, -1), vit.register_tokens.expand(views, -1, -1)]
+    features = torch.cat([*tokens, embedded + vit.positions[0, patches.place]], 1)
+    for block in vit.blocks:
+        features = block(features)
+    normalised: Tensor = vit.norm(features)
+    return normalised

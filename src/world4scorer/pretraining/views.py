@@ -1,0 +1,69 @@
+"""Camera views of a split, decoded once and kept in memory as bytes.
+
+Shapes: F frames, C cameras, H x W pixels of a view.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
+
+from world4scorer.model.config import ModelConfig
+from world4scorer.model.images import VIEWS, ImageError, read_view
+from world4scorer.navsim.errors import DatasetError
+from world4scorer.navsim.layout import Layout
+from world4scorer.navsim.logs import Log, read_log
+from world4scorer.navsim.splits import find_split
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """All frames of the logs of a split, not only those that are scenes."""
+
+    bytes: NDArray[np.uint8]
+    """(F, C, H, W, 3)"""
+    before: NDArray[np.int64]
+    """(F,) the frame half a second earlier in the same log; the frame itself where there is none."""
+
+
+def split_logs(data: Path, split: str) -> tuple[str, list[Path]]:
+    """Folder of the logs (`data_split`) and the paths of those that a split uses, by name."""
+    found = find_split(split, data)
+    wanted = found.filter.log_names
+    paths = Layout(data).log_paths(found.data_split)
+    paths = [path for path in paths if wanted is None or path.stem in set(wanted)]
+    if not paths:
+        raise DatasetError(f"{Layout(data).logs(found.data_split)}: holds no log of the split {split!r}")
+    return found.data_split, paths
+
+
+def read_views(data: Path, split: str, config: ModelConfig, most: int | None = None, show: bool = False) -> Views:
+    """Decode the views of a split; `most` takes only the first so many logs, for tests."""
+    data_split, paths = split_logs(data, split)
+    sensors = Layout(data).sensors(data_split)
+    names = VIEWS[: config.cameras]
+    views, before, count = [], [], 0
+    console = Console(stderr=True)
+    for path in track(paths[:most], "reading views", console=console, disable=not show, transient=True):
+        log = read_log(path)
+        views.append(np.stack([_frame_views(log, row, names, sensors, config) for row in range(len(log.frames))]))
+        earlier = log.rows_after(-1)
+        before.append(count + np.where(earlier < 0, np.arange(len(earlier)), earlier))
+        count += len(earlier)
+    return Views(np.concatenate(views), np.concatenate(before))
+
+
+def _frame_views(log: Log, row: int, names: tuple[str, ...], sensors: Path, config: ModelConfig) -> NDArray[np.uint8]:
+    frame = log.frames[row]
+    missing = [name for name in names if name not in frame.cameras]
+    if missing:
+        raise DatasetError(f"{frame.where}: no camera {missing[0]}")
+    try:
+        return np.stack([read_view(sensors / frame.cameras[name].path, config) for name in names])
+    except ImageError as error:
+        raise ImageError(f"{error} (token {frame.token!r})") from error
