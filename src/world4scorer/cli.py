@@ -493,6 +493,11 @@ def bank() -> int:
     raise AssertionError("`main` hands the words after `bank` to the verbs of the bank")
 
 
+def train() -> int:
+    """Train a planner: generator, shared predictor, score heads, visual readout. May be killed and run again."""
+    raise AssertionError("`main` hands the words after `train` to `training.command`, which reads the preset first")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb and return the exit code: 0, 1 where an input could not be used, 2 for a wrong command line."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -505,6 +510,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "pretrain": pretrain,
         "probe": probe,
         "targets": targets,
+        "train": train,
         "evaluate": evaluate,
         "show": show,
         "score": score,
@@ -525,6 +531,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         verbs, words = BANK_VERBS, words[1:]
         prog, description = "w4s bank", "Candidate banks: perturbed plans with their outcomes."
     try:
+        if words[:1] == ["train"]:
+            _needs_torch("w4s train")
+            from world4scorer.training.command import run
+
+            return run(words[1:])
         return int(
             tyro.extras.subcommand_cli_from_dict(
                 verbs,

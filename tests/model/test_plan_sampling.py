@@ -8,7 +8,7 @@ import torch
 
 from model_golden import tiny_inputs, tiny_planner
 from world4scorer.model import Cameras, Planner
-from world4scorer.model.plan_sampling import ground_points, project, sample
+from world4scorer.model.plan_sampling import best_view, ground_points, project, sample
 from world4scorer.render.cameras import CameraRig
 from world4scorer.training import predict, propose
 
@@ -66,12 +66,35 @@ def test_agrees_with_the_rig_of_the_renderer():
 
 def test_bilinear_reading():
     rows, columns = 2, 3
-    patches = torch.arange(6.0).view(1, 1, 1, rows, columns)
-    pixels = torch.tensor([[7.0, 7.0], [35.0, 21.0], [14.0, 7.0], [7.0, 14.0], [0.0, 0.0], [-0.1, 7.0], [42.0, 7.0]])
-    read, inside = sample(patches, pixels[None, None], HEIGHT, WIDTH)
-    # Centres of the first and the last patch; half way between neighbours; the corner; outside.
-    torch.testing.assert_close(read[0, 0, :5, 0], torch.tensor([0.0, 5.0, 0.5, 1.5, 0.0]))
-    assert inside[0, 0].tolist() == [True] * 5 + [False] * 2
+    maps = torch.arange(12.0).view(1, 2, rows, columns, 1)
+    pixels = torch.tensor([[7.0, 7.0], [35.0, 21.0], [14.0, 7.0], [7.0, 14.0], [0.0, 0.0], [7.0, 7.0]])
+    views = torch.tensor([[0, 0, 0, 0, 0, 1]])
+    read = sample(maps, views, pixels[None] / 14)
+    # Centres of the first and the last patch; half way between neighbours; the corner; the first of the other view.
+    torch.testing.assert_close(read[0, :, 0], torch.tensor([0.0, 5.0, 0.5, 1.5, 0.0, 6.0]))
+
+
+def test_reading_against_torch():
+    """`grid_sample` knows the same interpolation; views are read one by one there."""
+    maps = torch.randn(2, 3, 4, 5, 6)
+    views, positions = torch.randint(0, 3, (2, 50)), torch.rand(2, 50, 2) * torch.tensor([5.0, 4.0])
+    read = sample(maps, views, positions)
+    for scene in range(2):
+        for place in range(50):
+            grid = (2 * positions[scene, place] / torch.tensor([5.0, 4.0]) - 1).view(1, 1, 1, 2)
+            chosen = maps[scene, views[scene, place]].movedim(-1, 0)[None]
+            wanted = torch.nn.functional.grid_sample(chosen, grid, padding_mode="border", align_corners=False)
+            torch.testing.assert_close(read[scene, place], wanted[0, :, 0, 0])
+
+
+def test_the_view_that_sees_a_point_most_in_its_middle_counts():
+    pixels = torch.tensor([[[[21.0, 7.0], [41.0, 7.0], [-3.0, 7.0]], [[2.0, 7.0], [20.0, 7.0], [21.0, 29.0]]]])
+    view, pixel, visible = best_view(pixels, torch.ones(1, 2, 3, dtype=torch.bool), HEIGHT, WIDTH)
+    assert view[0, :2].tolist() == [0, 1]
+    assert visible[0].tolist() == [True, True, False]
+    assert pixel[0].tolist() == [[21.0, 7.0], [20.0, 7.0], [0.0, 0.0]]
+    nothing_ahead = best_view(pixels, torch.zeros(1, 2, 3, dtype=torch.bool), HEIGHT, WIDTH)
+    assert not nothing_ahead[2].any()
 
 
 @pytest.fixture
@@ -81,17 +104,30 @@ def planner() -> Planner:
 
 def test_unseen_points_read_zero_and_seen_ones_the_features(planner):
     sampling = planner.network.plan_sampling
-    patches = torch.full((1, 2, 24, 2, 3), 0.3)
+    readable = sampling.prepare(torch.full((1, 2, 24, 2, 3), 0.3), torch.zeros(1, 2, 3, HEIGHT, WIDTH))
     ahead, behind = torch.zeros(1, 1, 8, 3), torch.zeros(1, 1, 8, 3)
     ahead[..., 0], behind[..., 0] = 12.0, -30.0
     with torch.no_grad():
-        flat = sampling.reduce(patches[0])[0, :, 0, 0]
-        seen = sampling(ahead, patches, cameras_of(0.0, 0.0))
-        unseen = sampling(behind, patches, cameras_of(0.0, 0.0))
+        flat = readable.patches[0, 0, 0, 0]
+        seen = sampling(ahead, readable, cameras_of(0.0, 0.0))
+        unseen = sampling(behind, readable, cameras_of(0.0, 0.0))
         # Every point reads the same features and the mark that it was seen, however many views see it.
         wanted = sampling.out(torch.cat([flat, torch.ones(1)]).repeat(8 * 3))
     torch.testing.assert_close(seen[0, 0], wanted)
     torch.testing.assert_close(unseen[0, 0], sampling.out.bias.detach())
+
+
+def test_half_patches_read_the_image_itself():
+    planner = tiny_planner(plan_sampling=True, sampling_width=4, sampling_fine=5)
+    sampling = planner.network.plan_sampling
+    image = torch.randn(1, 2, 3, HEIGHT, WIDTH)
+    fine = sampling.prepare(torch.zeros(1, 2, 24, 2, 3), image).fine
+    assert fine.shape == (1, 2, 4, 6, 5)
+    block = image[0, 1, :, 7:14, 14:21]
+    wanted = (sampling.fine.weight * block).sum((1, 2, 3)) + sampling.fine.bias
+    torch.testing.assert_close(fine[0, 1, 1, 2], torch.nn.functional.gelu(wanted), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="sampling_fine"):
+        tiny_planner(plan_sampling=False, sampling_fine=5)
 
 
 def test_before_training_it_changes_nothing(planner):

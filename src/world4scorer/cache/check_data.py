@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from world4scorer.cache.executors import Executor
-from world4scorer.navsim.cameras import VIEWS
+from world4scorer.navsim.cameras import FRONT, VIEWS
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.filters import OFFICIAL_COUNTS, Split, windows
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import read_log
 
-TARGET_CAMERA: Final = VIEWS[0]
+TARGET_CAMERA: Final = VIEWS[FRONT]
 TARGET_FRAMES: Final = 4
 """Key frames ahead of now that hold the future target: 2 s."""
 NAMED: Final = 3

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -82,6 +82,18 @@ class Samples:
     def place(self) -> dict[str, int]:
         """Where each token lies."""
         return {token: place for place, token in enumerate(self.tokens)}
+
+    def at(self, places: Sequence[int]) -> Samples:
+        """Some of the moments."""
+        chosen = np.asarray(places, np.int64)
+        taken: dict[str, Any] = {"sensors": self.sensors}
+        for field in fields(self):
+            values = getattr(self, field.name)
+            if isinstance(values, tuple):
+                taken[field.name] = tuple(values[place] for place in chosen)
+            elif isinstance(values, np.ndarray):
+                taken[field.name] = values[chosen]
+        return Samples(**taken)
 
     @classmethod
     def of_split(cls, root: Path, split: Split, folder: Path, executor: Executor | None = None) -> Samples:

@@ -171,7 +171,12 @@ def city() -> ModelConfig:
         feed_forward=256,
         generator_layers=2,
         predictor_layers=2,
+        future_width=96,
         drop_path=0.1,
+        plan_sampling=True,
+        sampling_fine=24,
+        anchors=True,
+        motion_queries=True,
     )
 
 

@@ -24,8 +24,8 @@ class Encoded(NamedTuple):
 
     tokens: Tensor
     """(B, C * Q, D)"""
-    patches: Tensor
-    """(B, C, V, h, w)"""
+    patches: Tensor | None
+    """(B, C, V, h, w), where plan sampling asks for them"""
 
 
 class SceneEncoder(nn.Module):
@@ -52,6 +52,8 @@ class SceneEncoder(nn.Module):
         queries = self.scene_queries.expand(scenes, -1, -1, -1).flatten(0, 1)
         features = self.vit(image_BC3HW.flatten(0, 1), queries, extra_only=self.spare_last_block)
         tokens = self.neck(features[:, : config.scene_queries]).unflatten(0, (scenes, config.cameras)).flatten(1, 2)
+        if self.spare_last_block:
+            return Encoded(tokens, None)
         rows, columns = config.grid
         patches = features[:, -rows * columns :].transpose(1, 2)
         return Encoded(tokens, patches.unflatten(2, (rows, columns)).unflatten(0, (scenes, config.cameras)))

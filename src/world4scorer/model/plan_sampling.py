@@ -108,8 +108,10 @@ def sample(maps_BChwF: Tensor, view_BU: Tensor, position_BU2: Tensor) -> Tensor:
     shares = [r * c for r in (1 - down, down) for c in (1 - right, right)]
     table = maps_BChwF.reshape(-1, maps_BChwF.shape[-1])
     weights = torch.stack(shares, -1).flatten(0, 1).to(table.dtype)
-    read = functional.embedding_bag(torch.stack(cells, -1).flatten(0, 1), table, per_sample_weights=weights, mode="sum")
-    return read.unflatten(0, view_BU.shape)
+    read: Tensor = functional.embedding_bag(
+        torch.stack(cells, -1).flatten(0, 1), table, per_sample_weights=weights, mode="sum"
+    )
+    return read.view(*view_BU.shape, -1)
 
 
 class PlanSampling(nn.Module):

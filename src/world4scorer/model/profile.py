@@ -18,6 +18,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from world4scorer.model.config import ModelConfig
 from world4scorer.model.network import Network
 from world4scorer.model.operations import FVCORE_NORM, PAPER_NORM, OperationCounter, Operations, TensorMemory
+from world4scorer.model.plan_sampling import Cameras
 from world4scorer.model.planner import Planner
 
 GIGA = 1e9
@@ -79,11 +80,11 @@ def profile(config: ModelConfig, scenes: int = 1) -> Profile:
     """
     with FakeTensorMode(), torch.no_grad():
         network = Network(config).eval()
-        image, ego = _inputs(config, scenes)
+        image, ego, cameras = _inputs(config, scenes)
         with TensorMemory() as memory:
-            network(image, ego)
+            network(image, ego, None, cameras)
         with OperationCounter() as whole:
-            network(image, ego)
+            network(image, ego, None, cameras)
         with OperationCounter() as run:
             network.encode(image)
         network.encoder.spare_last_block = False
@@ -126,12 +127,12 @@ def count_parameters(network: Network) -> dict[str, int]:
 def latency(planner: Planner, scenes: int = 1, repeats: int = 10) -> float:
     """Median seconds of a pass on the planner's device, in its precision, after two passes to warm up."""
     parameter = next(planner.parameters())
-    image, ego = (part.to(parameter.device, parameter.dtype) for part in _inputs(planner.config, scenes))
+    image, ego, cameras = _inputs(planner.config, scenes, parameter.device, parameter.dtype)
     times = []
     for _ in range(repeats + 2):
         _wait(parameter.device)
         start = time.perf_counter()
-        planner(image, ego)
+        planner(image, ego, cameras)
         _wait(parameter.device)
         times.append(time.perf_counter() - start)
     return statistics.median(times[2:])
@@ -140,20 +141,25 @@ def latency(planner: Planner, scenes: int = 1, repeats: int = 10) -> float:
 def peak_memory(planner: Planner, scenes: int = 1) -> int:
     """Bytes in use at most during a pass, weights included: measured on CUDA, tensors counted elsewhere."""
     parameter = next(planner.parameters())
-    image, ego = (part.to(parameter.device, parameter.dtype) for part in _inputs(planner.config, scenes))
+    image, ego, cameras = _inputs(planner.config, scenes, parameter.device, parameter.dtype)
     if parameter.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(parameter.device)
-        planner(image, ego)
+        planner(image, ego, cameras)
         return int(torch.cuda.max_memory_allocated(parameter.device))
     with TensorMemory() as memory:
-        planner(image, ego)
+        planner(image, ego, cameras)
     weights = sum(int(part.nbytes) for part in planner.parameters())
     return int(memory.peak + weights + image.nbytes)
 
 
-def _inputs(config: ModelConfig, scenes: int) -> tuple[Tensor, Tensor]:
-    image = torch.zeros(scenes, config.cameras, 3, config.image_height, config.image_width)
-    return image, torch.zeros(scenes, config.ego_numbers)
+def _inputs(
+    config: ModelConfig, scenes: int, device: torch.device | None = None, dtype: torch.dtype | None = None
+) -> tuple[Tensor, Tensor, Cameras]:
+    size = (config.cameras, 3, config.image_height, config.image_width)
+    image = torch.zeros(scenes, *size, device=device, dtype=dtype)
+    axes = torch.eye(3, device=device).expand(scenes, config.cameras, 3, 3)
+    cameras = Cameras(axes, axes, torch.zeros(scenes, config.cameras, 3, device=device))
+    return image, torch.zeros(scenes, config.ego_numbers, device=device, dtype=dtype), cameras
 
 
 def _size(module: nn.Module) -> int:

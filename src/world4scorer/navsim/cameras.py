@@ -17,6 +17,8 @@ CAMERAS: Final = ("CAM_F0", "CAM_L0", "CAM_L1", "CAM_L2", "CAM_R0", "CAM_R1", "C
 """Names in logs, in the order of the devkit."""
 VIEWS: Final = ("CAM_F0", "CAM_B0", "CAM_L0", "CAM_R0")
 """Cameras of the planner, in its order: front, back, left-front, right-front."""
+FRONT: Final = 0
+"""Place of the front view."""
 
 
 @dataclass(frozen=True, eq=False)

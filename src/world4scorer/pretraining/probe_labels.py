@@ -14,9 +14,9 @@ import shapely
 from numpy.typing import NDArray
 
 from world4scorer.model.config import ModelConfig
-from world4scorer.model.images import FRONT, VIEWS, fit_intrinsics, read_view
+from world4scorer.model.images import fit_intrinsics, read_view
 from world4scorer.navsim.annotations import Annotations
-from world4scorer.navsim.cameras import Camera
+from world4scorer.navsim.cameras import FRONT, VIEWS, Camera
 from world4scorer.navsim.frames import LogFrame
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import read_log

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.progress import track
 
 from world4scorer.model.config import ModelConfig
-from world4scorer.model.images import VIEWS, ImageError, read_view
+from world4scorer.model.images import ImageError, read_view
+from world4scorer.navsim.cameras import VIEWS
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import Log, read_log

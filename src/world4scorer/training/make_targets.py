@@ -21,7 +21,8 @@ from rich.progress import track
 
 from world4scorer.cache.executors import Executor, SerialExecutor
 from world4scorer.model.image_encoder import ImageEncoder, Pooling, load_encoder
-from world4scorer.model.images import FRONT, VIEWS, ImageError
+from world4scorer.model.images import ImageError
+from world4scorer.navsim.cameras import FRONT, VIEWS
 from world4scorer.navsim.filters import Split, windows
 from world4scorer.navsim.frames import LogFrame
 from world4scorer.navsim.layout import Layout

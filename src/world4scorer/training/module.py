@@ -82,7 +82,7 @@ class ScorerModule(pl.LightningModule):
             batch.future,
             batch.future_valid,
         )
-        losses = compute_losses(predictions, targets, weights, self._shared(count_labels(targets)))
+        losses = compute_losses(predictions, targets, weights, self._of_all(count_labels(targets)).mean(0))
         if not losses.total.isfinite():
             raise ValueError(
                 f"step {self.global_step}: the loss is not finite (scenes {', '.join(batch.tokens[:4])}, ...); "
@@ -119,8 +119,8 @@ class ScorerModule(pl.LightningModule):
         sums = [sum(float(getattr(part, name).sum()) for part in found) for name in PoolMetrics._fields]
         count = sum(len(part.selected) for part in found)
         self._validated = []
-        gathered = self.all_gather(torch.tensor([*sums, count], dtype=torch.float64, device="cpu").to(self.device))
-        selected, random, oracle, ordered, pairs, scenes = gathered.reshape(-1, 6).sum(0).tolist()
+        totals = self._of_all(torch.tensor([*sums, count], dtype=torch.float32)).sum(0).tolist()
+        selected, random, oracle, ordered, pairs, scenes = totals
         self.log_dict(
             {
                 "val/score": selected / max(scenes, 1),
@@ -146,11 +146,11 @@ class ScorerModule(pl.LightningModule):
         schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: learning_rate(step, steps, warm_up))
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
-    def _shared(self, counts: Tensor) -> Tensor:
-        """The mean over processes, so that the mean of their gradients is that of all their labels together."""
-        if self.trainer.world_size == 1:
-            return counts
-        return self.all_gather(counts.to(self.device)).float().mean(0)
+    def _of_all(self, numbers: Tensor) -> Tensor:
+        """The numbers (n,) of every process (processes, n)."""
+        gathered = self.all_gather(numbers.to(self.device))
+        assert isinstance(gathered, Tensor)
+        return gathered.reshape(-1, len(numbers))
 
 
 def learning_rate(step: int, steps: int, warm_up: int) -> float:

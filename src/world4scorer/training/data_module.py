@@ -1,0 +1,60 @@
+"""Loaders of both splits, for one process or for many that share the work."""
+
+from __future__ import annotations
+
+import lightning.pytorch as pl
+from torch.utils.data import DataLoader
+
+from world4scorer.bank import Pack
+from world4scorer.cache.samples import Samples
+from world4scorer.training.batches import EpochBatches, ResumableLoader
+from world4scorer.training.config import TrainConfig
+from world4scorer.training.dataset import Batch, PlanningDataset, collate
+from world4scorer.training.future_targets import FutureTargets
+
+
+class PlanningDataModule(pl.LightningDataModule):
+    """Training and validation data of a run."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        samples: Samples,
+        val: Samples,
+        bank: Pack | None = None,
+        targets: FutureTargets | None = None,
+        loaders: int = 0,
+    ) -> None:
+        super().__init__()
+        images = config.model.images
+        self.config, self.loaders = config, loaders
+        self.training = PlanningDataset(
+            samples, config.model, bank=bank, draw=config.bank_draw, targets=targets, seed=config.seed, images=images
+        )
+        self.validation = PlanningDataset(val, config.model, seed=config.seed, images=images)
+
+    def train_dataloader(self) -> ResumableLoader:
+        """Batches of the epoch that comes next."""
+        assert self.trainer is not None
+        batches = EpochBatches(
+            len(self.training),
+            self.config.batch,
+            seed=self.config.seed,
+            rank=self.trainer.global_rank,
+            processes=self.trainer.world_size,
+        )
+        return ResumableLoader(self.training, batches, self.loaders)
+
+    def val_dataloader(self) -> DataLoader[Batch]:
+        """Every validation scene once, shared by the processes."""
+        assert self.trainer is not None
+        places = range(self.trainer.global_rank, len(self.validation), self.trainer.world_size)
+        size = max(1, self.config.batch // self.trainer.world_size)
+        keys = [[(place, 0) for place in places[start : start + size]] for start in range(0, len(places), size)]
+        return DataLoader(
+            self.validation,  # type: ignore[arg-type]
+            batch_sampler=keys,
+            collate_fn=collate,
+            num_workers=self.loaders,
+            multiprocessing_context="forkserver" if self.loaders else None,
+        )

@@ -1,0 +1,220 @@
+"""A training run: a folder that holds its configuration, checkpoints, curves, and in the end the planner.
+
+    RUN/config.json            the whole configuration
+    RUN/data.json              the data it was trained on
+    RUN/checkpoints/           last.ckpt and best.ckpt: everything needed to go on
+    RUN/tensorboard/           curves
+    RUN/history.jsonl          one line per validation
+    RUN/planner/               the last planner, for `Planner.from_pretrained`
+    RUN/planner_best/          the one with the best validation score
+
+A run that was killed goes on from its last checkpoint, to the weights it would have had.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import lightning.pytorch as pl
+import torch
+from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.loggers import TensorBoardLogger
+
+from world4scorer.bank import Pack
+from world4scorer.cache.samples import Samples
+from world4scorer.model.anchors import fit_anchors
+from world4scorer.model.city_encoder import load_city_encoder
+from world4scorer.model.dinov2 import load_dinov2
+from world4scorer.model.network import SPEED, Network
+from world4scorer.model.planner import Planner
+from world4scorer.model.weight_files import read_tensors
+from world4scorer.navsim.splits import find_split
+from world4scorer.scene.files import atomic_write, only_one
+from world4scorer.scene.indices import PLAN_POSES
+from world4scorer.store import SceneStore
+from world4scorer.training.callbacks import History, LastCheckpoint, TrainingProgress
+from world4scorer.training.config import TrainConfig
+from world4scorer.training.data_module import PlanningDataModule
+from world4scorer.training.future_targets import FutureTargets
+from world4scorer.training.module import ScorerModule
+
+CONFIG: Final = "config.json"
+DATA: Final = "data.json"
+CHECKPOINTS: Final = "checkpoints"
+HISTORY: Final = "history.jsonl"
+PLANNER: Final = "planner"
+PLANNER_BEST: Final = "planner_best"
+LAST: Final = "last.ckpt"
+BEST: Final = "best.ckpt"
+PRECISIONS: Final = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed"}
+NETWORK: Final = "network."
+"""What names in checkpoints begin with."""
+
+
+@dataclass(frozen=True)
+class TrainData:
+    """Where the data lie."""
+
+    data: Path
+    """Dataset folder with navsim_logs and sensor_blobs."""
+    split: str
+    store: Path
+    """Scene store of the split."""
+    val_split: str
+    val_store: Path
+    bank: Path | None = None
+    """Pack of the split; None where no loss needs it."""
+    targets: Path | None = None
+    """File of future targets of the split; None where no loss needs it."""
+    val_data: Path | None = None
+    """Dataset folder of the validation split, if another."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a run is computed on. The weights do not depend on it, but for rounding."""
+
+    accelerator: str = "auto"
+    devices: int = 1
+    """Processes on this machine, one per device; on CPUs, processes that share the cores."""
+    nodes: int = 1
+    loaders: int = 0
+    """Processes per device that read images; 0 reads them between steps."""
+    label_threads: int = 2
+    """Threads per device that compute outcome labels."""
+    threads: int = 0
+    """Threads per device that compute the model on CPUs; 0 shares the cores evenly."""
+    checkpoint_every: int = 200
+    """Steps between checkpoints; each epoch ends with one as well."""
+
+
+def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | None = None) -> Path:
+    """Train a planner, or go on with a run that was stopped; returns the folder of the last planner."""
+    machine = machine or Machine()
+    out = Path(out)
+    _claim(config, data, out)
+    _hush()
+    torch.set_num_threads(machine.threads or max(1, (os.cpu_count() or 1) // machine.devices))
+    torch.set_flush_denormal(True)
+    samples = usable(Samples.of_split(data.data, find_split(data.split, data.data), data.store), data.store)
+    val_root = data.val_data or data.data
+    val = usable(Samples.of_split(val_root, find_split(data.val_split, val_root), data.val_store), data.val_store)
+    module = ScorerModule(
+        config, make_network(config, samples), SceneStore(data.store), SceneStore(data.val_store), machine.label_threads
+    )
+    weights = config.loss_weights
+    loaders = PlanningDataModule(
+        config,
+        samples,
+        val,
+        Pack.open(_needed(data.bank, "bank")) if weights.bank else None,
+        FutureTargets.open(_needed(data.targets, "targets")) if weights.future else None,
+        machine.loaders,
+    )
+    trainer = make_trainer(config, out, machine)
+    last = out / CHECKPOINTS / LAST
+    refusal = ValueError(f"{out}: another run is training there; wait for it, or stop it first")
+    if trainer.is_global_zero and int(os.environ.get("LOCAL_RANK", "0")) == 0:
+        with only_one(out / ".lock", refusal):
+            trainer.fit(module, datamodule=loaders, ckpt_path=last if last.is_file() else None, weights_only=True)
+            _keep_planners(config, module.network, out)
+    else:
+        trainer.fit(module, datamodule=loaders, ckpt_path=last if last.is_file() else None, weights_only=True)
+    return out / PLANNER
+
+
+def make_network(config: TrainConfig, samples: Samples) -> Network:
+    """A network before its first step: random by seed, anchors from the data, the ViT from its weights."""
+    torch.manual_seed(config.seed)
+    network = Network(config.model)
+    if network.generator.anchors is not None:
+        speeds, poses = samples.ego_status[:, SPEED], samples.future[:, :PLAN_POSES]
+        network.generator.anchors.copy_(
+            torch.from_numpy(fit_anchors(speeds, poses, config.model.proposals, config.seed))
+        )
+    if config.vit_weights == "city":
+        load_city_encoder(network)
+    elif config.vit_weights:
+        load_dinov2(network, config.vit_weights)
+    elif not config.model.train_vit and config.model.images:
+        raise ValueError("vit_weights: the ViT of this model is not trained, so it needs weights to begin with")
+    return network
+
+
+def make_trainer(config: TrainConfig, out: Path, machine: Machine) -> pl.Trainer:
+    """Lightning's trainer for a run."""
+    kept = out / CHECKPOINTS
+    best = ModelCheckpoint(
+        kept, filename="best", monitor="val/score", mode="max", save_top_k=1, enable_version_counter=False
+    )
+    return pl.Trainer(
+        accelerator=machine.accelerator,
+        devices=machine.devices,
+        num_nodes=machine.nodes,
+        strategy="ddp" if machine.devices * machine.nodes > 1 else "auto",
+        precision=PRECISIONS[config.precision],  # type: ignore[arg-type]
+        max_epochs=config.epochs,
+        gradient_clip_val=config.optimiser.clip or None,
+        logger=TensorBoardLogger(out, name="tensorboard", version=""),
+        callbacks=[
+            History(out / HISTORY),
+            TrainingProgress(),
+            LastCheckpoint(kept / LAST, machine.checkpoint_every),
+            best,
+        ],
+        use_distributed_sampler=False,
+        num_sanity_val_steps=0,
+        log_every_n_steps=10,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+
+
+def usable(samples: Samples, store: Path) -> Samples:
+    """The samples whose scenes the store holds."""
+    known = SceneStore(store)
+    places = [place for place, token in enumerate(samples.tokens) if token in known]
+    if not places:
+        raise ValueError(f"{store}: holds no scene of this split; prepare it with `w4s prepare --store {store}`")
+    return samples if len(places) == len(samples) else samples.at(places)
+
+
+def _claim(config: TrainConfig, data: TrainData, out: Path) -> None:
+    """Write the configuration, or make sure that the folder holds a run with the same."""
+    described = json.dumps({k: None if v is None else str(v) for k, v in asdict(data).items()}, indent=2) + "\n"
+    for name, text in ((CONFIG, config.to_json()), (DATA, described)):
+        path = out / name
+        if not path.is_file():
+            with atomic_write(path) as stream:
+                stream.write(text.encode())
+        elif path.read_text() != text:
+            raise ValueError(f"{path}: this folder holds a run with another {path.stem}; choose another --out")
+
+
+def _keep_planners(config: TrainConfig, network: Network, out: Path) -> None:
+    Planner.from_network(network).save_pretrained(out / PLANNER)
+    best = out / CHECKPOINTS / BEST
+    if best.is_file():
+        tensors = {name.removeprefix(NETWORK): tensor for name, tensor in read_tensors(best).items()}
+        other = Network(config.model)
+        other.load_state_dict(tensors)
+        Planner.from_network(other).save_pretrained(out / PLANNER_BEST)
+
+
+def _needed(path: Path | None, name: str) -> Path:
+    if path is None:
+        raise ValueError(f"{name}: missing, but its loss has a weight; give it, or set the weight to 0")
+    return path
+
+
+def _hush() -> None:
+    """What Lightning says at the start is of no use to those who did not write this file."""
+    for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="lightning.*")
