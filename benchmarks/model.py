@@ -210,7 +210,9 @@ def city_times(options: Options) -> dict[str, Any]:
     parts[f"training step, {options.batch} scenes, {labels}"] = against_plain(steps, options.rounds)
     planner.eval()
     memory = {"fp32": peak_memory(planner), "bf16": peak_memory(planner.merged().bfloat16())}
-    return {"threads": options.threads, "rounds": options.rounds, "parts": parts, "bytes at most": memory}
+    views = f"{planner.config.image_height} x {planner.config.image_width}"
+    about = {"views": views, "threads": options.threads, "rounds": options.rounds}
+    return {**about, "parts": parts, "bytes at most": memory}
 
 
 def paper_times(passes: int) -> dict[str, Any]:
@@ -258,6 +260,8 @@ def as_text(results: dict[str, Any]) -> str:
 
 def _times(times: dict[str, Any]) -> list[str]:
     about = f"Measured {times['date']}, {times['threads']} thread(s), torch {times['torch']}."
+    if "views" in times:
+        about += f" Views of {times['views']}; medians of {times['rounds']} rounds."
     if "load" in times:
         about += f" Load of the machine ({times['processor']}): {times['load']}; where it is busy, ms are long."
     lines = [f"{about} {times['note']}" if "note" in times else about, ""]
