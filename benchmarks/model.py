@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import platform
 import statistics
 import time
@@ -71,28 +72,31 @@ class Options:
     """Folder of model.json and model.md."""
 
 
-def in_turn(steps: dict[str, Step], rounds: int) -> dict[str, list[float]]:
-    """Seconds by variant, one for each round, after one that does not count."""
-    seconds: dict[str, list[float]] = {name: [] for name in steps}
+def in_turn(steps: dict[str, Step], rounds: int) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """Seconds by variant, one for each round after one that does not count: by the clock, and of processor time."""
+    clock: dict[str, list[float]] = {name: [] for name in steps}
+    processor: dict[str, list[float]] = {name: [] for name in steps}
     for number in range(rounds + 1):
         for name, step in steps.items():
-            start = time.perf_counter()
+            start, start_processor = time.perf_counter(), time.process_time()
             step()
             if number:
-                seconds[name].append(time.perf_counter() - start)
-    return seconds
+                clock[name].append(time.perf_counter() - start)
+                processor[name].append(time.process_time() - start_processor)
+    return clock, processor
 
 
 def against_plain(steps: dict[str, Step], rounds: int) -> dict[str, dict[str, float]]:
     """Milliseconds and how many times as fast as the first variant, by variant."""
-    seconds = in_turn(steps, rounds)
-    plain = next(iter(seconds.values()))
+    clock, processor = in_turn(steps, rounds)
+    plain = next(iter(clock.values()))
     return {
         name: {
             "milliseconds": 1e3 * statistics.median(times),
+            "milliseconds of processor": 1e3 * statistics.median(processor[name]),
             "times as fast": statistics.median(p / t for p, t in zip(plain, times, strict=True)),
         }
-        for name, times in seconds.items()
+        for name, times in clock.items()
     }
 
 
@@ -206,7 +210,9 @@ def city_times(options: Options) -> dict[str, Any]:
     parts[f"training step, {options.batch} scenes, {labels}"] = against_plain(steps, options.rounds)
     planner.eval()
     memory = {"fp32": peak_memory(planner), "bf16": peak_memory(planner.merged().bfloat16())}
-    return {"threads": options.threads, "rounds": options.rounds, "parts": parts, "bytes at most": memory}
+    views = f"{planner.config.image_height} x {planner.config.image_width}"
+    about = {"views": views, "threads": options.threads, "rounds": options.rounds}
+    return {**about, "parts": parts, "bytes at most": memory}
 
 
 def paper_times(passes: int) -> dict[str, Any]:
@@ -233,8 +239,13 @@ def counts(name: str) -> dict[str, Any]:
 
 def stamped(measured: dict[str, Any]) -> dict[str, Any]:
     """With what they were measured on, and when."""
-    about = {"date": datetime.date.today().isoformat(), "processor": platform.machine(), "torch": torch.__version__}
-    return {**about, **measured}
+    return {
+        "date": datetime.date.today().isoformat(),
+        "processor": f"{platform.machine()}, {os.cpu_count()} cores",
+        "load": round(os.getloadavg()[0], 1),
+        "torch": torch.__version__,
+        **measured,
+    }
 
 
 def as_text(results: dict[str, Any]) -> str:
@@ -249,13 +260,18 @@ def as_text(results: dict[str, Any]) -> str:
 
 def _times(times: dict[str, Any]) -> list[str]:
     about = f"Measured {times['date']}, {times['threads']} thread(s), torch {times['torch']}."
+    if "views" in times:
+        about += f" Views of {times['views']}; medians of {times['rounds']} rounds."
+    if "load" in times:
+        about += f" Load of the machine ({times['processor']}): {times['load']}; where it is busy, ms are long."
     lines = [f"{about} {times['note']}" if "note" in times else about, ""]
     memory = [f"{name}: {size / 2**20:,.0f} MiB" for name, size in times["bytes at most"].items()]
     if "parts" in times:
-        lines += ["| | variant | ms | times as fast as plain |", "|---|---|---|---|"]
+        lines += ["| | variant | ms | ms of processor | times as fast as plain |", "|---|---|---|---|---|"]
         for part, rows in times["parts"].items():
             for name, row in rows.items():
-                lines.append(f"| {part} | {name} | {row['milliseconds']:,.1f} | {row['times as fast']:.2f} |")
+                numbers = (row["milliseconds"], row["milliseconds of processor"], row["times as fast"])
+                lines.append(f"| {part} | {name} | {numbers[0]:,.1f} | {numbers[1]:,.1f} | {numbers[2]:.2f} |")
     else:
         lines += ["| one pass | ms |", "|---|---|"]
         lines += [f"| {name} | {value:,.0f} |" for name, value in times["milliseconds"].items()]
