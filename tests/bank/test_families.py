@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from world4scorer.bank import BankConfig, Family
 from world4scorer.bank.family import FAMILIES
 from world4scorer.bank.logged import AT_POSES, TIME, Logged, take_apart
-from world4scorer.bank.perturbations import PERTURBATIONS, generator, numbers, perturb
+from world4scorer.bank.perturbations import PERTURBATIONS, generator, numbers, perturb, sideways
 
 CONFIG = BankConfig()
 COUNT = 6
@@ -173,6 +173,20 @@ def test_a_log_that_stands_is_set_off_from() -> None:
         Family.STATIONARY,
     }
     assert (found.plans[found.family != Family.STATIONARY][:, -1, 0] > 0.5).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(logs(), st.integers(0, 1000))
+def test_nothing_that_a_car_cannot_do(log: tuple[np.ndarray, float], seed: int) -> None:
+    """Sideways within grip; ahead, a change of pace adds at most `hardest` to what the log does at its hardest."""
+    logged = take_apart(*log)
+    found = perturb(logged, CONFIG, generator(seed, "t", 0))
+    assert sideways(found.plans.astype(float)).max() <= CONFIG.grip + 0.01
+    paced = np.isin(found.family, [Family.SPEED_SCALE, Family.TIME_WARP, Family.SLOW_FIRST, Family.DELAY])
+    speed = np.linalg.norm(steps(found.plans[paced]), axis=2) / 0.5
+    own = np.abs(np.diff(logged.speed)).max() / 0.1
+    if paced.any():
+        assert np.abs(np.diff(speed)).max() / 0.5 <= CONFIG.hardest + 4.0 * own + 1.0
 
 
 def test_every_proposal_is_made() -> None:

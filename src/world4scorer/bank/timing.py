@@ -16,14 +16,16 @@ from world4scorer.scene.indices import DT, PLAN_POSES
 def speed_scale(logged: Logged, config: BankConfig, rng: np.random.Generator, count: int) -> Floats:
     """Drive at a multiple of the log's speed."""
     scale, ramp = (draw(rng, span, count) for span in (config.speed_scale, config.speed_ramp))
-    factor = 1.0 + (scale - 1.0) * smooth_step(TIME / np.maximum(ramp, DT))
+    # A smooth step of length r is 1.5 / r steep.
+    gentle = np.maximum(1.5 * np.abs(scale - 1.0) * logged.speed.max() / config.hardest, DT)
+    factor = 1.0 + (scale - 1.0) * smooth_step(TIME / np.maximum(ramp, gentle))
     ceiling = np.maximum(config.fastest, logged.speed)
     return _along(logged, integrate(np.minimum(logged.speed * factor, ceiling)))
 
 
 def time_warp(logged: Logged, config: BankConfig, rng: np.random.Generator, count: int) -> Floats:
     """Be where the log ends at the same time, but hurry first and dawdle then, or the other way round."""
-    change = draw(rng, config.time_warp, count) * signs(rng, count)
+    change = _pace(logged, config, config.time_warp, rng, count) * signs(rng, count)
     clock = TIME + change * END / (2 * np.pi) * (1.0 - np.cos(2 * np.pi * TIME / END))
     return _along(logged, _at(logged, clock))
 
@@ -38,7 +40,8 @@ def extension(logged: Logged, config: BankConfig, rng: np.random.Generator, coun
 
 def slow_first(logged: Logged, config: BankConfig, rng: np.random.Generator, count: int) -> Floats:
     """Lose time in the first half and catch up in the second: never ahead of the log."""
-    depth, recovery = (draw(rng, span, count) for span in (config.slow_first_depth, config.slow_first_recovery))
+    depth = _pace(logged, config, config.slow_first_depth, rng, count)
+    recovery = draw(rng, config.slow_first_recovery, count)
     lost: Floats = _bump_integral(TIME)
     regained: Floats = recovery * _bump_integral(TIME - END / 2)
     return _along(logged, _at(logged, TIME - depth * (lost - regained)))
@@ -47,7 +50,9 @@ def slow_first(logged: Logged, config: BankConfig, rng: np.random.Generator, cou
 def delay(logged: Logged, config: BankConfig, rng: np.random.Generator, count: int) -> Floats:
     """Slow down until everything happens some time later than in the log."""
     late, ramp = (draw(rng, span, count) for span in (config.delay, config.delay_ramp))
-    return _along(logged, _at(logged, TIME - late * smooth_step(TIME / np.maximum(late * ramp, DT))))
+    # A smooth step of length r bends by 6 / r^2.
+    gentle = np.maximum(np.sqrt(6.0 * late * logged.speed.max() / config.hardest), DT)
+    return _along(logged, _at(logged, TIME - late * smooth_step(TIME / np.maximum(late * ramp, gentle))))
 
 
 def hard_brake(logged: Logged, config: BankConfig, rng: np.random.Generator, count: int) -> Floats:
@@ -83,6 +88,15 @@ def integrate(speed: Floats) -> Floats:
     """Distance (N, T) from speed (N, T)."""
     steps = (speed[:, 1:] + speed[:, :-1]) * (DT / 2)
     return np.concatenate([np.zeros((len(speed), 1)), np.cumsum(steps, axis=1)], axis=1)
+
+
+def _pace(logged: Logged, config: BankConfig, span: Range, rng: np.random.Generator, count: int) -> Floats:
+    """Draw changes of pace (count, 1) of a wave over the horizon; the range shrinks where they would be too hard.
+
+    The clock of such a wave speeds up by 2 pi / 4 s times the change per second.
+    """
+    most = config.hardest * END / (2 * np.pi) / max(float(logged.speed.max()), 1e-3)
+    return draw(rng, span, count) * min(1.0, most / max(span[1], 1e-9))
 
 
 def _bump_integral(time: Floats) -> Floats:
