@@ -32,7 +32,7 @@ def test_numbers(handmade: Path, chunk: int, monkeypatch: pytest.MonkeyPatch) ->
     assert (found.scenes, found.without, found.candidates) == (4, 1, 104)
     assert found.valid == pytest.approx((16 + 24 + 64) / 3)
     assert found.seen == pytest.approx((1 + 16 / 24 + 16 / 64) / 3)
-    assert found.unsafe == pytest.approx(56 / 104)
+    assert (found.unsafe, found.collisions, found.off_road) == pytest.approx((56 / 104, 56 / 104, 0.0))
     assert (found.short, found.short_unsafe, found.short_other) == pytest.approx((2 / 3, 1 / 3, 1 / 3))
     assert found.histogram[0] == 56 and found.histogram[-1] == 48 and sum(found.histogram) == 104
     assert found.families is not None and list(found.families) == ["delay", "wrong branch"]
