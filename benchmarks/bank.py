@@ -16,7 +16,7 @@ import numpy as np
 import tyro
 
 from world4scorer.bank import BankConfig, Pack, pack_statistics
-from world4scorer.bank.choice import distinct
+from world4scorer.bank.choice import distinct, is_unsafe
 from world4scorer.bank.perturbations import Perturbations
 from world4scorer.bank.report import family_rows, markdown, rows
 from world4scorer.bank.scene_bank import bank_of
@@ -25,6 +25,7 @@ from world4scorer.store import SceneStore
 
 ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 5
+PROPOSALS = (96, 128, 192, 256)
 
 
 def best(function: Callable[[], object]) -> float:
@@ -54,6 +55,24 @@ def making(store: SceneStore, count: int) -> dict[str, float]:
     }
 
 
+def needed(store: SceneStore, count: int, proposals: int) -> dict[str, float]:
+    """What one round of so many proposals gives: candidates kept, and shares of scenes that lack a kind."""
+    config = BankConfig(proposals=proposals, rounds=1)
+    kept, unsafe = [], []
+    for token in store.tokens[:: max(1, len(store) // count)]:
+        bank = bank_of(store[token], Perturbations(config), config)
+        kept.append(len(bank.plans))
+        unsafe.append(int(is_unsafe(bank.labels).sum()))
+    others = np.subtract(kept, unsafe)
+    return {
+        "kept": float(np.mean(kept)),
+        "fewer than 8 unsafe": float(np.mean(np.less(unsafe, 8))),
+        "fewer than 8 others": float(np.mean(others < 8)),
+        "fewer than 32 unsafe": float(np.mean(np.less(unsafe, 32))),
+        "fewer than 32 others": float(np.mean(others < 32)),
+    }
+
+
 def drawing(pack: Pack, batch: int) -> float:
     """Microseconds per scene, with a seed for each."""
     rng = np.random.default_rng(0)
@@ -68,7 +87,13 @@ def main(store: Path, pack: Path, scenes: int = 200, out: Path = ROOT / "results
     found = pack_statistics(opened)
     make = making(SceneStore(store), scenes)
     draw = {f"batch of {batch}": drawing(opened, batch) for batch in (16, 64)}
-    values = {"make [ms per scene]": make, "draw [us per scene]": draw, "pack": found.as_dict()}
+    rounds = {str(number): needed(SceneStore(store), 2 * scenes, number) for number in PROPOSALS}
+    values = {
+        "proposals in one round": rounds,
+        "make [ms per scene]": make,
+        "draw [us per scene]": draw,
+        "pack": found.as_dict(),
+    }
     out.with_suffix(".json").write_text(json.dumps(values, indent=1) + "\n")
     lines = [
         "# Candidate banks",
@@ -77,6 +102,10 @@ def main(store: Path, pack: Path, scenes: int = 200, out: Path = ROOT / "results
         "",
     ]
     lines += markdown(("make", "ms per scene"), [(name, f"{value:.2f}") for name, value in make.items()])
+    lines += markdown(
+        ("proposals in one round", *rounds["128"]),
+        [(name, f"{row.pop('kept'):.1f}", *(f"{share:.1%}" for share in row.values())) for name, row in rounds.items()],
+    )
     lines += markdown(("draw", "us per scene"), [(name, f"{value:.0f}") for name, value in draw.items()])
     lines += ["The pack (`w4s bank info PACK`):", "", *markdown(("", ""), rows(found))]
     lines += markdown(("family", "share", "unsafe", "PDMS"), family_rows(found))

@@ -172,7 +172,8 @@ def test_a_log_that_stands_is_set_off_from() -> None:
         Family.WRONG_BRANCH,
         Family.STATIONARY,
     }
-    assert (found.plans[found.family != Family.STATIONARY][:, -1, 0] > 0.5).all()
+    assert (found.plans[found.family != Family.STATIONARY][:, -1, 0] >= 0.0).all()
+    assert found.plans[:, -1, 0].max() > 5.0
 
 
 @settings(max_examples=60, deadline=None)

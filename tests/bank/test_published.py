@@ -89,6 +89,8 @@ def test_files_that_cannot_be_used(tmp_path: Path, store: Path, capsys: pytest.C
 
 
 def test_a_pack_is_copied_with_its_labels(packed: Path, tmp_path: Path) -> None:
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / MASK).write_bytes(b"left by a run that was killed")
     copy_pack(packed, tmp_path / "copy")
     for name in (TOKENS, CANDIDATES, SUBSCORES, MASK, FAMILY):
         assert (tmp_path / "copy" / name).read_bytes() == (packed / name).read_bytes()

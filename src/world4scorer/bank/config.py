@@ -87,7 +87,7 @@ class BankConfig:
     standing: float = 3.0
     """m; where the log goes less far in 4 s, plans with another path set off all the same."""
     set_off: Range = (0.8, 2.5)
-    """m/s^2"""
+    """m/s^2 to set off with at the most; some plans creep."""
     fastest: float = 25.0
     """m/s; no plan speeds up beyond this."""
 

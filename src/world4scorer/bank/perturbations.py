@@ -35,6 +35,8 @@ PERTURBATIONS: Final[dict[Family, Perturbation]] = {
 
 NEEDS_MOTION: Final = (Family.SPEED_SCALE, Family.TIME_WARP, Family.SLOW_FIRST, Family.DELAY, Family.HARD_BRAKE)
 """Families that change nothing about a log that stands."""
+LEAST_MOTION: Final = 1.0
+"""m in 4 s that leave something to change about the timing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +94,7 @@ def numbers(logged: Logged, config: BankConfig) -> dict[Family, int]:
 def applies(family: Family, logged: Logged, config: BankConfig) -> bool:
     """Whether a family changes anything about this log."""
     if family in NEEDS_MOTION:
-        return logged.length >= config.standing
+        return logged.length >= LEAST_MOTION
     if family is Family.SHIFTED_TURN:
         return logged.length >= config.standing and abs(logged.turn) >= config.least_turn
     return True

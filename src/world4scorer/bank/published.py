@@ -98,9 +98,9 @@ def copy_pack(folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> Im
     pack, out = Pack.open(folder), Path(out)
     pack.verify()
     with only_one(out / LOCK, PackError(f"{out}: another run is making this pack; wait for it, or stop it first")):
-        if any(out.glob("*.npy")):
+        if (out / TOKENS).exists():
             raise PackError(f"{out}: holds a pack already; give another folder")
-        # Tokens last: without them the folder does not open as a pack.
+        # Tokens last: without them the folder does not open as a pack, and the copy can be made again.
         for name in (CANDIDATES, SUBSCORES, MASK, FAMILY, TOKENS):
             if (pack.folder / name).exists():
                 with open(pack.folder / name, "rb") as source, atomic_write(out / name) as stream:

@@ -32,7 +32,8 @@ def time_warp(logged: Logged, config: BankConfig, rng: np.random.Generator, coun
 
 def extension(logged: Logged, config: BankConfig, rng: np.random.Generator, count: int) -> Floats:
     """Go on beyond the log, ever faster: never behind it."""
-    gain, start = (draw(rng, span, count) for span in (config.extension_acceleration, config.extension_start))
+    gain = draw_gain(logged, config, config.extension_acceleration, rng, count)
+    start = draw(rng, config.extension_start, count)
     room = np.maximum(config.fastest - logged.speed, 0.0)
     extra = np.minimum(gain * np.maximum(TIME - start, 0.0), room)
     return _along(logged, logged.progress + integrate(extra))
@@ -71,6 +72,12 @@ def stationary(logged: Logged, config: BankConfig, rng: np.random.Generator, cou
 def draw(rng: np.random.Generator, span: Range, count: int) -> Floats:
     """(count, 1) uniform numbers."""
     return rng.uniform(*span, size=(count, 1))
+
+
+def draw_gain(logged: Logged, config: BankConfig, span: Range, rng: np.random.Generator, count: int) -> Floats:
+    """Accelerations (count, 1) [m/s^2] to go on with. Where the log stands, often in a queue, some of them creep."""
+    gain, share = draw(rng, span, count), draw(rng, (0.0, 1.0), count)
+    return gain * share if logged.length < config.standing else gain
 
 
 def signs(rng: np.random.Generator, count: int) -> Floats:
