@@ -43,7 +43,11 @@ class BankConfig:
     lateral_return: float = 0.4
     """Share of offsets that are taken back afterwards."""
     lateral_acceleration: float = 6.0
-    """m/s^2; offsets and turns that would ask for more are made gentler."""
+    """m/s^2; offsets and turns off that would ask for more are made gentler."""
+    grip: float = 10.0
+    """m/s^2; plans that would still need more sideways, such as a curve at twice the speed, are left out."""
+    hardest: float = 8.0
+    """m/s^2; changes of pace that would ask for more are made gentler."""
     steepest: float = 0.7
     """Largest slope of an offset: metres sideways per metre ahead."""
     endpoint_shift: Range = (1.0, 8.0)
@@ -83,7 +87,7 @@ class BankConfig:
     standing: float = 3.0
     """m; where the log goes less far in 4 s, plans with another path set off all the same."""
     set_off: Range = (0.8, 2.5)
-    """m/s^2"""
+    """m/s^2 to set off with at the most; some plans creep."""
     fastest: float = 25.0
     """m/s; no plan speeds up beyond this."""
 
@@ -125,6 +129,8 @@ class BankConfig:
             raise ValueError(f"proposals, rounds: {self.proposals}, {self.rounds}; at least one is needed")
         if self.delay_ramp[0] < 1.5:
             raise ValueError(f"delay_ramp: begins at {self.delay_ramp[0]}; below 1.5 a plan would go backwards")
+        if not self.hardest:
+            raise ValueError("hardest: 0; without acceleration no pace can change")
         for name in ("time_warp", "slow_first_depth", "slow_first_recovery"):
             if getattr(self, name)[1] > 1.0:
                 raise ValueError(f"{name}: ends at {getattr(self, name)[1]}; more than 1 would go backwards or ahead")

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import Any, Final
 
 from world4scorer import __version__
 from world4scorer.bank.config import BankConfig
-from world4scorer.bank.pack import NOTES, PARTS, PackError
+from world4scorer.bank.pack import NOTES, PARTS, PackError, read_notes
 from world4scorer.bank.parts import Parts
 from world4scorer.bank.perturbations import Perturbations
 from world4scorer.bank.progress import BankProgress
@@ -136,7 +135,7 @@ def _finished(out: Path, settings: Mapping[str, Any]) -> bool:
     """Whether the folder holds this very pack; that it holds another one is an error."""
     if (out / PARTS).is_dir() or not any(out.glob("*.npy")):
         return False
-    notes = json.loads((out / NOTES).read_bytes()) if (out / NOTES).exists() else {}
+    notes = read_notes(out / NOTES)
     if {name: notes.get(name) for name in settings} != dict(settings):
         raise PackError(f"{out}: holds another pack already; give another folder")
     return True

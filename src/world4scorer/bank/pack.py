@@ -115,7 +115,7 @@ class Pack:
             _load(folder / SUBSCORES, (count, KEPT, LABELS), "f"),
             _load(folder / MASK, (count, KEPT), "b"),
             _load(folder / FAMILY, (count, KEPT), "i") if (folder / FAMILY).exists() else None,
-            _notes(folder / NOTES),
+            read_notes(folder / NOTES),
             rows,
         )
 
@@ -211,7 +211,8 @@ def _load(path: Path, shape: Sequence[int | str], kinds: str) -> NDArray[Any]:
     return array
 
 
-def _notes(path: Path) -> dict[str, Any]:
+def read_notes(path: Path) -> dict[str, Any]:
+    """What is said of a pack; nothing where the file is missing."""
     if not path.exists():
         return {}
     try:

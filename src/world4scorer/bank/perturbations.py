@@ -14,6 +14,7 @@ from world4scorer.bank import shape, timing
 from world4scorer.bank.config import BankConfig
 from world4scorer.bank.family import Family
 from world4scorer.bank.logged import Floats, Logged, logged_of
+from world4scorer.scene.indices import PLAN_INTERVAL
 from world4scorer.scene.scene import Scene
 
 Perturbation = Callable[[Logged, BankConfig, np.random.Generator, int], Floats]
@@ -34,6 +35,8 @@ PERTURBATIONS: Final[dict[Family, Perturbation]] = {
 
 NEEDS_MOTION: Final = (Family.SPEED_SCALE, Family.TIME_WARP, Family.SLOW_FIRST, Family.DELAY, Family.HARD_BRAKE)
 """Families that change nothing about a log that stands."""
+LEAST_MOTION: Final = 1.0
+"""m in 4 s that leave something to change about the timing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +64,22 @@ class Perturbations:
 
 
 def perturb(logged: Logged, config: BankConfig, rng: np.random.Generator) -> Proposals:
-    """One round of proposals around a logged trajectory."""
+    """One round of proposals around a logged trajectory, but for those that no tyre could hold."""
     plans, family = [], []
     for kind, count in numbers(logged, config).items():
         plans.append(PERTURBATIONS[kind](logged, config, rng, count))
         family.append(np.full(count, kind, np.int8))
-    return Proposals(np.concatenate(plans).astype(np.float32), np.concatenate(family))
+    made, kind_of = np.concatenate(plans), np.concatenate(family)
+    held = sideways(made) <= config.grip
+    return Proposals(made[held].astype(np.float32), kind_of[held])
+
+
+def sideways(plans: Floats) -> Floats:
+    """Largest lateral acceleration (N,) [m/s^2] of plans (N, 8, 3), from one pose to the next."""
+    poses = np.concatenate([np.zeros((len(plans), 1, 3)), plans], axis=1)
+    change = np.diff(poses, axis=1) / PLAN_INTERVAL
+    needed: Floats = np.abs(np.hypot(change[..., 0], change[..., 1]) * change[..., 2])
+    return np.asarray(needed.max(axis=1))
 
 
 def numbers(logged: Logged, config: BankConfig) -> dict[Family, int]:
@@ -81,7 +94,7 @@ def numbers(logged: Logged, config: BankConfig) -> dict[Family, int]:
 def applies(family: Family, logged: Logged, config: BankConfig) -> bool:
     """Whether a family changes anything about this log."""
     if family in NEEDS_MOTION:
-        return logged.length >= config.standing
+        return logged.length >= LEAST_MOTION
     if family is Family.SHIFTED_TURN:
         return logged.length >= config.standing and abs(logged.turn) >= config.least_turn
     return True

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from collections.abc import Sequence
@@ -54,10 +55,11 @@ class GivenPlans:
     """Proposes the plans of a file, or the candidates of a pack."""
 
     path: Path
+    sha256: str
 
     def propose(self, scene: Scene, round_number: int) -> Proposals | None:
         """What the file holds for a scene, once."""
-        plans = _plans(self.path).get(scene.token)
+        plans = _plans(self.path, self.sha256).get(scene.token)
         if plans is None or round_number:
             return None
         return Proposals(plans, np.full(len(plans), Family.UNKNOWN, np.int8))
@@ -76,15 +78,18 @@ def label_plans(
     Candidates stay in their order. Of more than 64, as many are chosen as a pack holds, as in `choice`.
     """
     path = Path(path).resolve()
-    given, scenes = _plans(path), SceneStore(store)
+    sha256 = _digest(path)
+    given, scenes = _plans(path, sha256), SceneStore(store)
     by_log: dict[str, Sequence[str]] = {
         name: [token for token in scenes.tokens_of(name) if token in given] for name in scenes.logs
     }
     by_log = {name: tokens for name, tokens in by_log.items() if tokens}
     if not by_log:
         raise PackError(f"{path}: none of its {len(given)} tokens is in {scenes.folder}")
-    source = {"kind": "file", "name": path.name, "scenes": len(given)}
-    made: MakeReport = build(scenes, by_log, Path(out), AS_GIVEN, GivenPlans(path), source, executor, show_progress)
+    source = {"kind": "file", "name": path.name, "scenes": len(given), "sha256": sha256}
+    made: MakeReport = build(
+        scenes, by_log, Path(out), AS_GIVEN, GivenPlans(path, sha256), source, executor, show_progress
+    )
     return ImportReport(made.scenes, len(given) - made.scenes)
 
 
@@ -93,9 +98,9 @@ def copy_pack(folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> Im
     pack, out = Pack.open(folder), Path(out)
     pack.verify()
     with only_one(out / LOCK, PackError(f"{out}: another run is making this pack; wait for it, or stop it first")):
-        if any(out.glob("*.npy")):
+        if (out / TOKENS).exists():
             raise PackError(f"{out}: holds a pack already; give another folder")
-        # Tokens last: without them the folder does not open as a pack.
+        # Tokens last: without them the folder does not open as a pack, and the copy can be made again.
         for name in (CANDIDATES, SUBSCORES, MASK, FAMILY, TOKENS):
             if (pack.folder / name).exists():
                 with open(pack.folder / name, "rb") as source, atomic_write(out / name) as stream:
@@ -106,9 +111,17 @@ def copy_pack(folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> Im
     return ImportReport(len(pack), 0)
 
 
+def _digest(path: Path) -> str:
+    """Of the file that holds the plans, so that a run is not continued with others."""
+    if not path.exists():
+        raise PackError(f"{path}: no such file or pack")
+    with open(path / CANDIDATES if path.is_dir() else path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 @lru_cache(maxsize=1)
-def _plans(path: Path) -> dict[str, NDArray[np.float32]]:
-    """Read once in each process."""
+def _plans(path: Path, sha256: str) -> dict[str, NDArray[np.float32]]:
+    """Read once in each process; again if the content is another."""
     if not path.is_dir():
         return read_plans(path)
     pack = Pack.open(path)

@@ -28,6 +28,8 @@ def rows(found: PackStatistics) -> list[tuple[str, ...]]:
         ("candidates per scene that has any", f"{found.valid:.1f}"),
         ("seen by one step of training", f"{found.seen:.1%}"),
         ("unsafe candidates", f"{found.unsafe:.1%}"),
+        ("... in a collision at fault", f"{found.collisions:.1%}"),
+        ("... off the drivable area", f"{found.off_road:.1%}"),
         ("scenes short of the draw's quota", f"{found.short:.1%}"),
         ("... of unsafe candidates", f"{found.short_unsafe:.1%}"),
         ("... of other candidates", f"{found.short_other:.1%}"),

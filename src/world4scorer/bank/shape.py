@@ -12,7 +12,7 @@ import numpy as np
 
 from world4scorer.bank.config import BankConfig, Range
 from world4scorer.bank.logged import AT_POSES, END, TIME, Floats, Logged, Way
-from world4scorer.bank.timing import draw, signs, smooth_step
+from world4scorer.bank.timing import draw, draw_gain, signs, smooth_step
 
 INSIDE: Final = 0.7
 """Share of a curve's radius that an offset may take up: at its centre the way would have no direction."""
@@ -70,7 +70,8 @@ def wrong_branch(logged: Logged, config: BankConfig, rng: np.random.Generator, c
 
 def _travel(logged: Logged, config: BankConfig, rng: np.random.Generator, count: int) -> Floats:
     """Progress (N, T) of plans that take another way: the log's, or setting off where it stands."""
-    gain, start = draw(rng, config.set_off, count), draw(rng, (0.0, 1.0), count)
+    gain = draw_gain(logged, config, config.set_off, rng, count)
+    start = draw(rng, (0.0, 1.0), count)
     if logged.length >= config.standing:
         return np.repeat(logged.progress[None], count, axis=0)
     return np.asarray(logged.progress + gain / 2 * np.maximum(TIME - start, 0.0) ** 2)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.bank.choice import PDMS, is_unsafe
+from world4scorer.bank.choice import DAC, NC, PDMS, is_unsafe
 from world4scorer.bank.drawing import DRAWN, DRAWN_UNSAFE
 from world4scorer.bank.family import Family
 from world4scorer.bank.pack import Pack
@@ -44,6 +44,10 @@ class PackStatistics:
     """Share of a scene's candidates that one step of training sees, mean."""
     unsafe: float
     """Share of the candidates."""
+    collisions: float
+    """Share of the candidates that collide at fault."""
+    off_road: float
+    """Share of the candidates that leave the drivable area."""
     short: float
     """Share of scenes that lack candidates of either kind for a draw without repetition."""
     short_unsafe: float
@@ -65,18 +69,17 @@ class PackStatistics:
 def pack_statistics(pack: Pack) -> PackStatistics:
     """Read all labels of a pack and sum them up."""
     numbers = np.zeros((len(pack), 2), np.int64)  # unsafe and other candidates of each scene
-    scores, kinds, bad = [], [], []
+    tables, kinds = [], []
     for part in pack.chunks():
         mask, labels = pack.mask[part], pack.subscores[part]
         unsafe = is_unsafe(labels)
         numbers[part, 0] = (mask & unsafe).sum(1)
         numbers[part, 1] = (mask & ~unsafe).sum(1)
-        scores.append(labels[..., PDMS][mask])
-        bad.append(unsafe[mask])
+        tables.append(labels[mask][:, [NC, DAC, PDMS]])
         if pack.family is not None:
             kinds.append(pack.family[part][mask])
-    score = np.concatenate([np.zeros(0), *scores])
-    unsafe = np.concatenate([np.zeros(0, np.bool_), *bad])
+    collided, departed, score = np.concatenate([np.zeros((0, 3)), *tables]).T
+    unsafe = (collided < 0.5) | (departed < 0.5)
     family = None if pack.family is None else np.concatenate([np.zeros(0, np.int8), *kinds])
     present = numbers[numbers.sum(1) > 0]
     few, others = present[:, 0] < DRAWN_UNSAFE, present[:, 1] < DRAWN - DRAWN_UNSAFE
@@ -87,6 +90,8 @@ def pack_statistics(pack: Pack) -> PackStatistics:
         valid=mean(present.sum(1)),
         seen=mean(np.minimum(DRAWN / np.maximum(present.sum(1), 1), 1.0)),
         unsafe=mean(unsafe),
+        collisions=mean(collided < 0.5),
+        off_road=mean(departed < 0.5),
         short=mean(few | others),
         short_unsafe=mean(few),
         short_other=mean(others),

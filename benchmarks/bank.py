@@ -1,0 +1,117 @@
+"""Time to make the bank of a scene, and to draw from a pack as training does.
+
+    python benchmarks/bank.py --store scenes --pack bank
+
+Writes results/bank.json and results/bank.md. Processor time of one thread, best of several repeats.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import tyro
+
+from world4scorer.bank import BankConfig, Pack, pack_statistics
+from world4scorer.bank.choice import distinct, is_unsafe
+from world4scorer.bank.perturbations import Perturbations
+from world4scorer.bank.report import family_rows, markdown, rows
+from world4scorer.bank.scene_bank import bank_of
+from world4scorer.outcomes import label
+from world4scorer.store import SceneStore
+
+ROOT = Path(__file__).resolve().parents[1]
+REPEATS = 5
+PROPOSALS = (96, 128, 192, 256)
+
+
+def best(function: Callable[[], object]) -> float:
+    """Seconds of processor time: other programs may be running."""
+    took = []
+    for _ in range(REPEATS):
+        start = time.process_time()
+        function()
+        took.append(time.process_time() - start)
+    return min(took)
+
+
+def making(store: SceneStore, count: int) -> dict[str, float]:
+    """Milliseconds per scene."""
+    config = BankConfig()
+    proposer = Perturbations(config)
+    tokens = store.tokens[:: max(1, len(store) // count)]
+    scenes = [scene for scene in (store[token] for token in tokens) if scene.human_future is not None]
+    proposed = [proposer.propose(scene, 0) for scene in scenes]
+    label(scenes[0], proposed[0].plans)
+    each = 1e3 / len(scenes)
+    return {
+        "propose": each * best(lambda: [proposer.propose(scene, 0) for scene in scenes]),
+        "label": each * best(lambda: [label(s, p.plans).table for s, p in zip(scenes, proposed, strict=True)]),
+        "find duplicates": each * best(lambda: [distinct(p.plans, config) for p in proposed]),
+        "whole bank, further rounds included": each * best(lambda: [bank_of(s, proposer, config) for s in scenes]),
+    }
+
+
+def needed(store: SceneStore, count: int, proposals: int) -> dict[str, float]:
+    """What one round of so many proposals gives: candidates kept, and shares of scenes that lack a kind."""
+    config = BankConfig(proposals=proposals, rounds=1)
+    kept, unsafe = [], []
+    for token in store.tokens[:: max(1, len(store) // count)]:
+        bank = bank_of(store[token], Perturbations(config), config)
+        kept.append(len(bank.plans))
+        unsafe.append(int(is_unsafe(bank.labels).sum()))
+    others = np.subtract(kept, unsafe)
+    return {
+        "kept": float(np.mean(kept)),
+        "fewer than 8 unsafe": float(np.mean(np.less(unsafe, 8))),
+        "fewer than 8 others": float(np.mean(others < 8)),
+        "fewer than 32 unsafe": float(np.mean(np.less(unsafe, 32))),
+        "fewer than 32 others": float(np.mean(others < 32)),
+    }
+
+
+def drawing(pack: Pack, batch: int) -> float:
+    """Microseconds per scene, with a seed for each."""
+    rng = np.random.default_rng(0)
+    batches = [[pack.tokens[row] for row in rng.integers(0, len(pack), batch)] for _ in range(20)]
+    seeds = [(3, i) for i in range(batch)]
+    return 1e6 / batch / len(batches) * best(lambda: [pack.draw_batch(tokens, seeds) for tokens in batches])
+
+
+def main(store: Path, pack: Path, scenes: int = 200, out: Path = ROOT / "results" / "bank") -> None:
+    """Measure and write the tables."""
+    opened = Pack.open(pack)
+    found = pack_statistics(opened)
+    make = making(SceneStore(store), scenes)
+    draw = {f"batch of {batch}": drawing(opened, batch) for batch in (16, 64)}
+    rounds = {str(number): needed(SceneStore(store), 2 * scenes, number) for number in PROPOSALS}
+    values = {
+        "proposals in one round": rounds,
+        "make [ms per scene]": make,
+        "draw [us per scene]": draw,
+        "pack": found.as_dict(),
+    }
+    out.with_suffix(".json").write_text(json.dumps(values, indent=1) + "\n")
+    lines = [
+        "# Candidate banks",
+        "",
+        "`python benchmarks/bank.py --store STORE --pack PACK`; processor time of one thread.",
+        "",
+    ]
+    lines += markdown(("make", "ms per scene"), [(name, f"{value:.2f}") for name, value in make.items()])
+    lines += markdown(
+        ("proposals in one round", *rounds["128"]),
+        [(name, f"{row.pop('kept'):.1f}", *(f"{share:.1%}" for share in row.values())) for name, row in rounds.items()],
+    )
+    lines += markdown(("draw", "us per scene"), [(name, f"{value:.0f}") for name, value in draw.items()])
+    lines += ["The pack (`w4s bank info PACK`):", "", *markdown(("", ""), rows(found))]
+    lines += markdown(("family", "share", "unsafe", "PDMS"), family_rows(found))
+    out.with_suffix(".md").write_text("\n".join(lines).rstrip() + "\n")
+    print(out.with_suffix(".md").read_text())
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import fcntl
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from world4scorer.bank import BankConfig, Pack, PackError, make_bank
+from world4scorer.bank.choice import is_unsafe
+from world4scorer.bank.make import LOCK
+from world4scorer.bank.pack import PARTS
+from world4scorer.cache.executors import ProcessExecutor, SerialExecutor
+from world4scorer.outcomes import label
+from world4scorer.store import SceneStore
+
+CONFIG = BankConfig(seed=5, proposals=80)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
+
+
+def test_labels_are_those_of_the_candidates(pack: Pack, store: Path) -> None:
+    scenes = SceneStore(store)
+    assert list(pack.tokens) == scenes.tokens
+    for token, row in pack.rows.items():
+        valid = pack.mask[row]
+        if scenes[token].human_future is None:
+            assert not valid.any() and not pack.candidates[row].any()
+            continue
+        assert valid.sum() > 30 and (np.diff(valid.astype(int)) <= 0).all()
+        expected = label(scenes[token], pack.candidates[row, valid]).table
+        np.testing.assert_array_equal(pack.subscores[row, valid], expected.astype(np.float32))
+        assert is_unsafe(pack.subscores[row, valid]).sum() >= 8
+        assert (pack.family is not None) and (pack.family[row, valid] >= 0).all()
+        assert (pack.family[row, ~valid] == -1).all()
+
+
+def test_notes_tell_how_it_was_made(pack: Pack) -> None:
+    assert BankConfig.from_dict(pack.notes["config"]) == CONFIG
+    assert pack.notes["source"] == {"kind": "perturbed"} and pack.notes["scenes"] == 9
+    assert "/" not in json.dumps(pack.notes)
+
+
+def test_processes_give_the_same_bytes(packed: Path, store: Path, tmp_path: Path) -> None:
+    make_bank(store, tmp_path, CONFIG, ProcessExecutor(2))
+    assert content(tmp_path) == content(packed)
+
+
+class Killed(BaseException):
+    """Ends a run as a signal would: nothing catches it."""
+
+
+class Interrupted:
+    """Does some tasks, last ones first, and dies."""
+
+    workers = 1
+
+    def __init__(self, tasks: int) -> None:
+        self.tasks = tasks
+
+    def run(self, function: Any, tasks: Any) -> Any:
+        for task in list(tasks)[::-1][: self.tasks]:
+            function(task)
+        raise Killed
+
+
+def test_going_on_after_an_interruption(packed: Path, store: Path, tmp_path: Path) -> None:
+    with pytest.raises(Killed):
+        make_bank(store, tmp_path, CONFIG, Interrupted(2))
+    with pytest.raises(PackError, match="not finished"):
+        Pack.open(tmp_path)
+    (tmp_path / PARTS / ".alpha.npz.0.tmp").write_bytes(b"half")
+    with pytest.raises(PackError, match="other settings"):
+        make_bank(store, tmp_path, BankConfig(seed=6), SerialExecutor())
+    report = make_bank(store, tmp_path, CONFIG, SerialExecutor())
+    assert (report.logs, report.kept) == (1, 2)
+    assert content(tmp_path) == content(packed) and not (tmp_path / PARTS).exists()
+
+
+def test_killed_while_parts_are_removed(packed: Path, store: Path, tmp_path: Path) -> None:
+    with pytest.raises(Killed):
+        make_bank(store, tmp_path, BankConfig(seed=6), Interrupted(2))
+    (tmp_path / PARTS / "settings.json").unlink()
+    make_bank(store, tmp_path, CONFIG, SerialExecutor())
+    assert content(tmp_path) == content(packed)
+
+
+def test_a_finished_pack_is_left_alone(packed: Path, store: Path) -> None:
+    before = content(packed)
+    report = make_bank(store, packed, CONFIG, SerialExecutor())
+    assert report.logs == 0 and "earlier run" in str(report)
+    with pytest.raises(PackError, match="holds another pack"):
+        make_bank(store, packed, BankConfig(seed=6), SerialExecutor())
+    assert content(packed) == before
+
+
+def test_one_run_per_folder(store: Path, tmp_path: Path) -> None:
+    with open(tmp_path / LOCK, "wb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(PackError, match="another run"):
+            make_bank(store, tmp_path, CONFIG, SerialExecutor())
+
+
+def test_failed_logs_are_named(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from world4scorer.bank import make
+
+    original = make.bank_of
+
+    def fail(scene: Any, *rest: Any) -> Any:
+        if scene.token.startswith("beta"):
+            raise ValueError("no good")
+        return original(scene, *rest)
+
+    monkeypatch.setattr(make, "bank_of", fail)
+    with pytest.raises(PackError, match=r"1 of 3 logs failed[^$]*beta: ValueError: no good"):
+        make_bank(store, tmp_path, CONFIG, SerialExecutor())
+    monkeypatch.undo()
+    assert make_bank(store, tmp_path, CONFIG, SerialExecutor()).kept == 2
