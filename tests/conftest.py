@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from world4scorer.city.config import CityConfig, preset
+from world4scorer.city.make import make_city
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
@@ -32,3 +35,16 @@ def sumo() -> None:
         load_sumo()
     except CityError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def tiny() -> CityConfig:
+    return preset("tiny")
+
+
+@pytest.fixture(scope="session")
+def city(sumo: None, tiny: CityConfig, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A city of a few small logs, made in this process."""
+    root = tmp_path_factory.mktemp("city")
+    make_city(tiny, root, workers=1)
+    return root

@@ -39,8 +39,8 @@ class EpochBatches(Sampler[list[Key]]):
             yield [(int(place), epoch) for place in places[self.rank :: self.processes]]
 
 
-class ResumableLoader(DataLoader[Batch]):
-    """A loader of training batches whose state is the number of batches it has handed out."""
+class TrainingLoader(DataLoader[Batch]):
+    """A loader of training batches that counts those it hands out, so that each pass goes on where the last ended."""
 
     def __init__(self, dataset: PlanningDataset, batches: EpochBatches, workers: int) -> None:
         super().__init__(
@@ -57,11 +57,3 @@ class ResumableLoader(DataLoader[Batch]):
         for batch in super().__iter__():
             self.batches.start += 1
             yield batch
-
-    def state_dict(self) -> dict[str, int]:
-        """How far the loader has come."""
-        return {"batches": self.batches.start}
-
-    def load_state_dict(self, state: dict[str, int]) -> None:
-        """Go on from there."""
-        self.batches.start = state["batches"]

@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader
 
 from world4scorer.bank import Pack
 from world4scorer.cache.samples import Samples
-from world4scorer.training.batches import EpochBatches, ResumableLoader
+from world4scorer.training.batches import EpochBatches, TrainingLoader
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.dataset import Batch, PlanningDataset, collate
 from world4scorer.training.future_targets import FutureTargets
@@ -28,12 +28,13 @@ class PlanningDataModule(pl.LightningDataModule):
         super().__init__()
         images = config.model.images
         self.config, self.loaders = config, loaders
+        self._start = 0
         self.training = PlanningDataset(
             samples, config.model, bank=bank, draw=config.bank_draw, targets=targets, seed=config.seed, images=images
         )
         self.validation = PlanningDataset(val, config.model, seed=config.seed, images=images)
 
-    def train_dataloader(self) -> ResumableLoader:
+    def train_dataloader(self) -> TrainingLoader:
         """Batches of the epoch that comes next."""
         assert self.trainer is not None
         batches = EpochBatches(
@@ -43,7 +44,17 @@ class PlanningDataModule(pl.LightningDataModule):
             rank=self.trainer.global_rank,
             processes=self.trainer.world_size,
         )
-        return ResumableLoader(self.training, batches, self.loaders)
+        batches.start = self._start
+        return TrainingLoader(self.training, batches, self.loaders)
+
+    def state_dict(self) -> dict[str, int]:
+        """How many batches were trained on: what a checkpoint keeps of the data."""
+        assert self.trainer is not None
+        return {"batches": self.trainer.global_step}
+
+    def load_state_dict(self, state_dict: dict[str, int]) -> None:
+        """Go on from a checkpoint."""
+        self._start = state_dict["batches"]
 
     def val_dataloader(self) -> DataLoader[Batch]:
         """Every validation scene once, shared by the processes."""

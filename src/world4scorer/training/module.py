@@ -36,13 +36,19 @@ PDMS = V1_COLUMNS.index("PDMS")
 
 
 class ScorerModule(pl.LightningModule):
-    """A network with its losses. `labels` and `val_labels` know the outcomes of plans in the two splits."""
+    """A network with its losses, to be trained for so many steps. The stores know the scenes of the two splits."""
 
     def __init__(
-        self, config: TrainConfig, network: Network, store: SceneStore, val_store: SceneStore, label_threads: int = 1
+        self,
+        config: TrainConfig,
+        network: Network,
+        store: SceneStore,
+        val_store: SceneStore,
+        steps: int,
+        label_threads: int = 1,
     ) -> None:
         super().__init__()
-        self.config, self.network = config, network
+        self.config, self.network, self.steps = config, network, steps
         self.labels, self.val_labels = LabelMaker(store, label_threads), LabelMaker(val_store, label_threads)
         self._validated: list[PoolMetrics] = []
         self._step_began = 0.0
@@ -141,9 +147,9 @@ class ScorerModule(pl.LightningModule):
             eps=chosen.epsilon,
             weight_decay=chosen.weight_decay,
         )
-        steps = int(self.trainer.estimated_stepping_batches)
-        warm_up = max(1, round(chosen.warm_up * steps))
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: learning_rate(step, steps, warm_up))
+        # Not the trainer's own estimate: asking for it makes the loader before its state is restored.
+        warm_up = max(1, round(chosen.warm_up * self.steps))
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: learning_rate(step, self.steps, warm_up))
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def _of_all(self, numbers: Tensor) -> Tensor:

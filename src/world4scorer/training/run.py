@@ -106,7 +106,12 @@ def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | No
     val_root = data.val_data or data.data
     val = usable(Samples.of_split(val_root, find_split(data.val_split, val_root), data.val_store), data.val_store)
     module = ScorerModule(
-        config, make_network(config, samples), SceneStore(data.store), SceneStore(data.val_store), machine.label_threads
+        config,
+        make_network(config, samples),
+        SceneStore(data.store),
+        SceneStore(data.val_store),
+        config.epochs * (len(samples) // config.batch),
+        machine.label_threads,
     )
     weights = config.loss_weights
     loaders = PlanningDataModule(

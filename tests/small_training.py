@@ -1,0 +1,45 @@
+"""A training run that takes a second: a small model on the tiny city."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from world4scorer.model import city as city_model
+from world4scorer.training.config import OptimiserConfig, TrainConfig
+from world4scorer.training.grid_mask import GridMaskConfig
+from world4scorer.training.run import Machine, TrainData
+
+SMALL = TrainConfig(
+    model=replace(
+        city_model(),
+        image_height=28,
+        image_width=56,
+        crop_top=0,
+        vit_width=24,
+        vit_layers=2,
+        vit_heads=2,
+        scene_queries=2,
+        width=32,
+        heads=2,
+        feed_forward=32,
+        generator_layers=1,
+        predictor_layers=1,
+        proposals=8,
+        sampling_width=4,
+        sampling_fine=4,
+    ),
+    optimiser=OptimiserConfig(learning_rate=4e-3, clip=1.0),
+    grid_mask=GridMaskConfig(probability=0.5),
+    epochs=2,
+    batch=16,
+    seed=5,
+)
+"""67 scenes: four batches an epoch."""
+
+MACHINE = Machine(accelerator="cpu", label_threads=1, threads=1, checkpoint_every=3)
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    data: TrainData
+    config: TrainConfig
