@@ -498,6 +498,26 @@ def train() -> int:
     raise AssertionError("`main` hands the words after `train` to `training.command`, which reads the preset first")
 
 
+def compare(run: Annotated[Path, tyro.conf.Positional], /, out: Path, blind_scenes: int = 8192) -> int:
+    """Put the planner of a training run beside what it must be better than, on its validation split.
+
+    Trains the controls on the same data: a scorer without images on the planner's own pools, and an MLP of the ego
+    status. Minutes.
+
+    Args:
+        run: Folder of a finished `w4s train`.
+        out: Where results go: OUT.md, OUT.json, OUT.png.
+        blind_scenes: Training scenes of the controls, at most.
+    """
+    _needs_torch("w4s compare")
+    from world4scorer.training.comparison import compare as compare_run
+
+    comparison = compare_run(run, blind_scenes)
+    comparison.save(out, f"w4s compare {run.name} --out {out.name}")
+    print(out.with_suffix(".md").read_text())
+    return 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb and return the exit code: 0, 1 where an input could not be used, 2 for a wrong command line."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -511,6 +531,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "probe": probe,
         "targets": targets,
         "train": train,
+        "compare": compare,
         "evaluate": evaluate,
         "show": show,
         "score": score,

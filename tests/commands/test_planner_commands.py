@@ -136,7 +136,7 @@ def test_bad_options(tmp_path, capsys):
         (["import", WEIGHTS, *GOLDEN, "--out", tmp_path / "tiny" / "config.json"], "is a file; a folder is needed"),
         (["export", WEIGHTS, "--out", tmp_path / "a.safetensors"], "no such folder"),
         (["export", tmp_path / "tiny", "--out", tmp_path / "a.ckpt"], "must end in .safetensors"),
-        (["export", tmp_path / "sampling", "--out", tmp_path / "a.safetensors"], "no names for plan sampling"),
+        (["export", tmp_path / "sampling", "--out", tmp_path / "a.safetensors"], "no names for extensions"),
         (["profile", "--preset", "city", "--planner", tmp_path / "tiny"], "either --preset or --planner"),
         (["profile", "--planner", out], "not the folder of a planner"),
         (["profile", "--passes", -1], "--passes -1"),

@@ -114,6 +114,11 @@ class ModelConfig:
         """Numbers of a plan."""
         return self.poses * POSE_NUMBERS
 
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """What the paper's model does not have and released files have no names for."""
+        return tuple(name for name in ("plan_sampling", "anchors", "motion_queries") if getattr(self, name))
+
     def to_json(self) -> str:
         """The configuration as text for `config.json`."""
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=2) + "\n"

@@ -12,9 +12,9 @@ from typing import Final
 import torch
 
 from world4scorer.model.config import PRESETS, ModelConfig
-from world4scorer.model.names import released_names, to_theirs
 from world4scorer.model.planner import CONFIG_FILE, Planner
 from world4scorer.model.profile import count_parameters
+from world4scorer.model.released import released_tensors
 from world4scorer.model.weight_files import SAFETENSORS, as_safetensors, write_together
 
 HEADS: Final = 1
@@ -66,10 +66,7 @@ def save_released(planner: Planner, file: Path, overwrite: bool = False) -> None
     """Write a safetensors file under the released names."""
     if file.suffix != SAFETENSORS:
         raise ValueError(f"--out {file}: must end in {SAFETENSORS}")
-    if planner.config.plan_sampling:
-        raise ValueError(f"{file}: released files have no names for plan sampling")
-    state = planner.network.state_dict()
-    _write({file: as_safetensors(to_theirs(state, released_names(state)))}, overwrite)
+    _write({file: as_safetensors(released_tensors(planner.network, file))}, overwrite)
 
 
 def _write(contents: Mapping[Path, bytes], overwrite: bool) -> None:

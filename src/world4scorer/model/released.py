@@ -45,10 +45,16 @@ def load_released(
 
 def export_released(network: Network, path: str | os.PathLike[str]) -> None:
     """Write a safetensors file under the released names."""
-    if network.plan_sampling is not None:
-        raise ValueError(f"{path}: released files have no names for plan sampling; use save_pretrained")
+    write_tensors(released_tensors(network, path), path)
+
+
+def released_tensors(network: Network, path: str | os.PathLike[str]) -> Tensors:
+    """The weights under the released names; `path` names the file to be in errors."""
+    if network.config.extensions:
+        named = ", ".join(network.config.extensions)
+        raise ValueError(f"{path}: released files have no names for extensions ({named}); use save_pretrained")
     state = network.state_dict()
-    write_tensors(to_theirs(state, released_names(state)), path)
+    return to_theirs(state, released_names(state))
 
 
 class _Sizes:

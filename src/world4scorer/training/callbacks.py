@@ -47,6 +47,12 @@ class TrainingProgress(Callback):
             self._bar.update(self._task, completed=trainer.global_step, told=_told(trainer))
 
     @rank_zero_only
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Leave a line, also where no bar is drawn."""
+        if self._bar is not None:
+            self._bar.console.print(f"epoch {trainer.current_epoch + 1}  {_told(trainer)}", highlight=False)
+
+    @rank_zero_only
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """End."""
         self._stop(trainer)

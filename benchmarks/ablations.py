@@ -1,0 +1,99 @@
+"""The paper's ablations of training on a city: auxiliary target, label pairing, plan sampling, bank.
+
+    python benchmarks/ablations.py --data city --runs runs/standard --epochs 2
+
+Each variant is a run of `w4s train` in a folder of its own; runs that are there are not repeated, and one that was
+stopped goes on. Writes results/ablations.{json,md,png}: the last planner of each variant on the validation split.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+VARIANTS = {
+    "future": [],
+    "none": ["--auxiliary-target", "none"],
+    "current": ["--auxiliary-target", "current"],
+    "permuted-bank": ["--permuted-labels", "bank"],
+    "permuted-all": ["--permuted-labels", "all"],
+    "no-bank": ["--losses.bank", "0"],
+    "no-plan-sampling": ["--model.no-plan-sampling", "--model.sampling-fine", "0"],
+}
+"""Name and words after `w4s train`; the first is the whole method."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to run."""
+
+    data: Path
+    """Folder of a city with prepared stores."""
+    runs: Path
+    """Folder of the runs."""
+    epochs: int
+    """Of every run."""
+    variants: tuple[str, ...] = tuple(VARIANTS)
+    devices: int = 2
+    out: Path = RESULTS / "ablations"
+    words: Annotated[tuple[str, ...], tyro.conf.arg(name="also")] = ()
+    """More words for every `w4s train`."""
+
+
+def train(name: str, options: Options) -> Path:
+    """Run a variant, if it is not finished."""
+    out = options.runs / name
+    if (out / "planner" / "config.json").is_file():
+        return out
+    command = [sys.executable, "-m", "world4scorer.cli", "train", "--preset", "city", "--data", str(options.data)]
+    command += ["--out", str(out), "--epochs", str(options.epochs), "--devices", str(options.devices)]
+    subprocess.run([*command, *VARIANTS[name], *options.words], check=True)
+    return out
+
+
+def main(options: Options) -> None:
+    """Train all variants and write the table."""
+    from world4scorer.training.comparison import read_history, read_run
+    from world4scorer.training.curves import draw_curves
+
+    histories = {}
+    for name in options.variants:
+        histories[name] = read_history(train(name, options))
+        write(options, histories, read_run, draw_curves)
+
+
+def write(options: Options, histories, read_run, draw_curves) -> None:
+    """The table of the runs that are finished."""
+    first = next(iter(histories))
+    config, data = read_run(options.runs / first)
+    lines = [
+        "# Ablations",
+        "",
+        f"Made by `python benchmarks/ablations.py --data {options.data.name} --runs {options.runs.name} --epochs "
+        f"{options.epochs}`. Trained on {data.split} for {options.epochs} epochs of {config.batch} scenes a step, one "
+        f"seed ({config.seed}); last epoch, on {data.val_split}. `future` is the whole method; the others differ from "
+        "it in what their name says.",
+        "",
+        "| | selected PDMS | random pick | best of the pool | ordering | steps | seconds |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, history in histories.items():
+        last = history[-1]
+        numbers = [f"{100 * last[f'val/{key}']:.1f}" for key in ("score", "random", "oracle", "ordering")]
+        lines.append(f"| {name} | {' | '.join(numbers)} | {int(last['step'])} | {last['seconds']:.0f} |")
+    options.out.with_suffix(".md").write_text("\n".join(lines) + "\n")
+    content = {"config": json.loads(config.to_json()), "histories": histories}
+    options.out.with_suffix(".json").write_text(json.dumps(content, indent=1) + "\n")
+    draw_curves(histories, options.out.with_suffix(".png"))
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Options))

@@ -1,0 +1,199 @@
+"""A trained planner beside what it must be better than, on the validation split of its run.
+
+>>> comparison = compare(Path("runs/city"))
+>>> comparison.save(Path("results/city_quick"))
+
+Rows are mean PDMS v1.1 of one plan per scene. Intervals: 95 %, by drawing logs with replacement.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from world4scorer import __version__
+from world4scorer.bank import Pack
+from world4scorer.cache.samples import Samples
+from world4scorer.evaluation.agents import AGENTS
+from world4scorer.model.planner import Planner
+from world4scorer.navsim.splits import find_split
+from world4scorer.outcomes.results import V1_COLUMNS
+from world4scorer.scene.files import atomic_write
+from world4scorer.store import SceneStore
+from world4scorer.training.config import TrainConfig
+from world4scorer.training.controls import blind_utility, train_blind_scorer, train_ego_status_planner
+from world4scorer.training.curves import draw_curves
+from world4scorer.training.labels import LabelMaker
+from world4scorer.training.pool_metrics import pool_metrics
+from world4scorer.training.pools import make_pools
+from world4scorer.training.run import CONFIG, DATA, HISTORY, PLANNER, TrainData, usable
+
+DRAWS: Final = 2000
+PDMS: Final = V1_COLUMNS.index("PDMS")
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    name: str
+    pdms: float
+    low: float
+    """Lower end of the interval."""
+    high: float
+    parts: dict[str, float]
+    """Mean sub-scores by column name; empty where no single plan is meant."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The table of a run, with its history."""
+
+    run: dict[str, Any]
+    """What was trained: configuration and data."""
+    scenes: int
+    logs: int
+    rows: tuple[Row, ...]
+    ordering: dict[str, float]
+    """Share of pairs in the true order, by scorer."""
+    history: tuple[dict[str, float], ...]
+    blind_scenes: int
+    """Training scenes of the scorer without images."""
+
+    def markdown(self, command: str) -> str:
+        """The table as text."""
+        lines = [
+            "| | PDMS | 95 % | NC | DAC | EP | TTC | C | ordering |",
+            "|---|---|---|---|---|---|---|---|---|",
+        ]
+        for row in self.rows:
+            parts = [f"{100 * row.parts[name]:.1f}" if row.parts else "" for name in ("NC", "DAC", "EP", "TTC", "C")]
+            order = f"{100 * self.ordering[row.name]:.1f}" if row.name in self.ordering else ""
+            interval = f"{100 * row.low:.1f} to {100 * row.high:.1f}"
+            lines.append(f"| {row.name} | {100 * row.pdms:.1f} | {interval} | {' | '.join([*parts, order])} |")
+        last = self.history[-1]
+        head = (
+            f"# A planner trained on {self.run['data']['split']}\n\n"
+            f"Made by `{command}`. {self.scenes:,} scenes of {self.logs} logs of {self.run['data']['val_split']}; "
+            f"intervals by drawing logs with replacement, {DRAWS:,} times. {int(last['step']):,} steps of "
+            f"{self.run['config']['batch']} scenes in {last['seconds']:.0f} s, validations included.\n\n"
+        )
+        return head + "\n".join(lines) + "\n"
+
+    def save(self, path: Path, command: str) -> None:
+        """Write PATH.json, PATH.md and PATH.png (learning curves)."""
+        content = {
+            "world4scorer": __version__,
+            "command": command,
+            "scenes": self.scenes,
+            "logs": self.logs,
+            "rows": [vars(row) for row in self.rows],
+            "ordering": self.ordering,
+            "blind_scenes": self.blind_scenes,
+            "history": list(self.history),
+            **self.run,
+        }
+        for suffix, text in ((".json", json.dumps(content, indent=1) + "\n"), (".md", self.markdown(command))):
+            with atomic_write(path.with_suffix(suffix)) as stream:
+                stream.write(text.encode())
+        draw_curves({path.stem: self.history}, path.with_suffix(".png"))
+
+
+def compare(run: Path, blind_scenes: int = 8192, blind_epochs: int = 6, threads: int = 2) -> Comparison:
+    """Evaluate the last planner of a run, train the controls on its data, and put all side by side."""
+    config, data = read_run(run)
+    planner = Planner.from_pretrained(run / PLANNER)
+    train = _samples(data.data, data.split, data.store)
+    train = train.at(np.sort(np.random.default_rng(config.seed).permutation(len(train))[:blind_scenes]).tolist())
+    val, val_store = _samples(data.val_data or data.data, data.val_split, data.val_store), SceneStore(data.val_store)
+
+    pools = make_pools(planner, val)
+    labels = LabelMaker(val_store, threads).submit(val.tokens, torch.from_numpy(pools.plans)).result().numpy()
+    chosen = pool_metrics(pools.utility, labels[..., PDMS])
+
+    train_pools = make_pools(planner, train)
+    known = LabelMaker(SceneStore(data.store), threads).submit(train.tokens, torch.from_numpy(train_pools.plans))
+    bank = Pack.open(data.bank) if data.bank is not None and config.losses.bank else None
+    blind = train_blind_scorer(config, train, train_pools, known.result().numpy(), bank, blind_epochs)
+    unseeing = blind_utility(blind, val, pools)
+    by_blind = pool_metrics(unseeing, labels[..., PDMS])
+
+    mlp = train_ego_status_planner(train, config.seed)
+    with torch.no_grad():
+        mlp_plans = mlp(torch.tensor(val.ego_status)).numpy()
+    single = {"ego-status MLP": mlp_plans}
+    for name, agent in AGENTS.items():
+        single[name] = np.stack([agent(val_store[token]) for token in val.tokens])
+    alone = {
+        name: LabelMaker(val_store, threads).submit(val.tokens, torch.from_numpy(plans[:, None])).result().numpy()[:, 0]
+        for name, plans in single.items()
+    }
+    scenes = np.arange(len(val))
+    rows = [
+        _row("best of the pool", chosen.oracle, val),
+        _row("expert", alone["human"][:, PDMS], val, alone["human"]),
+        _row("selected", chosen.selected, val, labels[scenes, pools.utility.argmax(1)]),
+        _row("selected without images", by_blind.selected, val, labels[scenes, unseeing.argmax(1)]),
+        _row("ego-status MLP", alone["ego-status MLP"][:, PDMS], val, alone["ego-status MLP"]),
+        _row("constant velocity", alone["constant-velocity"][:, PDMS], val, alone["constant-velocity"]),
+        _row("random pick", chosen.random, val),
+        _row("standing still", alone["stationary"][:, PDMS], val, alone["stationary"]),
+    ]
+    return Comparison(
+        run={"config": json.loads(config.to_json()), "data": {"split": data.split, "val_split": data.val_split}},
+        scenes=len(val),
+        logs=len(set(val.log_names)),
+        rows=tuple(rows),
+        ordering={"selected": chosen.means["ordering"], "selected without images": by_blind.means["ordering"]},
+        history=read_history(run),
+        blind_scenes=len(train),
+    )
+
+
+def read_run(run: Path) -> tuple[TrainConfig, TrainData]:
+    """The configuration and the data of a run."""
+    for name in (CONFIG, DATA):
+        if not (run / name).is_file():
+            raise ValueError(f"{run / name}: no such file; {run} is not the folder of a training run")
+    config = TrainConfig.from_json((run / CONFIG).read_text(), str(run / CONFIG))
+    raw = json.loads((run / DATA).read_text())
+    return config, TrainData(**{name: _as_read(name, value) for name, value in raw.items()})
+
+
+def _as_read(name: str, value: str | None) -> Any:
+    return value if value is None or name.endswith("split") else Path(value)
+
+
+def read_history(run: Path) -> tuple[dict[str, float], ...]:
+    """The validations of a run."""
+    path = run / HISTORY
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file; this run has not come to its first validation")
+    return tuple(json.loads(line) for line in path.read_text().splitlines())
+
+
+def log_interval(values: Floats, log_names: tuple[str, ...], seed: int = 0) -> tuple[float, float]:
+    """95 % interval of the mean over scenes when logs are drawn with replacement."""
+    _, log = np.unique(np.asarray(log_names), return_inverse=True)
+    sums, counts = np.bincount(log, values), np.bincount(log)
+    drawn = np.random.default_rng(seed).integers(0, len(counts), (DRAWS, len(counts)))
+    means = sums[drawn].sum(1) / counts[drawn].sum(1)
+    low, high = np.quantile(means, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def _row(name: str, score: Floats, val: Samples, table: NDArray[np.floating] | None = None) -> Row:
+    parts = {} if table is None else dict(zip(V1_COLUMNS, map(float, table.mean(0)), strict=True))
+    return Row(name, float(score.mean()), *log_interval(np.asarray(score, np.float64), val.log_names), parts)
+
+
+def _samples(root: Path, split: str, store: Path) -> Samples:
+    return usable(Samples.of_split(root, find_split(split, root), store), store)
