@@ -14,22 +14,22 @@ FORMAT: Final = "world4scorer-pretraining-1"
 class PretrainConfig:
     """All that a run depends on besides the images."""
 
-    steps: int = 6000
-    batch: int = 128
-    """Views per step; each comes with the same camera's view of the frame before."""
+    steps: int = 5500
+    batch: int = 32
+    """Views per step."""
     visible: int = 21
     """Patches of a view that the encoder sees, of 84 in the city: 75 % are masked."""
-    visible_before: int = 21
-    """Patches of the view half a second before that the encoder sees; 0 leaves that view out."""
+    visible_before: int = 0
+    """Patches of the same camera's view half a second before that the encoder sees too; 0 leaves that view out."""
     predicted: int = 21
-    """Masked patches per view that are predicted; more cost more and teach little more."""
+    """Masked patches per view that are predicted; more cost more."""
     decoder_width: int = 96
     decoder_layers: int = 2
     decoder_heads: int = 3
-    normalise_patches: bool = True
+    normalise_patches: bool = False
     """Predict patches with their own mean and spread taken out, instead of plain pixels."""
     flip: bool = True
-    """Mirror half of the pairs of views."""
+    """Mirror half of the views."""
     learning_rate: float = 1e-3
     """At its peak."""
     warm_up: float = 0.05

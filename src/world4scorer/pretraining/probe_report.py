@@ -68,8 +68,8 @@ def to_markdown(content: Mapping[str, Any]) -> str:
         f"Made by `{content['command']}`; encoder {content['encoder']}.",
         "",
         f"Ridge regressions on frozen features of the front view, learned on {train['scenes']:,} scenes of "
-        f"{train['split']} and asked on {test['scenes']:,} of {test['split']}, other streets. 0.5 is chance for AUC, 0 for "
-        "R2 (below 0: worse than the mean). Probes of patches are told the patch's place in every column.",
+        f"{train['split']} and asked on {test['scenes']:,} of {test['split']}, other streets. 0.5 is chance for AUC, "
+        "0 for R2 (below 0: worse than the mean). Probes of patches are told the patch's place in every column.",
         "",
         *table(content["probes"]),
     ]
