@@ -12,9 +12,9 @@ from world4scorer.model import Planner, city
 from world4scorer.model.city_encoder import city_encoder, load_city_encoder
 from world4scorer.model.image_encoder import load_encoder
 from world4scorer.model.images import ImageError, normalise
-from world4scorer.pretraining.batches import Patches, cut_patches, draw_batch
+from world4scorer.pretraining.batches import Patches, _draw_views, cut_patches, draw_batch
 from world4scorer.pretraining.config import PretrainConfig
-from world4scorer.pretraining.masked_views import MaskedViews, encode_patches
+from world4scorer.pretraining.masked_views import MaskedViews, encode_patches, tell_apart
 from world4scorer.pretraining.pretrain import CHECKPOINT_FILE, pretrain
 from world4scorer.pretraining.views import read_views
 
@@ -78,6 +78,30 @@ def test_hidden_patches_are_not_seen(views):
         assert not set(seen) & set(hidden)
 
 
+def test_views_of_a_group_are_of_one_log_and_camera(views):
+    config = replace(RECIPE, batch=12, group=3)
+    for step in range(5):
+        frame, camera = _draw_views(views, config, torch.Generator().manual_seed(step))
+        log = np.searchsorted(views.starts, frame, "right") - 1
+        for rows in (log, camera):
+            assert (rows.reshape(4, 3) == rows.reshape(4, 3)[:, :1]).all()
+        assert all(len(set(group)) == 3 for group in frame.reshape(4, 3).tolist())
+
+
+def test_light_changes_what_is_seen_and_not_what_is_predicted(views):
+    plain, changed = (draw_batch(views, 14, replace(RECIPE, jitter=jitter), 2) for jitter in (0.0, 0.5))
+    assert torch.equal(plain.hidden.numbers, changed.hidden.numbers)
+    assert not torch.allclose(plain.seen.numbers, changed.seen.numbers)
+    assert torch.equal(plain.seen.place, changed.seen.place)
+
+
+def test_telling_apart_ignores_what_a_group_shares():
+    torch.manual_seed(0)
+    one, noise = torch.randn(8, 6), torch.randn(2, 1, 6).expand(-1, 4, -1).flatten(0, 1)
+    same = tell_apart(one, one + 5 * noise, 4, 0.1)
+    assert same < 0.1 < 1.0 < tell_apart(one, one.roll(1, 0), 4, 0.1)
+
+
 def test_same_seed_same_bits_other_seed_others(data, views, tmp_path):
     first, second = run(data, views, tmp_path / "a"), run(data, views, tmp_path / "b")
     other = run(data, views, tmp_path / "c", replace(RECIPE, seed=1))
@@ -109,7 +133,7 @@ def test_damaged_checkpoint_is_named(data, views, tmp_path):
         run(data, views, tmp_path)
 
 
-@pytest.mark.parametrize("options", [{}, {"normalise_patches": True, "visible_before": 6}])
+@pytest.mark.parametrize("options", [{"contrast": 0.0}, {"normalise_views": False, "visible_before": 6}])
 def test_loss_falls(data, views, tmp_path, options):
     report = run(
         data, views, tmp_path, replace(RECIPE, steps=120, checkpoint_every=1000, learning_rate=3e-3, **options)
