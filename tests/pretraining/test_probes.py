@@ -6,9 +6,16 @@ import pytest
 from picture_dataset import SMALL
 from world4scorer.model.image_encoder import ImageEncoder
 from world4scorer.navsim.cameras import Camera
-from world4scorer.pretraining.linear_probe import area_under_curve, probe, r_squared
+from world4scorer.pretraining.linear_probe import area_under_curve, between_logs, dimensions, probe, r_squared
 from world4scorer.pretraining.probe import probe_encoder
-from world4scorer.pretraining.probe_labels import PATCH_QUESTIONS, SCENE_QUESTIONS, FrontView, ProbeSet, _in_outlines
+from world4scorer.pretraining.probe_labels import (
+    PATCH_QUESTIONS,
+    SCENE_QUESTIONS,
+    SPREAD_QUESTIONS,
+    FrontView,
+    ProbeSet,
+    _in_outlines,
+)
 from world4scorer.pretraining.probe_report import describe, table
 from world4scorer.render.cameras import CameraRig
 
@@ -31,6 +38,16 @@ def test_probe_reads_what_is_linear_and_nothing_else():
     found = probe(features[:400], answers[:400], groups[:400], features[400:], answers[400:], ["R2", "AUC", "R2"])
     assert found[0] > 0.99 and found[1] > 0.97 and found[2] < 0.05
     assert r_squared(linear, linear) == 1.0
+
+
+def test_spread_of_features():
+    rng = np.random.default_rng(2)
+    log = np.repeat(np.arange(20), 50)
+    within = rng.normal(size=(1000, 3)).astype(np.float32)
+    assert between_logs(within, log) < 0.05
+    assert between_logs(within + 10 * rng.normal(size=(20, 3)).astype(np.float32)[log], log) > 0.95
+    assert dimensions(within) == pytest.approx(3.0, abs=0.05)
+    assert dimensions(within * [10, 0.1, 0.1]) == pytest.approx(1.0, abs=0.01)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +88,7 @@ def test_every_question_is_asked_of_every_source():
         )
 
     result = probe_encoder(ImageEncoder(SMALL), probe_set(0, 80), probe_set(1, 40))
-    assert len(result) == len(PATCH_QUESTIONS) + 2 * len(SCENE_QUESTIONS)
+    assert len(result) == len(PATCH_QUESTIONS) + 2 * len(SCENE_QUESTIONS) + len(SPREAD_QUESTIONS)
     assert result["drivable"]["pixels"] > 0.95 > 0.65 > result["drivable"]["place"]
     assert len(table(result)) == 2 + len(result)
     assert describe("turn (mean)")[1] == "R2"

@@ -96,6 +96,7 @@ def test_mean_cosine_is_over_pairs_of_different_scenes(data, encoder, tmp_path):
     unit = torch.nn.functional.normalize(features[valid], dim=1)
     cosines = (unit @ unit.T)[~torch.eye(len(unit), dtype=torch.bool)]
     assert report.mean_cosine == pytest.approx(float(cosines.mean()), abs=1e-4)
+    assert 0 < report.between_logs < 0.5  # pictures of both logs are drawn alike
 
 
 def test_bad_image_is_named_and_the_rest_is_kept(encoder, tmp_path):

@@ -80,6 +80,22 @@ def area_under_curve(scores: Array, answers: Array) -> float:
     return float((ranks[positive].sum() - count * (count + 1) / 2.0) / (count * others))
 
 
+def between_logs(features: Array, log: NDArray[np.int64]) -> float:
+    """Share of the variance of features (n, d) that lies between logs: weather, light and district, not the scene."""
+    centred = features - features.mean(0)
+    _, place = np.unique(log, return_inverse=True)
+    sums = np.zeros((int(place.max()) + 1, features.shape[1]))
+    np.add.at(sums, place, centred)
+    counts = np.bincount(place)[:, None]
+    return float((sums**2 / counts).sum() / (centred.astype(np.float64) ** 2).sum())
+
+
+def dimensions(features: Array) -> float:
+    """Into how many directions features (n, d) really spread: (sum of variances)^2 / sum of their squares."""
+    variances = np.linalg.eigvalsh(np.cov(features.T.astype(np.float64)))
+    return float(variances.sum() ** 2 / (variances**2).sum())
+
+
 def r_squared(scores: Array, answers: Array) -> float:
     """Share of the variance that is explained; below 0 where the mean does better."""
     return float(1.0 - ((answers - scores) ** 2).sum() / ((answers - answers.mean()) ** 2).sum())

@@ -22,7 +22,7 @@ from world4scorer.model.vision_transformer import INITIAL_SPREAD, VisionTransfor
 from world4scorer.pretraining.batches import Batch, Patches
 from world4scorer.pretraining.config import PretrainConfig
 
-SMALLEST_SPREAD = 1e-2
+SMALLEST_VARIANCE = 1e-2
 """Added to the variance of a patch before dividing: flat patches of a rendered sky or wall stay flat."""
 
 
@@ -57,14 +57,14 @@ class MaskedViews(nn.Module):
         if batch.again is None:
             return loss
         first = seen.shape[1] - batch.seen.place.shape[1]
-        pooled = [tokens[:, first:].mean(1) for tokens in (seen, encode_patches(self.vit, batch.again))]
-        return loss + self.config.contrast * tell_apart(*pooled, self.config.group, self.config.temperature)
+        one, other = seen[:, first:].mean(1), encode_patches(self.vit, batch.again)[:, first:].mean(1)
+        return loss + self.config.contrast * tell_apart(one, other, self.config.group, self.config.temperature)
 
     def _target(self, patches_MLN: Tensor) -> Tensor:
         if not self.config.normalise_patches:
             return patches_MLN
         mean = patches_MLN.mean(-1, keepdim=True)
-        spread = (patches_MLN.var(-1, keepdim=True) + SMALLEST_SPREAD).sqrt()
+        spread = (patches_MLN.var(-1, keepdim=True) + SMALLEST_VARIANCE).sqrt()
         return (patches_MLN - mean) / spread
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from world4scorer.model.image_encoder import ImageEncoder
 from world4scorer.model.images import normalise
-from world4scorer.pretraining.linear_probe import probe
+from world4scorer.pretraining.linear_probe import between_logs, dimensions, probe
 from world4scorer.pretraining.probe_labels import PATCH_QUESTIONS, SCENE_QUESTIONS, ProbeSet
 
 BATCH: Final = 64
@@ -105,6 +105,8 @@ def _probe_source(
             measures = [SCENE_QUESTIONS[question][1] for question in questions]
             values = probe(both[0], answers, train.log, both[1], asked, measures)
             found += [(f"{question} ({reading})", value) for question, value in zip(questions, values, strict=True)]
+    pooled = test_features.mean(1)
+    found += [("between logs", between_logs(pooled, test.log)), ("dimensions", dimensions(pooled))]
     return found
 
 
