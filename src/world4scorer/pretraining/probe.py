@@ -81,15 +81,21 @@ def patch_colours(views: NDArray[np.uint8], patch: int) -> Array:
     return np.asarray(tiles.mean((2, 4), dtype=np.float32).reshape(scenes, -1, 3) / 255.0)
 
 
+def probe_patches(train_features: Array, test_features: Array, train: ProbeSet, test: ProbeSet) -> dict[str, float]:
+    """The questions about patches, from features (S, P, V) and the place of a patch."""
+    groups = np.repeat(train.log, train_features.shape[1])
+    both = _with_place(train_features), _with_place(test_features)
+    found = {}
+    for question, (_, measure) in PATCH_QUESTIONS.items():
+        answers, asked = (part.patch[question].reshape(-1, 1).astype(np.float32) for part in (train, test))
+        found[question] = probe(both[0], answers, groups, both[1], asked, [measure])[0]
+    return found
+
+
 def _probe_source(
     train_features: Array, test_features: Array, train: ProbeSet, test: ProbeSet, encoder: ImageEncoder, name: str
 ) -> list[tuple[str, float]]:
-    found: list[tuple[str, float]] = []
-    groups = np.repeat(train.log, train_features.shape[1])
-    both = _with_place(train_features), _with_place(test_features)
-    for question, (_, measure) in PATCH_QUESTIONS.items():
-        answers, asked = (part.patch[question].reshape(-1, 1).astype(np.float32) for part in (train, test))
-        found.append((question, probe(both[0], answers, groups, both[1], asked, [measure])[0]))
+    found = list(probe_patches(train_features, test_features, train, test).items())
     if not train_features.shape[2]:
         return found
     # Colours are few: all of them are given at once, which no linear reading of their averages can beat.
