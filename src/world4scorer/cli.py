@@ -157,7 +157,7 @@ def probe(
 
     Args:
         data: Dataset folder.
-        encoder: "city" for the bundled one, or a folder of `w4s pretrain`.
+        encoder: "city" or "city-contrast", bundled, or a folder of `w4s pretrain`.
         out: Report without suffix: .json, .md and .png are written.
         stores: Folder of scene stores, one for each split; DATA/store unless given.
         train_split: Probes learn here.
@@ -206,7 +206,7 @@ def targets(
         data: Dataset folder with navsim_logs and sensor_blobs.
         split: Name of a split, or the path of its YAML file.
         out: File of the targets (.arrow).
-        encoder: "city" for the bundled one, a folder of `w4s pretrain`, or a file or folder of DINOv2 weights.
+        encoder: "city" or "city-contrast", bundled, a folder of `w4s pretrain`, or a file or folder of DINOv2 weights.
         frame: The frame two seconds ahead, or, as a control, the scene's own.
         pooling: Mean over patches; mean over all tokens, as in the released cache; or the class token.
         centre: Take the mean of all targets off when they are read.

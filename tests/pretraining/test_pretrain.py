@@ -19,7 +19,18 @@ from world4scorer.pretraining.pretrain import CHECKPOINT_FILE, pretrain
 from world4scorer.pretraining.views import read_views
 
 RECIPE = PretrainConfig(
-    steps=12, batch=8, visible=4, predicted=4, decoder_width=24, decoder_layers=1, decoder_heads=2, checkpoint_every=5
+    steps=12,
+    batch=8,
+    visible=4,
+    predicted=4,
+    decoder_width=24,
+    decoder_layers=1,
+    decoder_heads=2,
+    checkpoint_every=5,
+    jitter=0.3,
+    normalise_views=True,
+    group=8,
+    contrast=0.3,
 )
 
 

@@ -80,16 +80,14 @@ def _draw_views(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Frames (M,) and cameras (M,), group by group; those of a group are spread over its log."""
     groups = config.batch // config.group
-    lengths = np.diff(views.starts)
-    # Logs by their length, so that every frame is equally likely.
-    log = (
-        np.searchsorted(views.starts, torch.randint(len(views.bytes), (groups,), generator=generator).numpy(), "right")
-        - 1
-    )
-    along = torch.rand(groups, config.group, generator=generator).double().numpy() + np.arange(config.group)
-    place = np.minimum(along / config.group * lengths[log, None], lengths[log, None] - 1).astype(np.int64)
+    frame = torch.randint(len(views.bytes), (groups,), generator=generator).numpy()[:, None]
+    if config.group > 1:
+        log = np.searchsorted(views.starts, frame, "right") - 1
+        along = torch.rand(groups, config.group, generator=generator).double().numpy() + np.arange(config.group)
+        length = np.diff(views.starts)[log]
+        frame = views.starts[log] + np.minimum(along / config.group * length, length - 1).astype(np.int64)
     camera = torch.randint(views.bytes.shape[1], (groups,), generator=generator).numpy()
-    return (views.starts[log, None] + place).ravel(), camera.repeat(config.group)
+    return frame.ravel(), camera.repeat(config.group)
 
 
 def _draw_light(config: PretrainConfig, generator: torch.Generator) -> tuple[Tensor, Tensor]:

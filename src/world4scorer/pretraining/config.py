@@ -14,7 +14,7 @@ FORMAT: Final = "world4scorer-pretraining-1"
 class PretrainConfig:
     """All that a run depends on besides the images."""
 
-    steps: int = 4000
+    steps: int = 5500
     batch: int = 32
     """Views per step."""
     visible: int = 21
@@ -28,14 +28,14 @@ class PretrainConfig:
     decoder_heads: int = 3
     normalise_patches: bool = False
     """Predict patches with their own mean and spread taken out, instead of plain pixels."""
-    jitter: float = 0.3
+    jitter: float = 0.0
     """How much the light of what the encoder sees is changed: spread of the gain (as a logarithm) and of the shift.
     What is to be predicted keeps its own."""
-    normalise_views: bool = True
+    normalise_views: bool = False
     """Predict pixels with the mean and spread of each colour in the view taken out: weather need not be known."""
-    group: int = 8
+    group: int = 1
     """Frames of one log and one camera that are drawn together."""
-    contrast: float = 0.3
+    contrast: float = 0.0
     """Weight of the second task: telling the views of a group apart by the mean of their features; 0 leaves it out."""
     temperature: float = 0.1
     """Of the second task."""
