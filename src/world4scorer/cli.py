@@ -1,4 +1,4 @@
-"""The `w4s` command: one function for each verb. Heavy imports happen inside the verb that needs them.
+"""The `w4s` command: which verb, and what becomes of errors. The verbs are in `commands`.
 
 w4s city make --preset quick --out city
 w4s bank make --store scenes --out bank
@@ -13,474 +13,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Final
 
 import tyro
 
-from world4scorer.pretraining.config import PretrainConfig
-
-Paths = Annotated[tuple[Path, ...], tyro.conf.Positional]
-Metric = Literal["labels-v1", "pdms-v1.1", "epdms-v2.2", "epdms-pre151", "all"]
-SubmissionMetric = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
-AgentName = Literal["human", "constant-velocity", "stationary"]
-Lqr = Literal["navsim", "corrected"]
-Executor = Literal["processes", "serial", "ray"]
-Preset = Literal["paper", "baseline", "city"]
-Precision = Literal["fp32", "bf16", "fp16"]
-
-INPUT_FAILED = 1
-"""Exit code when an input could not be used; 2 is a wrong command line."""
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
-
-
-def score(files: Paths, /, out: Path, metric: Metric = "all", lqr: Lqr = "navsim", threads: int | None = None) -> int:
-    """Score every plan of exchange files: one result file for each, and a table of means.
-
-    Args:
-        files: Exchange files (.npz), or folders of them.
-        out: Folder for the results, one .npz of the same name for each file.
-        metric: Which outcomes to compute.
-        lqr: Tracker of the rollouts: as the official simulator has it, or with the intended jerk penalty.
-        threads: Files scored at a time; one for each core unless given.
-    """
-    from world4scorer.evaluation.exchange_files import exchange_files, score_files
-    from world4scorer.evaluation.tables import print_means
-    from world4scorer.outcomes.batch import set_threads
-
-    if threads is not None:
-        set_threads(threads)
-    scored = list(score_files(exchange_files(files), metric, out, lqr))
-    print_means(scored)
-    return _report_failures([result.error for result in scored if result.error is not None], len(scored))
-
-
-def rerank(files: Paths, /, out: Path, weight: float = 1.0, lqr: Lqr = "navsim") -> int:
-    """Choose plan after plan along each file with inertial re-ranking, by the utilities it holds.
-
-    Args:
-        files: Exchange files (.npz) with utilities, or folders of them.
-        out: Folder for the choices, one .npz of the same name for each file.
-        weight: How much consistency with the last choice counts against utility; 0 turns it off.
-        lqr: Tracker of the rollouts.
-    """
-    from world4scorer.evaluation.exchange_files import exchange_files
-    from world4scorer.evaluation.rerank_files import rerank_files
-    from world4scorer.evaluation.tables import print_reranked
-
-    results = list(rerank_files(exchange_files(files), weight, out, lqr))
-    print_reranked(results, weight)
-    return _report_failures([result.error for result in results if result.error is not None], len(results))
-
-
-def prepare(
-    data: Path,
-    split: str,
-    store: Path,
-    executor: Executor = "processes",
-    workers: int | None = None,
-    ray_address: str | None = None,
-    synthetic: Path | None = None,
-) -> int:
-    """Prepare the scenes of a NAVSIM split for scoring. May be killed and run again: finished logs are kept.
-
-    Args:
-        data: Dataset folder with navsim_logs, maps and sensor_blobs.
-        split: Name of a split (navtrain, navtest, mini, ...), or the path of its YAML file.
-        store: Folder of the scene store.
-        executor: Where the work is done.
-        workers: Processes, or tasks on the cluster; one for each core unless given.
-        ray_address: Address of a running Ray cluster; chooses Ray.
-        synthetic: Folder synthetic_scene_pickles of a two-stage split.
-    """
-    from world4scorer.cache.executors import choose_executor
-    from world4scorer.cache.prepare import prepare as prepare_store
-    from world4scorer.cache.source import NavsimSource, synthetic_by_log
-    from world4scorer.navsim.splits import find_split
-
-    found = find_split(split, data)
-    source = NavsimSource(data, found, synthetic={} if synthetic is None else synthetic_by_log(synthetic))
-    missing = source.missing_logs()
-    if missing:
-        print(
-            f"w4s: {len(missing)} logs of {found.name} are not on disk ({missing[0]}, ...); preparing the others",
-            file=sys.stderr,
-        )
-    tokens = found.filter.tokens
-    report = prepare_store(
-        source,
-        store,
-        choose_executor(executor, workers=workers, ray_address=ray_address),
-        expected_scenes=None if tokens is None else len(tokens),
-    )
-    print(report)
-    return 0
-
-
-def pretrain(
-    data: Path,
-    out: Path,
-    split: str = "city_train",
-    config: Annotated[PretrainConfig, tyro.conf.arg(name="")] = PretrainConfig(),  # noqa: B008, frozen
-    threads: int = 1,
-) -> int:
-    """Pretrain a small image encoder without labels, on the views of a split. May be killed and run again.
-
-    Args:
-        data: Dataset folder with navsim_logs and sensor_blobs.
-        out: Folder of the encoder: config.json, model.safetensors, pretraining.json, checkpoint.
-        split: Only frames of this split's logs are seen.
-        config: The recipe.
-        threads: Of torch; the same number gives the same bits.
-    """
-    import torch
-
-    from world4scorer.pretraining.pretrain import pretrain as run
-
-    torch.set_num_threads(threads)
-    report = run(data, split, out, config, show_progress=True)
-    assert report is not None
-    print(
-        f"{out}: {report.steps:,} steps on {report.views:,} views in {report.seconds:.0f} s, "
-        f"loss {report.first_loss:.3f} -> {report.last_loss:.3f}"
-    )
-    print(f"next: w4s probe --encoder {out} --data {data} --out report")
-    return 0
-
-
-def probe(
-    data: Path,
-    encoder: str,
-    out: Path,
-    stores: Path | None = None,
-    train_split: str = "city_train",
-    test_split: str = "city_val",
-    most: int = 3000,
-) -> int:
-    """Ask linear probes what an encoder sees, beside the same ViT with random weights and plain pixels.
-
-    Args:
-        data: Dataset folder.
-        encoder: "city" for the bundled one, or a folder of `w4s pretrain`.
-        out: Report without suffix: .json, .md and .png are written.
-        stores: Folder of scene stores, one for each split; DATA/store unless given.
-        train_split: Probes learn here.
-        test_split: Probes are asked here.
-        most: Scenes that probes learn from, at most.
-    """
-    import json
-
-    from world4scorer.model.image_encoder import load_encoder
-    from world4scorer.pretraining.pretrain import REPORT_FILE
-    from world4scorer.pretraining.probe_report import probe_report, table
-
-    made = Path(encoder) / REPORT_FILE
-    result = probe_report(
-        load_encoder(encoder),
-        data,
-        data / "store" if stores is None else stores,
-        train_split,
-        test_split,
-        out,
-        command=f"w4s probe --encoder {encoder} --data DATA --out {out.name}",
-        pretraining=json.loads(made.read_text()) if made.is_file() else None,
-        most=most,
-    )
-    print("\n".join(table(result)))
-    return 0
-
-
-def targets(
-    data: Path,
-    split: str,
-    out: Path,
-    encoder: str = "city",
-    frame: Literal["future", "current"] = "future",
-    pooling: Literal["patches", "all", "class"] = "patches",
-    centre: bool = False,
-    store: Path | None = None,
-    workers: int = 1,
-    device: str = "cpu",
-) -> int:
-    """Make future targets: what a frozen encoder sees in the front view two seconds after each scene.
-
-    May be killed and run again: finished logs are kept.
-
-    Args:
-        data: Dataset folder with navsim_logs and sensor_blobs.
-        split: Name of a split, or the path of its YAML file.
-        out: File of the targets (.arrow).
-        encoder: "city" for the bundled one, a folder of `w4s pretrain`, or a file or folder of DINOv2 weights.
-        frame: The frame two seconds ahead, or, as a control, the scene's own.
-        pooling: Mean over patches; mean over all tokens, as in the released cache; or the class token.
-        centre: Take the mean of all targets off when they are read.
-        store: Only the scenes of this store, instead of all moments of the split.
-        workers: Processes.
-        device: Of torch.
-    """
-    from world4scorer.cache.executors import choose_executor
-    from world4scorer.training.make_targets import make_targets
-
-    print(
-        make_targets(
-            data,
-            split,
-            encoder,
-            out,
-            frame=frame,
-            pooling=pooling,
-            centre=centre,
-            store=store,
-            executor=choose_executor("serial" if workers == 1 else "processes", workers=workers),
-            device=device,
-            show_progress=True,
-        )
-    )
-    return 0
-
-
-def check_data(data: Path, split: str, images: bool = True, workers: int | None = None) -> int:
-    """Tell what of a NAVSIM dataset is there: for scoring, for training, for future targets.
-
-    Args:
-        data: Dataset folder with navsim_logs, maps and sensor_blobs.
-        split: Name of a split (navtrain, navtest, mini, ...), or the path of its YAML file.
-        images: Look for images too.
-        workers: Processes; one for each core unless given.
-    """
-    from world4scorer.cache.check_data import check_data as check
-    from world4scorer.cache.executors import choose_executor
-    from world4scorer.navsim.splits import find_split
-
-    report = check(data, find_split(split, data), choose_executor(workers=workers), images=images)
-    print("\n".join(report.lines()))
-    return 0 if report.can_score else INPUT_FAILED
-
-
-def evaluate(
-    submission: Annotated[Path | None, tyro.conf.Positional] = None,
-    /,
-    *,
-    store: Path,
-    out: Path,
-    agents: tuple[AgentName, ...] = (),
-    metric: SubmissionMetric | None = None,
-    lqr: Lqr = "navsim",
-    split: Path | None = None,
-    kernel_variance: float | None = None,
-    allow_missing: bool = False,
-    threads: int | None = None,
-) -> int:
-    """Evaluate a submission (one plan per token) as the official scripts do: a CSV with their columns, and a summary.
-
-    Or compare agents that need no submission (--agents): a row for each, with PDMS v1.1 and EPDMS v2.2.
-
-    Args:
-        submission: Submission pickle of v1.1 or v2.2, or a pickled dict token -> (8, 3).
-        store: Scene store of the split.
-        out: CSV file; a JSON summary is written beside it, for agents a Markdown table too.
-        agents: Evaluate these instead of a submission.
-        metric: Which score of a submission; epdms-v2.2 unless given.
-        lqr: Tracker of the rollouts.
-        split: YAML of a two-stage split; evaluates both stages, the second into <out>_stage_two.csv.
-        kernel_variance: Of two-stage splits, in m^2: weigh second-stage frames by a Gaussian of the distance between
-            their start and where the first-stage plan led, and print the combined score.
-        allow_missing: Leave tokens without a plan out of the averages instead of refusing.
-        threads: One for each core unless given.
-    """
-    from world4scorer.evaluation.reports import compare_agents, evaluate_both_stages, evaluate_one_stage
-    from world4scorer.navsim.submissions import read_submission
-    from world4scorer.outcomes.batch import set_threads
-    from world4scorer.store import SceneStore
-
-    if threads is not None:
-        set_threads(threads)
-    if out.suffix != ".csv":
-        raise ValueError(f"--out {out}: must end in .csv; a summary is written beside it as .json")
-    if kernel_variance is not None and split is None:
-        raise ValueError("--kernel-variance: belongs to two-stage evaluation; give --split as well")
-    if (submission is None) != bool(agents):
-        raise ValueError("give either a submission or --agents")
-    if agents and (metric is not None or split is not None or allow_missing):
-        raise ValueError(
-            "--agents: scored by both metrics on all recorded frames; --metric, --split and --allow-missing "
-            "belong to submissions"
-        )
-    scenes = SceneStore(store)
-    if submission is None:
-        compare_agents(scenes, agents, out, lqr)
-        return 0
-    plans = read_submission(submission)
-    metric = metric or "epdms-v2.2"
-    if split is None:
-        evaluate_one_stage(scenes, plans, out, metric, lqr, allow_missing)
-    else:
-        evaluate_both_stages(scenes, plans, split, out, metric, lqr, allow_missing, kernel_variance)
-    return 0
-
-
-def show(
-    token: Annotated[str, tyro.conf.Positional],
-    store: Path,
-    out: Path,
-    submission: Path | None = None,
-    metric: SubmissionMetric = "epdms-v2.2",
-) -> int:
-    """Draw a scene from above: map, traffic, route, reference, human, a plan's rollout and the reason of each zero.
-
-    Args:
-        token: The moment to draw.
-        store: Scene store that holds it.
-        out: Picture (.png, .svg, .pdf).
-        submission: Draw this submission's plan; without one, what the human drove.
-        metric: Which outcomes to show.
-    """
-    from world4scorer.evaluation.pictures import draw_token
-    from world4scorer.navsim.submissions import read_submission
-    from world4scorer.store import SceneStore
-
-    plans = None if submission is None else read_submission(submission)
-    print("\n".join(draw_token(SceneStore(store), token, plans, metric, out)))
-    return 0
-
-
-def import_planner(
-    checkpoint: Annotated[Path | None, tyro.conf.Positional] = None,
-    /,
-    *,
-    out: Path,
-    heads: int | None = None,
-    vit_heads: int | None = None,
-    image_size: tuple[int, int] | None = None,
-    dinov2: Path | None = None,
-    preset: Preset = "paper",
-    seed: int = 3,
-    overwrite: bool = False,
-) -> int:
-    """Make the folder of a planner from a released checkpoint, or start one with DINOv2 weights (--dinov2).
-
-    Args:
-        checkpoint: Released checkpoint (.ckpt) or safetensors file, or the folder of a planner.
-        out: Folder for config.json and model.safetensors.
-        heads: Attention heads of the decoders, which released files do not tell; 1 unless given.
-        vit_heads: Attention heads of the ViT; 6 unless given.
-        image_size: Height and width of a view in pixels, if not the shape nearest to the paper's.
-        dinov2: DINOv2 weights, a file or a folder, under timm's names or Hugging Face's.
-        preset: With --dinov2, the model to start.
-        seed: With --dinov2, of everything that is not pretrained.
-        overwrite: Replace another planner in that folder.
-    """
-    _needs_torch("w4s import")
-    from world4scorer.model.conversion import description, read_planner, save_planner, start_planner
-
-    if (checkpoint is None) == (dinov2 is None):
-        raise ValueError("give either a checkpoint or --dinov2")
-    if dinov2 is not None:
-        if (heads, vit_heads, image_size) != (None, None, None):
-            raise ValueError("--heads, --vit-heads and --image-size belong to checkpoints; --preset says them")
-        planner = start_planner(preset, dinov2, seed)
-    else:
-        assert checkpoint is not None
-        planner = read_planner(checkpoint, heads, vit_heads, image_size)
-    save_planner(planner, out, overwrite)
-    print(description(planner))
-    print(f"written: {out}")
-    return 0
-
-
-def export_planner(folder: Annotated[Path, tyro.conf.Positional], /, *, out: Path, overwrite: bool = False) -> int:
-    """Write a planner as a safetensors file under the released names.
-
-    Args:
-        folder: Folder of a planner.
-        out: File (.safetensors).
-        overwrite: Replace another file.
-    """
-    _needs_torch("w4s export")
-    from world4scorer.model.conversion import read_planner, save_released
-
-    if not folder.is_dir():
-        raise ValueError(f"{folder}: no such folder; `w4s import` makes one from a checkpoint")
-    planner = read_planner(folder)
-    save_released(planner, out, overwrite)
-    tensors = sum(parameter.numel() for parameter in planner.parameters())
-    print(f"written: {out}, {tensors:,} parameters")
-    return 0
-
-
-def profile(
-    preset: Preset | None = None,
-    planner: Path | None = None,
-    passes: int = 0,
-    precision: tuple[Precision, ...] = ("fp32",),
-    compile: bool = False,
-    device: str = "cpu",
-    threads: int | None = None,
-    json: Path | None = None,
-) -> int:
-    """Count a model's parameters, operations and memory; with --passes, time it.
-
-    Args:
-        preset: A named model; the paper's unless given.
-        planner: Folder of a planner instead.
-        passes: Passes of one frame to time for each precision; 0 only counts, which takes no arithmetic.
-        precision: To time in: fp32, bf16, fp16.
-        compile: Time what torch.compile makes of it.
-        device: To time on: cpu, cuda, cuda:1, ...
-        threads: Of the processor while timing; torch's choice unless given.
-        json: Also write everything to this file.
-    """
-    _needs_torch("w4s profile")
-    import torch
-
-    from world4scorer.model import profile as counting
-    from world4scorer.model.config import PRESETS
-    from world4scorer.model.planner import Planner
-    from world4scorer.model.profile_report import as_json, measure, print_profile
-    from world4scorer.model.weight_files import write_bytes
-
-    if preset is not None and planner is not None:
-        raise ValueError("give either --preset or --planner")
-    if passes < 0:
-        raise ValueError(f"--passes {passes}: not below 0")
-    if passes == 0 and compile:
-        raise ValueError("--compile: nothing is timed without --passes")
-    if threads is not None:
-        if threads < 1:
-            raise ValueError(f"--threads {threads}: at least 1")
-        torch.set_num_threads(threads)
-    model = None if planner is None else Planner.from_pretrained(planner)
-    config = PRESETS[preset or "paper"]() if model is None else model.config
-    counted = counting.profile(config)
-    measured = []
-    if passes:
-        try:
-            model = (Planner(config) if model is None else model).to(device)
-        except (RuntimeError, AssertionError) as error:  # torch's word for no such device
-            raise ValueError(f"--device {device}: {str(error).splitlines()[0]}") from error
-        measured = measure(model, precision, passes, compile)
-    print_profile(config, counted, measured)
-    if json is not None:
-        write_bytes(as_json(config, counted, measured).encode(), json)
-    return 0
-
-
-def doctor(store: Path | None = None) -> int:
-    """Check this installation: versions, threads, kernel cache, and a numerical self-test against stored values.
-
-    Args:
-        store: Also read a whole scene store and compare its checksums.
-    """
-    from world4scorer.doctor import examine, examine_store
-
-    findings = examine()
-    if store is not None:
-        findings.append(examine_store(store))
-    for finding in findings:
-        print(f"{'ok  ' if finding.sound else 'BAD '} {finding.topic:22s} {finding.text}")
-    return 0 if all(finding.sound for finding in findings) else INPUT_FAILED
+from world4scorer.commands import data, learning, scoring
+from world4scorer.commands.exit_codes import INPUT_FAILED, INTERRUPTED
 
 
 def city() -> int:
@@ -498,74 +36,32 @@ def train() -> int:
     raise AssertionError("`main` hands the words after `train` to `training.command`, which reads the preset first")
 
 
-def compare(run: Annotated[Path, tyro.conf.Positional], /, out: Path, blind_scenes: int = 8192) -> int:
-    """Put the planner of a training run beside what it must be better than, on its validation split.
-
-    Trains the controls on the same data: a scorer without images on the planner's own pools, and an MLP of the ego
-    status. Minutes.
-
-    Args:
-        run: Folder of a finished `w4s train`.
-        out: Where results go: OUT.md, OUT.json, OUT.png.
-        blind_scenes: Training scenes of the controls, at most.
-    """
-    _needs_torch("w4s compare")
-    from world4scorer.training.comparison import compare as compare_run
-
-    comparison = compare_run(run, blind_scenes)
-    comparison.save(out, f"w4s compare {run.name} --out {out.name}")
-    print(out.with_suffix(".md").read_text())
-    return 0
+VERBS: Final[dict[str, Callable[..., int]]] = {
+    "city": city,
+    "check-data": data.check_data,
+    "prepare": data.prepare,
+    "bank": bank,
+    "pretrain": learning.pretrain,
+    "probe": learning.probe,
+    "targets": learning.targets,
+    "train": train,
+    "compare": learning.compare,
+    "evaluate": scoring.evaluate,
+    "show": scoring.show,
+    "score": scoring.score,
+    "rerank": scoring.rerank,
+    "import": learning.import_planner,
+    "export": learning.export_planner,
+    "profile": learning.profile,
+    "doctor": data.doctor,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb and return the exit code: 0, 1 where an input could not be used, 2 for a wrong command line."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    prog, description = "w4s", "Score driving plans that nobody executed."
-    verbs: dict[str, Callable[..., int]] = {
-        "city": city,
-        "check-data": check_data,
-        "prepare": prepare,
-        "bank": bank,
-        "pretrain": pretrain,
-        "probe": probe,
-        "targets": targets,
-        "train": train,
-        "compare": compare,
-        "evaluate": evaluate,
-        "show": show,
-        "score": score,
-        "rerank": rerank,
-        "import": import_planner,
-        "export": export_planner,
-        "profile": profile,
-        "doctor": doctor,
-    }
-    if words[:1] == ["city"]:
-        from world4scorer.city.verbs import VERBS
-
-        verbs, words = VERBS, words[1:]
-        prog, description = "w4s city", "The embedded world: real streets, simulated traffic, rendered cameras."
-    if words[:1] == ["bank"]:
-        from world4scorer.bank.verbs import VERBS as BANK_VERBS
-
-        verbs, words = BANK_VERBS, words[1:]
-        prog, description = "w4s bank", "Candidate banks: perturbed plans with their outcomes."
     try:
-        if words[:1] == ["train"]:
-            _needs_torch("w4s train")
-            from world4scorer.training.command import run
-
-            return run(words[1:])
-        return int(
-            tyro.extras.subcommand_cli_from_dict(
-                verbs,
-                prog=prog,
-                description=description,
-                args=words,
-                sort_subcommands=False,
-            )
-        )
+        return _run(words)
     except (ValueError, OSError) as error:  # what a user can cause; anything else is ours and keeps its traceback
         print(f"w4s: {error}", file=sys.stderr)
         return INPUT_FAILED
@@ -574,18 +70,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _needs_torch(verb: str) -> None:
-    for name in ("torch", "transformers", "safetensors"):
-        if find_spec(name) is None:
-            raise ValueError(f"{verb} needs {name}: pip install 'world4scorer[train]'")
+def _run(words: Sequence[str]) -> int:
+    first, rest = words[:1], words[1:]
+    if first == ["train"]:
+        learning.needs_torch("w4s train")
+        from world4scorer.training.command import run
+
+        return run(rest)
+    if first == ["city"]:
+        from world4scorer.city.verbs import VERBS as CITY_VERBS
+
+        return _choose(CITY_VERBS, rest, "w4s city", "The embedded world: real streets, simulated traffic, cameras.")
+    if first == ["bank"]:
+        from world4scorer.bank.verbs import VERBS as BANK_VERBS
+
+        return _choose(BANK_VERBS, rest, "w4s bank", "Candidate banks: perturbed plans with their outcomes.")
+    return _choose(VERBS, words, "w4s", "Score driving plans that nobody executed.")
 
 
-def _report_failures(errors: Sequence[str], total: int) -> int:
-    for error in errors:
-        print(f"w4s: {error}", file=sys.stderr)
-    if errors:
-        print(f"w4s: {len(errors)} of {total} files could not be used; the others are done", file=sys.stderr)
-    return INPUT_FAILED if errors else 0
+def _choose(verbs: dict[str, Callable[..., int]], words: Sequence[str], prog: str, description: str) -> int:
+    return int(
+        tyro.extras.subcommand_cli_from_dict(
+            verbs, prog=prog, description=description, args=words, sort_subcommands=False
+        )
+    )
 
 
 if __name__ == "__main__":

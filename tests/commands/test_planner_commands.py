@@ -14,6 +14,7 @@ from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersModel
 
 from model_golden import FOLDER, TINY, WEIGHTS, inputs, outputs, tiny_planner
 from world4scorer import cli
+from world4scorer.commands import learning
 from world4scorer.model import COMPONENTS, Planner, config, paper
 
 PREFIX = "agent._drivor_model."
@@ -215,7 +216,7 @@ def test_profile_of_a_folder_with_times(tmp_path, capsys):
 
 
 def test_without_torch(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(cli, "find_spec", lambda name: None)
+    monkeypatch.setattr(learning, "find_spec", lambda name: None)
     for words in (["import", WEIGHTS, "--out", tmp_path / "x"], ["export", tmp_path, "--out", "x"], ["profile"]):
         assert run(*words) == 1
         assert "pip install 'world4scorer[train]'" in capsys.readouterr().err

@@ -34,6 +34,8 @@ WEIGHTS_FILE: Final = "model.safetensors"
 CITY: Final = "city"
 """Name of the bundled encoder."""
 CITY_FILE: Final = Path(__file__).parent / "weights" / "city_encoder.safetensors"
+BUNDLED: Final = {CITY: CITY_FILE, "city-contrast": CITY_FILE.with_name("city_encoder_contrast.safetensors")}
+"""Encoders by name; docs/pretraining.md compares them."""
 
 SIZES: Final = (
     "image_height",
@@ -93,10 +95,8 @@ class ImageEncoder(nn.Module):
 
 
 def load_encoder(source: str | os.PathLike[str]) -> ImageEncoder:
-    """The bundled encoder ("city"), one that `save_encoder` wrote, or DINOv2 from a file or folder of weights."""
-    if str(source) == CITY:
-        source = CITY_FILE
-    path = weights_file(source)
+    """A bundled encoder (its name), one that `save_encoder` wrote, or DINOv2 from a file or folder of weights."""
+    path = weights_file(BUNDLED.get(str(source), source))
     config_file = path.with_suffix(".json") if path.with_suffix(".json").is_file() else path.parent / CONFIG_FILE
     raw = json.loads(config_file.read_text()) if config_file.is_file() else {}
     if isinstance(raw, dict) and raw.get("format") == FORMAT:

@@ -6,6 +6,7 @@ Shapes: F frames, C cameras, H x W pixels, M views, K patches of a view, N numbe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import torch
@@ -15,6 +16,9 @@ from torch import Tensor
 from world4scorer.model.images import normalise
 from world4scorer.pretraining.config import PretrainConfig
 from world4scorer.pretraining.views import Views
+
+SMALLEST_SPREAD: Final = 0.1
+"""Added to the spread of a view before dividing by it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +33,13 @@ class Patches:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The patches of one step."""
+    """The patches of one step. Views of a group follow one another."""
 
     seen: Patches
     hidden: Patches
-    """To be predicted."""
+    """To be predicted: in their own light, less that of the view where the configuration says so."""
+    again: Patches | None
+    """Others of the same views, in another light, for telling views apart."""
     before: Patches | None
     """Of the same cameras half a second earlier."""
 
@@ -41,20 +47,54 @@ class Batch:
 def draw_batch(views: Views, patch: int, config: PretrainConfig, step: int) -> Batch:
     """The batch of a step: a function of seed and step."""
     generator = torch.Generator().manual_seed(config.seed * 1_000_003 + step)
-    _, cameras, height, width, _ = views.bytes.shape
+    _, _, height, width, _ = views.bytes.shape
     patches = (height // patch) * (width // patch)
-    frame = torch.randint(len(views.bytes), (config.batch,), generator=generator).numpy()
-    camera = torch.randint(cameras, (config.batch,), generator=generator).numpy()
+    frame, camera = _draw_views(views, config, generator)
     mirrored = (torch.rand(config.batch, generator=generator) < (0.5 if config.flip else 0.0)).numpy()
     order = torch.rand(config.batch, patches, generator=generator).argsort(1)
     order_before = torch.rand(config.batch, patches, generator=generator).argsort(1)
-    seen, hidden = order[:, : config.visible], order[:, config.visible :][:, : config.predicted]
-    before = order_before[:, : config.visible_before]
+    lights = [_draw_light(config, generator) for _ in range(2)]
+    seen, hidden, again = order.split(
+        [config.visible, config.predicted, patches - config.visible - config.predicted], 1
+    )
+    before, again = order_before[:, : config.visible_before], again[:, : config.visible if config.contrast else 0]
 
-    def cut(frame: NDArray[np.int64], place: Tensor) -> Patches:
-        return Patches(cut_patches(views.bytes, frame, camera, mirrored, place, patch), place)
+    def cut(frame: NDArray[np.int64], place: Tensor, light: tuple[Tensor, Tensor] | None = None) -> Patches:
+        numbers = cut_patches(views.bytes, frame, camera, mirrored, place, patch)
+        return Patches(numbers if light is None else numbers * light[0] + light[1], place)
 
-    return Batch(cut(frame, seen), cut(frame, hidden), cut(views.before[frame], before) if before.numel() else None)
+    target = cut(frame, hidden)
+    if config.normalise_views:
+        own = torch.from_numpy(views.light[frame, camera]).repeat_interleave(patch * patch, -1)  # (M, 2, N)
+        target = Patches((target.numbers - own[:, :1]) / (own[:, 1:] + SMALLEST_SPREAD), hidden)
+    return Batch(
+        cut(frame, seen, lights[0]),
+        target,
+        cut(frame, again, lights[1]) if again.numel() else None,
+        cut(views.before[frame], before, lights[0]) if before.numel() else None,
+    )
+
+
+def _draw_views(
+    views: Views, config: PretrainConfig, generator: torch.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Frames (M,) and cameras (M,), group by group; those of a group are spread over its log."""
+    groups = config.batch // config.group
+    frame = torch.randint(len(views.bytes), (groups,), generator=generator).numpy()[:, None]
+    if config.group > 1:
+        log = np.searchsorted(views.starts, frame, "right") - 1
+        along = torch.rand(groups, config.group, generator=generator).double().numpy() + np.arange(config.group)
+        length = np.diff(views.starts)[log]
+        frame = views.starts[log] + np.minimum(along / config.group * length, length - 1).astype(np.int64)
+    camera = torch.randint(views.bytes.shape[1], (groups,), generator=generator).numpy()
+    return frame.ravel(), camera.repeat(config.group)
+
+
+def _draw_light(config: PretrainConfig, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Gain and shift (M, 1, 1)."""
+    gain = torch.randn(config.batch, 1, 1, generator=generator) * config.jitter
+    shift = torch.randn(config.batch, 1, 1, generator=generator) * config.jitter
+    return gain.exp(), shift
 
 
 def cut_patches(

@@ -14,22 +14,33 @@ FORMAT: Final = "world4scorer-pretraining-1"
 class PretrainConfig:
     """All that a run depends on besides the images."""
 
-    steps: int = 6000
-    batch: int = 128
-    """Views per step; each comes with the same camera's view of the frame before."""
+    steps: int = 5500
+    batch: int = 32
+    """Views per step."""
     visible: int = 21
     """Patches of a view that the encoder sees, of 84 in the city: 75 % are masked."""
-    visible_before: int = 21
-    """Patches of the view half a second before that the encoder sees; 0 leaves that view out."""
+    visible_before: int = 0
+    """Patches of the same camera's view half a second before that the encoder sees too; 0 leaves that view out."""
     predicted: int = 21
-    """Masked patches per view that are predicted; more cost more and teach little more."""
+    """Masked patches per view that are predicted; more cost more."""
     decoder_width: int = 96
     decoder_layers: int = 2
     decoder_heads: int = 3
-    normalise_patches: bool = True
+    normalise_patches: bool = False
     """Predict patches with their own mean and spread taken out, instead of plain pixels."""
+    jitter: float = 0.0
+    """How much the light of what the encoder sees is changed: spread of the gain (as a logarithm) and of the shift.
+    What is to be predicted keeps its own."""
+    normalise_views: bool = False
+    """Predict pixels with the mean and spread of each colour in the view taken out: weather need not be known."""
+    group: int = 1
+    """Frames of one log and one camera that are drawn together."""
+    contrast: float = 0.0
+    """Weight of the second task: telling the views of a group apart by the mean of their features; 0 leaves it out."""
+    temperature: float = 0.1
+    """Of the second task."""
     flip: bool = True
-    """Mirror half of the pairs of views."""
+    """Mirror half of the views."""
     learning_rate: float = 1e-3
     """At its peak."""
     warm_up: float = 0.05
@@ -47,6 +58,10 @@ class PretrainConfig:
             least = 0 if field.name in ("visible_before", "seed") else 1
             if field.type == "int" and value < least:
                 raise ValueError(f"{field.name}: {value} is too small")
+        if self.batch % self.group or (self.contrast and self.group < 2):
+            raise ValueError(f"group: {self.group} must divide the batch, {self.batch}, and be 2 at least for contrast")
+        if self.jitter < 0 or self.contrast < 0 or self.temperature <= 0:
+            raise ValueError("jitter and contrast must not be negative, temperature must be positive")
         if self.decoder_width % self.decoder_heads:
             raise ValueError(f"decoder_heads: {self.decoder_heads} does not divide the width, {self.decoder_width}")
         if not (self.learning_rate > 0 and 0 <= self.warm_up < 1 and self.weight_decay >= 0 and self.clip > 0):
@@ -54,7 +69,8 @@ class PretrainConfig:
 
     def check_patches(self, patches: int) -> None:
         """Raise a ValueError unless so many patches can be divided into visible and predicted ones."""
-        if self.visible + self.predicted > patches or self.visible_before > patches:
+        needed = self.visible * (2 if self.contrast else 1)
+        if needed + self.predicted > patches or self.visible_before > patches:
             raise ValueError(
                 f"visible {self.visible}, predicted {self.predicted}, visible_before {self.visible_before}: a view has "
                 f"{patches} patches"

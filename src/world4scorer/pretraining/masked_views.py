@@ -22,7 +22,7 @@ from world4scorer.model.vision_transformer import INITIAL_SPREAD, VisionTransfor
 from world4scorer.pretraining.batches import Batch, Patches
 from world4scorer.pretraining.config import PretrainConfig
 
-SMALLEST_SPREAD = 1e-2
+SMALLEST_VARIANCE = 1e-2
 """Added to the variance of a patch before dividing: flat patches of a rendered sky or wall stay flat."""
 
 
@@ -46,20 +46,38 @@ class MaskedViews(nn.Module):
         nn.init.normal_(self.queries, std=INITIAL_SPREAD)
 
     def forward(self, batch: Batch) -> Tensor:
-        """The mean squared error over predicted patches."""
-        memory = self.memory(encode_patches(self.vit, batch.seen))
+        """The mean squared error over predicted patches, and the weighted second task."""
+        seen = encode_patches(self.vit, batch.seen)
+        memory = self.memory(seen)
         if batch.before is not None:
             earlier = self.memory(encode_patches(self.vit, batch.before)) + self.earlier
             memory = torch.cat([memory, earlier], 1)
         predicted_MLN = self.pixels(self.norm(self.decoder(self.queries[0, batch.hidden.place], memory)))
-        return functional.mse_loss(predicted_MLN, self._target(batch.hidden.numbers))
+        loss = functional.mse_loss(predicted_MLN, self._target(batch.hidden.numbers))
+        if batch.again is None:
+            return loss
+        first = seen.shape[1] - batch.seen.place.shape[1]
+        one, other = seen[:, first:].mean(1), encode_patches(self.vit, batch.again)[:, first:].mean(1)
+        return loss + self.config.contrast * tell_apart(one, other, self.config.group, self.config.temperature)
 
     def _target(self, patches_MLN: Tensor) -> Tensor:
         if not self.config.normalise_patches:
             return patches_MLN
         mean = patches_MLN.mean(-1, keepdim=True)
-        spread = (patches_MLN.var(-1, keepdim=True) + SMALLEST_SPREAD).sqrt()
+        spread = (patches_MLN.var(-1, keepdim=True) + SMALLEST_VARIANCE).sqrt()
         return (patches_MLN - mean) / spread
+
+
+def tell_apart(one_MV: Tensor, other_MV: Tensor, group: int, temperature: float) -> Tensor:
+    """Cross-entropy of finding, among the views of its group, the one that features of other patches belong to.
+
+    What the views of a group share, above all weather and light, is taken off first: it does not help.
+    """
+    halves = [half.unflatten(0, (-1, group)) for half in (one_MV, other_MV)]
+    units = [functional.normalize(half - half.mean(1, keepdim=True), dim=-1) for half in halves]
+    logits = units[0] @ units[1].transpose(1, 2) / temperature  # (groups, group, group)
+    right = torch.arange(group).expand(len(logits), -1)
+    return (functional.cross_entropy(logits, right) + functional.cross_entropy(logits.transpose(1, 2), right)) / 2
 
 
 def encode_patches(vit: VisionTransformer, patches: Patches) -> Tensor:

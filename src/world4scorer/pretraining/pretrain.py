@@ -76,7 +76,7 @@ def pretrain(
         run = _Run.start(config, model, out)
         if run.step < config.steps:
             views = views or read_views(data, split, model, show=show_progress)
-            run.settings_views = int(np.prod(views.bytes.shape[:2]))
+            run.views_seen = int(np.prod(views.bytes.shape[:2]))
             last = config.steps if stop_after is None else min(config.steps, run.step + stop_after)
             _train(run, views, last, out, show_progress)
         if run.step < config.steps:
@@ -95,7 +95,7 @@ class _Run:
         self.optimiser = torch.optim.AdamW(_groups(self.network, config), lr=0.0, betas=(0.9, 0.95))
         self.step = 0
         self.seconds = 0.0
-        self.settings_views = 0
+        self.views_seen = 0
         self.losses: list[float] = []
 
     @classmethod
@@ -114,7 +114,7 @@ class _Run:
         run.network.load_state_dict(saved["network"])
         run.optimiser.load_state_dict(saved["optimiser"])
         run.step, run.seconds, run.losses = saved["step"], saved["seconds"], saved["losses"]
-        run.settings_views = saved["views"]
+        run.views_seen = saved["views"]
         return run
 
     def settings(self) -> str:
@@ -131,7 +131,7 @@ class _Run:
             "step": self.step,
             "seconds": self.seconds,
             "losses": self.losses,
-            "views": self.settings_views,
+            "views": self.views_seen,
         }
         torch.save(content, stream)
         write_bytes(stream.getvalue(), out / CHECKPOINT_FILE)
@@ -179,13 +179,13 @@ def _groups(network: MaskedViews, config: PretrainConfig) -> list[dict[str, Any]
 
 
 def _finish(run: _Run, split: str, out: Path) -> PretrainReport:
-    notes = {"split": split, "views": run.settings_views, "recipe": run.config.to_json()}
+    notes = {"split": split, "views": run.views_seen, "recipe": run.config.to_json()}
     save_encoder(run.network.vit, run.model, out / WEIGHTS_FILE, out / CONFIG_FILE, notes)
     hundredth = max(1, len(run.losses) // 100)
     report = PretrainReport(
         digest=load_encoder(out).digest(),
         steps=run.step,
-        views=run.settings_views,
+        views=run.views_seen,
         seconds=round(run.seconds, 1),
         first_loss=float(np.mean(run.losses[:hundredth])),
         last_loss=float(np.mean(run.losses[-hundredth:])),

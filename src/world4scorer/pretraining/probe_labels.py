@@ -44,6 +44,11 @@ SCENE_QUESTIONS: Final = {
     "speed": ("ego speed", "R2"),
     "turn": ("turn rate of the next 2 s", "R2"),
 }
+SPREAD_QUESTIONS: Final = {
+    "between logs": ("variance of the mean over patches that lies between logs", "share"),
+    "dimensions": ("directions into which the mean over patches spreads", "count"),
+}
+"""Of the features alone, on the test split."""
 PATCH_QUESTIONS: Final = {
     "drivable": ("ground at the patch's centre is drivable", "AUC"),
     "vehicle": ("patch's centre lies in a vehicle's outline", "AUC"),

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from world4scorer.model.image_encoder import ImageEncoder
 from world4scorer.pretraining.probe import Result, probe_encoder
-from world4scorer.pretraining.probe_labels import PATCH_QUESTIONS, SCENE_QUESTIONS, read_probe_set
+from world4scorer.pretraining.probe_labels import PATCH_QUESTIONS, SCENE_QUESTIONS, SPREAD_QUESTIONS, read_probe_set
 from world4scorer.scene.files import atomic_write
 
 SOURCES: Final = ("encoder", "random", "pixels", "place")
@@ -68,8 +68,8 @@ def to_markdown(content: Mapping[str, Any]) -> str:
         f"Made by `{content['command']}`; encoder {content['encoder']}.",
         "",
         f"Ridge regressions on frozen features of the front view, learned on {train['scenes']:,} scenes of "
-        f"{train['split']} and asked on {test['scenes']:,} of {test['split']}, other streets. 0.5 is chance for AUC, 0 for "
-        "R2 (below 0: worse than the mean). Probes of patches are told the patch's place in every column.",
+        f"{train['split']} and asked on {test['scenes']:,} of {test['split']}, other streets. 0.5 is chance for AUC, "
+        "0 for R2 (below 0: worse than the mean). Probes of patches are told the patch's place in every column.",
         "",
         *table(content["probes"]),
     ]
@@ -95,8 +95,9 @@ def table(result: Result) -> list[str]:
 
 def describe(question: str) -> tuple[str, str]:
     """A question in words, and how it is measured."""
-    if question in PATCH_QUESTIONS:
-        return PATCH_QUESTIONS[question]
+    for questions in (PATCH_QUESTIONS, SPREAD_QUESTIONS):
+        if question in questions:
+            return questions[question]
     name, _, reading = question.rstrip(")").partition(" (")
     text, measure = SCENE_QUESTIONS[name]
     return f"{text}, from the {READINGS[reading]}", measure
@@ -110,7 +111,7 @@ def _draw(content: Mapping[str, Any], stream: Any) -> None:
 
     result, run = content["probes"], content["pretraining"]
     figure, axes = plt.subplots(1, 1 if run is None else 2, figsize=(6 if run is None else 11, 4.2), squeeze=False)
-    questions = list(result)
+    questions = [question for question in result if question != "dimensions"]
     for number, name in enumerate(SOURCES):
         values = [max(0.0, result[question].get(name, math.nan)) for question in questions]
         places = [row + 0.2 * (number - 1.5) for row in range(len(questions))]

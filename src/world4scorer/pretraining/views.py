@@ -6,6 +6,7 @@ Shapes: F frames, C cameras, H x W pixels of a view.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.progress import track
 
 from world4scorer.model.config import ModelConfig
-from world4scorer.model.images import ImageError, read_view
+from world4scorer.model.images import MEAN, STD, ImageError, read_view
 from world4scorer.navsim.cameras import VIEWS
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.layout import Layout
@@ -30,6 +31,22 @@ class Views:
     """(F, C, H, W, 3)"""
     before: NDArray[np.int64]
     """(F,) the frame half a second earlier in the same log; the frame itself where there is none."""
+    starts: NDArray[np.int64]
+    """(L + 1,) log l is frames `starts[l]:starts[l + 1]`."""
+
+    @cached_property
+    def light(self) -> NDArray[np.float32]:
+        """(F, C, 2, 3) mean and spread of the colours of each view, normalised as the model's input.
+
+        Of every fourth pixel each way: enough for the light, and sixteen times faster.
+        """
+        scale = np.array(STD, np.float32) * 255.0
+        found = np.empty((*self.bytes.shape[:2], 2, 3), np.float32)
+        for frame, views in enumerate(self.bytes):
+            pixels = views[:, ::4, ::4].reshape(len(views), -1, 3)
+            found[frame, :, 0] = (pixels.mean(1, dtype=np.float32) - 255.0 * np.array(MEAN, np.float32)) / scale
+            found[frame, :, 1] = pixels.std(1, dtype=np.float32) / scale
+        return found
 
 
 def split_logs(data: Path, split: str) -> tuple[str, list[Path]]:
@@ -48,15 +65,15 @@ def read_views(data: Path, split: str, config: ModelConfig, most: int | None = N
     data_split, paths = split_logs(data, split)
     sensors = Layout(data).sensors(data_split)
     names = VIEWS[: config.cameras]
-    views, before, count = [], [], 0
+    views, before, starts = [], [], [0]
     console = Console(stderr=True)
     for path in track(paths[:most], "reading views", console=console, disable=not show, transient=True):
         log = read_log(path)
         views.append(np.stack([_frame_views(log, row, names, sensors, config) for row in range(len(log.frames))]))
         earlier = log.rows_after(-1)
-        before.append(count + np.where(earlier < 0, np.arange(len(earlier)), earlier))
-        count += len(earlier)
-    return Views(np.concatenate(views), np.concatenate(before))
+        before.append(starts[-1] + np.where(earlier < 0, np.arange(len(earlier)), earlier))
+        starts.append(starts[-1] + len(earlier))
+    return Views(np.concatenate(views), np.concatenate(before), np.array(starts))
 
 
 def _frame_views(log: Log, row: int, names: tuple[str, ...], sensors: Path, config: ModelConfig) -> NDArray[np.uint8]:

@@ -57,12 +57,15 @@ class TargetReport:
     """Scenes with a target."""
     mean_cosine: float
     """Of targets of different scenes."""
+    between_logs: float
+    """Share of the targets' variance that lies between logs: weather and light rather than what a scene shows."""
     seconds: float
 
     def __str__(self) -> str:
         return (
             f"{self.valid} targets for {self.scenes} scenes in {self.seconds:.1f} s; {self.scenes - self.valid} scenes "
-            f"have no frame two seconds on; mean cosine between scenes {self.mean_cosine:.3f}"
+            f"have none; mean cosine between scenes {self.mean_cosine:.3f}, variance between logs "
+            f"{self.between_logs:.0%}"
         )
 
 
@@ -118,10 +121,10 @@ def make_targets(
                 f"{out}: {len(failed)} of {len(logs)} logs failed; the others are kept, run again once the cause is "
                 f"gone:\n{shown}"
             )
-        _join([parts / f"{name}{SUFFIX}" for name in logs], out, notes)
+        between_logs = _join([parts / f"{name}{SUFFIX}" for name in logs], out, notes)
         shutil.rmtree(parts)
     targets = FutureTargets.open(out)
-    return TargetReport(len(targets), targets.valid, targets.mean_cosine(), time.monotonic() - start)
+    return TargetReport(len(targets), targets.valid, targets.mean_cosine(), between_logs, time.monotonic() - start)
 
 
 @dataclass(frozen=True)
@@ -200,8 +203,15 @@ def _is_made(path: Path, notes: TargetNotes) -> bool:
     return path.is_file() and read_file(path)[3] == notes
 
 
-def _join(parts: Sequence[Path], out: Path, notes: TargetNotes) -> None:
+def _join(parts: Sequence[Path], out: Path, notes: TargetNotes) -> float:
+    """Write all parts to one file; returns the share of the variance that lies between them."""
     tables = [read_file(path) for path in parts]
     tokens = [token for table in tables for token in table[0]]
     features, valid = (np.concatenate([table[column] for table in tables]) for column in (1, 2))
     write_file(out, tokens, features, valid, notes)
+    found = [table[1][table[2]].astype(np.float64) for table in tables if table[2].any()]
+    if not found:
+        return float("nan")
+    mean = np.concatenate(found).mean(0)
+    total = sum(np.square(part - mean).sum() for part in found)
+    return float(sum(len(part) * np.square(part.mean(0) - mean).sum() for part in found) / max(total, 1e-30))

@@ -1,0 +1,89 @@
+"""Verbs that look after data and installation: check-data, prepare, doctor."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Literal
+
+from world4scorer.commands.exit_codes import INPUT_FAILED
+
+Executor = Literal["processes", "serial", "ray"]
+
+
+def check_data(data: Path, split: str, images: bool = True, workers: int | None = None) -> int:
+    """Tell what of a NAVSIM dataset is there: for scoring, for training, for future targets.
+
+    Args:
+        data: Dataset folder with navsim_logs, maps and sensor_blobs.
+        split: Name of a split (navtrain, navtest, mini, ...), or the path of its YAML file.
+        images: Look for images too.
+        workers: Processes; one for each core unless given.
+    """
+    from world4scorer.cache.check_data import check_data as check
+    from world4scorer.cache.executors import choose_executor
+    from world4scorer.navsim.splits import find_split
+
+    report = check(data, find_split(split, data), choose_executor(workers=workers), images=images)
+    print("\n".join(report.lines()))
+    return 0 if report.can_score else INPUT_FAILED
+
+
+def prepare(
+    data: Path,
+    split: str,
+    store: Path,
+    executor: Executor = "processes",
+    workers: int | None = None,
+    ray_address: str | None = None,
+    synthetic: Path | None = None,
+) -> int:
+    """Prepare the scenes of a NAVSIM split for scoring. May be killed and run again: finished logs are kept.
+
+    Args:
+        data: Dataset folder with navsim_logs, maps and sensor_blobs.
+        split: Name of a split (navtrain, navtest, mini, ...), or the path of its YAML file.
+        store: Folder of the scene store.
+        executor: Where the work is done.
+        workers: Processes, or tasks on the cluster; one for each core unless given.
+        ray_address: Address of a running Ray cluster; chooses Ray.
+        synthetic: Folder synthetic_scene_pickles of a two-stage split.
+    """
+    from world4scorer.cache.executors import choose_executor
+    from world4scorer.cache.prepare import prepare as prepare_store
+    from world4scorer.cache.source import NavsimSource, synthetic_by_log
+    from world4scorer.navsim.splits import find_split
+
+    found = find_split(split, data)
+    source = NavsimSource(data, found, synthetic={} if synthetic is None else synthetic_by_log(synthetic))
+    missing = source.missing_logs()
+    if missing:
+        print(
+            f"w4s: {len(missing)} logs of {found.name} are not on disk ({missing[0]}, ...); preparing the others",
+            file=sys.stderr,
+        )
+    tokens = found.filter.tokens
+    report = prepare_store(
+        source,
+        store,
+        choose_executor(executor, workers=workers, ray_address=ray_address),
+        expected_scenes=None if tokens is None else len(tokens),
+    )
+    print(report)
+    return 0
+
+
+def doctor(store: Path | None = None) -> int:
+    """Check this installation: versions, threads, kernel cache, and a numerical self-test against stored values.
+
+    Args:
+        store: Also read a whole scene store and compare its checksums.
+    """
+    from world4scorer.doctor import examine, examine_store
+
+    findings = examine()
+    if store is not None:
+        findings.append(examine_store(store))
+    for finding in findings:
+        print(f"{'ok  ' if finding.sound else 'BAD '} {finding.topic:22s} {finding.text}")
+    return 0 if all(finding.sound for finding in findings) else INPUT_FAILED

@@ -1,0 +1,152 @@
+"""Verbs that judge plans: score, rerank, evaluate, show."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from world4scorer.commands.exit_codes import INPUT_FAILED
+
+Paths = Annotated[tuple[Path, ...], tyro.conf.Positional]
+Metric = Literal["labels-v1", "pdms-v1.1", "epdms-v2.2", "epdms-pre151", "all"]
+SubmissionMetric = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
+AgentName = Literal["human", "constant-velocity", "stationary"]
+Lqr = Literal["navsim", "corrected"]
+
+
+def score(files: Paths, /, out: Path, metric: Metric = "all", lqr: Lqr = "navsim", threads: int | None = None) -> int:
+    """Score every plan of exchange files: one result file for each, and a table of means.
+
+    Args:
+        files: Exchange files (.npz), or folders of them.
+        out: Folder for the results, one .npz of the same name for each file.
+        metric: Which outcomes to compute.
+        lqr: Tracker of the rollouts: as the official simulator has it, or with the intended jerk penalty.
+        threads: Files scored at a time; one for each core unless given.
+    """
+    from world4scorer.evaluation.exchange_files import exchange_files, score_files
+    from world4scorer.evaluation.tables import print_means
+    from world4scorer.outcomes.batch import set_threads
+
+    if threads is not None:
+        set_threads(threads)
+    scored = list(score_files(exchange_files(files), metric, out, lqr))
+    print_means(scored)
+    return _report_failures([result.error for result in scored if result.error is not None], len(scored))
+
+
+def rerank(files: Paths, /, out: Path, weight: float = 1.0, lqr: Lqr = "navsim") -> int:
+    """Choose plan after plan along each file with inertial re-ranking, by the utilities it holds.
+
+    Args:
+        files: Exchange files (.npz) with utilities, or folders of them.
+        out: Folder for the choices, one .npz of the same name for each file.
+        weight: How much consistency with the last choice counts against utility; 0 turns it off.
+        lqr: Tracker of the rollouts.
+    """
+    from world4scorer.evaluation.exchange_files import exchange_files
+    from world4scorer.evaluation.rerank_files import rerank_files
+    from world4scorer.evaluation.tables import print_reranked
+
+    results = list(rerank_files(exchange_files(files), weight, out, lqr))
+    print_reranked(results, weight)
+    return _report_failures([result.error for result in results if result.error is not None], len(results))
+
+
+def evaluate(
+    submission: Annotated[Path | None, tyro.conf.Positional] = None,
+    /,
+    *,
+    store: Path,
+    out: Path,
+    agents: tuple[AgentName, ...] = (),
+    metric: SubmissionMetric | None = None,
+    lqr: Lqr = "navsim",
+    split: Path | None = None,
+    kernel_variance: float | None = None,
+    allow_missing: bool = False,
+    threads: int | None = None,
+) -> int:
+    """Evaluate a submission (one plan per token) as the official scripts do: a CSV with their columns, and a summary.
+
+    Or compare agents that need no submission (--agents): a row for each, with PDMS v1.1 and EPDMS v2.2.
+
+    Args:
+        submission: Submission pickle of v1.1 or v2.2, or a pickled dict token -> (8, 3).
+        store: Scene store of the split.
+        out: CSV file; a JSON summary is written beside it, for agents a Markdown table too.
+        agents: Evaluate these instead of a submission.
+        metric: Which score of a submission; epdms-v2.2 unless given.
+        lqr: Tracker of the rollouts.
+        split: YAML of a two-stage split; evaluates both stages, the second into <out>_stage_two.csv.
+        kernel_variance: Of two-stage splits, in m^2: weigh second-stage frames by a Gaussian of the distance between
+            their start and where the first-stage plan led, and print the combined score.
+        allow_missing: Leave tokens without a plan out of the averages instead of refusing.
+        threads: One for each core unless given.
+    """
+    from world4scorer.evaluation.reports import compare_agents, evaluate_both_stages, evaluate_one_stage
+    from world4scorer.navsim.submissions import read_submission
+    from world4scorer.outcomes.batch import set_threads
+    from world4scorer.store import SceneStore
+
+    if threads is not None:
+        set_threads(threads)
+    if out.suffix != ".csv":
+        raise ValueError(f"--out {out}: must end in .csv; a summary is written beside it as .json")
+    if kernel_variance is not None and split is None:
+        raise ValueError("--kernel-variance: belongs to two-stage evaluation; give --split as well")
+    if (submission is None) != bool(agents):
+        raise ValueError("give either a submission or --agents")
+    if agents and (metric is not None or split is not None or allow_missing):
+        raise ValueError(
+            "--agents: scored by both metrics on all recorded frames; --metric, --split and --allow-missing "
+            "belong to submissions"
+        )
+    scenes = SceneStore(store)
+    if submission is None:
+        compare_agents(scenes, agents, out, lqr)
+        return 0
+    plans = read_submission(submission)
+    metric = metric or "epdms-v2.2"
+    if split is None:
+        evaluate_one_stage(scenes, plans, out, metric, lqr, allow_missing)
+    else:
+        evaluate_both_stages(scenes, plans, split, out, metric, lqr, allow_missing, kernel_variance)
+    return 0
+
+
+def show(
+    token: Annotated[str, tyro.conf.Positional],
+    store: Path,
+    out: Path,
+    submission: Path | None = None,
+    metric: SubmissionMetric = "epdms-v2.2",
+) -> int:
+    """Draw a scene from above: map, traffic, route, reference, human, a plan's rollout and the reason of each zero.
+
+    Args:
+        token: The moment to draw.
+        store: Scene store that holds it.
+        out: Picture (.png, .svg, .pdf).
+        submission: Draw this submission's plan; without one, what the human drove.
+        metric: Which outcomes to show.
+    """
+    from world4scorer.evaluation.pictures import draw_token
+    from world4scorer.navsim.submissions import read_submission
+    from world4scorer.store import SceneStore
+
+    plans = None if submission is None else read_submission(submission)
+    print("\n".join(draw_token(SceneStore(store), token, plans, metric, out)))
+    return 0
+
+
+def _report_failures(errors: Sequence[str], total: int) -> int:
+    for error in errors:
+        print(f"w4s: {error}", file=sys.stderr)
+    if errors:
+        print(f"w4s: {len(errors)} of {total} files could not be used; the others are done", file=sys.stderr)
+    return INPUT_FAILED if errors else 0
