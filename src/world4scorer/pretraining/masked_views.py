@@ -1,8 +1,8 @@
 """The task: most of a view is hidden; say what is there from the rest.
 
 The encoder is the planner's ViT and runs on visible patches alone. Hidden patches are queries of a small decoder that
-reads what the encoder made of them. Two additions are off unless asked for: the decoder may also read a part of the view
-half a second before, and views of one log may have to be told apart by the mean of their features.
+reads what the encoder made of them. Two additions are off unless asked for: the decoder may also read a part of the
+view half a second before, and views of one log may have to be told apart by the mean of their features.
 
 Shapes: M views, P patches, K visible ones, L predicted ones, N numbers of a patch, V width of the ViT.
 """
