@@ -43,7 +43,11 @@ def result():
     }
 
 
-@pytest.mark.parametrize(("question", "least"), [("drivable", 0.005), ("vehicle", 0.02)])
-def test_sees_more_than_random_weights(result, question, least):
-    assert result["encoder"][question] > result["random"][question] + least
-    assert result["encoder"][question] > result["place"][question] + least
+def test_sees_vehicles_that_random_weights_do_not(result):
+    assert result["encoder"]["vehicle"] > result["random"]["vehicle"] + 0.02
+    assert result["encoder"]["vehicle"] > result["place"]["vehicle"] + 0.02
+
+
+def test_sees_drivable_ground(result):
+    # Against random weights the gap is 0.014 on a thousand scenes: too little to be tested on forty.
+    assert result["encoder"]["drivable"] > result["place"]["drivable"] + 0.04

@@ -1,9 +1,8 @@
-"""The task: most of a view is hidden; say what is there, from the rest and, optionally, from the view before.
+"""The task: most of a view is hidden; say what is there from the rest.
 
-What lies hidden can be copied from the earlier view only by finding where it has moved to, which takes knowing
-surfaces, distances and things that move; the rest must be known from how streets look. The encoder is the planner's
-ViT and runs on visible patches alone. Hidden patches are queries of a small decoder that reads what the encoder made of
-both views.
+The encoder is the planner's ViT and runs on visible patches alone. Hidden patches are queries of a small decoder that
+reads what the encoder made of them. Two additions are off unless asked for: the decoder may also read a part of the
+view half a second before, and views of one log may have to be told apart by the mean of their features.
 
 Shapes: M views, P patches, K visible ones, L predicted ones, N numbers of a patch, V width of the ViT.
 """

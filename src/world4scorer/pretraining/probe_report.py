@@ -111,15 +111,15 @@ def _draw(content: Mapping[str, Any], stream: Any) -> None:
 
     result, run = content["probes"], content["pretraining"]
     figure, axes = plt.subplots(1, 1 if run is None else 2, figsize=(6 if run is None else 11, 4.2), squeeze=False)
-    questions = [question for question in result if question != "dimensions"]
+    questions = [question for question in result if question not in SPREAD_QUESTIONS]
     for number, name in enumerate(SOURCES):
         values = [max(0.0, result[question].get(name, math.nan)) for question in questions]
         places = [row + 0.2 * (number - 1.5) for row in range(len(questions))]
         axes[0, 0].barh(places, values, 0.2, label=HEADINGS[name])
     axes[0, 0].set_yticks(range(len(questions)), [f"{q}, {describe(q)[1]}" for q in questions], fontsize=7)
     axes[0, 0].invert_yaxis()
-    axes[0, 0].legend(fontsize=7)
-    axes[0, 0].set_title("what linear probes read", fontsize=9)
+    axes[0, 0].legend(fontsize=7, loc="center right")
+    axes[0, 0].set_title("what linear probes read (below 0 not drawn)", fontsize=9)
     if run is not None:
         axes[0, 1].plot(*zip(*run["curve"], strict=True))
         axes[0, 1].set(xlabel="step", ylabel="loss")
