@@ -61,8 +61,8 @@ def train(name: str, options: Options) -> Path:
 
 def main(options: Options) -> None:
     """Train all variants and write the table."""
-    from world4scorer.training.comparison import read_history, read_run
-    from world4scorer.training.curves import draw_curves
+    from world4scorer.evaluation.comparison import read_history, read_run
+    from world4scorer.view.curves import draw_curves
 
     histories = {}
     for name in options.variants:

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from world4scorer.model.config import ModelConfig
-from world4scorer.navsim.cameras import VIEWS
 from world4scorer.navsim.annotations import Annotations
-from world4scorer.navsim.cameras import Camera
+from world4scorer.navsim.cameras import VIEWS, Camera
 from world4scorer.navsim.filters import SceneFilter, Split, write_split
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.log_writer import FrameRecord, write_image, write_log

@@ -117,7 +117,7 @@ def test_unseen_points_read_zero_and_seen_ones_the_features(planner):
     torch.testing.assert_close(unseen[0, 0], sampling.out.bias.detach())
 
 
-def test_half_patches_read_the_image_itself():
+def test_small_cells_read_the_image_itself():
     planner = tiny_planner(plan_sampling=True, sampling_width=4, sampling_fine=5)
     sampling = planner.network.plan_sampling
     image = torch.randn(1, 2, 3, HEIGHT, WIDTH)
@@ -128,6 +128,8 @@ def test_half_patches_read_the_image_itself():
     torch.testing.assert_close(fine[0, 1, 1, 2], torch.nn.functional.gelu(wanted), rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match="sampling_fine"):
         tiny_planner(plan_sampling=False, sampling_fine=5)
+    with pytest.raises(ValueError, match="sampling_cell"):
+        tiny_planner(plan_sampling=True, sampling_fine=5, sampling_cell=5)
 
 
 def test_before_training_it_changes_nothing(planner):

@@ -8,8 +8,9 @@ import torch
 from safetensors.torch import load_file
 
 from picture_dataset import SMALL, SPLIT, make_dataset
-from world4scorer.model import Planner, city
+from world4scorer.model import Planner
 from world4scorer.model.city_encoder import city_encoder, load_city_encoder
+from world4scorer.model.config import pretrained_city
 from world4scorer.model.image_encoder import load_encoder
 from world4scorer.model.images import ImageError, normalise
 from world4scorer.pretraining.batches import Patches, _draw_views, cut_patches, draw_batch
@@ -176,7 +177,7 @@ def test_too_many_patches_are_refused():
 
 
 def test_committed_encoder_starts_a_city_planner():
-    planner = Planner(city())
+    planner = Planner(pretrained_city())
     load_city_encoder(planner.network)
     encoder = city_encoder()
     tensors = load_file(str(encoder_file()))
@@ -184,7 +185,7 @@ def test_committed_encoder_starts_a_city_planner():
     for name, tensor in encoder.vit.state_dict().items():
         assert torch.equal(tensor, planner.network.encoder.vit.state_dict()[name]), name
     with pytest.raises(ValueError, match="vit_width: 192"):
-        load_city_encoder(Planner(replace(city(), vit_width=192)).network)
+        load_city_encoder(Planner(replace(pretrained_city(), vit_width=192)).network)
 
 
 def encoder_file():

@@ -8,9 +8,9 @@ import pytest
 
 from small_training import MACHINE
 from world4scorer.cli import main
+from world4scorer.evaluation.comparison import compare, log_interval, read_run
 from world4scorer.outcomes import pdms
 from world4scorer.store import SceneStore
-from world4scorer.training.comparison import compare, log_interval, read_run
 from world4scorer.training.run import train
 
 

@@ -148,7 +148,7 @@ def compare(run: Annotated[Path, tyro.conf.Positional], /, out: Path, blind_scen
         blind_scenes: Training scenes of the controls, at most.
     """
     needs_torch("w4s compare")
-    from world4scorer.training.comparison import compare as compare_run
+    from world4scorer.evaluation.comparison import compare as compare_run
 
     comparison = compare_run(run, blind_scenes)
     comparison.save(out, f"w4s compare {run.name} --out {out.name}")
@@ -278,6 +278,7 @@ def profile(
 
 
 def needs_torch(verb: str) -> None:
-    for name in ("torch", "transformers", "safetensors"):
+    """Say how to install what a verb needs, where it is missing."""
+    for name in ("torch", "transformers", "safetensors", "lightning"):
         if find_spec(name) is None:
             raise ValueError(f"{verb} needs {name}: pip install 'world4scorer[train]'")

@@ -1,6 +1,6 @@
 """The bundled encoder of the city, pretrained without labels on its streets (docs/pretraining.md).
 
->>> planner = Planner(city())
+>>> planner = Planner(pretrained_city())
 >>> load_city_encoder(planner.network)      # its ViT starts where pretraining ended
 """
 
@@ -17,9 +17,11 @@ def city_encoder() -> ImageEncoder:
 
 
 def load_city_encoder(network: Network) -> None:
-    """Start a network's ViT from the bundled encoder; its sizes must be those of `city()`."""
+    """Start a network's ViT from the bundled encoder; its sizes must be those of `pretrained_city()`."""
     needed = encoder_sizes(city_encoder().config)
     for name, given in encoder_sizes(network.config).items():
         if given != needed[name]:
-            raise ValueError(f"{name}: {given}; the encoder of the city was made for {needed[name]}, see city()")
+            raise ValueError(
+                f"{name}: {given}; the encoder of the city was made for {needed[name]}, see pretrained_city()"
+            )
     load_dinov2(network, CITY_FILE)

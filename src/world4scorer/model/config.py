@@ -79,7 +79,9 @@ class ModelConfig:
     sampling_width: int = 32
     """Features per point that plan sampling reads from patches."""
     sampling_fine: int = 0
-    """Features per point that it reads from half patches of the image itself; 0 for none."""
+    """Features per point that it reads from small cells of the image itself; 0 for none."""
+    sampling_cell: int = 7
+    """Side of these cells [pixels]; divides the sides of the image."""
     anchors: bool = False
     """Plans are manoeuvres found in the training data, corrected, instead of free poses (`anchors.py`)."""
     motion_queries: bool = False
@@ -99,8 +101,10 @@ class ModelConfig:
             raise ValueError(f"vit_heads: {self.vit_heads} does not divide vit_width, {self.vit_width}")
         if self.width % self.heads:
             raise ValueError(f"heads: {self.heads} does not divide width, {self.width}")
-        if self.sampling_fine and (self.patch % 2 or not self.plan_sampling):
-            raise ValueError(f"sampling_fine: {self.sampling_fine} needs plan_sampling and an even patch")
+        if self.sampling_fine and not self.plan_sampling:
+            raise ValueError(f"sampling_fine: {self.sampling_fine} needs plan_sampling")
+        if self.sampling_fine and (self.image_height % self.sampling_cell or self.image_width % self.sampling_cell):
+            raise ValueError(f"sampling_cell: {self.sampling_cell} does not divide the sides of the image")
         if not (0 <= self.dropout < 1 and 0 <= self.drop_path < 1):
             raise ValueError(f"dropout {self.dropout}, drop_path {self.drop_path}: from 0 to below 1")
 
@@ -165,6 +169,7 @@ def city() -> ModelConfig:
         image_height=84,
         image_width=196,
         crop_top=28,
+        patch=28,
         vit_width=96,
         vit_layers=3,
         vit_heads=3,
@@ -173,16 +178,23 @@ def city() -> ModelConfig:
         scene_queries=8,
         width=128,
         heads=4,
+        decoder_mlp_ratio=2,
         feed_forward=256,
-        generator_layers=2,
+        generator_layers=1,
         predictor_layers=2,
         future_width=96,
-        drop_path=0.1,
+        dropout=0.0,
+        drop_path=0.0,
         plan_sampling=True,
         sampling_fine=24,
         anchors=True,
         motion_queries=True,
     )
+
+
+def pretrained_city() -> ModelConfig:
+    """The city's model with the ViT of the bundled encoder: patches of half the side, so four times as many."""
+    return replace(city(), patch=14)
 
 
 PRESETS: Final = {"paper": paper, "baseline": baseline, "city": city}

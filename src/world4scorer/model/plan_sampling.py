@@ -2,7 +2,7 @@
 
 For every pose of a plan, three points on the ground (the centre of the car's box and its front corners) are projected
 into the views, and features are read there by bilinear interpolation: of patches, and where the configuration asks for
-it of half patches of the image itself. Of several views that see a point the one counts that sees it most in its
+it of small cells of the image itself. Of several views that see a point the one counts that sees it most in its
 middle; what no view sees reads as zero. A linear layer, zero before training, adds the reading to the plan's query.
 
 Shapes: B scenes, N plans, T poses, K = 3 points per pose, C cameras, V width of the ViT, F features read, D width,
@@ -48,7 +48,7 @@ class Readable(NamedTuple):
     patches: Tensor
     """(B, C, h, w, F) of patches"""
     fine: Tensor | None
-    """(B, C, 2h, 2w, F) of half patches"""
+    """(B, C, rows, columns, F) of small cells"""
 
     def detach(self) -> Readable:
         """The same, through which no gradient flows."""
@@ -121,8 +121,8 @@ class PlanSampling(nn.Module):
         super().__init__()
         self.config = config
         self.reduce = nn.Linear(config.vit_width, config.sampling_width)
-        half = config.patch // 2
-        self.fine = nn.Conv2d(3, config.sampling_fine, half, half) if config.sampling_fine else None
+        cell = config.sampling_cell
+        self.fine = nn.Conv2d(3, config.sampling_fine, cell, cell) if config.sampling_fine else None
         features = config.sampling_width + config.sampling_fine + 1
         self.out = nn.Linear(config.poses * len(BOX_POINTS) * features, config.width)
         nn.init.zeros_(self.out.weight)
@@ -144,7 +144,7 @@ class PlanSampling(nn.Module):
         view, pixel, visible = best_view(pixels, ahead, self.config.image_height, self.config.image_width)
         read = [sample(readable.patches, view, pixel / self.config.patch)]
         if readable.fine is not None:
-            read.append(sample(readable.fine, view, pixel / (self.config.patch // 2)))
+            read.append(sample(readable.fine, view, pixel / self.config.sampling_cell))
         mask = visible[..., None].to(read[0].dtype)
         features = torch.cat([*(part * mask for part in read), mask], -1).reshape(scenes, plans, -1)
         added: Tensor = self.out(features.to(self.out.weight.dtype))

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from world4scorer.model.config import ModelConfig, city
+from world4scorer.model.config import ModelConfig, pretrained_city
 from world4scorer.model.image_encoder import CONFIG_FILE, WEIGHTS_FILE, load_encoder, save_encoder
 from world4scorer.model.weight_files import write_bytes
 from world4scorer.pretraining.batches import draw_batch
@@ -70,7 +70,7 @@ def pretrain(
     `views` saves reading them again; `stop_after` ends after so many steps of this call, with a checkpoint, and gives
     None if the run is not finished.
     """
-    config, model = config or PretrainConfig(), model or city()
+    config, model = config or PretrainConfig(), model or pretrained_city()
     refusal = ValueError(f"{out}: another run is pretraining here; wait for it, or choose another folder")
     with only_one(out / ".lock", refusal):
         run = _Run.start(config, model, out)

@@ -22,6 +22,8 @@ Preset = Literal["city", "paper", "baseline"]
 
 SPLITS: Final = {"city": ("city_train", "city_val")}
 """Splits to train and validate on, for presets that know their data."""
+ENCODERS: Final = {"city": "city"}
+"""Encoders of future targets, for presets that know theirs."""
 DEFAULT_PRESET: Final = "city"
 
 
@@ -52,6 +54,8 @@ class TrainCommand:
     """Pack of candidates; DATA/bank/SPLIT unless given, made if it is missing."""
     targets: Path | None = None
     """File of future targets, or a released cache; DATA/targets/SPLIT-WHEN.arrow unless given, made if missing."""
+    target_encoder: str | None = None
+    """What missing future targets are made with: `city`, a folder or a file; --vit-weights unless given."""
     machine: Annotated[Machine, tyro.conf.arg(name="")] = field(default_factory=Machine)
     config: Annotated[TrainConfig, tyro.conf.arg(name="")] = field(default_factory=TrainConfig)
 

@@ -33,7 +33,7 @@ class LabelTime:
     """Where the time for labels went [s]."""
 
     worked: float = 0.0
-    """In threads, beside the model."""
+    """Processor time of threads, beside the model."""
     waited: float = 0.0
     """By the model, for threads to finish."""
     scenes: int = 0
@@ -82,10 +82,10 @@ class LabelMaker:
         return PendingLabels(futures, self.times)
 
     def _label(self, token: str, plans_NT3: NDArray[np.float64]) -> tuple[NDArray[np.float32], float]:
-        start = time.perf_counter()
+        start = time.thread_time()
         if not np.isfinite(plans_NT3).all():
             raise LabelError(f"scene {token!r}: the model generated plans that are not finite; lower the learning rate")
         table = label(self.store[token], plans_NT3, lqr=self.lqr).table
         if not np.isfinite(table).all():
             raise LabelError(f"scene {token!r}: a label is not finite; prepare this scene again")
-        return table.astype(np.float32), time.perf_counter() - start
+        return table.astype(np.float32), time.thread_time() - start

@@ -146,6 +146,7 @@ class ScorerModule(pl.LightningModule):
             betas=chosen.betas,
             eps=chosen.epsilon,
             weight_decay=chosen.weight_decay,
+            fused=True,
         )
         # Not the trainer's own estimate: asking for it makes the loader before its state is restored.
         warm_up = max(1, round(chosen.warm_up * self.steps))

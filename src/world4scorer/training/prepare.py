@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from world4scorer.bank import make_bank
-from world4scorer.training.command import SPLITS, TrainCommand
+from world4scorer.training.command import ENCODERS, SPLITS, TrainCommand
 from world4scorer.training.future_targets import Frame
 from world4scorer.training.make_targets import make_targets
 from world4scorer.training.run import TrainData
@@ -34,10 +34,10 @@ def prepare_data(command: TrainCommand) -> TrainData:
         make_bank(store, bank, show_progress=True)
     if first and targets is not None and not targets.is_file():
         print(f"future targets: making {targets}", file=sys.stderr)
-        encoder = command.config.vit_weights
+        encoder = command.target_encoder or ENCODERS.get(command.preset) or command.config.vit_weights
         if not encoder:
             raise ValueError(
-                f"{targets}: no such file, and --vit-weights names no encoder to make it with; `w4s targets` makes it"
+                f"{targets}: no such file, and no --target-encoder to make it with; `w4s targets` makes it"
             )
         frame: Frame = "current" if when == "current" else "future"
         make_targets(command.data, split, encoder, targets, frame=frame, store=store, show_progress=True)

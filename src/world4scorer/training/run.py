@@ -38,6 +38,7 @@ from world4scorer.navsim.splits import find_split
 from world4scorer.scene.files import atomic_write, only_one
 from world4scorer.scene.indices import PLAN_POSES
 from world4scorer.store import SceneStore
+from world4scorer.training.bf16_linear import use_bf16_products
 from world4scorer.training.callbacks import History, LastCheckpoint, TrainingProgress
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.data_module import PlanningDataModule
@@ -52,7 +53,7 @@ PLANNER: Final = "planner"
 PLANNER_BEST: Final = "planner_best"
 LAST: Final = "last.ckpt"
 BEST: Final = "best.ckpt"
-PRECISIONS: Final = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed"}
+PRECISIONS: Final = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed", "bf16-vit": "32-true"}
 NETWORK: Final = "network."
 """What names in checkpoints begin with."""
 
@@ -149,6 +150,8 @@ def make_network(config: TrainConfig, samples: Samples) -> Network:
         load_dinov2(network, config.vit_weights)
     elif not config.model.train_vit and config.model.images:
         raise ValueError("vit_weights: the ViT of this model is not trained, so it needs weights to begin with")
+    if config.precision == "bf16-vit":
+        use_bf16_products(network)
     return network
 
 

@@ -28,11 +28,11 @@ from world4scorer.scene.files import atomic_write
 from world4scorer.store import SceneStore
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.controls import blind_utility, train_blind_scorer, train_ego_status_planner
-from world4scorer.training.curves import draw_curves
 from world4scorer.training.labels import LabelMaker
 from world4scorer.training.pool_metrics import pool_metrics
 from world4scorer.training.pools import make_pools
 from world4scorer.training.run import CONFIG, DATA, HISTORY, PLANNER, TrainData, usable
+from world4scorer.view.curves import draw_curves
 
 DRAWS: Final = 2000
 PDMS: Final = V1_COLUMNS.index("PDMS")
