@@ -17,6 +17,7 @@ after scene after the forward pass; ours labels in threads while the predictor r
 
 from __future__ import annotations
 
+import copy
 import datetime
 import json
 import os
@@ -25,7 +26,7 @@ import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,14 @@ import tyro
 from eager_model import EagerModel
 from torch import Tensor
 
-from world4scorer.model import Planner, city, paper
-from world4scorer.model.config import PRESETS
+from world4scorer.model import Planner, paper
+from world4scorer.model.config import PRESETS, ModelConfig, pretrained_city
+from world4scorer.model.network import Network
 from world4scorer.model.profile import latency, peak_memory, profile
 from world4scorer.outcomes import label, label_batch, set_threads
 from world4scorer.store import SceneStore
 from world4scorer.training import LossConfig, Predictions, Targets, compute_losses, predict, propose
+from world4scorer.training.bf16_linear import use_bf16_products
 
 ROOT = Path(__file__).resolve().parents[1]
 BANK = 16
@@ -162,15 +165,22 @@ def training(planner: Planner, plain: EagerModel, scenes: int, store: Path | Non
     def as_labels(tables: list[np.ndarray]) -> Tensor:
         return torch.from_numpy(np.stack(tables)).float()
 
-    ours_update, plain_update = optimised(network), optimised(plain)
+    shortened = copy.deepcopy(network)
+    use_bf16_products(shortened)
+    plain_update = optimised(plain)
 
-    def ours() -> None:
-        proposed = propose(network, image, ego)
-        plans = proposed.plans.detach().numpy()
-        pending = pool.submit(label_batch, known, plans) if known else None
-        predictions = predict(network, proposed, bank, executed)
-        labels = drawn if pending is None else as_labels([outcome.table for outcome in pending.result()])
-        ours_update(losses(predictions, labels))
+    def ours(network: Network) -> Step:
+        update = optimised(network)
+
+        def step() -> None:
+            proposed = propose(network, image, ego)
+            plans = proposed.plans.detach().numpy()
+            pending = pool.submit(label_batch, known, plans) if known else None
+            predictions = predict(network, proposed, bank, executed)
+            labels = drawn if pending is None else as_labels([outcome.table for outcome in pending.result()])
+            update(losses(predictions, labels))
+
+        return step
 
     def theirs() -> None:
         scene, state = plain.encoder(image), plain.ego_encoder(ego)
@@ -183,7 +193,7 @@ def training(planner: Planner, plain: EagerModel, scenes: int, store: Path | Non
         labels = as_labels([label(s, p).table for s, p in zip(known, given, strict=True)]) if known else drawn
         plain_update(losses(predictions, labels))
 
-    return {"plain": theirs, "ours": ours}
+    return {"plain": theirs, "ours": ours(network), "ours, bf16 in the ViT": ours(shortened)}
 
 
 def _scenes(store: Path, count: int) -> list[Any]:
@@ -194,12 +204,19 @@ def _scenes(store: Path, count: int) -> list[Any]:
     return [opened[tokens[number % len(tokens)]] for number in range(count)]
 
 
+def plain_city() -> ModelConfig:
+    """The city's model without its extensions, which the plain implementation does not have, and with small patches."""
+    return replace(
+        pretrained_city(), plan_sampling=False, sampling_fine=0, anchors=False, motion_queries=False, dropout=0.1
+    )
+
+
 def city_times(options: Options) -> dict[str, Any]:
     """Everything about the city's model that takes time."""
     torch.set_num_threads(options.threads)
     set_threads(options.threads)
     torch.manual_seed(0)
-    planner = Planner(city())
+    planner = Planner(plain_city())
     plain = same_weights(planner)
     parts: dict[str, Any] = {}
     for scenes in (1, options.batch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from world4scorer.model import city as city_model
+from world4scorer.training.augmentation import AugmentationConfig
 from world4scorer.training.config import OptimiserConfig, TrainConfig
 from world4scorer.training.grid_mask import GridMaskConfig
 from world4scorer.training.run import Machine, TrainData
@@ -15,6 +16,7 @@ SMALL = TrainConfig(
         image_height=28,
         image_width=56,
         crop_top=0,
+        patch=14,
         vit_width=24,
         vit_layers=2,
         vit_heads=2,
@@ -25,10 +27,13 @@ SMALL = TrainConfig(
         generator_layers=1,
         predictor_layers=1,
         proposals=8,
+        dropout=0.1,
+        drop_path=0.1,
         sampling_width=4,
         sampling_fine=4,
     ),
     optimiser=OptimiserConfig(learning_rate=4e-3, clip=1.0),
+    augmentation=AugmentationConfig(mirror=0.5, light=0.2),
     grid_mask=GridMaskConfig(probability=0.5),
     epochs=2,
     batch=16,

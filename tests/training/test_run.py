@@ -19,6 +19,7 @@ from world4scorer.model import Planner
 from world4scorer.model.weight_files import read_tensors
 from world4scorer.navsim.splits import find_split
 from world4scorer.store import SceneStore
+from world4scorer.training.augmentation import AugmentationConfig
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.dataset import PlanningDataset, collate
 from world4scorer.training.losses import LossConfig
@@ -134,9 +135,9 @@ def test_another_configuration_does_not_go_into_the_same_folder(training_set, fi
 
 
 def test_two_processes_do_what_one_does(training_set, tmp_path):
-    """With one batch shared by both: no dropout, because each process drops on its own."""
+    """With one batch shared by both: nothing random, because each process draws on its own."""
     model = replace(training_set.config.model, dropout=0.0, drop_path=0.0)
-    config = replace(training_set.config, model=model, epochs=1)
+    config = replace(training_set.config, model=model, augmentation=AugmentationConfig(), epochs=1)
     train(config, training_set.data, tmp_path / "one", MACHINE)
     (tmp_path / "run.py").write_text(
         f"import sys; sys.path.insert(0, {str(HERE)!r})\n"

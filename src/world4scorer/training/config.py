@@ -11,6 +11,7 @@ import torch
 
 from world4scorer.model import config as models
 from world4scorer.model.config import ModelConfig
+from world4scorer.training.augmentation import AugmentationConfig
 from world4scorer.training.dataset import BankDraw
 from world4scorer.training.grid_mask import GridMaskConfig
 from world4scorer.training.losses import LossConfig
@@ -50,6 +51,7 @@ class TrainConfig:
     bank_draw: BankDraw = field(default_factory=BankDraw)
     grid_mask: GridMaskConfig = field(default_factory=GridMaskConfig)
     """Blanked parts of images; a probability of 0 turns it off."""
+    augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
     epochs: int = 25
     batch: int = 64
     """Scenes per step, over all devices."""
@@ -100,6 +102,7 @@ class TrainConfig:
             "optimiser": OptimiserConfig,
             "bank_draw": BankDraw,
             "grid_mask": GridMaskConfig,
+            "augmentation": AugmentationConfig,
         }
         try:
             built = {name: kind(**raw.pop(name)) for name, kind in parts.items() if name in raw}
@@ -130,6 +133,7 @@ def city() -> TrainConfig:
         model=models.city(),
         optimiser=OptimiserConfig(learning_rate=1.4e-3, clip=1.0),
         grid_mask=GridMaskConfig(probability=0.0),
+        augmentation=AugmentationConfig(mirror=0.5, light=0.2),
         epochs=4,
         batch=32,
         precision="bf16-vit" if torch.cpu._is_avx512_bf16_supported() else "fp32",

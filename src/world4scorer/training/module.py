@@ -24,6 +24,7 @@ from world4scorer.model.network import Network
 from world4scorer.model.utility import utility
 from world4scorer.outcomes.results import V1_COLUMNS
 from world4scorer.store import SceneStore
+from world4scorer.training.augmentation import mirrored, mirrored_poses, relit
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.dataset import Batch
 from world4scorer.training.grid_mask import grid_mask
@@ -64,9 +65,12 @@ class ScorerModule(pl.LightningModule):
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Propose plans; while their labels are computed, predict; then compare."""
         config, weights = self.config, self.config.loss_weights
-        image = grid_mask(normalise(batch.views), config.grid_mask, self._rng)
+        in_mirror = torch.rand(len(batch.tokens), device=self.device) < config.augmentation.mirror
+        batch = mirrored(batch, in_mirror)
+        image = relit(normalise(batch.views), config.augmentation.light)
+        image = grid_mask(image, config.grid_mask, self._rng)
         proposed = propose(self.network, image, batch.ego_status, batch.cameras)
-        pending = self.labels.submit(batch.tokens, proposed.plans)
+        pending = self.labels.submit(batch.tokens, mirrored_poses(proposed.plans.detach(), in_mirror))
         predictions = predict(
             self.network,
             proposed,
