@@ -19,16 +19,22 @@ import tyro
 
 RESULTS = Path(__file__).parents[1] / "results"
 
-VARIANTS = {
+TARGETS = {
     "future": [],
     "none": ["--auxiliary-target", "none"],
     "current": ["--auxiliary-target", "current"],
-    "permuted-bank": ["--permuted-labels", "bank"],
-    "permuted-all": ["--permuted-labels", "all"],
-    "no-bank": ["--losses.bank", "0"],
-    "no-plan-sampling": ["--model.no-plan-sampling", "--model.sampling-fine", "0"],
+    "no bank": ["--losses.bank", "0"],
+    "no plan sampling": ["--model.no-plan-sampling", "--model.sampling-fine", "0"],
+    "no images": ["--model.no-images", "--auxiliary-target", "none"],
 }
-"""Name and words after `w4s train`; the first is the whole method."""
+"""What is left out of the whole method, which comes first; words after `w4s train`."""
+PAIRING = {
+    "paired": [],
+    "permuted bank": ["--permuted-labels", "bank"],
+    "permuted all": ["--permuted-labels", "all"],
+}
+"""Whose labels are shuffled within a scene. As in the paper, on fewer scenes."""
+VARIANTS = TARGETS | PAIRING
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,8 @@ class Options:
     """Folder of the runs."""
     epochs: int
     """Of every run."""
+    pairing_scenes: int = 8192
+    """Training scenes of the runs with and without shuffled labels."""
     variants: tuple[str, ...] = tuple(VARIANTS)
     devices: int = 2
     out: Path = RESULTS / "ablations"
@@ -50,11 +58,12 @@ class Options:
 
 def train(name: str, options: Options) -> Path:
     """Run a variant, if it is not finished."""
-    out = options.runs / name
+    out = options.runs / name.replace(" ", "-")
     if (out / "planner" / "config.json").is_file():
         return out
     command = [sys.executable, "-m", "world4scorer.cli", "train", "--preset", "city", "--data", str(options.data)]
     command += ["--out", str(out), "--epochs", str(options.epochs), "--devices", str(options.devices)]
+    command += ["--scenes", str(options.pairing_scenes)] if name in PAIRING else []
     subprocess.run([*command, *VARIANTS[name], *options.words], check=True)
     return out
 
@@ -73,14 +82,14 @@ def main(options: Options) -> None:
 def write(options: Options, histories, read_run, draw_curves) -> None:
     """The table of the runs that are finished."""
     first = next(iter(histories))
-    config, data = read_run(options.runs / first)
+    config, data = read_run(options.runs / first.replace(" ", "-"))
     lines = [
         "# Ablations",
         "",
         f"Made by `python benchmarks/ablations.py --data {options.data.name} --runs {options.runs.name} --epochs "
         f"{options.epochs}`. Trained on {data.split} for {options.epochs} epochs of {config.batch} scenes a step, one "
         f"seed ({config.seed}); last epoch, on {data.val_split}. `future` is the whole method; the others differ from "
-        "it in what their name says.",
+        f"it in what their name says. Paired and permuted runs train on {options.pairing_scenes:,} scenes.",
         "",
         "| | selected PDMS | random pick | best of the pool | ordering | steps | seconds |",
         "|---|---|---|---|---|---|---|",

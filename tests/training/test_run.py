@@ -24,7 +24,7 @@ from world4scorer.training.config import TrainConfig
 from world4scorer.training.dataset import PlanningDataset, collate
 from world4scorer.training.losses import LossConfig
 from world4scorer.training.module import ScorerModule, learning_rate, permuted
-from world4scorer.training.run import make_network, train
+from world4scorer.training.run import drawn, make_network, train
 
 HERE = Path(__file__).parents[1]
 
@@ -253,6 +253,16 @@ def test_scenes_without_bank_or_future_are_told_apart(training_set):
     batch = collate([dataset[0, 0], dataset[1, 0]])
     assert batch.bank_valid.tolist() == [False, True] and batch.future_valid.tolist() == [False, False]
     assert batch.bank.isfinite().all() and not batch.bank[0].any()
+
+
+def test_a_run_on_some_of_the_scenes(training_set):
+    config = replace(training_set.config, scenes=20)
+    _, samples = module_of(training_set)
+    some = drawn(samples, config)
+    assert len(some) == 20 and set(some.tokens) < set(samples.tokens) and some.tokens == drawn(samples, config).tokens
+    assert drawn(samples, training_set.config) is samples
+    with pytest.raises(ValueError, match="scenes: 200 wanted"):
+        drawn(samples, replace(config, scenes=200))
 
 
 def test_learning_rate_rises_and_falls():

@@ -31,7 +31,7 @@ from world4scorer.training.controls import blind_utility, train_blind_scorer, tr
 from world4scorer.training.labels import LabelMaker
 from world4scorer.training.pool_metrics import pool_metrics
 from world4scorer.training.pools import make_pools
-from world4scorer.training.run import CONFIG, DATA, HISTORY, PLANNER, TrainData, usable
+from world4scorer.training.run import CONFIG, DATA, HISTORY, PLANNER, TrainData, drawn, usable
 from world4scorer.view.curves import draw_curves
 
 DRAWS: Final = 2000
@@ -111,7 +111,7 @@ def compare(run: Path, blind_scenes: int = 8192, blind_epochs: int = 6, threads:
     """Evaluate the last planner of a run, train the controls on its data, and put all side by side."""
     config, data = read_run(run)
     planner = Planner.from_pretrained(run / PLANNER)
-    train = _samples(data.data, data.split, data.store)
+    train = drawn(_samples(data.data, data.split, data.store), config)
     train = train.at(np.sort(np.random.default_rng(config.seed).permutation(len(train))[:blind_scenes]).tolist())
     val, val_store = _samples(data.val_data or data.data, data.val_split, data.val_store), SceneStore(data.val_store)
 

@@ -55,6 +55,8 @@ class TrainConfig:
     epochs: int = 25
     batch: int = 64
     """Scenes per step, over all devices."""
+    scenes: int = 0
+    """Train on so many scenes, drawn by seed; 0 for all."""
     seed: int = 3
     """Of weights, order, dropout and draws."""
     auxiliary_target: AuxiliaryTarget = "future"
@@ -70,6 +72,8 @@ class TrainConfig:
         for name in ("epochs", "batch"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: {getattr(self, name)}; at least 1")
+        if self.scenes < 0:
+            raise ValueError(f"scenes: {self.scenes}; not below 0")
         if self.auxiliary_target != "none" and self.losses.future and not self.model.readout:
             raise ValueError("auxiliary_target: a model without readout has none; set it to 'none'")
 

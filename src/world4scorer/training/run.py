@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 import lightning.pytorch as pl
+import numpy as np
 import torch
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.loggers import TensorBoardLogger
@@ -104,6 +105,7 @@ def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | No
     torch.set_num_threads(machine.threads or max(1, (os.cpu_count() or 1) // machine.devices))
     torch.set_flush_denormal(True)
     samples = usable(Samples.of_split(data.data, find_split(data.split, data.data), data.store), data.store)
+    samples = drawn(samples, config)
     val_root = data.val_data or data.data
     val = usable(Samples.of_split(val_root, find_split(data.val_split, val_root), data.val_store), data.val_store)
     module = ScorerModule(
@@ -191,6 +193,16 @@ def usable(samples: Samples, store: Path) -> Samples:
     if not places:
         raise ValueError(f"{store}: holds no scene of this split; prepare it with `w4s prepare --store {store}`")
     return samples if len(places) == len(samples) else samples.at(places)
+
+
+def drawn(samples: Samples, config: TrainConfig) -> Samples:
+    """The scenes that a run trains on."""
+    if not config.scenes:
+        return samples
+    if config.scenes > len(samples):
+        raise ValueError(f"scenes: {config.scenes} wanted, the split has {len(samples)}")
+    order = np.random.default_rng(config.seed).permutation(len(samples))
+    return samples.at(np.sort(order[: config.scenes]).tolist())
 
 
 def _claim(config: TrainConfig, data: TrainData, out: Path) -> None:
