@@ -137,7 +137,6 @@ def city() -> TrainConfig:
         model=models.city(),
         optimiser=OptimiserConfig(learning_rate=1.4e-3, clip=1.0),
         grid_mask=GridMaskConfig(probability=0.0),
-        augmentation=AugmentationConfig(mirror=0.5, light=0.2),
         epochs=4,
         batch=32,
         precision="bf16-vit" if torch.cpu._is_avx512_bf16_supported() else "fp32",
