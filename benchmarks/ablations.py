@@ -87,17 +87,18 @@ def write(options: Options, histories, read_run, draw_curves) -> None:
         "# Ablations",
         "",
         f"Made by `python benchmarks/ablations.py --data {options.data.name} --runs {options.runs.name} --epochs "
-        f"{options.epochs}`. Trained on {data.split} for {options.epochs} epochs of {config.batch} scenes a step, one "
-        f"seed ({config.seed}); last epoch, on {data.val_split}. `future` is the whole method; the others differ from "
-        f"it in what their name says. Paired and permuted runs train on {options.pairing_scenes:,} scenes.",
+        f"{options.epochs}`. Trained on scenes of {data.split}, {config.batch} a step, one seed ({config.seed}); last "
+        f"epoch, on {data.val_split}. `future` and `paired` are the whole method; the others differ in what their name "
+        "says.",
         "",
-        "| | selected PDMS | random pick | best of the pool | ordering | steps | seconds |",
-        "|---|---|---|---|---|---|---|",
+        "| | selected PDMS | random pick | best of the pool | ordering | scenes | steps | seconds |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for name, history in histories.items():
-        last = history[-1]
+        last, scenes = history[-1], read_run(options.runs / name.replace(" ", "-"))[0].scenes
         numbers = [f"{100 * last[f'val/{key}']:.1f}" for key in ("score", "random", "oracle", "ordering")]
-        lines.append(f"| {name} | {' | '.join(numbers)} | {int(last['step'])} | {last['seconds']:.0f} |")
+        more = [f"{scenes:,}" if scenes else "all", str(int(last["step"])), f"{last['seconds']:.0f}"]
+        lines.append(f"| {name} | {' | '.join([*numbers, *more])} |")
     options.out.with_suffix(".md").write_text("\n".join(lines) + "\n")
     content = {"config": json.loads(config.to_json()), "histories": histories}
     options.out.with_suffix(".json").write_text(json.dumps(content, indent=1) + "\n")

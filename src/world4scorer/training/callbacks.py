@@ -50,7 +50,9 @@ class TrainingProgress(Callback):
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Leave a line, also where no bar is drawn."""
         if self._bar is not None:
-            self._bar.console.print(f"epoch {trainer.current_epoch + 1}  {_told(trainer)}", highlight=False, soft_wrap=True)
+            self._bar.console.print(
+                f"epoch {trainer.current_epoch + 1}  {_told(trainer)}", highlight=False, soft_wrap=True
+            )
 
     @rank_zero_only
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
