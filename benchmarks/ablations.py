@@ -13,7 +13,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import tyro
 
@@ -47,13 +46,13 @@ class Options:
     """Folder of the runs."""
     epochs: int
     """Of every run."""
+    scenes: int = 0
+    """Training scenes of the runs that leave something out; 0 for all."""
     pairing_scenes: int = 8192
     """Training scenes of the runs with and without shuffled labels."""
     variants: tuple[str, ...] = tuple(VARIANTS)
     devices: int = 2
     out: Path = RESULTS / "ablations"
-    words: Annotated[tuple[str, ...], tyro.conf.arg(name="also")] = ()
-    """More words for every `w4s train`."""
 
 
 def train(name: str, options: Options) -> Path:
@@ -63,8 +62,8 @@ def train(name: str, options: Options) -> Path:
         return out
     command = [sys.executable, "-m", "world4scorer.cli", "train", "--preset", "city", "--data", str(options.data)]
     command += ["--out", str(out), "--epochs", str(options.epochs), "--devices", str(options.devices)]
-    command += ["--scenes", str(options.pairing_scenes)] if name in PAIRING else []
-    subprocess.run([*command, *VARIANTS[name], *options.words], check=True)
+    command += ["--scenes", str(options.pairing_scenes if name in PAIRING else options.scenes)]
+    subprocess.run([*command, *VARIANTS[name]], check=True)
     return out
 
 
