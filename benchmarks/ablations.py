@@ -67,6 +67,11 @@ def train(name: str, options: Options) -> Path:
     return out
 
 
+def beside(path: Path, suffix: str) -> Path:
+    """The path with something after its name, whatever dots that has."""
+    return path.with_name(path.name + suffix)
+
+
 def main(options: Options) -> None:
     """Train all variants and write the table."""
     from world4scorer.evaluation.comparison import read_history, read_run
@@ -98,10 +103,10 @@ def write(options: Options, histories, read_run, draw_curves) -> None:
         numbers = [f"{100 * last[f'val/{key}']:.1f}" for key in ("score", "random", "oracle", "ordering")]
         more = [f"{scenes:,}" if scenes else "all", str(int(last["step"])), f"{last['seconds']:.0f}"]
         lines.append(f"| {name} | {' | '.join([*numbers, *more])} |")
-    options.out.with_suffix(".md").write_text("\n".join(lines) + "\n")
+    beside(options.out, ".md").write_text("\n".join(lines) + "\n")
     content = {"config": json.loads(config.to_json()), "histories": histories}
-    options.out.with_suffix(".json").write_text(json.dumps(content, indent=1) + "\n")
-    draw_curves(histories, options.out.with_suffix(".png"))
+    beside(options.out, ".json").write_text(json.dumps(content, indent=1) + "\n")
+    draw_curves(histories, beside(options.out, ".png"))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,19 +19,20 @@ from world4scorer.cache.samples import Samples
 from world4scorer.model import Planner
 from world4scorer.model.weight_files import read_tensors
 from world4scorer.navsim.splits import find_split
+from world4scorer.pretraining.schedule import learning_rate
 from world4scorer.store import SceneStore
 from world4scorer.training.augmentation import AugmentationConfig
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.dataset import PlanningDataset, collate
 from world4scorer.training.losses import LossConfig
-from world4scorer.training.module import ScorerModule, learning_rate, permuted
+from world4scorer.training.module import ScorerModule, permuted
 from world4scorer.training.run import drawn, make_network, train
 
 HERE = Path(__file__).parents[1]
 
 
-def weights(run: Path) -> dict[str, torch.Tensor]:
-    return read_tensors(run / "planner" / "model.safetensors")
+def weights(run: Path, planner: str = "planner") -> dict[str, torch.Tensor]:
+    return read_tensors(run / planner / "model.safetensors")
 
 
 def history(run: Path) -> list[dict[str, float]]:
@@ -87,40 +89,83 @@ def test_same_seed_same_weights_other_seed_others(training_set, finished, tmp_pa
     assert differ(weights(finished), weights(tmp_path / "other")) > 1e-3
 
 
+SCRIPT = """
+import sys
+sys.path.insert(0, {tests!r})
+import time
+from dataclasses import replace
+from pathlib import Path
+from small_training import MACHINE
+from world4scorer.evaluation.comparison import read_run
+from world4scorer.training.module import ScorerModule
+from world4scorer.training.run import train
+
+config, data = read_run(Path(sys.argv[1]))
+out, devices, stop = Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+begin = ScorerModule.on_train_batch_start
+
+def slow(self, batch, index):
+    begin(self, batch, index)
+    if self.global_step == stop:
+        (out / "there").touch()
+        time.sleep(600)
+
+ScorerModule.on_train_batch_start = slow
+train(config, data, out, replace(MACHINE, devices=devices))
+"""
+"""Repeats a run in another folder, with so many processes, and waits at a step to be killed."""
+
+
+def start(tmp_path: Path, like: Path, out: Path, devices: int = 1, stop: int = -1) -> subprocess.Popen[bytes]:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(tests=str(HERE)))
+    words = [str(like), str(out), str(devices), str(stop)]
+    return subprocess.Popen([sys.executable, str(script), *words], stderr=subprocess.PIPE)
+
+
+def kill_at(tmp_path: Path, like: Path, out: Path, step: int) -> None:
+    process = start(tmp_path, like, out, stop=step)
+    for _ in range(1200):
+        if (out / "there").exists() or process.poll() is not None:
+            break
+        time.sleep(0.1)
+    assert process.poll() is None, process.stderr.read().decode()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    (out / "there").unlink()
+
+
 def test_a_killed_run_goes_on_to_the_identical_weights(training_set, finished, tmp_path):
     out = tmp_path / "killed"
-    script = (
-        f"import sys, time; sys.path.insert(0, {str(HERE)!r})\n"
-        "from pathlib import Path\n"
-        "from small_training import MACHINE, SMALL\n"
-        "from world4scorer.training.module import ScorerModule\n"
-        "from world4scorer.training.run import TrainData, train\n"
-        "begin = ScorerModule.on_train_batch_start\n"
-        "def slow(self, batch, index):\n"
-        "    begin(self, batch, index)\n"
-        f"    if self.global_step == int(sys.argv[1]): Path({str(tmp_path / 'there')!r}).touch(); time.sleep(600)\n"
-        "ScorerModule.on_train_batch_start = slow\n"
-        f"train(SMALL, TrainData(**{{k: v if k in ('split', 'val_split') or v is None else Path(v) for k, v in "
-        f"{ {k: None if v is None else str(v) for k, v in vars(training_set.data).items()}!r}.items()}}), "
-        f"Path({str(out)!r}), MACHINE)\n"
-    )
-    # Once in the middle of the first epoch, after the checkpoint of step 3, and once in the second, after that of 6.
-    for step in (4, 7):
-        process = subprocess.Popen([sys.executable, "-c", script, str(step)], stderr=subprocess.PIPE)
-        for _ in range(1200):
-            if (tmp_path / "there").exists() or process.poll() is not None:
-                break
-            time.sleep(0.1)
-        assert process.poll() is None, process.stderr.read().decode()
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        (tmp_path / "there").unlink()
+    # In the middle of the first epoch, after the checkpoint of step 3; at the start of the second, after that of the
+    # epoch; and in its middle, after that of step 6.
+    for step in (3, 4, 7):
+        kill_at(tmp_path, finished, out, step)
     assert not (out / "planner").exists()
     train(training_set.config, training_set.data, out, MACHINE)
     assert differ(weights(finished), weights(out)) == 0.0
+    assert differ(weights(finished, "planner_best"), weights(out, "planner_best")) == 0.0
     kept, whole = history(out), history(finished)
     assert [line["step"] for line in kept] == [line["step"] for line in whole]
-    assert kept[-1]["val/score"] == whole[-1]["val/score"]
+    for name in ("val/score", "val/oracle", "val/ordering"):
+        assert [line[name] for line in kept] == [line[name] for line in whole]
+
+
+def test_what_was_best_is_remembered(training_set, finished, tmp_path):
+    """The file of the last state knows of the epoch that it ends."""
+    for step in (4, 7):
+        kill_at(tmp_path, finished, tmp_path / "run", step)
+        kept = torch.load(tmp_path / "run" / "checkpoints" / "last.ckpt", weights_only=True)
+        found = [state["best_model_score"] for state in kept["callbacks"].values() if "best_model_score" in state]
+        assert [float(score) for score in found] == pytest.approx([history(finished)[0]["val/score"]])
+
+
+def test_a_damaged_checkpoint_is_named(training_set, finished, tmp_path):
+    kill_at(tmp_path, finished, tmp_path / "run", 4)
+    last = tmp_path / "run" / "checkpoints" / "last.ckpt"
+    last.write_bytes(last.read_bytes()[:5000])
+    with pytest.raises(ValueError, match=r"last\.ckpt.*delete it"):
+        train(training_set.config, training_set.data, tmp_path / "run", MACHINE)
 
 
 def test_a_finished_run_is_left_as_it_is(training_set, finished):
@@ -139,19 +184,8 @@ def test_two_processes_do_what_one_does(training_set, tmp_path):
     model = replace(training_set.config.model, dropout=0.0, drop_path=0.0)
     config = replace(training_set.config, model=model, augmentation=AugmentationConfig(), epochs=1)
     train(config, training_set.data, tmp_path / "one", MACHINE)
-    (tmp_path / "run.py").write_text(
-        f"import sys; sys.path.insert(0, {str(HERE)!r})\n"
-        "from dataclasses import replace\n"
-        "from pathlib import Path\n"
-        "from small_training import MACHINE\n"
-        "from world4scorer.training.config import TrainConfig\n"
-        "from world4scorer.training.run import TrainData, train\n"
-        f"config = TrainConfig.from_json(Path({str(tmp_path / 'one' / 'config.json')!r}).read_text(), 'one')\n"
-        f"data = { ({k: None if v is None else str(v) for k, v in vars(training_set.data).items()})!r}\n"
-        "data = {k: v if k in ('split', 'val_split') or v is None else Path(v) for k, v in data.items()}\n"
-        f"train(config, TrainData(**data), Path({str(tmp_path / 'two')!r}), replace(MACHINE, devices=2))\n"
-    )
-    subprocess.run([sys.executable, str(tmp_path / "run.py")], check=True, timeout=240)
+    process = start(tmp_path, tmp_path / "one", tmp_path / "two", devices=2)
+    assert process.wait(timeout=300) == 0, process.stderr.read().decode()
     assert differ(weights(tmp_path / "one"), weights(tmp_path / "two")) < 2e-4
     one, two = history(tmp_path / "one")[-1], history(tmp_path / "two")[-1]
     assert one["val/score"] == pytest.approx(two["val/score"], abs=0.03) and one["step"] == two["step"]
@@ -165,8 +199,7 @@ def module_of(training_set: TrainingSet, **changes: object) -> tuple[ScorerModul
     return ScorerModule(config, make_network(config, samples), store, store, 8), samples
 
 
-@pytest.mark.parametrize("which", ["bank", "all"])
-def test_permuted_labels_keep_scenes_and_break_pairs(which):
+def test_permuted_labels_keep_scenes_and_break_pairs():
     torch.manual_seed(0)
     labels = torch.rand(5, 64, 7)
     shuffled = permuted(labels)
@@ -225,6 +258,41 @@ def test_what_is_missing_is_named(training_set, tmp_path):
         train(config, training_set.data, tmp_path / "b", MACHINE)
     with pytest.raises(ValueError, match="batch: 128"):
         train(replace(training_set.config, batch=128), training_set.data, tmp_path / "c", MACHINE)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "bf16-vit"])
+def test_precisions(training_set, finished, tmp_path, precision):
+    config = replace(training_set.config, precision=precision)
+    train(config, training_set.data, tmp_path / "run", MACHINE)
+    assert {tensor.dtype for tensor in weights(tmp_path / "run").values()} == {torch.float32}
+    assert 0 < differ(weights(finished), weights(tmp_path / "run")) < 0.1
+    with pytest.raises(ValueError, match="fp16 needs a GPU"):
+        train(replace(config, precision="fp16"), training_set.data, tmp_path / "other", MACHINE)
+
+
+def test_banks_and_targets_that_do_not_fit_are_named(training_set, tmp_path):
+    config, data = training_set.config, training_set.data
+    with pytest.raises(ValueError, match=r"future\.arrow.*auxiliary-target is current"):
+        train(replace(config, auxiliary_target="current"), data, tmp_path / "a", MACHINE)
+    with pytest.raises(ValueError, match=r"future\.arrow: targets of 96 numbers; the model reads 64"):
+        train(replace(config, model=replace(config.model, future_width=64)), data, tmp_path / "b", MACHINE)
+    shutil.copytree(data.bank, tmp_path / "bank")
+    tokens = np.load(tmp_path / "bank" / "tokens.npy")
+    np.save(tmp_path / "bank" / "tokens.npy", np.array([b"x" + token[1:] for token in tokens]))
+    with pytest.raises(ValueError, match="a bank of other scenes"):
+        train(config, replace(data, bank=tmp_path / "bank"), tmp_path / "c", MACHINE)
+
+
+def test_a_model_whose_vit_never_learns_needs_weights(training_set, tmp_path):
+    model = replace(training_set.config.model, train_vit=False, lora_rank=2)
+    with pytest.raises(ValueError, match="give --vit-weights"):
+        train(replace(training_set.config, model=model), training_set.data, tmp_path / "run", MACHINE)
+
+
+@pytest.mark.slow
+def test_other_processes_may_read_the_images(training_set, finished, tmp_path):
+    train(training_set.config, training_set.data, tmp_path / "run", replace(MACHINE, loaders=2))
+    assert differ(weights(finished), weights(tmp_path / "run")) == 0.0
 
 
 def test_a_corrupt_image_is_named_with_its_scene(training_set, tmp_path):

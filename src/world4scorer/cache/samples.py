@@ -171,11 +171,15 @@ def _rows(found: Iterator[Window], history: int, sensors: Path) -> Iterator[dict
             raise DatasetError(f"{now.where}: no camera {missing[0]}")
         cameras = [now.cameras[name] for name in VIEWS]
         size = size or _image_size(sensors / cameras[0].path)
+        status = np.concatenate([np.zeros(3), now.velocity, now.acceleration, now.command])
+        driven = future_poses(window, ahead, history).ravel()
+        if not (np.isfinite(status).all() and np.isfinite(driven).all()):
+            raise DatasetError(f"{now.where}: velocity, acceleration or poses are not finite; leave this log out")
         yield {
             "token": now.token,
             "log_name": now.log_name,
-            "ego_status": np.concatenate([np.zeros(3), now.velocity, now.acceleration, now.command]),
-            "future": future_poses(window, ahead, history).ravel(),
+            "ego_status": status,
+            "future": driven,
             "images": [camera.path for camera in cameras],
             "intrinsics": _joined([camera.intrinsics for camera in cameras]),
             "rotation": _joined([camera.rotation for camera in cameras]),

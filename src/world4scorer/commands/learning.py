@@ -30,6 +30,7 @@ def pretrain(
         config: The recipe.
         threads: Of torch; the same number gives the same bits.
     """
+    needs_torch("w4s pretrain")
     import torch
 
     from world4scorer.pretraining.pretrain import pretrain as run
@@ -65,6 +66,7 @@ def probe(
         test_split: Probes are asked here.
         most: Scenes that probes learn from, at most.
     """
+    needs_torch("w4s probe")
     import json
 
     from world4scorer.model.image_encoder import load_encoder
@@ -115,6 +117,7 @@ def targets(
         workers: Processes.
         device: Of torch.
     """
+    needs_torch("w4s targets")
     from world4scorer.cache.executors import choose_executor
     from world4scorer.training.make_targets import make_targets
 
@@ -151,8 +154,9 @@ def compare(run: Annotated[Path, tyro.conf.Positional], /, out: Path, blind_scen
     from world4scorer.evaluation.comparison import compare as compare_run
 
     comparison = compare_run(run, blind_scenes)
-    comparison.save(out, f"w4s compare {run.name} --out {out.name}")
-    print(out.with_suffix(".md").read_text())
+    command = f"w4s compare {run.name} --out {out.name}"
+    comparison.save(out, command)
+    print(comparison.markdown(command))
     return 0
 
 
@@ -279,6 +283,6 @@ def profile(
 
 def needs_torch(verb: str) -> None:
     """Say how to install what a verb needs, where it is missing."""
-    for name in ("torch", "transformers", "safetensors", "lightning"):
+    for name in ("torch", "transformers", "safetensors", "lightning", "tensorboard"):
         if find_spec(name) is None:
             raise ValueError(f"{verb} needs {name}: pip install 'world4scorer[train]'")

@@ -65,8 +65,10 @@ class Comparison:
     ordering: dict[str, float]
     """Share of pairs in the true order, by scorer."""
     history: tuple[dict[str, float], ...]
+    train_scenes: int
     blind_scenes: int
     """Training scenes of the scorer without images."""
+    blind_epochs: int
 
     def markdown(self, command: str) -> str:
         """The table as text."""
@@ -84,7 +86,9 @@ class Comparison:
             f"# A planner trained on {self.run['data']['split']}\n\n"
             f"Made by `{command}`. {self.scenes:,} scenes of {self.logs} logs of {self.run['data']['val_split']}; "
             f"intervals by drawing logs with replacement, {DRAWS:,} times. {int(last['step']):,} steps of "
-            f"{self.run['config']['batch']} scenes in {last['seconds']:.0f} s, validations included.\n\n"
+            f"{self.run['config']['batch']} of {self.train_scenes:,} scenes in {last['seconds']:.0f} s, validations "
+            f"included. The scorer without images learned {self.blind_epochs} epochs on the planner's pools in "
+            f"{self.blind_scenes:,} of these scenes, the MLP on all.\n\n"
         )
         return head + "\n".join(lines) + "\n"
 
@@ -97,22 +101,24 @@ class Comparison:
             "logs": self.logs,
             "rows": [vars(row) for row in self.rows],
             "ordering": self.ordering,
+            "train_scenes": self.train_scenes,
             "blind_scenes": self.blind_scenes,
+            "blind_epochs": self.blind_epochs,
             "history": list(self.history),
             **self.run,
         }
         for suffix, text in ((".json", json.dumps(content, indent=1) + "\n"), (".md", self.markdown(command))):
-            with atomic_write(path.with_suffix(suffix)) as stream:
+            with atomic_write(path.with_name(path.name + suffix)) as stream:
                 stream.write(text.encode())
-        draw_curves({path.stem: self.history}, path.with_suffix(".png"))
+        draw_curves({path.name: self.history}, path.with_name(path.name + ".png"))
 
 
 def compare(run: Path, blind_scenes: int = 8192, blind_epochs: int = 6, threads: int = 2) -> Comparison:
     """Evaluate the last planner of a run, train the controls on its data, and put all side by side."""
     config, data = read_run(run)
     planner = Planner.from_pretrained(run / PLANNER)
-    train = drawn(_samples(data.data, data.split, data.store), config)
-    train = train.at(np.sort(np.random.default_rng(config.seed).permutation(len(train))[:blind_scenes]).tolist())
+    every = drawn(_samples(data.data, data.split, data.store), config)
+    train = every.at(np.sort(np.random.default_rng(config.seed).permutation(len(every))[:blind_scenes]).tolist())
     val, val_store = _samples(data.val_data or data.data, data.val_split, data.val_store), SceneStore(data.val_store)
 
     pools = make_pools(planner, val)
@@ -126,7 +132,7 @@ def compare(run: Path, blind_scenes: int = 8192, blind_epochs: int = 6, threads:
     unseeing = blind_utility(blind, val, pools)
     by_blind = pool_metrics(unseeing, labels[..., PDMS])
 
-    mlp = train_ego_status_planner(train, config.seed)
+    mlp = train_ego_status_planner(every, config)
     with torch.no_grad():
         mlp_plans = mlp(torch.tensor(val.ego_status)).numpy()
     single = {"ego-status MLP": mlp_plans}
@@ -154,7 +160,9 @@ def compare(run: Path, blind_scenes: int = 8192, blind_epochs: int = 6, threads:
         rows=tuple(rows),
         ordering={"selected": chosen.means["ordering"], "selected without images": by_blind.means["ordering"]},
         history=read_history(run),
+        train_scenes=len(every),
         blind_scenes=len(train),
+        blind_epochs=blind_epochs,
     )
 
 

@@ -139,6 +139,9 @@ class PlanSampling(nn.Module):
     def forward(self, plans_BNT3: Tensor, readable: Readable, cameras: Cameras) -> Tensor:
         """Additions to queries (B, N, D)."""
         scenes, plans = plans_BNT3.shape[:2]
+        if cameras.intrinsics.shape[:2] != readable.patches.shape[:2]:
+            given, needed = tuple(cameras.intrinsics.shape[:2]), tuple(readable.patches.shape[:2])
+            raise ValueError(f"cameras: {given} scenes and views; {needed} are needed")
         cameras = Cameras(*(part.float() for part in cameras))  # half precision is too coarse for pixels
         pixels, ahead = project(ground_points(plans_BNT3.float()).flatten(1, 3), cameras)
         view, pixel, visible = best_view(pixels, ahead, self.config.image_height, self.config.image_width)

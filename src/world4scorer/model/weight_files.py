@@ -35,6 +35,14 @@ def read_tensors(path: str | os.PathLike[str]) -> Tensors:
     return _tensors_of(_unpickled(path), path)
 
 
+def check_checkpoint(path: str | os.PathLike[str]) -> None:
+    """Raise a ValueError for a training checkpoint that cannot be read."""
+    try:
+        _unpickled(Path(path))
+    except ValueError as error:
+        raise ValueError(f"{error}; delete it to begin anew, or put best.ckpt in its place") from error
+
+
 def _unpickled(path: Path) -> Any:
     try:
         return torch.load(path, map_location="cpu", weights_only=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import pickle
 import time
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from world4scorer.pretraining.batches import draw_batch
 from world4scorer.pretraining.config import PretrainConfig
 from world4scorer.pretraining.masked_views import MaskedViews
 from world4scorer.pretraining.progress import PretrainProgress
+from world4scorer.pretraining.schedule import learning_rate
 from world4scorer.pretraining.views import Views, read_views
 from world4scorer.scene.files import only_one
 
@@ -153,21 +153,13 @@ def _step(run: _Run, views: Views) -> float:
     config = run.config
     batch = draw_batch(views, run.model.patch, config, run.step)
     for group in run.optimiser.param_groups:
-        group["lr"] = learning_rate(run.step, config)
+        group["lr"] = config.learning_rate * learning_rate(run.step, config.steps, config.warm_up * config.steps)
     loss = run.network(batch)
     run.optimiser.zero_grad()
     loss.backward()
     torch.nn.utils.clip_grad_norm_(run.network.parameters(), config.clip)
     run.optimiser.step()
     return float(loss.detach())
-
-
-def learning_rate(step: int, config: PretrainConfig) -> float:
-    """Linear warm-up, then a cosine to zero."""
-    warm = config.warm_up * config.steps
-    if step < warm:
-        return config.learning_rate * (step + 1) / warm
-    return config.learning_rate * 0.5 * (1 + math.cos(math.pi * (step - warm) / (config.steps - warm)))
 
 
 def _groups(network: MaskedViews, config: PretrainConfig) -> list[dict[str, Any]]:

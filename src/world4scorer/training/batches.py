@@ -48,8 +48,8 @@ class TrainingLoader(DataLoader[Batch]):
             batch_sampler=batches,
             collate_fn=collate,
             num_workers=workers,
-            multiprocessing_context="forkserver" if workers else None,
-            persistent_workers=False,
+            multiprocessing_context="spawn" if workers else None,  # whose children notice when their parent is killed
+            persistent_workers=workers > 0,
         )
         self.batches = batches
 

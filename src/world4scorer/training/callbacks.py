@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
 
 import lightning.pytorch as pl
-from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.callbacks import Callback, Checkpoint
 from lightning.pytorch.utilities import rank_zero_only
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -90,8 +91,12 @@ def _told(trainer: pl.Trainer) -> str:
     return "  ".join(parts)
 
 
-class LastCheckpoint(Callback):
-    """The newest state in one file: every so many steps, and at the end of each epoch."""
+class LastCheckpoint(Checkpoint):
+    """The newest state in one file: every so many steps, and at the end of each epoch.
+
+    A `Checkpoint`, because those are called after all other callbacks: the file holds what they know of the epoch. The
+    last step of an epoch is left to the epoch's end, so that a run stopped between the two validates again.
+    """
 
     def __init__(self, path: Path, every: int) -> None:
         self.path, self.every = path, every
@@ -100,12 +105,19 @@ class LastCheckpoint(Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Keep a step."""
-        if trainer.global_step % self.every == 0:
-            trainer.save_checkpoint(self.path)
+        if trainer.global_step % self.every == 0 and not trainer.is_last_batch:
+            self._save(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Keep the end of an epoch."""
-        trainer.save_checkpoint(self.path)
+        self._save(trainer)
+
+    def _save(self, trainer: pl.Trainer) -> None:
+        """Beside the file, then in its place: the library's own way goes through another file system."""
+        beside = self.path.with_name(f".{self.path.name}.tmp")
+        trainer.save_checkpoint(beside)
+        if trainer.is_global_zero:
+            os.replace(beside, self.path)
 
 
 class History(Callback):

@@ -11,6 +11,7 @@ import torch
 
 from world4scorer.model import config as models
 from world4scorer.model.config import ModelConfig
+from world4scorer.navsim.cameras import VIEWS
 from world4scorer.training.augmentation import AugmentationConfig
 from world4scorer.training.dataset import BankDraw
 from world4scorer.training.grid_mask import GridMaskConfig
@@ -72,6 +73,8 @@ class TrainConfig:
         for name in ("epochs", "batch"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: {getattr(self, name)}; at least 1")
+        if self.augmentation.mirror and self.model.cameras != len(VIEWS):
+            raise ValueError(f"mirror: needs all {len(VIEWS)} cameras, so that left and right can change places")
         if self.scenes < 0:
             raise ValueError(f"scenes: {self.scenes}; not below 0")
         if self.auxiliary_target != "none" and self.losses.future and not self.model.readout:

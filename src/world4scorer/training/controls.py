@@ -22,10 +22,11 @@ from world4scorer.model.config import EGO_NUMBERS
 from world4scorer.model.generator import CORRECTION
 from world4scorer.model.network import SPEED, Network
 from world4scorer.model.planner import Planner
+from world4scorer.pretraining.schedule import learning_rate
 from world4scorer.scene.indices import PLAN_POSES
+from world4scorer.training.augmentation import mirrored_poses, mirrored_status
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.losses import bank_loss, score_loss
-from world4scorer.training.module import learning_rate
 from world4scorer.training.pools import Pools
 
 MLP_WIDTH: Final = 128
@@ -57,9 +58,9 @@ class EgoStatusPlanner(nn.Module):
         return integrate(ego_status[:, SPEED], controls * controls.new_tensor(CORRECTION))[:, 0]
 
 
-def train_ego_status_planner(samples: Samples, seed: int) -> EgoStatusPlanner:
-    """Fit the logged trajectories."""
-    torch.manual_seed(seed)
+def train_ego_status_planner(samples: Samples, config: TrainConfig) -> EgoStatusPlanner:
+    """Fit the logged trajectories, some of them in a mirror where the planner's run has that."""
+    torch.manual_seed(config.seed)
     planner = EgoStatusPlanner()
     status = torch.tensor(samples.ego_status)
     driven = torch.tensor(samples.future[:, :PLAN_POSES]).float()
@@ -67,7 +68,9 @@ def train_ego_status_planner(samples: Samples, seed: int) -> EgoStatusPlanner:
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: learning_rate(step, MLP_STEPS, 100))
     for _ in range(MLP_STEPS):
         chosen = torch.randint(0, len(samples), (MLP_BATCH,))
-        error = (planner(status[chosen]) - driven[chosen]).abs().mean((0, 1))
+        in_mirror = torch.rand(MLP_BATCH) < config.augmentation.mirror
+        seen = torch.where(in_mirror[:, None], mirrored_status(status[chosen]), status[chosen])
+        error = (planner(seen) - mirrored_poses(driven[chosen], in_mirror)).abs().mean((0, 1))
         loss = error[0] + error[1] + HEADING_WEIGHT * error[2]
         optimiser.zero_grad()
         loss.backward()
@@ -87,32 +90,40 @@ def train_blind_scorer(
     """A scorer of the same size, trained for so many epochs on the same plans and labels, that sees no image."""
     torch.manual_seed(config.seed)
     network = Network(replace(config.model, images=False)).train()
-    weights, batch = config.losses, config.batch
+    weights, batch, chosen = config.losses, config.batch, config.optimiser
     plans, known = torch.from_numpy(pools.plans), torch.from_numpy(labels)
     status = torch.tensor(samples.ego_status)
     optimiser = torch.optim.AdamW(
-        network.parameters(), lr=config.peak_learning_rate, weight_decay=config.optimiser.weight_decay
+        network.parameters(),
+        lr=config.peak_learning_rate,
+        betas=chosen.betas,
+        eps=chosen.epsilon,
+        weight_decay=chosen.weight_decay,
     )
     steps = epochs * (len(samples) // batch)
-    warm_up = max(1, round(config.optimiser.warm_up * steps))
+    warm_up = max(1, round(chosen.warm_up * steps))
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: learning_rate(step, steps, warm_up))
     scene = network.encode(torch.zeros(batch, 0))
     for epoch in range(epochs):
         order = np.random.default_rng((config.seed, epoch)).permutation(len(samples))
         for start in range(0, len(order) - batch + 1, batch):
             places = order[start : start + batch]
-            ego = network.encode_ego(status[places])
-            loss = score_loss(network.score(network.predict(plans[places], scene, ego), ego), known[places])
+            in_mirror = torch.rand(batch) < config.augmentation.mirror
+            ego = network.encode_ego(torch.where(in_mirror[:, None], mirrored_status(status[places]), status[places]))
+            states = network.predict(mirrored_poses(plans[places], in_mirror), scene, ego)
+            loss = weights.score * score_loss(network.score(states, ego), known[places])
             if bank is not None and weights.bank:
                 tokens = [samples.tokens[place] for place in places]
-                drawn = bank.draw_batch(tokens, [(config.seed, epoch, int(place)) for place in places])
-                logits = network.score(network.predict(torch.from_numpy(drawn.candidates), scene, ego), ego)
-                valid = torch.from_numpy(drawn.has_bank)
-                loss = loss + weights.bank * bank_loss(logits, torch.from_numpy(drawn.labels), valid)
+                seeds = [(config.seed, epoch, int(place)) for place in places]
+                drawn = bank.draw_batch(tokens, seeds, config.bank_draw.count, config.bank_draw.unsafe)
+                candidates = mirrored_poses(torch.from_numpy(drawn.candidates), in_mirror)
+                logits = network.score(network.predict(candidates, scene, ego), ego)
+                valid, outcomes = torch.from_numpy(drawn.has_bank), torch.from_numpy(drawn.labels)
+                loss = loss + weights.bank * bank_loss(logits, outcomes, valid, weights.bank_progress)
             optimiser.zero_grad()
             loss.backward()
-            if config.optimiser.clip:
-                nn.utils.clip_grad_norm_(network.parameters(), config.optimiser.clip)
+            if chosen.clip:
+                nn.utils.clip_grad_norm_(network.parameters(), chosen.clip)
             optimiser.step()
             schedule.step()
     return Planner.from_network(network)

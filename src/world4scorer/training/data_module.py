@@ -67,5 +67,6 @@ class PlanningDataModule(pl.LightningDataModule):
             batch_sampler=keys,
             collate_fn=collate,
             num_workers=self.loaders,
-            multiprocessing_context="forkserver" if self.loaders else None,
+            multiprocessing_context="spawn" if self.loaders else None,
+            persistent_workers=self.loaders > 0,
         )

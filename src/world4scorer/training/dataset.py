@@ -88,13 +88,14 @@ class PlanningDataset(Dataset[dict[str, Any]]):
         samples, token = self.samples, self.samples.tokens[place]
         logged, warped = imitation_targets(samples.future[place, : samples.future_poses[place]])
         width, height = samples.image_size[place]
+        views = self.model.cameras
         sample: dict[str, Any] = {
             "tokens": token,
             "views": self._views(place),
             "ego_status": samples.ego_status[place],
-            "intrinsics": fit_intrinsics(samples.intrinsics[place], width, height, self.model),
-            "rotation": samples.rotation[place],
-            "translation": samples.translation[place],
+            "intrinsics": fit_intrinsics(samples.intrinsics[place, :views], width, height, self.model),
+            "rotation": samples.rotation[place, :views],
+            "translation": samples.translation[place, :views],
             "trajectory": logged,
             "trajectory_warped": warped,
         }

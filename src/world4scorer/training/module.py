@@ -8,7 +8,6 @@ Shapes: B scenes, N generated plans, K bank plans.
 
 from __future__ import annotations
 
-import math
 import time
 from typing import Any
 
@@ -23,6 +22,7 @@ from world4scorer.model.images import normalise
 from world4scorer.model.network import Network
 from world4scorer.model.utility import utility
 from world4scorer.outcomes.results import V1_COLUMNS
+from world4scorer.pretraining.schedule import learning_rate
 from world4scorer.store import SceneStore
 from world4scorer.training.augmentation import mirrored, mirrored_poses, relit
 from world4scorer.training.config import TrainConfig
@@ -150,7 +150,7 @@ class ScorerModule(pl.LightningModule):
             betas=chosen.betas,
             eps=chosen.epsilon,
             weight_decay=chosen.weight_decay,
-            fused=True,
+            fused=self.config.precision in ("fp32", "bf16-vit"),  # with others Lightning could not clip gradients
         )
         # Not the trainer's own estimate: asking for it makes the loader before its state is restored.
         warm_up = max(1, round(chosen.warm_up * self.steps))
@@ -162,13 +162,6 @@ class ScorerModule(pl.LightningModule):
         gathered = self.all_gather(numbers.to(self.device))
         assert isinstance(gathered, Tensor)
         return gathered.reshape(-1, len(numbers))
-
-
-def learning_rate(step: int, steps: int, warm_up: int) -> float:
-    """Share of the peak at a step: a line up to the end of the warm-up, then half a cosine down to zero."""
-    if step < warm_up:
-        return (step + 1) / warm_up
-    return 0.5 * (1 + math.cos(math.pi * min(1.0, (step - warm_up) / max(steps - warm_up, 1))))
 
 
 def permuted(labels_BN7: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from world4scorer.bank import make_bank
 from world4scorer.training.command import ENCODERS, SPLITS, TrainCommand
 from world4scorer.training.future_targets import Frame
 from world4scorer.training.make_targets import make_targets
-from world4scorer.training.run import TrainData
+from world4scorer.training.run import TrainData, check_start
 
 
 def prepare_data(command: TrainCommand) -> TrainData:
@@ -24,11 +24,16 @@ def prepare_data(command: TrainCommand) -> TrainData:
                 f"{folder}: no such scene store; make it: w4s prepare --data {command.data} --split {name} "
                 f"--store {folder}"
             )
+    check_start(command.config)
     weights = command.config.loss_weights
     bank = (command.bank or command.data / "bank" / split) if weights.bank else None
     when = command.config.auxiliary_target
     targets = (command.targets or command.data / "targets" / f"{split}-{when}.arrow") if weights.future else None
-    first = int(os.environ.get("LOCAL_RANK", "0")) == 0  # other processes of the run begin when the first has made all
+    if command.machine.nodes > 1:
+        for path in (bank, targets):
+            if path is not None and not path.exists():
+                raise ValueError(f"{path}: missing; make it before a run on several nodes (`w4s bank`, `w4s targets`)")
+    first = int(os.environ.get("LOCAL_RANK", "0")) == 0  # Lightning starts the other processes when this one is ready
     if first and bank is not None and not _finished(bank):
         print(f"bank: making {bank}", file=sys.stderr)
         make_bank(store, bank, show_progress=True)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import sys
 import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,14 +28,13 @@ import torch
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.loggers import TensorBoardLogger
 
-from world4scorer.bank import Pack
 from world4scorer.cache.samples import Samples
 from world4scorer.model.anchors import fit_anchors
 from world4scorer.model.city_encoder import load_city_encoder
 from world4scorer.model.dinov2 import load_dinov2
 from world4scorer.model.network import SPEED, Network
 from world4scorer.model.planner import Planner
-from world4scorer.model.weight_files import read_tensors
+from world4scorer.model.weight_files import check_checkpoint, read_tensors
 from world4scorer.navsim.splits import find_split
 from world4scorer.scene.files import atomic_write, only_one
 from world4scorer.scene.indices import PLAN_POSES
@@ -43,7 +43,7 @@ from world4scorer.training.bf16_linear import use_bf16_products
 from world4scorer.training.callbacks import History, LastCheckpoint, TrainingProgress
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.data_module import PlanningDataModule
-from world4scorer.training.future_targets import FutureTargets
+from world4scorer.training.inputs import open_bank, open_targets
 from world4scorer.training.module import ScorerModule
 
 CONFIG: Final = "config.json"
@@ -80,7 +80,7 @@ class TrainData:
 
 @dataclass(frozen=True)
 class Machine:
-    """What a run is computed on. The weights do not depend on it, but for rounding."""
+    """What a run is computed on. With several devices each draws what is random in a step for itself."""
 
     accelerator: str = "auto"
     devices: int = 1
@@ -116,29 +116,28 @@ def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | No
         config.epochs * (len(samples) // config.batch),
         machine.label_threads,
     )
-    weights = config.loss_weights
-    loaders = PlanningDataModule(
-        config,
-        samples,
-        val,
-        Pack.open(_needed(data.bank, "bank")) if weights.bank else None,
-        FutureTargets.open(_needed(data.targets, "targets")) if weights.future else None,
-        machine.loaders,
-    )
+    bank, targets = open_bank(config, data, samples), open_targets(config, data, samples)
+    loaders = PlanningDataModule(config, samples, val, bank, targets, machine.loaders)
     trainer = make_trainer(config, out, machine)
-    last = out / CHECKPOINTS / LAST
-    refusal = ValueError(f"{out}: another run is training there; wait for it, or stop it first")
     if trainer.is_global_zero and int(os.environ.get("LOCAL_RANK", "0")) == 0:
+        refusal = ValueError(f"{out}: another run is training there; wait for it, or stop it first")
         with only_one(out / ".lock", refusal):
-            trainer.fit(module, datamodule=loaders, ckpt_path=last if last.is_file() else None, weights_only=True)
+            _fit(trainer, module, loaders, out / CHECKPOINTS / LAST)
             _keep_planners(config, module.network, out)
     else:
-        trainer.fit(module, datamodule=loaders, ckpt_path=last if last.is_file() else None, weights_only=True)
+        _fit(trainer, module, loaders, out / CHECKPOINTS / LAST)
     return out / PLANNER
+
+
+def _fit(trainer: pl.Trainer, module: ScorerModule, loaders: PlanningDataModule, last: Path) -> None:
+    if last.is_file():
+        check_checkpoint(last)
+    trainer.fit(module, datamodule=loaders, ckpt_path=last if last.is_file() else None, weights_only=True)
 
 
 def make_network(config: TrainConfig, samples: Samples) -> Network:
     """A network before its first step: random by seed, anchors from the data, the ViT from its weights."""
+    check_start(config)
     torch.manual_seed(config.seed)
     network = Network(config.model)
     if network.generator.anchors is not None:
@@ -150,16 +149,24 @@ def make_network(config: TrainConfig, samples: Samples) -> Network:
         load_city_encoder(network)
     elif config.vit_weights:
         load_dinov2(network, config.vit_weights)
-    elif not config.model.train_vit and config.model.images:
-        raise ValueError("vit_weights: the ViT of this model is not trained, so it needs weights to begin with")
     if config.precision == "bf16-vit":
         use_bf16_products(network)
     return network
 
 
+def check_start(config: TrainConfig) -> None:
+    """Raise a ValueError for a model that would never learn to see."""
+    if config.model.images and not config.model.train_vit and not config.vit_weights:
+        raise ValueError(
+            "vit_weights: the ViT of this model is not trained, so it needs weights to begin with; give --vit-weights"
+        )
+
+
 def make_trainer(config: TrainConfig, out: Path, machine: Machine) -> pl.Trainer:
     """Lightning's trainer for a run."""
     kept = out / CHECKPOINTS
+    if config.precision == "fp16" and machine.accelerator == "cpu":
+        raise ValueError("precision: fp16 needs a GPU; on processors use bf16, bf16-vit or fp32")
     best = ModelCheckpoint(
         kept, filename="best", monitor="val/score", mode="max", save_top_k=1, enable_version_counter=False
     )
@@ -175,8 +182,8 @@ def make_trainer(config: TrainConfig, out: Path, machine: Machine) -> pl.Trainer
         callbacks=[
             History(out / HISTORY),
             TrainingProgress(),
-            LastCheckpoint(kept / LAST, machine.checkpoint_every),
             best,
+            LastCheckpoint(kept / LAST, machine.checkpoint_every),
         ],
         use_distributed_sampler=False,
         num_sanity_val_steps=0,
@@ -192,7 +199,12 @@ def usable(samples: Samples, store: Path) -> Samples:
     places = [place for place, token in enumerate(samples.tokens) if token in known]
     if not places:
         raise ValueError(f"{store}: holds no scene of this split; prepare it with `w4s prepare --store {store}`")
-    return samples if len(places) == len(samples) else samples.at(places)
+    if len(places) == len(samples):
+        return samples
+    print(
+        f"{store}: {len(samples) - len(places)} of {len(samples)} scenes are not prepared and left out", file=sys.stderr
+    )
+    return samples.at(places)
 
 
 def drawn(samples: Samples, config: TrainConfig) -> Samples:
@@ -207,7 +219,7 @@ def drawn(samples: Samples, config: TrainConfig) -> Samples:
 
 def _claim(config: TrainConfig, data: TrainData, out: Path) -> None:
     """Write the configuration, or make sure that the folder holds a run with the same."""
-    described = json.dumps({k: None if v is None else str(v) for k, v in asdict(data).items()}, indent=2) + "\n"
+    described = json.dumps({name: _described(value) for name, value in asdict(data).items()}, indent=2) + "\n"
     for name, text in ((CONFIG, config.to_json()), (DATA, described)):
         path = out / name
         if not path.is_file():
@@ -215,6 +227,11 @@ def _claim(config: TrainConfig, data: TrainData, out: Path) -> None:
                 stream.write(text.encode())
         elif path.read_text() != text:
             raise ValueError(f"{path}: this folder holds a run with another {path.stem}; choose another --out")
+
+
+def _described(value: str | Path | None) -> str | None:
+    """Whole paths, so that a run is understood from any folder."""
+    return str(value.resolve()) if isinstance(value, Path) else value
 
 
 def _keep_planners(config: TrainConfig, network: Network, out: Path) -> None:
@@ -225,12 +242,6 @@ def _keep_planners(config: TrainConfig, network: Network, out: Path) -> None:
         other = Network(config.model)
         other.load_state_dict(tensors)
         Planner.from_network(other).save_pretrained(out / PLANNER_BEST)
-
-
-def _needed(path: Path | None, name: str) -> Path:
-    if path is None:
-        raise ValueError(f"{name}: missing, but its loss has a weight; give it, or set the weight to 0")
-    return path
 
 
 def _hush() -> None:

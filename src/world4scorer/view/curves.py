@@ -20,7 +20,7 @@ PANELS: Final = (
 
 
 def draw_curves(runs: Mapping[str, History], path: Path) -> None:
-    """One line per run in each panel, over scenes seen in training."""
+    """One line per run in each panel, over steps."""
     import matplotlib
 
     matplotlib.use("Agg")
