@@ -9,7 +9,16 @@ from torch.nn import functional
 from model_golden import tiny_inputs, tiny_planner
 from world4scorer.model import COMPONENTS
 from world4scorer.training import LossConfig, Targets, bench2drive, compute_losses, paper, predict, propose
-from world4scorer.training.losses import COLUMN, bank_loss, baseline, future_loss, score_loss, winner_takes_all
+from world4scorer.training.losses import (
+    COLUMN,
+    bank_loss,
+    baseline,
+    count_labels,
+    future_loss,
+    score_loss,
+    winner_takes_all,
+)
+from world4scorer.training.predictions import Predictions
 
 
 def labels_of(**columns):
@@ -129,3 +138,43 @@ def test_bank_plans_and_executed_plan_are_not_seen_by_generated_ones():
     alone, together = predict(network, proposed), predict(network, proposed, bank, executed)
     assert torch.equal(alone.logits, together.logits)
     assert torch.equal(together.bank_logits, predict(network, proposed, bank).bank_logits)
+
+
+def test_processes_with_unequal_shares_give_the_gradient_of_the_whole():
+    """Scenes with a bank, with a future, and valid TTC labels lie unevenly: only shared counts make the means right."""
+    torch.manual_seed(0)
+    scenes, plans = 4, 5
+    labels, bank_labels = torch.rand(scenes, plans, 7).round(), torch.rand(scenes, 3, 7).round()
+    labels[0, :4, COLUMN["time_to_collision_within_bound"]] = 2.0
+    parts = {
+        "plans": torch.randn(scenes, plans, 8, 3),
+        "logits": torch.randn(scenes, plans, 6),
+        "bank_logits": torch.randn(scenes, 3, 6),
+        "future": torch.randn(scenes, 7),
+    }
+    known = Targets(
+        trajectory=torch.randn(scenes, 8, 3),
+        trajectory_warped=torch.randn(scenes, 8, 3),
+        labels=labels,
+        bank_labels=bank_labels,
+        bank_valid=torch.tensor([True, True, True, False]),
+        future=torch.randn(scenes, 7),
+        future_valid=torch.tensor([False, False, True, False]),
+    )
+
+    def gradients(share: slice, counts: torch.Tensor | None) -> dict[str, torch.Tensor]:
+        leaves = {name: part[share].clone().requires_grad_() for name, part in parts.items()}
+        predictions = Predictions(states=torch.zeros(0), **leaves)
+        targets = Targets(*(part[share] for part in known))
+        compute_losses(predictions, targets, LossConfig(), counts).total.backward()
+        return {name: leaf.grad for name, leaf in leaves.items()}
+
+    whole = gradients(slice(0, 4), None)
+    halves = [slice(0, 2), slice(2, 4)]
+    counts = torch.stack([count_labels(Targets(*(part[half] for part in known))) for half in halves]).mean(0)
+    shared = [gradients(half, counts) for half in halves]
+    alone = [gradients(half, None) for half in halves]
+    for name in parts:
+        torch.testing.assert_close(torch.cat([part[name] for part in shared]) / 2, whole[name])
+    for name in ("logits", "bank_logits", "future"):
+        assert not torch.allclose(torch.cat([part[name] for part in alone]) / 2, whole[name])
