@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from small_training import MACHINE
+from world4scorer.bank.plan_files import read_plans
 from world4scorer.cli import main
 from world4scorer.evaluation.comparison import compare, log_interval, read_run
 from world4scorer.outcomes import pdms
@@ -22,7 +23,9 @@ def run(training_set, tmp_path_factory):
 
 
 def test_the_table_of_a_run(training_set, run, tmp_path):
-    assert main(["compare", str(run), "--out", str(tmp_path / "table")]) == 0
+    pools = tmp_path / "pools.npz"
+    assert main(["compare", str(run), "--out", str(tmp_path / "table"), "--pools", str(pools)]) == 0
+    assert read_plans(pools).keys() == set(SceneStore(training_set.data.store).tokens)
     content = json.loads((tmp_path / "table.json").read_text())
     rows = {row["name"]: row for row in content["rows"]}
     store = SceneStore(training_set.data.val_store)

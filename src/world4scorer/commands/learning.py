@@ -139,7 +139,9 @@ def targets(
     return 0
 
 
-def compare(run: Annotated[Path, tyro.conf.Positional], /, out: Path, blind_scenes: int = 8192) -> int:
+def compare(
+    run: Annotated[Path, tyro.conf.Positional], /, out: Path, blind_scenes: int = 8192, pools: Path | None = None
+) -> int:
     """Put the planner of a training run beside what it must be better than, on its validation split.
 
     Trains the controls on the same data: a scorer without images on the planner's own pools, and an MLP of the ego
@@ -148,12 +150,15 @@ def compare(run: Annotated[Path, tyro.conf.Positional], /, out: Path, blind_scen
     Args:
         run: Folder of a finished `w4s train`.
         out: Where results go: OUT.md, OUT.json, OUT.png.
-        blind_scenes: Training scenes of the controls, at most.
+        blind_scenes: Training scenes of the scorer without images, at most.
+        pools: Also keep the planner's plans in these scenes (.npz), for example for `w4s bank histogram`.
     """
     needs_torch("w4s compare")
     from world4scorer.evaluation.comparison import compare as compare_run
 
-    comparison = compare_run(run, blind_scenes)
+    if pools is not None and pools.suffix != ".npz":
+        raise ValueError(f"--pools {pools}: must end in .npz")
+    comparison = compare_run(run, blind_scenes, pools_file=pools)
     command = f"w4s compare {run.name} --out {out.name}"
     comparison.save(out, command)
     print(comparison.markdown(command))

@@ -113,8 +113,13 @@ class Comparison:
         draw_curves({path.name: self.history}, path.with_name(path.name + ".png"))
 
 
-def compare(run: Path, blind_scenes: int = 8192, blind_epochs: int = 6, threads: int = 2) -> Comparison:
-    """Evaluate the last planner of a run, train the controls on its data, and put all side by side."""
+def compare(
+    run: Path, blind_scenes: int = 8192, blind_epochs: int = 6, threads: int = 2, pools_file: Path | None = None
+) -> Comparison:
+    """Evaluate the last planner of a run, train the controls on its data, and put all side by side.
+
+    `pools_file` (.npz) keeps the planner's plans in the training scenes of the scorer without images.
+    """
     config, data = read_run(run)
     planner = Planner.from_pretrained(run / PLANNER)
     every = drawn(_samples(data.data, data.split, data.store), config)
@@ -126,6 +131,9 @@ def compare(run: Path, blind_scenes: int = 8192, blind_epochs: int = 6, threads:
     chosen = pool_metrics(pools.utility, labels[..., PDMS])
 
     train_pools = make_pools(planner, train)
+    if pools_file is not None:
+        with atomic_write(pools_file) as stream:
+            np.savez(stream, tokens=np.array(train_pools.tokens), plans=train_pools.plans)
     known = LabelMaker(SceneStore(data.store), threads).submit(train.tokens, torch.from_numpy(train_pools.plans))
     bank = Pack.open(data.bank) if data.bank is not None and config.losses.bank else None
     blind = train_blind_scorer(config, train, train_pools, known.result().numpy(), bank, blind_epochs)
