@@ -17,11 +17,12 @@ SHELL = [
     line
     for language, code in BLOCKS
     # Those with a dataset run in tests/commands/test_navsim_commands.py, the city's one after the other below.
-    if language == "sh" and "DATA" not in code and "w4s city" not in code
+    if language == "sh" and "DATA" not in code and "w4s city" not in code and "w4s train" not in code
     for line in code.splitlines()
     if line.startswith("w4s")
 ]
 CITY = [line for language, code in BLOCKS if "w4s city" in code and language == "sh" for line in code.splitlines()]
+TRAINING = [line for language, code in BLOCKS if "w4s train" in code and language == "sh" for line in code.splitlines()]
 MAKE = [line.split()[1] for _, code in BLOCKS for line in code.splitlines() if line.startswith("make ")]
 
 
@@ -38,12 +39,15 @@ def test_commands(line, tmp_path):
 
 
 def test_the_city(sumo, tmp_path):
-    """The walkthrough, with the smallest city."""
+    """The walkthrough, training included, with the smallest city."""
     assert CITY[0].startswith("w4s city make --preset quick")
     for line in CITY:
         printed = run(line.replace("--preset quick", "--preset tiny"), tmp_path)
     assert "city_val" in printed and "braunschweig" in printed
     assert (tmp_path / "agents.csv").read_text().count("\n") >= 4
+    for line in TRAINING:
+        printed = run(line, tmp_path)
+    assert "selected without images" in printed and (tmp_path / "run" / "planner" / "model.safetensors").is_file()
 
 
 def run(line, folder):
