@@ -167,7 +167,7 @@ def test_ties_go_to_the_lowest_index():
 
 def test_presets():
     assert paper() == ModelConfig()
-    assert city().grid == (6, 14) and city().proposals == 64 and city().cameras == 4
+    assert city().grid == (3, 7) and city().proposals == 64 and city().cameras == 4
     assert not baseline().readout
     assert ModelConfig.from_json(city().to_json(), "here") == city()
     for wrong in ({"heads": 3}, {"vit_heads": 5}, {"patch": 16}, {"proposals": 0}, {"dropout": 1.0}, {"width": 2.5}):

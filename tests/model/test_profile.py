@@ -53,6 +53,9 @@ def test_fvcore_convention():
     config = replace(
         city(),
         image_height=112,
+        patch=14,
+        decoder_mlp_ratio=4,
+        generator_layers=2,
         future_width=384,
         plan_sampling=False,
         sampling_fine=0,
