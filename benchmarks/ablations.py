@@ -16,6 +16,9 @@ from pathlib import Path
 
 import tyro
 
+from world4scorer.evaluation.comparison import read_history, read_losses, read_run
+from world4scorer.view.curves import Curves, draw_curves
+
 RESULTS = Path(__file__).parents[1] / "results"
 
 TARGETS = {
@@ -74,39 +77,39 @@ def beside(path: Path, suffix: str) -> Path:
 
 def main(options: Options) -> None:
     """Train all variants and write the table."""
-    from world4scorer.evaluation.comparison import read_history, read_run
-    from world4scorer.view.curves import draw_curves
-
-    histories = {}
+    curves = {}
     for name in options.variants:
-        histories[name] = read_history(train(name, options))
-        write(options, histories, read_run, draw_curves)
+        run = train(name, options)
+        curves[name] = Curves(read_history(run), read_losses(run))
+        write(options, curves)
 
 
-def write(options: Options, histories, read_run, draw_curves) -> None:
+def write(options: Options, curves: dict[str, Curves]) -> None:
     """The table of the runs that are finished."""
-    first = next(iter(histories))
+    first = next(iter(curves))
     config, data = read_run(options.runs / first.replace(" ", "-"))
     lines = [
         "# Ablations",
         "",
         f"Made by `python benchmarks/ablations.py --data {options.data.name} --runs {options.runs.name} --epochs "
-        f"{options.epochs}`. Trained on scenes of {data.split}, {config.batch} a step, one seed ({config.seed}); last "
+        f"{options.epochs} --scenes {options.scenes} --pairing-scenes {options.pairing_scenes}`. Trained on scenes of "
+        f"{data.split}, {config.batch} a step, {options.epochs} epoch(s), one seed ({config.seed}); last "
         f"epoch, on {data.val_split}. `future` and `paired` are the whole method; the others differ in what their name "
         "says.",
         "",
         "| | selected PDMS | random pick | best of the pool | ordering | scenes | steps | seconds |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for name, history in histories.items():
+    for name, (history, _) in curves.items():
         last, scenes = history[-1], read_run(options.runs / name.replace(" ", "-"))[0].scenes
         numbers = [f"{100 * last[f'val/{key}']:.1f}" for key in ("score", "random", "oracle", "ordering")]
         more = [f"{scenes:,}" if scenes else "all", str(int(last["step"])), f"{last['seconds']:.0f}"]
         lines.append(f"| {name} | {' | '.join([*numbers, *more])} |")
     beside(options.out, ".md").write_text("\n".join(lines) + "\n")
+    histories = {name: history for name, (history, _) in curves.items()}
     content = {"config": json.loads(config.to_json()), "histories": histories}
     beside(options.out, ".json").write_text(json.dumps(content, indent=1) + "\n")
-    draw_curves(histories, beside(options.out, ".png"))
+    draw_curves(curves, beside(options.out, ".png"))
 
 
 if __name__ == "__main__":

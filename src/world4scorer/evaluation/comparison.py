@@ -32,7 +32,7 @@ from world4scorer.training.labels import LabelMaker
 from world4scorer.training.pool_metrics import pool_metrics
 from world4scorer.training.pools import make_pools
 from world4scorer.training.run import CONFIG, DATA, HISTORY, PLANNER, TrainData, drawn, usable
-from world4scorer.view.curves import draw_curves
+from world4scorer.view.curves import Curves, draw_curves
 
 DRAWS: Final = 2000
 PDMS: Final = V1_COLUMNS.index("PDMS")
@@ -65,6 +65,8 @@ class Comparison:
     ordering: dict[str, float]
     """Share of pairs in the true order, by scorer."""
     history: tuple[dict[str, float], ...]
+    losses: dict[str, Any]
+    """Steps and values of the training losses, by name."""
     train_scenes: int
     blind_scenes: int
     """Training scenes of the scorer without images."""
@@ -110,7 +112,7 @@ class Comparison:
         for suffix, text in ((".json", json.dumps(content, indent=1) + "\n"), (".md", self.markdown(command))):
             with atomic_write(path.with_name(path.name + suffix)) as stream:
                 stream.write(text.encode())
-        draw_curves({path.name: self.history}, path.with_name(path.name + ".png"))
+        draw_curves({path.name: Curves(self.history, self.losses)}, path.with_name(path.name + ".png"))
 
 
 def compare(
@@ -168,6 +170,7 @@ def compare(
         rows=tuple(rows),
         ordering={"selected": chosen.means["ordering"], "selected without images": by_blind.means["ordering"]},
         history=read_history(run),
+        losses=read_losses(run),
         train_scenes=len(every),
         blind_scenes=len(train),
         blind_epochs=blind_epochs,
@@ -194,6 +197,19 @@ def read_history(run: Path) -> tuple[dict[str, float], ...]:
     if not path.is_file():
         raise ValueError(f"{path}: no such file; this run has not come to its first validation")
     return tuple(json.loads(line) for line in path.read_text().splitlines())
+
+
+def read_losses(run: Path) -> dict[str, Any]:
+    """Steps and values of all that a run logged in training, by name."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(run / "tensorboard"), size_guidance={"scalars": 0})
+    events.Reload()
+    found = {}
+    for name in events.Tags()["scalars"]:
+        logged = events.Scalars(name)
+        found[name] = np.array([one.step for one in logged]), np.array([one.value for one in logged])
+    return found
 
 
 def log_interval(values: Floats, log_names: tuple[str, ...], seed: int = 0) -> tuple[float, float]:

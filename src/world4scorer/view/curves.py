@@ -1,51 +1,75 @@
-"""Learning curves of runs: score of the selected plans on validation, ordering, and losses."""
+"""Learning curves of runs: score and ordering on validation, losses in training."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from world4scorer.scene.files import atomic_write
 
-History = Sequence[Mapping[str, float]]
+SMOOTHED: Final = 15
+"""Logged steps that a point of a training curve is the mean of."""
 
-PANELS: Final = (
+VALIDATION: Final = (
     ("val/score", "PDMS of the selected plans", 100.0),
     ("val/ordering", "pairs in the true order [%]", 100.0),
-    ("train/score", "outcome loss, training", 1.0),
-    ("train/future", "future loss, training", 1.0),
 )
+TRAINING: Final = (("train/score", "outcome loss, training"), ("train/future", "future loss, training"))
 
 
-def draw_curves(runs: Mapping[str, History], path: Path) -> None:
-    """One line per run in each panel, over steps."""
+class Curves(NamedTuple):
+    """What a run left behind."""
+
+    history: Sequence[Mapping[str, float]]
+    """One line per validation."""
+    losses: Mapping[str, tuple[NDArray[np.int64], NDArray[np.float64]]]
+    """Steps and values by name."""
+
+
+def draw_curves(runs: Mapping[str, Curves], path: Path) -> None:
+    """One colour per run in all panels, over steps."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, len(PANELS), figsize=(4.0 * len(PANELS), 3.2), layout="constrained")
-    for axis, (key, title, scale) in zip(axes, PANELS, strict=True):
-        for name, history in runs.items():
-            known = [line for line in history if key in line]
-            if known:
-                axis.plot(
-                    [line["step"] for line in known], [scale * line[key] for line in known], "o-", ms=3, label=name
-                )
+    panels = len(VALIDATION) + len(TRAINING)
+    figure, axes = pyplot.subplots(1, panels, figsize=(4.0 * panels, 3.2), layout="constrained")
+    colours = dict(zip(runs, pyplot.rcParams["axes.prop_cycle"].by_key()["color"] * len(runs), strict=False))
+    for axis, (key, title, scale) in zip(axes, VALIDATION, strict=False):
+        for name, (history, _) in runs.items():
+            steps = [line["step"] for line in history]
+            values = [scale * line[key] for line in history]
+            axis.plot(steps, values, "o-", ms=4, color=colours[name], label=name)
         axis.set_title(title, fontsize=10)
+    for axis, (key, title) in zip(axes[len(VALIDATION) :], TRAINING, strict=True):
+        for name, (_, losses) in runs.items():
+            if key in losses:
+                at, loss = losses[key]
+                axis.plot(_smooth(at), _smooth(loss), color=colours[name], lw=1.2)
+        axis.set_title(title, fontsize=10)
+    for axis in axes:
         axis.set_xlabel("steps")
+        axis.set_xlim(left=0)
         axis.grid(alpha=0.3)
-    best = max((line for history in runs.values() for line in history), key=lambda line: line["val/oracle"])
-    axes[0].axhline(100 * best["val/oracle"], color="0.5", ls=":", lw=1)
-    axes[0].annotate(
-        "best of the pool", (0.02, 100 * best["val/oracle"]), xycoords=("axes fraction", "data"), fontsize=8
-    )
+    oracle = 100 * max(line["val/oracle"] for history, _ in runs.values() for line in history)
+    axes[0].axhline(oracle, color="0.5", ls=":", lw=1)
+    axes[0].annotate("best of the pool", (0.02, oracle), xycoords=("axes fraction", "data"), fontsize=8, va="bottom")
+    axes[0].margins(y=0.12)
     if len(runs) > 1:
-        axes[0].legend(fontsize=8)
+        axes[0].legend(fontsize=7, loc="lower right")
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=110)
     pyplot.close(figure)
     with atomic_write(path) as stream:
         stream.write(picture.getvalue())
+
+
+def _smooth(values: NDArray[Any]) -> NDArray[np.float64]:
+    window = min(SMOOTHED, len(values))
+    return np.convolve(values.astype(np.float64), np.full(window, 1 / window), "valid")
