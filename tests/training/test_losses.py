@@ -160,21 +160,46 @@ def test_processes_with_unequal_shares_give_the_gradient_of_the_whole():
         bank_valid=torch.tensor([True, True, True, False]),
         future=torch.randn(scenes, 7),
         future_valid=torch.tensor([False, False, True, False]),
+        bank=torch.randn(scenes, 3, 8, 3),
     )
+    config = LossConfig(coverage=0.5)
 
     def gradients(share: slice, counts: torch.Tensor | None) -> dict[str, torch.Tensor]:
         leaves = {name: part[share].clone().requires_grad_() for name, part in parts.items()}
         predictions = Predictions(states=torch.zeros(0), **leaves)
         targets = Targets(*(part[share] for part in known))
-        compute_losses(predictions, targets, LossConfig(), counts).total.backward()
+        compute_losses(predictions, targets, config, counts).total.backward()
         return {name: leaf.grad for name, leaf in leaves.items()}
 
     whole = gradients(slice(0, 4), None)
     halves = [slice(0, 2), slice(2, 4)]
-    counts = torch.stack([count_labels(Targets(*(part[half] for part in known))) for half in halves]).mean(0)
+    counts = torch.stack([count_labels(Targets(*(part[half] for part in known)), config) for half in halves]).mean(0)
     shared = [gradients(half, counts) for half in halves]
     alone = [gradients(half, None) for half in halves]
     for name in parts:
         torch.testing.assert_close(torch.cat([part[name] for part in shared]) / 2, whole[name])
     for name in ("logits", "bank_logits", "future"):
         assert not torch.allclose(torch.cat([part[name] for part in alone]) / 2, whole[name])
+
+
+def test_coverage_pulls_the_nearest_plan_to_each_good_bank_plan():
+    """Against loops; plans of scenes without a bank, and plans that score badly, pull nothing."""
+    torch.manual_seed(1)
+    plans, bank = torch.randn(3, 4, 8, 3), torch.randn(3, 5, 8, 3)
+    labels, valid = torch.rand(3, 5, 7), torch.tensor([True, True, False])
+    labels[0, 0, 6], labels[1, 2, 6] = 0.95, 0.9
+    labels[1, 3, 6] = 0.89
+    good = [(b, k) for b in range(2) for k in range(5) if labels[b, k, 6] >= 0.9]
+    expected = 0.0
+    for b, k in good:
+        nearest = min(float((plans[b, n] - bank[b, k]).abs().sum() / 8) for n in range(4))
+        expected += nearest / len(good)
+    config = LossConfig(imitation=0, score=0, future=0, coverage=2.0)
+    predictions = Predictions(plans, plans.new_zeros(0), plans.new_zeros(0), torch.zeros(3, 5, 6), None)
+    targets = Targets(plans[:, 0], None, None, labels, valid, bank=bank)
+    losses = compute_losses(predictions, targets, config)
+    assert losses.coverage is not None and losses.bank is not None
+    assert float(losses.coverage) == pytest.approx(expected, rel=1e-5)
+    assert float(losses.total) == pytest.approx(2 * expected + 0.5 * float(losses.bank), rel=1e-5)
+    with pytest.raises(ValueError, match="coverage"):
+        LossConfig(coverage=1.0, bank=0.0)

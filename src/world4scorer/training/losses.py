@@ -1,4 +1,4 @@
-"""The four losses and their sum. Each is a plain function of tensors; `predictions.py` settles where gradients go.
+"""The four losses, one more of a variant, and their sum. Each is a plain function of tensors; `predictions.py` settles where gradients go.
 
 Shapes: B scenes, N generated plans, K bank plans, T poses, E features of the future. Labels have the columns of an
 outcome table: NC, DAC, EP, TTC, C, DDC, PDMS.
@@ -23,6 +23,8 @@ INVALID_TTC: Final = 2.0
 HALF: Final = 0.5
 """A partial fault (NC, DDC); counts as a whole one in training."""
 
+PDMS: Final = V1_COLUMNS.index("PDMS")
+
 COLUMN: Final = {name: V1_COLUMNS.index(LABEL_COLUMNS[name]) for name in COMPONENTS}
 """Of each component in labels."""
 
@@ -41,6 +43,10 @@ class LossConfig:
     """Weight of the outcome loss on bank plans."""
     bank_progress: float = 0.1
     """Weight of progress within the bank loss."""
+    coverage: float = 0.0
+    """Weight of covering good bank plans by generated ones: the variant called Coverage."""
+    coverage_score: float = 0.9
+    """PDMS from which a bank plan is good."""
     warped_target: bool = True
     """Imitate the time-warped copy of the logged trajectory too."""
     future_gradient: float = 1.0
@@ -51,6 +57,8 @@ class LossConfig:
             value = getattr(self, field.name)
             if not value >= 0:
                 raise ValueError(f"{field.name}: {value}; not below 0")
+        if self.coverage and not self.bank:
+            raise ValueError("coverage: covers plans of the bank, so losses.bank must have a weight too")
 
 
 def paper() -> LossConfig:
@@ -85,6 +93,8 @@ class Targets(NamedTuple):
     """(B, E) features of the view two seconds ahead"""
     future_valid: Tensor | None = None
     """(B,) which scenes have one"""
+    bank: Tensor | None = None
+    """(B, K, T, 3) plans of the bank; only coverage looks at them"""
 
 
 class Losses(NamedTuple):
@@ -95,15 +105,17 @@ class Losses(NamedTuple):
     score: Tensor | None
     future: Tensor | None
     bank: Tensor | None
+    coverage: Tensor | None
 
 
-def count_labels(targets: Targets) -> Tensor:
-    """(3,) valid labels of TTC per column of generated plans, scenes with a bank, scenes with a future."""
+def count_labels(targets: Targets, config: LossConfig) -> Tensor:
+    """(4,) valid labels of TTC of generated plans, scenes with a bank, scenes with a future, good bank plans."""
     device = targets.trajectory.device
     counted = (
         None if targets.labels is None else _label(targets.labels, TTC) != INVALID_TTC,
         targets.bank_valid,
         targets.future_valid,
+        _good(targets, config) if config.coverage else None,
     )
     zero = torch.zeros((), device=device)
     return torch.stack([zero if valid is None else valid.to(device).sum().float() for valid in counted])
@@ -117,8 +129,8 @@ def compute_losses(
     Means are taken over what is valid. Processes that share a batch give the mean of all their `count_labels`: then
     the mean of their gradients is the gradient of the whole batch.
     """
-    ttc_count, bank_count, future_count = count_labels(targets) if counts is None else counts
-    imitation = score = future = bank = None
+    ttc_count, bank_count, future_count, good_count = count_labels(targets, config) if counts is None else counts
+    imitation = score = future = bank = coverage = None
     if config.imitation:
         imitation = winner_takes_all(predictions.plans, targets.trajectory)
         if config.warped_target:
@@ -133,14 +145,17 @@ def compute_losses(
     if config.bank:
         logits, labels = _given(predictions.bank_logits, "bank_logits"), _given(targets.bank_labels, "bank_labels")
         bank = bank_loss(logits, labels, _given(targets.bank_valid, "bank_valid"), config.bank_progress, bank_count)
+    if config.coverage:
+        coverage = coverage_loss(predictions.plans, _given(targets.bank, "bank"), _good(targets, config), good_count)
     weighed = (
         (config.imitation, imitation),
         (config.score, score),
         (config.future, future),
         (config.bank, bank),
+        (config.coverage, coverage),
     )
     total = sum((weight * loss for weight, loss in weighed if loss is not None), predictions.plans.new_zeros(()))
-    return Losses(total, imitation, score, future, bank)
+    return Losses(total, imitation, score, future, bank, coverage)
 
 
 def winner_takes_all(plans_BNT3: Tensor, target_BT3: Tensor) -> Tensor:
@@ -187,6 +202,20 @@ def future_loss(read_BE: Tensor, future_BE: Tensor, valid_B: Tensor, future_coun
     """L_fut: one minus the cosine between what was read and what came; over scenes with a future."""
     cosine = functional.cosine_similarity(read_BE[valid_B].float(), future_BE[valid_B].float(), dim=-1)
     return _mean(1.0 - cosine, future_count)
+
+
+def coverage_loss(
+    plans_BNT3: Tensor, bank_BKT3: Tensor, good_BK: Tensor, good_count: Tensor | None = None
+) -> Tensor:
+    """How far good bank plans are from the nearest generated one, measured as imitation is; mean over them."""
+    error_BKN = (plans_BNT3[:, None] - bank_BKT3[:, :, None]).abs().sum(-1).mean(-1)
+    return _mean(error_BKN.min(2).values[good_BK], good_count)
+
+
+def _good(targets: Targets, config: LossConfig) -> Tensor:
+    """(B, K) which plans of the bank the generator should cover."""
+    labels, valid = _given(targets.bank_labels, "bank_labels"), _given(targets.bank_valid, "bank_valid")
+    return (labels[..., PDMS] >= config.coverage_score) & valid[:, None]
 
 
 def _label(labels: Tensor, name: str) -> Tensor:

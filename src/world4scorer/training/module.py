@@ -91,8 +91,10 @@ class ScorerModule(pl.LightningModule):
             batch.bank_valid,
             batch.future,
             batch.future_valid,
+            batch.bank,
         )
-        losses = compute_losses(predictions, targets, weights, self._of_all(count_labels(targets)).mean(0))
+        counts = self._of_all(count_labels(targets, weights)).mean(0)
+        losses = compute_losses(predictions, targets, weights, counts)
         if not losses.total.isfinite():
             raise ValueError(
                 f"step {self.global_step}: the loss is not finite (scenes {', '.join(batch.tokens[:4])}, ...); "

@@ -94,6 +94,12 @@ class Machine:
     """Threads per device that compute the model on CPUs; 0 shares the cores evenly."""
     checkpoint_every: int = 200
     """Steps between checkpoints; each epoch ends with one as well."""
+    validate_every: int = 1
+    """Epochs from one validation to the next; the last epoch has one if its number is a multiple."""
+
+    def __post_init__(self) -> None:
+        if self.validate_every < 1:
+            raise ValueError(f"validate_every: {self.validate_every}; at least 1")
 
 
 def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | None = None) -> Path:
@@ -177,6 +183,7 @@ def make_trainer(config: TrainConfig, out: Path, machine: Machine) -> pl.Trainer
         strategy="ddp" if machine.devices * machine.nodes > 1 else "auto",
         precision=PRECISIONS[config.precision],  # type: ignore[arg-type]
         max_epochs=config.epochs,
+        check_val_every_n_epoch=machine.validate_every,
         gradient_clip_val=config.optimiser.clip or None,
         logger=TensorBoardLogger(out, name="tensorboard", version=""),
         callbacks=[
