@@ -16,7 +16,7 @@ from pathlib import Path
 
 import tyro
 
-from world4scorer.evaluation.comparison import read_history, read_losses, read_run
+from world4scorer.training.run_files import read_history, read_losses, read_run
 from world4scorer.view.curves import Curves, draw_curves
 
 RESULTS = Path(__file__).parents[1] / "results"

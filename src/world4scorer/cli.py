@@ -31,6 +31,11 @@ def bank() -> int:
     raise AssertionError("`main` hands the words after `bank` to the verbs of the bank")
 
 
+def study() -> int:
+    """Repeat a study of the paper on a run or its pools: `w4s study reranking`, `interventions`, `taxonomy`, ..."""
+    raise AssertionError("`main` hands the words after `study` to the verbs of the studies")
+
+
 def train() -> int:
     """Train a planner: generator, shared predictor, score heads, visual readout. May be killed and run again."""
     raise AssertionError("`main` hands the words after `train` to `training.command`, which reads the preset first")
@@ -46,7 +51,9 @@ VERBS: Final[dict[str, Callable[..., int]]] = {
     "targets": learning.targets,
     "train": train,
     "compare": learning.compare,
+    "pools": learning.pools,
     "evaluate": scoring.evaluate,
+    "study": study,
     "show": scoring.show,
     "score": scoring.score,
     "rerank": scoring.rerank,
@@ -85,6 +92,10 @@ def _run(words: Sequence[str]) -> int:
         from world4scorer.bank.verbs import VERBS as BANK_VERBS
 
         return _choose(BANK_VERBS, rest, "w4s bank", "Candidate banks: perturbed plans with their outcomes.")
+    if first == ["study"]:
+        from world4scorer.studies.verbs import VERBS as STUDIES
+
+        return _choose(STUDIES, rest, "w4s study", "The paper's studies: numbers, tables, a figure.")
     return _choose(VERBS, words, "w4s", "Score driving plans that nobody executed.")
 
 

@@ -9,10 +9,11 @@ import pytest
 from small_training import MACHINE
 from world4scorer.bank.plan_files import read_plans
 from world4scorer.cli import main
-from world4scorer.evaluation.comparison import compare, log_interval, read_run
+from world4scorer.evaluation.comparison import compare
 from world4scorer.outcomes import pdms
 from world4scorer.store import SceneStore
 from world4scorer.training.run import train
+from world4scorer.training.run_files import read_run
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +49,6 @@ def test_the_scorer_without_images_is_trained(run):
     other = compare(run, blind_scenes=40, blind_epochs=3)
     name = "selected without images"
     assert first.ordering[name] == again.ordering[name] != other.ordering[name]
-
-
-def test_intervals_draw_whole_logs():
-    values = np.repeat([0.0, 1.0], 500)
-    alone = log_interval(values, tuple(str(i) for i in range(1000)))
-    assert alone[0] > 0.45 and alone[1] < 0.55
-    assert log_interval(values, ("a",) * 500 + ("b",) * 500) == (0.0, 1.0)
 
 
 def test_what_is_no_run(tmp_path, run, capsys):

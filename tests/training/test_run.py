@@ -96,7 +96,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from small_training import MACHINE
-from world4scorer.evaluation.comparison import read_run
+from world4scorer.training.run_files import read_run
 from world4scorer.training.module import ScorerModule
 from world4scorer.training.run import train
 

@@ -18,10 +18,10 @@ from world4scorer.bank.config import BankConfig
 from world4scorer.bank.pack import NOTES, PARTS, PackError, read_notes
 from world4scorer.bank.parts import Parts
 from world4scorer.bank.perturbations import Perturbations
-from world4scorer.bank.progress import BankProgress
 from world4scorer.bank.scene_bank import Proposer, bank_of
 from world4scorer.cache.executors import Done, Executor, ProcessExecutor
 from world4scorer.outcomes.results import V1_COLUMNS
+from world4scorer.progress import ProgressBar
 from world4scorer.scene.files import only_one
 from world4scorer.store import SceneStore
 
@@ -114,7 +114,7 @@ def build(
 
 def _run(work: _BankLog, todo: Sequence[str], out: Path, executor: Executor, show: bool) -> None:
     failed: list[Done[str, int]] = []
-    with BankProgress(sum(len(work.tokens[name]) for name in todo), show) as progress:
+    with ProgressBar("candidates", "scenes", sum(len(work.tokens[name]) for name in todo), show) as progress:
         for done in executor.run(work, todo):
             if done.result is None:
                 failed.append(done)

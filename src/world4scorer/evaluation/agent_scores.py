@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from world4scorer import __version__
 from world4scorer.evaluation.agents import AGENTS
-from world4scorer.evaluation.pairing import in_time_order, pairs_within_logs
+from world4scorer.evaluation.pairing import pairs_within_logs
 from world4scorer.evaluation.submission import V1_NAMES, V2_NAMES, compare
 from world4scorer.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.outcomes.batch import map_threads
@@ -100,7 +100,7 @@ def evaluate_agents(store: SceneStore, agents: Sequence[str], *, lqr: LqrProfile
     if unknown or not names:
         what = f"unknown agent {unknown[0]!r}" if unknown else "no agent"
         raise ValueError(f"agents: {what}; choose from {', '.join(AGENTS)}")
-    tokens = in_time_order(store, [token for token in store if len(token) != SYNTHETIC_TOKEN_LENGTH])
+    tokens = store.in_time_order([token for token in store if len(token) != SYNTHETIC_TOKEN_LENGTH])
     if not tokens:
         raise ValueError("no frame to evaluate: the store is empty; fill it with `w4s prepare`")
 

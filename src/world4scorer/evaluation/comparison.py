@@ -21,17 +21,18 @@ from world4scorer import __version__
 from world4scorer.bank import Pack
 from world4scorer.cache.samples import Samples
 from world4scorer.evaluation.agents import AGENTS
+from world4scorer.evaluation.bootstrap import LogBootstrap
 from world4scorer.model.planner import Planner
 from world4scorer.navsim.splits import find_split
 from world4scorer.outcomes.results import V1_COLUMNS
 from world4scorer.scene.files import atomic_write
 from world4scorer.store import SceneStore
-from world4scorer.training.config import TrainConfig
 from world4scorer.training.controls import blind_utility, train_blind_scorer, train_ego_status_planner
 from world4scorer.training.labels import LabelMaker
 from world4scorer.training.pool_metrics import pool_metrics
 from world4scorer.training.pools import make_pools
-from world4scorer.training.run import CONFIG, DATA, HISTORY, PLANNER, TrainData, drawn, usable
+from world4scorer.training.run import PLANNER, drawn, usable
+from world4scorer.training.run_files import read_history, read_losses, read_run
 from world4scorer.view.curves import Curves, draw_curves
 
 DRAWS: Final = 2000
@@ -177,54 +178,10 @@ def compare(
     )
 
 
-def read_run(run: Path) -> tuple[TrainConfig, TrainData]:
-    """The configuration and the data of a run."""
-    for name in (CONFIG, DATA):
-        if not (run / name).is_file():
-            raise ValueError(f"{run / name}: no such file; {run} is not the folder of a training run")
-    config = TrainConfig.from_json((run / CONFIG).read_text(), str(run / CONFIG))
-    raw = json.loads((run / DATA).read_text())
-    return config, TrainData(**{name: _as_read(name, value) for name, value in raw.items()})
-
-
-def _as_read(name: str, value: str | None) -> Any:
-    return value if value is None or name.endswith("split") else Path(value)
-
-
-def read_history(run: Path) -> tuple[dict[str, float], ...]:
-    """The validations of a run."""
-    path = run / HISTORY
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file; this run has not come to its first validation")
-    return tuple(json.loads(line) for line in path.read_text().splitlines())
-
-
-def read_losses(run: Path) -> dict[str, Any]:
-    """Steps and values of all that a run logged in training, by name."""
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    events = EventAccumulator(str(run / "tensorboard"), size_guidance={"scalars": 0})
-    events.Reload()
-    found = {}
-    for name in events.Tags()["scalars"]:
-        logged = events.Scalars(name)
-        found[name] = np.array([one.step for one in logged]), np.array([one.value for one in logged])
-    return found
-
-
-def log_interval(values: Floats, log_names: tuple[str, ...], seed: int = 0) -> tuple[float, float]:
-    """95 % interval of the mean over scenes when logs are drawn with replacement."""
-    _, log = np.unique(np.asarray(log_names), return_inverse=True)
-    sums, counts = np.bincount(log, values), np.bincount(log)
-    drawn = np.random.default_rng(seed).integers(0, len(counts), (DRAWS, len(counts)))
-    means = sums[drawn].sum(1) / counts[drawn].sum(1)
-    low, high = np.quantile(means, (0.025, 0.975))
-    return float(low), float(high)
-
-
 def _row(name: str, score: Floats, val: Samples, table: NDArray[np.floating] | None = None) -> Row:
     parts = {} if table is None else dict(zip(V1_COLUMNS, map(float, table.mean(0)), strict=True))
-    return Row(name, float(score.mean()), *log_interval(np.asarray(score, np.float64), val.log_names), parts)
+    mean = LogBootstrap(val.log_names, DRAWS).mean(score)
+    return Row(name, mean.value, mean.low, mean.high, parts)
 
 
 def _samples(root: Path, split: str, store: Path) -> Samples:

@@ -20,13 +20,8 @@ class Pair:
     """s"""
 
 
-def in_time_order(store: SceneStore, tokens: Sequence[str]) -> list[str]:
-    """Sort tokens log by log, each log by time."""
-    return sorted(tokens, key=lambda token: (store.log_of(token), store.time_us(token)))
-
-
 def pairs_within_logs(store: SceneStore, ordered: Sequence[str]) -> dict[str, Pair]:
-    """Return the pair of each later frame, for tokens as `in_time_order` gives them."""
+    """Return the pair of each later frame, for tokens as `SceneStore.in_time_order` gives them."""
     pairs = {}
     for previous, token in pairwise(ordered):
         if store.log_of(previous) == store.log_of(token):

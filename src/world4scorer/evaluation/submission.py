@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.evaluation.pairing import Pair, in_time_order, pairs_within_logs
+from world4scorer.evaluation.pairing import Pair, pairs_within_logs
 from world4scorer.evaluation.score_table import ScoreTable
 from world4scorer.outcomes.batch import map_threads
 from world4scorer.outcomes.extended_comfort import extended_comfort
@@ -74,7 +74,7 @@ def evaluate_plans(
     """
     if metric not in get_args(Metric):
         raise ValueError(f"metric: unknown metric {metric!r}; choose from {', '.join(get_args(Metric))}")
-    wanted = store.tokens if tokens is None else in_time_order(store, list(dict.fromkeys(tokens)))
+    wanted = store.tokens if tokens is None else store.in_time_order(list(dict.fromkeys(tokens)))
     present = planned(wanted, plans, allow_missing)
     if metric == "pdms-v1.1":
         columns = _evaluate_v1(store, plans, present, lqr)

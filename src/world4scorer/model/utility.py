@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from world4scorer.model.components import COMFORT, DAC, DDC, EP, NC, TTC
+from world4scorer.model.components import COMFORT, COMPONENTS, DAC, DDC, EP, LABEL_COLUMNS, NC, TTC
+from world4scorer.selection.utility import UTILITY_WEIGHTS, Benchmark
 
-Benchmark = Literal["v1", "v2"]
+__all__ = ["WEIGHTS", "Benchmark", "utility"]
 
 WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
-    "v1": {NC: 1.0, DAC: 1.0, DDC: 0.0, TTC: 5.0, EP: 5.0, COMFORT: 2.0},
-    "v2": {NC: 10.0, DAC: 13.0, DDC: 6.0, TTC: 14.0, EP: 15.0, COMFORT: 2.1},
+    benchmark: {name: weights[LABEL_COLUMNS[name]] for name in COMPONENTS}
+    for benchmark, weights in UTILITY_WEIGHTS.items()
 }
 """By benchmark: NAVSIM v1 and v2."""
 

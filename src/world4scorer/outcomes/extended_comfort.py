@@ -58,14 +58,27 @@ def extended_comfort(rollouts_now: Any, rollout_previous: Any, interval_s: float
     return np.asarray((rms <= np.array(LARGEST)).all(axis=1), np.float64)
 
 
+def extended_comfort_pairs(rollouts_now: Any, rollouts_previous: Any, interval_s: float) -> NDArray[np.bool_]:
+    """Return (N, M): does each rollout of now (N, 41, 11) continue each previous one (M, 41, 11)?"""
+    now, previous, shift = _aligned(rollouts_now, rollouts_previous, interval_s)
+    return pairs_within(now, previous, shift, filters_for(STEPS - shift))  # type: ignore[no-any-return]
+
+
 def extended_comfort_rms(rollouts_now: Any, rollout_previous: Any, interval_s: float) -> NDArray[np.float64]:
     """Return the (N, 4) root mean square differences of `SIGNALS`."""
+    one = as_array("rollout_previous", rollout_previous, np.float64, (STEPS, len(State)))[None]
+    now, previous, shift = _aligned(rollouts_now, one, interval_s)
+    return rms_differences(now, previous, shift, filters_for(STEPS - shift))  # type: ignore[no-any-return]
+
+
+def _aligned(rollouts_now: Any, rollouts_previous: Any, interval_s: float) -> tuple[Any, Any, int]:
+    """Both as kernels read them, and the rows by which the previous ones are ahead."""
     shift = overlap_shift(interval_s)
     if not interval_s > 0.0 or STEPS - shift < 4:
         raise SceneError(f"interval_s: {interval_s} s between frames leaves no overlap to compare")
     now = lanes_last(as_array("rollouts_now", rollouts_now, np.float64, ("N", STEPS, len(State))))
-    previous = lanes_last(as_array("rollout_previous", rollout_previous, np.float64, (STEPS, len(State)))[None])
-    return rms_differences(now, previous, shift, filters_for(STEPS - shift))  # type: ignore[no-any-return]
+    previous = lanes_last(as_array("rollouts_previous", rollouts_previous, np.float64, ("M", STEPS, len(State))))
+    return now, previous, shift
 
 
 def filters_for(samples: int) -> ExtendedComfortFilters:
@@ -94,6 +107,38 @@ def rms_differences(now, previous, shift, filters):
     out = np.empty((lanes, len(SIGNALS)))
     _compare(present, before, out)
     return out
+
+
+@kernel
+def pairs_within(now, previous, shift, filters):
+    """(N, M) whether lane n of `now` (11, T, N) stays within all limits of lane m of `previous` (11, T, M)."""
+    samples, lanes, others = now.shape[1] - shift, now.shape[2], previous.shape[2]
+    present = np.empty((len(SIGNALS), samples, lanes))
+    before = np.empty((len(SIGNALS), samples, others))
+    _filtered(now, 0, filters, np.empty((3, samples, lanes)), present)
+    _filtered(previous, shift, filters, np.empty((3, samples, others)), before)
+    out = np.empty((lanes, others), np.bool_)
+    _compare_pairs(present, before, np.empty(others), out)
+    return out
+
+
+@leaf
+def _compare_pairs(present, before, total, out):
+    signals, samples, lanes = present.shape
+    others = total.size
+    for n in range(lanes):
+        for m in range(others):
+            out[n, m] = True
+        for signal in range(signals):
+            for m in range(others):
+                total[m] = 0.0
+            for i in range(samples):
+                value = present[signal, i, n]
+                for m in range(others):
+                    difference = value - before[signal, i, m]
+                    total[m] += difference * difference
+            for m in range(others):
+                out[n, m] &= np.sqrt(total[m] / samples) <= LARGEST[signal]
 
 
 @leaf

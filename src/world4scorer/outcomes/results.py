@@ -138,27 +138,32 @@ class V2Outcome:
     @property
     def score(self) -> Floats:
         """EPDMS of a frame without a predecessor: product * (5 EP + 5 TTC + 2 LK + 2 HC) / 14."""
-        return self._scored(self.table) if self.metric != "epdms-pre151" else self._scored(self.raw)
+        return epdms_of_table(self._scored_table)
 
     def score_with(self, extended_comfort: Floats) -> Floats:
         """EPDMS of a frame with a predecessor: product * (5 EP + 5 TTC + 2 LK + 2 HC + 2 EC) / 16.
 
         `extended_comfort` (N,) may hold NaN where a plan has no predecessor.
         """
-        table = self.table if self.metric != "epdms-pre151" else self.raw
-        paired = self._scored(table, np.nan_to_num(extended_comfort))
-        return np.where(np.isnan(extended_comfort), self._scored(table), paired)
+        return epdms_of_table(self._scored_table, extended_comfort)
 
-    @staticmethod
-    def _scored(table: Floats, extended_comfort: Floats | None = None) -> Floats:
-        total = np.zeros(len(table))
-        for name, weight in V2_WEIGHTS.items():
-            total += weight * table[:, V2_COLUMNS.index(name)]
-        whole = sum(V2_WEIGHTS.values())
-        if extended_comfort is not None:
-            total += EC_WEIGHT * extended_comfort
-            whole += EC_WEIGHT
-        return np.asarray(table[:, V2_COLUMNS.index("product")] * total / whole)
+    @property
+    def _scored_table(self) -> Floats:
+        return self.table if self.metric != "epdms-pre151" else self.raw
+
+
+def epdms_of_table(table: Floats, extended_comfort: Floats | None = None) -> Floats:
+    """EPDMS (...) of rows (..., 10) with the columns `V2_COLUMNS`; extended comfort (...) may hold NaN, for none."""
+    total = np.zeros(table.shape[:-1])
+    for name, weight in V2_WEIGHTS.items():
+        total += weight * table[..., V2_COLUMNS.index(name)]
+    whole = sum(V2_WEIGHTS.values())
+    product = table[..., V2_COLUMNS.index("product")]
+    alone = np.asarray(product * total / whole)
+    if extended_comfort is None:
+        return alone
+    paired = product * (total + EC_WEIGHT * np.nan_to_num(extended_comfort)) / (whole + EC_WEIGHT)
+    return np.where(np.isnan(extended_comfort), alone, paired)
 
 
 def sub_scores(table: Floats) -> dict[str, Any]:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,10 @@ class SceneStore:
     def tokens_of(self, log_name: str) -> Sequence[str]:
         """Return the tokens of a log in time order."""
         return tuple(self._entry(log_name).tokens)
+
+    def in_time_order(self, tokens: Iterable[str]) -> list[str]:
+        """Sort tokens log by log, each log by time."""
+        return sorted(tokens, key=lambda token: (self.log_of(token), self.time_us(token)))
 
     def scenes(self, log_name: str | None = None) -> Iterator[Scene]:
         """Yield the scenes of a log in time order, or those of all logs, log by log."""

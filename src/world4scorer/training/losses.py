@@ -204,9 +204,7 @@ def future_loss(read_BE: Tensor, future_BE: Tensor, valid_B: Tensor, future_coun
     return _mean(1.0 - cosine, future_count)
 
 
-def coverage_loss(
-    plans_BNT3: Tensor, bank_BKT3: Tensor, good_BK: Tensor, good_count: Tensor | None = None
-) -> Tensor:
+def coverage_loss(plans_BNT3: Tensor, bank_BKT3: Tensor, good_BK: Tensor, good_count: Tensor | None = None) -> Tensor:
     """How far good bank plans are from the nearest generated one, measured as imitation is; mean over them."""
     error_BKN = (plans_BNT3[:, None] - bank_BKT3[:, :, None]).abs().sum(-1).mean(-1)
     return _mean(error_BKN.min(2).values[good_BK], good_count)

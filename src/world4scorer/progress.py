@@ -1,4 +1,4 @@
-"""The progress bar of making a pack."""
+"""The progress bar of long jobs; on standard error."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 
-class BankProgress:
-    """Scenes done and time left; on standard error."""
+class ProgressBar:
+    """What is done, of how much, and the time left."""
 
-    def __init__(self, scenes: int, show: bool) -> None:
+    def __init__(self, title: str, unit: str, total: int, show: bool = True) -> None:
         self._bar = Progress(
-            TextColumn("candidates"),
+            TextColumn(title),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("scenes  left"),
+            TextColumn(f"{unit}  left"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             disable=not show,
         )
-        self._task = self._bar.add_task("scenes", total=scenes)
+        self._task = self._bar.add_task(title, total=total)
 
-    def __enter__(self) -> BankProgress:
+    def __enter__(self) -> ProgressBar:
         self._bar.start()
         return self
 
@@ -32,6 +32,6 @@ class BankProgress:
     ) -> None:
         self._bar.stop()
 
-    def advance(self, scenes: int) -> None:
-        """So many more scenes are done."""
-        self._bar.advance(self._task, scenes)
+    def advance(self, count: int = 1) -> None:
+        """So many more are done."""
+        self._bar.advance(self._task, count)

@@ -1,0 +1,72 @@
+"""Intervals of means over frames when logs are drawn with replacement: frames of a log are not independent.
+
+>>> bootstrap = LogBootstrap(log_names, draws=100_000)
+>>> bootstrap.mean(scores)                  # value, low, high
+>>> bootstrap.mean(scores - other_scores)   # paired by frame
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+COVERED: Final = 0.95
+CHUNK: Final = 20_000
+"""Draws at a time."""
+
+
+class Interval(NamedTuple):
+    """A number with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def times(self, factor: float) -> Interval:
+        """The same in another unit."""
+        return Interval(*(factor * one for one in self))
+
+    def text(self, digits: int = 1, signed: bool = False) -> str:
+        """`81.2 [79.0, 83.1]`."""
+        form = f"{'+' if signed else ''}.{digits}f"
+        return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
+
+
+class LogBootstrap:
+    """Draws of whole logs, the same for every quantity asked for."""
+
+    def __init__(self, log_names: Sequence[str], draws: int = 10_000, seed: int = 0) -> None:
+        if draws < 1:
+            raise ValueError(f"draws: {draws}; at least 1")
+        names, self.log = np.unique(np.asarray(log_names), return_inverse=True)
+        self.logs, self.draws, self.seed = len(names), draws, seed
+
+    @cached_property
+    def _drawn(self) -> NDArray[np.int32]:
+        """(draws, logs) how often each log is drawn."""
+        rng = np.random.default_rng(self.seed)
+        shares = np.full(self.logs, 1 / self.logs)
+        return rng.multinomial(self.logs, shares, self.draws).astype(np.int32)
+
+    def mean(self, values: Any) -> Interval:
+        """The mean over frames of values (S,); frames with NaN do not count."""
+        known = np.asarray(values, np.float64)
+        there = ~np.isnan(known)
+        return self.ratio(np.where(there, known, 0.0), there)
+
+    def ratio(self, upper: Any, lower: Any) -> Interval:
+        """The sum of `upper` (S,) over that of `lower` (S,); draws without any `lower` do not count."""
+        above, below = (np.bincount(self.log, np.asarray(part, np.float64), self.logs) for part in (upper, lower))
+        if not below.sum():
+            return Interval(np.nan, np.nan, np.nan)
+        parts = (self._drawn[start : start + CHUNK] for start in range(0, self.draws, CHUNK))
+        sums = np.concatenate([np.stack([part @ above, part @ below]) for part in parts], axis=1)
+        found = sums[0, sums[1] > 0] / sums[1, sums[1] > 0]
+        low, high = np.quantile(found, ((1 - COVERED) / 2, (1 + COVERED) / 2))
+        return Interval(float(above.sum() / below.sum()), float(low), float(high))

@@ -1,0 +1,77 @@
+"""Where a planner and its scenes come from: a training run, or a planner with a dataset."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from world4scorer.cache.samples import Samples
+from world4scorer.model.conversion import read_planner
+from world4scorer.model.planner import Planner
+from world4scorer.navsim.splits import find_split
+from world4scorer.training.run import CONFIG, DATA, PLANNER, usable
+from world4scorer.training.run_files import read_run
+
+
+@dataclass(frozen=True)
+class PlannerSource:
+    """A planner, and the scenes it is asked about."""
+
+    planner: Path
+    """Folder of a planner, or a released checkpoint."""
+    data: Path
+    """Dataset folder with navsim_logs and sensor_blobs."""
+    split: str
+    store: Path
+    """Scene store of the split."""
+
+    @classmethod
+    def find(
+        cls, source: Path, data: Path | None = None, split: str | None = None, store: Path | None = None
+    ) -> PlannerSource:
+        """The last planner of a run, on its validation split unless told otherwise; or any planner on a given split."""
+        if is_run(source):
+            _, trained = read_run(source)
+            if not (source / PLANNER).is_dir():
+                raise ValueError(f"{source / PLANNER}: no such folder; this run is not finished, run `w4s train` again")
+            root = data or trained.val_data or trained.data
+            name = split or trained.val_split
+            known = {trained.val_split: trained.val_store, trained.split: trained.store}
+            default = root / "store" / name
+            return cls(source / PLANNER, root, name, store or (known.get(name, default) if data is None else default))
+        if data is None or split is None:
+            raise ValueError(f"{source}: not a training run, so --data and --split must say which scenes to look at")
+        return cls(source, data, split, store or data / "store" / split)
+
+    def samples(self) -> Samples:
+        """The scenes."""
+        if not self.store.is_dir():
+            raise ValueError(
+                f"{self.store}: no such scene store; make it: w4s prepare --data {self.data} --split {self.split} "
+                f"--store {self.store}"
+            )
+        return usable(Samples.of_split(self.data, find_split(self.split, self.data), self.store), self.store)
+
+    def load(self) -> Planner:
+        """The planner."""
+        return read_planner(self.planner)
+
+    def describe(self, planner: Planner) -> dict[str, Any]:
+        """What tells these pools from others."""
+        digest = hashlib.sha256()
+        for content in planner.files().values():
+            digest.update(content)
+        return {
+            "planner": self.planner.resolve().parent.name if self.planner.name == PLANNER else self.planner.name,
+            "weights": digest.hexdigest(),
+            "split": self.split,
+            "store": str(self.store.resolve()),
+            "data": str(self.data.resolve()),
+        }
+
+
+def is_run(folder: Path) -> bool:
+    """Whether this is the folder of a training run."""
+    return (folder / CONFIG).is_file() and (folder / DATA).is_file()

@@ -1,0 +1,94 @@
+"""What a study found, and its three files: numbers (.json), tables (.md), figure (.png)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from matplotlib.figure import Figure
+
+from world4scorer import __version__
+from world4scorer.scene.files import atomic_write
+from world4scorer.view.birdseye import save
+
+DPI: Final = 130
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells as they are read."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    """The first cell of each names it."""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            assert len(row) == len(self.columns), f"{self.title}: {row} does not fit {self.columns}"
+
+    def markdown(self) -> str:
+        """The table as text."""
+        lines = [f"| {' | '.join(self.columns)} |", "|---|" + "--:|" * (len(self.columns) - 1)]
+        lines += [f"| {' | '.join(row)} |" for row in self.rows]
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """The answer to one question about one data set."""
+
+    name: str
+    """Of the study, as commands know it."""
+    title: str
+    question: str
+    """What was asked, in a sentence."""
+    data: str
+    """What it was asked of."""
+    numbers: Mapping[str, Any]
+    """Everything that was measured, as plain values; shares and scores between 0 and 1."""
+    tables: tuple[Table, ...]
+    remarks: tuple[str, ...] = ()
+    """What the numbers say, and what in them cannot be compared with the paper's."""
+    paper: Mapping[str, Any] = field(default_factory=dict)
+    """What the paper reports, on NAVSIM."""
+    figure: Figure | None = None
+
+    def save(self, folder: Path, command: str) -> Path:
+        """Write FOLDER/NAME.json, .md and .png; returns the path without suffix."""
+        path = folder / self.name
+        content = {
+            "study": self.name,
+            "title": self.title,
+            "question": self.question,
+            "data": self.data,
+            "command": command,
+            "world4scorer": __version__,
+            "numbers": self.numbers,
+            "paper": self.paper,
+            "tables": [vars(table) for table in self.tables],
+            "remarks": self.remarks,
+        }
+        _write(path.with_suffix(".json"), json.dumps(content, indent=1, allow_nan=False) + "\n")
+        _write(path.with_suffix(".md"), self.markdown(command))
+        if self.figure is not None:
+            save(self.figure, path.with_suffix(".png"), DPI)
+        return path
+
+    def markdown(self, command: str) -> str:
+        """The finding as a page."""
+        parts = [f"# {self.title}\n", f"{self.question}\n", f"{self.data} Made by `{command}`.\n"]
+        for table in self.tables:
+            parts += [f"## {table.title}\n", table.markdown()]
+        if self.figure is not None:
+            parts.append(f"![{self.title}]({self.name}.png)\n")
+        parts += [f"- {remark}\n" if len(self.remarks) > 1 else f"{remark}\n" for remark in self.remarks]
+        return "\n".join(parts).replace("\n\n- ", "\n- ") if len(self.remarks) > 1 else "\n".join(parts)
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_write(path) as stream:
+        stream.write(text.encode())

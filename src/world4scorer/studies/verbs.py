@@ -1,0 +1,54 @@
+"""The verbs of `w4s study`, one for each study. Heavy imports happen inside the verb that needs them.
+
+w4s study reranking runs/city
+w4s study interventions pools --out findings
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import tyro
+
+if TYPE_CHECKING:
+    from world4scorer.studies.finding import Finding
+
+Source = Annotated[Path, tyro.conf.Positional]
+
+DRAWS: Final = 10_000
+
+
+def reranking(
+    source: Source, /, weight: float = 1.0, out: Path | None = None, store: Path | None = None, draws: int = DRAWS
+) -> int:
+    """Inertial re-ranking off and on: extended comfort, progress, EPDMS (Table 2c).
+
+    Args:
+        source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
+        weight: How much consistency with the last choice counts.
+        out: Folder of the finding; SOURCE/studies unless given.
+        store: Scene store of the pools, if it is not where they say.
+        draws: Of the bootstrap over logs.
+    """
+    from world4scorer.studies.reranking import reranking as study
+    from world4scorer.studies.sources import open_pools
+
+    return _keep(study(open_pools(source, store), weight, draws), source, out)
+
+
+def _keep(finding: Finding, source: Path, out: Path | None) -> int:
+    """Write the finding, and print its tables."""
+    from world4scorer.studies.sources import STUDIES
+
+    command = f"w4s study {finding.name} {source.name}"
+    path = finding.save(source / STUDIES if out is None else out, command)
+    print(finding.markdown(command))
+    print(f"written: {path}.json, .md, .png")
+    return 0
+
+
+VERBS: Final[dict[str, Callable[..., int]]] = {
+    "reranking": reranking,
+}

@@ -1,0 +1,47 @@
+"""What a training run left in its folder, read again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from world4scorer.training.config import TrainConfig
+from world4scorer.training.run import CONFIG, DATA, HISTORY, TrainData
+
+
+def read_run(run: Path) -> tuple[TrainConfig, TrainData]:
+    """The configuration and the data of a run."""
+    for name in (CONFIG, DATA):
+        if not (run / name).is_file():
+            raise ValueError(f"{run / name}: no such file; {run} is not the folder of a training run")
+    config = TrainConfig.from_json((run / CONFIG).read_text(), str(run / CONFIG))
+    raw = json.loads((run / DATA).read_text())
+    return config, TrainData(**{name: _as_read(name, value) for name, value in raw.items()})
+
+
+def _as_read(name: str, value: str | None) -> Any:
+    return value if value is None or name.endswith("split") else Path(value)
+
+
+def read_history(run: Path) -> tuple[dict[str, float], ...]:
+    """The validations of a run."""
+    path = run / HISTORY
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file; this run has not come to its first validation")
+    return tuple(json.loads(line) for line in path.read_text().splitlines())
+
+
+def read_losses(run: Path) -> dict[str, Any]:
+    """Steps and values of all that a run logged in training, by name."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(run / "tensorboard"), size_guidance={"scalars": 0})
+    events.Reload()
+    found = {}
+    for name in events.Tags()["scalars"]:
+        logged = events.Scalars(name)
+        found[name] = np.array([one.step for one in logged]), np.array([one.value for one in logged])
+    return found
