@@ -22,7 +22,7 @@ def random_pools(seed: int = 0, logs: int = 4, frames: int = 6, plans: int = 7, 
 
     v1 = flags(count, plans, len(V1_COLUMNS))
     v1[..., V1_COLUMNS.index("EP")] = rng.random((count, plans))
-    nc, dac, ep, ttc, comfort, ddc, _ = np.moveaxis(v1, -1, 0)
+    nc, dac, ep, ttc, comfort, _, _ = np.moveaxis(v1, -1, 0)
     v1[..., -1] = nc * dac * (5 * ep + 5 * ttc + 2 * comfort) / 12
     raw = flags(count, plans, len(V2_COLUMNS))
     raw[..., V2_COLUMNS.index("EP")] = rng.random((count, plans))

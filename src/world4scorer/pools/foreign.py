@@ -82,8 +82,8 @@ def _log_pool(dump: Path, tokens: Sequence[str], pools: Sequence[PlanPool], stor
         worth = pool.utilities if pool.utilities is not None else pool.others.get(UTILITY)
         if worth is None or np.shape(worth) != (len(pool.plans),):
             raise PoolError(
-                f"{dump}: {token!r} holds neither logits ({LOGITS!r}) nor a utility for each plan; score its plans with "
-                f"a planner of ours: w4s pools PLANNER --plans {dump.name}"
+                f"{dump}: {token!r} holds neither logits ({LOGITS!r}) nor a utility for each plan; score its plans "
+                f"with a planner of ours: w4s pools PLANNER --plans {dump.name}"
             )
         utility.append(np.asarray(worth, np.float32))
     return LogPool(name, tuple(tokens), times, plans, np.stack(utility), np.stack(utility))

@@ -60,8 +60,8 @@ def make_pools(
 def _by_log(samples: Samples, store: SceneStore) -> Iterator[tuple[str, list[int]]]:
     """Places of the frames of each log, in time order."""
     logs: dict[str, list[int]] = {}
-    for place, token in enumerate(samples.tokens):
-        logs.setdefault(samples.log_names[place], []).append(place)
+    for place, name in enumerate(samples.log_names):
+        logs.setdefault(name, []).append(place)
     for name in sorted(logs):
         yield name, sorted(logs[name], key=lambda place: store.time_us(samples.tokens[place]))
 

@@ -1,4 +1,6 @@
-"""The four losses, one more of a variant, and their sum. Each is a plain function of tensors; `predictions.py` settles where gradients go.
+"""The four losses, a fifth of a variant, and their sum.
+
+Each is a plain function of tensors; `predictions.py` settles where gradients go.
 
 Shapes: B scenes, N generated plans, K bank plans, T poses, E features of the future. Labels have the columns of an
 outcome table: NC, DAC, EP, TTC, C, DDC, PDMS.
