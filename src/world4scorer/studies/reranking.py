@@ -12,10 +12,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
+from world4scorer.evaluation.finding import Finding, Table
 from world4scorer.outcomes.results import V2_COLUMNS
 from world4scorer.pools.choices import Chosen, continued, framewise, inertial
 from world4scorer.pools.scored import ScoredPools
-from world4scorer.studies.finding import Finding, Table
 from world4scorer.studies.paper import paper
 from world4scorer.studies.sources import describe
 from world4scorer.view.charts import BAD, GOOD, OURS, PAPER, chart

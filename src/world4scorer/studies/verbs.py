@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import tyro
 
 if TYPE_CHECKING:
-    from world4scorer.studies.finding import Finding
+    from world4scorer.evaluation.finding import Finding
 
 Source = Annotated[Path, tyro.conf.Positional]
 

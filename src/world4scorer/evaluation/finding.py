@@ -1,4 +1,4 @@
-"""What a study found, and its three files: numbers (.json), tables (.md), figure (.png)."""
+"""What an evaluation or a study found, and its three files: numbers (.json), tables (.md), figure (.png)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Finding:
     """The answer to one question about one data set."""
 
     name: str
-    """Of the study, as commands know it."""
+    """Of the study, as commands know it; names its files."""
     title: str
     question: str
     """What was asked, in a sentence."""
