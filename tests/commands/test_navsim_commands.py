@@ -84,6 +84,7 @@ def test_evaluate_into_a_folder_has_all_official_scores(golden, store, tmp_path,
     scored = rows(out / "frames.csv")
     for version, column, read in (
         ("v1", "v1_PDMS", lambda row: row["v1"]["score"]),
+        ("v2", "v2_EPDMS_pre151", lambda row: row["unfiltered"]["epdms"]),
         ("v2", "v2_EPDMS", lambda row: row["filtered"]["epdms"]),
     ):
         official = {row["token"]: read(row) for row in golden.scores(version) if row["agent"] == name}
@@ -92,7 +93,7 @@ def test_evaluate_into_a_folder_has_all_official_scores(golden, store, tmp_path,
             assert float(scored[token][column]) == pytest.approx(score, abs=1e-9)
     means = json.loads((out / "evaluation.json").read_text())["numbers"]["means"]
     assert means["v2_EPDMS"]["value"] == pytest.approx(np.mean(list(official.values())), abs=1e-9)
-    assert "reranked_EPDMS" not in means and means["v2_EPDMS_pre151"]["value"] <= 1
+    assert "reranked_EPDMS" not in means
 
 
 def test_evaluate_names_missing_tokens(golden, store, tmp_path, capsys):
