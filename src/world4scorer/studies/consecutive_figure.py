@@ -1,4 +1,4 @@
-"""The figure of the consecutive plans: reductions, distance to what was driven, a stretch of a log on the ground."""
+"""The figure of the consecutive plans: reductions, distance to what was driven, the plans of one stretch."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from world4scorer.evaluation.bootstrap import Interval
 from world4scorer.pools.choices import Chosen
 from world4scorer.pools.scored import ScoredPools
-from world4scorer.studies.plan_change import PlanChange, in_world
+from world4scorer.scene.indices import PLAN_INTERVAL, PLAN_POSES
+from world4scorer.studies.plan_change import PlanChange
 from world4scorer.view.charts import OURS, PAPER, chart
-from world4scorer.view.style import FAINT, HUMAN
+from world4scorer.view.style import HUMAN
 
 STRETCH: Final = 6
 """Frames of the example."""
-MARGIN: Final = 2.0
-"""m around it."""
+TIMES: Final = PLAN_INTERVAL * np.arange(PLAN_POSES + 1)
+"""s of a plan's poses, from its ego's on."""
 
 
 def draw(
@@ -33,20 +34,17 @@ def draw(
     to_log: dict[str, Interval],
     reported: Any,
 ) -> Figure:
-    """Draw all panels; the example is the stretch whose repaired pairs gain most sideways."""
-    figure, axes = chart(4, size=(12.6, 3.7), width_ratios=(1.15, 0.75, 1.3, 1.3))
+    """Draw all panels; the example is the stretch whose repaired pairs gain most in distance."""
+    figure, axes = chart(4, size=(13.6, 3.7), width_ratios=(1.15, 0.85, 1.3, 1.3))
     _reductions(axes[0], reductions, reported)
     _to_log(axes[1], to_log, reported)
-    frames = example(pools, np.where(repaired, before.lateral - after.lateral, 0.0))
-    _on_the_ground(axes[2], pools, frames, off, "framewise")
-    _on_the_ground(axes[3], pools, frames, on, "re-ranked")
-    low = np.min([axis.dataLim.min for axis in axes[2:]], axis=0) - MARGIN
-    high = np.max([axis.dataLim.max for axis in axes[2:]], axis=0) + MARGIN
+    frames = example(pools, np.where(repaired, before.distance - after.distance, 0.0))
+    _over_time(axes[2], pools, frames, off, f"{len(frames)} framewise plans")
+    _over_time(axes[3], pools, frames, on, f"{len(frames)} re-ranked plans")
+    top = max(axis.get_ylim()[1] for axis in axes[2:])
     for axis in axes[2:]:
-        axis.set_xlim(low[0], high[0])
-        axis.set_ylim(low[1], high[1])
-        axis.set_aspect("equal", adjustable="datalim")
-    axes[3].legend(fontsize=7.5, frameon=False, loc="best")
+        axis.set_ylim(0, top)
+    axes[2].legend(fontsize=7.5, frameon=False, loc="upper left")
     return figure
 
 
@@ -69,8 +67,8 @@ def _reductions(axis: Axes, reductions: dict[str, Interval], reported: Any) -> N
     axis.scatter(places, theirs, marker="_", s=420, color="black", lw=1.6, zorder=4, label="paper, NAVSIM")
     axis.axhline(0, color="#333333", lw=0.8)
     axis.set_xticks(places, ["heading", "lateral", "distance"])
-    axis.set_title("reduction on repaired pairs [%]")
-    axis.legend(fontsize=7.5, frameon=False, loc="upper right")
+    axis.set_title("reduction, repaired pairs [%]")
+    axis.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.08))
 
 
 def _to_log(axis: Axes, to_log: dict[str, Interval], reported: Any) -> None:
@@ -82,26 +80,30 @@ def _to_log(axis: Axes, to_log: dict[str, Interval], reported: Any) -> None:
         )
         axis.scatter(place, reported["distance_to_log_m"][place], marker="_", s=420, color="black", lw=1.6, zorder=4)
     axis.set_xticks([0, 1], ["off", "on"])
-    axis.set_title("changed choices:\nto the logged plan [m]")
+    axis.set_xlabel("changed choices")
+    axis.set_title("to the logged plan [m]")
 
 
-def _on_the_ground(axis: Axes, pools: ScoredPools, frames: NDArray[np.int64], chosen: Chosen, title: str) -> None:
-    """Plans of consecutive frames, the later the darker, seen from the first ego."""
-    cos, sin = np.cos(pools.ego_pose[frames[0], 2]), np.sin(pools.ego_pose[frames[0], 2])
-    turn = np.array([[cos, -sin], [sin, cos]])
+def _over_time(axis: Axes, pools: ScoredPools, frames: NDArray[np.int64], chosen: Chosen, title: str) -> None:
+    """How far each of consecutive plans leads by when, the later the darker; what was driven behind them."""
+    steps = np.diff(pools.ego_pose[frames, :2], axis=0)
+    driven = np.concatenate([[0.0], np.cumsum(np.hypot(steps[:, 0], steps[:, 1]))])
+    since = (pools.time_us[frames] - pools.time_us[frames[0]]) * 1e-6
+    for place in (0, len(frames) - 1):
+        way = driven[place] + _way(pools.human_plan[frames[place]])
+        label = "driven" if place == 0 else None
+        axis.plot(since[place] + TIMES, way, color=HUMAN, lw=2.4, ls=":", zorder=1, label=label)
+    for place, s in enumerate(frames):
+        way = driven[place] + _way(pools.plans[s, chosen[s]])
+        shade = 0.3 + 0.7 * place / max(1, len(frames) - 1)
+        label = "plans, later ones darker" if place == len(frames) - 1 else None
+        axis.plot(since[place] + TIMES, way, color=OURS, alpha=shade, lw=1.4, marker="o", ms=2, label=label)
+    axis.set_title(title)
+    axis.set_xlabel("time [s]")
+    axis.set_ylabel("way [m]")
 
-    def drawn(plan: NDArray[np.floating], s: int) -> NDArray[np.float64]:
-        return np.asarray((in_world(plan, pools.ego_pose[s])[:, :2] - pools.ego_pose[frames[0], :2]) @ turn)
 
-    for shade, s in zip(np.linspace(0.25, 1.0, len(frames)), frames, strict=True):
-        line = drawn(pools.plans[s, chosen[s]], s)
-        axis.plot(
-            *line.T, color=OURS, alpha=shade, lw=1.6, marker="o", ms=2.2, label="plans" if s == frames[-1] else None
-        )
-        axis.plot(*line[0], color=FAINT, marker="s", ms=3.5, zorder=5)
-    for s in frames[[0, -1]]:
-        human = drawn(pools.human_plan[s], s)
-        axis.plot(*human.T, color=HUMAN, lw=1.1, ls="--", zorder=1, label="driven" if s == frames[-1] else None)
-    axis.grid(True, color="#e6e6e3", lw=0.8)
-    axis.set_title(f"{title}: {len(frames)} consecutive plans")
-    axis.set_xlabel("forward [m]")
+def _way(plan: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """(T + 1,) metres along a plan (T, 3), from its ego on."""
+    steps = np.diff(np.concatenate([np.zeros((1, 2)), plan[:, :2]]), axis=0)
+    return np.concatenate([[0.0], np.cumsum(np.hypot(steps[:, 0], steps[:, 1]))])

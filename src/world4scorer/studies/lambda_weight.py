@@ -48,6 +48,7 @@ def lambda_weight(pools: ScoredPools, weights: Sequence[float] = WEIGHTS, draws:
     reported = {
         "epdms": theirs,
         "epdms_framewise": paper("history_epdms")["memoryless"],
+        "ec": paper("reranking")["EC"],
         "band_points": round(max(theirs.values()) - min(theirs.values()), 2),
     }
     return Finding(
@@ -115,12 +116,13 @@ def _remarks(rows: dict[float, Row], band: float, reported: Any) -> tuple[str, .
         f"Between weights {low:g} and {high:g} EPDMS moves by {100 * band:.2f} points (paper: "
         f"{reported['band_points']}); the gain over framewise choices {'is' if persists else 'is not'} clear of 0 at "
         "every weight.",
-        "The paper's values are those of its Coverage planner.",
+        "The paper's EPDMS is of its Coverage planner, its EC (framewise, and at weight 1) of its main planner.",
     )
 
 
 def _figure(rows: dict[float, Row], reported: Any) -> Figure:
     figure, (left, right) = chart(2, size=(9.0, 3.6))
+    comfort = dict(zip((0.0, 1.0), reported["ec"], strict=True))
     places = np.arange(len(rows))
     for axis, name in ((left, "epdms"), (right, "ec")):
         values = [getattr(row, name).times(100) for row in rows.values()]
@@ -133,7 +135,11 @@ def _figure(rows: dict[float, Row], reported: Any) -> Figure:
         axis.margins(x=0.08)
     theirs = [(place, value) for place, weight in enumerate(rows) if (value := _theirs(reported, weight)) is not None]
     left.plot(*zip(*theirs, strict=True), color=PAPER, marker="s", ms=4.5, lw=1.2, ls="--", label="paper, NAVSIM")
+    for place, weight in enumerate(rows):
+        theirs_ec = comfort.get(weight)
+        if theirs_ec is not None:
+            right.scatter(place, theirs_ec, marker="s", s=24, color=PAPER, zorder=4)
     left.set_title("EPDMS and 95 % intervals")
     right.set_title("extended comfort and 95 % intervals [%]")
-    left.legend(fontsize=8, frameon=False, loc="center right")
+    left.legend(fontsize=8, frameon=False, loc="upper center", ncols=2, bbox_to_anchor=(0.5, -0.22))
     return figure
