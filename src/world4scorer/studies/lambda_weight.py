@@ -113,9 +113,9 @@ def _remarks(rows: dict[float, Row], band: float, reported: Any) -> tuple[str, .
     low, high = min(weight for weight in rows if weight > 0), max(rows)
     persists = all(row.gain.low > 0 for weight, row in rows.items() if weight > 0)
     return (
-        f"Between weights {low:g} and {high:g} EPDMS moves by {100 * band:.2f} points (paper: "
-        f"{reported['band_points']}); the gain over framewise choices {'is' if persists else 'is not'} clear of 0 at "
-        "every weight.",
+        f"Between weights {low:g} and {high:g} EPDMS moves by {100 * band:.2f} points (paper, "
+        f"0.25 to 2: {reported['band_points']}); the gain over framewise choices {'is' if persists else 'is not'} clear"
+        " of 0 at every weight.",
         "The paper's EPDMS is of its Coverage planner, its EC (framewise, and at weight 1) of its main planner.",
     )
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
@@ -28,7 +27,7 @@ from world4scorer.studies.intervals import cell, plain
 from world4scorer.studies.paper import paper
 from world4scorer.studies.reachable import smoothest
 from world4scorer.studies.sources import describe
-from world4scorer.view.charts import GOOD, OURS, PAPER, chart
+from world4scorer.studies.taxonomy_figure import draw
 
 NEAR_TIE: Final = 4.1e-5
 DYNAMIC: Final = 0.75
@@ -130,7 +129,10 @@ def taxonomy(
         ),
         remarks=_remarks(numbers, shares, rates, dynamics is None),
         paper=reported,
-        figure=_figure(shares, repaired, rates, reported),
+        figure=draw(
+            {CLASSES[name]: ((shares[name], repaired[name]), reported[IN_PAPER[name]]) for name in CLASSES},
+            {title: (rates[name], _paper_rates(reported)[name]) for name, title in RATES.items()},
+        ),
     )
 
 
@@ -216,48 +218,3 @@ def _remarks(
     if without_dynamics:
         remarks.append("How much scenes change is not known here, so the most dynamic quarter is left out.")
     return tuple(remarks)
-
-
-def _figure(
-    shares: dict[str, Interval], repaired: dict[str, Interval], rates: dict[str, Interval], reported: Any
-) -> Figure:
-    figure, (left, right) = chart(2, size=(10.4, 3.9), width_ratios=(1.0, 1.15))
-    places = np.arange(len(CLASSES))
-    for shift, part, column, colour, label in (
-        (-0.2, shares, 0, OURS, "share of failures"),
-        (0.2, repaired, 1, GOOD, "of these repaired"),
-    ):
-        values = [part[name].times(100) for name in CLASSES]
-        left.bar(places + shift, [v.value for v in values], 0.36, color=colour, label=label)
-        _whiskers(left, places + shift, values, vertical=True)
-        theirs = [100 * reported[IN_PAPER[name]][column] for name in CLASSES]
-        left.scatter(
-            places + shift, theirs, marker="_", s=300, color="black", lw=1.6, zorder=4,
-            label="paper, NAVSIM" if column else None,
-        )  # fmt: skip
-    left.set_xticks(places, ["score-continuity\nconflict", "near-tie", "pool-limited"])
-    left.set_ylim(0, 104)
-    left.set_title("framewise failures of extended comfort [%]")
-    left.legend(fontsize=8, loc="upper center", ncols=3, frameon=False, bbox_to_anchor=(0.5, -0.16))
-
-    heights = np.arange(len(RATES))[::-1]
-    values = [rates[name].times(100) for name in RATES]
-    colours = [OURS, GOOD, "#56b4e9", "#56b4e9", PAPER, PAPER]
-    right.barh(heights, [v.value for v in values], 0.62, color=colours)
-    _whiskers(right, heights, values, vertical=False)
-    for height, rate in zip(heights, _paper_rates(reported).values(), strict=True):
-        if rate is not None:
-            right.scatter(100 * rate, height, marker="|", s=300, color="black", lw=1.6, zorder=4)
-    right.set_yticks(heights, list(RATES.values()))
-    right.set_xlim(0, 104)
-    right.grid(False, axis="y")
-    right.grid(True, axis="x", color="#e6e6e3", lw=0.8)
-    right.set_title("pairs that pass [%]")
-    return figure
-
-
-def _whiskers(axis: Any, places: NDArray[Any], values: list[Interval], vertical: bool) -> None:
-    spread = [[v.value - v.low for v in values], [v.high - v.value for v in values]]
-    middle = [v.value for v in values]
-    where = (places, middle) if vertical else (middle, places)
-    axis.errorbar(*where, **{"yerr" if vertical else "xerr": spread}, fmt="none", ecolor="#333333", lw=1)
