@@ -40,6 +40,97 @@ def reranking(
     return _keep(study(open_pools(source, store), weight, draws), source, out)
 
 
+def taxonomy(
+    source: Source,
+    /,
+    near_tie: float = 4.1e-5,
+    weight: float = 1.0,
+    out: Path | None = None,
+    store: Path | None = None,
+    draws: int = DRAWS,
+) -> int:
+    """Why consecutive choices fail extended comfort, and which failures re-ranking repairs (Appendix E.1).
+
+    Args:
+        source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
+        near_tie: Utilities this near count as equal.
+        weight: How much consistency with the last choice counts.
+        out: Folder of the finding; SOURCE/studies unless given.
+        store: Scene store of the pools, if it is not where they say.
+        draws: Of the bootstrap over logs.
+    """
+    from world4scorer.studies.sources import open_pools
+    from world4scorer.studies.taxonomy import taxonomy as study
+
+    return _keep(study(open_pools(source, store), near_tie, weight, draws), source, out)
+
+
+def consecutive(
+    source: Source, /, weight: float = 1.0, out: Path | None = None, store: Path | None = None, draws: int = DRAWS
+) -> int:
+    """How much less consecutive plans differ with re-ranking (Appendix E.2).
+
+    Args:
+        source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
+        weight: How much consistency with the last choice counts.
+        out: Folder of the finding; SOURCE/studies unless given.
+        store: Scene store of the pools, if it is not where they say.
+        draws: Of the bootstrap over logs.
+    """
+    from world4scorer.studies.consecutive import consecutive as study
+    from world4scorer.studies.sources import open_pools
+
+    return _keep(study(open_pools(source, store), weight, draws), source, out)
+
+
+def lambda_weight(
+    source: Source,
+    /,
+    weights: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0),
+    out: Path | None = None,
+    store: Path | None = None,
+    draws: int = DRAWS,
+) -> int:
+    """How much the weight of re-ranking matters (Appendix E.3).
+
+    Args:
+        source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
+        weights: Weights to re-rank with; framewise choices are always there.
+        out: Folder of the finding; SOURCE/studies unless given.
+        store: Scene store of the pools, if it is not where they say.
+        draws: Of the bootstrap over logs.
+    """
+    from world4scorer.studies.lambda_weight import lambda_weight as study
+    from world4scorer.studies.sources import open_pools
+
+    return _keep(study(open_pools(source, store), weights, draws), source, out)
+
+
+def history(
+    source: Source,
+    /,
+    weight: float = 1.0,
+    seed: int = 0,
+    out: Path | None = None,
+    store: Path | None = None,
+    draws: int = DRAWS,
+) -> int:
+    """Whether re-ranking needs the plan really taken before: wrong, old, copied history (Appendix E.4).
+
+    Args:
+        source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
+        weight: How much consistency with the last choice counts.
+        seed: Draws the plans of other logs.
+        out: Folder of the finding; SOURCE/studies unless given.
+        store: Scene store of the pools, if it is not where they say.
+        draws: Of the bootstrap over logs.
+    """
+    from world4scorer.studies.history import history as study
+    from world4scorer.studies.sources import open_pools
+
+    return _keep(study(open_pools(source, store), weight, seed, draws), source, out)
+
+
 def _keep(finding: Finding, source: Path, out: Path | None) -> int:
     """Write the finding, and print its tables."""
     command = f"w4s study {finding.name} {source.name}"
@@ -51,4 +142,8 @@ def _keep(finding: Finding, source: Path, out: Path | None) -> int:
 
 VERBS: Final[dict[str, Callable[..., int]]] = {
     "reranking": reranking,
+    "taxonomy": taxonomy,
+    "consecutive": consecutive,
+    "lambda": lambda_weight,
+    "history": history,
 }
