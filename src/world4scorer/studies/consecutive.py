@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.finding import Finding, Table
+from world4scorer.evaluation.intervals import cell, one_minus, plain
+from world4scorer.evaluation.paper import paper
 from world4scorer.pools.choices import Chosen, continued, framewise, inertial
+from world4scorer.pools.describe import describe
 from world4scorer.pools.scored import ScoredPools
 from world4scorer.studies.consecutive_figure import draw
-from world4scorer.studies.intervals import cell, one_minus, plain
-from world4scorer.studies.paper import paper
 from world4scorer.studies.plan_change import PlanChange, plan_change
-from world4scorer.studies.sources import describe
 
 MEASURES: Final = {"heading": "heading [rad]", "lateral": "lateral [m]", "distance": "distance [m]"}
 IN_PAPER: Final = {"heading": "heading_jitter_drop", "lateral": "lateral_drop", "distance": "l2_drop"}

@@ -26,16 +26,16 @@ from numpy.typing import NDArray
 
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.finding import Finding, Table
+from world4scorer.evaluation.intervals import cell, plain
+from world4scorer.evaluation.paper import paper
 from world4scorer.outcomes.results import epdms_of_table
 from world4scorer.pools.choices import Chosen, continued, framewise
+from world4scorer.pools.describe import describe
 from world4scorer.pools.scored import ScoredPools
 from world4scorer.selection.inertial import inertial_utility
 from world4scorer.store import SceneStore
 from world4scorer.studies.history_figure import draw
 from world4scorer.studies.history_rollouts import OtherHistories, other_histories
-from world4scorer.studies.intervals import cell, plain
-from world4scorer.studies.paper import paper
-from world4scorer.studies.sources import describe
 
 ROWS: Final = {
     "memoryless": "none (memoryless)",

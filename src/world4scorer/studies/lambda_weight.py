@@ -15,12 +15,12 @@ from matplotlib.figure import Figure
 
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.finding import Finding, Table
+from world4scorer.evaluation.intervals import cell, plain
+from world4scorer.evaluation.paper import paper
 from world4scorer.pools.choices import continued, framewise, inertial
+from world4scorer.pools.describe import describe
 from world4scorer.pools.scored import ScoredPools
-from world4scorer.studies.intervals import cell, plain
-from world4scorer.studies.paper import paper
-from world4scorer.studies.sources import describe
-from world4scorer.view.charts import OURS, PAPER, chart
+from world4scorer.view.charts import OURS, PAPER, chart, titled
 
 WEIGHTS: Final = (0.25, 0.5, 1.0, 2.0)
 
@@ -139,7 +139,7 @@ def _figure(rows: dict[float, Row], reported: Any) -> Figure:
         theirs_ec = comfort.get(weight)
         if theirs_ec is not None:
             right.scatter(place, theirs_ec, marker="s", s=24, color=PAPER, zorder=4)
-    left.set_title("EPDMS and 95 % intervals")
-    right.set_title("extended comfort and 95 % intervals [%]")
+    titled(left, "EPDMS and 95 % intervals")
+    titled(right, "extended comfort and 95 % intervals [%]")
     left.legend(fontsize=8, frameon=False, loc="upper center", ncols=2, bbox_to_anchor=(0.5, -0.22))
     return figure

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.finding import Finding, Table
+from world4scorer.evaluation.intervals import cell, plain
+from world4scorer.evaluation.paper import paper
 from world4scorer.pools.choices import Chosen, continued, framewise, inertial
+from world4scorer.pools.describe import describe
 from world4scorer.pools.scored import ScoredPools
-from world4scorer.studies.intervals import cell, plain
-from world4scorer.studies.paper import paper
 from world4scorer.studies.reachable import smoothest
-from world4scorer.studies.sources import describe
 from world4scorer.studies.taxonomy_figure import draw
 
 NEAR_TIE: Final = 4.1e-5

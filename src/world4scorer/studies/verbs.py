@@ -59,7 +59,7 @@ def taxonomy(
         store: Scene store of the pools, if it is not where they say.
         draws: Of the bootstrap over logs.
     """
-    from world4scorer.studies.sources import open_pools
+    from world4scorer.pools.open import open_pools
     from world4scorer.studies.taxonomy import taxonomy as study
 
     return _keep(study(open_pools(source, store), near_tie, weight, draws), source, out)
@@ -77,8 +77,8 @@ def consecutive(
         store: Scene store of the pools, if it is not where they say.
         draws: Of the bootstrap over logs.
     """
+    from world4scorer.pools.open import open_pools
     from world4scorer.studies.consecutive import consecutive as study
-    from world4scorer.studies.sources import open_pools
 
     return _keep(study(open_pools(source, store), weight, draws), source, out)
 
@@ -100,8 +100,8 @@ def lambda_weight(
         store: Scene store of the pools, if it is not where they say.
         draws: Of the bootstrap over logs.
     """
+    from world4scorer.pools.open import open_pools
     from world4scorer.studies.lambda_weight import lambda_weight as study
-    from world4scorer.studies.sources import open_pools
 
     return _keep(study(open_pools(source, store), weights, draws), source, out)
 
@@ -125,8 +125,8 @@ def history(
         store: Scene store of the pools, if it is not where they say.
         draws: Of the bootstrap over logs.
     """
+    from world4scorer.pools.open import open_pools
     from world4scorer.studies.history import history as study
-    from world4scorer.studies.sources import open_pools
 
     return _keep(study(open_pools(source, store), weight, seed, draws), source, out)
 
