@@ -40,7 +40,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("history")
     rng = np.random.default_rng(0)
     polygons = make_map()
-    pools = PoolFolder.begin(root / "pools", {"planner": "drawn", "store": str(root / "store"), "split": "nowhere"})
+    pools = PoolFolder.begin(
+        root / "pools", {"planner": "drawn", "store": str(root / "store"), "split": "nowhere", "frames": 16}
+    )
     for number, (name, starts) in enumerate(STARTS.items()):
         times = [1_000_000 + round(1e6 * start) for start in starts]
         scenes = [

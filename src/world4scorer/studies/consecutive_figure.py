@@ -14,7 +14,7 @@ from world4scorer.pools.choices import Chosen
 from world4scorer.pools.scored import ScoredPools
 from world4scorer.scene.indices import PLAN_INTERVAL, PLAN_POSES
 from world4scorer.studies.plan_change import PlanChange
-from world4scorer.view.charts import OURS, PAPER, chart
+from world4scorer.view.charts import OURS, PAPER, chart, titled
 from world4scorer.view.style import HUMAN
 
 STRETCH: Final = 6
@@ -67,7 +67,7 @@ def _reductions(axis: Axes, reductions: dict[str, Interval], reported: Any) -> N
     axis.scatter(places, theirs, marker="_", s=420, color="black", lw=1.6, zorder=4, label="paper, NAVSIM")
     axis.axhline(0, color="#333333", lw=0.8)
     axis.set_xticks(places, ["heading", "lateral", "distance"])
-    axis.set_title("reduction, repaired pairs [%]")
+    titled(axis, "reduction, repaired pairs [%]")
     axis.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.08))
 
 
@@ -81,7 +81,7 @@ def _to_log(axis: Axes, to_log: dict[str, Interval], reported: Any) -> None:
         axis.scatter(place, reported["distance_to_log_m"][place], marker="_", s=420, color="black", lw=1.6, zorder=4)
     axis.set_xticks([0, 1], ["off", "on"])
     axis.set_xlabel("changed choices")
-    axis.set_title("to the logged plan [m]")
+    titled(axis, "to the logged plan [m]")
 
 
 def _over_time(axis: Axes, pools: ScoredPools, frames: NDArray[np.int64], chosen: Chosen, title: str) -> None:
@@ -98,7 +98,7 @@ def _over_time(axis: Axes, pools: ScoredPools, frames: NDArray[np.int64], chosen
         shade = 0.3 + 0.7 * place / max(1, len(frames) - 1)
         label = "plans, later ones darker" if place == len(frames) - 1 else None
         axis.plot(since[place] + TIMES, way, color=OURS, alpha=shade, lw=1.4, marker="o", ms=2, label=label)
-    axis.set_title(title)
+    titled(axis, title)
     axis.set_xlabel("time [s]")
     axis.set_ylabel("way [m]")
 

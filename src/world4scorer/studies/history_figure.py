@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from world4scorer.evaluation.bootstrap import Interval
-from world4scorer.view.charts import OURS, PAPER, chart
+from world4scorer.view.charts import OURS, PAPER, chart, titled
 
 
 def draw(
@@ -32,7 +32,7 @@ def draw(
     shown = [100 * one.low for one in means.values()] + [reported[name] for name in rows if name in reported]
     left.set_xlim(max(0, 5 * np.floor(min(shown) / 5) - 5), 100)
     left.set_yticks(list(heights.values()), list(rows.values()))
-    left.set_title("EPDMS and 95 % intervals (axis cut)")
+    titled(left, "EPDMS and 95 % intervals (axis cut)")
 
     for name, gap in gaps.items():
         value, height = gap.times(100), heights[name]
@@ -45,7 +45,7 @@ def draw(
     right.errorbar([], [], color=OURS, marker="o", ms=5, label="ours")
     right.errorbar([], [], color=PAPER, marker="s", ms=4.5, label="paper, NAVSIM")
     right.axvline(0, color="#333333", lw=0.8)
-    right.set_title("correct previous plan minus this [points]")
+    titled(right, "correct previous plan minus this [points]")
     for axis in (left, right):
         axis.grid(False, axis="y")
         axis.grid(True, axis="x", color="#e6e6e3", lw=0.8)

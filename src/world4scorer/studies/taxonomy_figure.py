@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from world4scorer.evaluation.bootstrap import Interval
-from world4scorer.view.charts import GOOD, OURS, PAPER, chart
+from world4scorer.view.charts import GOOD, OURS, PAPER, chart, titled
 
 
 def draw(
@@ -30,7 +30,7 @@ def draw(
         left.scatter(at, theirs, marker="_", s=300, color="black", lw=1.6, zorder=4, label=name)
     left.set_xticks(places, [name.replace("score-continuity ", "score-continuity\n") for name in classes])
     left.set_ylim(0, 104)
-    left.set_title("framewise failures of extended comfort [%]")
+    titled(left, "framewise failures of extended comfort [%]")
     left.legend(fontsize=8, loc="upper center", ncols=3, frameon=False, bbox_to_anchor=(0.5, -0.16))
 
     heights = np.arange(len(rates))[::-1]
@@ -44,7 +44,7 @@ def draw(
     right.set_xlim(0, 104)
     right.grid(False, axis="y")
     right.grid(True, axis="x", color="#e6e6e3", lw=0.8)
-    right.set_title("pairs that pass [%]")
+    titled(right, "pairs that pass [%]")
     return figure
 
 
