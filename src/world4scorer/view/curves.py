@@ -31,15 +31,17 @@ class Curves(NamedTuple):
     """Steps and values by name."""
 
 
-def draw_curves(runs: Mapping[str, Curves], path: Path) -> None:
-    """One colour per run in all panels, over steps."""
+def draw_curves(runs: Mapping[str, Curves], path: Path, rows: int = 1) -> None:
+    """One colour per run in all panels, over steps; the panels in so many rows."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     panels = len(VALIDATION) + len(TRAINING)
-    figure, axes = pyplot.subplots(1, panels, figsize=(4.0 * panels, 3.2), layout="constrained")
+    columns = -(-panels // rows)
+    figure, grid = pyplot.subplots(rows, columns, figsize=(4.0 * columns, 3.2 * rows), layout="constrained")
+    axes = grid.ravel()
     colours = dict(zip(runs, pyplot.rcParams["axes.prop_cycle"].by_key()["color"] * len(runs), strict=False))
     for axis, (key, title, scale) in zip(axes, VALIDATION, strict=False):
         for name, (history, _) in runs.items():
