@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import io
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.outcomes.results import V2_COLUMNS, epdms_of_table
+from world4scorer.outcomes.results import V2_COLUMNS, V2Outcome, epdms_of_table
 from world4scorer.outcomes.v2 import epdms
 from world4scorer.pools.choices import Chosen, continued, framewise, inertial
 from world4scorer.pools.scored import ScoredPools
 from world4scorer.store import SceneStore
 from world4scorer.view.birdseye import draw_scene
-from world4scorer.view.verdict import Fault, faults_of
+from world4scorer.view.verdict import faults_of, forgiven_of
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +29,11 @@ TURN: Final = np.deg2rad(20.0)
 """Change of heading over 4 s that makes a turn [rad]."""
 STRAIGHT: Final = np.deg2rad(3.0)
 """Change of heading over 4 s that still is straight on [rad]."""
+GOOD: Final = 0.9
+"""EPDMS without extended comfort from which a choice is good."""
 DPI: Final = 125
+NARROW: Final = "\u00a0"
+"""Space that keeps a number and its unit on one line."""
 
 
 class Rule(NamedTuple):
@@ -79,13 +83,14 @@ class Gallery:
         turned = self.pools.human_plan[:, -1, 2]
         distance = np.linalg.norm(self.pools.human_plan[:, -1, :2], axis=1)
         known = ~np.isnan(turned)
+        degrees = [f"{np.rad2deg(angle):.0f}" for angle in (TURN, STRAIGHT)]
         return (
             Rule("Re-ranking helps", "the largest gain in EPDMS over framewise selection", gain > 0, gain),
             Rule("Re-ranking hurts", "the largest loss in EPDMS against framewise selection", gain < 0, -gain),
             Rule(
                 "The best of the pool",
-                "a choice that no plan of the pool beats, in the pool with the lowest mean",
-                (self.taken >= best) & (best > 0),
+                f"a choice of at least {100 * GOOD:.0f} that no plan beats, in the pool with the lowest mean",
+                (self.taken >= best) & (best >= GOOD),
                 -self.alone.mean(1),
             ),
             Rule(
@@ -95,9 +100,24 @@ class Gallery:
                 best - self.taken,
             ),
             Rule("Limited by the pool", "the pool whose best plan scores lowest", best < 1, -best),
-            Rule("To the left", "the sharpest left turn that was driven", known & (turned > TURN), turned),
-            Rule("Straight on", "the longest way driven straight on", known & (abs(turned) < STRAIGHT), distance),
-            Rule("To the right", "the sharpest right turn that was driven", known & (turned < -TURN), -turned),
+            Rule(
+                "To the left",
+                f"the sharpest left turn that was driven (over {degrees[0]} degrees in 4 s)",
+                known & (turned > TURN),
+                turned,
+            ),
+            Rule(
+                "Straight on",
+                f"the longest way driven straight on (within {degrees[1]} degrees)",
+                known & (abs(turned) < STRAIGHT),
+                distance,
+            ),
+            Rule(
+                "To the right",
+                f"the sharpest right turn that was driven (over {degrees[0]} degrees in 4 s)",
+                known & (turned < -TURN),
+                -turned,
+            ),
         )
 
     def places(self) -> dict[str, int]:
@@ -126,7 +146,7 @@ class Gallery:
         figure = draw_scene(scene, pools.plans[place], outcome, chosen, utilities=pools.utility_v2[place])
         picture = io.BytesIO()
         figure.savefig(picture, format="png", dpi=DPI)
-        caption = f"{self._choice(place)} {self._comparison(place)} {_failures(faults_of(outcome, chosen))}"
+        caption = f"{self._choice(place)} {self._comparison(place)} {_failures(outcome, chosen)}"
         return ShownFrame(title, words, scene.token, scene.log_name, caption, picture.getvalue())
 
     def _choice(self, place: int) -> str:
@@ -144,7 +164,7 @@ class Gallery:
         flag = continued(self.pools, chosen)[place]
         if np.isnan(flag):
             return ""
-        return ", which continues the plan before (EC 1)" if flag else ", which breaks with the plan before (EC 0)"
+        return ", which continues its last choice (EC 1)" if flag else ", which breaks with its last choice (EC 0)"
 
     def _comparison(self, place: int) -> str:
         pool = 100 * self.alone[place]
@@ -156,17 +176,20 @@ class Gallery:
         )
         return (
             f"Without extended comfort the choice scores {100 * self.taken[place]:.1f} with progress "
-            f"{100 * progress:.0f} %; {best}; the mean of its {len(pool)} plans is {pool.mean():.1f}."
+            f"{100 * progress:.0f}{NARROW}%; {best}; the mean of its {len(pool)} plans is {pool.mean():.1f}."
         )
 
 
-def _failures(faults: list[Fault]) -> str:
-    if not faults:
-        return "No rule is broken."
-    return f"Broken: {'; '.join(f'{fault.metric} at {fault.text}' for fault in faults)}."
+def _failures(outcome: V2Outcome, plan: int) -> str:
+    forgiven = forgiven_of(outcome, plan)
+    broken = [
+        f"{fault.metric} at {fault.text}{' (forgiven: the human fails there too)' if fault.metric in forgiven else ''}"
+        for fault in faults_of(outcome, plan)
+    ]
+    return f"Broken: {'; '.join(broken)}." if broken else "No rule is broken."
 
 
 def absent(gallery: Gallery) -> list[str]:
     """Titles of the rules that no frame meets."""
-    there: Any = gallery.places()
+    there = gallery.places()
     return [rule.title for rule in gallery.rules if rule.title not in there]

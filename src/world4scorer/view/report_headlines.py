@@ -62,7 +62,7 @@ def _of_training(training: Training, alone: bool) -> Iterator[Html]:
         yield tile(
             "PDMS v1.1 of the selected plan", f"{100 * last['val/score']:.1f}", detail, reported, "history.jsonl"
         )
-    ordering = f"{100 * last['val/ordering']:.1f} %"
+    ordering = f"{100 * last['val/ordering']:.1f}\u00a0%"
     yield tile("Pairs of plans in the true order", ordering, "last validation; 50 % is chance", "", "history.jsonl")
     seconds = last["seconds"]
     lasted = f"{seconds / MINUTE:.1f} min" if seconds < 120 * MINUTE else f"{seconds / MINUTE / 60:.1f} h"

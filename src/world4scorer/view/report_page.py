@@ -23,6 +23,8 @@ Html = NewType("Html", str)
 STYLE: Final = "report.css"
 PIXELS: Final = 1.3
 """Pixels of a picture for one of the page: figures are drawn finer than they are shown."""
+SHORT: Final = 14
+"""Characters of a row's name that need no wide column."""
 PAPER: Final = re.compile(r"\bpaper\b", re.IGNORECASE)
 
 
@@ -81,8 +83,9 @@ def table(content: Table) -> Html:
         f'<th scope="col"{_class("paper" * p)}>{text(n)}</th>' for n, p in zip(content.columns, papers, strict=True)
     )
     body = "".join(_row(row, papers) for row in content.rows)
+    named = "named" if max((len(row[0]) for row in content.rows), default=0) > SHORT else ""
     return Html(
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(content.title)}"><table>'
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(content.title)}"><table{_class(named)}>'
         f"<caption>{text(content.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
@@ -139,7 +142,7 @@ def page(title: str, subtitle: str, parts: Sequence[Part], footer: str) -> Html:
     return Html(
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}: World4Scorer report</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
         f'<header><p class="over">World4Scorer</p><h1>{text(title)}</h1>'
         f'<p class="under">{text(subtitle)}</p></header>\n'
         f'<div class="columns">\n<nav aria-label="Contents"><ol>{"".join(map(_entry, parts))}</ol></nav>\n'

@@ -162,7 +162,7 @@ def _finding(finding: KeptFinding, where: str) -> Html:
         paragraph(finding.data),
         *(table(one) for one in finding.tables),
         *(picture(path.read_bytes(), path, told) for path in finding.pictures),
-        bullets(finding.remarks, "remarks"),
+        bullets(finding.remarks) if len(finding.remarks) > 1 else joined(*map(paragraph, finding.remarks)),
         folded("Every number", joined(*numbers)),
         source(f"{where}, made by `{finding.command}`{version}"),
     )
@@ -195,8 +195,8 @@ def _frames(contents: Contents) -> Part:
 
 def _shown(frame: ShownFrame) -> Html:
     caption = Html(
-        f"<strong>{text(frame.title)}</strong>: {text(frame.rule)}. {text(frame.caption)} "
-        f'<span class="source">{text(frame.log_name)}, {text(frame.token)}</span>'
+        f"<p><strong>{text(frame.title)}</strong>: {text(frame.rule)}.</p>{paragraph(frame.caption)}"
+        f"{source(f'{frame.log_name}, {frame.token}')}"
     )
     return picture(frame.png, frame.token, f"The scene from above. {frame.title}: {frame.caption}", caption)
 
