@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -262,6 +264,16 @@ def test_a_folder_of_pools_has_a_gallery_and_no_training(pools: Path, tmp_path: 
     first = out.read_bytes()
     write_report(pools, out)
     assert out.read_bytes() == first
+
+
+def test_pools_need_neither_torch_nor_a_template_engine(pools: Path) -> None:
+    code = (
+        "import sys\nfor name in ('torch', 'lightning', 'tensorboard', 'jinja2'): sys.modules[name] = None\n"
+        "from pathlib import Path\nfrom world4scorer.view.report import write_report\n"
+        f"write_report(Path({str(pools)!r}))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert len(read_page(pools / "report.html").all("img")) >= 3
 
 
 def test_a_run_shows_the_pools_of_its_validation_split(run: Path, pools: Path) -> None:

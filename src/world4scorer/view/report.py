@@ -32,10 +32,11 @@ def write_report(source: Path, out: Path | None = None, split: str | None = None
     if path.is_dir():
         raise ValueError(f"{path}: is a folder; say which file to write")
     contents = read_contents(source, split, store)
-    kind = "A folder of pools" if contents.training is None else "A training run"
+    run = "A training run: what it was, how it scores, and what the studies of the paper find in it"
+    pools = "A planner's pools: how they score, and what the studies of the paper find in them"
     made = page(
         contents.name,
-        f"{kind}: what it was, how it scores, and what the studies of the paper find in it",
+        pools if contents.training is None else run,
         sections(contents),
         f"Made by `w4s report {contents.name}`, World4Scorer {__version__}.",
     )

@@ -24,7 +24,9 @@ STYLE: Final = "report.css"
 PIXELS: Final = 1.3
 """Pixels of a picture for one of the page: figures are drawn finer than they are shown."""
 SHORT: Final = 14
-"""Characters of a row's name that need no wide column."""
+"""Characters of a name that need no wide column."""
+MANY: Final = 9
+"""Columns; with more, cells stand closer."""
 PAPER: Final = re.compile(r"\bpaper\b", re.IGNORECASE)
 
 
@@ -55,10 +57,10 @@ def paragraph(value: object, kind: str = "") -> Html:
     return Html(f"<p{_class(kind)}>{text(value)}</p>")
 
 
-def bullets(lines: Iterable[str], kind: str = "") -> Html:
+def bullets(lines: Iterable[str]) -> Html:
     """A list of plain lines."""
     items = "".join(f"<li>{text(line)}</li>" for line in lines)
-    return Html(f"<ul{_class(kind)}>{items}</ul>") if items else Html("")
+    return Html(f"<ul>{items}</ul>" if items else "")
 
 
 def link(anchor: str, title: str) -> Html:
@@ -71,6 +73,12 @@ def missing(what: str, command: str) -> Html:
     return Html(f'<p class="missing">{text(what)}: <code>{escape(command)}</code></p>')
 
 
+def all_missing(what: str, commands: Iterable[str]) -> Html:
+    """The same for several, one below the other."""
+    items = "".join(f"<li><code>{escape(command)}</code></li>" for command in commands)
+    return Html(f'<div class="missing"><p>{text(what)}:</p><ul>{items}</ul></div>' if items else "")
+
+
 def source(value: str) -> Html:
     """Where numbers come from."""
     return paragraph(value, "source")
@@ -80,12 +88,14 @@ def table(content: Table) -> Html:
     """A table; columns and rows that tell the paper's values look like it."""
     papers = [bool(PAPER.search(name)) for name in content.columns]
     head = "".join(
-        f'<th scope="col"{_class("paper" * p)}>{text(n)}</th>' for n, p in zip(content.columns, papers, strict=True)
+        f'<th scope="col"{_class("paper" * of_paper, "long" * (len(name) > SHORT))}>{text(name)}</th>'
+        for name, of_paper in zip(content.columns, papers, strict=True)
     )
     body = "".join(_row(row, papers) for row in content.rows)
-    named = "named" if max((len(row[0]) for row in content.rows), default=0) > SHORT else ""
+    named = max((len(row[0]) for row in content.rows), default=0) > SHORT
     return Html(
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(content.title)}"><table{_class(named)}>'
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(content.title)}">'
+        f"<table{_class('named' * named, 'dense' * (len(content.columns) > MANY))}>"
         f"<caption>{text(content.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
@@ -163,5 +173,6 @@ def _section(part: Part, level: int) -> str:
     )
 
 
-def _class(kind: str) -> str:
-    return f' class="{kind}"' if kind else ""
+def _class(*kinds: str) -> str:
+    names = " ".join(kind for kind in kinds if kind)
+    return f' class="{names}"' if names else ""

@@ -20,6 +20,7 @@ from world4scorer.view.report_headlines import headlines
 from world4scorer.view.report_page import (
     Html,
     Part,
+    all_missing,
     bullets,
     folded,
     joined,
@@ -58,7 +59,7 @@ def _summary(contents: Contents) -> Part:
     if contents.pools is not None:
         told.append(paragraph(f"Pools: {describe(contents.pools)}"))
     note = "Grey numbers with a square are the paper's, on NAVSIM; they stand here for orientation, on other data."
-    found = [study for study in (contents.evaluation, *contents.studies) if study is not None and study.remarks]
+    found = [study for study in contents.studies if study.remarks]
     lines = "".join(f"<li>{link(_anchor(contents, one), one.title)}: {text(one.remarks[0])}</li>" for one in found)
     glance = Html(f'<h3>In one line each</h3><ul class="glance">{lines}</ul>' if lines else "")
     return Part("summary", "Summary", joined(*told, headlines(contents), paragraph(note, "source"), glance))
@@ -135,20 +136,17 @@ def _validations(history: Any) -> Table:
 
 def _studies(contents: Contents) -> Part:
     made = {study.name for study in contents.studies}
-    lacking = [f"`w4s study {name} {contents.name}`" for name in ORDER if name in STUDY_VERBS and name not in made]
+    lacking = [f"w4s study {name} {contents.name}" for name in ORDER if name in STUDY_VERBS and name not in made]
     within = tuple(
         Part(_anchor(contents, study), study.title, _finding(study, f"{STUDIES}/{study.path.name}"))
         for study in contents.studies
     )
     words = "The paper's questions, asked of this planner." if made else "None has been made yet."
-    rest = joined(paragraph("Not made yet:", "missing"), bullets(lacking, "missing")) if lacking else Html("")
-    return Part("studies", "Studies", joined(paragraph(words), rest), within)
+    return Part("studies", "Studies", joined(paragraph(words), all_missing("Not made yet", lacking)), within)
 
 
-def _anchor(contents: Contents, finding: KeptFinding) -> str:
-    if finding is contents.evaluation:
-        return "evaluation"
-    return f"study-{contents.studies.index(finding) + 1}"
+def _anchor(contents: Contents, study: KeptFinding) -> str:
+    return f"study-{contents.studies.index(study) + 1}"
 
 
 def _finding(finding: KeptFinding, where: str) -> Html:
@@ -180,7 +178,7 @@ def _frames(contents: Contents) -> Part:
     words = (
         "Frames chosen by a rule, each from a log that is not shown yet where there is one. Drawn is the plan that "
         "inertial re-ranking takes, among all plans of its pool, coloured by the planner's utility. The score in a "
-        "picture is EPDMS without extended comfort, between 0 and 1."
+        "picture is EPDMS without extended comfort, from 0 to\u00a01."
     )
     lacking = absent(gallery)
     rest = [f"No frame for: {', '.join(lacking)}."] if lacking else []
