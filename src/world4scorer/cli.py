@@ -6,6 +6,7 @@ w4s score scenes/ --metric all --out scores
 w4s rerank scenes/ --weight 1.0 --out choices
 w4s import epoch23.ckpt --out planner
 w4s profile --preset paper
+w4s report runs/city
 w4s doctor
 """
 
@@ -17,7 +18,7 @@ from typing import Final
 
 import tyro
 
-from world4scorer.commands import data, evaluating, learning, scoring
+from world4scorer.commands import data, evaluating, learning, reporting, scoring
 from world4scorer.commands.exit_codes import INPUT_FAILED, INTERRUPTED
 
 
@@ -54,6 +55,7 @@ VERBS: Final[dict[str, Callable[..., int]]] = {
     "pools": evaluating.pools,
     "evaluate": evaluating.evaluate,
     "study": study,
+    "report": reporting.report,
     "show": scoring.show,
     "score": scoring.score,
     "rerank": scoring.rerank,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 Metric = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
 AgentName = Literal["human", "constant-velocity", "stationary"]
 Lqr = Literal["navsim", "corrected"]
-
-EVALUATION: Final = "evaluation"
-"""Folder of an evaluation beside what was evaluated."""
 
 
 def pools(
@@ -155,6 +152,7 @@ def _evaluated(
     lqr: Lqr,
 ) -> tuple[PoolEvaluation, Path]:
     """The evaluation of whatever `source` is, and the folder for it."""
+    from world4scorer.evaluation.finding import EVALUATION
     from world4scorer.evaluation.pool_evaluation import evaluate_pools
     from world4scorer.pools.open import is_planner, is_submission, open_pools, pools_of_planner, pools_of_submission
 

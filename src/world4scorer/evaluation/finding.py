@@ -15,6 +15,10 @@ from world4scorer.scene.files import atomic_write
 from world4scorer.view.birdseye import save
 
 DPI: Final = 130
+STUDIES: Final = "studies"
+"""Folder of findings of studies, beside what they are about."""
+EVALUATION: Final = "evaluation"
+"""Folder of an evaluation, likewise."""
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 Source = Annotated[Path, tyro.conf.Positional]
 
 DRAWS: Final = 10_000
-STUDIES: Final = "studies"
-"""Folder of findings beside what they are about."""
 
 
 def reranking(
@@ -133,6 +131,8 @@ def history(
 
 def _keep(finding: Finding, source: Path, out: Path | None) -> int:
     """Write the finding, and print its tables."""
+    from world4scorer.evaluation.finding import STUDIES
+
     command = f"w4s study {finding.name} {source.name}"
     path = finding.save(source / STUDIES if out is None else out, command)
     print(finding.markdown(command))

@@ -18,8 +18,11 @@ def read_run(run: Path) -> tuple[TrainConfig, TrainData]:
         if not (run / name).is_file():
             raise ValueError(f"{run / name}: no such file; {run} is not the folder of a training run")
     config = TrainConfig.from_json((run / CONFIG).read_text(), str(run / CONFIG))
-    raw = json.loads((run / DATA).read_text())
-    return config, TrainData(**{name: _as_read(name, value) for name, value in raw.items()})
+    try:
+        raw = json.loads((run / DATA).read_text())
+        return config, TrainData(**{name: _as_read(name, value) for name, value in raw.items()})
+    except (json.JSONDecodeError, AttributeError, TypeError) as error:
+        raise ValueError(f"{run / DATA}: not what a training run writes ({error})") from error
 
 
 def _as_read(name: str, value: str | None) -> Any:
@@ -31,7 +34,10 @@ def read_history(run: Path) -> tuple[dict[str, float], ...]:
     path = run / HISTORY
     if not path.is_file():
         raise ValueError(f"{path}: no such file; this run has not come to its first validation")
-    return tuple(json.loads(line) for line in path.read_text().splitlines())
+    try:
+        return tuple(json.loads(line) for line in path.read_text().splitlines())
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path}: not JSON line by line ({error})") from error
 
 
 def read_losses(run: Path) -> dict[str, Any]:

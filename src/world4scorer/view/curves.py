@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.scene.files import atomic_write
+from world4scorer.view.charts import SERIES, quiet
+from world4scorer.view.style import FAINT
 
 SMOOTHED: Final = 15
 """Logged steps that a point of a training curve is the mean of."""
@@ -31,16 +33,18 @@ class Curves(NamedTuple):
     """Steps and values by name."""
 
 
-def draw_curves(runs: Mapping[str, Curves], path: Path) -> None:
-    """One colour per run in all panels, over steps."""
+def draw_curves(runs: Mapping[str, Curves], path: Path, rows: int = 1) -> None:
+    """One colour per run in all panels, over steps; the panels in so many rows."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     panels = len(VALIDATION) + len(TRAINING)
-    figure, axes = pyplot.subplots(1, panels, figsize=(4.0 * panels, 3.2), layout="constrained")
-    colours = dict(zip(runs, pyplot.rcParams["axes.prop_cycle"].by_key()["color"] * len(runs), strict=False))
+    columns = -(-panels // rows)
+    figure, grid = pyplot.subplots(rows, columns, figsize=(4.0 * columns, 3.2 * rows), layout="constrained")
+    axes = grid.ravel()
+    colours = dict(zip(runs, SERIES * len(runs), strict=False))
     for axis, (key, title, scale) in zip(axes, VALIDATION, strict=False):
         for name, (history, _) in runs.items():
             steps = [line["step"] for line in history]
@@ -52,11 +56,13 @@ def draw_curves(runs: Mapping[str, Curves], path: Path) -> None:
             if key in losses:
                 at, loss = losses[key]
                 axis.plot(_smooth(at), _smooth(loss), color=colours[name], lw=1.2)
+        if not axis.lines:
+            axis.text(0.5, 0.5, "not logged", transform=axis.transAxes, ha="center", color=FAINT)
         axis.set_title(title, fontsize=10)
     for axis in axes:
         axis.set_xlabel("steps")
         axis.set_xlim(left=0)
-        axis.grid(alpha=0.3)
+        quiet(axis)
     oracle = 100 * max(line["val/oracle"] for history, _ in runs.values() for line in history)
     axes[0].axhline(oracle, color="0.5", ls=":", lw=1)
     axes[0].annotate("best of the pool", (0.02, oracle), xycoords=("axes fraction", "data"), fontsize=8, va="bottom")

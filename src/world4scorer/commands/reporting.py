@@ -1,0 +1,37 @@
+"""The verb that tells all about a run on one page: report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+
+def report(
+    source: Annotated[Path, tyro.conf.Positional],
+    /,
+    out: Path | None = None,
+    split: str | None = None,
+    store: Path | None = None,
+) -> int:
+    """Write one HTML page with all that a run knows: evaluation, curves, studies, frames, configuration.
+
+    The page stands alone: no other file, no network, no script. What was not made yet is named with its command.
+
+    Args:
+        source: Folder of a training run, or a folder of pools.
+        out: The page; SOURCE/report.html unless given.
+        split: Whose pools to show; those of the validation split unless given.
+        store: Scene store of the pools, if it is not where they say.
+    """
+    from world4scorer.commands.learning import needs_torch
+    from world4scorer.pools.pool_files import INFO
+
+    if not (source / INFO).is_file():
+        needs_torch("w4s report")
+    from world4scorer.report.write import write_report
+
+    path = write_report(source, out, split, store)
+    print(f"written: {path}, {path.stat().st_size / 1e6:.1f} MB")
+    return 0
