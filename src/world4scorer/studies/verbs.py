@@ -38,6 +38,46 @@ def reranking(
     return _keep(study(open_pools(source, store), weight, draws), source, out)
 
 
+def interventions(
+    source: Source,
+    /,
+    foreign: tuple[str, ...] = (),
+    baseline: tuple[str, ...] = (),
+    out: Path | None = None,
+    store: Path | None = None,
+    draws: int = 100_000,
+    repeats: int = 100,
+    first_seed: int = 20260909,
+) -> int:
+    """Own, deranged and mean states: what each leads to in choosing plans (Table 4, appendix D.1).
+
+    Args:
+        source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
+        foreign: More pools, of other planners' plans scored by this one (`w4s pools RUN --plans`); LABEL=FOLDER or
+            FOLDER.
+        baseline: Runs or pools of other planners, for example of one that predicts no future; LABEL=FOLDER or FOLDER.
+        out: Folder of the finding; SOURCE/studies unless given.
+        store: Scene store of the pools, if it is not where they say.
+        draws: Of the bootstrap over logs.
+        repeats: Derangements.
+        first_seed: Of the first derangement; each takes the next.
+    """
+    from world4scorer.store import SceneStore
+    from world4scorer.studies.interventions import Block, labelled
+    from world4scorer.studies.interventions import interventions as study
+    from world4scorer.studies.sources import open_pools
+
+    own = open_pools(source, store)
+    blocks = [Block("own pools", "own", own)]
+    for text in foreign:
+        label, folder = labelled(text)
+        blocks.append(Block(label, "foreign", open_pools(folder, store)))
+    for text in baseline:
+        label, folder = labelled(text)
+        blocks.append(Block(label, "baseline", open_pools(folder, store)))
+    return _keep(study(blocks, draws, repeats, first_seed, SceneStore(own.about["store"])), source, out)
+
+
 def _keep(finding: Finding, source: Path, out: Path | None) -> int:
     """Write the finding, and print its tables."""
     from world4scorer.studies.sources import STUDIES
@@ -51,4 +91,5 @@ def _keep(finding: Finding, source: Path, out: Path | None) -> int:
 
 VERBS: Final[dict[str, Callable[..., int]]] = {
     "reranking": reranking,
+    "interventions": interventions,
 }
