@@ -83,7 +83,7 @@ def interventions(
             "ordering_margin": MARGIN,
             "pools": {label: {"kind": kinds[label], **_numbers(one)} for label, one in found.items()},
         },
-        tables=(_assignments(found, kinds, reported), _variation(found, kinds, reported)),
+        tables=(_assignments(found, kinds, reported), _variation(found, reported)),
         remarks=_remarks(blocks[0].label, found[blocks[0].label], repeats),
         paper=reported,
         figure=draw(found, kinds, reported),
@@ -103,7 +103,7 @@ def _numbers(one: Reassigned) -> dict[str, Any]:
 
 
 def _assignments(found: dict[str, Reassigned], kinds: dict[str, Kind], reported: Any) -> Table:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for label, one in found.items():
         for name, words in ASSIGNMENTS.items():
             a: Assignment = getattr(one, name)
@@ -138,7 +138,7 @@ def _paper_regret(name: str, kind: Kind, reported: Any) -> str:
     return f"{value:.2f}"
 
 
-def _variation(found: dict[str, Reassigned], kinds: dict[str, Kind], reported: Any) -> Table:
+def _variation(found: dict[str, Reassigned], reported: Any) -> Table:
     rows = tuple(
         (
             label,

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from world4scorer.evaluation.bootstrap import Interval
+from world4scorer.studies.paper_marks import PAPER_NAME, error_bar, name_paper_marks, paper_mark
 from world4scorer.studies.reassignment import Reassigned
 from world4scorer.view import style
 from world4scorer.view.charts import BAD, GOOD, OTHER, OURS, PAPER, chart
@@ -30,7 +31,6 @@ BARS: Final = (
     ("repeated", "deranged, repeated", "#f0b088"),
     ("scene_mean", "mean state", OTHER),
 )
-PAPER_NAME: Final = "paper, NAVSIM"
 
 
 def draw(found: Mapping[str, Reassigned], kinds: Mapping[str, str], reported: Any) -> Figure:
@@ -105,14 +105,11 @@ def _regrets(axes: Axes, found: Mapping[str, Reassigned], kinds: Mapping[str, st
             regret: Interval = getattr(one, name).regret.times(100)
             at = place + (number - (len(BARS) - 1) / 2) * width
             axes.bar(at, regret.value, 0.92 * width, color=colour, label=words if place == 0 else None)
-            ends = [[regret.value - regret.low], [regret.high - regret.value]]
-            axes.errorbar(at, regret.value, ends, fmt="none", ecolor="#333333", lw=1.1)
+            error_bar(axes, at, regret)
             theirs = _theirs(name, kinds[label], reported)
             if theirs is not None:
-                ends_x = [at - 0.42 * width, at + 0.42 * width]
-                axes.plot(ends_x, [theirs, theirs], color="white", lw=3.8, zorder=5, solid_capstyle="butt")
-                axes.plot(ends_x, [theirs, theirs], color="black", lw=1.9, zorder=6, solid_capstyle="butt")
-    axes.plot([], [], color="black", lw=1.9, label=PAPER_NAME)
+                paper_mark(axes, at, theirs, 0.84 * width)
+    name_paper_marks(axes)
     axes.set_xticks(range(len(found)), list(found))
     axes.set_xlim(-0.55, len(found) - 0.45)
     axes.set_title("regret against the best of each pool [points], 95 %", fontsize=10)

@@ -78,6 +78,23 @@ def interventions(
     return _keep(study(blocks, draws, repeats, first_seed, SceneStore(own.about["store"])), source, out)
 
 
+def disagreement(source: Source, /, out: Path | None = None, store: Path | None = None, draws: int = DRAWS) -> int:
+    """NAVSIM v1 and v2 as objectives: where they choose different plans, and because of what (appendix B.2).
+
+    Args:
+        source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
+        out: Folder of the finding; SOURCE/studies unless given.
+        store: Scene store of the pools, if it is not where they say.
+        draws: Of the bootstrap over logs.
+    """
+    from world4scorer.studies.disagreement import disagreement as study
+    from world4scorer.studies.dynamics import scene_change
+    from world4scorer.studies.sources import open_pools
+
+    pools = open_pools(source, store)
+    return _keep(study(pools, scene_change(source, pools), draws), source, out)
+
+
 def _keep(finding: Finding, source: Path, out: Path | None) -> int:
     """Write the finding, and print its tables."""
     from world4scorer.studies.sources import STUDIES
@@ -92,4 +109,5 @@ def _keep(finding: Finding, source: Path, out: Path | None) -> int:
 VERBS: Final[dict[str, Callable[..., int]]] = {
     "reranking": reranking,
     "interventions": interventions,
+    "disagreement": disagreement,
 }
