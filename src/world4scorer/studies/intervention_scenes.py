@@ -72,9 +72,11 @@ def _of_different_logs(rating: NDArray[np.float64], log_names: tuple[str, ...]) 
     return [place for _, place in sorted(zip(turn, order, strict=True), key=lambda one: one[0])][:EACH]
 
 
-def draw_scenes(pools: ScoredPools, store: SceneStore) -> Figure:
-    """Draw the picked scenes from above, forward to the right, all at one scale."""
+def draw_scenes(pools: ScoredPools, store: SceneStore) -> Figure | None:
+    """Draw the picked scenes from above, forward to the right, all at one scale; None where the rule picks none."""
     picked = pick_scenes(pools)
+    if not any(picked.values()):
+        return None
     own = framewise(pools.utility_v1)
     swapped = framewise(pools.utility_v1[:, derangement(pools.plans.shape[1], SINGLE_SEED)])
     figure, axes = chart(EACH, len(KINDS), size=(15.2, 8.6), squeeze=False)

@@ -71,7 +71,7 @@ def interventions(
     found = {block.label: reassigned(block.pools, draws, repeats, first_seed) for block in blocks}
     kinds = {block.label: block.kind for block in blocks}
     reported = paper("interventions")
-    pictures = {} if store is None else {"scenes": draw_scenes(blocks[0].pools, store)}
+    scenes = None if store is None else draw_scenes(blocks[0].pools, store)
     return Finding(
         name="interventions",
         title="Whose state is it?",
@@ -87,7 +87,7 @@ def interventions(
         remarks=_remarks(blocks[0].label, found[blocks[0].label], repeats),
         paper=reported,
         figure=draw(found, kinds, reported),
-        pictures=pictures,
+        pictures={} if scenes is None else {"scenes": scenes},
     )
 
 
