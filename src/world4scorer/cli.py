@@ -17,7 +17,7 @@ from typing import Final
 
 import tyro
 
-from world4scorer.commands import data, learning, scoring
+from world4scorer.commands import data, evaluating, learning, scoring
 from world4scorer.commands.exit_codes import INPUT_FAILED, INTERRUPTED
 
 
@@ -51,8 +51,8 @@ VERBS: Final[dict[str, Callable[..., int]]] = {
     "targets": learning.targets,
     "train": train,
     "compare": learning.compare,
-    "pools": learning.pools,
-    "evaluate": scoring.evaluate,
+    "pools": evaluating.pools,
+    "evaluate": evaluating.evaluate,
     "study": study,
     "show": scoring.show,
     "score": scoring.score,

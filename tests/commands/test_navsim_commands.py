@@ -74,6 +74,28 @@ def test_evaluate_gives_the_official_scores(golden, store, tmp_path, agent, metr
     assert summary["averages"]["score"] == pytest.approx(np.mean(list(expected.values())), abs=1e-9)
 
 
+def test_evaluate_into_a_folder_has_all_official_scores(golden, store, tmp_path, capsys):
+    """One command, all three versions; v2 and pre-151 with extended comfort of consecutive plans."""
+    plans, name = trajectories(golden, 3)
+    write_submission(tmp_path / "s.pkl", plans, version="v2.2")
+    out = tmp_path / "scores"
+    assert cli.main(["evaluate", str(tmp_path / "s.pkl"), "--store", str(store), "--out", str(out)]) == 0
+    assert "90 frames" in capsys.readouterr().out
+    scored = rows(out / "frames.csv")
+    for version, column, read in (
+        ("v1", "v1_PDMS", lambda row: row["v1"]["score"]),
+        ("v2", "v2_EPDMS_pre151", lambda row: row["unfiltered"]["epdms"]),
+        ("v2", "v2_EPDMS", lambda row: row["filtered"]["epdms"]),
+    ):
+        official = {row["token"]: read(row) for row in golden.scores(version) if row["agent"] == name}
+        assert len(official) == len(scored) == 90
+        for token, score in official.items():
+            assert float(scored[token][column]) == pytest.approx(score, abs=1e-9)
+    means = json.loads((out / "evaluation.json").read_text())["numbers"]["means"]
+    assert means["v2_EPDMS"]["value"] == pytest.approx(np.mean(list(official.values())), abs=1e-9)
+    assert "reranked_EPDMS" not in means
+
+
 def test_evaluate_names_missing_tokens(golden, store, tmp_path, capsys):
     plans, _ = trajectories(golden, 0)
     for token in list(plans)[:5]:
@@ -84,7 +106,7 @@ def test_evaluate_names_missing_tokens(golden, store, tmp_path, capsys):
     assert "5 of 90 tokens have no plan" in capsys.readouterr().err
     assert not (tmp_path / "x.csv").exists()
     assert cli.main([*arguments[:-1], str(tmp_path / "s.pkl")]) == 1
-    assert "must end in .csv" in capsys.readouterr().err
+    assert "a name that ends in .csv" in capsys.readouterr().err
     assert cli.main([*arguments, "--kernel-variance", "1"]) == 1
     assert "give --split as well" in capsys.readouterr().err
     assert cli.main([*arguments, "--allow-missing"]) == 0
@@ -115,7 +137,7 @@ def test_evaluate_takes_a_submission_or_agents(store, tmp_path, capsys):
     arguments = ["--store", str(store), "--out", str(tmp_path / "x.csv")]
     for wrong in ([], ["s.pkl", "--agents", "human"]):
         assert cli.main(["evaluate", *wrong, *arguments]) == 1
-        assert "either a submission or --agents" in capsys.readouterr().err
+        assert "or --agents" in capsys.readouterr().err
     assert cli.main(["evaluate", "--agents", "human", "--metric", "pdms-v1.1", *arguments]) == 1
     assert "belong to submissions" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

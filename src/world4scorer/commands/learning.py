@@ -1,4 +1,4 @@
-"""Verbs that need the extra `train`: pretrain, probe, targets, compare, pools, import, export, profile."""
+"""Verbs that need the extra `train`: pretrain, probe, targets, compare, import, export, profile."""
 
 from __future__ import annotations
 
@@ -162,62 +162,6 @@ def compare(
     command = f"w4s compare {run.name} --out {out.name}"
     comparison.save(out, command)
     print(comparison.markdown(command))
-    return 0
-
-
-def pools(
-    source: Annotated[Path, tyro.conf.Positional],
-    /,
-    out: Path | None = None,
-    data: Path | None = None,
-    split: str | None = None,
-    store: Path | None = None,
-    plans: Path | None = None,
-    states: Literal["float32", "float16", "none"] = "float32",
-    device: str = "cpu",
-) -> int:
-    """Keep a planner's whole pools: for every frame all plans, logits, utilities, states. One pass, one file per log.
-
-    May be killed and run again: finished logs are kept. Evaluation and studies work on these files.
-
-    Args:
-        source: Folder of a training run or of a planner, a released checkpoint, or another planner's dump (.pkl).
-        out: Folder of the pools; RUN/pools/SPLIT for a training run unless given.
-        data: Dataset folder; a training run knows its own.
-        split: Split; a training run's validation split unless given.
-        store: Scene store of the split; DATA/store/SPLIT unless given.
-        plans: Score these plans instead of the planner's own: a folder of pools, or a dump (.pkl).
-        states: How states are kept; they are most of the size.
-        device: Of torch.
-    """
-    if source.suffix == ".pkl":
-        from world4scorer.pools.foreign import import_dump
-
-        if store is None or out is None or plans is not None:
-            raise ValueError(f"{source}: a dump needs --store and --out, and brings its own plans")
-        folder = import_dump(source, store, out)
-    else:
-        needs_torch("w4s pools")
-        from world4scorer.pools.foreign import read_plans
-        from world4scorer.pools.make import make_pools
-        from world4scorer.pools.planner_source import PlannerSource, is_run
-
-        found = PlannerSource.find(source, data, split, store)
-        if out is None:
-            if not is_run(source) or plans is not None:
-                raise ValueError("--out: say where these pools shall go")
-            out = source / "pools" / found.split
-        given = None if plans is None else read_plans(plans)
-        folder = make_pools(
-            found,
-            out,
-            states=states,
-            plans=given,
-            plans_from=None if plans is None else plans.name,
-            device=device,
-            show_progress=True,
-        )
-    print(f"pools: {folder.folder}, {len(folder.logs)} logs; next: w4s evaluate {folder.folder} --out scores")
     return 0
 
 

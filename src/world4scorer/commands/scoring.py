@@ -1,4 +1,4 @@
-"""Verbs that judge plans: score, rerank, evaluate, show."""
+"""Verbs that judge plans: score, rerank, show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from world4scorer.commands.exit_codes import INPUT_FAILED
 Paths = Annotated[tuple[Path, ...], tyro.conf.Positional]
 Metric = Literal["labels-v1", "pdms-v1.1", "epdms-v2.2", "epdms-pre151", "all"]
 SubmissionMetric = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
-AgentName = Literal["human", "constant-velocity", "stationary"]
 Lqr = Literal["navsim", "corrected"]
 
 
@@ -55,68 +54,6 @@ def rerank(files: Paths, /, out: Path, weight: float = 1.0, lqr: Lqr = "navsim")
     results = list(rerank_files(exchange_files(files), weight, out, lqr))
     print_reranked(results, weight)
     return _report_failures([result.error for result in results if result.error is not None], len(results))
-
-
-def evaluate(
-    submission: Annotated[Path | None, tyro.conf.Positional] = None,
-    /,
-    *,
-    store: Path,
-    out: Path,
-    agents: tuple[AgentName, ...] = (),
-    metric: SubmissionMetric | None = None,
-    lqr: Lqr = "navsim",
-    split: Path | None = None,
-    kernel_variance: float | None = None,
-    allow_missing: bool = False,
-    threads: int | None = None,
-) -> int:
-    """Evaluate a submission (one plan per token) as the official scripts do: a CSV with their columns, and a summary.
-
-    Or compare agents that need no submission (--agents): a row for each, with PDMS v1.1 and EPDMS v2.2.
-
-    Args:
-        submission: Submission pickle of v1.1 or v2.2, or a pickled dict token -> (8, 3).
-        store: Scene store of the split.
-        out: CSV file; a JSON summary is written beside it, for agents a Markdown table too.
-        agents: Evaluate these instead of a submission.
-        metric: Which score of a submission; epdms-v2.2 unless given.
-        lqr: Tracker of the rollouts.
-        split: YAML of a two-stage split; evaluates both stages, the second into <out>_stage_two.csv.
-        kernel_variance: Of two-stage splits, in m^2: weigh second-stage frames by a Gaussian of the distance between
-            their start and where the first-stage plan led, and print the combined score.
-        allow_missing: Leave tokens without a plan out of the averages instead of refusing.
-        threads: One for each core unless given.
-    """
-    from world4scorer.evaluation.reports import compare_agents, evaluate_both_stages, evaluate_one_stage
-    from world4scorer.navsim.submissions import read_submission
-    from world4scorer.outcomes.batch import set_threads
-    from world4scorer.store import SceneStore
-
-    if threads is not None:
-        set_threads(threads)
-    if out.suffix != ".csv":
-        raise ValueError(f"--out {out}: must end in .csv; a summary is written beside it as .json")
-    if kernel_variance is not None and split is None:
-        raise ValueError("--kernel-variance: belongs to two-stage evaluation; give --split as well")
-    if (submission is None) != bool(agents):
-        raise ValueError("give either a submission or --agents")
-    if agents and (metric is not None or split is not None or allow_missing):
-        raise ValueError(
-            "--agents: scored by both metrics on all recorded frames; --metric, --split and --allow-missing "
-            "belong to submissions"
-        )
-    scenes = SceneStore(store)
-    if submission is None:
-        compare_agents(scenes, agents, out, lqr)
-        return 0
-    plans = read_submission(submission)
-    metric = metric or "epdms-v2.2"
-    if split is None:
-        evaluate_one_stage(scenes, plans, out, metric, lqr, allow_missing)
-    else:
-        evaluate_both_stages(scenes, plans, split, out, metric, lqr, allow_missing, kernel_variance)
-    return 0
 
 
 def show(

@@ -52,7 +52,7 @@ def single_plans(plans: Mapping[str, Any], store: SceneStore, tokens: Sequence[s
     """One plan for each token, as pools without a choice."""
     found = []
     for log in by_log(store, tokens):
-        poses = np.stack([np.asarray(plans[token], np.float32)[None] for token in log])
+        poses = np.stack([np.asarray(plans[token])[None] for token in log])
         no_choice = np.zeros(poses.shape[:2], np.float32)
         found.append(LogPool(store.log_of(log[0]), tuple(log), _times(store, log), poses, no_choice, no_choice))
     return found

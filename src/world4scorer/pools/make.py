@@ -45,8 +45,8 @@ def make_pools(
 ) -> PoolFolder:
     """Ask a planner for its pools on every frame, or, with `plans` (N, 8, 3) by token, what it thinks of those."""
     planner = source.load().to(device)
-    about = source.describe(planner) | {"states": states, "plans_from": plans_from}
     samples, store = source.samples(), SceneStore(source.store)
+    about = source.describe(planner) | {"frames": len(samples), "states": states, "plans_from": plans_from}
     folder = PoolFolder.begin(out, about)
     refusal = PoolError(f"{out}: another run is making these pools; wait for it, or stop it first")
     with only_one(out / LOCK, refusal), ProgressBar("pools", "frames", len(samples), show_progress) as progress:

@@ -41,8 +41,8 @@ class LogPool(NamedTuple):
     tokens: tuple[str, ...]
     time_us: NDArray[np.int64]
     """(F,)"""
-    plans: NDArray[np.float32]
-    """(F, N, T, 3) x forward [m], y left [m], heading [rad] in the ego frame"""
+    plans: NDArray[np.floating[Any]]
+    """(F, N, T, 3) x forward [m], y left [m], heading [rad] in the ego frame; float32 in files"""
     utility_v1: NDArray[np.float32]
     """(F, N)"""
     utility_v2: NDArray[np.float32]
@@ -105,6 +105,8 @@ class PoolFolder:
         fields = {"token": pa.array(log.tokens, pa.string()), "time_us": pa.array(log.time_us)}
         for name in ("plans", "logits", "utility_v1", "utility_v2", "states"):
             values = getattr(log, name)
+            if name == "plans":
+                values = values.astype(np.float32)
             if values is not None:
                 fields[name] = column(values)
         shape = {"log_name": log.log_name, "plans": log.plans.shape[1]}

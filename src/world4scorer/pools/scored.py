@@ -39,7 +39,7 @@ class ScoredPools:
     """(S,)"""
     time_us: NDArray[np.int64]
     """(S,)"""
-    plans: NDArray[np.float32]
+    plans: NDArray[np.floating[Any]]
     """(S, N, T, 3)"""
     utility_v1: NDArray[np.float32]
     """(S, N)"""
@@ -83,9 +83,11 @@ class ScoredPools:
         if where is None:
             raise PoolError(f"{folder}: these pools do not say which scene store they belong to; give --store")
         scenes = SceneStore(where)
-        if not pools.logs:
-            raise PoolError(f"{folder}: holds no pools; run `w4s pools` to the end")
-        return cls.join({**pools.about, "lqr": lqr, "store": str(Path(where))}, judge_pools(pools, scenes, lqr))
+        judged = list(judge_pools(pools, scenes, lqr))
+        found, whole = sum(len(log.tokens) for log, _ in judged), pools.about.get("frames")
+        if found != whole:
+            raise PoolError(f"{folder}: holds {found} of {whole} frames; run the same `w4s pools` again to finish it")
+        return cls.join({**pools.about, "lqr": lqr, "store": str(Path(where))}, judged)
 
     @classmethod
     def join(cls, about: Mapping[str, Any], logs: Iterable[tuple[LogPool, LogOutcomes]]) -> ScoredPools:

@@ -13,12 +13,12 @@ from matplotlib.figure import Figure
 
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.finding import Finding, Table
+from world4scorer.evaluation.paper import paper
 from world4scorer.outcomes.results import V2_COLUMNS
 from world4scorer.pools.choices import Chosen, continued, framewise, inertial
+from world4scorer.pools.describe import describe
 from world4scorer.pools.scored import ScoredPools
-from world4scorer.studies.paper import paper
-from world4scorer.studies.sources import describe
-from world4scorer.view.charts import BAD, GOOD, OURS, PAPER, chart
+from world4scorer.view.charts import BAD, GOOD, OURS, PAPER, chart, titled
 
 SCORES: Final = ("EC", "EP", "EPDMS")
 
@@ -86,10 +86,12 @@ def _figure(
         left.bar(places + shift, [v.value for v in values], 0.36, color=colour, label=f"re-ranking {part}")
         left.errorbar(places + shift, [v.value for v in values], spread, fmt="none", ecolor="#333333", lw=1)
         at = [reported[name][part == "on"] for name in SCORES]
-        left.scatter(places + shift, at, marker="_", s=260, color="black", lw=1.4, label=None if shift < 0 else "paper")
+        left.scatter(
+            places + shift, at, marker="_", s=260, color="black", lw=1.4, label=None if shift < 0 else "paper, NAVSIM"
+        )
     left.set_xticks(places, SCORES)
     left.set_ylim(0, 108)
-    left.set_title("means and 95 % intervals")
+    titled(left, "means and 95 % intervals [%]")
     left.legend(fontsize=8, loc="lower center", ncols=3, frameon=False, bbox_to_anchor=(0.5, -0.28))
     change = 100 * (after["EPDMS"] - before["EPDMS"])
     names = np.unique(pools.log_names)
@@ -97,7 +99,7 @@ def _figure(
     by_log = np.sort([change[logs == name].mean() for name in names])
     right.bar(np.arange(len(by_log)), by_log, color=[GOOD if value >= 0 else BAD for value in by_log], width=0.85)
     right.axhline(0, color="#333333", lw=0.8)
-    right.set_title("change of EPDMS, log by log [points]")
+    titled(right, "change of EPDMS, log by log [points]")
     right.set_xticks([])
     right.set_xlabel(f"{len(names)} logs, sorted")
     return figure

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Source = Annotated[Path, tyro.conf.Positional]
 
 DRAWS: Final = 10_000
+STUDIES: Final = "studies"
+"""Folder of findings beside what they are about."""
 
 
 def reranking(
@@ -32,8 +34,8 @@ def reranking(
         store: Scene store of the pools, if it is not where they say.
         draws: Of the bootstrap over logs.
     """
+    from world4scorer.pools.open import open_pools
     from world4scorer.studies.reranking import reranking as study
-    from world4scorer.studies.sources import open_pools
 
     return _keep(study(open_pools(source, store), weight, draws), source, out)
 
@@ -97,8 +99,6 @@ def disagreement(source: Source, /, out: Path | None = None, store: Path | None 
 
 def _keep(finding: Finding, source: Path, out: Path | None) -> int:
     """Write the finding, and print its tables."""
-    from world4scorer.studies.sources import STUDIES
-
     command = f"w4s study {finding.name} {source.name}"
     path = finding.save(source / STUDIES if out is None else out, command)
     print(finding.markdown(command))

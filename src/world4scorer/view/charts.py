@@ -37,8 +37,12 @@ def quiet(axis: Axes) -> None:
     axis.spines[["top", "right"]].set_visible(False)
     axis.spines[["left", "bottom"]].set_color(style.FAINT)
     axis.tick_params(colors=style.INK, labelsize=8.5)
-    axis.title.set_fontsize(10)
     axis.xaxis.label.set_fontsize(9)
     axis.yaxis.label.set_fontsize(9)
     axis.grid(axis="y", color="#e6e6e3", lw=0.8)
     axis.set_axisbelow(True)
+
+
+def titled(axis: Axes, title: str) -> None:
+    """Say above an axis what it shows."""
+    axis.set_title(title, fontsize=10, color=style.INK)

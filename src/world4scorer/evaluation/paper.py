@@ -10,7 +10,7 @@ from typing import Any
 
 @cache
 def _all() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((files("world4scorer.studies") / "paper_numbers.json").read_text())
+    content: dict[str, Any] = json.loads((files("world4scorer.evaluation") / "paper_numbers.json").read_text())
     return content
 
 

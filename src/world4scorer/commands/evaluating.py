@@ -1,0 +1,212 @@
+"""Verbs about a planner's decisions: pools, evaluate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import tyro
+
+from world4scorer.commands.learning import needs_torch
+
+if TYPE_CHECKING:
+    from world4scorer.evaluation.pool_evaluation import PoolEvaluation
+
+Metric = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
+AgentName = Literal["human", "constant-velocity", "stationary"]
+Lqr = Literal["navsim", "corrected"]
+
+EVALUATION: Final = "evaluation"
+"""Folder of an evaluation beside what was evaluated."""
+
+
+def pools(
+    source: Annotated[Path, tyro.conf.Positional],
+    /,
+    out: Path | None = None,
+    data: Path | None = None,
+    split: str | None = None,
+    store: Path | None = None,
+    plans: Path | None = None,
+    states: Literal["float32", "float16", "none"] = "float32",
+    device: str = "cpu",
+) -> int:
+    """Keep a planner's whole pools: for every frame all plans, logits, utilities, states. One pass, one file per log.
+
+    May be killed and run again: finished logs are kept. Evaluation and studies work on these files.
+
+    Args:
+        source: Folder of a training run or of a planner, a released checkpoint, or another planner's dump (.pkl).
+        out: Folder of the pools; RUN/pools/SPLIT for a training run unless given.
+        data: Dataset folder; a training run knows its own.
+        split: Split; a training run's validation split unless given.
+        store: Scene store of the split; DATA/store/SPLIT unless given.
+        plans: Score these plans instead of the planner's own: a folder of pools, or a dump (.pkl).
+        states: How states are kept; they are most of the size.
+        device: Of torch.
+    """
+    if source.suffix == ".pkl":
+        from world4scorer.pools.foreign import import_dump
+
+        if store is None or out is None or plans is not None:
+            raise ValueError(f"{source}: a dump needs --store and --out, and brings its own plans")
+        folder = import_dump(source, store, out)
+    else:
+        needs_torch("w4s pools")
+        from world4scorer.pools.foreign import read_plans
+        from world4scorer.pools.make import make_pools
+        from world4scorer.pools.planner_source import PlannerSource, is_run
+
+        found = PlannerSource.find(source, data, split, store)
+        if out is None:
+            if not is_run(source) or plans is not None:
+                raise ValueError("--out: say where these pools shall go")
+            out = source / "pools" / found.split
+        given = None if plans is None else read_plans(plans)
+        folder = make_pools(
+            found,
+            out,
+            states=states,
+            plans=given,
+            plans_from=None if plans is None else plans.name,
+            device=device,
+            show_progress=True,
+        )
+    print(f"pools: {folder.folder}, {len(folder.logs)} logs; next: w4s evaluate {folder.folder} --out scores")
+    return 0
+
+
+def evaluate(
+    source: Annotated[Path | None, tyro.conf.Positional] = None,
+    /,
+    *,
+    out: Path | None = None,
+    store: Path | None = None,
+    data: Path | None = None,
+    split: str | None = None,
+    against: Path | None = None,
+    weight: float = 1.0,
+    draws: int = 10_000,
+    agents: tuple[AgentName, ...] = (),
+    metric: Metric | None = None,
+    kernel_variance: float | None = None,
+    allow_missing: bool = False,
+    lqr: Lqr = "navsim",
+    threads: int | None = None,
+) -> int:
+    """Evaluate pools, a planner or a submission: PDMS v1.1, EPDMS v2.2 and pre-151, framewise and re-ranked.
+
+    Writes a table of frames (Parquet and CSV) and a summary (JSON, Markdown, figure) with intervals by bootstrap over
+    logs. A submission with --out FILE.csv gives the official table of one metric instead; --agents compares agents
+    that need no model.
+
+    Args:
+        source: Training run, folder of pools, planner or released checkpoint (with --data and --split), or submission.
+        out: Folder of the evaluation; SOURCE/evaluation for runs and pools unless given. Or a CSV file.
+        store: Scene store; runs and pools know theirs.
+        data: Dataset folder, for a planner.
+        split: Split, for a planner; of a submission, the YAML of a two-stage split, whose second stage goes into
+            <out>_stage_two.csv.
+        against: Another evaluation's folder: differences paired by frame, with intervals.
+        weight: Of inertial re-ranking.
+        draws: Of the bootstrap over logs.
+        agents: Evaluate these instead of a source; --out is a CSV file.
+        metric: Of the official table; epdms-v2.2 unless given.
+        kernel_variance: Of two-stage splits, in m^2: weigh second-stage frames by a Gaussian of the distance between
+            their start and where the first-stage plan led, and print the combined score.
+        allow_missing: Leave tokens of the store without a plan out instead of refusing a submission.
+        lqr: Tracker of the rollouts.
+        threads: One for each core unless given.
+    """
+    from world4scorer.outcomes.batch import set_threads
+
+    if threads is not None:
+        set_threads(threads)
+    if (source is None) != bool(agents):
+        raise ValueError("give something to evaluate: a run, pools, a planner, a submission; or --agents")
+    official = agents or (out is not None and out.suffix == ".csv")
+    if official or metric is not None or kernel_variance is not None:
+        return _official(source, out, store, split, agents, metric, kernel_variance, allow_missing, lqr)
+    assert source is not None
+    if out is not None and out.is_file():
+        raise ValueError(f"--out {out}: a file; give a folder, or for an official table a name that ends in .csv")
+    from world4scorer.evaluation.frames import read_frames
+
+    others = None if against is None else read_frames(against)
+    evaluated, folder = _evaluated(source, out, store, data, split, weight, draws, allow_missing, lqr)
+    if others is not None and against is not None:
+        evaluated = evaluated.against(others, against.name, draws)
+    command = f"w4s evaluate {source.name}"
+    evaluated.save(folder, command)
+    print(evaluated.finding.markdown(command))
+    print(f"written: {folder}/frames.parquet, frames.csv, evaluation.json, evaluation.md, evaluation.png")
+    return 0
+
+
+def _evaluated(
+    source: Path,
+    out: Path | None,
+    store: Path | None,
+    data: Path | None,
+    split: str | None,
+    weight: float,
+    draws: int,
+    allow_missing: bool,
+    lqr: Lqr,
+) -> tuple[PoolEvaluation, Path]:
+    """The evaluation of whatever `source` is, and the folder for it."""
+    from world4scorer.evaluation.pool_evaluation import evaluate_pools
+    from world4scorer.pools.open import is_planner, is_submission, open_pools, pools_of_planner, pools_of_submission
+
+    if is_submission(source):
+        if out is None or store is None:
+            raise ValueError(f"{source}: a submission needs --store and --out")
+        pools = pools_of_submission(source, store, lqr, allow_missing)
+    elif is_planner(source):
+        needs_torch("w4s evaluate")
+        if out is None or data is None or split is None:
+            raise ValueError(f"{source}: a planner needs --data, --split and --out; a training run knows its own")
+        pools = pools_of_planner(source, data, split, store, out / "pools", lqr)
+    else:
+        pools = open_pools(source, store, lqr)
+    return evaluate_pools(pools, weight, draws), source / EVALUATION if out is None else out
+
+
+def _official(
+    source: Path | None,
+    out: Path | None,
+    store: Path | None,
+    split: str | None,
+    agents: tuple[AgentName, ...],
+    metric: Metric | None,
+    kernel_variance: float | None,
+    allow_missing: bool,
+    lqr: Lqr,
+) -> int:
+    """A CSV as the official scripts write it."""
+    from world4scorer.evaluation.reports import compare_agents, evaluate_both_stages, evaluate_one_stage
+    from world4scorer.navsim.submissions import read_submission
+    from world4scorer.store import SceneStore
+
+    if out is None or out.suffix != ".csv":
+        raise ValueError(f"--out {out}: must end in .csv for --agents, --metric and two-stage splits")
+    if store is None:
+        raise ValueError("--store: say which scene store to evaluate on")
+    if kernel_variance is not None and split is None:
+        raise ValueError("--kernel-variance: belongs to two-stage evaluation; give --split as well")
+    if agents and (metric is not None or split is not None or allow_missing):
+        raise ValueError(
+            "--agents: scored by both metrics on all recorded frames; --metric, --split and --allow-missing "
+            "belong to submissions"
+        )
+    scenes = SceneStore(store)
+    if source is None:
+        compare_agents(scenes, agents, out, lqr)
+        return 0
+    plans = read_submission(source)
+    metric = metric or "epdms-v2.2"
+    if split is None:
+        evaluate_one_stage(scenes, plans, out, metric, lqr, allow_missing)
+    else:
+        evaluate_both_stages(scenes, plans, Path(split), out, metric, lqr, allow_missing, kernel_variance)
+    return 0

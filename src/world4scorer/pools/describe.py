@@ -1,0 +1,18 @@
+"""Pools in words."""
+
+from __future__ import annotations
+
+from world4scorer.pools.scored import ScoredPools
+
+
+def describe(pools: ScoredPools) -> str:
+    """The data set in a sentence."""
+    about = pools.about
+    whose = (
+        f"plans of {about['plans_from']}, scored by {about['planner']}" if about.get("plans_from") else about["planner"]
+    )
+    split = f" of {about['split']}" if about.get("split") else ""
+    return (
+        f"{len(pools):,} frames of {pools.logs} logs{split} ({int(pools.paired.sum()):,} with a frame before to be "
+        f"compared with), {pools.plans.shape[1]} plans each; planner: {whose}; tracker: {about['lqr']}."
+    )

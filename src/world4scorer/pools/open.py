@@ -1,0 +1,75 @@
+"""Scored pools of whatever there is: a training run, a folder of pools, a planner with its data, a submission."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from world4scorer.evaluation.submission import planned
+from world4scorer.navsim.submissions import read_submission
+from world4scorer.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
+from world4scorer.pools.foreign import single_plans
+from world4scorer.pools.outcome_files import judge_log
+from world4scorer.pools.pool_files import INFO, PoolError
+from world4scorer.pools.scored import ScoredPools
+from world4scorer.rollout.plans import LqrProfile
+from world4scorer.store import SceneStore
+
+POOLS: Final = "pools"
+PLANNER_WEIGHTS: Final = "model.safetensors"
+
+
+def open_pools(source: Path, store: Path | None = None, lqr: LqrProfile = "navsim") -> ScoredPools:
+    """The scored pools of a training run (of its last planner, on its validation split) or of a folder of pools."""
+    return ScoredPools.open(pool_folder(source), store, lqr)
+
+
+def pool_folder(source: Path) -> Path:
+    """Where the pools lie; those of a training run are made first if they are missing or unfinished."""
+    if (source / INFO).is_file():
+        return source
+    from world4scorer.pools.make import make_pools
+    from world4scorer.pools.planner_source import PlannerSource, is_run
+
+    if not is_run(source):
+        raise PoolError(
+            f"{source}: neither a training run nor a folder of pools (`w4s train` and `w4s pools` make them)"
+        )
+    found = PlannerSource.find(source)
+    return make_pools(found, source / POOLS / found.split, show_progress=True).folder
+
+
+def is_submission(source: Path) -> bool:
+    """Whether this is a pickle: plans, one per token."""
+    return source.is_file() and source.suffix in (".pkl", ".pickle")
+
+
+def is_planner(source: Path) -> bool:
+    """Whether this is the folder of a planner, or a file of weights."""
+    if source.is_file():
+        return True
+    return (source / PLANNER_WEIGHTS).is_file() and not (source / INFO).is_file()
+
+
+def pools_of_planner(
+    source: Path, data: Path, split: str, store: Path | None, out: Path, lqr: LqrProfile = "navsim"
+) -> ScoredPools:
+    """Ask a planner for its pools on a split, keep them in `out`, and score them."""
+    from world4scorer.pools.make import make_pools
+    from world4scorer.pools.planner_source import PlannerSource
+
+    found = PlannerSource.find(source, data, split, store)
+    return ScoredPools.open(make_pools(found, out, show_progress=True).folder, None, lqr)
+
+
+def pools_of_submission(
+    source: Path, store: Path, lqr: LqrProfile = "navsim", allow_missing: bool = False
+) -> ScoredPools:
+    """One plan per frame of a store, as pools without a choice; nothing is kept."""
+    scenes = SceneStore(store)
+    submitted = read_submission(source).plans
+    wanted = [token for token in scenes if len(token) != SYNTHETIC_TOKEN_LENGTH]
+    tokens = planned(wanted, submitted, allow_missing)
+    about = {"planner": source.name, "store": str(store), "lqr": lqr}
+    logs = single_plans(submitted, scenes, tokens)
+    return ScoredPools.join(about, [(log, judge_log(log, scenes, lqr)) for log in logs])
