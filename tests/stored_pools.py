@@ -16,7 +16,8 @@ LOGS = ("alpha", "beta", "gamma")
 def store_pools(root: Path, frames: int = 5, plans: int = 6, seed: int = 0) -> Path:
     """Write ROOT/store and ROOT/pools; returns the latter."""
     rng = np.random.default_rng(seed)
-    folder = PoolFolder.begin(root / "pools", {"planner": "drawn", "split": "mini", "store": str(root / "store")})
+    about = {"planner": "drawn", "split": "mini", "store": str(root / "store"), "frames": frames * len(LOGS)}
+    folder = PoolFolder.begin(root / "pools", about)
     for number, name in enumerate(LOGS):
         scenes = make_log(name, frames, seed=number)
         write_shard(root / "store", name, scenes, {"options": {"split": "mini"}})

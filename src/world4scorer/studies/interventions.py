@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from world4scorer.evaluation.finding import Finding, Table
+from world4scorer.evaluation.paper import paper
+from world4scorer.pools.describe import describe
 from world4scorer.pools.scored import ScoredPools
 from world4scorer.store import SceneStore
 from world4scorer.studies.intervention_scenes import draw_scenes
 from world4scorer.studies.interventions_figure import draw
-from world4scorer.studies.paper import paper
 from world4scorer.studies.plain_numbers import NOTHING, cell, plain
 from world4scorer.studies.reassignment import (
     FIRST_SEED,
@@ -27,7 +28,6 @@ from world4scorer.studies.reassignment import (
     Reassigned,
     reassigned,
 )
-from world4scorer.studies.sources import describe
 
 Kind = Literal["own", "foreign", "baseline"]
 

@@ -14,7 +14,7 @@ from world4scorer.evaluation.bootstrap import Interval
 from world4scorer.studies.paper_marks import PAPER_NAME, error_bar, name_paper_marks, paper_mark
 from world4scorer.studies.reassignment import Reassigned
 from world4scorer.view import style
-from world4scorer.view.charts import BAD, GOOD, OTHER, OURS, PAPER, chart
+from world4scorer.view.charts import BAD, GOOD, OTHER, OURS, PAPER, chart, titled
 
 SPREAD: Final = 0.2
 """How far repeats lie from the middle of their lane."""
@@ -71,7 +71,7 @@ def _lanes(axes: Axes, found: Mapping[str, Reassigned], reported: Any) -> None:
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("PDMS of the chosen plans")
     repeats = len(next(iter(found.values())).means)
-    axes.set_title(f"chosen with own, mean and {repeats} times deranged states", fontsize=10)
+    titled(axes, f"chosen with own, mean and {repeats} times deranged states")
 
 
 def _mark(
@@ -112,7 +112,7 @@ def _regrets(axes: Axes, found: Mapping[str, Reassigned], kinds: Mapping[str, st
     name_paper_marks(axes)
     axes.set_xticks(range(len(found)), list(found))
     axes.set_xlim(-0.55, len(found) - 0.45)
-    axes.set_title("regret against the best of each pool [points], 95 %", fontsize=10)
+    titled(axes, "regret against the best of each pool [points], 95 %")
 
 
 def _theirs(name: str, kind: str, reported: Any) -> float | None:

@@ -64,10 +64,10 @@ def interventions(
         repeats: Derangements.
         first_seed: Of the first derangement; each takes the next.
     """
+    from world4scorer.pools.open import open_pools
     from world4scorer.store import SceneStore
     from world4scorer.studies.interventions import Block, labelled
     from world4scorer.studies.interventions import interventions as study
-    from world4scorer.studies.sources import open_pools
 
     own = open_pools(source, store)
     blocks = [Block("own pools", "own", own)]
@@ -89,9 +89,9 @@ def disagreement(source: Source, /, out: Path | None = None, store: Path | None 
         store: Scene store of the pools, if it is not where they say.
         draws: Of the bootstrap over logs.
     """
+    from world4scorer.pools.open import open_pools
     from world4scorer.studies.disagreement import disagreement as study
     from world4scorer.studies.dynamics import scene_change
-    from world4scorer.studies.sources import open_pools
 
     pools = open_pools(source, store)
     return _keep(study(pools, scene_change(source, pools), draws), source, out)
