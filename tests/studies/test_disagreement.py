@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -193,6 +195,19 @@ def test_numbers_from_files_read_with_arrow_alone(pool_folder, tmp_path):
     assert_close(found, expected_numbers(names, previous, utilities, v1, v2, continues, [NAN] * len(names)))
     assert found["frames"] == 12
     assert np.asarray(Image.open(tmp_path / "disagreement.png")).std() > 5
+
+
+@pytest.mark.parametrize("study", ["interventions", "disagreement"])
+def test_pools_can_be_studied_without_torch(pool_folder, tmp_path, study):
+    code = (
+        "import sys; from pathlib import Path; sys.modules['torch'] = None; "
+        "from world4scorer.studies.verbs import VERBS; "
+        "VERBS[sys.argv[1]](Path(sys.argv[2]), out=Path(sys.argv[3]), draws=10)"
+    )
+    words = [sys.executable, "-c", code, study, str(pool_folder), str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / f"{study}.md").is_file()
 
 
 def test_frames_without_a_frame_before_are_refused():
