@@ -2,9 +2,10 @@
 
     python benchmarks/pools.py
 
-Writes results/pools.json and results/pools.md. On the bundled golden logs, one thread. Pairs: which of 64 plans continue
-which of 64 of the frame before, by one call of `extended_comfort_pairs`, against one call of `extended_comfort` for each
-of the 64. Choosing: `inertial` on the flags that are kept, against `InertialReranker` on scenes and plans.
+Writes results/pools.json and results/pools.md. On the bundled golden logs, one thread. Pairs: which of 64 plans
+continue which of 64 of the frame before, by one call of `extended_comfort_pairs`, against one call of
+`extended_comfort` for each of the 64. Choosing: `inertial` on the flags that are kept, against `InertialReranker` on
+scenes and plans.
 """
 
 from __future__ import annotations

@@ -61,12 +61,14 @@ class LogBootstrap:
         return self.ratio(np.where(there, known, 0.0), there)
 
     def ratio(self, upper: Any, lower: Any) -> Interval:
-        """The sum of `upper` (S,) over that of `lower` (S,); draws without any `lower` do not count."""
+        """The sum of `upper` (S,) over that of `lower` (S,); draws without any `lower` do not count, NaN if all are."""
         above, below = (np.bincount(self.log, np.asarray(part, np.float64), self.logs) for part in (upper, lower))
         if not below.sum():
             return Interval(np.nan, np.nan, np.nan)
         parts = (self._drawn[start : start + CHUNK] for start in range(0, self.draws, CHUNK))
         sums = np.concatenate([np.stack([part @ above, part @ below]) for part in parts], axis=1)
         found = sums[0, sums[1] > 0] / sums[1, sums[1] > 0]
+        if not len(found):
+            return Interval(np.nan, np.nan, np.nan)
         low, high = np.quantile(found, ((1 - COVERED) / 2, (1 + COVERED) / 2))
         return Interval(float(above.sum() / below.sum()), float(low), float(high))

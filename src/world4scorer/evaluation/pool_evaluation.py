@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.finding import Finding, Table
 from world4scorer.evaluation.frames import LOG, TOKEN, compare_frames, frame_table, write_frames
+from world4scorer.evaluation.intervals import plain
 from world4scorer.evaluation.paper import paper
 from world4scorer.outcomes.results import V1_COLUMNS, V2_COLUMNS
 from world4scorer.pools.choices import Chosen, continued, framewise, inertial
@@ -100,7 +101,7 @@ def evaluate_pools(pools: ScoredPools, weight: float = 1.0, draws: int = 10_000)
             "pairs": int(pools.paired.sum()),
             "lqr": pools.about["lqr"],
             "weight": weight if choice else None,
-            "means": {name: _plain(mean) for name, mean in means.items()},
+            "means": {name: plain(mean) for name, mean in means.items()},
         },
         tables=tuple(tables),
         remarks=(
@@ -170,10 +171,6 @@ def _intervals(means: dict[str, Interval], rows: dict[str, str]) -> Table:
 
 def _percent(value: float) -> str:
     return NONE if np.isnan(value) else f"{100 * value:.1f}"
-
-
-def _plain(mean: Interval) -> dict[str, float] | None:
-    return None if np.isnan(mean.value) else mean._asdict()
 
 
 def _figure(means: dict[str, Interval], rows: dict[str, str]) -> Figure:

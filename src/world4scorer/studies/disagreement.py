@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.finding import Finding
+from world4scorer.evaluation.intervals import plain
 from world4scorer.evaluation.paper import paper
 from world4scorer.outcomes.results import epdms_of_table
 from world4scorer.pools.choices import framewise
@@ -26,7 +27,6 @@ from world4scorer.selection.utility import ADDED, OUTCOMES
 from world4scorer.studies.disagreement_figure import draw
 from world4scorer.studies.disagreement_tables import remarks, tables
 from world4scorer.studies.objectives import gap_parts, objective, outcomes_of
-from world4scorer.studies.plain_numbers import plain
 from world4scorer.studies.row_correlation import correlation, rank_correlation
 
 Floats = NDArray[np.float64]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from world4scorer.evaluation.bootstrap import Interval
 from world4scorer.evaluation.finding import Table
+from world4scorer.evaluation.intervals import cell
 from world4scorer.selection.inertial import FLOOR
 from world4scorer.studies.objectives import PARTS
-from world4scorer.studies.plain_numbers import NOTHING, cell
 
 Intervals = Mapping[str, Interval]
+
+ABSENT: Final = "-"
 
 
 def tables(rule: Intervals, native: Intervals, gap: Intervals, progress: Intervals, reported: Any) -> tuple[Table, ...]:
@@ -42,12 +44,12 @@ def tables(rule: Intervals, native: Intervals, gap: Intervals, progress: Interva
     }
 
     def shown(found: Intervals, name: str) -> str:
-        return cell(found[name], 1, 2) if name.startswith("rho") else cell(found[name], 100)
+        return cell(found[name], 1, 2) if name.startswith("rho") else cell(found[name])
 
-    choices = tuple((words[name], shown(rule, name), shown(native, name), theirs.get(name, NOTHING)) for name in words)
+    choices = tuple((words[name], shown(rule, name), shown(native, name), theirs.get(name, ABSENT)) for name in words)
     shares = {name: f"{100 * value:.1f}" for name, value in reported["gap_share"].items()}
     parts = tuple(
-        ("TTC, EP and C" if name == "rest" else name, cell(gap[name], 100), shares.get(name, NOTHING))
+        ("TTC, EP and C" if name == "rest" else name, cell(gap[name]), shares.get(name, ABSENT))
         for name in (*PARTS, "rest")
     )
     joint = reported["joint_infeasible"]
@@ -63,9 +65,7 @@ def tables(rule: Intervals, native: Intervals, gap: Intervals, progress: Interva
         ("no plan at all passes EC [%]", "no_plan_continues", None),
         ("plans with EP of 1 [%]", "ep_saturated", 100 * reported["ep_saturated"]),
     )
-    both = tuple(
-        (text, cell(progress[name], 100), NOTHING if value is None else f"{value:.0f}") for text, name, value in far
-    )
+    both = tuple((text, cell(progress[name]), ABSENT if value is None else f"{value:.0f}") for text, name, value in far)
     related = (
         "correlation of EP and EC within scenes",
         cell(progress["ep_ec_correlation"], 1, 2),
@@ -83,9 +83,9 @@ def remarks(
 ) -> tuple[str, ...]:
     """What the numbers say, and how they were made."""
     said = [
-        f"The rules choose different plans in {cell(rule['argmax'], 100)} % of frames, without EC in "
-        f"{cell(rule['argmax_without_ec'], 100)} %. EC makes up {cell(gap['EC'], 100)} % of the v2 utility that v1 "
-        f"choices lack. In {cell(progress['infeasible'], 100)} % of frames no plan is in the upper quarter of progress "
+        f"The rules choose different plans in {cell(rule['argmax'])} % of frames, without EC in "
+        f"{cell(rule['argmax_without_ec'])} %. EC makes up {cell(gap['EC'])} % of the v2 utility that v1 "
+        f"choices lack. In {cell(progress['infeasible'])} % of frames no plan is in the upper quarter of progress "
         "and passes EC.",
         "Both utilities take the sub-scores of v1.1 (NC, DAC, DDC, TTC, EP, C), so that only the rule differs. "
         f"Sub-scores can be 0: multiplied ones enter as log({FLOOR} + {1 - FLOOR} p), and so does EC, with weight 1. "

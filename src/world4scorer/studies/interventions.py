@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from world4scorer.evaluation.bootstrap import Interval
 from world4scorer.evaluation.finding import Finding, Table
+from world4scorer.evaluation.intervals import cell, plain
 from world4scorer.evaluation.paper import paper
 from world4scorer.pools.describe import describe
 from world4scorer.pools.scored import ScoredPools
 from world4scorer.store import SceneStore
 from world4scorer.studies.intervention_scenes import draw_scenes
 from world4scorer.studies.interventions_figure import draw
-from world4scorer.studies.plain_numbers import NOTHING, cell, plain
 from world4scorer.studies.reassignment import (
     FIRST_SEED,
     MARGIN,
@@ -28,6 +29,8 @@ from world4scorer.studies.reassignment import (
     Reassigned,
     reassigned,
 )
+
+ABSENT: Final = "-"
 
 Kind = Literal["own", "foreign", "baseline"]
 
@@ -96,7 +99,10 @@ def _numbers(one: Reassigned) -> dict[str, Any]:
     return {
         "oracle": plain(one.oracle),
         "random": plain(one.random),
-        **{name: {part: plain(value) for part, value in a._asdict().items()} for name, a in assignments.items()},
+        **{
+            name: {part: None if value is None else plain(value) for part, value in a._asdict().items()}
+            for name, a in assignments.items()
+        },
         "repeats": list(one.means),
         "repeats_lowering_pdms": one.lower,
     }
@@ -110,25 +116,29 @@ def _assignments(found: dict[str, Reassigned], kinds: dict[str, Kind], reported:
             rows.append(
                 (
                     f"{label}: {words}",
-                    cell(a.selected, 100, 2),
-                    cell(a.regret, 100, 2),
-                    cell(a.drop, 100, 2),
-                    cell(a.ordering, 100),
-                    cell(a.flips, 100),
+                    cell(a.selected, digits=2),
+                    cell(a.regret, digits=2),
+                    _cell(a.drop, 2),
+                    _cell(a.ordering),
+                    _cell(a.flips),
                     _paper_regret(name, kinds[label], reported),
                 )
             )
-        rows.append((f"{label}: best of each pool", cell(one.oracle, 100, 2), "0", *[NOTHING] * 4))
-        rows.append((f"{label}: random pick", cell(one.random, 100, 2), *[NOTHING] * 5))
+        rows.append((f"{label}: best of each pool", cell(one.oracle, digits=2), "0", *[ABSENT] * 4))
+        rows.append((f"{label}: random pick", cell(one.random, digits=2), *[ABSENT] * 5))
     columns = ("states", "PDMS", "regret", "lost against own", "pairs in order [%]", "choices changed [%]")
     return Table("States and choices", (*columns, "regret in the paper, NAVSIM"), tuple(rows))
+
+
+def _cell(interval: Interval | None, digits: int = 1) -> str:
+    return ABSENT if interval is None else cell(interval, digits=digits)
 
 
 def _paper_regret(name: str, kind: Kind, reported: Any) -> str:
     if kind == "baseline":
         own = reported["drivor_regret_own"]
         single = own + reported["drivor_delta_deranged"][0]
-        return {"own": f"{own:.2f} (DrivoR)", "single": f"{single:.2f} (DrivoR)"}.get(name, NOTHING)
+        return {"own": f"{own:.2f} (DrivoR)", "single": f"{single:.2f} (DrivoR)"}.get(name, ABSENT)
     value = {
         "own": reported["regret_own"][0],
         "scene_mean": reported["regret_scene_mean"][0],
@@ -142,7 +152,7 @@ def _variation(found: dict[str, Reassigned], reported: Any) -> Table:
     rows = tuple(
         (
             label,
-            cell(one.repeated.selected, 100, 2),
+            cell(one.repeated.selected, digits=2),
             f"{100 * min(one.means):.2f}",
             f"{100 * max(one.means):.2f}",
             f"{one.lower} of {len(one.means)}",
@@ -166,13 +176,13 @@ def _remarks(label: str, one: Reassigned, repeats: int) -> tuple[str, ...]:
     verdict = "depends" if lost.low > 0 else "does not clearly depend"
     return (
         f"Selection ({label}) {verdict} on which state belongs to which plan: with the states of "
-        f"other plans it loses {cell(lost, 100, 2)} points, {one.lower} of {repeats} derangements lower PDMS, and "
-        f"{cell(one.repeated.ordering, 100)} % of pairs are in order (own states: {cell(one.own.ordering, 100)} %).",
+        f"other plans it loses {cell(lost, digits=2)} points, {one.lower} of {repeats} derangements lower PDMS, and "
+        f"{_cell(one.repeated.ordering)} % of pairs are in order (own states: {_cell(one.own.ordering)} %).",
         f"A pair is compared where true PDMS differs by more than {MARGIN}. Equal utilities order nothing.",
         "A derangement leaves no state in its place, so it changes every choice unless utilities tie: the share of "
-        f"changed choices ({cell(one.repeated.flips, 100)} %) says nothing about the planner.",
+        f"changed choices ({cell(one.repeated.flips)} %) says nothing about the planner.",
         "With the mean state all plans are worth the same and the first is taken, one fixed query of the generator; "
-        f"a random pick ({cell(one.random, 100, 2)}) is the fairer picture of a choice without signal.",
+        f"a random pick ({cell(one.random, digits=2)}) is the fairer picture of a choice without signal.",
         "In the paper the plans are DrivoR's; the derangement in the table of its appendix is a single one, its lowest "
         "and highest are those of the repeats. Intervals draw logs with replacement; repeats are averaged within each "
         "frame first.",

@@ -97,6 +97,99 @@ def disagreement(source: Source, /, out: Path | None = None, store: Path | None 
     return _keep(study(pools, scene_change(source, pools), draws), source, out)
 
 
+def taxonomy(
+    source: Source,
+    /,
+    near_tie: float = 4.1e-5,
+    weight: float = 1.0,
+    out: Path | None = None,
+    store: Path | None = None,
+    draws: int = DRAWS,
+) -> int:
+    """Why consecutive choices fail extended comfort, and which failures re-ranking repairs (Appendix E.1).
+
+    Args:
+        source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
+        near_tie: Utilities this near count as equal.
+        weight: How much consistency with the last choice counts.
+        out: Folder of the finding; SOURCE/studies unless given.
+        store: Scene store of the pools, if it is not where they say.
+        draws: Of the bootstrap over logs.
+    """
+    from world4scorer.pools.open import open_pools
+    from world4scorer.studies.dynamics import scene_change
+    from world4scorer.studies.taxonomy import taxonomy as study
+
+    pools = open_pools(source, store)
+    return _keep(study(pools, near_tie, weight, draws, scene_change(source, pools)), source, out)
+
+
+def consecutive(
+    source: Source, /, weight: float = 1.0, out: Path | None = None, store: Path | None = None, draws: int = DRAWS
+) -> int:
+    """How much less consecutive plans differ with re-ranking (Appendix E.2).
+
+    Args:
+        source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
+        weight: How much consistency with the last choice counts.
+        out: Folder of the finding; SOURCE/studies unless given.
+        store: Scene store of the pools, if it is not where they say.
+        draws: Of the bootstrap over logs.
+    """
+    from world4scorer.pools.open import open_pools
+    from world4scorer.studies.consecutive import consecutive as study
+
+    return _keep(study(open_pools(source, store), weight, draws), source, out)
+
+
+def lambda_weight(
+    source: Source,
+    /,
+    weights: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0),
+    out: Path | None = None,
+    store: Path | None = None,
+    draws: int = DRAWS,
+) -> int:
+    """How much the weight of re-ranking matters (Appendix E.3).
+
+    Args:
+        source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
+        weights: Weights to re-rank with; framewise choices are always there.
+        out: Folder of the finding; SOURCE/studies unless given.
+        store: Scene store of the pools, if it is not where they say.
+        draws: Of the bootstrap over logs.
+    """
+    from world4scorer.pools.open import open_pools
+    from world4scorer.studies.lambda_weight import lambda_weight as study
+
+    return _keep(study(open_pools(source, store), weights, draws), source, out)
+
+
+def history(
+    source: Source,
+    /,
+    weight: float = 1.0,
+    seed: int = 0,
+    out: Path | None = None,
+    store: Path | None = None,
+    draws: int = DRAWS,
+) -> int:
+    """Whether re-ranking needs the plan really taken before: wrong, old, copied history (Appendix E.4).
+
+    Args:
+        source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
+        weight: How much consistency with the last choice counts.
+        seed: Draws the plans of other logs.
+        out: Folder of the finding; SOURCE/studies unless given.
+        store: Scene store of the pools, if it is not where they say.
+        draws: Of the bootstrap over logs.
+    """
+    from world4scorer.pools.open import open_pools
+    from world4scorer.studies.history import history as study
+
+    return _keep(study(open_pools(source, store), weight, seed, draws), source, out)
+
+
 def _keep(finding: Finding, source: Path, out: Path | None) -> int:
     """Write the finding, and print its tables."""
     command = f"w4s study {finding.name} {source.name}"
@@ -110,4 +203,8 @@ VERBS: Final[dict[str, Callable[..., int]]] = {
     "reranking": reranking,
     "interventions": interventions,
     "disagreement": disagreement,
+    "taxonomy": taxonomy,
+    "consecutive": consecutive,
+    "lambda": lambda_weight,
+    "history": history,
 }

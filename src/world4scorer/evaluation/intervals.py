@@ -1,0 +1,24 @@
+"""Intervals as findings keep and show them: where nothing could be measured there is no number."""
+
+from __future__ import annotations
+
+import math
+
+from world4scorer.evaluation.bootstrap import Interval
+
+NOTHING = "none"
+
+
+def plain(interval: Interval) -> dict[str, float] | None:
+    """Value, low and high; None where there was nothing to measure."""
+    return None if math.isnan(interval.value) else interval._asdict()
+
+
+def cell(interval: Interval, factor: float = 100, digits: int = 1, signed: bool = False) -> str:
+    """`81.2 [79.0, 83.1]`, in percent or points unless another factor is given; `none` where there is no value."""
+    return NOTHING if math.isnan(interval.value) else interval.times(factor).text(digits, signed)
+
+
+def one_minus(interval: Interval) -> Interval:
+    """What is missing to 1: of a share its complement, of a ratio the reduction."""
+    return Interval(1 - interval.value, 1 - interval.high, 1 - interval.low)
