@@ -1,4 +1,4 @@
-"""What an evaluation or a study found, and its three files: numbers (.json), tables (.md), figure (.png)."""
+"""What an evaluation or a study found, and its files: numbers (.json), tables (.md), figure (.png), other pictures."""
 
 from __future__ import annotations
 
@@ -60,6 +60,8 @@ class Finding:
     paper: Mapping[str, Any] = field(default_factory=dict)
     """What the paper reports, on NAVSIM."""
     figure: Figure | None = None
+    pictures: Mapping[str, Figure] = field(default_factory=dict)
+    """Further pictures; each is written as NAME_KEY.png."""
 
     def save(self, folder: Path, command: str) -> Path:
         """Write FOLDER/NAME.json, .md and .png; returns the path without suffix."""
@@ -80,6 +82,8 @@ class Finding:
         _write(path.with_suffix(".md"), self.markdown(command))
         if self.figure is not None:
             save(self.figure, path.with_suffix(".png"), DPI)
+        for key, picture in self.pictures.items():
+            save(picture, folder / f"{self.name}_{key}.png", DPI)
         return path
 
     def markdown(self, command: str) -> str:
@@ -89,6 +93,7 @@ class Finding:
             parts += [f"## {table.title}\n", table.markdown()]
         if self.figure is not None:
             parts.append(f"![{self.title}]({self.name}.png)\n")
+        parts += [f"![{self.title}: {key}]({self.name}_{key}.png)\n" for key in self.pictures]
         parts += [f"- {remark}\n" if len(self.remarks) > 1 else f"{remark}\n" for remark in self.remarks]
         return "\n".join(parts).replace("\n\n- ", "\n- ") if len(self.remarks) > 1 else "\n".join(parts)
 

@@ -38,6 +38,63 @@ def reranking(
     return _keep(study(open_pools(source, store), weight, draws), source, out)
 
 
+def interventions(
+    source: Source,
+    /,
+    foreign: tuple[str, ...] = (),
+    baseline: tuple[str, ...] = (),
+    out: Path | None = None,
+    store: Path | None = None,
+    draws: int = 100_000,
+    repeats: int = 100,
+    first_seed: int = 20260909,
+) -> int:
+    """Own, deranged and mean states: what each leads to in choosing plans (Table 4, appendix D.1).
+
+    Args:
+        source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
+        foreign: More pools, of other planners' plans scored by this one (`w4s pools RUN --plans`); LABEL=FOLDER or
+            FOLDER.
+        baseline: Runs or pools of other planners, for example of one that predicts no future; LABEL=FOLDER or FOLDER.
+        out: Folder of the finding; SOURCE/studies unless given.
+        store: Scene store of the pools, if it is not where they say.
+        draws: Of the bootstrap over logs.
+        repeats: Derangements.
+        first_seed: Of the first derangement; each takes the next.
+    """
+    from world4scorer.pools.open import open_pools
+    from world4scorer.store import SceneStore
+    from world4scorer.studies.interventions import Block, labelled
+    from world4scorer.studies.interventions import interventions as study
+
+    own = open_pools(source, store)
+    blocks = [Block("own pools", "own", own)]
+    for text in foreign:
+        label, folder = labelled(text)
+        blocks.append(Block(label, "foreign", open_pools(folder, store)))
+    for text in baseline:
+        label, folder = labelled(text)
+        blocks.append(Block(label, "baseline", open_pools(folder, store)))
+    return _keep(study(blocks, draws, repeats, first_seed, SceneStore(own.about["store"])), source, out)
+
+
+def disagreement(source: Source, /, out: Path | None = None, store: Path | None = None, draws: int = DRAWS) -> int:
+    """NAVSIM v1 and v2 as objectives: where they choose different plans, and because of what (appendix B.2).
+
+    Args:
+        source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
+        out: Folder of the finding; SOURCE/studies unless given.
+        store: Scene store of the pools, if it is not where they say.
+        draws: Of the bootstrap over logs.
+    """
+    from world4scorer.pools.open import open_pools
+    from world4scorer.studies.disagreement import disagreement as study
+    from world4scorer.studies.dynamics import scene_change
+
+    pools = open_pools(source, store)
+    return _keep(study(pools, scene_change(source, pools), draws), source, out)
+
+
 def taxonomy(
     source: Source,
     /,
@@ -58,9 +115,11 @@ def taxonomy(
         draws: Of the bootstrap over logs.
     """
     from world4scorer.pools.open import open_pools
+    from world4scorer.studies.dynamics import scene_change
     from world4scorer.studies.taxonomy import taxonomy as study
 
-    return _keep(study(open_pools(source, store), near_tie, weight, draws), source, out)
+    pools = open_pools(source, store)
+    return _keep(study(pools, near_tie, weight, draws, scene_change(source, pools)), source, out)
 
 
 def consecutive(
@@ -142,6 +201,8 @@ def _keep(finding: Finding, source: Path, out: Path | None) -> int:
 
 VERBS: Final[dict[str, Callable[..., int]]] = {
     "reranking": reranking,
+    "interventions": interventions,
+    "disagreement": disagreement,
     "taxonomy": taxonomy,
     "consecutive": consecutive,
     "lambda": lambda_weight,

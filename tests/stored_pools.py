@@ -1,0 +1,35 @@
+"""A small scene store and a folder of pools on it, with real outcomes and drawn utilities."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from scenes import make_log, make_plans
+from world4scorer.pools import LogPool, PoolFolder
+from world4scorer.store import write_shard
+
+LOGS = ("alpha", "beta", "gamma")
+
+
+def store_pools(root: Path, frames: int = 5, plans: int = 6, seed: int = 0) -> Path:
+    """Write ROOT/store and ROOT/pools; returns the latter."""
+    rng = np.random.default_rng(seed)
+    about = {"planner": "drawn", "split": "mini", "store": str(root / "store"), "frames": frames * len(LOGS)}
+    folder = PoolFolder.begin(root / "pools", about)
+    for number, name in enumerate(LOGS):
+        scenes = make_log(name, frames, seed=number)
+        write_shard(root / "store", name, scenes, {"options": {"split": "mini"}})
+        utility = rng.normal(size=(frames, plans)).astype(np.float32)
+        folder.write(
+            LogPool(
+                name,
+                tuple(scene.token for scene in scenes),
+                np.array([scene.time_us for scene in scenes]),
+                np.stack([make_plans(scene, plans, seed + place) for place, scene in enumerate(scenes)]).astype("f4"),
+                utility,
+                utility + rng.normal(0, 0.3, utility.shape).astype(np.float32),
+            )
+        )
+    return folder.folder

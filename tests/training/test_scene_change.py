@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from random_pools import random_pools
+from small_training import TrainingSet
+from world4scorer.model.image_encoder import load_encoder
+from world4scorer.navsim.cameras import FRONT, VIEWS
+from world4scorer.navsim.layout import Layout
+from world4scorer.navsim.logs import read_log
+from world4scorer.navsim.splits import find_split
+from world4scorer.pools import ScoredPools
+from world4scorer.store import SceneStore
+from world4scorer.studies import dynamics
+from world4scorer.studies.dynamics import scene_change
+from world4scorer.training.future_targets import FutureTargets
+from world4scorer.training.make_targets import make_targets
+from world4scorer.training.run import CONFIG, DATA, TrainData
+
+
+def write_run(folder: Path, training_set: TrainingSet, data: TrainData) -> Path:
+    """The folder of a run, as far as the study reads it."""
+    folder.mkdir()
+    (folder / CONFIG).write_text(training_set.config.to_json())
+    known = {name: None if value is None else str(value) for name, value in asdict(data).items()}
+    (folder / DATA).write_text(json.dumps(known))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pools(training_set: TrainingSet) -> ScoredPools:
+    """Pools whose frames are those of the validation split, and one that nobody knows."""
+    tokens = (*SceneStore(training_set.data.val_store).tokens, "nowhere")
+    return replace(random_pools(logs=1, frames=len(tokens), plans=2), tokens=tokens)
+
+
+def expected_change(training_set: TrainingSet, token: str) -> float:
+    """From the two images themselves; NaN where the log ends sooner."""
+    data, encoder = training_set.data, load_encoder("city")
+    split = find_split(data.val_split, data.data).data_split
+    name = SceneStore(data.val_store).log_of(token)
+    log = read_log(Layout(data.data).log(split, name))
+    now = next(row for row, frame in enumerate(log.frames) if frame.token == token)
+    later = log.rows_after(4)[now]
+    if later < 0:
+        return float("nan")
+    views = [
+        encoder.image(Layout(data.data).sensors(split) / log.frames[row].cameras[VIEWS[FRONT]].path)
+        for row in (now, later)
+    ]
+    a, b = (encoder.pooled(view[None])[0].double().numpy() for view in views)
+    return float(1 - a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+
+
+def test_change_is_that_of_the_images(training_set, pools, tmp_path):
+    run = write_run(tmp_path / "run", training_set, training_set.data)
+    found = scene_change(run, pools)
+    assert found.shape == (len(pools),)
+    for place in range(0, len(pools) - 1, 5):
+        expected = expected_change(training_set, pools.tokens[place])
+        np.testing.assert_allclose(found[place], expected, atol=2e-3)  # features are kept as float16
+    assert np.isnan(found[-1])
+    assert np.nanmax(found) > 10 * 2e-3
+    made = {path.name: path.stat().st_ino for path in (run / "features").iterdir()}
+    assert sorted(made) == ["city_val-current.arrow", "city_val-future.arrow"]
+    np.testing.assert_array_equal(scene_change(run, pools), found)
+    # Read, not made again: that would have put new files in their place.
+    assert {path.name: path.stat().st_ino for path in (run / "features").iterdir()} == made
+
+
+def test_the_encoder_is_that_of_the_run(training_set, pools, tmp_path):
+    data = training_set.data
+    targets = tmp_path / "contrast.arrow"
+    make_targets(data.data, data.split, "city-contrast", targets, pooling="class", store=data.store)
+    run = write_run(tmp_path / "run", training_set, replace(data, targets=targets))
+    contrast = scene_change(run, pools)
+    notes = FutureTargets.open(run / "features" / "city_val-future.arrow").notes
+    assert (notes.encoder, notes.pooling) == (load_encoder("city-contrast").digest(), "class")
+    # Told of another encoder, it makes the features anew.
+    write_run(tmp_path / "other", training_set, replace(data, targets=None))
+    (run / DATA).write_text((tmp_path / "other" / DATA).read_text())
+    plain = scene_change(run, pools)
+    notes = FutureTargets.open(run / "features" / "city_val-future.arrow").notes
+    assert (notes.encoder, notes.pooling) == (load_encoder("city").digest(), "patches")
+    assert np.nanmax(np.abs(plain - contrast)) > 1e-3
+
+
+def test_a_folder_that_is_no_run_knows_no_images(pools, tmp_path):
+    assert scene_change(tmp_path, pools) is None
+    assert not (tmp_path / dynamics.FEATURES).exists()
