@@ -178,7 +178,7 @@ def _figure(scores: VariantScores, gains: dict[str, list[Interval]], reported: d
         single = [100 * one for one in scores.change_by_seed(WITH, name, WITHOUT)]
         rows.append(DotRow(name, *found, single, None, SERIES[0]))
     draw_dots(left, rows, zero=True)
-    left.set_title("coverage against the run [points]")
+    left.set_title("coverage against the run [points]", fontsize=10)
     left.legend(handles=dot_legend(seeds=len(scores.seeds) > 1, paper=False), fontsize=8, frameon=False, loc="best")
     _draw_weights(right, gains, reported)
     return drawn
@@ -204,5 +204,5 @@ def _draw_weights(axis: Axes, gains: dict[str, list[Interval]], reported: dict[s
     axis.set_xticks(WEIGHTS, [f"{weight:g}" for weight in WEIGHTS])
     axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
     axis.set_xlabel("weight of re-ranking")
-    axis.set_title("EPDMS above framewise selection [points]")
+    axis.set_title("EPDMS above framewise selection [points]", fontsize=10)
     axis.legend(fontsize=8, frameon=False, loc="best")

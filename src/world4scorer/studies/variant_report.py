@@ -74,7 +74,7 @@ def figure(
     colours = dict(zip(variants, SERIES, strict=False))
     rows = max(len(variants), len(changed) * (len(variants) - 1))
     drawn, axes = chart(
-        len(names) + 1, size=(3.1 * len(names) + 5.0, 1.5 + 0.33 * rows), width_ratios=[1.0] * len(names) + [1.35]
+        len(names) + 1, size=(3.1 * len(names) + 5.0, 1.4 + 0.3 * rows), width_ratios=[1.0] * len(names) + [1.35]
     )
     for axis, name in zip(axes, names, strict=False):
         draw_dots(
@@ -90,7 +90,7 @@ def figure(
                 for variant in variants
             ],
         )
-        axis.set_title(name)
+        axis.set_title(name, fontsize=10)
         if axis is not axes[0]:
             axis.set_yticklabels([])
     others = [variant for variant in variants if variant != against]
@@ -108,8 +108,9 @@ def figure(
             for variant in others
         ],
         zero=True,
+        group=len(others) if len(others) > 1 else 0,
     )
-    axes[-1].set_title(f"change against “{called.get(against, against)}”")
+    axes[-1].set_title(f"change against “{called.get(against, against)}”", fontsize=10)
     for axis in axes:
         axis.set_xlabel("points")
     drawn.legend(

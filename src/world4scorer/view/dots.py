@@ -28,8 +28,11 @@ class DotRow(NamedTuple):
     colour: str = OURS
 
 
-def draw_dots(axis: Axes, rows: Sequence[DotRow], zero: bool = False) -> None:
-    """Draw rows from top to bottom; with `zero`, a line that differences are read against."""
+def draw_dots(axis: Axes, rows: Sequence[DotRow], zero: bool = False, group: int = 0) -> None:
+    """Draw rows from top to bottom; with `zero`, a line that differences are read against.
+
+    A faint line separates each `group` rows from the next.
+    """
     for place, row in enumerate(rows):
         axis.plot([row.low, row.high], [place, place], color=row.colour, lw=2, solid_capstyle="round", zorder=2)
         axis.scatter([row.value], [place], s=44, color=row.colour, zorder=3)
@@ -43,6 +46,8 @@ def draw_dots(axis: Axes, rows: Sequence[DotRow], zero: bool = False) -> None:
     axis.grid(axis="y", visible=False)
     axis.grid(axis="x", color="#e6e6e3", lw=0.8)
     axis.margins(x=0.08)
+    for place in range(group, len(rows), group) if group else ():
+        axis.axhline(place - 0.5, color="#e6e6e3", lw=0.8, zorder=0)
     if zero:
         axis.axvline(0, color=style.FAINT, lw=1, zorder=1)
 
