@@ -179,8 +179,10 @@ def _figure(scores: VariantScores, gains: dict[str, list[Interval]], reported: d
         rows.append(DotRow(name, *found, single, None, SERIES[0]))
     draw_dots(left, rows, zero=True)
     left.set_title("coverage against the run [points]", fontsize=10)
-    left.legend(handles=dot_legend(seeds=len(scores.seeds) > 1, paper=False), fontsize=8, frameon=False, loc="best")
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 3, "fontsize": 8, "frameon": False}
+    left.legend(handles=dot_legend(seeds=len(scores.seeds) > 1, paper=False), **below)
     _draw_weights(right, gains, reported)
+    right.legend(**below)
     return drawn
 
 
@@ -205,4 +207,3 @@ def _draw_weights(axis: Axes, gains: dict[str, list[Interval]], reported: dict[s
     axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
     axis.set_xlabel("weight of re-ranking")
     axis.set_title("EPDMS above framewise selection [points]", fontsize=10)
-    axis.legend(fontsize=8, frameon=False, loc="best")

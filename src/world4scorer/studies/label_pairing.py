@@ -10,12 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from matplotlib.figure import Figure
+
 from world4scorer.evaluation.finding import Finding
 from world4scorer.studies import variant_report as report
 from world4scorer.studies.paper import paper
 from world4scorer.studies.training_options import AS_IN_THE_PAPER, TrainingOptions
 from world4scorer.studies.variant_scores import BEST, ORDERING, PDMS, RANDOM, VariantScores, score_variants
 from world4scorer.studies.variants import Variant, train_variants
+from world4scorer.view.charts import OURS
+from world4scorer.view.style import INK
 
 NAME: Final = "label-pairing"
 NONE: Final = "none"
@@ -58,8 +62,31 @@ def describe(scores: VariantScores) -> Finding:
             report.seeds_remark(scores),
         ),
         paper=reported,
-        figure=report.figure(scores, (PDMS, ORDERING), (PDMS, ORDERING), NONE, beside, LABELS),
+        figure=_figure(scores, beside, 100 * reported["random_pick"]),
     )
+
+
+def _figure(scores: VariantScores, beside: report.Paper, random_pick: float) -> Figure:
+    drawn = report.figure(scores, (PDMS, ORDERING), (PDMS, ORDERING), NONE, beside, LABELS)
+    selected = drawn.axes[0]
+    for value, whose, colour in (
+        (scores.value(NONE, RANDOM).times(100).value, "", OURS),
+        (random_pick, ", paper", INK),
+    ):
+        selected.axvline(value, color=colour, lw=1, ls=":")
+        selected.annotate(
+            f"random pick{whose}",
+            (value, 0.98),
+            xycoords=("data", "axes fraction"),
+            xytext=(-2, 0),
+            textcoords="offset points",
+            rotation=90,
+            fontsize=7,
+            color=colour,
+            ha="right",
+            va="top",
+        )
+    return drawn
 
 
 def _remark(scores: VariantScores, variant: str, whose: str) -> str:

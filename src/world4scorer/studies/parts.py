@@ -21,6 +21,8 @@ from world4scorer.training.run_files import read_run
 
 NAME: Final = "parts"
 WHOLE: Final = "whole"
+CALLED: Final = {"no-bank": "the bank", "no-plan-sampling": "plan sampling", "no-images": "images"}
+"""What each variant leaves out."""
 MEASURES: Final = (PDMS, EPDMS, RERANKED, ORDERING, BEST)
 
 
@@ -64,7 +66,7 @@ def describe(scores: VariantScores) -> Finding:
     return Finding(
         name=NAME,
         title="The parts of the method",
-        question="What is lost without the bank, without plan sampling, without images?",
+        question=f"What is lost without {', without '.join(CALLED[variant] for variant in without)}?",
         data=scores.data,
         numbers=scores.numbers(MEASURES, WHOLE),
         tables=report.tables(scores, MEASURES, WHOLE),
@@ -80,8 +82,5 @@ def describe(scores: VariantScores) -> Finding:
 
 
 def _remark(scores: VariantScores, variant: str) -> str:
-    score = scores.change(variant, PDMS, WHOLE)
-    return (
-        f"Leaving out the {variant.removeprefix('no-').replace('-', ' ')} {report.verdict(score)} selected PDMS "
-        f"({score.times(100).text(1, signed=True)})."
-    )
+    score = scores.change(variant, PDMS, WHOLE).times(100)
+    return f"Leaving out {CALLED[variant]} {report.verdict(score)} selected PDMS ({score.text(1, signed=True)})."

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import tyro
 
+from world4scorer.commands.learning import needs_torch
 from world4scorer.studies.training_options import AS_IN_THE_PAPER, AS_THE_RUN, TrainingOptions
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def auxiliary_target(
         out: Folder of the finding; RUN/studies unless given.
         draws: Of the bootstrap over logs.
     """
+    needs_torch("w4s study auxiliary-target")
     from world4scorer.studies.auxiliary_target import auxiliary_target as study
 
     return _keep_trained(study(run, training, draws), run, out, training.words(AS_THE_RUN))
@@ -68,6 +70,7 @@ def label_pairing(
         out: Folder of the finding; RUN/studies unless given.
         draws: Of the bootstrap over logs.
     """
+    needs_torch("w4s study label-pairing")
     from world4scorer.studies.label_pairing import label_pairing as study
 
     return _keep_trained(study(run, training, draws), run, out, training.words(AS_IN_THE_PAPER))
@@ -82,6 +85,7 @@ def coverage(run: Source, /, training: Training = AS_THE_RUN, out: Path | None =
         out: Folder of the finding; RUN/studies unless given.
         draws: Of the bootstrap over logs.
     """
+    needs_torch("w4s study coverage")
     from world4scorer.studies.coverage import coverage as study
 
     return _keep_trained(study(run, training, draws), run, out, training.words(AS_THE_RUN))
@@ -104,6 +108,7 @@ def parts(
         out: Folder of the finding; RUN/studies unless given.
         draws: Of the bootstrap over logs.
     """
+    needs_torch("w4s study parts")
     from world4scorer.studies.parts import PARTS
     from world4scorer.studies.parts import parts as study
 
