@@ -62,13 +62,26 @@ class LogBootstrap:
 
     def ratio(self, upper: Any, lower: Any) -> Interval:
         """The sum of `upper` (S,) over that of `lower` (S,); draws without any `lower` do not count, NaN if all are."""
+        return _interval(*self._ratios(upper, lower))
+
+    def ratio_change(self, after: tuple[Any, Any], before: tuple[Any, Any]) -> Interval:
+        """How much a ratio (`upper`, `lower`) grows from one set of numbers to another of the same frames."""
+        (new, new_drawn), (old, old_drawn) = self._ratios(*after), self._ratios(*before)
+        return _interval(new - old, new_drawn - old_drawn)
+
+    def _ratios(self, upper: Any, lower: Any) -> tuple[float, Floats]:
+        """The ratio, and that of every draw (draws,); NaN without any `lower`."""
         above, below = (np.bincount(self.log, np.asarray(part, np.float64), self.logs) for part in (upper, lower))
-        if not below.sum():
-            return Interval(np.nan, np.nan, np.nan)
         parts = (self._drawn[start : start + CHUNK] for start in range(0, self.draws, CHUNK))
         sums = np.concatenate([np.stack([part @ above, part @ below]) for part in parts], axis=1)
-        found = sums[0, sums[1] > 0] / sums[1, sums[1] > 0]
-        if not len(found):
-            return Interval(np.nan, np.nan, np.nan)
-        low, high = np.quantile(found, ((1 - COVERED) / 2, (1 + COVERED) / 2))
-        return Interval(float(above.sum() / below.sum()), float(low), float(high))
+        drawn = np.full(self.draws, np.nan)
+        np.divide(sums[0], sums[1], out=drawn, where=sums[1] > 0)
+        return (float(above.sum() / below.sum()) if below.sum() else np.nan), drawn
+
+
+def _interval(value: float, drawn: Floats) -> Interval:
+    known = drawn[~np.isnan(drawn)]
+    if not len(known):
+        return Interval(np.nan, np.nan, np.nan)
+    low, high = np.quantile(known, ((1 - COVERED) / 2, (1 + COVERED) / 2))
+    return Interval(value, float(low), float(high))

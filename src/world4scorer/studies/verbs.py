@@ -2,40 +2,75 @@
 
 w4s study reranking runs/city
 w4s study interventions pools --out findings
+w4s study label-pairing runs/city --seeds 3 4
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import tyro
+
+from world4scorer.commands.learning import needs_torch
+from world4scorer.studies.options import (
+    AS_IN_THE_PAPER,
+    AS_THE_RUN,
+    REPEATED,
+    USUAL,
+    StudyOptions,
+    TrainingOptions,
+    told,
+)
 
 if TYPE_CHECKING:
     from world4scorer.evaluation.finding import Finding
 
 Source = Annotated[Path, tyro.conf.Positional]
+Options = Annotated[StudyOptions, tyro.conf.arg(name="")]
+Training = Annotated[TrainingOptions, tyro.conf.arg(name="")]
 
-DRAWS: Final = 10_000
+
+def auxiliary_target(run: Source, /, training: Training = AS_THE_RUN) -> int:
+    """No, current or future view as auxiliary target: trains what is missing of the three (Table 2a).
+
+    Args:
+        run: Folder of a finished training run; variants go to RUN/variants.
+        training: How the variants are trained.
+    """
+    needs_torch("w4s study auxiliary-target")
+    from world4scorer.studies.auxiliary_target import auxiliary_target as study
+
+    return _keep(auxiliary_target, study(run, training), run, training.out, training=training)
 
 
-def reranking(
-    source: Source, /, weight: float = 1.0, out: Path | None = None, store: Path | None = None, draws: int = DRAWS
-) -> int:
+def label_pairing(run: Source, /, training: Training = AS_IN_THE_PAPER) -> int:
+    """Outcome labels paired with their plans, or shuffled: trains what is missing of the three (Table 2b).
+
+    Args:
+        run: Folder of a finished training run; variants go to RUN/variants.
+        training: How the variants are trained; few scenes and many epochs, as in the paper.
+    """
+    needs_torch("w4s study label-pairing")
+    from world4scorer.studies.label_pairing import label_pairing as study
+
+    return _keep(label_pairing, study(run, training), run, training.out, training=training)
+
+
+def reranking(source: Source, /, weight: float = 1.0, options: Options = USUAL) -> int:
     """Inertial re-ranking off and on: extended comfort, progress, EPDMS (Table 2c).
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
         weight: How much consistency with the last choice counts.
-        out: Folder of the finding; SOURCE/studies unless given.
-        store: Scene store of the pools, if it is not where they say.
-        draws: Of the bootstrap over logs.
+        options: Where, and how intervals are made.
     """
     from world4scorer.pools.open import open_pools
     from world4scorer.studies.reranking import reranking as study
 
-    return _keep(study(open_pools(source, store), weight, draws), source, out)
+    finding = study(open_pools(source, options.store), weight, options.draws)
+    return _keep(reranking, finding, source, options.out, weight=weight, options=options)
 
 
 def interventions(
@@ -43,11 +78,9 @@ def interventions(
     /,
     foreign: tuple[str, ...] = (),
     baseline: tuple[str, ...] = (),
-    out: Path | None = None,
-    store: Path | None = None,
-    draws: int = 100_000,
     repeats: int = 100,
     first_seed: int = 20260909,
+    options: Options = REPEATED,
 ) -> int:
     """Own, deranged and mean states: what each leads to in choosing plans (Table 4, appendix D.1).
 
@@ -56,143 +89,147 @@ def interventions(
         foreign: More pools, of other planners' plans scored by this one (`w4s pools RUN --plans`); LABEL=FOLDER or
             FOLDER.
         baseline: Runs or pools of other planners, for example of one that predicts no future; LABEL=FOLDER or FOLDER.
-        out: Folder of the finding; SOURCE/studies unless given.
-        store: Scene store of the pools, if it is not where they say.
-        draws: Of the bootstrap over logs.
         repeats: Derangements.
         first_seed: Of the first derangement; each takes the next.
+        options: Where, and how intervals are made.
     """
     from world4scorer.pools.open import open_pools
     from world4scorer.store import SceneStore
     from world4scorer.studies.interventions import Block, labelled
     from world4scorer.studies.interventions import interventions as study
 
-    own = open_pools(source, store)
+    own = open_pools(source, options.store)
     blocks = [Block("own pools", "own", own)]
     for text in foreign:
         label, folder = labelled(text)
-        blocks.append(Block(label, "foreign", open_pools(folder, store)))
+        blocks.append(Block(label, "foreign", open_pools(folder, options.store)))
     for text in baseline:
         label, folder = labelled(text)
-        blocks.append(Block(label, "baseline", open_pools(folder, store)))
-    return _keep(study(blocks, draws, repeats, first_seed, SceneStore(own.about["store"])), source, out)
+        blocks.append(Block(label, "baseline", open_pools(folder, options.store)))
+    finding = study(blocks, options.draws, repeats, first_seed, SceneStore(own.about["store"]))
+    given = {"foreign": foreign, "baseline": baseline, "repeats": repeats, "first_seed": first_seed}
+    return _keep(interventions, finding, source, options.out, **given, options=options)
 
 
-def disagreement(source: Source, /, out: Path | None = None, store: Path | None = None, draws: int = DRAWS) -> int:
+def disagreement(source: Source, /, options: Options = USUAL) -> int:
     """NAVSIM v1 and v2 as objectives: where they choose different plans, and because of what (appendix B.2).
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
-        out: Folder of the finding; SOURCE/studies unless given.
-        store: Scene store of the pools, if it is not where they say.
-        draws: Of the bootstrap over logs.
+        options: Where, and how intervals are made.
     """
     from world4scorer.pools.open import open_pools
     from world4scorer.studies.disagreement import disagreement as study
     from world4scorer.studies.dynamics import scene_change
 
-    pools = open_pools(source, store)
-    return _keep(study(pools, scene_change(source, pools), draws), source, out)
+    pools = open_pools(source, options.store)
+    finding = study(pools, scene_change(source, pools), options.draws)
+    return _keep(disagreement, finding, source, options.out, options=options)
 
 
-def taxonomy(
-    source: Source,
-    /,
-    near_tie: float = 4.1e-5,
-    weight: float = 1.0,
-    out: Path | None = None,
-    store: Path | None = None,
-    draws: int = DRAWS,
-) -> int:
+def taxonomy(source: Source, /, near_tie: float = 4.1e-5, weight: float = 1.0, options: Options = USUAL) -> int:
     """Why consecutive choices fail extended comfort, and which failures re-ranking repairs (Appendix E.1).
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
         near_tie: Utilities this near count as equal.
         weight: How much consistency with the last choice counts.
-        out: Folder of the finding; SOURCE/studies unless given.
-        store: Scene store of the pools, if it is not where they say.
-        draws: Of the bootstrap over logs.
+        options: Where, and how intervals are made.
     """
     from world4scorer.pools.open import open_pools
     from world4scorer.studies.dynamics import scene_change
     from world4scorer.studies.taxonomy import taxonomy as study
 
-    pools = open_pools(source, store)
-    return _keep(study(pools, near_tie, weight, draws, scene_change(source, pools)), source, out)
+    pools = open_pools(source, options.store)
+    finding = study(pools, near_tie, weight, options.draws, scene_change(source, pools))
+    return _keep(taxonomy, finding, source, options.out, near_tie=near_tie, weight=weight, options=options)
 
 
-def consecutive(
-    source: Source, /, weight: float = 1.0, out: Path | None = None, store: Path | None = None, draws: int = DRAWS
-) -> int:
+def consecutive(source: Source, /, weight: float = 1.0, options: Options = USUAL) -> int:
     """How much less consecutive plans differ with re-ranking (Appendix E.2).
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
         weight: How much consistency with the last choice counts.
-        out: Folder of the finding; SOURCE/studies unless given.
-        store: Scene store of the pools, if it is not where they say.
-        draws: Of the bootstrap over logs.
+        options: Where, and how intervals are made.
     """
     from world4scorer.pools.open import open_pools
     from world4scorer.studies.consecutive import consecutive as study
 
-    return _keep(study(open_pools(source, store), weight, draws), source, out)
+    finding = study(open_pools(source, options.store), weight, options.draws)
+    return _keep(consecutive, finding, source, options.out, weight=weight, options=options)
 
 
 def lambda_weight(
-    source: Source,
-    /,
-    weights: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0),
-    out: Path | None = None,
-    store: Path | None = None,
-    draws: int = DRAWS,
+    source: Source, /, weights: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0), options: Options = USUAL
 ) -> int:
     """How much the weight of re-ranking matters (Appendix E.3).
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
         weights: Weights to re-rank with; framewise choices are always there.
-        out: Folder of the finding; SOURCE/studies unless given.
-        store: Scene store of the pools, if it is not where they say.
-        draws: Of the bootstrap over logs.
+        options: Where, and how intervals are made.
     """
     from world4scorer.pools.open import open_pools
     from world4scorer.studies.lambda_weight import lambda_weight as study
 
-    return _keep(study(open_pools(source, store), weights, draws), source, out)
+    finding = study(open_pools(source, options.store), weights, options.draws)
+    return _keep(lambda_weight, finding, source, options.out, weights=weights, options=options)
 
 
-def history(
-    source: Source,
-    /,
-    weight: float = 1.0,
-    seed: int = 0,
-    out: Path | None = None,
-    store: Path | None = None,
-    draws: int = DRAWS,
-) -> int:
+def history(source: Source, /, weight: float = 1.0, seed: int = 0, options: Options = USUAL) -> int:
     """Whether re-ranking needs the plan really taken before: wrong, old, copied history (Appendix E.4).
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
         weight: How much consistency with the last choice counts.
         seed: Draws the plans of other logs.
-        out: Folder of the finding; SOURCE/studies unless given.
-        store: Scene store of the pools, if it is not where they say.
-        draws: Of the bootstrap over logs.
+        options: Where, and how intervals are made.
     """
     from world4scorer.pools.open import open_pools
     from world4scorer.studies.history import history as study
 
-    return _keep(study(open_pools(source, store), weight, seed, draws), source, out)
+    finding = study(open_pools(source, options.store), weight, seed, options.draws)
+    return _keep(history, finding, source, options.out, weight=weight, seed=seed, options=options)
 
 
-def _keep(finding: Finding, source: Path, out: Path | None) -> int:
-    """Write the finding, and print its tables."""
+def coverage(run: Source, /, training: Training = AS_THE_RUN) -> int:
+    """A generator that also covers good bank plans, and re-ranking with several weights on its pools (Appendix E.3).
+
+    Args:
+        run: Folder of a finished training run; the variant goes to RUN/variants.
+        training: How the variant is trained.
+    """
+    needs_torch("w4s study coverage")
+    from world4scorer.studies.coverage import coverage as study
+
+    return _keep(coverage, study(run, training), run, training.out, training=training)
+
+
+def parts(
+    run: Source,
+    /,
+    which: tuple[Literal["bank", "plan-sampling", "images"], ...] = ("bank", "plan-sampling", "images"),
+    training: Training = AS_THE_RUN,
+) -> int:
+    """The method without its bank, without plan sampling, without images: trains what is missing.
+
+    Args:
+        run: Folder of a finished training run; variants go to RUN/variants.
+        which: Parts to leave out, one at a time.
+        training: How the variants are trained.
+    """
+    needs_torch("w4s study parts")
+    from world4scorer.studies.parts import parts as study
+
+    return _keep(parts, study(run, which, training), run, training.out, which=which, training=training)
+
+
+def _keep(verb: Callable[..., int], finding: Finding, source: Path, out: Path | None, **given: Any) -> int:
+    """Write the finding, with the command that led to it, and print its tables."""
     from world4scorer.evaluation.finding import STUDIES
 
-    command = f"w4s study {finding.name} {source.name}"
+    command = told(verb, finding.name, source, given)
     path = finding.save(source / STUDIES if out is None else out, command)
     print(finding.markdown(command))
     print(f"written: {path}.json, .md, .png")
@@ -200,6 +237,8 @@ def _keep(finding: Finding, source: Path, out: Path | None) -> int:
 
 
 VERBS: Final[dict[str, Callable[..., int]]] = {
+    "auxiliary-target": auxiliary_target,
+    "label-pairing": label_pairing,
     "reranking": reranking,
     "interventions": interventions,
     "disagreement": disagreement,
@@ -207,4 +246,7 @@ VERBS: Final[dict[str, Callable[..., int]]] = {
     "consecutive": consecutive,
     "lambda": lambda_weight,
     "history": history,
+    "coverage": coverage,
+    "parts": parts,
 }
+"""In the paper's order."""

@@ -106,7 +106,7 @@ def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | No
     """Train a planner, or go on with a run that was stopped; returns the folder of the last planner."""
     machine = machine or Machine()
     out = Path(out)
-    _claim(config, data, out)
+    claim(config, data, out)
     _hush()
     torch.set_num_threads(machine.threads or max(1, (os.cpu_count() or 1) // machine.devices))
     torch.set_flush_denormal(True)
@@ -224,7 +224,7 @@ def drawn(samples: Samples, config: TrainConfig) -> Samples:
     return samples.at(np.sort(order[: config.scenes]).tolist())
 
 
-def _claim(config: TrainConfig, data: TrainData, out: Path) -> None:
+def claim(config: TrainConfig, data: TrainData, out: Path) -> None:
     """Write the configuration, or make sure that the folder holds a run with the same."""
     described = json.dumps({name: _described(value) for name, value in asdict(data).items()}, indent=2) + "\n"
     for name, text in ((CONFIG, config.to_json()), (DATA, described)):
