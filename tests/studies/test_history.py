@@ -18,6 +18,7 @@ from world4scorer.rollout.plans import roll_out
 from world4scorer.store import SceneStore, write_shard
 from world4scorer.studies.history import ROWS, choose_given, histories, history
 from world4scorer.studies.history_rollouts import OtherHistories, foreign_places, has_two_before, other_histories
+from world4scorer.studies.options import StudyOptions
 from world4scorer.studies.verbs import VERBS
 
 PLANS = 8
@@ -129,7 +130,7 @@ def test_the_finding(folder: Path, pools: ScoredPools, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("verb", ["taxonomy", "consecutive", "lambda", "history"])
 def test_the_commands(verb: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert VERBS[verb](folder, out=tmp_path, draws=20) == 0
+    assert VERBS[verb](folder, options=StudyOptions(tmp_path, draws=20)) == 0
     assert f"w4s study {verb} pools" in capsys.readouterr().out
     assert json.loads((tmp_path / f"{verb}.json").read_text())["study"] == verb
     assert (tmp_path / f"{verb}.png").stat().st_size > 10_000

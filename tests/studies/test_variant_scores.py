@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from random_pools import random_pools
 from world4scorer.evaluation.bootstrap import LogBootstrap
 from world4scorer.studies import auxiliary_target, coverage, label_pairing, parts
 from world4scorer.studies.coverage import coverage_measures, spread
-from world4scorer.studies.options import AS_IN_THE_PAPER, TrainingOptions
+from world4scorer.studies.options import AS_IN_THE_PAPER, StudyOptions, told
 from world4scorer.studies.variant_scores import EC, ORDERING, PDMS, VariantScores, mean, pool_measures
+from world4scorer.studies.verbs import VERBS
 
 DRAWS = 300
 
@@ -115,6 +117,16 @@ def test_missing_values_are_said_to_be_missing():
 
 
 def test_flags_that_differ_from_the_usual():
-    assert AS_IN_THE_PAPER.words(AS_IN_THE_PAPER) == []
-    given = TrainingOptions(seeds=(3, 4), scenes=512, epochs=6, target_encoder="city")
-    assert given.words(AS_IN_THE_PAPER) == ["--seeds", "3", "4", "--epochs", "6", "--target-encoder", "city"]
+    """A finding names the command that leads to it, without where folders lie or what machine trained."""
+    source = Path("/far/away/run")
+
+    def pairing(**changes):
+        return told(VERBS["label-pairing"], "label-pairing", source, {"training": replace(AS_IN_THE_PAPER, **changes)})
+
+    assert pairing() == pairing(devices=2, out=Path("there")) == "w4s study label-pairing run"
+    assert pairing(seeds=(3, 4), epochs=6, target_encoder="city").endswith(
+        "--seeds 3 4 --epochs 6 --target-encoder city"
+    )
+    given = {"foreign": ("theirs=/a/b", "/c/d"), "repeats": 100, "options": StudyOptions(draws=7)}
+    command = told(VERBS["interventions"], "interventions", source, given)
+    assert command == "w4s study interventions run --foreign theirs=b d --draws 7"

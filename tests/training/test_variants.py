@@ -106,7 +106,7 @@ def test_parts_and_seeds(run, tmp_path):
     alone = [open_pools(one) for one in (run, folder / "whole-6")]
     assert whole["by_seed"] == pytest.approx([p.at(p.pdms, p.utility_v1.argmax(1)).mean() for p in alone])
     assert whole["value"] == pytest.approx(sum(whole["by_seed"]) / 2)
-    assert found["command"].endswith("--which bank --seeds 5 6 --accelerator cpu --threads 1")
+    assert found["command"].endswith("--which bank --seeds 5 6 --draws 200")
     rest = study("parts", run, tmp_path, "--which", "plan-sampling", "images")["numbers"]
     assert {"whole", "no-plan-sampling", "no-images"} <= rest.keys()
     assert not any(read_run(folder / name)[0].loss_weights.future for name in ("no-images-5",))
