@@ -42,7 +42,7 @@ def make_pool(store: SceneStore, log_name: str) -> LogPool:
 @pytest.fixture
 def folder(store: SceneStore, tmp_path: Path) -> PoolFolder:
     """Pools of all three logs."""
-    about = {"planner": "made up", "split": "none", "store": str(store.folder), "frames": len(store)}
+    about = {"planner": "made up", "weights": "abc", "split": "none", "store": str(store.folder), "frames": len(store)}
     folder = PoolFolder.begin(tmp_path / "pools", about)
     for name in store.logs:
         folder.write(make_pool(store, name))

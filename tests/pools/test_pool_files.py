@@ -38,10 +38,10 @@ def test_the_file_is_plain_arrow(folder, store):
 
 
 def test_another_planner_may_not_write_into_it(folder):
-    with pytest.raises(PoolError, match="another planner"):
-        PoolFolder.begin(folder.folder, {**folder.about, "planner": "other"})
-    about = {name: value for name, value in folder.about.items() if name != "format"}
-    assert PoolFolder.begin(folder.folder, about).logs == folder.logs
+    with pytest.raises(PoolError, match="weights was 'abc', now 'xyz'"):
+        PoolFolder.begin(folder.folder, {**folder.about, "weights": "xyz"})
+    moved = PoolFolder.begin(folder.folder, {**folder.about, "planner": "renamed", "store": "elsewhere"})
+    assert moved.logs == folder.logs and PoolFolder(folder.folder).about["store"] == "elsewhere"
 
 
 def test_unfinished_and_damaged_folders_are_refused(folder, tmp_path):

@@ -17,12 +17,12 @@ from random_pools import random_pools
 from world4scorer.cli import main
 from world4scorer.model.utility import utility
 from world4scorer.pools import ScoredPools, framewise
+from world4scorer.selection.pool_metrics import MARGIN as TRAINING_MARGIN
+from world4scorer.selection.pool_metrics import pool_metrics
 from world4scorer.store import SceneStore
 from world4scorer.studies.intervention_scenes import EACH, STRAIGHT, TURN, pick_scenes
 from world4scorer.studies.interventions import Block, interventions, labelled
 from world4scorer.studies.reassignment import MARGIN, SINGLE_SEED, derangement, ordered_pairs, reassigned
-from world4scorer.training.pool_metrics import MARGIN as TRAINING_MARGIN
-from world4scorer.training.pool_metrics import pool_metrics
 
 DRAWS, REPEATS, FIRST = 150, 6, 20260909
 

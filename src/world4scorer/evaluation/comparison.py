@@ -26,10 +26,10 @@ from world4scorer.model.planner import Planner
 from world4scorer.navsim.splits import find_split
 from world4scorer.outcomes.results import V1_COLUMNS
 from world4scorer.scene.files import atomic_write
+from world4scorer.selection.pool_metrics import pool_metrics
 from world4scorer.store import SceneStore
 from world4scorer.training.controls import blind_utility, train_blind_scorer, train_ego_status_planner
 from world4scorer.training.labels import LabelMaker
-from world4scorer.training.pool_metrics import pool_metrics
 from world4scorer.training.pools import make_pools
 from world4scorer.training.run import PLANNER, drawn, usable
 from world4scorer.training.run_files import read_history, read_losses, read_run

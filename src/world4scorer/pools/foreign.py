@@ -6,6 +6,7 @@ A dump is a pickled dict by token, read without running code: plans (N, 8, 3) wi
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -31,9 +32,9 @@ def import_dump(dump: Path, store: Path, out: Path) -> PoolFolder:
     known = [token for token in pools if token in scenes]
     if not known:
         raise PoolError(f"{dump}: none of its {len(pools)} tokens is in the store {store}; are they of the same split?")
-    folder = PoolFolder.begin(
-        out, {"planner": dump.name, "store": str(store.resolve()), "frames": len(known), "of": len(pools)}
-    )
+    digest = hashlib.sha256(dump.read_bytes()).hexdigest()
+    about = {"planner": dump.name, "store": str(store.resolve()), "weights": digest, "frames": len(known)}
+    folder = PoolFolder.begin(out, about)
     for log in by_log(scenes, known):
         folder.write(_log_pool(dump, log, [pools[token] for token in log], scenes))
     return folder

@@ -28,6 +28,8 @@ FORMAT: Final = "world4scorer-pools-1"
 INFO: Final = "pools.json"
 SUFFIX: Final = ".arrow"
 META: Final = b"world4scorer.pools"
+PLACES: Final = ("planner", "store", "data")
+"""What is said of pools that does not tell them from others: they stay the same when folders move."""
 
 
 class PoolError(ValueError):
@@ -70,18 +72,19 @@ class PoolFolder:
 
     @classmethod
     def begin(cls, folder: str | os.PathLike[str], about: Mapping[str, Any]) -> PoolFolder:
-        """Open a folder for pools made so; one that holds others already is an error."""
+        """Open a folder for pools made so; one that holds others already is an error. Names and paths may change."""
         path = Path(folder) / INFO
         wanted = {"format": FORMAT, **about}
         if path.is_file():
-            opened = cls(folder)
-            different = [name for name in wanted if opened.about.get(name) != wanted[name]]
+            known = cls(folder).about
+            different = [name for name in wanted if name not in PLACES and known.get(name) != wanted[name]]
             if different:
                 raise PoolError(
-                    f"{folder}: holds pools with another {different[0]} "
-                    f"({opened.about.get(different[0])!r}, now {wanted[different[0]]!r}); choose another folder"
+                    f"{folder}: holds other pools: {different[0]} was {known.get(different[0])!r}, now "
+                    f"{wanted[different[0]]!r}; choose another folder"
                 )
-            return opened
+            if known == wanted:
+                return cls(folder)
         with atomic_write(path) as stream:
             stream.write(json.dumps(wanted, indent=1).encode() + b"\n")
         return cls(folder)

@@ -17,12 +17,12 @@ from world4scorer.evaluation.intervals import cell, plain
 from world4scorer.evaluation.paper import paper
 from world4scorer.pools.describe import describe
 from world4scorer.pools.scored import ScoredPools
+from world4scorer.selection.pool_metrics import MARGIN
 from world4scorer.store import SceneStore
 from world4scorer.studies.intervention_scenes import draw_scenes
 from world4scorer.studies.interventions_figure import draw
 from world4scorer.studies.reassignment import (
     FIRST_SEED,
-    MARGIN,
     REPEATS,
     SINGLE_SEED,
     Assignment,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -58,11 +59,11 @@ UNTOLD: Final = ("out", "store", "accelerator", "devices", "threads")
 
 def told(verb: Callable[..., int], name: str, source: Path, given: Mapping[str, Any]) -> str:
     """The command line that leads to a finding: what differs from the defaults, paths by their names."""
-    words = ["w4s study", name, source.resolve().name]
+    words = ["w4s", "study", name, source.resolve().name]
     for flag, parameter in inspect.signature(verb).parameters.items():
         if flag in given:
             words += _words(flag, given[flag], parameter.default)
-    return " ".join(words)
+    return shlex.join(words)
 
 
 def _words(flag: str, value: Any, usual: Any) -> list[str]:

@@ -22,13 +22,12 @@ from numpy.typing import NDArray
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
 from world4scorer.pools.choices import framewise
 from world4scorer.pools.scored import ScoredPools
+from world4scorer.selection.pool_metrics import MARGIN
 
 FIRST_SEED: Final = 20260909
 REPEATS: Final = 100
 SINGLE_SEED: Final = 20260802
 """Of the one derangement that planners are compared with."""
-MARGIN: Final = 0.05
-"""Pairs of plans whose true scores differ by no more are not compared (as in `training.pool_metrics`)."""
 FRAMES_AT_ONCE: Final = 256
 
 Floats = NDArray[np.float64]

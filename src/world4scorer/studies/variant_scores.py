@@ -20,7 +20,7 @@ from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
 from world4scorer.pools.choices import continued, framewise, inertial
 from world4scorer.pools.open import open_pools
 from world4scorer.pools.scored import ScoredPools
-from world4scorer.training.pool_metrics import pool_metrics
+from world4scorer.selection.pool_metrics import pool_metrics
 from world4scorer.training.run_files import read_run
 
 Floats = NDArray[np.float64]

@@ -23,6 +23,7 @@ from world4scorer.model.network import Network
 from world4scorer.model.utility import utility
 from world4scorer.outcomes.results import V1_COLUMNS
 from world4scorer.pretraining.schedule import learning_rate
+from world4scorer.selection.pool_metrics import PoolMetrics, pool_metrics
 from world4scorer.store import SceneStore
 from world4scorer.training.augmentation import mirrored, mirrored_poses, relit
 from world4scorer.training.config import TrainConfig
@@ -30,7 +31,6 @@ from world4scorer.training.dataset import Batch
 from world4scorer.training.grid_mask import grid_mask
 from world4scorer.training.labels import LabelMaker
 from world4scorer.training.losses import Targets, compute_losses, count_labels
-from world4scorer.training.pool_metrics import PoolMetrics, pool_metrics
 from world4scorer.training.predictions import predict, propose
 
 PDMS = V1_COLUMNS.index("PDMS")
