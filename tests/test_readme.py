@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -45,13 +46,14 @@ def test_the_city(sumo, tmp_path):
         printed = run(line.replace("--preset quick", "--preset tiny"), tmp_path)
     assert "city_val" in printed and "braunschweig" in printed
     assert (tmp_path / "agents.csv").read_text().count("\n") >= 4
-    for line in TRAINING:
-        printed = run(line, tmp_path)
-    assert "selected without images" in printed and (tmp_path / "run" / "planner" / "model.safetensors").is_file()
+    printed = "".join(run(line, tmp_path) for line in TRAINING)
+    assert "selected without images" in printed and "EPDMS pre-151" in printed and "derangements" in printed
+    for made in ("planner/model.safetensors", "evaluation/frames.parquet", "studies/interventions.png", "report.html"):
+        assert (tmp_path / "run" / made).is_file(), made
 
 
 def run(line, folder):
-    words = [word.replace("out/", f"{folder}/") for word in line.split()]
+    words = [word.replace("out/", f"{folder}/") for word in shlex.split(line, comments=True)]
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(words, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
