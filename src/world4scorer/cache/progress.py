@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from world4scorer.progress import JobProgress
 
 
 def human_bytes(count: float) -> str:
@@ -18,30 +16,13 @@ def human_bytes(count: float) -> str:
     return f"{count:.1f} TB"
 
 
-class PrepareProgress:
+class PrepareProgress(JobProgress):
     """Logs done, time left, scenes a second, bytes per scene, peak memory; on standard error."""
 
     def __init__(self, logs: int, show: bool) -> None:
         self._start = time.monotonic()
-        self._bar = Progress(
-            TextColumn("preparing"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("logs  {task.fields[note]}  left"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            disable=not show,
-        )
+        super().__init__("preparing", "logs  {task.fields[note]}", show)
         self._task = self._bar.add_task("logs", total=logs, note="")
-
-    def __enter__(self) -> PrepareProgress:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
 
     def update(self, logs: int, scenes: int, size: int, peak: int) -> None:
         """Show the state after so many logs."""

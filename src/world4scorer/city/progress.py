@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from world4scorer.progress import JobProgress
 
 
-class CityProgress:
+class CityProgress(JobProgress):
     """Simulations done, then frames drawn, with the time left; on standard error."""
 
     def __init__(self, simulations: int, show: bool) -> None:
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[unit]}  left"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            disable=not show,
-        )
+        super().__init__("{task.description}", "{task.fields[unit]}", show)
         self._simulating = self._bar.add_task("simulating", total=simulations, unit="simulations")
         self._filming = self._bar.add_task("drawing   ", total=None, unit="frames")
-
-    def __enter__(self) -> CityProgress:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
 
     def simulated(self, count: int) -> None:
         """So many simulations are done."""

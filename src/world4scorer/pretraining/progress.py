@@ -3,41 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from world4scorer.pretraining.config import PretrainConfig
+from world4scorer.progress import JobProgress
 
 RECENT = 50
 """Steps that the shown loss is a mean of."""
 
 
-class PretrainProgress:
+class PretrainProgress(JobProgress):
     """Steps done, loss, views a second, time left; on standard error."""
 
     def __init__(self, config: PretrainConfig, done: int, show: bool) -> None:
-        self._bar = Progress(
-            TextColumn("pretraining"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("steps  loss {task.fields[loss]}  left"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            disable=not show,
-        )
+        super().__init__("pretraining", "steps  loss {task.fields[loss]}", show)
         self._task = self._bar.add_task("steps", total=config.steps, completed=done, loss="-")
-
-    def __enter__(self) -> PretrainProgress:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
 
     def update(self, step: int, losses: Sequence[float]) -> None:
         """Show the state after so many steps."""
