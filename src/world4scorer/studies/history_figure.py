@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from world4scorer.evaluation.bootstrap import Interval
@@ -24,15 +23,12 @@ def draw(
     heights = {name: len(rows) - 1 - place for place, name in enumerate(rows)}
     for name, height in heights.items():
         value = means[name].times(100)
-        left.barh(height, value.value, 0.6, color=OURS if name == "correct" else "#9cc3de")
-        left.errorbar(value.value, height, xerr=_spread(value), fmt="none", ecolor="#333333", lw=1)
+        size = 9 if name == "correct" else 6
+        left.errorbar(value.value, height, xerr=_spread(value), color=OURS, marker="o", ms=size, lw=1.6, capsize=3)
         if name in reported:
-            left.scatter(reported[name], height, marker="|", s=300, color="black", lw=1.6, zorder=4)
-    left.scatter([], [], marker="|", s=150, color="black", lw=1.6, label="paper, NAVSIM")
-    shown = [100 * one.low for one in means.values()] + [reported[name] for name in rows if name in reported]
-    left.set_xlim(max(0, 5 * np.floor(min(shown) / 5) - 5), 100)
+            left.scatter(reported[name], height, marker="s", s=20, color=PAPER, zorder=4)
     left.set_yticks(list(heights.values()), list(rows.values()))
-    titled(left, "EPDMS and 95 % intervals (axis cut)")
+    titled(left, "EPDMS and 95 % intervals")
 
     for name, gap in gaps.items():
         value, height = gap.times(100), heights[name]
@@ -42,13 +38,13 @@ def draw(
         right.errorbar(
             value.value, height - 0.16, xerr=_spread(value), color=PAPER, marker="s", ms=4.5, lw=1.4, capsize=3
         )
-    right.errorbar([], [], color=OURS, marker="o", ms=5, label="ours")
-    right.errorbar([], [], color=PAPER, marker="s", ms=4.5, label="paper, NAVSIM")
     right.axvline(0, color="#333333", lw=0.8)
     titled(right, "correct previous plan minus this [points]")
     for axis in (left, right):
         axis.grid(False, axis="y")
         axis.grid(True, axis="x", color="#e6e6e3", lw=0.8)
+        axis.errorbar([], [], color=OURS, marker="o", ms=5, label="ours")
+        axis.errorbar([], [], color=PAPER, marker="s", ms=4.5, label="paper, NAVSIM")
         axis.legend(fontsize=8, frameon=False, loc="upper center", ncols=2, bbox_to_anchor=(0.5, -0.1))
     return figure
 
