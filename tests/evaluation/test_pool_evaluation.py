@@ -77,7 +77,7 @@ def test_table_1_has_the_papers_columns_and_no_v1_with_reranking():
 def test_one_plan_per_frame_leaves_no_choice():
     evaluation = evaluate_pools(random_pools(2, plans=1), draws=10)
     assert not any(name.startswith("reranked") for name in evaluation.frames.column_names)
-    assert evaluation.finding.tables[0].rows[0][0] == "submission"
+    assert evaluation.finding.tables[0].rows[0][0] == "one plan per frame"
 
 
 def test_two_evaluations_are_paired_by_frame(tmp_path):

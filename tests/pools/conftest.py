@@ -7,6 +7,7 @@ import pytest
 
 from scenes import make_log, make_plans
 from world4scorer.pools import LogPool, PoolFolder
+from world4scorer.pools.digests import digest_of_tokens
 from world4scorer.store import SceneStore, write_shard
 
 PLANS = 9
@@ -43,6 +44,7 @@ def make_pool(store: SceneStore, log_name: str) -> LogPool:
 def folder(store: SceneStore, tmp_path: Path) -> PoolFolder:
     """Pools of all three logs."""
     about = {"planner": "made up", "weights": "abc", "split": "none", "store": str(store.folder), "frames": len(store)}
+    about["tokens"] = digest_of_tokens(store.tokens)
     folder = PoolFolder.begin(tmp_path / "pools", about)
     for name in store.logs:
         folder.write(make_pool(store, name))

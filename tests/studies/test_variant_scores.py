@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from random_pools import random_pools
+from world4scorer.commands.told import told
 from world4scorer.evaluation.bootstrap import LogBootstrap
 from world4scorer.studies import auxiliary_target, coverage, label_pairing, parts
 from world4scorer.studies.coverage import coverage_measures, spread
-from world4scorer.studies.options import AS_IN_THE_PAPER, StudyOptions, told
+from world4scorer.studies.options import AS_IN_THE_PAPER, StudyOptions
 from world4scorer.studies.variant_scores import EC, ORDERING, PDMS, VariantScores, mean, pool_measures
 from world4scorer.studies.verbs import VERBS
 
@@ -121,12 +122,13 @@ def test_flags_that_differ_from_the_usual():
     source = Path("/far/away/run")
 
     def pairing(**changes):
-        return told(VERBS["label-pairing"], "label-pairing", source, {"training": replace(AS_IN_THE_PAPER, **changes)})
+        words = ["w4s", "study", "label-pairing"]
+        return told(words, VERBS["label-pairing"], source, {"training": replace(AS_IN_THE_PAPER, **changes)})
 
     assert pairing() == pairing(devices=2, out=Path("there")) == "w4s study label-pairing run"
     assert pairing(seeds=(3, 4), epochs=6, target_encoder="city").endswith(
         "--seeds 3 4 --epochs 6 --target-encoder city"
     )
     given = {"foreign": ("theirs=/a/b", "/c/d"), "repeats": 100, "options": StudyOptions(draws=7)}
-    command = told(VERBS["interventions"], "interventions", source, given)
+    command = told(["w4s", "study", "interventions"], VERBS["interventions"], source, given)
     assert command == "w4s study interventions run --foreign theirs=b d --draws 7"

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import tyro
 
 from world4scorer.commands.learning import needs_torch
+from world4scorer.commands.told import told
 
 if TYPE_CHECKING:
-    from world4scorer.evaluation.pool_evaluation import PoolEvaluation
+    from world4scorer.pools.scored import ScoredPools
 
 Metric = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
 AgentName = Literal["human", "constant-velocity", "stationary"]
 Lqr = Literal["navsim", "corrected"]
+
+DRAWS: Final = 10_000
 
 
 def pools(
@@ -26,6 +29,7 @@ def pools(
     store: Path | None = None,
     plans: Path | None = None,
     states: Literal["float32", "float16", "none"] = "float32",
+    allow_missing: bool = False,
     device: str = "cpu",
 ) -> int:
     """Keep a planner's whole pools: for every frame all plans, logits, utilities, states. One pass, one file per log.
@@ -40,6 +44,7 @@ def pools(
         store: Scene store of the split; DATA/store/SPLIT unless given.
         plans: Score these plans instead of the planner's own: a folder of pools, or a dump (.pkl).
         states: How states are kept; they are most of the size.
+        allow_missing: Of a dump: leave frames of the store without pools out instead of refusing.
         device: Of torch.
     """
     if source.suffix == ".pkl":
@@ -47,7 +52,7 @@ def pools(
 
         if store is None or out is None or plans is not None:
             raise ValueError(f"{source}: a dump needs --store and --out, and brings its own plans")
-        folder = import_dump(source, store, out)
+        folder = import_dump(source, store, out, allow_missing)
     else:
         needs_torch("w4s pools")
         from world4scorer.pools.foreign import read_plans
@@ -83,7 +88,7 @@ def evaluate(
     split: str | None = None,
     against: Path | None = None,
     weight: float = 1.0,
-    draws: int = 10_000,
+    draws: int = DRAWS,
     agents: tuple[AgentName, ...] = (),
     metric: Metric | None = None,
     kernel_variance: float | None = None,
@@ -101,9 +106,9 @@ def evaluate(
         source: Training run, folder of pools, planner or released checkpoint (with --data and --split), or submission.
         out: Folder of the evaluation; SOURCE/evaluation for runs and pools unless given. Or a CSV file.
         store: Scene store; runs and pools know theirs.
-        data: Dataset folder, for a planner.
-        split: Split, for a planner; of a submission, the YAML of a two-stage split, whose second stage goes into
-            <out>_stage_two.csv.
+        data: Dataset folder, for a planner; for a run, if not its own.
+        split: Split, for a planner; for a run, if not the one it was validated on; of a submission, the YAML of a
+            two-stage split, whose second stage goes into <out>_stage_two.csv.
         against: Another evaluation's folder: differences paired by frame, with intervals.
         weight: Of inertial re-ranking.
         draws: Of the bootstrap over logs.
@@ -121,53 +126,73 @@ def evaluate(
         set_threads(threads)
     if (source is None) != bool(agents):
         raise ValueError("give something to evaluate: a run, pools, a planner, a submission; or --agents")
-    official = agents or (out is not None and out.suffix == ".csv")
-    if official or metric is not None or kernel_variance is not None:
+    ends_in_csv = out is not None and out.suffix == ".csv"
+    if agents or ends_in_csv or metric is not None or kernel_variance is not None:
+        if against is not None or data is not None or (weight, draws) != (1.0, DRAWS):
+            raise ValueError("--against, --data, --weight and --draws belong to an evaluation into a folder")
         return _official(source, out, store, split, agents, metric, kernel_variance, allow_missing, lqr)
     assert source is not None
     if out is not None and out.is_file():
         raise ValueError(f"--out {out}: a file; give a folder, or for an official table a name that ends in .csv")
+    from world4scorer.evaluation.finding import EVALUATION
     from world4scorer.evaluation.frames import read_frames
+    from world4scorer.evaluation.pool_evaluation import evaluate_pools
 
     others = None if against is None else read_frames(against)
-    evaluated, folder = _evaluated(source, out, store, data, split, weight, draws, allow_missing, lqr)
+    pools = _pools(source, out, store, data, split, allow_missing, lqr)
+    evaluated = evaluate_pools(pools, weight, draws)
     if others is not None and against is not None:
         evaluated = evaluated.against(others, against.name, draws)
-    command = f"w4s evaluate {source.name}"
+    given = {"split": split, "against": against, "weight": weight, "draws": draws}
+    given |= {"allow_missing": allow_missing, "lqr": lqr}
+    command = told(["w4s", "evaluate"], evaluate, source, given)
+    folder = source / EVALUATION if out is None else out
     evaluated.save(folder, command)
     print(evaluated.finding.markdown(command))
     print(f"written: {folder}/frames.parquet, frames.csv, evaluation.json, evaluation.md, evaluation.png")
     return 0
 
 
-def _evaluated(
+def _pools(
     source: Path,
     out: Path | None,
     store: Path | None,
     data: Path | None,
     split: str | None,
-    weight: float,
-    draws: int,
     allow_missing: bool,
     lqr: Lqr,
-) -> tuple[PoolEvaluation, Path]:
-    """The evaluation of whatever `source` is, and the folder for it."""
-    from world4scorer.evaluation.finding import EVALUATION
-    from world4scorer.evaluation.pool_evaluation import evaluate_pools
-    from world4scorer.pools.open import is_planner, is_submission, open_pools, pools_of_planner, pools_of_submission
+) -> ScoredPools:
+    """The scored pools of whatever `source` is; options that do not belong to it are errors."""
+    from world4scorer.pools.open import (
+        is_planner,
+        is_pools,
+        is_submission,
+        open_pools,
+        pools_of_planner,
+        pools_of_submission,
+    )
 
+    if allow_missing and not is_submission(source):
+        raise ValueError("--allow-missing: belongs to submissions")
     if is_submission(source):
-        if out is None or store is None:
-            raise ValueError(f"{source}: a submission needs --store and --out")
-        pools = pools_of_submission(source, store, lqr, allow_missing)
-    elif is_planner(source):
+        if out is None or store is None or data is not None or split is not None:
+            raise ValueError(
+                f"{source}: a submission needs --store and --out, and no --data; --split belongs to official tables of "
+                "two stages (--out FILE.csv)"
+            )
+        return pools_of_submission(source, store, lqr, allow_missing)
+    if is_planner(source):
         needs_torch("w4s evaluate")
         if out is None or data is None or split is None:
             raise ValueError(f"{source}: a planner needs --data, --split and --out; a training run knows its own")
-        pools = pools_of_planner(source, data, split, store, out / "pools", lqr)
-    else:
-        pools = open_pools(source, store, lqr)
-    return evaluate_pools(pools, weight, draws), source / EVALUATION if out is None else out
+        return pools_of_planner(source, data, split, store, out / "pools", lqr)
+    if is_pools(source):
+        if data is not None or split is not None:
+            raise ValueError(f"{source}: a folder of pools has its frames already; leave out --data and --split")
+        return open_pools(source, store, lqr)
+    if (data is not None or split is not None) and out is None:
+        raise ValueError("--out: say where the evaluation on other data or another split shall go")
+    return open_pools(source, store, lqr, data, split)
 
 
 def _official(

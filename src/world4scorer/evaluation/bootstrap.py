@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -17,12 +18,15 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 COVERED: Final = 0.95
+LEAST_LOGS: Final = 2
+"""A single log, drawn again and again, would pretend to certainty."""
+NOTHING: Final = "none"
 CHUNK: Final = 20_000
 """Draws at a time."""
 
 
 class Interval(NamedTuple):
-    """A number with its 95 % interval."""
+    """A number with its 95 % interval; low and high are NaN where one cannot be told."""
 
     value: float
     low: float
@@ -33,13 +37,16 @@ class Interval(NamedTuple):
         return Interval(*(factor * one for one in self))
 
     def text(self, digits: int = 1, signed: bool = False) -> str:
-        """`81.2 [79.0, 83.1]`."""
+        """`81.2 [79.0, 83.1]`; without an interval `81.2`, without a value `none`."""
+        if math.isnan(self.value):
+            return NOTHING
         form = f"{'+' if signed else ''}.{digits}f"
-        return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
+        alone = f"{self.value:{form}}"
+        return alone if math.isnan(self.low) else f"{alone} [{self.low:{form}}, {self.high:{form}}]"
 
 
 class LogBootstrap:
-    """Draws of whole logs, the same for every quantity asked for."""
+    """Draws of whole logs, the same for every quantity asked for. With a single log there are no intervals."""
 
     def __init__(self, log_names: Sequence[str], draws: int = 10_000, seed: int = 0) -> None:
         if draws < 1:
@@ -62,12 +69,12 @@ class LogBootstrap:
 
     def ratio(self, upper: Any, lower: Any) -> Interval:
         """The sum of `upper` (S,) over that of `lower` (S,); draws without any `lower` do not count, NaN if all are."""
-        return _interval(*self._ratios(upper, lower))
+        return self._interval(*self._ratios(upper, lower))
 
     def ratio_change(self, after: tuple[Any, Any], before: tuple[Any, Any]) -> Interval:
         """How much a ratio (`upper`, `lower`) grows from one set of numbers to another of the same frames."""
         (new, new_drawn), (old, old_drawn) = self._ratios(*after), self._ratios(*before)
-        return _interval(new - old, new_drawn - old_drawn)
+        return self._interval(new - old, new_drawn - old_drawn)
 
     def _ratios(self, upper: Any, lower: Any) -> tuple[float, Floats]:
         """The ratio, and that of every draw (draws,); NaN without any `lower`."""
@@ -78,10 +85,11 @@ class LogBootstrap:
         np.divide(sums[0], sums[1], out=drawn, where=sums[1] > 0)
         return (float(above.sum() / below.sum()) if below.sum() else np.nan), drawn
 
-
-def _interval(value: float, drawn: Floats) -> Interval:
-    known = drawn[~np.isnan(drawn)]
-    if not len(known):
-        return Interval(np.nan, np.nan, np.nan)
-    low, high = np.quantile(known, ((1 - COVERED) / 2, (1 + COVERED) / 2))
-    return Interval(value, float(low), float(high))
+    def _interval(self, value: float, drawn: Floats) -> Interval:
+        known = drawn[~np.isnan(drawn)]
+        if not len(known):
+            return Interval(np.nan, np.nan, np.nan)
+        if self.logs < LEAST_LOGS:
+            return Interval(value, np.nan, np.nan)
+        low, high = np.quantile(known, ((1 - COVERED) / 2, (1 + COVERED) / 2))
+        return Interval(value, float(low), float(high))

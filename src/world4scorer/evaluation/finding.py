@@ -37,7 +37,7 @@ class Table:
     def markdown(self) -> str:
         """The table as text."""
         lines = [f"| {' | '.join(self.columns)} |", "|---|" + "--:|" * (len(self.columns) - 1)]
-        lines += [f"| {' | '.join(row)} |" for row in self.rows]
+        lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in self.rows]
         return "\n".join(lines) + "\n"
 
 
@@ -52,6 +52,8 @@ class Finding:
     """What was asked, in a sentence."""
     data: str
     """What it was asked of."""
+    weights: str
+    """Digest of the planner whose pools were looked at; empty where several or none were."""
     numbers: Mapping[str, Any]
     """Everything that was measured, as plain values; shares and scores between 0 and 1."""
     tables: tuple[Table, ...]
@@ -66,24 +68,27 @@ class Finding:
     def save(self, folder: Path, command: str) -> Path:
         """Write FOLDER/NAME.json, .md and .png; returns the path without suffix."""
         path = folder / self.name
+        pictures = {folder / f"{self.name}_{key}.png": figure for key, figure in self.pictures.items()}
+        if self.figure is not None:
+            pictures = {path.with_suffix(".png"): self.figure, **pictures}
         content = {
             "study": self.name,
             "title": self.title,
             "question": self.question,
             "data": self.data,
+            "weights": self.weights,
             "command": command,
             "world4scorer": __version__,
             "numbers": self.numbers,
             "paper": self.paper,
             "tables": [vars(table) for table in self.tables],
             "remarks": self.remarks,
+            "pictures": [picture.name for picture in pictures],
         }
         _write(path.with_suffix(".json"), json.dumps(content, indent=1, allow_nan=False) + "\n")
         _write(path.with_suffix(".md"), self.markdown(command))
-        if self.figure is not None:
-            save(self.figure, path.with_suffix(".png"), DPI)
-        for key, picture in self.pictures.items():
-            save(picture, folder / f"{self.name}_{key}.png", DPI)
+        for picture, figure in pictures.items():
+            save(figure, picture, DPI)
         return path
 
     def markdown(self, command: str) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.finding import Table
+from world4scorer.evaluation.intervals import plain
 from world4scorer.scene.files import atomic_write
 
 PARQUET: Final = "frames.parquet"
@@ -79,7 +80,7 @@ def compare_frames(ours: pa.Table, others: pa.Table, draws: int) -> tuple[Table,
         if name in ours.column_names and name in others.column_names:
             first, second = _values(ours, name, mine), _values(others, name, theirs)
             found = _difference(bootstrap, first, second)
-            numbers[name] = {"frames": found["frames"]} | {key: found[key]._asdict() for key in _INTERVALS}
+            numbers[name] = {"frames": found["frames"]} | {key: plain(found[key]) for key in _INTERVALS}
             numbers[name] |= {"better": found["better"], "worse": found["worse"]}
             rows.append(
                 (
@@ -114,4 +115,7 @@ def _difference(bootstrap: LogBootstrap, ours: NDArray[Any], others: NDArray[Any
 
 
 def _values(table: pa.Table, name: str, rows: Sequence[int]) -> NDArray[np.float64]:
-    return np.asarray(table[name].to_numpy(), np.float64)[rows]
+    kind = table[name].type
+    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
+        raise ValueError(f"column {name!r} holds {kind}, not numbers; this is not the table of an evaluation")
+    return np.asarray(table[name].cast(pa.float64()).to_numpy(), np.float64)[rows]

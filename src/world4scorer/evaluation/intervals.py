@@ -6,17 +6,17 @@ import math
 
 from world4scorer.evaluation.bootstrap import Interval
 
-NOTHING = "none"
 
-
-def plain(interval: Interval) -> dict[str, float] | None:
-    """Value, low and high; None where there was nothing to measure."""
-    return None if math.isnan(interval.value) else interval._asdict()
+def plain(interval: Interval) -> dict[str, float | None] | None:
+    """Value, low and high, None for each that is not known; None where there was nothing to measure."""
+    if math.isnan(interval.value):
+        return None
+    return {name: None if math.isnan(one) else one for name, one in interval._asdict().items()}
 
 
 def cell(interval: Interval, factor: float = 100, digits: int = 1, signed: bool = False) -> str:
     """`81.2 [79.0, 83.1]`, in percent or points unless another factor is given; `none` where there is no value."""
-    return NOTHING if math.isnan(interval.value) else interval.times(factor).text(digits, signed)
+    return interval.times(factor).text(digits, signed)
 
 
 def one_minus(interval: Interval) -> Interval:

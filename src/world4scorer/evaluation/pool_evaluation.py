@@ -65,8 +65,8 @@ class PoolEvaluation:
 
     def save(self, folder: Path, command: str) -> None:
         """Write frames.parquet, frames.csv, evaluation.json, .md and .png."""
-        write_frames(self.frames, folder)
         self.finding.save(folder, command)
+        write_frames(self.frames, folder)
 
     def against(self, others: pa.Table, name: str, draws: int) -> PoolEvaluation:
         """The same with a comparison to another evaluation, paired by frame."""
@@ -88,13 +88,14 @@ def evaluate_pools(pools: ScoredPools, weight: float = 1.0, draws: int = 10_000)
         columns |= {"best_PDMS": pools.pdms.max(1), "random_PDMS": pools.pdms.mean(1)}
     bootstrap = LogBootstrap(pools.log_names, draws)
     means = {name: bootstrap.mean(values) for name, values in columns.items() if _is_score(name)}
-    rows = {"framewise" if choice else "submission": "v2"} | ({"+ inertial re-ranking": "reranked"} if choice else {})
+    rows = {"framewise": "v2", "+ inertial re-ranking": "reranked"} if choice else {"one plan per frame": "v2"}
     tables = [_table_1(means, rows), _intervals(means, rows)]
     finding = Finding(
         name=NAME,
         title="Evaluation",
         question="How good are the plans that are taken, by the rules of NAVSIM v1.1 and v2.2?",
         data=describe(pools) + f" Intervals: 95 %, {draws:,} draws of logs with replacement.",
+        weights=pools.weights,
         numbers={
             "frames": len(pools),
             "logs": pools.logs,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.selection.inertial import inertial_utility
+from world4scorer.selection.inertial import check_weight, inertial_utility
 
 if TYPE_CHECKING:
     from world4scorer.pools.scored import ScoredPools
@@ -27,6 +27,7 @@ def framewise(utility: NDArray[Any]) -> Chosen:
 
 def inertial(pools: ScoredPools, utility: NDArray[Any], weight: float = 1.0) -> Chosen:
     """(S,) choices along each log with inertial re-ranking: each frame's depends on that of the frame before."""
+    check_weight(weight)
     chosen = framewise(utility)
     for s in np.flatnonzero(pools.paired):
         before = chosen[pools.previous[s]]

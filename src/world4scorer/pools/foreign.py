@@ -6,7 +6,6 @@ A dump is a pickled dict by token, read without running code: plans (N, 8, 3) wi
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -14,8 +13,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.evaluation.submission import planned
 from world4scorer.navsim.pools import PlanPool, read_pools
-from world4scorer.pools.pool_files import INFO, LogPool, PoolError, PoolFolder
+from world4scorer.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
+from world4scorer.pools.digests import digest_of_planner, digest_of_tokens
+from world4scorer.pools.pool_files import INFO, LOCK, LogPool, PoolError, PoolFolder
+from world4scorer.scene.files import only_one
 from world4scorer.selection.utility import OUTCOMES, Benchmark, utility_of_logits
 from world4scorer.store import SceneStore
 
@@ -25,18 +28,28 @@ UTILITY: Final = "pdm_score"
 """What released dumps call the planner's own score of each plan."""
 
 
-def import_dump(dump: Path, store: Path, out: Path) -> PoolFolder:
-    """Make a folder of pools from a dump, with the scores that it holds."""
+def import_dump(dump: Path, store: Path, out: Path, allow_missing: bool = False) -> PoolFolder:
+    """Make a folder of pools from a dump, with the scores that it holds.
+
+    All recorded frames of the store must have pools, unless some may be missing.
+    """
     pools = read_pools(dump)
     scenes = SceneStore(store)
-    known = [token for token in pools if token in scenes]
-    if not known:
-        raise PoolError(f"{dump}: none of its {len(pools)} tokens is in the store {store}; are they of the same split?")
-    digest = hashlib.sha256(dump.read_bytes()).hexdigest()
-    about = {"planner": dump.name, "store": str(store.resolve()), "weights": digest, "frames": len(known)}
+    known = planned([token for token in scenes if len(token) != SYNTHETIC_TOKEN_LENGTH], pools, allow_missing)
+    counts = {len(pools[token].plans) for token in known}
+    if len(counts) > 1:
+        raise PoolError(f"{dump}: pools of {min(counts)} and of {max(counts)} plans; all must have as many")
+    about = {
+        "planner": dump.name,
+        "store": str(store.resolve()),
+        "weights": digest_of_planner(dump),
+        "frames": len(known),
+        "tokens": digest_of_tokens(known),
+    }
     folder = PoolFolder.begin(out, about)
-    for log in by_log(scenes, known):
-        folder.write(_log_pool(dump, log, [pools[token] for token in log], scenes))
+    with only_one(out / LOCK, PoolError(f"{out}: another run is making these pools; wait for it, or stop it first")):
+        for log in by_log(scenes, known):
+            folder.write(_log_pool(dump, log, [pools[token] for token in log], scenes))
     return folder
 
 
@@ -68,15 +81,12 @@ def by_log(store: SceneStore, tokens: Sequence[str]) -> list[list[str]]:
 
 
 def _log_pool(dump: Path, tokens: Sequence[str], pools: Sequence[PlanPool], store: SceneStore) -> LogPool:
-    counts = {len(pool.plans) for pool in pools}
-    if len(counts) > 1:
-        raise PoolError(f"{dump}: pools of {min(counts)} and of {max(counts)} plans; all must have as many")
     logits = [_logits(pool) for pool in pools]
     plans = np.stack([pool.plans for pool in pools]).astype(np.float32)
     name, times = store.log_of(tokens[0]), _times(store, tokens)
     if all(one is not None for one in logits):
         known = np.stack([one for one in logits if one is not None]).astype(np.float32)
-        first, second = (utility_of_logits(known, benchmark).astype(np.float32) for benchmark in BENCHMARKS)
+        first, second = (utility_of_logits(known, benchmark) for benchmark in BENCHMARKS)
         return LogPool(name, tuple(tokens), times, plans, first, second, known)
     utility = []
     for token, pool in zip(tokens, pools, strict=True):
@@ -86,7 +96,7 @@ def _log_pool(dump: Path, tokens: Sequence[str], pools: Sequence[PlanPool], stor
                 f"{dump}: {token!r} holds neither logits ({LOGITS!r}) nor a utility for each plan; score its plans "
                 f"with a planner of ours: w4s pools PLANNER --plans {dump.name}"
             )
-        utility.append(np.asarray(worth, np.float32))
+        utility.append(np.asarray(worth))
     return LogPool(name, tuple(tokens), times, plans, np.stack(utility), np.stack(utility))
 
 

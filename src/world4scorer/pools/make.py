@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -19,16 +19,15 @@ from world4scorer.cache.samples import Samples
 from world4scorer.model.components import COMPONENTS
 from world4scorer.model.images import normalise
 from world4scorer.model.planner import Planner, ScoredPlans
+from world4scorer.pools.digests import digest_of_plans, digest_of_tokens
 from world4scorer.pools.planner_source import PlannerSource
-from world4scorer.pools.pool_files import LogPool, PoolError, PoolFolder
+from world4scorer.pools.pool_files import LOCK, LogPool, PoolError, PoolFolder
 from world4scorer.progress import ProgressBar
 from world4scorer.scene.files import only_one
 from world4scorer.store import SceneStore
 from world4scorer.training.pools import batches_of
 
 States = Literal["float32", "float16", "none"]
-
-LOCK: Final = ".lock"
 
 Plans = Mapping[str, NDArray[np.floating[Any]]]
 
@@ -44,17 +43,35 @@ def make_pools(
     show_progress: bool = False,
 ) -> PoolFolder:
     """Ask a planner for its pools on every frame, or, with `plans` (N, 8, 3) by token, what it thinks of those."""
-    planner = source.load().to(device)
     samples, store = source.samples(), SceneStore(source.store)
-    about = source.describe(planner) | {"frames": len(samples), "states": states, "plans_from": plans_from}
+    about = source.describe() | {"frames": len(samples), "tokens": digest_of_tokens(samples.tokens), "states": states}
+    if plans is not None:
+        about |= {"plans_from": plans_from, "plans": digest_of_plans(_asked(plans, samples, plans_from))}
     folder = PoolFolder.begin(out, about)
+    logs = dict(_by_log(samples, store))
+    if all(folder.path(name).is_file() for name in logs):
+        return folder  # nothing to write: the folder may be read-only
+    planner = source.load().to(device)
     refusal = PoolError(f"{out}: another run is making these pools; wait for it, or stop it first")
     with only_one(out / LOCK, refusal), ProgressBar("pools", "frames", len(samples), show_progress) as progress:
-        for log_name, places in _by_log(samples, store):
+        for log_name, places in logs.items():
             if not folder.path(log_name).is_file():
                 folder.write(_pool_of(planner, samples.at(places), store, states, plans))
             progress.advance(len(places))
     return folder
+
+
+def _asked(plans: Plans, samples: Samples, plans_from: str | None) -> Plans:
+    """The plans of the frames that are asked for; all frames must have as many."""
+    missing = [token for token in samples.tokens if token not in plans]
+    if missing:
+        raise PoolError(f"{plans_from}: no plans for {len(missing)} frames of this split, {missing[0]!r} among them")
+    asked = {token: plans[token] for token in samples.tokens}
+    shape = next(iter(asked.values())).shape
+    other = next((token for token, poses in asked.items() if poses.shape != shape), None)
+    if other is not None:
+        raise PoolError(f"{plans_from}: plans of shape {asked[other].shape} for {other!r}, {shape} for others")
+    return asked
 
 
 def _by_log(samples: Samples, store: SceneStore) -> Iterator[tuple[str, list[int]]]:
@@ -91,8 +108,5 @@ def _passed(planner: Planner, batch: Any, plans: Plans | None) -> ScoredPlans:
     cameras = type(batch.cameras)(*(part.to(device) for part in batch.cameras))
     if plans is None:
         return planner(image, status, cameras)  # type: ignore[no-any-return]
-    missing = [token for token in batch.tokens if token not in plans]
-    if missing:
-        raise PoolError(f"scene {missing[0]!r}: the given pools have no plans for it")
     given = torch.from_numpy(np.stack([np.asarray(plans[token], np.float32) for token in batch.tokens]))
     return planner.score(image, status, given.to(device), cameras)

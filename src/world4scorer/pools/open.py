@@ -10,33 +10,50 @@ from world4scorer.navsim.submissions import read_submission
 from world4scorer.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.pools.foreign import single_plans
 from world4scorer.pools.outcome_files import judge_log
-from world4scorer.pools.pool_files import INFO, PoolError
+from world4scorer.pools.pool_files import INFO, PoolError, PoolFolder
 from world4scorer.pools.scored import ScoredPools
 from world4scorer.rollout.plans import LqrProfile
 from world4scorer.store import SceneStore
 
 POOLS: Final = "pools"
 PLANNER_WEIGHTS: Final = "model.safetensors"
+WEIGHT_FILES: Final = (".ckpt", ".pt", ".pth", ".bin", ".safetensors")
 
 
-def open_pools(source: Path, store: Path | None = None, lqr: LqrProfile = "navsim") -> ScoredPools:
-    """The scored pools of a training run (of its last planner, on its validation split) or of a folder of pools."""
-    return ScoredPools.open(pool_folder(source), store, lqr)
+def open_pools(
+    source: Path,
+    store: Path | None = None,
+    lqr: LqrProfile = "navsim",
+    data: Path | None = None,
+    split: str | None = None,
+) -> ScoredPools:
+    """The scored pools of a folder of pools, or of the last planner of a training run.
+
+    Those of a run are of its validation split, unless other data or another split is asked for.
+    """
+    return ScoredPools.open(pool_folder(source, store, data, split), store, lqr)
 
 
-def pool_folder(source: Path) -> Path:
+def is_pools(source: Path) -> bool:
+    """Whether this is a folder of pools."""
+    return (source / INFO).is_file()
+
+
+def pool_folder(source: Path, store: Path | None = None, data: Path | None = None, split: str | None = None) -> Path:
     """Where the pools lie; those of a training run are made first if they are missing or unfinished."""
-    if (source / INFO).is_file():
+    if is_pools(source):
         return source
-    from world4scorer.pools.make import make_pools
+    from world4scorer.pools.make import States, make_pools
     from world4scorer.pools.planner_source import PlannerSource, is_run
 
     if not is_run(source):
         raise PoolError(
             f"{source}: neither a training run nor a folder of pools (`w4s train` and `w4s pools` make them)"
         )
-    found = PlannerSource.find(source)
-    return make_pools(found, source / POOLS / found.split, show_progress=True).folder
+    found = PlannerSource.find(source, data, split, store)
+    folder = source / POOLS / found.split
+    kept: States = PoolFolder(folder).about.get("states", "float32") if (folder / INFO).is_file() else "float32"
+    return make_pools(found, folder, states=kept, show_progress=True).folder
 
 
 def is_submission(source: Path) -> bool:
@@ -47,8 +64,8 @@ def is_submission(source: Path) -> bool:
 def is_planner(source: Path) -> bool:
     """Whether this is the folder of a planner, or a file of weights."""
     if source.is_file():
-        return True
-    return (source / PLANNER_WEIGHTS).is_file() and not (source / INFO).is_file()
+        return source.suffix in WEIGHT_FILES
+    return (source / PLANNER_WEIGHTS).is_file()
 
 
 def pools_of_planner(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -34,7 +35,7 @@ from world4scorer.store import SceneStore
 
 FOLDER: Final = "outcomes"
 META: Final = b"world4scorer.pool_outcomes"
-VERSION: Final = 1
+VERSION: Final = 2
 
 Floats = NDArray[np.float64]
 
@@ -67,11 +68,15 @@ def judge_pools(
 
     def judged(log_name: str) -> tuple[LogPool, LogOutcomes]:
         log = folder.read(log_name, states=False)
-        path, made_with = folder.folder / FOLDER / f"{log_name}{SUFFIX}", _identity(log, lqr)
-        if path.is_file() and _made_with(path, made_with):
-            return log, read_outcomes(path, log.plans.shape[1])
+        path, made_with = folder.folder / FOLDER / f"{log_name}{SUFFIX}", _identity(log, store, lqr)
+        kept = _kept(path, made_with, log.plans.shape[1])
+        if kept is not None:
+            return log, kept
         outcomes = judge_log(log, store, lqr)
-        write_outcomes(path, log, outcomes, made_with)
+        try:
+            write_outcomes(path, log, outcomes, made_with)
+        except PermissionError as error:
+            print(f"{path}: cannot be written ({error}); outcomes are computed again next time", file=sys.stderr)
         return log, outcomes
 
     return map_threads(judged, folder.logs)
@@ -107,8 +112,6 @@ def judge_log(log: LogPool, store: SceneStore, lqr: LqrProfile = "navsim") -> Lo
 
 
 def _scene(store: SceneStore, token: str, log: LogPool, frame: int) -> Scene:
-    if token not in store:
-        raise PoolError(f"{store.folder}: no scene {token!r} of log {log.log_name!r}; give the store of these pools")
     scene = store[token]
     if scene.time_us != log.time_us[frame] or (frame and log.time_us[frame] <= log.time_us[frame - 1]):
         raise PoolError(
@@ -145,15 +148,28 @@ def read_outcomes(path: Path, count: int) -> LogOutcomes:
     )
 
 
-def _identity(log: LogPool, lqr: LqrProfile) -> bytes:
-    """What outcomes depend on, but for the store: the same plans at the same times, tracked alike."""
+def _identity(log: LogPool, store: SceneStore, lqr: LqrProfile) -> bytes:
+    """What outcomes depend on: plans at times, the scenes there, the tracker."""
     digest = hashlib.sha256(np.ascontiguousarray(log.plans).tobytes() + log.time_us.tobytes())
     digest.update("\0".join(log.tokens).encode())
-    return json.dumps({"version": VERSION, "lqr": lqr, "pools": digest.hexdigest()}, sort_keys=True).encode()
+    missing = [token for token in log.tokens if token not in store]
+    if missing:
+        raise PoolError(
+            f"{store.folder}: no scene {missing[0]!r} of log {log.log_name!r}; give the store of these pools"
+        )
+    shards = sorted({store.log_of(token) for token in log.tokens})
+    scenes = [store.shard(name).checksum for name in shards]
+    made = {"version": VERSION, "lqr": lqr, "pools": digest.hexdigest(), "scenes": scenes}
+    return json.dumps(made, sort_keys=True).encode()
 
 
-def _made_with(path: Path, made_with: bytes) -> bool:
+def _kept(path: Path, made_with: bytes, count: int) -> LogOutcomes | None:
+    """What the file holds; None where it is missing, damaged or of something else, and must be made again."""
+    if not path.is_file():
+        return None
     try:
-        return bool(read_table(path, META).schema.metadata[META] == made_with)
-    except PoolError:
-        return False  # damaged: made again
+        if read_table(path, META).schema.metadata[META] != made_with:
+            return None
+        return read_outcomes(path, count)
+    except (PoolError, KeyError, ValueError):
+        return None

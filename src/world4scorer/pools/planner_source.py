@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from world4scorer.cache.samples import Samples
 from world4scorer.model.conversion import read_planner
 from world4scorer.model.planner import Planner
 from world4scorer.navsim.splits import find_split
+from world4scorer.pools.digests import digest_of_planner
 from world4scorer.training.run import CONFIG, DATA, PLANNER, usable
 from world4scorer.training.run_files import read_run
 
@@ -58,14 +58,11 @@ class PlannerSource:
         """The planner."""
         return read_planner(self.planner)
 
-    def describe(self, planner: Planner) -> dict[str, Any]:
-        """What tells these pools from others."""
-        digest = hashlib.sha256()
-        for content in planner.files().values():
-            digest.update(content)
+    def describe(self) -> dict[str, Any]:
+        """What tells pools of this planner on this split from others."""
         return {
             "planner": self.planner.resolve().parent.name if self.planner.name == PLANNER else self.planner.name,
-            "weights": digest.hexdigest(),
+            "weights": digest_of_planner(self.planner),
             "split": self.split,
             "store": str(self.store.resolve()),
             "data": str(self.data.resolve()),

@@ -27,6 +27,7 @@ from world4scorer.selection.utility import OUTCOMES
 FORMAT: Final = "world4scorer-pools-1"
 INFO: Final = "pools.json"
 SUFFIX: Final = ".arrow"
+LOCK: Final = ".lock"
 META: Final = b"world4scorer.pools"
 PLACES: Final = ("planner", "store", "data")
 """What is said of pools that does not tell them from others: they stay the same when folders move."""
@@ -45,9 +46,9 @@ class LogPool(NamedTuple):
     """(F,)"""
     plans: NDArray[np.floating[Any]]
     """(F, N, T, 3) x forward [m], y left [m], heading [rad] in the ego frame; float32 in files"""
-    utility_v1: NDArray[np.float32]
+    utility_v1: NDArray[np.floating[Any]]
     """(F, N)"""
-    utility_v2: NDArray[np.float32]
+    utility_v2: NDArray[np.floating[Any]]
     """(F, N)"""
     logits: NDArray[np.float32] | None = None
     """(F, N, 6) in the order of `selection.utility.OUTCOMES`"""
@@ -69,6 +70,8 @@ class PoolFolder:
             raise PoolError(f"{path}: damaged ({error}); make the pools anew") from error
         if not isinstance(self.about, dict) or self.about.get("format") != FORMAT:
             raise PoolError(f"{path}: not a folder of pools of this version ({FORMAT!r} expected as 'format')")
+        if not isinstance(self.about.get("planner"), str):
+            raise PoolError(f"{path}: damaged: it does not say whose pools these are; make the pools anew")
 
     @classmethod
     def begin(cls, folder: str | os.PathLike[str], about: Mapping[str, Any]) -> PoolFolder:
@@ -81,7 +84,7 @@ class PoolFolder:
             if different:
                 raise PoolError(
                     f"{folder}: holds other pools: {different[0]} was {known.get(different[0])!r}, now "
-                    f"{wanted[different[0]]!r}; choose another folder"
+                    f"{wanted[different[0]]!r}; delete that folder to make them anew, or choose another"
                 )
             if known == wanted:
                 return cls(folder)
@@ -105,6 +108,7 @@ class PoolFolder:
 
     def write(self, log: LogPool) -> None:
         """Keep the pools of a log, whole or not at all."""
+        _checked(self.path(log.log_name), log)
         fields = {"token": pa.array(log.tokens, pa.string()), "time_us": pa.array(log.time_us)}
         for name in ("plans", "logits", "utility_v1", "utility_v2", "states"):
             values = getattr(log, name)
@@ -121,20 +125,36 @@ class PoolFolder:
         """The pools of a log; without their states if not wanted."""
         path = self.path(log_name)
         table = read_table(path, META)
-        count = int(json.loads(table.schema.metadata[META])["plans"])
+        notes = json.loads(table.schema.metadata[META])
+        if notes["log_name"] != log_name:
+            raise PoolError(f"{path}: holds the log {notes['log_name']!r}; give the file its name back")
+        count = int(notes["plans"])
         try:
-            return LogPool(
-                log_name=log_name,
-                tokens=tuple(table["token"].to_pylist()),
-                time_us=np.asarray(table["time_us"]),
-                plans=numbers(table, "plans", count, PLAN_POSES, 3),
-                utility_v1=numbers(table, "utility_v1", count),
-                utility_v2=numbers(table, "utility_v2", count),
-                logits=numbers(table, "logits", count, len(OUTCOMES)) if "logits" in table.column_names else None,
-                states=numbers(table, "states", count, -1) if states and "states" in table.column_names else None,
+            return _checked(
+                path,
+                LogPool(
+                    log_name=log_name,
+                    tokens=tuple(table["token"].to_pylist()),
+                    time_us=np.asarray(table["time_us"]),
+                    plans=numbers(table, "plans", count, PLAN_POSES, 3),
+                    utility_v1=numbers(table, "utility_v1", count),
+                    utility_v2=numbers(table, "utility_v2", count),
+                    logits=numbers(table, "logits", count, len(OUTCOMES)) if "logits" in table.column_names else None,
+                    states=numbers(table, "states", count, -1) if states and "states" in table.column_names else None,
+                ),
             )
         except (KeyError, ValueError) as error:
             raise PoolError(f"{path}: not a file of pools ({error}); delete it and make it anew") from error
+
+
+def _checked(path: Path, log: LogPool) -> LogPool:
+    """The same pools; a PoolError names the first frame whose plans or utilities are not finite."""
+    for name in ("plans", "utility_v1", "utility_v2"):
+        values = getattr(log, name)
+        good = np.isfinite(values.reshape(len(values), -1)).all(1)
+        if not good.all():
+            raise PoolError(f"{path}: {name} of {log.tokens[int(np.argmin(good))]!r} are not all finite")
+    return log
 
 
 def read_table(path: Path, meta: bytes) -> pa.Table:

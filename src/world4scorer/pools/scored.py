@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from world4scorer.outcomes.results import V1_COLUMNS, epdms_of_table
 from world4scorer.pools.choices import continued
+from world4scorer.pools.digests import digest_of_tokens
 from world4scorer.pools.outcome_files import LogOutcomes, judge_pools
 from world4scorer.pools.pool_files import LogPool, PoolError, PoolFolder
 from world4scorer.rollout.plans import LqrProfile
@@ -41,9 +42,9 @@ class ScoredPools:
     """(S,)"""
     plans: NDArray[np.floating[Any]]
     """(S, N, T, 3)"""
-    utility_v1: NDArray[np.float32]
+    utility_v1: NDArray[np.floating[Any]]
     """(S, N)"""
-    utility_v2: NDArray[np.float32]
+    utility_v2: NDArray[np.floating[Any]]
     """(S, N)"""
     v1: Floats
     """(S, N, 7) PDMS v1.1, columns `V1_COLUMNS`"""
@@ -82,16 +83,23 @@ class ScoredPools:
         where = store if store is not None else pools.about.get("store")
         if where is None:
             raise PoolError(f"{folder}: these pools do not say which scene store they belong to; give --store")
+        if not Path(where).is_dir():
+            raise PoolError(f"{folder}: the scene store of these pools is not at {where}; say where with --store")
         scenes = SceneStore(where)
         judged = list(judge_pools(pools, scenes, lqr))
-        found, whole = sum(len(log.tokens) for log, _ in judged), pools.about.get("frames")
-        if found != whole:
-            raise PoolError(f"{folder}: holds {found} of {whole} frames; run the same `w4s pools` again to finish it")
+        tokens = [token for log, _ in judged for token in log.tokens]
+        whole = pools.about.get("frames")
+        if not tokens or (isinstance(whole, int) and len(tokens) < whole):
+            raise PoolError(
+                f"{folder}: holds {len(tokens)} of {whole} frames; run the same `w4s pools` again to finish it"
+            )
+        if digest_of_tokens(tokens) != pools.about.get("tokens"):
+            raise PoolError(f"{folder}: holds other frames than it was made for; delete it and run `w4s pools` again")
         return cls.join({**pools.about, "lqr": lqr, "store": str(Path(where))}, judged)
 
     @classmethod
     def join(cls, about: Mapping[str, Any], logs: Iterable[tuple[LogPool, LogOutcomes]]) -> ScoredPools:
-        """Put logs one after the other."""
+        """Put logs, at least one, one after the other."""
         pools, outcomes = zip(*logs, strict=True)
         counts = {log.plans.shape[1] for log in pools}
         if len(counts) > 1:
@@ -116,6 +124,11 @@ class ScoredPools:
     def logs(self) -> int:
         """How many logs there are."""
         return len(set(self.log_names))
+
+    @property
+    def weights(self) -> str:
+        """Digest of the planner that made them; empty where none is known."""
+        return str(self.about.get("weights", ""))
 
     @property
     def paired(self) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from world4scorer.evaluation.finding import EVALUATION, STUDIES
 from world4scorer.evaluation.pool_evaluation import NAME
+from world4scorer.pools.digests import digest_of_planner
 from world4scorer.pools.open import POOLS
 from world4scorer.pools.pool_files import INFO, PoolError
 from world4scorer.pools.scored import ScoredPools
@@ -68,6 +69,12 @@ def read_contents(source: Path, split: str | None = None, store: Path | None = N
     standard = training.data.val_split
     shown = split or (standard if standard in splits else next(iter(splits), None))
     pools = None if shown is None else ScoredPools.open(source / POOLS / shown, store)
+    present = digest_of_planner(source / "planner")
+    if pools is not None and pools.weights != present:
+        raise PoolError(f"{source / POOLS / str(shown)}: made by a former planner of this run; delete that folder")
+    for finding in (found, *studies):
+        if finding is not None and finding.weights not in ("", present):
+            raise ValueError(f"{finding.path}: about a former planner of this run; make it again, or delete it")
     others = tuple(one for one in splits if one != shown)
     return Contents(name, training, found, studies, pools, f"{POOLS}/{shown}", others)
 
@@ -107,4 +114,6 @@ def as_text(training: Training) -> str:
         for name, value in vars(training.data).items()
         if value is not None
     }
-    return training.config.to_json() + json.dumps({"data": data}, indent=2) + "\n"
+    config = json.loads(training.config.to_json())
+    config["vit_weights"] = Path(config["vit_weights"]).name
+    return json.dumps(config, indent=2) + "\n" + json.dumps({"data": data}, indent=2) + "\n"

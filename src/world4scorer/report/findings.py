@@ -40,6 +40,8 @@ class KeptFinding(NamedTuple):
     """What the paper reports, on NAVSIM."""
     tables: tuple[Table, ...]
     remarks: tuple[str, ...]
+    weights: str
+    """Digest of the planner it is about; empty where there is not one."""
     pictures: tuple[Path, ...]
 
     @property
@@ -65,6 +67,7 @@ def read_finding(path: Path) -> KeptFinding:
         raise _damaged(path, str(error)) from error
     if not isinstance(content, dict):
         raise _damaged(path, "an object is expected")
+    pictures = _texts(path, "pictures", _of(path, content, "pictures", list, []))
     words = {name: _of(path, content, name, str) for name in ("title", "question", "data", "command")}
     return KeptFinding(
         path=path,
@@ -74,7 +77,8 @@ def read_finding(path: Path) -> KeptFinding:
         paper=_of(path, content, "paper", dict, {}),
         tables=tuple(_table(path, raw) for raw in _of(path, content, "tables", list)),
         remarks=_texts(path, "remarks", _of(path, content, "remarks", list, [])),
-        pictures=_pictures(path),
+        weights=_of(path, content, "weights", str, ""),
+        pictures=tuple(_picture(path, name) for name in pictures),
     )
 
 
@@ -103,18 +107,11 @@ def _table(path: Path, raw: Any) -> Table:
     return Table(title, columns, rows)
 
 
-def _pictures(path: Path) -> tuple[Path, ...]:
-    """NAME.png and every NAME_*.png that belongs to no other finding."""
-    mine = f"{path.stem}_"
-    others = [other.stem for other in path.parent.glob("*.json") if other.stem.startswith(mine)]
-    beside = sorted(
-        picture
-        for picture in path.parent.glob("*.png")
-        if picture.stem.startswith(mine)
-        and not any(picture.stem == other or picture.stem.startswith(f"{other}_") for other in others)
-    )
-    first = path.with_suffix(".png")
-    return (first, *beside) if first.is_file() else tuple(beside)
+def _picture(path: Path, name: str) -> Path:
+    picture = path.parent / name
+    if picture.parent != path.parent or not picture.is_file():
+        raise _damaged(path, f"its picture {name!r} is not beside it")
+    return picture
 
 
 def _damaged(path: Path, why: str) -> ValueError:

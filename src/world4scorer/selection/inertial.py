@@ -22,6 +22,12 @@ FLOOR: Final = 0.01
 """What a plan that breaks with the past keeps of its probability."""
 
 
+def check_weight(weight: float) -> None:
+    """Raise a ValueError for a weight that re-ranking cannot use."""
+    if not (np.isfinite(weight) and weight >= 0):
+        raise ValueError(f"weight: {weight}; a finite number that is not negative is needed")
+
+
 def inertial_utility(utilities: Any, continues: Any, weight: float = 1.0) -> NDArray[np.float64]:
     """Return utilities (N,) re-weighted by whether each plan `continues` (N,) the last: 1, 0, or in between."""
     base = as_array("utilities", utilities, np.float64, ("N",))
@@ -54,8 +60,7 @@ class InertialReranker:
     """
 
     def __init__(self, weight: float = 1.0, *, lqr: LqrProfile = "navsim") -> None:
-        if not (np.isfinite(weight) and weight >= 0):
-            raise ValueError(f"weight: {weight}; a finite number that is not negative is needed")
+        check_weight(weight)
         self.weight = float(weight)
         self.lqr: LqrProfile = lqr
         self.continued: NDArray[np.float64] | None = None

@@ -104,6 +104,11 @@ class Shard:
         """Return what was kept beside the scene of a row."""
         return json.loads(self._extras[row].as_py())  # type: ignore[no-any-return]
 
+    @property
+    def checksum(self) -> str:
+        """Tells these scenes from any others."""
+        return self._notes[META_CHECKSUM].decode()
+
     def verify(self) -> None:
         """Read everything and raise a StoreError where the file is not what was written."""
         try:

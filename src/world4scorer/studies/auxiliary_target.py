@@ -43,6 +43,7 @@ def describe(scores: VariantScores) -> Finding:
         title="The auxiliary target",
         question="Does a planner choose better if the executed plan's state must foretell what is seen next?",
         data=scores.data,
+        weights="",
         numbers=scores.numbers(MEASURES, NONE),
         tables=report.tables(scores, MEASURES, NONE, beside),
         remarks=(

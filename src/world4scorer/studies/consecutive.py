@@ -58,6 +58,7 @@ def consecutive(pools: ScoredPools, weight: float = 1.0, draws: int = 10_000) ->
         title="Consecutive plans",
         question="How much less do consecutive plans differ with re-ranking, and are they nearer to what was driven?",
         data=describe(pools),
+        weights=pools.weights,
         numbers={
             "weight": weight,
             **counts,

@@ -52,7 +52,8 @@ WEIGHTS: Final = (0.25, 0.5, 1.0, 2.0)
 GOOD: Final = 0.9
 """PDMS from which a plan counts as good."""
 GOOD_SHARE: Final = "good plans"
-CEILING: Final = "EC ceiling"
+CEILING: Final = "some plan passes EC"
+"""Against the framewise choice before; a sequence of other choices may pass more often."""
 SCORES: Final = (PDMS, RANDOM, BEST, ORDERING, EPDMS, RERANKED, EC, EC_RERANKED, CEILING, GOOD_SHARE)
 SPREAD: Final = "between plans of a pool"
 NEAREST: Final = "from the driven plan to the nearest"
@@ -116,12 +117,14 @@ def describe(scores: VariantScores) -> Finding:
         title="Coverage",
         question="What changes if the generator is also trained to cover the good plans of the bank?",
         data=scores.data,
+        weights="",
         numbers=scores.numbers((*SCORES, *DISTANCES, *map(_weighted, WEIGHTS)), WITHOUT),
         tables=(_table(scores), _weight_table(scores, gains, reported)),
         remarks=(
             f"Coverage {report.verdict(best)} the PDMS of the best plan of a pool ({best.text(1, signed=True)}) and "
             f"{report.verdict(ceiling)} the share of frames in which some plan continues the last choice "
-            f"({ceiling.text(1, signed=True)}). Plans of a pool lie {between.text(2, signed=True)} m further apart.",
+            f"({ceiling.text(1, signed=True)}). The distance between plans of a pool changes by "
+            f"{between.text(2, signed=True)} m.",
             f"On its pools re-ranking with weights from {WEIGHTS[0]} to {WEIGHTS[-1]} differs by at most "
             f"{max(values) - min(values):.2f} points of EPDMS (paper "
             f"{max(reported['lambda_epdms'].values()) - min(reported['lambda_epdms'].values()):.2f}).",

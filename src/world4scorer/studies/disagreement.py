@@ -81,6 +81,7 @@ def disagreement(pools: ScoredPools, scene_change: Floats | None = None, draws: 
         title="Two objectives",
         question="How often would NAVSIM v1 and v2 choose different plans of the same pools, and because of what?",
         data=describe(pools),
+        weights=pools.weights,
         numbers={
             "frames": len(where),
             "utilities": {name: plain(one) for name, one in rule.items()},

@@ -46,16 +46,13 @@ def scene_change(source: Path, pools: ScoredPools) -> NDArray[np.float64] | None
 
 def _encoder(config: TrainConfig, data: TrainData) -> tuple[str, Any]:
     """The encoder and the pooling of the run's targets."""
-    from world4scorer.model.image_encoder import BUNDLED, CITY, load_encoder
+    from world4scorer.model.image_encoder import CITY
+    from world4scorer.studies.target_encoder import target_encoder
     from world4scorer.training.future_targets import FutureTargets
 
     if data.targets is None or not data.targets.is_file():
         return CITY, "patches"
-    notes = FutureTargets.open(data.targets).notes
-    weights = config.vit_weights
-    candidates = [*BUNDLED, *([weights] if weights and Path(weights).exists() else [])]
-    same = [str(one) for one in candidates if load_encoder(one).digest() == notes.encoder]
-    return (same or [CITY])[0], notes.pooling
+    return target_encoder(config, data.targets) or CITY, FutureTargets.open(data.targets).notes.pooling
 
 
 def _features(run: Path, data: TrainData, encoder: str, pooling: Any, frame: Frame) -> FutureTargets:

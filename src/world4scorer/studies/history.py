@@ -100,6 +100,7 @@ def summary(pools: ScoredPools, others: OtherHistories, weight: float, seed: int
         title="History of re-ranking",
         question="Does re-ranking gain because it knows the plan really taken before, or would any plan do?",
         data=describe(pools),
+        weights=pools.weights,
         numbers={
             "weight": weight,
             "seed": seed,

@@ -80,6 +80,7 @@ def interventions(
         title="Whose state is it?",
         question="How much does the choice depend on each plan being judged by its own predicted state?",
         data=" ".join(f"{block.label}: {describe(block.pools)}" for block in blocks),
+        weights=blocks[0].pools.weights,
         numbers={
             "seeds": {"first": first_seed, "repeats": repeats, "single": SINGLE_SEED},
             "draws": draws,

@@ -49,6 +49,7 @@ def describe(scores: VariantScores) -> Finding:
         title="The pairing of plans and outcomes",
         question="Does ranking need labels that belong to their plans, or only plans and labels of the right scene?",
         data=scores.data,
+        weights="",
         numbers=scores.numbers(MEASURES, NONE),
         tables=report.tables(scores, MEASURES, NONE, beside),
         remarks=(

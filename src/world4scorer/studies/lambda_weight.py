@@ -56,6 +56,7 @@ def lambda_weight(pools: ScoredPools, weights: Sequence[float] = WEIGHTS, draws:
         title="The weight of re-ranking",
         question="How much does it matter how strongly plans that continue the last one are preferred?",
         data=describe(pools),
+        weights=pools.weights,
         numbers={
             "band": band,
             "weights": {

@@ -1,13 +1,10 @@
-"""Flags that commands of studies share, and how a command is told again. Light: every `w4s study` reads it."""
+"""Flags that commands of studies share. Light: every `w4s study` reads it."""
 
 from __future__ import annotations
 
-import inspect
-import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 
 @dataclass(frozen=True)
@@ -52,31 +49,3 @@ REPEATED: Final = StudyOptions(draws=100_000)
 AS_THE_RUN: Final = TrainingOptions()
 AS_IN_THE_PAPER: Final = TrainingOptions(scenes=512, epochs=60)
 """Of the study of label pairing."""
-
-UNTOLD: Final = ("out", "store", "accelerator", "devices", "threads")
-"""What findings do not depend on."""
-
-
-def told(verb: Callable[..., int], name: str, source: Path, given: Mapping[str, Any]) -> str:
-    """The command line that leads to a finding: what differs from the defaults, paths by their names."""
-    words = ["w4s", "study", name, source.resolve().name]
-    for flag, parameter in inspect.signature(verb).parameters.items():
-        if flag in given:
-            words += _words(flag, given[flag], parameter.default)
-    return shlex.join(words)
-
-
-def _words(flag: str, value: Any, usual: Any) -> list[str]:
-    if isinstance(value, StudyOptions | TrainingOptions):
-        parts = (field.name for field in fields(value) if field.name not in UNTOLD)
-        return [word for part in parts for word in _words(part, getattr(value, part), getattr(usual, part))]
-    if value == usual:
-        return []
-    values = value if isinstance(value, tuple) else (value,)
-    return [f"--{flag.replace('_', '-')}", *(_short(one) for one in values)]
-
-
-def _short(value: Any) -> str:
-    """A path, or LABEL=PATH, without where it lies."""
-    label, equals, path = str(value).rpartition("=")
-    return f"{label}{equals}{Path(path).name}" if isinstance(value, str | Path) else str(value)

@@ -66,6 +66,7 @@ def describe(scores: VariantScores) -> Finding:
         title="The parts of the method",
         question=f"What is lost without {', without '.join(CALLED[variant] for variant in without)}?",
         data=scores.data,
+        weights="",
         numbers=scores.numbers(MEASURES, WHOLE),
         tables=report.tables(scores, MEASURES, WHOLE),
         remarks=(*(_remark(scores, variant) for variant in without), report.seeds_remark(scores)),

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.finding import Finding, Table
+from world4scorer.evaluation.intervals import cell, plain
 from world4scorer.evaluation.paper import paper
 from world4scorer.outcomes.results import V2_COLUMNS
 from world4scorer.pools.choices import Chosen, continued, framewise, inertial
@@ -34,8 +35,8 @@ def reranking(pools: ScoredPools, weight: float = 1.0, draws: int = 10_000) -> F
     rows = tuple(
         (
             name,
-            *(found[name][part].times(100).text() for part in ("off", "on")),
-            found[name]["change"].times(100).text(2, signed=True),
+            *(cell(found[name][part]) for part in ("off", "on")),
+            cell(found[name]["change"], digits=2, signed=True),
             f"{reported[name][0]} to {reported[name][1]}",
         )
         for name in SCORES
@@ -45,10 +46,11 @@ def reranking(pools: ScoredPools, weight: float = 1.0, draws: int = 10_000) -> F
         title="Inertial re-ranking",
         question="What does it change to prefer plans that continue the last one, with planner and pools fixed?",
         data=describe(pools),
+        weights=pools.weights,
         numbers={
             "weight": weight,
             "changed_choices": changed,
-            **{name: {part: one._asdict() for part, one in parts.items()} for name, parts in found.items()},
+            **{name: {part: plain(one) for part, one in parts.items()} for name, parts in found.items()},
         },
         tables=(Table("Framewise and re-ranked", ("", "off", "on", "change", "paper, NAVSIM"), rows),),
         remarks=(_remark(found, changed),),
@@ -71,7 +73,7 @@ def _remark(found: dict[str, dict[str, Interval]], changed: float) -> str:
     verdict = "raises" if score.low > 0 else "lowers" if score.high < 0 else "does not clearly change"
     return (
         f"Re-ranking changes {100 * changed:.0f} % of the choices. It moves extended comfort by "
-        f"{comfort.times(100).text(signed=True)} points and {verdict} EPDMS ({score.times(100).text(2, signed=True)})."
+        f"{cell(comfort, signed=True)} points and {verdict} EPDMS ({cell(score, digits=2, signed=True)})."
     )
 
 

@@ -56,6 +56,8 @@ class Failures(NamedTuple):
 
 def classify(pools: ScoredPools, utility: NDArray[Any], chosen: Chosen, near_tie: float = NEAR_TIE) -> Failures:
     """Sort the pairs of consecutive choices that fail extended comfort."""
+    if not (np.isfinite(near_tie) and near_tie >= 0):
+        raise ValueError(f"near_tie: {near_tie}; a finite number that is not negative is needed")
     passing = compatible(pools, chosen)
     worth = utility.astype(np.float64)
     lost = pools.at(worth, chosen) - np.where(passing, worth, -np.inf).max(1)
@@ -122,6 +124,7 @@ def taxonomy(
         title="Extended-comfort failures",
         question="Why do consecutive framewise choices fail extended comfort, and what does re-ranking repair?",
         data=describe(pools),
+        weights=pools.weights,
         numbers=numbers,
         tables=(
             _class_table(numbers, shares, repaired, reported),
@@ -209,11 +212,12 @@ def _remarks(
         )
     else:
         remarks.append("No pair of framewise choices fails extended comfort, so there is nothing to classify.")
-    remarks.append(
-        "That no plan continues the framewise choice does not bound a sequence of choices, as another choice before "
-        "may have left a way: the best sequence in the pools, found over all sequences, passes on "
-        f"{cell(rates['reachable'])} % of the pairs."
-    )
+    if not np.isnan(rates["reachable"].value):
+        remarks.append(
+            "That no plan continues the framewise choice does not bound a sequence of choices, as another choice "
+            "before may have left a way: the best sequence in the pools, found over all sequences, passes on "
+            f"{cell(rates['reachable'])} % of the pairs."
+        )
     remarks.append("The paper's pass rates follow from its counts of pairs, failures and repairs.")
     if without_dynamics:
         remarks.append("How much scenes change is not known here, so the most dynamic quarter is left out.")

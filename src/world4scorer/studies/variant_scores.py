@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
+from world4scorer.evaluation.intervals import plain
 from world4scorer.pools.choices import continued, framewise, inertial
 from world4scorer.pools.open import open_pools
 from world4scorer.pools.scored import ScoredPools
@@ -117,9 +118,9 @@ class VariantScores:
         for variant in self.measures:
             found[variant] = {
                 name: {
-                    **_plain(self.value(variant, name)),
+                    **(plain(self.value(variant, name)) or {}),
                     "by_seed": [_known(value) for value in self.by_seed(variant, name)],
-                    **({} if variant == against else {"change": _plain(self.change(variant, name, against))}),
+                    **({} if variant == against else {"change": plain(self.change(variant, name, against))}),
                 }
                 for name in names
             }
@@ -157,10 +158,6 @@ def _describe(pools: ScoredPools, run: Path, seeds: Sequence[int]) -> str:
         f"{', '.join(map(str, seeds))}; last epoch. {len(pools):,} frames of {pools.logs} logs of {data.val_split}, "
         f"{pools.plans.shape[1]} plans each; tracker: {pools.about['lqr']}."
     )
-
-
-def _plain(interval: Interval) -> dict[str, float | None]:
-    return {name: _known(value) for name, value in interval._asdict().items()}
 
 
 def _known(value: float) -> float | None:

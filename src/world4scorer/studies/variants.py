@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 
 import torch
 
-from world4scorer.model.image_encoder import BUNDLED, load_encoder
 from world4scorer.studies.options import TrainingOptions
+from world4scorer.studies.target_encoder import target_encoder
 from world4scorer.training.command import TrainCommand
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.future_targets import FutureTargets
@@ -182,8 +182,7 @@ def _encoder(own: TrainConfig, targets: Path | None) -> str | None:
     """What the run's own targets were made with."""
     if targets is None:
         return None
-    digest = FutureTargets.open(targets).notes.encoder
-    for name in (*BUNDLED, own.vit_weights):
-        if name and load_encoder(name).digest() == digest:
-            return str(name)
+    found = target_encoder(own, targets)
+    if found is not None:
+        return found
     raise ValueError(f"{targets}: made with an encoder that is not known here; name it with --target-encoder")

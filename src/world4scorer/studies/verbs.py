@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import tyro
 
 from world4scorer.commands.learning import needs_torch
+from world4scorer.commands.told import told
 from world4scorer.studies.options import (
     AS_IN_THE_PAPER,
     AS_THE_RUN,
@@ -21,7 +22,6 @@ from world4scorer.studies.options import (
     USUAL,
     StudyOptions,
     TrainingOptions,
-    told,
 )
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def _keep(verb: Callable[..., int], finding: Finding, source: Path, out: Path | 
     """Write the finding, with the command that led to it, and print its tables."""
     from world4scorer.evaluation.finding import STUDIES
 
-    command = told(verb, finding.name, source, given)
+    command = told(["w4s", "study", finding.name], verb, source, given)
     path = finding.save(source / STUDIES if out is None else out, command)
     print(finding.markdown(command))
     print(f"written: {path}.json, .md, .png")

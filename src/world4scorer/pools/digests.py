@@ -1,0 +1,36 @@
+"""What tells one planner, or one set of plans, from another."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+PLANNER_FILES: Final = ("model.safetensors", "config.json")
+"""Of the folder of a planner."""
+
+
+def digest_of_planner(planner: Path) -> str:
+    """Of the folder of a planner, or of a file of weights."""
+    files = [planner / name for name in PLANNER_FILES] if planner.is_dir() else [planner]
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def digest_of_tokens(tokens: Iterable[str]) -> str:
+    """The same for the same frames, in whatever order."""
+    return hashlib.sha256("\n".join(sorted(tokens)).encode()).hexdigest()
+
+
+def digest_of_plans(plans: Mapping[str, NDArray[Any]]) -> str:
+    """Of plans (N, 8, 3) by token."""
+    digest = hashlib.sha256()
+    for token in sorted(plans):
+        digest.update(token.encode() + b"\0" + np.ascontiguousarray(plans[token], np.float32).tobytes())
+    return digest.hexdigest()
