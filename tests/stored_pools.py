@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from scenes import make_log, make_plans
 from world4scorer.pools import LogPool, PoolFolder
+from world4scorer.pools.digests import digest_of_tokens
 from world4scorer.store import write_shard
 
 LOGS = ("alpha", "beta", "gamma")
 
 
+def write_pools(folder: Path, store: Path, logs: Sequence[LogPool]) -> Path:
+    """A finished folder of pools."""
+    tokens = [token for log in logs for token in log.tokens]
+    about = {"planner": "drawn", "split": "mini", "store": str(store), "weights": "drawn"}
+    opened = PoolFolder.begin(folder, about | {"frames": len(tokens), "tokens": digest_of_tokens(tokens)})
+    for log in logs:
+        opened.write(log)
+    return folder
+
+
 def store_pools(root: Path, frames: int = 5, plans: int = 6, seed: int = 0) -> Path:
     """Write ROOT/store and ROOT/pools; returns the latter."""
     rng = np.random.default_rng(seed)
-    about = {"planner": "drawn", "split": "mini", "store": str(root / "store"), "frames": frames * len(LOGS)}
-    folder = PoolFolder.begin(root / "pools", about)
+    logs = []
     for number, name in enumerate(LOGS):
         scenes = make_log(name, frames, seed=number)
         write_shard(root / "store", name, scenes, {"options": {"split": "mini"}})
         utility = rng.normal(size=(frames, plans)).astype(np.float32)
-        folder.write(
+        logs.append(
             LogPool(
                 name,
                 tuple(scene.token for scene in scenes),
@@ -32,4 +43,4 @@ def store_pools(root: Path, frames: int = 5, plans: int = 6, seed: int = 0) -> P
                 utility + rng.normal(0, 0.3, utility.shape).astype(np.float32),
             )
         )
-    return folder.folder
+    return write_pools(root / "pools", root / "store", logs)

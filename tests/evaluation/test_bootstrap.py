@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
+from world4scorer.evaluation.intervals import plain
 
 
 def test_whole_logs_are_drawn():
@@ -40,6 +41,15 @@ def test_missing_values_do_not_count_and_seeds_repeat():
         LogBootstrap(logs, 0)
 
 
+def test_a_single_log_has_no_interval():
+    """Drawn again and again it would pretend to certainty."""
+    found = LogBootstrap(["a"] * 9).mean(np.arange(9.0))
+    assert found.value == 4 and np.isnan(found.low) and np.isnan(found.high)
+    assert found.text(1) == "4.0" and plain(found) == {"value": 4.0, "low": None, "high": None}
+    assert not found.low > 0 and not found.high < 0
+
+
 def test_text():
+    assert Interval(np.nan, np.nan, np.nan).text() == "none"
     assert Interval(0.5, 0.25, 0.751).times(100).text(1) == "50.0 [25.0, 75.1]"
     assert Interval(0.5, -0.25, 0.751).text(2, signed=True) == "+0.50 [-0.25, +0.75]"

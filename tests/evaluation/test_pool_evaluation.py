@@ -8,6 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from random_pools import random_pools
+from world4scorer.evaluation.bootstrap import LogBootstrap
 from world4scorer.evaluation.frames import compare_frames, read_frames
 from world4scorer.evaluation.pool_evaluation import TABLE_1, evaluate_pools
 from world4scorer.outcomes.results import V1_COLUMNS, V2_COLUMNS
@@ -80,6 +81,16 @@ def test_one_plan_per_frame_leaves_no_choice():
     assert evaluation.finding.tables[0].rows[0][0] == "one plan per frame"
 
 
+def test_without_any_pair_there_is_no_extended_comfort(tmp_path):
+    evaluation = evaluate_pools(random_pools(5, frames=1), draws=20)
+    evaluation.save(tmp_path, "x")
+    again = evaluation.against(read_frames(tmp_path), "itself", 20)
+    again.save(tmp_path / "again", "x")
+    numbers = json.loads((tmp_path / "again" / "evaluation.json").read_text())["numbers"]
+    assert numbers["means"]["v2_EC"] is None and numbers["against"]["v2_EC"]["difference"] is None
+    assert numbers["against"]["v2_EPDMS"]["difference"]["value"] == 0
+
+
 def test_two_evaluations_are_paired_by_frame(tmp_path):
     """Against loops, where the second lacks some frames and has others in another order."""
     ours, other = (evaluate_pools(random_pools(seed, plans=7), draws=50) for seed in (3, 4))
@@ -95,6 +106,13 @@ def test_two_evaluations_are_paired_by_frame(tmp_path):
     assert numbers["v2_EPDMS"]["difference"]["value"] == pytest.approx(np.mean(change))
     assert numbers["v2_EPDMS"]["better"] == pytest.approx(np.mean(np.array(change) > 0))
     assert "17 in common" in table.title
+    log = dict(zip(ours.frames["token"].to_pylist(), ours.frames["log_name"].to_pylist(), strict=True))
+    tokens = [token for token in first if token in second]
+    expected = LogBootstrap([log[token] for token in tokens], 100).mean(change)
+    assert numbers["v2_EPDMS"]["difference"] == pytest.approx(expected._asdict())
+    comfort = [dict(zip(f["token"].to_pylist(), f["v2_EC"].to_pylist(), strict=True)) for f in (ours.frames, others)]
+    both = [token for token in tokens if comfort[0][token] is not None and comfort[1][token] is not None]
+    assert numbers["v2_EC"]["frames"] == len(both) < 17
 
     ours.save(tmp_path / "a", "x")
     again = ours.against(read_frames(tmp_path / "a"), "a", 50)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from conftest import golden_files
+from scenes import make_log
 from world4scorer import InertialReranker, epdms, extended_comfort, pdms, read_exchange, roll_out
 from world4scorer.evaluation.submission import evaluate_plans
 from world4scorer.pools import LogPool, PoolError, ScoredPools, continued, framewise, inertial
 from world4scorer.pools.outcome_files import FOLDER, judge_log
 from world4scorer.store import SceneStore, write_shard
+
+from .conftest import make_pool
 
 GOLDEN_LOGS = [path for path in golden_files() if "_log" in path.name]
 
@@ -112,7 +116,21 @@ def test_outcomes_are_kept_and_made_anew_when_pools_change(folder, store, pools)
     assert not np.array_equal(other.v1, turned.v1)
 
 
-def test_pools_of_another_store_are_refused(folder, store, tmp_path):
+def test_outcomes_are_made_anew_when_scenes_change(folder, store, pools, tmp_path):
+    """The same tokens and times, prepared again with a reference that makes less way."""
+    for name in store.logs:
+        scenes = [store[token] for token in store.tokens_of(name)]
+        slower = [
+            replace(scene, reference=np.repeat(scene.reference[:1], 51, 0), reference_v2=None) for scene in scenes
+        ]
+        write_shard(tmp_path / "again", name, slower)
+    again = ScoredPools.open(folder.folder, tmp_path / "again")
+    assert not np.array_equal(again.v1, pools.v1)
+    np.testing.assert_array_equal(ScoredPools.open(folder.folder).v1, pools.v1)
+
+
+def test_pools_of_another_store_are_refused(folder, store, pools, tmp_path):
+    """Also where outcomes are kept already."""
     write_shard(tmp_path / "other", "alpha", [store[token] for token in store.tokens_of("alpha")][:2])
     with pytest.raises(PoolError, match="give the store of these pools"):
         ScoredPools.open(folder.folder, tmp_path / "other")
@@ -120,3 +138,27 @@ def test_pools_of_another_store_are_refused(folder, store, tmp_path):
     about.write_text(json.dumps({name: value for name, value in folder.about.items() if name != "store"}))
     with pytest.raises(PoolError, match="--store"):
         ScoredPools.open(folder.folder)
+    about.write_text(json.dumps({**folder.about, "store": str(tmp_path / "gone")}))
+    with pytest.raises(PoolError, match="say where with --store"):
+        ScoredPools.open(folder.folder)
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_weights_that_mean_nothing_are_refused(pools, weight):
+    with pytest.raises(ValueError, match="weight"):
+        inertial(pools, pools.utility_v2, weight)
+
+
+def test_files_that_do_not_belong_are_noticed(folder, store, pools, tmp_path):
+    alpha, beta = folder.path("alpha"), folder.path("beta")
+    kept = beta.read_bytes()
+    beta.write_bytes(alpha.read_bytes())
+    with pytest.raises(PoolError, match=r"beta\.arrow: holds the log 'alpha'"):
+        ScoredPools.open(folder.folder)
+    beta.write_bytes(kept)
+    write_shard(tmp_path / "more", "delta", make_log("delta", 2, seed=9))
+    for name in store.logs:
+        write_shard(tmp_path / "more", name, [store[token] for token in store.tokens_of(name)])
+    folder.write(make_pool(SceneStore(tmp_path / "more"), "delta"))
+    with pytest.raises(PoolError, match="holds other frames than it was made for"):
+        ScoredPools.open(folder.folder, tmp_path / "more")

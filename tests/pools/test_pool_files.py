@@ -58,6 +58,13 @@ def test_unfinished_and_damaged_folders_are_refused(folder, tmp_path):
         PoolFolder(folder.folder)
 
 
+def test_what_is_not_finite_is_refused(folder, store):
+    pool = make_pool(store, "alpha")
+    pool.utility_v2[3, 2] = np.nan
+    with pytest.raises(PoolError, match=f"utility_v2 of '{pool.tokens[3]}' are not all finite"):
+        folder.write(pool)
+
+
 def test_log_names_cannot_leave_the_folder(folder):
     with pytest.raises(PoolError, match="cannot name a file"):
         folder.path("../elsewhere")

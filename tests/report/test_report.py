@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from html import escape
@@ -15,9 +16,11 @@ import pytest
 
 from random_pools import random_pools
 from scenes import make_log, make_plans
+from stored_pools import write_pools
 from world4scorer.cli import main
 from world4scorer.evaluation.finding import Finding, Table
 from world4scorer.model import config as models
+from world4scorer.pools.digests import PLANNER_FILES, digest_of_planner
 from world4scorer.pools.pool_files import LogPool, PoolFolder
 from world4scorer.pools.scored import ScoredPools
 from world4scorer.report.findings import read_findings
@@ -92,6 +95,7 @@ def finding(name: str, title: str, figure: bool = True, **changes: Any) -> Findi
     told: dict[str, Any] = {
         "question": f"What of {name}?",
         "data": "12 frames of 2 logs.",
+        "weights": "",
         "numbers": {"share": 0.25},
         "tables": (Table(f"Table of {name}", ("", "ours", "paper, NAVSIM"), (("EC", f"55.{len(name)}", "77.0"),)),),
         "remarks": (f"First remark of {name}.", "A second one, 3 < 4."),
@@ -105,6 +109,8 @@ def run(tmp_path: Path) -> Path:
     """A finished run without evaluation, studies or pools."""
     folder = tmp_path / "small-run"
     (folder / "planner").mkdir(parents=True)
+    for name in PLANNER_FILES:
+        (folder / "planner" / name).write_text("a planner")
     (folder / "config.json").write_text(TrainConfig(model=models.city(), epochs=2, seed=41).to_json())
     data = {"data": "/home/somebody/city", "split": "city_train", "store": "/home/somebody/s/city_train"}
     data |= {"val_split": "city_val", "val_store": "/home/somebody/s/city_val", "bank": None, "targets": None}
@@ -122,7 +128,7 @@ def run(tmp_path: Path) -> Path:
 def pools(tmp_path: Path) -> Path:
     """A folder of pools with its store: two logs of made-up scenes."""
     store, folder = tmp_path / "store", tmp_path / "pools-of-two"
-    made = PoolFolder.begin(folder, {"planner": "made-up", "split": "two", "store": str(store), "frames": 10})
+    logs = []
     rng = np.random.default_rng(5)
     for seed, name in enumerate(("alpha", "beta")):
         scenes = make_log(name, 5, seed=seed)
@@ -130,8 +136,8 @@ def pools(tmp_path: Path) -> Path:
         utility = rng.random((len(scenes), 6)).astype(np.float32)
         plans = np.stack([make_plans(scene, 6, seed=i) for i, scene in enumerate(scenes)]).astype(np.float32)
         tokens, times = tuple(scene.token for scene in scenes), np.array([scene.time_us for scene in scenes])
-        made.write(LogPool(name, tokens, times, plans, utility, utility))
-    return folder
+        logs.append(LogPool(name, tokens, times, plans, utility, utility))
+    return write_pools(folder, store, logs)
 
 
 def test_a_run_with_nothing_else_names_what_is_missing(run: Path) -> None:
@@ -156,8 +162,12 @@ def test_findings_are_told_whole_and_in_the_order_of_the_paper(run: Path) -> Non
     ]
     for one in made:
         one.save(run / "studies", f"w4s study {one.name} small-run")
-    for extra in ("reranking_second.png", "reranked.png"):
-        (run / "studies" / extra).write_bytes((run / "studies" / "reranking.png").read_bytes())
+    picture = chart(size=(2.0, 1.5))[0]
+    finding("reranking", "Re-ranking", pictures={"second": picture}).save(
+        run / "studies", "w4s study reranking small-run"
+    )
+    for former in ("interventions_former.png", "reranked.png"):  # of no finding that is there
+        (run / "studies" / former).write_bytes((run / "studies" / "reranking.png").read_bytes())
     finding("evaluation", "All scores").save(run / "evaluation", "w4s evaluate small-run")
     path = write_report(run)
     page, html = read_page(path), path.read_text()
@@ -230,7 +240,7 @@ def test_what_is_no_run_is_refused(run: Path, tmp_path: Path, capsys: pytest.Cap
         write_report(tmp_path / "nowhere")
     with pytest.raises(ValueError, match=r"city_test: no pools there.*w4s pools"):
         write_report(run, split="city_test")
-    (run / "planner").rmdir()
+    shutil.rmtree(run / "planner")
     assert main(["report", str(run)]) == 1
     assert "planner: no such folder; this run is not finished" in capsys.readouterr().err
     (run / "planner").mkdir()
@@ -254,7 +264,7 @@ def test_a_folder_of_pools_has_a_gallery_and_no_training(pools: Path, tmp_path: 
     gallery = Gallery(scored)
     places = gallery.places()
     assert len(places) >= 3 and len(page.all("img")) == len(places)
-    assert "Training" not in page.text and "10 frames of 2 logs of two" in page.text
+    assert "Training" not in page.text and "10 frames of 2 logs of mini" in page.text
     for title, place in places.items():
         assert title in page.text and f"{scored.log_names[place]}, {scored.tokens[place]}" in page.text
         assert f"take plan {gallery.on[place]}" in page.text or f"takes plan {gallery.on[place]}" in page.text
@@ -279,6 +289,15 @@ def test_pools_need_neither_torch_nor_a_template_engine(pools: Path) -> None:
 def test_a_run_shows_the_pools_of_its_validation_split(run: Path, pools: Path) -> None:
     (run / "pools").mkdir()
     pools.rename(run / "pools" / "another")
+    about = run / "pools" / "another" / "pools.json"
+    with pytest.raises(ValueError, match="another: made by a former planner of this run"):
+        write_report(run)
+    digest = digest_of_planner(run / "planner")
+    about.write_text(about.read_text().replace('"weights": "drawn"', f'"weights": "{digest}"'))
+    finding("reranking", "Re-ranking", weights="of another").save(run / "studies", "w4s study")
+    with pytest.raises(ValueError, match=r"reranking\.json: about a former planner"):
+        write_report(run)
+    finding("reranking", "Re-ranking", weights=digest).save(run / "studies", "w4s study")
     page = read_page(write_report(run))
     assert "pools/another" in page.text and len(page.all("img")) > 1
     PoolFolder.begin(run / "pools" / "city_val", {"planner": "x"})

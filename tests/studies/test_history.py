@@ -11,9 +11,10 @@ import pytest
 
 from random_pools import random_pools
 from scenes import make_map, make_plans, make_scene
+from stored_pools import write_pools
 from world4scorer.outcomes.extended_comfort import extended_comfort
 from world4scorer.outcomes.v2 import epdms
-from world4scorer.pools import LogPool, PoolFolder, ScoredPools, framewise, inertial
+from world4scorer.pools import LogPool, ScoredPools, framewise, inertial
 from world4scorer.rollout.plans import roll_out
 from world4scorer.store import SceneStore, write_shard
 from world4scorer.studies.history import ROWS, choose_given, histories, history
@@ -41,9 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("history")
     rng = np.random.default_rng(0)
     polygons = make_map()
-    pools = PoolFolder.begin(
-        root / "pools", {"planner": "drawn", "store": str(root / "store"), "split": "nowhere", "frames": 16}
-    )
+    logs = []
     for number, (name, starts) in enumerate(STARTS.items()):
         times = [1_000_000 + round(1e6 * start) for start in starts]
         scenes = [
@@ -53,8 +52,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_shard(root / "store", name, scenes, {"options": {}})
         utility = rng.normal(size=(len(scenes), PLANS)).astype(np.float32)
         plans = np.stack([steady(scene, place) for place, scene in enumerate(scenes)])
-        pools.write(LogPool(name, tuple(s.token for s in scenes), np.array(times), plans, utility, utility))
-    return root / "pools"
+        logs.append(LogPool(name, tuple(s.token for s in scenes), np.array(times), plans, utility, utility))
+    return write_pools(root / "pools", root / "store", logs)
 
 
 @pytest.fixture(scope="module")

@@ -87,8 +87,19 @@ def test_plans_of_others_are_scored(folder, source, tmp_path):
     np.testing.assert_allclose(
         other.read(folder.logs[0]).utility_v1, folder.read(folder.logs[0]).utility_v1[:, ::-1], atol=1e-4
     )
-    with pytest.raises(PoolError, match="no plans for it"):
+    with pytest.raises(PoolError, match="few: no plans for"):
         make_pools(source, tmp_path / "few", plans=dict(list(plans.items())[:3]), plans_from="few")
+
+
+def test_other_plans_under_the_same_name_are_refused(folder, source, tmp_path):
+    plans = {token: poses for log in folder for token, poses in zip(log.tokens, log.plans, strict=True)}
+    make_pools(source, tmp_path / "a", plans=plans, plans_from="city_val", states="none")
+    moved = {token: poses + 0.25 for token, poses in plans.items()}
+    with pytest.raises(PoolError, match="plans was"):
+        make_pools(source, tmp_path / "a", plans=moved, plans_from="city_val", states="none")
+    odd = {**plans, next(iter(plans)): next(iter(plans.values()))[:3]}
+    with pytest.raises(PoolError, match="plans of shape"):
+        make_pools(source, tmp_path / "b", plans=odd, plans_from="city_val")
 
 
 def test_released_dumps_become_pools(folder, source, tmp_path):
@@ -109,6 +120,14 @@ def test_released_dumps_become_pools(folder, source, tmp_path):
     path.write_bytes(pickle.dumps(dump))
     plain = import_dump(path, source.store, tmp_path / "b")
     np.testing.assert_array_equal(plain.read(folder.logs[0]).utility_v2, folder.read(folder.logs[0]).utility_v1)
+    fine = {token: {**entry, "pdm_score": 1 + 1e-9 * np.arange(8.0)} for token, entry in dump.items()}
+    path.write_bytes(pickle.dumps(fine))
+    exact = import_dump(path, source.store, tmp_path / "d")
+    assert (exact.read(folder.logs[0]).utility_v1.argmax(1) == 7).all()
+    path.write_bytes(pickle.dumps(dict(list(dump.items())[:-1])))
+    with pytest.raises(ValueError, match=r"1 of .* tokens have no plan"):
+        import_dump(path, source.store, tmp_path / "e")
+    assert ScoredPools.open(import_dump(path, source.store, tmp_path / "e", allow_missing=True).folder).logs >= 1
     for entry in dump.values():
         del entry["pdm_score"]
     path.write_bytes(pickle.dumps(dump))
@@ -130,6 +149,13 @@ def test_commands(folder, source, planner, training_set, tmp_path, capsys):
         ([str(planner)], "needs --data"),
         ([str(tmp_path)], "neither a training run nor a folder of pools"),
         ([str(pools), "--metric", "pdms-v1.1"], "must end in .csv"),
+        ([str(pools), "--split", "city_test"], "leave out --data and --split"),
+        ([str(pools), "--allow-missing"], "belongs to submissions"),
+        ([str(pools), "--weight", "-1"], "not negative"),
+        (
+            ["--agents", "human", "--out", "a.csv", "--against", "x", "--store", "s"],
+            "belong to an evaluation into a folder",
+        ),
     ):
         assert cli.main(["evaluate", *wrong]) == 1
         assert said in capsys.readouterr().err
