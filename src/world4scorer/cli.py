@@ -2,6 +2,9 @@
 
 w4s city make --preset quick --out city
 w4s bank make --store scenes --out bank
+w4s train --preset city --data city --out run
+w4s evaluate run
+w4s study interventions run
 w4s score scenes/ --metric all --out scores
 w4s rerank scenes/ --weight 1.0 --out choices
 w4s import epoch23.ckpt --out planner
