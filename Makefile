@@ -35,6 +35,7 @@ bench: setup
 	$(BIN)/python benchmarks/outcomes.py
 	$(BIN)/python benchmarks/prepare.py
 	$(BIN)/python benchmarks/store.py
+	$(BIN)/python benchmarks/pools.py
 	$(BIN)/python benchmarks/model.py
 	$(BIN)/python benchmarks/city.py --data out/bench-city
 	$(BIN)/python benchmarks/render.py out/bench-city/city/networks/berlin.net.xml
