@@ -57,13 +57,14 @@ def pools(
         needs_torch("w4s pools")
         from world4scorer.pools.foreign import read_plans
         from world4scorer.pools.make import make_pools
+        from world4scorer.pools.open import pools_of_run
         from world4scorer.pools.planner_source import PlannerSource, is_run
 
         found = PlannerSource.find(source, data, split, store)
         if out is None:
             if not is_run(source) or plans is not None:
                 raise ValueError("--out: say where these pools shall go")
-            out = source / "pools" / found.split
+            out = pools_of_run(source, found.split)
         given = None if plans is None else read_plans(plans)
         folder = make_pools(
             found,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from world4scorer.evaluation.pairing import Pair, pairs_within_logs
 from world4scorer.evaluation.score_table import ScoreTable
+from world4scorer.navsim.submissions import planned
 from world4scorer.outcomes.batch import map_threads
 from world4scorer.outcomes.extended_comfort import extended_comfort
 from world4scorer.outcomes.results import V2_COLUMNS, V2Outcome
@@ -54,9 +55,6 @@ V2_NAMES: Final = (
 WEIGHTED: Final = ("EP", "TTC", "LK", "HC")
 """What the official vector `weighted_metrics` holds; its fifth entry, for extended comfort, is always 0."""
 
-NAMED: Final = 5
-"""Missing tokens that an error names."""
-
 
 def evaluate_plans(
     store: SceneStore,
@@ -81,22 +79,6 @@ def evaluate_plans(
     else:
         columns = _evaluate_v2(store, plans, present, metric, lqr)
     return make_table(metric, lqr, wanted, present, columns)
-
-
-def planned(wanted: Sequence[str], plans: Mapping[str, Any], allow_missing: bool) -> list[str]:
-    """Return the wanted tokens that have a plan; that some do not is an error unless allowed."""
-    missing = [token for token in wanted if token not in plans]
-    if not wanted:
-        raise ValueError("no token to evaluate: the store is empty; fill it with `w4s prepare`")
-    if len(missing) == len(wanted):
-        raise ValueError(f"none of the {len(wanted)} tokens to evaluate has a plan; are they of the same split?")
-    if missing and not allow_missing:
-        more = ", ..." if len(missing) > NAMED else ""
-        raise ValueError(
-            f"{len(missing)} of {len(wanted)} tokens have no plan: {', '.join(missing[:NAMED])}{more}; "
-            "allow missing tokens (--allow-missing) to leave them out of the averages"
-        )
-    return [token for token in wanted if token in plans]
 
 
 def make_table(

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from world4scorer.evaluation.pairing import Pair, make_pair
 from world4scorer.evaluation.score_table import ScoreTable
-from world4scorer.evaluation.submission import Metric, compare, judge_v2, make_table, planned, v2_row
+from world4scorer.evaluation.submission import Metric, compare, judge_v2, make_table, v2_row
+from world4scorer.navsim.submissions import planned
 from world4scorer.outcomes.results import V2Outcome
 from world4scorer.rollout.plans import LqrProfile, roll_out
 from world4scorer.store import SceneStore

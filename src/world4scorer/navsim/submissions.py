@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -27,6 +27,8 @@ from world4scorer.scene.plan import as_plans
 SubmissionVersion = Literal["v1.1", "v2.2"]
 Plans = Mapping[str, NDArray[np.float64]]
 
+NAMED: Final = 5
+"""Missing tokens that an error names."""
 HEADER: Final = ("team_name", "authors", "email", "institution", "country / region")
 
 
@@ -89,6 +91,22 @@ def _plan(path: Path, token: object, value: Any) -> NDArray[np.float64]:
         return np.asarray(as_plans(np.asarray(poses)[None], str(token))[0])
     except (SceneError, TypeError) as error:
         raise DatasetError(f"{path}: {error}") from error
+
+
+def planned(wanted: Sequence[str], plans: Mapping[str, Any], allow_missing: bool) -> list[str]:
+    """Return the wanted tokens that have a plan; that some do not is an error unless allowed."""
+    missing = [token for token in wanted if token not in plans]
+    if not wanted:
+        raise ValueError("no token to evaluate: the store is empty; fill it with `w4s prepare`")
+    if len(missing) == len(wanted):
+        raise ValueError(f"none of the {len(wanted)} tokens to evaluate has a plan; are they of the same split?")
+    if missing and not allow_missing:
+        more = ", ..." if len(missing) > NAMED else ""
+        raise ValueError(
+            f"{len(missing)} of {len(wanted)} tokens have no plan: {', '.join(missing[:NAMED])}{more}; "
+            "allow missing tokens (--allow-missing) to leave them out of the averages"
+        )
+    return [token for token in wanted if token in plans]
 
 
 def write_submission(

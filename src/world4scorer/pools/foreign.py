@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.evaluation.submission import planned
 from world4scorer.navsim.pools import PlanPool, read_pools
+from world4scorer.navsim.submissions import planned
 from world4scorer.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.pools.digests import digest_of_planner, digest_of_tokens
 from world4scorer.pools.pool_files import INFO, LOCK, LogPool, PoolError, PoolFolder

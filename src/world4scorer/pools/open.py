@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from world4scorer.evaluation.submission import planned
-from world4scorer.navsim.submissions import read_submission
+from world4scorer.navsim.submissions import planned, read_submission
 from world4scorer.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.pools.foreign import single_plans
 from world4scorer.pools.outcome_files import judge_log
@@ -51,9 +50,14 @@ def pool_folder(source: Path, store: Path | None = None, data: Path | None = Non
             f"{source}: neither a training run nor a folder of pools (`w4s train` and `w4s pools` make them)"
         )
     found = PlannerSource.find(source, data, split, store)
-    folder = source / POOLS / found.split
+    folder = pools_of_run(source, found.split)
     kept: States = PoolFolder(folder).about.get("states", "float32") if (folder / INFO).is_file() else "float32"
     return make_pools(found, folder, states=kept, show_progress=True).folder
+
+
+def pools_of_run(run: Path, split: str) -> Path:
+    """Where a run keeps its pools on a split, given by name or by its YAML file."""
+    return run / POOLS / Path(split).stem
 
 
 def is_submission(source: Path) -> bool:
