@@ -19,6 +19,11 @@ def cell(interval: Interval, factor: float = 100, digits: int = 1, signed: bool 
     return interval.times(factor).text(digits, signed)
 
 
+def verdict(change: Interval) -> str:
+    """What the interval of a change allows to say."""
+    return "raises" if change.low > 0 else "lowers" if change.high < 0 else "does not clearly change"
+
+
 def one_minus(interval: Interval) -> Interval:
     """What is missing to 1: of a share its complement, of a ratio the reduction."""
     return Interval(1 - interval.value, 1 - interval.high, 1 - interval.low)

@@ -20,15 +20,12 @@ from world4scorer.outcomes.v2 import epdms
 from world4scorer.pools.choices import Chosen, continued, framewise, inertial
 from world4scorer.pools.scored import ScoredPools
 from world4scorer.store import SceneStore
+from world4scorer.studies.intervention_scenes import STRAIGHT, TURN
 from world4scorer.view.birdseye import draw_scene
 from world4scorer.view.verdict import faults_of, forgiven_of
 
 Floats = NDArray[np.float64]
 
-TURN: Final = np.deg2rad(20.0)
-"""Change of heading over 4 s that makes a turn [rad]."""
-STRAIGHT: Final = np.deg2rad(3.0)
-"""Change of heading over 4 s that still is straight on [rad]."""
 GOOD: Final = 0.9
 """EPDMS without extended comfort from which a choice is good."""
 DPI: Final = 125

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from world4scorer.evaluation.finding import Finding
+from world4scorer.evaluation.intervals import verdict
 from world4scorer.evaluation.paper import paper
 from world4scorer.studies import variant_report as report
 from world4scorer.studies.options import AS_THE_RUN, TrainingOptions
@@ -59,6 +60,6 @@ def describe(scores: VariantScores) -> Finding:
 def _moved(scores: VariantScores, variant: str, reported: Mapping[str, float]) -> str:
     change = scores.change(variant, PDMS, NONE)
     return (
-        f"{report.verdict(change)} it"
+        f"{verdict(change)} it"
         f" ({change.times(100).text(2, signed=True)}; paper {reported[variant] - reported[NONE]:+.2f})"
     )

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from world4scorer.evaluation.bootstrap import Interval
 from world4scorer.evaluation.finding import Finding, Table
+from world4scorer.evaluation.intervals import verdict
 from world4scorer.evaluation.paper import paper
 from world4scorer.pools.choices import framewise, inertial
 from world4scorer.pools.scored import ScoredPools
 from world4scorer.studies import variant_report as report
+from world4scorer.studies.lambda_weight import WEIGHTS
 from world4scorer.studies.options import AS_THE_RUN, TrainingOptions
 from world4scorer.studies.variant_scores import (
     BEST,
@@ -47,8 +49,6 @@ from world4scorer.view.style import INK
 NAME: Final = "coverage"
 WITHOUT: Final = "run"
 WITH: Final = "coverage"
-WEIGHTS: Final = (0.25, 0.5, 1.0, 2.0)
-"""Of inertial re-ranking."""
 GOOD: Final = 0.9
 """PDMS from which a plan counts as good."""
 GOOD_SHARE: Final = "good plans"
@@ -121,8 +121,8 @@ def describe(scores: VariantScores) -> Finding:
         numbers=scores.numbers((*SCORES, *DISTANCES, *map(_weighted, WEIGHTS)), WITHOUT),
         tables=(_table(scores), _weight_table(scores, gains, reported)),
         remarks=(
-            f"Coverage {report.verdict(best)} the PDMS of the best plan of a pool ({best.text(1, signed=True)}) and "
-            f"{report.verdict(ceiling)} the share of frames in which some plan continues the last choice "
+            f"Coverage {verdict(best)} the PDMS of the best plan of a pool ({best.text(1, signed=True)}) and "
+            f"{verdict(ceiling)} the share of frames in which some plan continues the last choice "
             f"({ceiling.text(1, signed=True)}). The distance between plans of a pool changes by "
             f"{between.text(2, signed=True)} m.",
             f"On its pools re-ranking with weights from {WEIGHTS[0]} to {WEIGHTS[-1]} differs by at most "

@@ -30,7 +30,9 @@ from world4scorer.view.surroundings import draw_map, draw_tracks
 
 EACH: Final = 4
 TURN: Final = np.radians(20.0)
+"""Heading that changes by more within a plan: a turn."""
 STRAIGHT: Final = np.radians(3.0)
+"""By less: straight on."""
 FAR: Final = (15.0, 42.0)
 """m of a straight way: long enough to be a drive, short enough for the picture."""
 WORTHY: Final = 0.8

@@ -13,6 +13,7 @@ from typing import Final
 from matplotlib.figure import Figure
 
 from world4scorer.evaluation.finding import Finding
+from world4scorer.evaluation.intervals import verdict
 from world4scorer.evaluation.paper import paper
 from world4scorer.studies import variant_report as report
 from world4scorer.studies.options import AS_IN_THE_PAPER, TrainingOptions
@@ -93,6 +94,6 @@ def _figure(scores: VariantScores, beside: report.Paper, random_pick: float) -> 
 def _remark(scores: VariantScores, variant: str, whose: str) -> str:
     score, order = (scores.change(variant, name, NONE) for name in (PDMS, ORDERING))
     return (
-        f"Shuffling {whose} {report.verdict(score)} selected PDMS ({score.times(100).text(1, signed=True)}) and "
-        f"{report.verdict(order)} the share of pairs in the true order ({order.times(100).text(1, signed=True)})."
+        f"Shuffling {whose} {verdict(score)} selected PDMS ({score.times(100).text(1, signed=True)}) and "
+        f"{verdict(order)} the share of pairs in the true order ({order.times(100).text(1, signed=True)})."
     )

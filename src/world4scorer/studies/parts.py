@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from world4scorer.evaluation.finding import Finding
+from world4scorer.evaluation.intervals import verdict
 from world4scorer.studies import variant_report as report
 from world4scorer.studies.options import AS_THE_RUN, TrainingOptions
 from world4scorer.studies.variant_scores import BEST, EPDMS, ORDERING, PDMS, RERANKED, VariantScores, score_variants
@@ -82,4 +83,4 @@ def describe(scores: VariantScores) -> Finding:
 
 def _remark(scores: VariantScores, variant: str) -> str:
     score = scores.change(variant, PDMS, WHOLE).times(100)
-    return f"Leaving out {CALLED[variant]} {report.verdict(score)} selected PDMS ({score.text(1, signed=True)})."
+    return f"Leaving out {CALLED[variant]} {verdict(score)} selected PDMS ({score.text(1, signed=True)})."

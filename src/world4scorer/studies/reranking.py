@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.finding import Finding, Table
-from world4scorer.evaluation.intervals import cell, plain
+from world4scorer.evaluation.intervals import cell, plain, verdict
 from world4scorer.evaluation.paper import paper
 from world4scorer.outcomes.results import V2_COLUMNS
 from world4scorer.pools.choices import Chosen, continued, framewise, inertial
@@ -70,10 +70,9 @@ def _compared(bootstrap: LogBootstrap, off: Any, on: Any) -> dict[str, Interval]
 
 def _remark(found: dict[str, dict[str, Interval]], changed: float) -> str:
     comfort, score = found["EC"]["change"], found["EPDMS"]["change"]
-    verdict = "raises" if score.low > 0 else "lowers" if score.high < 0 else "does not clearly change"
     return (
         f"Re-ranking changes {100 * changed:.0f} % of the choices. It moves extended comfort by "
-        f"{cell(comfort, signed=True)} points and {verdict} EPDMS ({cell(score, digits=2, signed=True)})."
+        f"{cell(comfort, signed=True)} points and {verdict(score)} EPDMS ({cell(score, digits=2, signed=True)})."
     )
 
 

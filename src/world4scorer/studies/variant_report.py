@@ -49,11 +49,6 @@ def paper_change(reported: Paper, variant: str, name: str, against: str) -> floa
     return None if after is None or before is None else after - before
 
 
-def verdict(change: Interval) -> str:
-    """What an interval allows to say."""
-    return "raises" if change.low > 0 else "lowers" if change.high < 0 else "does not clearly change"
-
-
 def seeds_remark(scores: VariantScores) -> str:
     """What the intervals do not cover."""
     if len(scores.seeds) == 1:
