@@ -99,26 +99,29 @@ def lanes_last(rollouts: NDArray[np.float64]) -> NDArray[np.float64]:
 @kernel
 def rms_differences(now, previous, shift, filters):
     """(N, 4) differences of the lanes of `now` (11, T, N) from the one (or N) of `previous` (11, T, 1 or N)."""
-    samples, lanes, others = now.shape[1] - shift, now.shape[2], previous.shape[2]
-    present = np.empty((len(SIGNALS), samples, lanes))
-    before = np.empty((len(SIGNALS), samples, others))
-    _filtered(now, 0, filters, np.empty((3, samples, lanes)), present)
-    _filtered(previous, shift, filters, np.empty((3, samples, others)), before)
-    out = np.empty((lanes, len(SIGNALS)))
-    _compare(present, before, out)
+    out = np.empty((now.shape[2], len(SIGNALS)))
+    samples = now.shape[1] - shift
+    _compare(_signals(now, 0, samples, filters), _signals(previous, shift, samples, filters), out)
     return out
 
 
 @kernel
 def pairs_within(now, previous, shift, filters):
     """(N, M) whether lane n of `now` (11, T, N) stays within all limits of lane m of `previous` (11, T, M)."""
-    samples, lanes, others = now.shape[1] - shift, now.shape[2], previous.shape[2]
-    present = np.empty((len(SIGNALS), samples, lanes))
-    before = np.empty((len(SIGNALS), samples, others))
-    _filtered(now, 0, filters, np.empty((3, samples, lanes)), present)
-    _filtered(previous, shift, filters, np.empty((3, samples, others)), before)
-    out = np.empty((lanes, others), np.bool_)
+    others = previous.shape[2]
+    out = np.empty((now.shape[2], others), np.bool_)
+    samples = now.shape[1] - shift
+    present, before = _signals(now, 0, samples, filters), _signals(previous, shift, samples, filters)
     _compare_pairs(present, before, np.empty(others), out)
+    return out
+
+
+@kernel
+def _signals(states, first, samples, filters):
+    """The signals (4, S, N) of so many rows of states (11, T, N), from `first` on."""
+    lanes = states.shape[2]
+    out = np.empty((len(SIGNALS), samples, lanes))
+    _filtered(states, first, filters, np.empty((3, samples, lanes)), out)
     return out
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from world4scorer.navsim.submissions import planned, read_submission
 from world4scorer.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
+from world4scorer.pools.digests import PLANNER_FILES
 from world4scorer.pools.foreign import single_plans
 from world4scorer.pools.outcome_files import judge_log
 from world4scorer.pools.pool_files import INFO, PoolError, PoolFolder
@@ -15,7 +16,6 @@ from world4scorer.rollout.plans import LqrProfile
 from world4scorer.store import SceneStore
 
 POOLS: Final = "pools"
-PLANNER_WEIGHTS: Final = "model.safetensors"
 WEIGHT_FILES: Final = (".ckpt", ".pt", ".pth", ".bin", ".safetensors")
 
 
@@ -69,7 +69,7 @@ def is_planner(source: Path) -> bool:
     """Whether this is the folder of a planner, or a file of weights."""
     if source.is_file():
         return source.suffix in WEIGHT_FILES
-    return (source / PLANNER_WEIGHTS).is_file()
+    return all((source / name).is_file() for name in PLANNER_FILES)
 
 
 def pools_of_planner(
