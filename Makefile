@@ -15,12 +15,11 @@ setup: .venv/.ready
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/w4s doctor  # compiles the kernels, and checks them
 	touch $@
 
 demo: setup
-	$(BIN)/w4s score tests/golden/outcomes --metric all --out out/scores
-	$(BIN)/w4s rerank tests/golden/outcomes/pub_log3_scurve.npz tests/golden/outcomes/pub_log4_cross.npz --out out/choices
-	@echo "Scores of every plan: out/scores. Choices along the logs: out/choices. What they mean: docs/metrics.md."
+	$(BIN)/w4s demo --out out/demo
 
 test: setup
 	$(BIN)/python -m pytest -m "not slow"

@@ -21,7 +21,7 @@ from typing import Final
 
 import tyro
 
-from world4scorer.commands import data, evaluating, learning, reporting, scoring
+from world4scorer.commands import data, demonstrating, evaluating, learning, reporting, scoring
 from world4scorer.commands.exit_codes import INPUT_FAILED, INTERRUPTED
 
 
@@ -46,6 +46,7 @@ def train() -> int:
 
 
 VERBS: Final[dict[str, Callable[..., int]]] = {
+    "demo": demonstrating.demo,
     "city": city,
     "check-data": data.check_data,
     "prepare": data.prepare,

@@ -33,6 +33,5 @@ class PrepareProgress(JobProgress):
 
     def complain(self, message: str) -> None:
         """Print a line above the bar."""
-        if self._bar.disable:
-            return
-        self._bar.console.print(message, style="red", markup=False, highlight=False)
+        if self._bar.shown:
+            self._bar.console.print(message, style="red", markup=False, highlight=False)

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import track
 
 from world4scorer.model.config import ModelConfig
 from world4scorer.model.images import MEAN, STD, ImageError, read_view
@@ -21,6 +19,7 @@ from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import Log, read_log
 from world4scorer.navsim.splits import find_split
+from world4scorer.progress import ProgressBar
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +65,15 @@ def read_views(data: Path, split: str, config: ModelConfig, most: int | None = N
     sensors = Layout(data).sensors(data_split)
     names = VIEWS[: config.cameras]
     views, before, starts = [], [], [0]
-    console = Console(stderr=True)
-    for path in track(paths[:most], "reading views", console=console, disable=not show, transient=True):
-        log = read_log(path)
-        views.append(np.stack([_frame_views(log, row, names, sensors, config) for row in range(len(log.frames))]))
-        earlier = log.rows_after(-1)
-        before.append(starts[-1] + np.where(earlier < 0, np.arange(len(earlier)), earlier))
-        starts.append(starts[-1] + len(earlier))
+    paths = paths[:most]
+    with ProgressBar("reading views", "logs", len(paths), show) as progress:
+        for path in paths:
+            log = read_log(path)
+            views.append(np.stack([_frame_views(log, row, names, sensors, config) for row in range(len(log.frames))]))
+            earlier = log.rows_after(-1)
+            before.append(starts[-1] + np.where(earlier < 0, np.arange(len(earlier)), earlier))
+            starts.append(starts[-1] + len(earlier))
+            progress.advance()
     return Views(np.concatenate(views), np.concatenate(before), np.array(starts))
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import lightning.pytorch as pl
 from lightning.pytorch.callbacks import Callback, Checkpoint
 from lightning.pytorch.utilities import rank_zero_only
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import TaskID
 
+from world4scorer.progress import Bar
 from world4scorer.scene.files import atomic_write
 
 
@@ -21,20 +21,13 @@ class TrainingProgress(Callback):
     """Losses, score, share of time spent on labels, frames per second and the time left; on standard error."""
 
     def __init__(self) -> None:
-        self._bar: Progress | None = None
+        self._bar: Bar | None = None
         self._task = TaskID(0)
 
     @rank_zero_only
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Begin."""
-        self._bar = Progress(
-            TextColumn("training"),
-            BarColumn(bar_width=20),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[told]}  left"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-        )
+        self._bar = Bar("training", "steps  {task.fields[told]}")
         total, done = int(trainer.estimated_stepping_batches), trainer.global_step
         self._task = self._bar.add_task("steps", total=total, completed=done, told="")
         self._bar.start()

@@ -16,8 +16,6 @@ from typing import Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import track
 
 from world4scorer.cache.executors import Executor, SerialExecutor
 from world4scorer.model.image_encoder import ImageEncoder, Pooling, load_encoder
@@ -28,6 +26,7 @@ from world4scorer.navsim.frames import LogFrame
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import Log, read_log
 from world4scorer.navsim.splits import find_split
+from world4scorer.progress import ProgressBar
 from world4scorer.scene.files import only_one
 from world4scorer.store import SceneStore
 from world4scorer.training.future_targets import (
@@ -111,10 +110,11 @@ def make_targets(
         missing = [name for name in logs if not _is_made(parts / f"{name}{SUFFIX}", notes)]
         failed = []
         running = (executor or SerialExecutor()).run(work, missing)
-        console = Console(stderr=True)
-        for done in track(running, "targets", len(missing), console=console, disable=not show_progress, transient=True):
-            if done.error is not None:
-                failed.append(done.error)
+        with ProgressBar("targets", "logs", len(missing), show_progress) as progress:
+            for done in running:
+                progress.advance()
+                if done.error is not None:
+                    failed.append(done.error)
         if failed:
             shown = "\n".join(f"  {error}" for error in failed[:NAMED])
             raise TargetError(

@@ -1,0 +1,31 @@
+"""The verb that goes the whole way: demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from world4scorer.commands.learning import needs_torch
+
+
+def demo(out: Path = Path("out/demo"), preset: Literal["quick", "tiny"] = "quick") -> int:
+    """Go the whole way on two cores: make a city, train a planner on it, evaluate, study, report.
+
+    About a quarter of an hour. Each stage is a command that is shown and could be typed. May be stopped and run again:
+    what is finished is kept.
+
+    Args:
+        out: Folder of everything that is made, 1 GB.
+        preset: `quick` for numbers that mean something; `tiny` to see that it works, in two minutes.
+    """
+    needs_torch("w4s demo")
+    from world4scorer.demo.run import run_stages
+    from world4scorer.demo.stages import Places, stages
+    from world4scorer.demo.summary import Summary
+
+    places, todo = Places(out), stages(out, preset)
+    ledger = run_stages(todo, out)
+    summary = Summary.read(places, todo, ledger)
+    summary.save(out)
+    print(f"\n{summary.text()}\n\n{summary.where(places)}")
+    return 0

@@ -1,0 +1,194 @@
+"""The stages of the demonstration: each is a command that could be typed, in the order of the work.
+
+Where things go, below OUT:
+
+    city/         the dataset, with store/, bank/ and targets/ inside
+    run/          the training run: planner, pools, evaluation, studies, frames, film, report.html
+    agents.csv    drivers without a model, on the same scenes
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from world4scorer.store.index import INDEX_NAME
+
+Preset = Literal["quick", "tiny"]
+
+TRAIN: Final = "city_train"
+VAL: Final = "city_val"
+STUDIES: Final = {
+    "reranking": "what inertial re-ranking changes",
+    "interventions": "do choices come from the plans' own states?",
+    "taxonomy": "why consecutive choices do not continue each other",
+    "disagreement": "where NAVSIM v1 and v2 want different plans",
+    "lambda": "how much consistency should count",
+}
+"""Those that train nothing, and what each asks."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A command, what it is for, and how one sees that it was run."""
+
+    name: str
+    title: str
+    words: tuple[str, ...]
+    """After `w4s`."""
+    made: Path
+    """There when the stage is finished."""
+    needs: tuple[str, ...]
+    """Stages whose results it reads; they come before it."""
+    seconds: float
+    """On two cores, for the first estimate."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the demonstration keeps what."""
+
+    out: Path
+
+    @property
+    def city(self) -> Path:
+        """The dataset."""
+        return self.out / "city"
+
+    @property
+    def run(self) -> Path:
+        """The training run."""
+        return self.out / "run"
+
+    @property
+    def agents(self) -> Path:
+        """The table of drivers without a model."""
+        return self.out / "agents.csv"
+
+    def store(self, split: str) -> Path:
+        """The scene store of a split."""
+        return self.city / "store" / split
+
+
+def stages(out: Path, preset: Preset = "quick") -> tuple[Stage, ...]:
+    """All stages, each after those that it needs."""
+    places = Places(out)
+    return (*_data(places, preset), _training(places, preset), *_judging(places, preset), *_looking(places, preset))
+
+
+def _data(places: Places, preset: Preset) -> tuple[Stage, ...]:
+    city, data = places.city, ("--data", str(places.city), "--split")
+    train, val = places.store(TRAIN), places.store(VAL)
+    bank, targets = city / "bank" / TRAIN, city / "targets" / f"{TRAIN}-future.arrow"
+    return (
+        Stage(
+            "city",
+            "streets, traffic, four cameras: a dataset in NAVSIM's layout",
+            ("city", "make", "--preset", preset, "--out", str(city)),
+            city / "city" / "city.json",
+            (),
+            190 if preset == "quick" else 20,
+        ),
+        Stage(
+            "prepare train",
+            "scenes to learn from, ready for scoring",
+            ("prepare", *data, TRAIN, "--store", str(train)),
+            train / INDEX_NAME,
+            ("city",),
+            65 if preset == "quick" else 30,
+        ),
+        Stage(
+            "prepare val",
+            "scenes to be judged on",
+            ("prepare", *data, VAL, "--store", str(val)),
+            val / INDEX_NAME,
+            ("city",),
+            4,
+        ),
+        Stage(
+            "bank",
+            "bad plans for every scene, with their outcomes",
+            ("bank", "make", "--store", str(train), "--out", str(bank)),
+            bank / "tokens.npy",
+            ("prepare train",),
+            25 if preset == "quick" else 4,
+        ),
+        Stage(
+            "targets",
+            "what the front camera sees two seconds later, as features",
+            ("targets", *data, TRAIN, "--store", str(train), "--encoder", "city", "--out", str(targets)),
+            targets,
+            ("prepare train",),
+            40 if preset == "quick" else 8,
+        ),
+    )
+
+
+def _training(places: Places, preset: Preset) -> Stage:
+    words = ("train", "--preset", "city", "--data", str(places.city), "--out", str(places.run), "--devices", "2")
+    return Stage(
+        "train",
+        "generator, shared predictor, score heads, visual readout",
+        words if preset == "quick" else (*words, "--epochs", "1", "--batch", "8"),
+        places.run / "planner" / "model.safetensors",
+        ("prepare val", "bank", "targets"),
+        460 if preset == "quick" else 20,
+    )
+
+
+def _judging(places: Places, preset: Preset) -> tuple[Stage, ...]:
+    run, store = str(places.run), str(places.store(VAL))
+    agents = ("--agents", "human", "constant-velocity", "stationary")
+    return (
+        Stage(
+            "pools",
+            "64 plans for every scene, with scores and states",
+            ("pools", run),
+            places.run / "pools" / VAL / "pools.json",
+            ("train",),
+            15 if preset == "quick" else 7,
+        ),
+        Stage(
+            "agents",
+            "the expert, constant velocity, standing still",
+            ("evaluate", *agents, "--store", store, "--out", str(places.agents)),
+            places.agents,
+            ("prepare val",),
+            4,
+        ),
+        Stage(
+            "evaluate",
+            "PDMS v1.1, EPDMS v2.2, framewise and re-ranked",
+            ("evaluate", run),
+            places.run / "evaluation" / "evaluation.json",
+            ("pools",),
+            12 if preset == "quick" else 7,
+        ),
+        *(
+            Stage(
+                f"study {study}",
+                title,
+                ("study", study, run),
+                places.run / "studies" / f"{study}.json",
+                ("pools",),
+                15 if preset == "quick" else 8,
+            )
+            for study, title in STUDIES.items()
+        ),
+    )
+
+
+def _looking(places: Places, preset: Preset) -> tuple[Stage, ...]:
+    run = str(places.run)
+    judged = ("evaluate", *(f"study {study}" for study in STUDIES))
+    return (
+        Stage(
+            "report",
+            "everything on one page",
+            ("report", run),
+            places.run / "report.html",
+            judged,
+            10,
+        ),
+    )

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from world4scorer.demo.ledger import FILE
+from world4scorer.demo.pace import Pace, in_words
+from world4scorer.demo.run import StageFailed, run_stages
+from world4scorer.demo.stages import Stage, stages
+
+
+@pytest.fixture
+def chain(tmp_path):
+    """Three stages: the second and the third read what the first makes."""
+
+    def stage(name, *needs):
+        return Stage(name, f"makes {name}", ("make", name), tmp_path / f"{name}.txt", needs, 10.0)
+
+    return (stage("a"), stage("b", "a"), stage("c", "a"))
+
+
+class Recorder:
+    """Runs nothing: writes what a stage makes, and remembers its name."""
+
+    def __init__(self, fails=()):
+        self.ran, self.fails = [], fails
+
+    def __call__(self, stage, log):
+        self.ran.append(stage.name)
+        if stage.name in self.fails:
+            return 1
+        stage.made.write_text("made")
+        return 0
+
+
+def test_nothing_is_repeated(chain, tmp_path, capsys):
+    first, second = Recorder(), Recorder()
+    run_stages(chain, tmp_path, first)
+    run_stages(chain, tmp_path, second)
+    assert first.ran == ["a", "b", "c"] and second.ran == []
+    assert "all 3 stages are finished" in capsys.readouterr().out
+
+
+def test_goes_on_after_a_failure(chain, tmp_path):
+    failing, again = Recorder(fails=("b",)), Recorder()
+    with pytest.raises(StageFailed, match="b: failed with exit code 1"):
+        run_stages(chain, tmp_path, failing)
+    run_stages(chain, tmp_path, again)
+    assert failing.ran == ["a", "b"] and again.ran == ["b", "c"]
+
+
+def test_what_reads_a_lost_result_is_made_again(chain, tmp_path):
+    run_stages(chain, tmp_path, Recorder())
+    chain[1].made.unlink()
+    alone = Recorder()
+    run_stages(chain, tmp_path, alone)
+    assert alone.ran == ["b"]
+    chain[0].made.unlink()
+    everything = Recorder()
+    run_stages(chain, tmp_path, everything)
+    assert everything.ran == ["a", "b", "c"]
+
+
+def test_a_stop_in_between_leaves_no_stale_result(chain, tmp_path):
+    """The first is made again, then all ends: its readers must not count as finished."""
+    run_stages(chain, tmp_path, Recorder())
+    chain[0].made.unlink()
+    with pytest.raises(StageFailed):
+        run_stages(chain, tmp_path, Recorder(fails=("b",)))
+    again = Recorder()
+    run_stages(chain, tmp_path, again)
+    assert again.ran == ["b", "c"]
+
+
+def test_a_stage_without_its_result_has_failed(chain, tmp_path):
+    with pytest.raises(StageFailed, match=r"ended without .*a\.txt"):
+        run_stages(chain, tmp_path, lambda stage, log: 0)
+
+
+def test_damaged_ledger(chain, tmp_path):
+    (tmp_path / FILE).write_text("{")
+    with pytest.raises(ValueError, match=r"stages\.json: damaged"):
+        run_stages(chain, tmp_path, Recorder())
+
+
+def test_another_version_starts_anew(chain, tmp_path):
+    run_stages(chain, tmp_path, Recorder())
+    content = json.loads((tmp_path / FILE).read_text())
+    (tmp_path / FILE).write_text(json.dumps(content | {"world4scorer": "0.0.1"}))
+    again = Recorder()
+    run_stages(chain, tmp_path, again)
+    assert again.ran == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("preset", ["quick", "tiny"])
+def test_each_stage_comes_after_what_it_needs(tmp_path, preset):
+    known = set()
+    for stage in stages(tmp_path, preset):
+        assert known.issuperset(stage.needs), stage.name
+        assert stage.name not in known
+        known.add(stage.name)
+    assert sum(stage.seconds for stage in stages(tmp_path, preset)) < 15 * 60
+
+
+def test_pace(chain):
+    pace = Pace()
+    assert pace.left(chain) == 30.0
+    pace.note(chain[0], 20.0)
+    assert pace.left(chain[1:]) == 40.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "1 s"), (59.4, "59 s"), (61, "1 min"), (200, "3 min 20 s"), (599, "10 min"), (754, "13 min")],
+)
+def test_times_in_words(seconds, words):
+    assert in_words(seconds) == words
