@@ -126,14 +126,25 @@ def _data(places: Places, preset: Preset) -> tuple[Stage, ...]:
 
 
 def _training(places: Places, preset: Preset) -> Stage:
-    words = ("train", "--preset", "city", "--data", str(places.city), "--out", str(places.run), "--devices", "2")
+    words: tuple[str, ...] = (
+        "train",
+        "--preset",
+        "city",
+        "--data",
+        str(places.city),
+        "--out",
+        str(places.run),
+        "--devices",
+        "2",
+    )
+    words += ("--epochs", "3") if preset == "quick" else ("--epochs", "1", "--batch", "8")
     return Stage(
         "train",
         "generator, shared predictor, score heads, visual readout",
-        words if preset == "quick" else (*words, "--epochs", "1", "--batch", "8"),
+        words,
         places.run / "planner" / "model.safetensors",
         ("prepare val", "bank", "targets"),
-        460 if preset == "quick" else 20,
+        350 if preset == "quick" else 20,
     )
 
 
