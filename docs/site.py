@@ -115,5 +115,7 @@ def pictures(source: str) -> str:
     shown = page.read_text()
     found = [path.name for pattern in (".png", "_*.png") for path in sorted(page.parent.glob(page.stem + pattern))]
     names = {path.stem for path in page.parent.glob("*.md")}
-    own = [name for name in found if name not in shown and (Path(name).stem == page.stem or Path(name).stem not in names)]
+    own = [
+        name for name in found if name not in shown and (Path(name).stem == page.stem or Path(name).stem not in names)
+    ]
     return "".join(f"\n\n![{Path(name).stem.replace('_', ' ')}]({name})" for name in own)
