@@ -5,6 +5,7 @@ python docs/images/parts_diagram.py
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -64,7 +65,7 @@ def main(out: Path = OUT) -> None:
     for box in BOXES.values():
         draw(axes, box)
     chain = ("seen", "encoder", "generator", "predictor", "heads", "utility", "rerank")
-    for left, right in zip(chain, chain[1:], strict=False):
+    for left, right in pairwise(chain):
         across(axes, BOXES[left], BOXES[right])
     axes.annotate("", (19.45, UPPER), (18.65, UPPER), arrowprops={"arrowstyle": "-|>", "color": style.INK, "lw": 1.6})
     axes.text(19.05, UPPER + 0.22, "plan", ha="center", fontsize=9, color=style.INK)
