@@ -29,8 +29,9 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# Not --quiet: it hides warnings from --strict, too.
 docs: setup
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The site: site/index.html. With search: $(BIN)/python -m http.server -d site"
 
 bench: setup

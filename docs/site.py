@@ -3,6 +3,7 @@
 * Files of the repository that lie outside docs/ become part of the site: the README below its introduction as
   start.md, CHANGELOG.md and all of results/. A result shows the pictures that were made with it.
 * Links are written for the repository, so that they work on a code host. Here they are turned into links of the site.
+* A list may follow a paragraph without a blank line, as on a code host.
 * `<!-- include: ../results/NAME.md -->` becomes that file without its title, or, with #SECTION behind the name, the
   section below that heading. On a code host it is invisible, so a link stands beside it.
 """
@@ -30,6 +31,8 @@ LINK: Final = re.compile(r'(?P<before>\]\(|\b(?:src|href)=")(?P<path>[^)\s"#:]+)
 """A relative link or picture, in Markdown or HTML."""
 CODE: Final = re.compile(r"(```.*?```|`[^`\n]+`)", re.DOTALL)
 INCLUDE: Final = re.compile(r"^<!-- include: (?P<path>[^\s#]+)(?:#(?P<section>[^\s]+))? -->$", re.MULTILINE)
+TIGHT_LIST: Final = re.compile(r"^(?![ \t|]|- )(\S.*)\n(?=- )", re.MULTILINE)
+"""The line before a list that no blank line sets off."""
 HEADING: Final = re.compile(r"^(#+) (.+)$", re.MULTILINE)
 
 
@@ -51,7 +54,13 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if source.startswith("results/"):
         markdown += pictures(source)
     markdown = INCLUDE.sub(lambda found: included(found, source), markdown)
-    return outside_code(markdown, lambda text: LINK.sub(lambda found: moved(found, source), text))
+    return outside_code(markdown, lambda text: rewritten(text, source))
+
+
+def rewritten(text: str, source: str) -> str:
+    """Text of the repository's file `source` as MkDocs wants it."""
+    text = TIGHT_LIST.sub(r"\1\n\n", text)
+    return LINK.sub(lambda found: moved(found, source), text)
 
 
 def site_path(path: str) -> str:

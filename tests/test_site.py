@@ -42,16 +42,17 @@ def site():
 )
 def test_links_move_with_their_pages(site, source, link, moved):
     for written in ("[x]({})", '<img src="{}">'):
-        turned = site.LINK.sub(lambda found: site.moved(found, source), written.format(link))
-        assert turned == written.format(moved)
+        assert site.rewritten(written.format(link), source) == written.format(moved)
     assert site.repository_path(site.site_path(source)) == source
 
 
-@pytest.mark.parametrize("text", ["[x](https://a.b/c)", "[x](#here)", "`[x](../y)`", "```\n[x](../y)\n```"])
+@pytest.mark.parametrize("text", ["[x](https://a.b/c)", "[x](#here)", "`[x](../y)`", "```\n[x](../y)\n- z\n```"])
 def test_other_links_and_code_stay(site, text):
-    assert (
-        site.outside_code(text, lambda part: site.LINK.sub(lambda found: site.moved(found, "docs/a.md"), part)) == text
-    )
+    assert site.outside_code(text, lambda part: site.rewritten(part, "docs/a.md")) == text
+
+
+def test_lists_are_set_off(site):
+    assert site.rewritten("say:\n- one\n  more\n- two\n", "docs/a.md") == "say:\n\n- one\n  more\n- two\n"
 
 
 def test_a_section_ends_at_the_next_heading(site):
@@ -75,7 +76,7 @@ def test_includes(site):
 
 def test_built_site(tmp_path):
     """Strict, and then: no assets from other hosts, no paths of this machine, results with tables and pictures."""
-    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
