@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import shlex
 from collections.abc import Iterator
@@ -115,6 +116,23 @@ def test_every_verb_has_a_section():
     sections = re.findall(r"^## `w4s ([^`]+)`", (ROOT / "docs" / "commands.md").read_text(), re.MULTILINE)
     described = {section.split()[0] for section in sections}
     assert set(cli.VERBS) <= described, f"docs/commands.md says nothing of {set(cli.VERBS) - described}"
+
+
+SECTIONS = re.findall(r"^## `w4s ([^`]+)`\n(.*?)(?=^## |\\Z)", (ROOT / "docs" / "commands.md").read_text(), re.M | re.S)
+STUDIES = ("study reranking", "study parts")
+"""One that needs pools and one that trains: together they have every flag that their section names."""
+
+
+@pytest.mark.parametrize(("heading", "text"), SECTIONS, ids=[heading for heading, _ in SECTIONS])
+def test_flags_of_a_section_exist(parse, capsys, monkeypatch, heading, text):
+    monkeypatch.setenv("COLUMNS", "200")
+    verb = " ".join(itertools.takewhile(str.islower, (word.strip("-") for word in heading.split(" --")[0].split())))
+    for words in STUDIES if verb == "study" else (verb,):
+        assert parse([*words.split(), "--help"]) == 0
+    known = set(re.findall(r"--[a-z][\w.-]*", capsys.readouterr().out))
+    code = " ".join(re.findall(r"`([^`]+)`", text))
+    named = set(re.findall(r"--[a-z][\w.-]*", f"{heading} {code}"))
+    assert named <= known, f"w4s {verb} has no {named - known}"
 
 
 def test_every_page_is_in_the_navigation():
