@@ -6,7 +6,7 @@ RUNS := -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 PYTHON ?= $(shell for python in $(CANDIDATES); do $$python $(RUNS) && echo $$python && break; done)
 BIN := .venv/bin
 
-.PHONY: setup demo test check bench clean
+.PHONY: setup demo test check docs bench clean
 
 setup: .venv/.ready
 
@@ -29,6 +29,11 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# Not --quiet: it hides warnings from --strict, too.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "The site: site/index.html. With search: $(BIN)/python -m http.server -d site"
+
 bench: setup
 	$(BIN)/python benchmarks/exactness.py
 	$(BIN)/python benchmarks/outcomes.py
@@ -38,7 +43,8 @@ bench: setup
 	$(BIN)/python benchmarks/model.py
 	$(BIN)/python benchmarks/city.py --data out/bench-city
 	$(BIN)/python benchmarks/render.py out/bench-city/city/networks/berlin.net.xml
+	$(BIN)/python benchmarks/scaling.py
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -exec rm -rf {} +

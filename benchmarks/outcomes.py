@@ -225,18 +225,45 @@ def memory(frames, scenes=10_000):
     return {"scenes": scenes, "before_mb": before, "after_mb": resident()}
 
 
+TITLES = {
+    "ms": "ms",
+    "oracle_ms": "oracle [ms]",
+    "official_ms": "official code [ms]",
+    "times": "times as fast as the official code",
+    "plans_per_s": "plans a second",
+    "speed_up": "times as fast as one",
+    "label_ms": "label [ms]",
+    "epdms_ms": "epdms [ms]",
+    "kernel_cache": "kernel cache",
+    "import_s": "import [s]",
+    "first_label_s": "first label [s]",
+    "all_else_s": "all else [s]",
+    "before_mb": "MB before",
+    "after_mb": "MB after",
+}
+"""Of columns that are not called as they are in the JSON file."""
+
+
 def markdown(result):
     """Lay the results out as tables."""
 
+    def cell(value):
+        if value is None:
+            return ""
+        if isinstance(value, float):
+            return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+        return f"{value:,}" if isinstance(value, int) else value
+
     def table(rows):
         names = list(rows[0])
-        lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-        for row in rows:
-            cells = ["" if v is None else f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()]
-            lines.append("| " + " | ".join(cells) + " |")
-        return "\n".join(lines)
+        lines = ["| " + " | ".join(TITLES.get(name, name) for name in names) + " |"]
+        lines.append("|" + "".join("---|" if isinstance(rows[0][name], str) else "--:|" for name in names))
+        return "\n".join([*lines, *("| " + " | ".join(map(cell, row.values())) + " |" for row in rows)])
 
     machine = result["machine"]
+    compared = [
+        {**row, "times": row["official_ms"] / row["ms"] if row["official_ms"] else None} for row in result["headline"]
+    ]
     return "\n\n".join(
         [
             "# Outcomes: speed",
@@ -245,7 +272,7 @@ def markdown(result):
             "64 plans a scene, one core, medians over scenes. The oracle is the NumPy, SciPy and Shapely version of "
             "the same rules in `tests/oracle`, timed in the same run. The official times were measured once on a quiet "
             "machine of the same kind.",
-            table(result["headline"]),
+            table(compared),
             "Threads (`label_batch`):",
             table(result["threads"]),
             "Growth (made-up scenes):",
@@ -254,7 +281,7 @@ def markdown(result):
             table(result["stages"]),
             "A new process:",
             table(result["cold"]),
-            "Memory:",
+            "Memory after so many labelled scenes:",
             table([result["memory"]]),
             "",
         ]

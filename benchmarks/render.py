@@ -194,15 +194,36 @@ def cold():
     return rows
 
 
+TITLES = {
+    "slowest_place_ms": "slowest place [ms]",
+    "sets_per_s": "sets a second",
+    "gather_and_instance_ms": "gather, place models [ms]",
+    "ground_lookup_ms": "find the ground [ms]",
+    "actor_reach_m": "actors up to [m]",
+    "scenery_reach_m": "scenery up to [m]",
+    "world_s": "world [s]",
+    "tile_ms": "ground tile [ms]",
+    "kernel_cache": "kernel cache",
+    "first_picture_s": "first picture [s]",
+}
+"""Of columns that are not called as they are in the JSON file."""
+
+
 def markdown(result):
     """Lay the results out as tables."""
 
+    def cell(value):
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if isinstance(value, float):
+            return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+        return str(value).replace("_", " ")
+
     def table(rows):
         names = list(rows[0])
-        lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-        for row in rows:
-            lines.append("| " + " | ".join(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()) + " |")
-        return "\n".join(lines)
+        lines = ["| " + " | ".join(TITLES.get(name, name) for name in names) + " |"]
+        lines.append("|" + "".join("---|" if isinstance(rows[0][name], str) else "--:|" for name in names))
+        return "\n".join([*lines, *("| " + " | ".join(map(cell, row.values())) + " |" for row in rows)])
 
     machine = result["machine"]
     return "\n\n".join(

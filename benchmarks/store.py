@@ -118,6 +118,31 @@ def _seconds(function) -> float:
     return time.perf_counter() - start
 
 
+TITLES = {
+    "scenes": "scenes",
+    "shards": "files",
+    "tracks": "tracks of a scene",
+    "polygons": "polygons of a scene",
+    "bytes_per_scene": "bytes a scene",
+    "open": "open the store [ms]",
+    "open_without_index": "open it, index made anew [ms]",
+    "load_random": "load a scene, random order [ms]",
+    "load_first_of_shard": "load the first of a file [ms]",
+    "write_with_fsync": "write a scene, flushed to the disk [ms]",
+    "verify_mb_per_s": "verify [MB/s]",
+}
+
+
+def markdown(rows: list[dict[str, float]]) -> str:
+    """Lay the results out as a table."""
+    lines = ["# The scene store", "", "Made by `python benchmarks/store.py`, with files in the page cache.", ""]
+    lines += ["| | small scenes | busy streets |", "|---|--:|--:|"]
+    for name, title in TITLES.items():
+        cells = (f"{row[name]:,.0f}" if row[name] >= 100 else f"{row[name]:.3g}" for row in rows)
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
 def main(out: Path = ROOT / "results" / "store") -> None:
     """Measure a large store of small scenes and a smaller one of busy streets, and write the tables."""
     rows = []
@@ -126,10 +151,7 @@ def main(out: Path = ROOT / "results" / "store") -> None:
             rows.append(measure(Path(folder), options))
     out.parent.mkdir(parents=True, exist_ok=True)
     out.with_suffix(".json").write_text(json.dumps(rows, indent=1) + "\n")
-    lines = ["# The scene store", "", "`python benchmarks/store.py`; milliseconds unless named otherwise.", ""]
-    lines += ["| | small scenes | busy streets |", "|---|---|---|"]
-    lines += [f"| {name} | " + " | ".join(f"{row[name]:,.4g}" for row in rows) + " |" for name in rows[0]]
-    out.with_suffix(".md").write_text("\n".join(lines) + "\n")
+    out.with_suffix(".md").write_text(markdown(rows))
     print(out.with_suffix(".md").read_text())
 
 

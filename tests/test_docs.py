@@ -1,0 +1,145 @@
+"""Every `w4s` line in the documents can be typed: its verbs and flags exist. Nothing of it is run."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tyro
+
+from world4scorer import cli
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SHELL = re.compile(r"^```(?:sh|bash|shell|console)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PLACEHOLDERS = {"study NAME": "study reranking"}
+"""What stands in a block for a word that is chosen from a list; paths and tokens may be called anything."""
+
+
+def command_lines(text: str) -> Iterator[str]:
+    """The lines of shell blocks that call w4s, with what was broken over several lines put together."""
+    for block in SHELL.findall(text):
+        for line in block.replace("\\\n", " ").splitlines():
+            if re.search(r"(^|[\s/])w4s\s", line.partition("#")[0] + " "):
+                yield line.strip()
+
+
+def words_of(line: str) -> list[str]:
+    """The words after w4s."""
+    for placeholder, word in PLACEHOLDERS.items():
+        line = line.replace(placeholder, word)
+    words = shlex.split(line, comments=True)
+    return words[next(place for place, word in enumerate(words) if Path(word).name == "w4s") + 1 :]
+
+
+class Parsed(Exception):
+    """A configuration was read from a command line; what would be done with it is not done."""
+
+
+@pytest.fixture
+def parse(monkeypatch):
+    """Read a command line as `w4s` does, up to the moment when a verb would begin its work; returns the exit code.
+
+    All verbs are read by tyro: either by choosing among functions, which are replaced by ones that do nothing, or as a
+    configuration, after which we leave.
+    """
+    choose, read = tyro.extras.subcommand_cli_from_dict, tyro.cli
+
+    def choose_and_rest(verbs, **options):
+        return choose({name: resting(verb) for name, verb in verbs.items()}, **options)
+
+    def read_and_leave(*arguments, **options):
+        read(*arguments, **options)
+        raise Parsed
+
+    def resting(verb):
+        @functools.wraps(verb)
+        def rest(*_, **__):
+            return 0
+
+        return rest
+
+    monkeypatch.setattr(tyro.extras, "subcommand_cli_from_dict", choose_and_rest)
+    monkeypatch.setattr(tyro, "cli", read_and_leave)
+
+    def run(words):
+        try:
+            return cli.main(words)
+        except Parsed:
+            return 0
+        except SystemExit as leaving:  # of --help, or of a command line that tyro refuses
+            return leaving.code
+
+    return run
+
+
+LINES = [(page, line) for page in PAGES for line in command_lines(page.read_text())]
+
+
+@pytest.mark.parametrize(("page", "line"), LINES, ids=[f"{page.stem}: {line}" for page, line in LINES])
+def test_command_can_be_typed(parse, capsys, page, line):
+    assert parse(words_of(line)) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "w4s prepair --data DATA",
+        "w4s prepare --data DATA --split navtest --store scenes --exekutor ray",
+        "w4s city make --out city --preset large",
+        "w4s study nothing run",
+        "w4s train --data DATA --out run --losses.nothing 1",
+        "w4s score",
+    ],
+)
+def test_what_does_not_exist_is_noticed(parse, line):
+    assert parse(words_of(line)) == 2
+
+
+def test_lines_are_found():
+    text = (
+        "```sh\nw4s train --data D \\\n    --out R  # comment\nA=1 .venv/bin/w4s doctor\n# w4s no\nmake\n```\n"
+        "```python\nw4s no\n```\n"
+    )
+    found = [words_of(line) for line in command_lines(text)]
+    assert found == [["train", "--data", "D", "--out", "R"], ["doctor"]]
+    assert len(LINES) > 50
+
+
+def test_every_verb_has_a_section():
+    """Verbs of a group have one each, those of `study` share one."""
+    sections = re.findall(r"^## `w4s ([^`]+)`", (ROOT / "docs" / "commands.md").read_text(), re.MULTILINE)
+    described = {section.split()[0] for section in sections}
+    assert set(cli.VERBS) <= described, f"docs/commands.md says nothing of {set(cli.VERBS) - described}"
+
+
+SECTIONS = re.findall(r"^## `w4s ([^`]+)`\n(.*?)(?=^## |\\Z)", (ROOT / "docs" / "commands.md").read_text(), re.M | re.S)
+STUDIES = ("study reranking", "study parts")
+"""One that needs pools and one that trains: together they have every flag that their section names."""
+
+
+@pytest.mark.parametrize(("heading", "text"), SECTIONS, ids=[heading for heading, _ in SECTIONS])
+def test_flags_of_a_section_exist(parse, capsys, monkeypatch, heading, text):
+    monkeypatch.setenv("COLUMNS", "200")
+    verb = " ".join(itertools.takewhile(str.islower, (word.strip("-") for word in heading.split(" --")[0].split())))
+    for words in STUDIES if verb == "study" else (verb,):
+        assert parse([*words.split(), "--help"]) == 0
+    known = set(re.findall(r"--[a-z][\w.-]*", capsys.readouterr().out))
+    code = " ".join(re.findall(r"`([^`]+)`", text))
+    named = set(re.findall(r"--[a-z][\w.-]*", f"{heading} {code}"))
+    assert named <= known, f"w4s {verb} has no {named - known}"
+
+
+def test_every_page_is_in_the_navigation():
+    """The strict build of the site finds it as well, but not every machine has MkDocs."""
+    navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    named = set(re.findall(r"^ +- (?:.+: )?(\S+\.md)$", navigation, re.MULTILINE))
+    there = {page.name for page in (ROOT / "docs").glob("*.md")}
+    brought = {"start.md", "changelog.md"} | {name for name in named if name.startswith("results/")}
+    assert named - brought == there
+    assert all((ROOT / name).is_file() for name in named if name.startswith("results/"))
