@@ -44,7 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return PIPE_CLOSED
         except WrongCommand as error:
             return _say(f"{error}", WRONG_COMMAND)
-        except (ValueError, OSError) as error:  # what a user can cause; anything else is ours and keeps its traceback
+        except OSError as error:
+            return _say(_told(error), INPUT_FAILED)
+        except ValueError as error:  # what a user can cause; anything else is ours and keeps its traceback
             return _say(f"{error}", INPUT_FAILED)
         except KeyboardInterrupt:
             return _say("interrupted; what is finished is kept", INTERRUPTED)
@@ -103,6 +105,12 @@ def _named(known: Mapping[str, Any], name: str, prog: str) -> Any:
     raise WrongCommand(f"`{prog} {name}`: no such verb; {hint}")
 
 
+def _told(error: OSError) -> str:
+    """The file first, as in our own messages; of a renaming the name that was wanted."""
+    name = error.filename2 or error.filename
+    return f"{error}" if name is None else f"{os.fsdecode(name)}: {error.strerror}"
+
+
 def _say(text: str, code: int) -> int:
     print("w4s:", " ".join(text.splitlines()), file=sys.stderr)
     return code
@@ -125,19 +133,22 @@ def _ended_by_sigterm() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, _terminate)
+    process = os.getpid()
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        import multiprocessing
+
+        if os.getpid() != process:  # a fork that has inherited this
+            os._exit(TERMINATED)
+        for child in multiprocessing.active_children():  # one that works on would be waited for
+            child.terminate()
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    import multiprocessing
-
-    for child in multiprocessing.active_children():  # one that works on would be waited for
-        child.terminate()
-    raise _Terminated
 
 
 if __name__ == "__main__":

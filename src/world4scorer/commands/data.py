@@ -34,7 +34,10 @@ def check_data(data: Folder, split: Split, images: bool = True, workers: MaybeCo
 
     report = check(data, find_split(split, data), choose_executor(workers=workers), images=images)
     print("\n".join(report.lines()))
-    return 0 if report.can_score else INPUT_FAILED
+    if report.can_score:
+        return 0
+    print(f"w4s: {data}: not enough to score {split}", file=sys.stderr)
+    return INPUT_FAILED
 
 
 def prepare(
@@ -102,4 +105,7 @@ def doctor(store: MaybeFolder = None) -> int:
         findings.append(examine_store(store))
     for finding in findings:
         print(f"{'ok  ' if finding.sound else 'BAD '} {finding.topic:22s} {finding.text}")
-    return 0 if all(finding.sound for finding in findings) else INPUT_FAILED
+    bad = [finding for finding in findings if not finding.sound]
+    for finding in bad:
+        print(f"w4s: {finding.topic}: {finding.text}", file=sys.stderr)
+    return INPUT_FAILED if bad else 0

@@ -21,7 +21,7 @@ from world4scorer.commands.arguments import (
     called,
 )
 from world4scorer.commands.exit_codes import WrongCommand
-from world4scorer.commands.learning import needs_torch
+from world4scorer.commands.learning import needs_device, needs_torch
 from world4scorer.commands.told import told
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def pools(
         folder = import_dump(source, store, out, allow_missing)
     else:
         needs_torch("w4s pools")
+        needs_device(device)
         from world4scorer.pools.foreign import read_plans
         from world4scorer.pools.make import make_pools
         from world4scorer.pools.open import pools_of_run
@@ -156,7 +157,9 @@ def evaluate(
     from world4scorer.evaluation.finding import EVALUATION
     from world4scorer.evaluation.frames import read_frames
     from world4scorer.evaluation.pool_evaluation import evaluate_pools
+    from world4scorer.scene.files import check_folder
 
+    check_folder(source if out is None else out)
     others = None if against is None else read_frames(against)
     pools = _pools(source, out, store, data, split, allow_missing, lqr)
     evaluated = evaluate_pools(pools, weight, draws)

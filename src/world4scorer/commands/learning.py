@@ -148,9 +148,12 @@ def targets(
         device: Of torch: cpu, cuda, cuda:1, ...
     """
     needs_torch("w4s targets")
+    needs_device(device)
     from world4scorer.cache.executors import choose_executor
+    from world4scorer.scene.files import check_file
     from world4scorer.training.make_targets import make_targets
 
+    check_file(out)
     print(
         make_targets(
             data,
@@ -193,9 +196,11 @@ def compare(run: Run, /, out: AnyPath, blind_scenes: int = 8192, pools: MaybeFil
     """
     needs_torch("w4s compare")
     from world4scorer.evaluation.comparison import compare as compare_run
+    from world4scorer.scene.files import check_folder
 
     if pools is not None and pools.suffix != ".npz":
         raise WrongCommand(f"--pools {pools}: must end in .npz")
+    check_folder(out.parent)
     comparison = compare_run(run, blind_scenes, pools_file=pools)
     command = f"w4s compare {run.name} --out {out.name}"
     comparison.save(out, command)
@@ -321,10 +326,8 @@ def profile(
     counted = counting.profile(config)
     measured = []
     if passes:
-        try:
-            model = (Planner(config) if model is None else model).to(device)
-        except (RuntimeError, AssertionError) as error:  # torch's word for no such device
-            raise ValueError(f"--device {device}: {str(error).splitlines()[0]}") from error
+        needs_device(device)
+        model = (Planner(config) if model is None else model).to(device)
         measured = measure(model, precision, passes, compile)
     print_profile(config, counted, measured)
     if json is not None:
@@ -337,3 +340,13 @@ def needs_torch(verb: str) -> None:
     for name in ("torch", "transformers", "safetensors", "lightning", "tensorboard"):
         if find_spec(name) is None:
             raise ValueError(f"{verb} needs {name}: pip install 'world4scorer[train]'")
+
+
+def needs_device(device: str) -> None:
+    """Raise a ValueError for a device that torch does not have here."""
+    import torch
+
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"--device {device}: {str(error).splitlines()[0]}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
@@ -18,7 +19,7 @@ from world4scorer.commands.arguments import (
     MaybeFile,
     called,
 )
-from world4scorer.commands.exit_codes import INPUT_FAILED
+from world4scorer.commands.exit_codes import INPUT_FAILED, WrongCommand
 
 Token = Annotated[str, tyro.conf.Positional, called("TOKEN")]
 Metric = Literal["labels-v1", "pdms-v1.1", "epdms-v2.2", "epdms-pre151", "all"]
@@ -44,6 +45,7 @@ def score(
     from world4scorer.evaluation.tables import print_means
     from world4scorer.outcomes.batch import set_threads
 
+    _need(files)
     if threads is not None:
         set_threads(threads)
     scored = list(score_files(exchange_files(files), metric, out, lqr))
@@ -68,6 +70,7 @@ def rerank(files: GivenPaths, /, out: Folder, weight: float = 1.0, lqr: Lqr = "n
     from world4scorer.evaluation.rerank_files import rerank_files
     from world4scorer.evaluation.tables import print_reranked
 
+    _need(files)
     results = list(rerank_files(exchange_files(files), weight, out, lqr))
     print_reranked(results, weight)
     return _report_failures([result.error for result in results if result.error is not None], len(results))
@@ -100,9 +103,14 @@ def show(
     return 0
 
 
+def _need(files: Sequence[Path]) -> None:
+    if not files:
+        raise WrongCommand("no exchange files given; name .npz files, or folders of them")
+
+
 def _report_failures(errors: Sequence[str], total: int) -> int:
     for error in errors:
         print(f"w4s: {error}", file=sys.stderr)
-    if errors:
+    if errors and total > 1:
         print(f"w4s: {len(errors)} of {total} files could not be used; the others are done", file=sys.stderr)
     return INPUT_FAILED if errors else 0

@@ -100,7 +100,8 @@ def read_exchange(path: str | os.PathLike[str]) -> list[Frame]:
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: no such file") from None
     except _UNREADABLE as error:
-        raise SceneError(f"{path}: not a readable exchange file (.npz without pickled objects): {error}") from error
+        why = "damaged, or with pickled objects" if zipfile.is_zipfile(path) else "no .npz archive, or cut short"
+        raise SceneError(f"{path}: not a readable exchange file: {why}") from error
     try:
         return _frames(fields, path.stem)
     except SceneError as error:
