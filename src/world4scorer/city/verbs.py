@@ -99,7 +99,7 @@ def film(log: Log, /, data: MaybeFolder = None, out: MaybeFile = None, height: i
 
     Args:
         log: Path of the log (`DATA/navsim_logs/SPLIT/NAME.pkl`), or its name if --data is given.
-        data: Folder of the dataset, if the log is given by name.
+        data: Dataset folder, if the log is given by name.
         out: The film (.mp4, .webp or .gif); NAME.mp4 here unless given.
         height: Of the film in pixels.
         speed: Of the film; 2 plays twice as fast as it was.

@@ -75,9 +75,11 @@ def pools(
         needs_device(device)
         from world4scorer.pools.foreign import read_plans
         from world4scorer.pools.make import make_pools
-        from world4scorer.pools.open import pools_of_run
+        from world4scorer.pools.open import is_planner, pools_of_run
         from world4scorer.pools.planner_source import PlannerSource, is_run
 
+        if is_planner(source) and (data is None or split is None):
+            raise WrongCommand(f"{source}: a planner needs --data and --split; a training run knows its own")
         found = PlannerSource.find(source, data, split, store)
         if out is None:
             if not is_run(source) or plans is not None:
