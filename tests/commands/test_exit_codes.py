@@ -14,6 +14,7 @@ from world4scorer import cli
 from world4scorer.commands.verbs import VERBS
 
 BAD_INPUT = [
+    "demo --preset tiny --out garbage",
     "doctor --store none",
     "city info none",
     "city film none.pkl --data empty",

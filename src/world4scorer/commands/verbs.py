@@ -51,6 +51,7 @@ class Verb:
 
 
 VERBS: Final = (
+    Verb("demo", START, "commands.demonstrating:demo"),
     Verb("doctor", START, "commands.data:doctor"),
     Verb("completion", START, "commands.completion:completion"),
     Verb("city", DATA, "city.verbs", "The embedded world: make it, describe it, film it."),
