@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import re
 import shlex
@@ -13,6 +14,7 @@ import pytest
 import tyro
 
 from world4scorer import cli
+from world4scorer.commands.verbs import VERBS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -30,11 +32,12 @@ def command_lines(text: str) -> Iterator[str]:
 
 
 def words_of(line: str) -> list[str]:
-    """The words after w4s."""
+    """The words after w4s, without where the output goes."""
     for placeholder, word in PLACEHOLDERS.items():
         line = line.replace(placeholder, word)
     words = shlex.split(line, comments=True)
-    return words[next(place for place, word in enumerate(words) if Path(word).name == "w4s") + 1 :]
+    after = words[next(place for place, word in enumerate(words) if Path(word).name == "w4s") + 1 :]
+    return list(itertools.takewhile(lambda word: word != ">", after))
 
 
 class Parsed(Exception):
@@ -45,16 +48,15 @@ class Parsed(Exception):
 def parse(monkeypatch):
     """Read a command line as `w4s` does, up to the moment when a verb would begin its work; returns the exit code.
 
-    All verbs are read by tyro: either by choosing among functions, which are replaced by ones that do nothing, or as a
-    configuration, after which we leave.
+    All verbs are read by tyro: either as functions, which are replaced by ones that do nothing, or as a configuration,
+    after which we leave.
     """
-    choose, read = tyro.extras.subcommand_cli_from_dict, tyro.cli
+    read = tyro.cli
 
-    def choose_and_rest(verbs, **options):
-        return choose({name: resting(verb) for name, verb in verbs.items()}, **options)
-
-    def read_and_leave(*arguments, **options):
-        read(*arguments, **options)
+    def read_and_leave(verb, **options):
+        if inspect.isfunction(verb):
+            return read(resting(verb), **options)
+        read(verb, **options)
         raise Parsed
 
     def resting(verb):
@@ -64,7 +66,6 @@ def parse(monkeypatch):
 
         return rest
 
-    monkeypatch.setattr(tyro.extras, "subcommand_cli_from_dict", choose_and_rest)
     monkeypatch.setattr(tyro, "cli", read_and_leave)
 
     def run(words):
@@ -72,8 +73,6 @@ def parse(monkeypatch):
             return cli.main(words)
         except Parsed:
             return 0
-        except SystemExit as leaving:  # of --help, or of a command line that tyro refuses
-            return leaving.code
 
     return run
 
@@ -113,12 +112,12 @@ def test_lines_are_found():
 
 def test_every_verb_has_a_section():
     """Verbs of a group have one each, those of `study` share one."""
-    sections = re.findall(r"^## `w4s ([^`]+)`", (ROOT / "docs" / "commands.md").read_text(), re.MULTILINE)
-    described = {section.split()[0] for section in sections}
-    assert set(cli.VERBS) <= described, f"docs/commands.md says nothing of {set(cli.VERBS) - described}"
+    sections = re.findall(r"^### `w4s ([^`]+)`", (ROOT / "docs" / "commands.md").read_text(), re.MULTILINE)
+    described, verbs = {section.split()[0] for section in sections}, {verb.name for verb in VERBS}
+    assert verbs <= described, f"docs/commands.md says nothing of {verbs - described}"
 
 
-SECTIONS = re.findall(r"^## `w4s ([^`]+)`\n(.*?)(?=^## |\\Z)", (ROOT / "docs" / "commands.md").read_text(), re.M | re.S)
+SECTIONS = re.findall(r"^### `w4s ([^`]+)`\n(.*?)(?=^##|\Z)", (ROOT / "docs" / "commands.md").read_text(), re.M | re.S)
 STUDIES = ("study reranking", "study parts")
 """One that needs pools and one that trains: together they have every flag that their section names."""
 

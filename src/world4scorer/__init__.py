@@ -1,8 +1,22 @@
 """World4Scorer: score driving plans that nobody executed.
 
->>> import world4scorer as w4s
->>> for frame in w4s.read_exchange("scene.npz"):
-...     print(w4s.label(frame.scene, frame.plans).table)   # (N, 7)
+Most people need six names:
+
+>>> from world4scorer import InertialReranker, Planner, Scene, epdms, label, pdms
+>>>
+>>> label(scene, plans).table           # (N, 7) training labels of plans (N, 8, 3) in a `Scene`
+>>> pdms(scene, plans).score            # (N,) NAVSIM v1.1
+>>> epdms(scene, plans).score           # (N,) NAVSIM v2.2
+>>> epdms(scene, plans).causes["NC"].of(3)      # why plan 3 got a zero, such as "2.0 s: 3f0a07"
+>>>
+>>> reranker = InertialReranker(weight=1.0)
+>>> reranker.choose(scene, plans, utilities)    # index of the plan to take, frame after frame
+>>>
+>>> planner = Planner.from_pretrained("runs/city/planner")      # needs the extra `train`
+>>> planner(image, ego_status).choice("v2")     # (B,) index of the best plan of each scene
+
+A `Scene` comes from `read_exchange(file)`, from `SceneStore(folder)[token]`, or from arrays of your own. Plans are
+x forward [m], y left [m] and heading [rad] in the ego frame, every 0.5 s for 4 s.
 """
 
 from __future__ import annotations
@@ -19,6 +33,9 @@ _HOME = {
     "Planner": "model",
     "Scene": "scene",
     "SceneError": "scene",
+    "SceneStore": "store",
+    "V1Outcome": "outcomes",
+    "V2Outcome": "outcomes",
     "epdms": "outcomes",
     "extended_comfort": "outcomes",
     "label": "outcomes",
@@ -35,10 +52,20 @@ _OF_TRAIN = ("torch", "transformers", "safetensors")
 
 if TYPE_CHECKING:
     from world4scorer.model import Planner
-    from world4scorer.outcomes import epdms, extended_comfort, label, label_batch, pdms, set_threads
+    from world4scorer.outcomes import (
+        V1Outcome,
+        V2Outcome,
+        epdms,
+        extended_comfort,
+        label,
+        label_batch,
+        pdms,
+        set_threads,
+    )
     from world4scorer.rollout import roll_out
     from world4scorer.scene import Frame, Scene, SceneError, read_exchange, write_exchange
     from world4scorer.selection import InertialReranker
+    from world4scorer.store import SceneStore
 
 __all__ = [
     "Frame",
@@ -46,6 +73,9 @@ __all__ = [
     "Planner",
     "Scene",
     "SceneError",
+    "SceneStore",
+    "V1Outcome",
+    "V2Outcome",
     "__version__",
     "epdms",
     "extended_comfort",

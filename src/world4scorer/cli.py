@@ -1,116 +1,154 @@
-"""The `w4s` command: which verb, and what becomes of errors. The verbs are in `commands`.
+"""The `w4s` command: which verb, and what becomes of errors. The verbs are listed in `commands.verbs`.
 
+w4s --help
 w4s city make --preset quick --out city
-w4s bank make --store scenes --out bank
 w4s train --preset city --data city --out run
 w4s evaluate run
-w4s study interventions run
-w4s score scenes/ --metric all --out scores
-w4s rerank scenes/ --weight 1.0 --out choices
-w4s import epoch23.ckpt --out planner
-w4s profile --preset paper
-w4s report runs/city
-w4s doctor
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
-from typing import Final
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from types import FrameType
+from typing import Any, Final
 
-import tyro
+from world4scorer.commands.exit_codes import (
+    INPUT_FAILED,
+    INTERRUPTED,
+    PIPE_CLOSED,
+    TERMINATED,
+    WRONG_COMMAND,
+    WrongCommand,
+)
+from world4scorer.commands.verbs import VERBS, Verb
 
-from world4scorer.commands import data, demonstrating, evaluating, learning, reporting, scoring
-from world4scorer.commands.exit_codes import INPUT_FAILED, INTERRUPTED
-
-
-def city() -> int:
-    """Make, describe and film the embedded world: `w4s city make`, `w4s city info`, `w4s city film`."""
-    raise AssertionError("`main` hands the words after `city` to the verbs of the city")
-
-
-def bank() -> int:
-    """Make, describe and import candidate banks: `w4s bank make`, `info`, `import`, `histogram`."""
-    raise AssertionError("`main` hands the words after `bank` to the verbs of the bank")
-
-
-def study() -> int:
-    """Repeat a study of the paper on a run or its pools: `w4s study reranking`, `interventions`, `taxonomy`, ..."""
-    raise AssertionError("`main` hands the words after `study` to the verbs of the studies")
-
-
-def train() -> int:
-    """Train a planner: generator, shared predictor, score heads, visual readout. May be killed and run again."""
-    raise AssertionError("`main` hands the words after `train` to `training.command`, which reads the preset first")
-
-
-VERBS: Final[dict[str, Callable[..., int]]] = {
-    "demo": demonstrating.demo,
-    "city": city,
-    "check-data": data.check_data,
-    "prepare": data.prepare,
-    "bank": bank,
-    "pretrain": learning.pretrain,
-    "probe": learning.probe,
-    "targets": learning.targets,
-    "train": train,
-    "compare": learning.compare,
-    "pools": evaluating.pools,
-    "evaluate": evaluating.evaluate,
-    "study": study,
-    "report": reporting.report,
-    "show": scoring.show,
-    "score": scoring.score,
-    "rerank": scoring.rerank,
-    "import": learning.import_planner,
-    "export": learning.export_planner,
-    "profile": learning.profile,
-    "doctor": data.doctor,
-}
+HELP: Final = ("-h", "--help", "help")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a verb and return the exit code: 0, 1 where an input could not be used, 2 for a wrong command line."""
+    """Run a verb and return the exit code, see `commands.exit_codes`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        return _run(words)
-    except (ValueError, OSError) as error:  # what a user can cause; anything else is ours and keeps its traceback
-        print(f"w4s: {error}", file=sys.stderr)
-        return INPUT_FAILED
-    except KeyboardInterrupt:
-        print("w4s: interrupted; what is finished is kept", file=sys.stderr)
-        return INTERRUPTED
+    with _ended_by_sigterm():
+        try:
+            code = _run(words)
+            sys.stdout.flush()
+            return code
+        except BrokenPipeError:
+            _write_nowhere()
+            return PIPE_CLOSED
+        except WrongCommand as error:
+            return _say(f"{error}", WRONG_COMMAND)
+        except OSError as error:
+            return _say(_told(error), INPUT_FAILED)
+        except ValueError as error:  # what a user can cause; anything else is ours and keeps its traceback
+            return _say(f"{error}", INPUT_FAILED)
+        except KeyboardInterrupt:
+            return _say("interrupted; what is finished is kept", INTERRUPTED)
+        except _Terminated:
+            return _say("terminated; what is finished is kept", TERMINATED)
+        except SystemExit as ended:  # tyro has told what is wrong, or help
+            return ended.code if isinstance(ended.code, int) else WRONG_COMMAND
 
 
 def _run(words: Sequence[str]) -> int:
-    first, rest = words[:1], words[1:]
-    if first == ["train"]:
-        learning.needs_torch("w4s train")
-        from world4scorer.training.command import run
+    if not words or (words[0] in HELP and len(words) == 1):
+        from world4scorer.commands.overview import overview
 
-        return run(rest)
-    if first == ["city"]:
-        from world4scorer.city.verbs import VERBS as CITY_VERBS
+        print(overview(), end="")
+        return 0
+    if words[0] in ("-V", "--version"):
+        from world4scorer import __version__
 
-        return _choose(CITY_VERBS, rest, "w4s city", "The embedded world: real streets, simulated traffic, cameras.")
-    if first == ["bank"]:
-        from world4scorer.bank.verbs import VERBS as BANK_VERBS
-
-        return _choose(BANK_VERBS, rest, "w4s bank", "Candidate banks: perturbed plans with their outcomes.")
-    if first == ["study"]:
-        from world4scorer.studies.verbs import VERBS as STUDIES
-
-        return _choose(STUDIES, rest, "w4s study", "The paper's studies: numbers, tables, a figure.")
-    return _choose(VERBS, words, "w4s", "Score driving plans that nobody executed.")
+        print(f"w4s {__version__}")
+        return 0
+    if words[0] in HELP:
+        words = [*words[1:], "--help"]
+    verb = _named({verb.name: verb for verb in VERBS}, words[0], "w4s")
+    return _run_family(verb, words[1:]) if verb.is_family else _run_verb(verb, words[1:])
 
 
-def _choose(verbs: dict[str, Callable[..., int]], words: Sequence[str], prog: str, description: str) -> int:
-    return int(
-        tyro.extras.subcommand_cli_from_dict(
-            verbs, prog=prog, description=description, args=words, sort_subcommands=False
-        )
-    )
+def _run_family(family: Verb, words: Sequence[str]) -> int:
+    if not words or words[0] in HELP:
+        from world4scorer.commands.overview import family_overview
+
+        print(family_overview(family), end="")
+        return 0
+    function = _named(family.members(), words[0], f"w4s {family.name}")
+    return _call(function, words[1:], f"w4s {family.name} {words[0]}")
+
+
+def _run_verb(verb: Verb, words: Sequence[str]) -> int:
+    function = verb.function()
+    return function(words) if verb.reads_words else _call(function, words, f"w4s {verb.name}")
+
+
+def _call(function: Callable[..., int], words: Sequence[str], prog: str) -> int:
+    import tyro
+
+    from world4scorer.commands.overview import description
+
+    config = (tyro.conf.DisallowNone, tyro.conf.FlagCreatePairsOff)
+    return tyro.cli(function, prog=prog, description=description(function), args=list(words), config=config)
+
+
+def _named(known: Mapping[str, Any], name: str, prog: str) -> Any:
+    if name in known:
+        return known[name]
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean `{prog} {near[0]}`?" if near else f"`{prog} --help` lists all."
+    raise WrongCommand(f"`{prog} {name}`: no such verb; {hint}")
+
+
+def _told(error: OSError) -> str:
+    """The file first, as in our own messages; of a renaming the name that was wanted."""
+    name = error.filename2 or error.filename
+    return f"{error}" if name is None else f"{os.fsdecode(name)}: {error.strerror}"
+
+
+def _say(text: str, code: int) -> int:
+    print("w4s:", " ".join(text.splitlines()), file=sys.stderr)
+    return code
+
+
+def _write_nowhere() -> None:
+    """Let what Python still writes to a closed pipe at its end go unnoticed."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+class _Terminated(BaseException):
+    """SIGTERM, so that files under way are tidied up on the way out."""
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Within it, SIGTERM ends the processes that were started, then this one in good order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    process = os.getpid()
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        import multiprocessing
+
+        if os.getpid() != process:  # a fork that has inherited this
+            os._exit(TERMINATED)
+        for child in multiprocessing.active_children():  # one that works on would be waited for
+            child.terminate()
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def test_import_and_histogram(store: Path, packed: Path, tmp_path: Path, capsys:
     dump.write_bytes(pickle.dumps({token: {"proposals": pool} for token, pool in plans.items()}))
     np.savez(first, tokens=np.array(["alpha_0000"]), plans=plans["alpha_0000"][None])
     made = str(tmp_path / "pack")
-    assert cli.main(["bank", "import", str(dump), "--out", made]) == 1
+    assert cli.main(["bank", "import", str(dump), "--out", made]) == 2
     assert "--store" in capsys.readouterr().err
     words = ["--store", str(store), "--out", made, "--executor", "serial"]
     assert cli.main(["bank", "import", str(dump), *words]) == 0

@@ -107,7 +107,7 @@ def test_evaluate_names_missing_tokens(golden, store, tmp_path, capsys):
     assert not (tmp_path / "x.csv").exists()
     assert cli.main([*arguments[:-1], str(tmp_path / "s.pkl")]) == 1
     assert "a name that ends in .csv" in capsys.readouterr().err
-    assert cli.main([*arguments, "--kernel-variance", "1"]) == 1
+    assert cli.main([*arguments, "--kernel-variance", "1"]) == 2
     assert "give --split as well" in capsys.readouterr().err
     assert cli.main([*arguments, "--allow-missing"]) == 0
     assert "85 of 90 tokens" in capsys.readouterr().out
@@ -136,9 +136,9 @@ def test_evaluate_compares_agents(golden, store, tmp_path, capsys):
 def test_evaluate_takes_a_submission_or_agents(store, tmp_path, capsys):
     arguments = ["--store", str(store), "--out", str(tmp_path / "x.csv")]
     for wrong in ([], ["s.pkl", "--agents", "human"]):
-        assert cli.main(["evaluate", *wrong, *arguments]) == 1
+        assert cli.main(["evaluate", *wrong, *arguments]) == 2
         assert "or --agents" in capsys.readouterr().err
-    assert cli.main(["evaluate", "--agents", "human", "--metric", "pdms-v1.1", *arguments]) == 1
+    assert cli.main(["evaluate", "--agents", "human", "--metric", "pdms-v1.1", *arguments]) == 2
     assert "belong to submissions" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 

@@ -126,10 +126,15 @@ def test_bad_options(tmp_path, capsys):
     tiny_planner().save_pretrained(tmp_path / "tiny")
     tiny_planner(plan_sampling=True).save_pretrained(tmp_path / "sampling")
     out = tmp_path / "out"
-    cases = [
+    wrong_commands = [
         (["import", "--out", out], "give either a checkpoint or --dinov2"),
         (["import", WEIGHTS, "--dinov2", WEIGHTS, "--out", out], "give either a checkpoint or --dinov2"),
         (["import", "--dinov2", WEIGHTS, "--heads", 2, "--out", out], "belong to checkpoints"),
+        (["profile", "--preset", "city", "--planner", tmp_path / "tiny"], "either --preset or --planner"),
+        (["profile", "--passes", -1], "--passes -1"),
+        (["profile", "--preset", "city", "--compile"], "nothing is timed without --passes"),
+    ]
+    bad_inputs = [
         (["import", WEIGHTS, "--heads", 5, *GOLDEN, "--out", out], "heads: 5 does not divide"),
         (["import", WEIGHTS, *GOLDEN, "--image-size", 56, 98, "--out", out], "24 positions"),
         (["import", WEIGHTS, *GOLDEN, "--heads", 0, "--out", out], "heads: 0 is too small"),
@@ -138,15 +143,13 @@ def test_bad_options(tmp_path, capsys):
         (["export", WEIGHTS, "--out", tmp_path / "a.safetensors"], "no such folder"),
         (["export", tmp_path / "tiny", "--out", tmp_path / "a.ckpt"], "must end in .safetensors"),
         (["export", tmp_path / "sampling", "--out", tmp_path / "a.safetensors"], "no names for extensions"),
-        (["profile", "--preset", "city", "--planner", tmp_path / "tiny"], "either --preset or --planner"),
         (["profile", "--planner", out], "not the folder of a planner"),
-        (["profile", "--passes", -1], "--passes -1"),
-        (["profile", "--preset", "city", "--compile"], "nothing is timed without --passes"),
         (["profile", "--preset", "city", "--passes", 1, "--device", "moon"], "--device moon"),
     ]
-    for words, message in cases:
-        assert run(*words) == 1, words
-        assert message in capsys.readouterr().err, words
+    for code, cases in ((2, wrong_commands), (1, bad_inputs)):
+        for words, message in cases:
+            assert run(*words) == code, words
+            assert message in capsys.readouterr().err, words
     assert sorted(path.name for path in tmp_path.iterdir()) == ["sampling", "tiny"]
 
 

@@ -146,19 +146,20 @@ def test_commands(folder, source, planner, training_set, tmp_path, capsys):
     assert cli.main(["evaluate", str(pools), "--against", str(tmp_path / "e"), "--draws", "50"]) == 0
     assert "+0.00 [+0.00, +0.00]" in capsys.readouterr().out
     assert cli.main(["pools", str(planner), *words, "--out", str(pools)]) == 0
-    for wrong, said in (
-        ([str(planner)], "needs --data"),
-        ([str(tmp_path)], "neither a training run nor a folder of pools"),
-        ([str(pools), "--metric", "pdms-v1.1"], "must end in .csv"),
-        ([str(pools), "--split", "city_test"], "leave out --data and --split"),
-        ([str(pools), "--allow-missing"], "belongs to submissions"),
-        ([str(pools), "--weight", "-1"], "not negative"),
+    for code, wrong, said in (
+        (2, [str(planner)], "needs --data"),
+        (1, [str(tmp_path)], "neither a training run nor a folder of pools"),
+        (2, [str(pools), "--metric", "pdms-v1.1"], "must end in .csv"),
+        (2, [str(pools), "--split", "city_test"], "leave out --data and --split"),
+        (2, [str(pools), "--allow-missing"], "belongs to submissions"),
+        (1, [str(pools), "--weight", "-1"], "not negative"),
         (
+            2,
             ["--agents", "human", "--out", "a.csv", "--against", "x", "--store", "s"],
             "belong to an evaluation into a folder",
         ),
     ):
-        assert cli.main(["evaluate", *wrong]) == 1
+        assert cli.main(["evaluate", *wrong]) == code
         assert said in capsys.readouterr().err
-    assert cli.main(["pools", str(planner)]) == 1
+    assert cli.main(["pools", str(planner)]) == 2
     assert "--data and --split" in capsys.readouterr().err

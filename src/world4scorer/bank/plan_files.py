@@ -38,6 +38,8 @@ def read_plans(path: str | os.PathLike[str]) -> dict[str, NDArray[np.float32]]:
 
 def _read_archive(path: Path) -> dict[str, NDArray[np.float32]]:
     found: dict[str, NDArray[np.float32]] = {}
+    if not zipfile.is_zipfile(path):
+        raise PlanFileError(f"{path}: no .npz archive, or cut short")
     try:
         with np.load(path, allow_pickle=False) as archive:
             for token, plans in _entries(archive):

@@ -11,27 +11,40 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 import tyro
 
 from world4scorer.bank.config import BankConfig
-
-Folder = Annotated[Path, tyro.conf.Positional]
-Executor = Literal["processes", "serial", "ray"]
+from world4scorer.commands.arguments import (
+    Executor,
+    File,
+    Files,
+    Folder,
+    GivenFolder,
+    GivenPath,
+    MaybeAddress,
+    MaybeCount,
+    MaybeFile,
+    MaybeFolder,
+)
+from world4scorer.commands.exit_codes import WrongCommand
 
 
 def make(
-    store: Path,
-    out: Path,
+    store: Folder,
+    out: Folder,
     config: Annotated[BankConfig, tyro.conf.arg(name="")] = BankConfig(),  # noqa: B008 - tyro makes flags of its fields
     executor: Executor = "processes",
-    workers: int | None = None,
-    ray_address: str | None = None,
+    workers: MaybeCount = None,
+    ray_address: MaybeAddress = None,
 ) -> int:
-    """Make a bank: perturbed copies of every scene's logged trajectory, labelled, chosen, packed.
+    """Make a bank: perturbed copies of logged trajectories.
 
-    May be killed and run again: finished logs are kept. Same store and settings, same bytes.
+    For every scene they are labelled, chosen, packed. May be killed and run again: finished logs are kept. Same store
+    and settings, same bytes.
+
+    Example: w4s bank make --store scenes --out bank
 
     Args:
         store: Scene store.
@@ -50,8 +63,10 @@ def make(
     return 0
 
 
-def info(pack: Folder, /, out: Path | None = None) -> int:
+def info(pack: GivenFolder, /, out: MaybeFile = None) -> int:
     """Tell what a pack holds: candidates per scene, quota, families, scores.
+
+    Example: w4s bank info bank
 
     Args:
         pack: Folder of the pack; published ones too.
@@ -62,19 +77,20 @@ def info(pack: Folder, /, out: Path | None = None) -> int:
 
 
 def import_(
-    file: Folder,
+    file: GivenPath,
     /,
-    out: Path,
-    store: Path | None = None,
+    out: Folder,
+    store: MaybeFolder = None,
     relabel: bool = False,
     executor: Executor = "processes",
-    workers: int | None = None,
+    workers: MaybeCount = None,
 ) -> int:
     """Make a pack of candidates that others made.
 
+    Example: w4s bank import candidates.pkl --store scenes --out bank
+
     Args:
-        file: Pickled dict or .npz of plans (K, 8, 3) by token, which are labelled here; or the folder of a pack, which
-            is checked and copied with its labels.
+        file: Pickled dict or .npz of plans (K, 8, 3) by token, to label; or a pack, to copy with its labels.
         out: Folder of the pack.
         store: Scene store; needed to label.
         relabel: Label the candidates of a pack anew.
@@ -87,7 +103,7 @@ def import_(
     if file.is_dir() and not relabel:
         report = copy_pack(file, out)
     elif store is None:
-        raise ValueError("--store: needed to label these candidates")
+        raise WrongCommand("--store: needed to label these candidates")
     else:
         report = label_plans(file, store, out, choose_executor(executor, workers=workers), show_progress=True)
     print(f"{out}: {report}")
@@ -95,15 +111,19 @@ def import_(
     return 0
 
 
-def histogram(pack: Folder, /, generated: tuple[Path, ...], store: Path, out: Path, threads: int | None = None) -> int:
-    """Draw the PDMS of generated plans beside the bank's, with the numbers as JSON and Markdown.
+def histogram(pack: GivenFolder, /, generated: Files, store: Folder, out: File, threads: MaybeCount = None) -> int:
+    """Draw the PDMS of generated plans beside the bank's.
+
+    With the numbers as JSON and Markdown.
+
+    Example: w4s bank histogram bank --generated pool.pkl --store scenes --out histogram.png
 
     Args:
         pack: Folder of the pack.
         generated: Pool dumps (.pkl), or .npz with tokens and plans (n, K, 8, 3).
         store: Scene store, to score the generated plans with.
         out: Picture (.png, .pdf or .svg).
-        threads: One for each core unless given.
+        threads: Threads; one for each core unless given.
     """
     from world4scorer.bank.histogram import compare
     from world4scorer.bank.histogram_figure import write_comparison

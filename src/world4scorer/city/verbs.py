@@ -14,24 +14,28 @@ from typing import Annotated, Final, Literal
 
 import tyro
 
+from world4scorer.commands.arguments import Folder, GivenFolder, MaybeCount, MaybeFile, MaybeFolder, called
+
 Preset = Literal["tiny", "quick", "standard"]
-Folder = Annotated[Path, tyro.conf.Positional]
-Name = Annotated[str, tyro.conf.Positional]
+Log = Annotated[str, tyro.conf.Positional, called("LOG")]
 
 
 def make(
-    out: Path,
+    out: Folder,
     preset: Preset = "quick",
     seed: int = 0,
-    height: int | None = None,
-    width: int | None = None,
+    height: MaybeCount = None,
+    width: MaybeCount = None,
     all_cameras: bool = False,
     devkit_maps: bool = False,
-    workers: int | None = None,
+    workers: MaybeCount = None,
 ) -> int:
-    """Make a city: streets, traffic, an expert driver, cameras, written as a NAVSIM dataset.
+    """Make a city: streets, traffic, an expert, cameras.
 
-    May be stopped and run again: what is finished is kept. Same preset and seed, same bytes.
+    Written as a NAVSIM dataset. May be stopped and run again: what is finished is kept. Same preset and seed, same
+    bytes.
+
+    Example: w4s city make --preset quick --out city
 
     Args:
         out: Folder of the dataset.
@@ -69,8 +73,10 @@ def make(
     return 0
 
 
-def info(root: Folder, /, out: Path | None = None) -> int:
+def info(root: GivenFolder, /, out: MaybeFile = None) -> int:
     """Tell what a city dataset holds: places, splits, situations, weather, size.
+
+    Example: w4s city info city
 
     Args:
         root: Folder of the dataset.
@@ -86,12 +92,14 @@ def info(root: Folder, /, out: Path | None = None) -> int:
     return 0
 
 
-def film(log: Name, /, data: Path | None = None, out: Path | None = None, height: int = 720, speed: float = 1.0) -> int:
+def film(log: Log, /, data: MaybeFolder = None, out: MaybeFile = None, height: int = 720, speed: float = 1.0) -> int:
     """Film a log of any dataset in NAVSIM's layout: its cameras and the view from above.
+
+    Example: w4s city film city/navsim_logs/trainval/NAME.pkl
 
     Args:
         log: Path of the log (`DATA/navsim_logs/SPLIT/NAME.pkl`), or its name if --data is given.
-        data: Folder of the dataset, if the log is given by name.
+        data: Dataset folder, if the log is given by name.
         out: The film (.mp4, .webp or .gif); NAME.mp4 here unless given.
         height: Of the film in pixels.
         speed: Of the film; 2 plays twice as fast as it was.

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Literal
 
+from world4scorer.commands.arguments import (
+    Executor,
+    Folder,
+    MaybeAddress,
+    MaybeCount,
+    MaybeFolder,
+    Split,
+)
 from world4scorer.commands.exit_codes import INPUT_FAILED
 
-Executor = Literal["processes", "serial", "ray"]
 
+def check_data(data: Folder, split: Split, images: bool = True, workers: MaybeCount = None) -> int:
+    """Tell what of a NAVSIM dataset is there, and what it is enough for.
 
-def check_data(data: Path, split: str, images: bool = True, workers: int | None = None) -> int:
-    """Tell what of a NAVSIM dataset is there: for scoring, for training, for future targets.
+    For scoring: logs and maps. For training: images. For future targets: the front image two seconds ahead.
+
+    Example: w4s check-data --data openscene --split navtest
 
     Args:
         data: Dataset folder with navsim_logs, maps and sensor_blobs.
         split: Name of a split (navtrain, navtest, mini, ...), or the path of its YAML file.
-        images: Look for images too.
+        images: Look for images too; --no-images looks at logs and maps only.
         workers: Processes; one for each core unless given.
     """
     from world4scorer.cache.check_data import check_data as check
@@ -26,24 +34,31 @@ def check_data(data: Path, split: str, images: bool = True, workers: int | None 
 
     report = check(data, find_split(split, data), choose_executor(workers=workers), images=images)
     print("\n".join(report.lines()))
-    return 0 if report.can_score else INPUT_FAILED
+    if report.can_score:
+        return 0
+    print(f"w4s: {data}: not enough to score {split}", file=sys.stderr)
+    return INPUT_FAILED
 
 
 def prepare(
-    data: Path,
-    split: str,
-    store: Path,
+    data: Folder,
+    split: Split,
+    store: Folder,
     executor: Executor = "processes",
-    workers: int | None = None,
-    ray_address: str | None = None,
-    synthetic: Path | None = None,
+    workers: MaybeCount = None,
+    ray_address: MaybeAddress = None,
+    synthetic: MaybeFolder = None,
 ) -> int:
-    """Prepare the scenes of a NAVSIM split for scoring. May be killed and run again: finished logs are kept.
+    """Prepare the scenes of a NAVSIM split for scoring.
+
+    May be killed and run again: finished logs are kept.
+
+    Example: w4s prepare --data openscene --split navtest --store scenes
 
     Args:
         data: Dataset folder with navsim_logs, maps and sensor_blobs.
         split: Name of a split (navtrain, navtest, mini, ...), or the path of its YAML file.
-        store: Folder of the scene store.
+        store: Scene store to make.
         executor: Where the work is done.
         workers: Processes, or tasks on the cluster; one for each core unless given.
         ray_address: Address of a running Ray cluster; chooses Ray.
@@ -73,8 +88,12 @@ def prepare(
     return 0
 
 
-def doctor(store: Path | None = None) -> int:
-    """Check this installation: versions, threads, kernel cache, and a numerical self-test against stored values.
+def doctor(store: MaybeFolder = None) -> int:
+    """Check this installation: versions, threads, a numerical self-test.
+
+    Rollouts and scores of a bundled log are compared with the values that the official implementation gave for it.
+
+    Example: w4s doctor
 
     Args:
         store: Also read a whole scene store and compare its checksums.
@@ -86,4 +105,7 @@ def doctor(store: Path | None = None) -> int:
         findings.append(examine_store(store))
     for finding in findings:
         print(f"{'ok  ' if finding.sound else 'BAD '} {finding.topic:22s} {finding.text}")
-    return 0 if all(finding.sound for finding in findings) else INPUT_FAILED
+    bad = [finding for finding in findings if not finding.sound]
+    for finding in bad:
+        print(f"w4s: {finding.topic}: {finding.text}", file=sys.stderr)
+    return INPUT_FAILED if bad else 0

@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from world4scorer.commands.arguments import Folder
 from world4scorer.commands.learning import needs_torch
 
 
-def demo(out: Path = Path("out/demo"), preset: Literal["quick", "tiny"] = "quick") -> int:
-    """Go the whole way on two cores: make a city, train a planner on it, evaluate, study, report.
+def demo(out: Folder = Path("out/demo"), preset: Literal["quick", "tiny"] = "quick") -> int:
+    """Go the whole way: make a city, train, evaluate, study, report.
 
-    About a quarter of an hour. Each stage is a command that is shown and could be typed. May be stopped and run again:
-    what is finished is kept.
+    On two cores, about a quarter of an hour. Each stage is a command that is shown and could be typed. May be stopped
+    and run again: what is finished is kept.
+
+    Example: w4s demo
 
     Args:
         out: Folder of everything that is made, 1 GB.

@@ -7,63 +7,83 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import tyro
 
-from world4scorer.commands.learning import needs_torch
+from world4scorer.commands.arguments import (
+    UNSET,
+    Benchmark,
+    GivenPath,
+    Lqr,
+    MaybeBenchmark,
+    MaybeCount,
+    MaybeFolder,
+    MaybeNumber,
+    MaybePath,
+    MaybeSplit,
+    called,
+)
+from world4scorer.commands.exit_codes import WrongCommand
+from world4scorer.commands.learning import needs_device, needs_torch
 from world4scorer.commands.told import told
 
 if TYPE_CHECKING:
     from world4scorer.pools.scored import ScoredPools
 
-Metric = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
 AgentName = Literal["human", "constant-velocity", "stationary"]
-Lqr = Literal["navsim", "corrected"]
+Agents = Annotated[tuple[AgentName, ...], UNSET]
+MaybeSource = Annotated[Path | None, tyro.conf.Positional, called("RUN|POOLS|PLANNER|SUBMISSION")]
 
 DRAWS: Final = 10_000
 
 
 def pools(
-    source: Annotated[Path, tyro.conf.Positional],
+    source: GivenPath,
     /,
-    out: Path | None = None,
-    data: Path | None = None,
-    split: str | None = None,
-    store: Path | None = None,
-    plans: Path | None = None,
+    out: MaybeFolder = None,
+    data: MaybeFolder = None,
+    split: MaybeSplit = None,
+    store: MaybeFolder = None,
+    plans: MaybePath = None,
     states: Literal["float32", "float16", "none"] = "float32",
     allow_missing: bool = False,
     device: str = "cpu",
 ) -> int:
-    """Keep a planner's whole pools: for every frame all plans, logits, utilities, states. One pass, one file per log.
+    """Keep a planner's pools: all plans, logits, utilities and states.
 
-    May be killed and run again: finished logs are kept. Evaluation and studies work on these files.
+    One pass over the frames of a split, one file per log. May be killed and run again: finished logs are kept.
+    Evaluation and studies work on these files.
+
+    Example: w4s pools runs/city
 
     Args:
         source: Folder of a training run or of a planner, a released checkpoint, or another planner's dump (.pkl).
         out: Folder of the pools; RUN/pools/SPLIT for a training run unless given.
-        data: Dataset folder; a training run knows its own.
-        split: Split; a training run's validation split unless given.
+        data: Dataset folder of a planner; a training run knows its own.
+        split: Name of a split, or its YAML file; a training run's validation split unless given.
         store: Scene store of the split; DATA/store/SPLIT unless given.
         plans: Score these plans instead of the planner's own: a folder of pools, or a dump (.pkl).
         states: How states are kept; they are most of the size.
-        allow_missing: Of a dump: leave frames of the store without pools out instead of refusing.
-        device: Of torch.
+        allow_missing: Of a dump: leave out frames of the store that it lacks, instead of refusing.
+        device: Of torch: cpu, cuda, cuda:1, ...
     """
     if source.suffix == ".pkl":
         from world4scorer.pools.foreign import import_dump
 
         if store is None or out is None or plans is not None:
-            raise ValueError(f"{source}: a dump needs --store and --out, and brings its own plans")
+            raise WrongCommand(f"{source}: a dump needs --store and --out, and brings its own plans")
         folder = import_dump(source, store, out, allow_missing)
     else:
         needs_torch("w4s pools")
+        needs_device(device)
         from world4scorer.pools.foreign import read_plans
         from world4scorer.pools.make import make_pools
-        from world4scorer.pools.open import pools_of_run
+        from world4scorer.pools.open import is_planner, pools_of_run
         from world4scorer.pools.planner_source import PlannerSource, is_run
 
+        if is_planner(source) and (data is None or split is None):
+            raise WrongCommand(f"{source}: a planner needs --data and --split; a training run knows its own")
         found = PlannerSource.find(source, data, split, store)
         if out is None:
             if not is_run(source) or plans is not None:
-                raise ValueError("--out: say where these pools shall go")
+                raise WrongCommand("--out: say where these pools shall go")
             out = pools_of_run(source, found.split)
         given = None if plans is None else read_plans(plans)
         folder = make_pools(
@@ -80,57 +100,58 @@ def pools(
 
 
 def evaluate(
-    source: Annotated[Path | None, tyro.conf.Positional] = None,
+    source: MaybeSource = None,
     /,
     *,
-    out: Path | None = None,
-    store: Path | None = None,
-    data: Path | None = None,
-    split: str | None = None,
-    against: Path | None = None,
+    out: MaybePath = None,
+    store: MaybeFolder = None,
+    data: MaybeFolder = None,
+    split: MaybeSplit = None,
+    against: MaybeFolder = None,
     weight: float = 1.0,
     draws: int = DRAWS,
-    agents: tuple[AgentName, ...] = (),
-    metric: Metric | None = None,
-    kernel_variance: float | None = None,
+    agents: Agents = (),
+    metric: MaybeBenchmark = None,
+    kernel_variance: MaybeNumber = None,
     allow_missing: bool = False,
     lqr: Lqr = "navsim",
-    threads: int | None = None,
+    threads: MaybeCount = None,
 ) -> int:
-    """Evaluate pools, a planner or a submission: PDMS v1.1, EPDMS v2.2 and pre-151, framewise and re-ranked.
+    """Evaluate a run, pools, a planner or a submission.
 
-    Writes a table of frames (Parquet and CSV) and a summary (JSON, Markdown, figure) with intervals by bootstrap over
-    logs. A submission with --out FILE.csv gives the official table of one metric instead; --agents compares agents
-    that need no model.
+    By PDMS v1.1, EPDMS v2.2 and EPDMS pre-151, framewise and re-ranked. Writes a table of frames (Parquet and CSV) and
+    a summary (JSON, Markdown, figure) with intervals by bootstrap over logs. A submission with --out FILE.csv gives the
+    official table of one metric instead, and for a two-stage split a second one,
+    FILE_stage_two.csv; --agents compares agents that need no model.
+
+    Example: w4s evaluate runs/city
 
     Args:
         source: Training run, folder of pools, planner or released checkpoint (with --data and --split), or submission.
         out: Folder of the evaluation; SOURCE/evaluation for runs and pools unless given. Or a CSV file.
         store: Scene store; runs and pools know theirs.
-        data: Dataset folder, for a planner; for a run, if not its own.
-        split: Split, for a planner; for a run, if not the one it was validated on; of a submission, the YAML of a
-            two-stage split, whose second stage goes into <out>_stage_two.csv.
+        data: Dataset folder of a planner; of a run, if not its own.
+        split: Name of a split, or its YAML file: of a planner; of a run, if not its own; of a two-stage submission.
         against: Another evaluation's folder: differences paired by frame, with intervals.
-        weight: Of inertial re-ranking.
+        weight: How much consistency with the last choice counts in re-ranking.
         draws: Of the bootstrap over logs.
         agents: Evaluate these instead of a source; --out is a CSV file.
         metric: Of the official table; epdms-v2.2 unless given.
-        kernel_variance: Of two-stage splits, in m^2: weigh second-stage frames by a Gaussian of the distance between
-            their start and where the first-stage plan led, and print the combined score.
+        kernel_variance: Of two-stage splits, in m^2: weigh second-stage frames by their distance, print one score.
         allow_missing: Leave tokens of the store without a plan out instead of refusing a submission.
-        lqr: Tracker of the rollouts.
-        threads: One for each core unless given.
+        lqr: Tracker of the rollouts: as the official simulator has it, or with the intended jerk penalty.
+        threads: Threads; one for each core unless given.
     """
     from world4scorer.outcomes.batch import set_threads
 
     if threads is not None:
         set_threads(threads)
     if (source is None) != bool(agents):
-        raise ValueError("give something to evaluate: a run, pools, a planner, a submission; or --agents")
+        raise WrongCommand("give something to evaluate: a run, pools, a planner, a submission; or --agents")
     ends_in_csv = out is not None and out.suffix == ".csv"
     if agents or ends_in_csv or metric is not None or kernel_variance is not None:
         if against is not None or data is not None or (weight, draws) != (1.0, DRAWS):
-            raise ValueError("--against, --data, --weight and --draws belong to an evaluation into a folder")
+            raise WrongCommand("--against, --data, --weight and --draws belong to an evaluation into a folder")
         return _official(source, out, store, split, agents, metric, kernel_variance, allow_missing, lqr)
     assert source is not None
     if out is not None and out.is_file():
@@ -138,7 +159,9 @@ def evaluate(
     from world4scorer.evaluation.finding import EVALUATION
     from world4scorer.evaluation.frames import read_frames
     from world4scorer.evaluation.pool_evaluation import evaluate_pools
+    from world4scorer.scene.files import check_folder
 
+    check_folder(source if out is None else out)
     others = None if against is None else read_frames(against)
     pools = _pools(source, out, store, data, split, allow_missing, lqr)
     evaluated = evaluate_pools(pools, weight, draws)
@@ -174,10 +197,10 @@ def _pools(
     )
 
     if allow_missing and not is_submission(source):
-        raise ValueError("--allow-missing: belongs to submissions")
+        raise WrongCommand("--allow-missing: belongs to submissions")
     if is_submission(source):
         if out is None or store is None or data is not None or split is not None:
-            raise ValueError(
+            raise WrongCommand(
                 f"{source}: a submission needs --store and --out, and no --data; --split belongs to official tables of "
                 "two stages (--out FILE.csv)"
             )
@@ -185,14 +208,14 @@ def _pools(
     if is_planner(source):
         needs_torch("w4s evaluate")
         if out is None or data is None or split is None:
-            raise ValueError(f"{source}: a planner needs --data, --split and --out; a training run knows its own")
+            raise WrongCommand(f"{source}: a planner needs --data, --split and --out; a training run knows its own")
         return pools_of_planner(source, data, split, store, out / "pools", lqr)
     if is_pools(source):
         if data is not None or split is not None:
-            raise ValueError(f"{source}: a folder of pools has its frames already; leave out --data and --split")
+            raise WrongCommand(f"{source}: a folder of pools has its frames already; leave out --data and --split")
         return open_pools(source, store, lqr)
     if (data is not None or split is not None) and out is None:
-        raise ValueError("--out: say where the evaluation on other data or another split shall go")
+        raise WrongCommand("--out: say where the evaluation on other data or another split shall go")
     return open_pools(source, store, lqr, data, split)
 
 
@@ -202,7 +225,7 @@ def _official(
     store: Path | None,
     split: str | None,
     agents: tuple[AgentName, ...],
-    metric: Metric | None,
+    metric: Benchmark | None,
     kernel_variance: float | None,
     allow_missing: bool,
     lqr: Lqr,
@@ -213,13 +236,13 @@ def _official(
     from world4scorer.store import SceneStore
 
     if out is None or out.suffix != ".csv":
-        raise ValueError(f"--out {out}: must end in .csv for --agents, --metric and two-stage splits")
+        raise WrongCommand(f"--out {out}: must end in .csv for --agents, --metric and two-stage splits")
     if store is None:
-        raise ValueError("--store: say which scene store to evaluate on")
+        raise WrongCommand("--store: say which scene store to evaluate on")
     if kernel_variance is not None and split is None:
-        raise ValueError("--kernel-variance: belongs to two-stage evaluation; give --split as well")
+        raise WrongCommand("--kernel-variance: belongs to two-stage evaluation; give --split as well")
     if agents and (metric is not None or split is not None or allow_missing):
-        raise ValueError(
+        raise WrongCommand(
             "--agents: scored by both metrics on all recorded frames; --metric, --split and --allow-missing "
             "belong to submissions"
         )

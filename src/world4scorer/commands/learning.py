@@ -1,32 +1,56 @@
-"""Verbs that need the extra `train`: pretrain, probe, targets, compare, import, export, profile."""
+"""Verbs that need the extra `train`: pretrain, probe, targets, train, compare, import, export, profile."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 
+from world4scorer.commands.arguments import (
+    UNSET,
+    AnyPath,
+    Encoder,
+    File,
+    Folder,
+    GivenFolder,
+    MaybeCount,
+    MaybeFile,
+    MaybeFolder,
+    MaybePath,
+    MaybeSize,
+    Run,
+    Split,
+    called,
+)
+from world4scorer.commands.exit_codes import WrongCommand
 from world4scorer.pretraining.config import PretrainConfig
 
 Preset = Literal["paper", "baseline", "city"]
+MaybePreset = Annotated[Preset | None, UNSET]
 Precision = Literal["fp32", "bf16", "fp16"]
+MaybeCheckpoint = Annotated[Path | None, tyro.conf.Positional, called("CHECKPOINT")]
 
 
 def pretrain(
-    data: Path,
-    out: Path,
-    split: str = "city_train",
+    data: Folder,
+    out: Folder,
+    split: Split = "city_train",
     config: Annotated[PretrainConfig, tyro.conf.arg(name="")] = PretrainConfig(),  # noqa: B008, frozen
     threads: int = 1,
 ) -> int:
-    """Pretrain a small image encoder without labels, on the views of a split. May be killed and run again.
+    """Pretrain a small image encoder without labels.
+
+    On the views of a split. May be killed and run again.
+
+    Example: w4s pretrain --data city --out encoder
 
     Args:
-        data: Dataset folder with navsim_logs and sensor_blobs.
+        data: Dataset folder with navsim_logs, maps and sensor_blobs.
         out: Folder of the encoder: config.json, model.safetensors, pretraining.json, checkpoint.
-        split: Only frames of this split's logs are seen.
+        split: Name of a split, or the path of its YAML file; only frames of its logs are seen.
         config: The recipe.
         threads: Of torch; the same number gives the same bits.
     """
@@ -47,18 +71,22 @@ def pretrain(
 
 
 def probe(
-    data: Path,
-    encoder: str,
-    out: Path,
-    stores: Path | None = None,
-    train_split: str = "city_train",
-    test_split: str = "city_val",
+    data: Folder,
+    encoder: Encoder,
+    out: AnyPath,
+    stores: MaybeFolder = None,
+    train_split: Split = "city_train",
+    test_split: Split = "city_val",
     most: int = 3000,
 ) -> int:
-    """Ask linear probes what an encoder sees, beside the same ViT with random weights and plain pixels.
+    """Ask linear probes what an encoder sees.
+
+    Beside it stand the same ViT with random weights, and plain pixels.
+
+    Example: w4s probe --encoder city --data city --out report
 
     Args:
-        data: Dataset folder.
+        data: Dataset folder with navsim_logs, maps and sensor_blobs.
         encoder: "city" or "city-contrast", bundled, or a folder of `w4s pretrain`.
         out: Report without suffix: .json, .md and .png are written.
         stores: Folder of scene stores, one for each split; DATA/store unless given.
@@ -90,37 +118,42 @@ def probe(
 
 
 def targets(
-    data: Path,
-    split: str,
-    out: Path,
-    encoder: str = "city",
+    data: Folder,
+    split: Split,
+    out: File,
+    encoder: Encoder = "city",
     frame: Literal["future", "current"] = "future",
     pooling: Literal["patches", "all", "class"] = "patches",
     centre: bool = False,
-    store: Path | None = None,
+    store: MaybeFolder = None,
     workers: int = 1,
     device: str = "cpu",
 ) -> int:
-    """Make future targets: what a frozen encoder sees in the front view two seconds after each scene.
+    """Make future targets: what an encoder sees two seconds later.
 
-    May be killed and run again: finished logs are kept.
+    In the front view, by a frozen encoder, for each scene. May be killed and run again: finished logs are kept.
+
+    Example: w4s targets --data city --split city_train --out targets.arrow
 
     Args:
-        data: Dataset folder with navsim_logs and sensor_blobs.
-        split: Name of a split, or the path of its YAML file.
+        data: Dataset folder with navsim_logs, maps and sensor_blobs.
+        split: Name of a split (navtrain, navtest, mini, ...), or the path of its YAML file.
         out: File of the targets (.arrow).
         encoder: "city" or "city-contrast", bundled, a folder of `w4s pretrain`, or a file or folder of DINOv2 weights.
         frame: The frame two seconds ahead, or, as a control, the scene's own.
         pooling: Mean over patches; mean over all tokens, as in the released cache; or the class token.
         centre: Take the mean of all targets off when they are read.
-        store: Only the scenes of this store, instead of all moments of the split.
+        store: Scene store: only its scenes, instead of all moments of the split.
         workers: Processes.
-        device: Of torch.
+        device: Of torch: cpu, cuda, cuda:1, ...
     """
     needs_torch("w4s targets")
+    needs_device(device)
     from world4scorer.cache.executors import choose_executor
+    from world4scorer.scene.files import check_file
     from world4scorer.training.make_targets import make_targets
 
+    check_file(out)
     print(
         make_targets(
             data,
@@ -139,13 +172,21 @@ def targets(
     return 0
 
 
-def compare(
-    run: Annotated[Path, tyro.conf.Positional], /, out: Path, blind_scenes: int = 8192, pools: Path | None = None
-) -> int:
-    """Put the planner of a training run beside what it must be better than, on its validation split.
+def train(words: Sequence[str]) -> int:
+    """Train a planner: generator, predictor, score heads, readout."""
+    needs_torch("w4s train")
+    from world4scorer.training.command import run
 
-    Trains the controls on the same data: a scorer without images on the planner's own pools, and an MLP of the ego
-    status. Minutes.
+    return run(words)
+
+
+def compare(run: Run, /, out: AnyPath, blind_scenes: int = 8192, pools: MaybeFile = None) -> int:
+    """Put a run's planner beside what it must be better than.
+
+    On its validation split. Trains the controls on the same data: a scorer without images on the planner's own pools,
+    and an MLP of the ego status. Minutes.
+
+    Example: w4s compare runs/city --out table
 
     Args:
         run: Folder of a finished `w4s train`.
@@ -155,9 +196,11 @@ def compare(
     """
     needs_torch("w4s compare")
     from world4scorer.evaluation.comparison import compare as compare_run
+    from world4scorer.scene.files import check_folder
 
     if pools is not None and pools.suffix != ".npz":
-        raise ValueError(f"--pools {pools}: must end in .npz")
+        raise WrongCommand(f"--pools {pools}: must end in .npz")
+    check_folder(out.parent)
     comparison = compare_run(run, blind_scenes, pools_file=pools)
     command = f"w4s compare {run.name} --out {out.name}"
     comparison.save(out, command)
@@ -166,19 +209,23 @@ def compare(
 
 
 def import_planner(
-    checkpoint: Annotated[Path | None, tyro.conf.Positional] = None,
+    checkpoint: MaybeCheckpoint = None,
     /,
     *,
-    out: Path,
-    heads: int | None = None,
-    vit_heads: int | None = None,
-    image_size: tuple[int, int] | None = None,
-    dinov2: Path | None = None,
+    out: Folder,
+    heads: MaybeCount = None,
+    vit_heads: MaybeCount = None,
+    image_size: MaybeSize = None,
+    dinov2: MaybePath = None,
     preset: Preset = "paper",
     seed: int = 3,
     overwrite: bool = False,
 ) -> int:
-    """Make the folder of a planner from a released checkpoint, or start one with DINOv2 weights (--dinov2).
+    """Make the folder of a planner from a released checkpoint.
+
+    Or start one with DINOv2 weights (--dinov2). Nothing is written unless all of it is sound.
+
+    Example: w4s import epoch23.ckpt --out planner
 
     Args:
         checkpoint: Released checkpoint (.ckpt) or safetensors file, or the folder of a planner.
@@ -195,10 +242,10 @@ def import_planner(
     from world4scorer.model.conversion import description, read_planner, save_planner, start_planner
 
     if (checkpoint is None) == (dinov2 is None):
-        raise ValueError("give either a checkpoint or --dinov2")
+        raise WrongCommand("give either a checkpoint or --dinov2")
     if dinov2 is not None:
         if (heads, vit_heads, image_size) != (None, None, None):
-            raise ValueError("--heads, --vit-heads and --image-size belong to checkpoints; --preset says them")
+            raise WrongCommand("--heads, --vit-heads and --image-size belong to checkpoints; --preset says them")
         planner = start_planner(preset, dinov2, seed)
     else:
         assert checkpoint is not None
@@ -209,8 +256,10 @@ def import_planner(
     return 0
 
 
-def export_planner(folder: Annotated[Path, tyro.conf.Positional], /, *, out: Path, overwrite: bool = False) -> int:
+def export_planner(folder: GivenFolder, /, *, out: File, overwrite: bool = False) -> int:
     """Write a planner as a safetensors file under the released names.
+
+    Example: w4s export planner --out planner.safetensors
 
     Args:
         folder: Folder of a planner.
@@ -230,16 +279,18 @@ def export_planner(folder: Annotated[Path, tyro.conf.Positional], /, *, out: Pat
 
 
 def profile(
-    preset: Preset | None = None,
-    planner: Path | None = None,
+    preset: MaybePreset = None,
+    planner: MaybeFolder = None,
     passes: int = 0,
     precision: tuple[Precision, ...] = ("fp32",),
     compile: bool = False,
     device: str = "cpu",
-    threads: int | None = None,
-    json: Path | None = None,
+    threads: MaybeCount = None,
+    json: MaybeFile = None,
 ) -> int:
-    """Count a model's parameters, operations and memory; with --passes, time it.
+    """Count a model's parameters, operations and memory; or time it.
+
+    Example: w4s profile --preset paper --passes 10
 
     Args:
         preset: A named model; the paper's unless given.
@@ -247,7 +298,7 @@ def profile(
         passes: Passes of one frame to time for each precision; 0 only counts, which takes no arithmetic.
         precision: To time in: fp32, bf16, fp16.
         compile: Time what torch.compile makes of it.
-        device: To time on: cpu, cuda, cuda:1, ...
+        device: Of torch: cpu, cuda, cuda:1, ...
         threads: Of the processor while timing; torch's choice unless given.
         json: Also write everything to this file.
     """
@@ -261,24 +312,22 @@ def profile(
     from world4scorer.model.weight_files import write_bytes
 
     if preset is not None and planner is not None:
-        raise ValueError("give either --preset or --planner")
+        raise WrongCommand("give either --preset or --planner")
     if passes < 0:
-        raise ValueError(f"--passes {passes}: not below 0")
+        raise WrongCommand(f"--passes {passes}: not below 0")
     if passes == 0 and compile:
-        raise ValueError("--compile: nothing is timed without --passes")
+        raise WrongCommand("--compile: nothing is timed without --passes")
     if threads is not None:
         if threads < 1:
-            raise ValueError(f"--threads {threads}: at least 1")
+            raise WrongCommand(f"--threads {threads}: at least 1")
         torch.set_num_threads(threads)
     model = None if planner is None else Planner.from_pretrained(planner)
     config = PRESETS[preset or "paper"]() if model is None else model.config
     counted = counting.profile(config)
     measured = []
     if passes:
-        try:
-            model = (Planner(config) if model is None else model).to(device)
-        except (RuntimeError, AssertionError) as error:  # torch's word for no such device
-            raise ValueError(f"--device {device}: {str(error).splitlines()[0]}") from error
+        needs_device(device)
+        model = (Planner(config) if model is None else model).to(device)
         measured = measure(model, precision, passes, compile)
     print_profile(config, counted, measured)
     if json is not None:
@@ -291,3 +340,13 @@ def needs_torch(verb: str) -> None:
     for name in ("torch", "transformers", "safetensors", "lightning", "tensorboard"):
         if find_spec(name) is None:
             raise ValueError(f"{verb} needs {name}: pip install 'world4scorer[train]'")
+
+
+def needs_device(device: str) -> None:
+    """Raise a ValueError for a device that torch does not have here."""
+    import torch
+
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"--device {device}: {str(error).splitlines()[0]}") from error

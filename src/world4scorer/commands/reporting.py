@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import tyro
+from world4scorer.commands.arguments import MaybeFile, MaybeFolder, MaybeSplit, RunOrPools
 
 
 def report(
-    source: Annotated[Path, tyro.conf.Positional],
+    source: RunOrPools,
     /,
-    out: Path | None = None,
-    split: str | None = None,
-    store: Path | None = None,
+    out: MaybeFile = None,
+    split: MaybeSplit = None,
+    store: MaybeFolder = None,
 ) -> int:
-    """Write one HTML page with all that a run knows: evaluation, curves, studies, frames, configuration.
+    """Write one HTML page with all that a run knows.
 
-    The page stands alone: no other file, no network, no script. What was not made yet is named with its command.
+    Evaluation, learning curves, studies, frames, configuration. The page stands alone: no other file, no network, no
+    script. What was not made yet is named with its command.
+
+    Example: w4s report runs/city
 
     Args:
         source: Folder of a training run, or a folder of pools.

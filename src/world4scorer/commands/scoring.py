@@ -9,28 +9,43 @@ from typing import Annotated, Literal
 
 import tyro
 
-from world4scorer.commands.exit_codes import INPUT_FAILED
+from world4scorer.commands.arguments import (
+    Benchmark,
+    File,
+    Folder,
+    GivenPaths,
+    Lqr,
+    MaybeCount,
+    MaybeFile,
+    called,
+)
+from world4scorer.commands.exit_codes import INPUT_FAILED, WrongCommand
 
-Paths = Annotated[tuple[Path, ...], tyro.conf.Positional]
+Token = Annotated[str, tyro.conf.Positional, called("TOKEN")]
 Metric = Literal["labels-v1", "pdms-v1.1", "epdms-v2.2", "epdms-pre151", "all"]
-SubmissionMetric = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
-Lqr = Literal["navsim", "corrected"]
 
 
-def score(files: Paths, /, out: Path, metric: Metric = "all", lqr: Lqr = "navsim", threads: int | None = None) -> int:
-    """Score every plan of exchange files: one result file for each, and a table of means.
+def score(
+    files: GivenPaths, /, out: Folder, metric: Metric = "all", lqr: Lqr = "navsim", threads: MaybeCount = None
+) -> int:
+    """Score every plan of exchange files.
+
+    Writes one result file for each, and prints a table of means.
+
+    Example: w4s score scenes/ --metric all --out scores
 
     Args:
         files: Exchange files (.npz), or folders of them.
         out: Folder for the results, one .npz of the same name for each file.
         metric: Which outcomes to compute.
         lqr: Tracker of the rollouts: as the official simulator has it, or with the intended jerk penalty.
-        threads: Files scored at a time; one for each core unless given.
+        threads: Files at a time; one for each core unless given.
     """
     from world4scorer.evaluation.exchange_files import exchange_files, score_files
     from world4scorer.evaluation.tables import print_means
     from world4scorer.outcomes.batch import set_threads
 
+    _need(files)
     if threads is not None:
         set_threads(threads)
     scored = list(score_files(exchange_files(files), metric, out, lqr))
@@ -38,32 +53,39 @@ def score(files: Paths, /, out: Path, metric: Metric = "all", lqr: Lqr = "navsim
     return _report_failures([result.error for result in scored if result.error is not None], len(scored))
 
 
-def rerank(files: Paths, /, out: Path, weight: float = 1.0, lqr: Lqr = "navsim") -> int:
-    """Choose plan after plan along each file with inertial re-ranking, by the utilities it holds.
+def rerank(files: GivenPaths, /, out: Folder, weight: float = 1.0, lqr: Lqr = "navsim") -> int:
+    """Choose plan after plan along logs with inertial re-ranking.
+
+    Each exchange file holds the frames of a log in time order, with utilities of their plans.
+
+    Example: w4s rerank logs/ --weight 1.0 --out choices
 
     Args:
         files: Exchange files (.npz) with utilities, or folders of them.
         out: Folder for the choices, one .npz of the same name for each file.
-        weight: How much consistency with the last choice counts against utility; 0 turns it off.
-        lqr: Tracker of the rollouts.
+        weight: How much consistency with the last choice counts; 0 turns re-ranking off.
+        lqr: Tracker of the rollouts: as the official simulator has it, or with the intended jerk penalty.
     """
     from world4scorer.evaluation.exchange_files import exchange_files
     from world4scorer.evaluation.rerank_files import rerank_files
     from world4scorer.evaluation.tables import print_reranked
 
+    _need(files)
     results = list(rerank_files(exchange_files(files), weight, out, lqr))
     print_reranked(results, weight)
     return _report_failures([result.error for result in results if result.error is not None], len(results))
 
 
 def show(
-    token: Annotated[str, tyro.conf.Positional],
-    store: Path,
-    out: Path,
-    submission: Path | None = None,
-    metric: SubmissionMetric = "epdms-v2.2",
+    token: Token,
+    store: Folder,
+    out: File,
+    submission: MaybeFile = None,
+    metric: Benchmark = "epdms-v2.2",
 ) -> int:
     """Draw a scene from above: map, traffic, route, reference, human, a plan's rollout and the reason of each zero.
+
+    Example: w4s show TOKEN --store scenes --submission submission.pkl --out why.png
 
     Args:
         token: The moment to draw.
@@ -81,9 +103,14 @@ def show(
     return 0
 
 
+def _need(files: Sequence[Path]) -> None:
+    if not files:
+        raise WrongCommand("no exchange files given; name .npz files, or folders of them")
+
+
 def _report_failures(errors: Sequence[str], total: int) -> int:
     for error in errors:
         print(f"w4s: {error}", file=sys.stderr)
-    if errors:
+    if errors and total > 1:
         print(f"w4s: {len(errors)} of {total} files could not be used; the others are done", file=sys.stderr)
     return INPUT_FAILED if errors else 0

@@ -98,7 +98,10 @@ def load_encoder(source: str | os.PathLike[str]) -> ImageEncoder:
     """A bundled encoder (its name), one that `save_encoder` wrote, or DINOv2 from a file or folder of weights."""
     path = weights_file(BUNDLED.get(str(source), source))
     config_file = path.with_suffix(".json") if path.with_suffix(".json").is_file() else path.parent / CONFIG_FILE
-    raw = json.loads(config_file.read_text()) if config_file.is_file() else {}
+    try:
+        raw = json.loads(config_file.read_bytes()) if config_file.is_file() else {}
+    except ValueError as error:
+        raise ValueError(f"{config_file}: not JSON: {error}") from error
     if isinstance(raw, dict) and raw.get("format") == FORMAT:
         config = _sizes_config(raw, str(config_file))
     else:

@@ -14,7 +14,7 @@ import copy
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import torch
 from torch import Tensor, nn
@@ -39,9 +39,13 @@ class ScoredPlans:
     plans: Tensor
     """(B, N, T, 3) x forward [m], y left [m], heading [rad] in the ego frame"""
     states: Tensor
-    """(B, N, D)"""
+    """(B, N, D) what the model foresees for each"""
     logits: dict[str, Tensor]
     """By component, (B, N) each"""
+
+    def __repr__(self) -> str:
+        scenes, plans = self.plans.shape[:2]
+        return f"ScoredPlans({scenes} scenes, {plans} plans each)"
 
     def utility(self, benchmark: Benchmark = "v1") -> Tensor:
         """What each plan is worth under a benchmark (B, N)."""
@@ -57,8 +61,13 @@ class Planner(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.network = Network(config)
+        self.network: Network = Network(config)
         self.eval()
+
+    if TYPE_CHECKING:  # torch leaves the type of a module's calls open
+
+        def __call__(self, image: Tensor, ego_status: Tensor, cameras: Cameras | None = None) -> ScoredPlans:
+            """Propose plans and score them, see `forward`."""
 
     @property
     def config(self) -> ModelConfig:
@@ -67,7 +76,13 @@ class Planner(nn.Module):
 
     @torch.no_grad()
     def forward(self, image: Tensor, ego_status: Tensor, cameras: Cameras | None = None) -> ScoredPlans:
-        """Propose plans and score them: image (B, C, 3, H, W) normalised, ego status (B, 11)."""
+        """Propose plans and score them.
+
+        Args:
+            image: (B, C, 3, H, W) views of C cameras, normalised as `model.images.normalise` does.
+            ego_status: (B, 11) pose (zeros), velocity [m/s], acceleration [m/s^2], command.
+            cameras: Where they are; only models with plan sampling ask for it.
+        """
         return _scored(self.network(image, ego_status, None, cameras))
 
     @torch.no_grad()

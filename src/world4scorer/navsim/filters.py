@@ -162,7 +162,7 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
         raw = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=loader)
     except FileNotFoundError:
         raise DatasetError(f"{path}: no such file; filters come with the NAVSIM devkit (config/common)") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise DatasetError(f"{path}: not YAML: {error}") from error
     if not isinstance(raw, dict):
         raise DatasetError(f"{path}: expected keys and values, found {type(raw).__name__}")

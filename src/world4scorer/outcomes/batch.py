@@ -9,7 +9,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
+
+from numpy.typing import ArrayLike
 
 from world4scorer.outcomes.results import V1Outcome
 from world4scorer.outcomes.v1 import label
@@ -35,7 +37,7 @@ def get_threads() -> int:
     return _threads
 
 
-def label_batch(scenes: Sequence[Scene], plans: Sequence[Any], *, lqr: LqrProfile = "navsim") -> list[V1Outcome]:
+def label_batch(scenes: Sequence[Scene], plans: Sequence[ArrayLike], *, lqr: LqrProfile = "navsim") -> list[V1Outcome]:
     """Return `label(scene, plans)` for each scene and its plans (N, 8, 3), in order."""
     if len(scenes) != len(plans):
         raise ValueError(f"plans: {len(plans)} sets of plans for {len(scenes)} scenes")

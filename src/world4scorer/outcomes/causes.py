@@ -20,13 +20,16 @@ class Cause:
     """Why a metric is below 1, plan by plan."""
 
     violated: NDArray[np.bool_]
-    """(N,)"""
+    """(N,) which plans are below 1."""
     step: NDArray[np.int64]
     """(N,) step of 0.1 s at which it fell to its value; meaningless where not violated. History has negative steps."""
     index: NDArray[np.int64]
     """(N,) what is behind it, as an index into `names`; -1 where the step says all."""
     names: tuple[str, ...]
     """Ids of tracks or lights, corners of the ego, or comfort checks, as the metric has it."""
+
+    def __repr__(self) -> str:
+        return f"Cause({int(self.violated.sum())} of {len(self.violated)} plans violate it)"
 
     def of(self, plan: int) -> str | None:
         """Describe the cause for one plan, e.g. `"1.3 s: 7f03"`; None where the metric is 1."""
@@ -48,6 +51,9 @@ class Causes(Mapping[str, Cause]):
         lanes = slice(0, self._plans)
         found = self._found
         return Cause(found.values[metric, lanes] < 1.0, found.steps[metric, lanes], found.causes[metric, lanes], names)
+
+    def __repr__(self) -> str:
+        return f"Causes({', '.join(self)})"
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

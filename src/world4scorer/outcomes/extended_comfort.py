@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from world4scorer.kernels import kernel, leaf
 from world4scorer.outcomes.savgol import Filter, savgol, smooth, unwrap
@@ -49,7 +49,7 @@ def overlap_shift(interval_s: float) -> int:
     return round(interval_s / DT)
 
 
-def extended_comfort(rollouts_now: Any, rollout_previous: Any, interval_s: float) -> NDArray[np.float64]:
+def extended_comfort(rollouts_now: ArrayLike, rollout_previous: ArrayLike, interval_s: float) -> NDArray[np.float64]:
     """Return (N,) 1.0 or 0.0: does each rollout of now (N, 41, 11) continue the previous one (41, 11)?
 
     `interval_s` is the time between the two frames. See `extended_comfort_rms` for how far off each signal is.
@@ -58,13 +58,17 @@ def extended_comfort(rollouts_now: Any, rollout_previous: Any, interval_s: float
     return np.asarray((rms <= np.array(LARGEST)).all(axis=1), np.float64)
 
 
-def extended_comfort_pairs(rollouts_now: Any, rollouts_previous: Any, interval_s: float) -> NDArray[np.bool_]:
+def extended_comfort_pairs(
+    rollouts_now: ArrayLike, rollouts_previous: ArrayLike, interval_s: float
+) -> NDArray[np.bool_]:
     """Return (N, M): does each rollout of now (N, 41, 11) continue each previous one (M, 41, 11)?"""
     now, previous, shift = _aligned(rollouts_now, rollouts_previous, interval_s)
     return pairs_within(now, previous, shift, filters_for(STEPS - shift))  # type: ignore[no-any-return]
 
 
-def extended_comfort_rms(rollouts_now: Any, rollout_previous: Any, interval_s: float) -> NDArray[np.float64]:
+def extended_comfort_rms(
+    rollouts_now: ArrayLike, rollout_previous: ArrayLike, interval_s: float
+) -> NDArray[np.float64]:
     """Return the (N, 4) root mean square differences of `SIGNALS`."""
     one = as_array("rollout_previous", rollout_previous, np.float64, (STEPS, len(State)))[None]
     now, previous, shift = _aligned(rollouts_now, one, interval_s)

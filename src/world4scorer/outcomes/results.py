@@ -31,11 +31,13 @@ class V1Outcome:
     """Outcomes of plans by NAVSIM v1.1. Every value array is (N,)."""
 
     scene: Scene
+    """What the plans were judged in."""
     plans: Floats
-    """(N, 8, 3)"""
+    """(N, 8, 3) x forward [m], y left [m], heading [rad] in the ego frame, every 0.5 s."""
     metric: str
     """`labels-v1` or `pdms-v1.1`."""
     lqr: LqrProfile
+    """Tracker of the rollouts."""
     nc: Floats
     """No at-fault collision: 0, 0.5, 1."""
     dac: Floats
@@ -58,6 +60,9 @@ class V1Outcome:
     """(N, 6) comfort check by check, in the order of `comfort.CHECKS`."""
     causes: Mapping[str, Cause]
     """By column name: NC, DAC, TTC, C, DDC."""
+
+    def __repr__(self) -> str:
+        return f"V1Outcome({self.metric} of {self.scene.token!r}, {_summary(self.score)})"
 
     @cached_property
     def rollouts(self) -> Floats:
@@ -84,6 +89,7 @@ class V2Outcome:
     metric: str
     """`epdms-v2.2` or `epdms-pre151`."""
     lqr: LqrProfile
+    """Tracker of the rollouts."""
     human_filter: bool
     """Whether the human's failures were forgiven; False as well where the scene has no human."""
     nc: Floats
@@ -116,6 +122,9 @@ class V2Outcome:
     """(N, 41, 11) simulated states."""
     causes: Mapping[str, Cause]
     """By column name: NC, DAC, DDC, TLC, TTC, LK, HC; of the unfiltered values."""
+
+    def __repr__(self) -> str:
+        return f"V2Outcome({self.metric}, {_summary(self.score)})"
 
     @property
     def table(self) -> Floats:
@@ -150,6 +159,12 @@ class V2Outcome:
     @property
     def _scored_table(self) -> Floats:
         return self.table if self.metric != "epdms-pre151" else self.raw
+
+
+def _summary(score: Floats) -> str:
+    if not len(score):
+        return "no plans"
+    return f"{len(score)} plans, score {score.min():.3f} to {score.max():.3f}, mean {score.mean():.3f}"
 
 
 def epdms_of_table(table: Floats, extended_comfort: Floats | None = None) -> Floats:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from world4scorer.outcomes.causes import Causes
 from world4scorer.outcomes.comfort import CHECKS, comfort_filters_v1
@@ -19,9 +18,12 @@ from world4scorer.scene.scene import Scene
 
 
 def label(
-    scene: Scene, plans: Any, *, lqr: LqrProfile = "navsim", reference_progress: float | None = None
+    scene: Scene, plans: ArrayLike, *, lqr: LqrProfile = "navsim", reference_progress: float | None = None
 ) -> V1Outcome:
     """Return the v1 training labels of plans (N, 8, 3): `.table` is (N, 7), NC, DAC, EP, TTC, C, DDC, PDMS.
+
+    >>> outcome = label(scene, plans)    # x forward [m], y left [m], heading [rad], every 0.5 s
+    >>> best = plans[outcome.score.argmax()]
 
     Each plan is judged on its own, against the reference. `reference_progress` [m] replaces the reference's progress
     times its NC * DAC, for those who keep it in a cache of their own.
@@ -29,12 +31,12 @@ def label(
     return _judge(scene, plans, lqr, reference_progress, "labels-v1")
 
 
-def pdms(scene: Scene, plans: Any, *, lqr: LqrProfile = "navsim") -> V1Outcome:
+def pdms(scene: Scene, plans: ArrayLike, *, lqr: LqrProfile = "navsim") -> V1Outcome:
     """Return the official v1.1 evaluation of plans (N, 8, 3), each against the reference: `.table` as for `label`."""
     return _judge(scene, plans, lqr, None, "pdms-v1.1")
 
 
-def _judge(scene: Scene, plans: Any, lqr: LqrProfile, reference_progress: float | None, metric: str) -> V1Outcome:
+def _judge(scene: Scene, plans: ArrayLike, lqr: LqrProfile, reference_progress: float | None, metric: str) -> V1Outcome:
     poses = as_plans(plans, scene.token)
     tracks = scene.tracks
     if tracks.steps < TRAFFIC_STEPS_V1:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from world4scorer.outcomes.causes import Causes
 from world4scorer.outcomes.comfort import CHECKS, comfort_filters_v2
@@ -27,7 +27,7 @@ NO_HISTORY = np.zeros((0, len(State)))
 
 def epdms(
     scene: Scene,
-    plans: Any,
+    plans: ArrayLike,
     *,
     version: EpdmsVersion = "v2.2",
     human_filter: bool = True,

@@ -107,6 +107,6 @@ def _passed(planner: Planner, batch: Any, plans: Plans | None) -> ScoredPlans:
     image, status = normalise(batch.views.to(device)), batch.ego_status.to(device)
     cameras = type(batch.cameras)(*(part.to(device) for part in batch.cameras))
     if plans is None:
-        return planner(image, status, cameras)  # type: ignore[no-any-return]
+        return planner(image, status, cameras)
     given = torch.from_numpy(np.stack([np.asarray(plans[token], np.float32) for token in batch.tokens]))
     return planner.score(image, status, given.to(device), cameras)

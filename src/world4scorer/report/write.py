@@ -14,7 +14,7 @@ from world4scorer import __version__
 from world4scorer.report.contents import read_contents
 from world4scorer.report.page import page
 from world4scorer.report.sections import sections
-from world4scorer.scene.files import atomic_write
+from world4scorer.scene.files import atomic_write, check_file
 
 REPORT: Final = "report.html"
 
@@ -29,8 +29,7 @@ def write_report(source: Path, out: Path | None = None, split: str | None = None
         store: Scene store of the pools, if it is not where they say.
     """
     path = source / REPORT if out is None else out
-    if path.is_dir():
-        raise ValueError(f"{path}: is a folder; say which file to write")
+    check_file(path)
     contents = read_contents(source, split, store)
     run = "A training run: what it was, how it scores, and what the studies of the paper find in it"
     pools = "A planner's pools: how they score, and what the studies of the paper find in them"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from world4scorer.kernels import kernel
 from world4scorer.rollout.profile import CORRECTED, NAVSIM
@@ -25,7 +25,7 @@ LARGEST_RESIDUAL: Final = 1e-9
 NO_POSES: Final = np.zeros((0, 3))
 
 
-def roll_out(scene: Scene, plans: Any, lqr: LqrProfile = "navsim") -> NDArray[np.float64]:
+def roll_out(scene: Scene, plans: ArrayLike, lqr: LqrProfile = "navsim") -> NDArray[np.float64]:
     """Return the (N, 41, 11) ego states that plans (N, 8, 3) lead to, every 0.1 s from now, columns of `State`."""
     poses = as_plans(plans, scene.token)
     states, residuals = roll_out_kernel(poses, NO_POSES, scene.ego_state, scene.time_us, profile_code(lqr))

@@ -80,12 +80,17 @@ class Frame:
     """One decision of an exchange file."""
 
     scene: Scene
+    """What the planner had to decide in."""
     plans: NDArray[np.float64]
-    """(N, 8, 3) candidate plans."""
+    """(N, 8, 3) candidate plans: x forward [m], y left [m], heading [rad] in the ego frame, every 0.5 s."""
     utilities: NDArray[np.float64] | None = None
     """(N,) the planner's own score of each plan."""
     previous_plan: int | None = None
     """Index of the plan taken in the frame before, where the file gives one."""
+
+    def __repr__(self) -> str:
+        with_utilities = "" if self.utilities is None else " with utilities"
+        return f"Frame({self.scene!r}, {len(self.plans)} plans{with_utilities})"
 
 
 def read_exchange(path: str | os.PathLike[str]) -> list[Frame]:
@@ -100,7 +105,8 @@ def read_exchange(path: str | os.PathLike[str]) -> list[Frame]:
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: no such file") from None
     except _UNREADABLE as error:
-        raise SceneError(f"{path}: not a readable exchange file (.npz without pickled objects): {error}") from error
+        why = "damaged, or with pickled objects" if zipfile.is_zipfile(path) else "no .npz archive, or cut short"
+        raise SceneError(f"{path}: not a readable exchange file: {why}") from error
     try:
         return _frames(fields, path.stem)
     except SceneError as error:

@@ -26,6 +26,24 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         temporary.unlink(missing_ok=True)
 
 
+def check_file(path: str | os.PathLike[str]) -> None:
+    """Raise a ValueError unless a file can be written there: long work should not end with that."""
+    if Path(path).is_dir():
+        raise ValueError(f"{path}: is a folder; say which file to write")
+    check_folder(Path(path).parent)
+
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Raise a ValueError unless a folder is there, or can be made, that files can be written to."""
+    folder = Path(path)
+    nearest = next((place for place in (folder, *folder.parents) if place.exists()), Path())
+    if not nearest.is_dir():
+        inside = "" if nearest == folder else f"{nearest} "
+        raise ValueError(f"{path}: {inside}is a file; a folder is needed there")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise ValueError(f"{path}: no permission to write in {nearest}")
+
+
 @contextmanager
 def only_one(lock: str | os.PathLike[str], refusal: Exception) -> Iterator[None]:
     """Keep a second run out for the length of the block; the lock goes with the process, however it ends."""

@@ -29,7 +29,9 @@ class Scene:
     """
 
     token: str
+    """Name of the moment, unique in a dataset."""
     log_name: str
+    """Log that it is from; re-ranking starts afresh with a new one."""
     time_us: int
     """Time stamp of now [us]."""
     ego_state: NDArray[np.float64]
@@ -37,6 +39,7 @@ class Scene:
     centerline: NDArray[np.float64]
     """(C, 3) x, y [m] and heading [rad] along the route; metrics read x and y only. Points may repeat."""
     map: PolygonMap
+    """Lanes, connectors, intersections and other areas as polygons."""
     route_lane_ids: tuple[str, ...]
     """Lanes and lane connectors of the route."""
     tracks: Tracks
@@ -44,6 +47,7 @@ class Scene:
     reference: NDArray[np.float64]
     """(R, 3) global rear-axle poses of the reference planner every 0.1 s from now, R >= 41."""
     lights: Lights = field(default_factory=Lights.none)
+    """States of traffic lights, every 0.1 s."""
     past_states: NDArray[np.float64] | None = None
     """(H, 11) the ego's recorded past, oldest first, the last row being now; without it history comfort is 1."""
     past_time_us: NDArray[np.int64] | None = None
@@ -54,6 +58,12 @@ class Scene:
     """The 41-step traffic of the v2 metrics where it differs from the first steps of `tracks`."""
     reference_v2: NDArray[np.float64] | None = None
     """The reference of the v2 metrics where it differs from `reference`."""
+
+    def __repr__(self) -> str:
+        return (
+            f"Scene({self.token!r}, log {self.log_name!r}, {len(self.tracks.ids)} tracks, "
+            f"{len(self.map.ids)} map polygons, {len(self.lights.polygon)} lights)"
+        )
 
     def __post_init__(self) -> None:
         try:

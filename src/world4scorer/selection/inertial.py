@@ -8,14 +8,15 @@ log, or one more than 0.55 s after its predecessor) it is argmax_i U_i.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from world4scorer.outcomes.extended_comfort import LONGEST_INTERVAL, extended_comfort
 from world4scorer.rollout.plans import LqrProfile, roll_out
 from world4scorer.scene.checks import SceneError, as_array
+from world4scorer.scene.plan import as_plans
 from world4scorer.scene.scene import Scene
 
 FLOOR: Final = 0.01
@@ -28,7 +29,7 @@ def check_weight(weight: float) -> None:
         raise ValueError(f"weight: {weight}; a finite number that is not negative is needed")
 
 
-def inertial_utility(utilities: Any, continues: Any, weight: float = 1.0) -> NDArray[np.float64]:
+def inertial_utility(utilities: ArrayLike, continues: ArrayLike, weight: float = 1.0) -> NDArray[np.float64]:
     """Return utilities (N,) re-weighted by whether each plan `continues` (N,) the last: 1, 0, or in between."""
     base = as_array("utilities", utilities, np.float64, ("N",))
     passed = as_array("continues", continues, np.float64, (len(base),))
@@ -61,25 +62,38 @@ class InertialReranker:
 
     def __init__(self, weight: float = 1.0, *, lqr: LqrProfile = "navsim") -> None:
         check_weight(weight)
-        self.weight = float(weight)
+        self.weight: float = float(weight)
+        """How much consistency with the last choice counts."""
         self.lqr: LqrProfile = lqr
+        """Tracker of the rollouts."""
         self.continued: NDArray[np.float64] | None = None
         """(N,) which plans of the last frame continued their predecessor; None where there was none."""
         self._memory: _Memory | None = None
+
+    def __repr__(self) -> str:
+        after = "" if self._memory is None else f", after {self._memory.token!r}"
+        return f"InertialReranker(weight={self.weight:g}, lqr={self.lqr!r}{after})"
 
     def reset(self) -> None:
         """Forget the plan chosen before."""
         self._memory = None
         self.continued = None
 
-    def choose(self, scene: Scene, plans: Any, utilities: Any) -> int:
-        """Return the index of the plan to take, among plans (N, 8, 3) with utilities (N,)."""
+    def choose(self, scene: Scene, plans: ArrayLike, utilities: ArrayLike) -> int:
+        """Return the index of the plan to take.
+
+        Args:
+            scene: Its ego state, time stamp and log are used.
+            plans: (N, 8, 3) x forward [m], y left [m], heading [rad] in the ego frame, every 0.5 s.
+            utilities: (N,) what the planner thinks of each, as logarithms of probabilities or alike; more is better.
+        """
         base = as_array(f"utilities of {scene.token}", utilities, np.float64, ("N",))
-        if len(base) == 0 or len(base) != len(plans):
+        poses = as_plans(plans, scene.token)
+        if len(base) == 0 or len(base) != len(poses):
             raise SceneError(
-                f"utilities of {scene.token}: {len(base)} values for {len(plans)} plans; one each, at least one"
+                f"utilities of {scene.token}: {len(base)} values for {len(poses)} plans; one each, at least one"
             )
-        rollouts = roll_out(scene, plans, self.lqr)
+        rollouts = roll_out(scene, poses, self.lqr)
         interval = self._interval(scene)
         if interval is None or self._memory is None:
             self.continued = None

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
+
+from world4scorer.commands.arguments import Counts, MaybeCount, MaybeEncoder, MaybeFolder
 
 
 @dataclass(frozen=True)
 class StudyOptions:
     """What every study of pools takes."""
 
-    out: Path | None = None
+    out: MaybeFolder = None
     """Folder of the finding; SOURCE/studies unless given."""
-    store: Path | None = None
+    store: MaybeFolder = None
     """Scene store of the pools, if it is not where they say."""
     draws: int = 10_000
     """Of the bootstrap over logs."""
@@ -23,13 +24,13 @@ class StudyOptions:
 class TrainingOptions:
     """What the variants of a run share. What is not given is the run's own."""
 
-    seeds: tuple[int, ...] = ()
+    seeds: Counts = ()
     """Each variant is trained once for each seed; the run's own unless given."""
-    epochs: int | None = None
+    epochs: MaybeCount = None
     """Of each training."""
-    scenes: int | None = None
+    scenes: MaybeCount = None
     """Training scenes, drawn by seed; 0 for all."""
-    target_encoder: str | None = None
+    target_encoder: MaybeEncoder = None
     """What missing targets are made with, if the run's own do not say: `city`, a folder or a file."""
     accelerator: str = "auto"
     """What trains: cpu, gpu, auto."""
@@ -37,7 +38,7 @@ class TrainingOptions:
     """Processes that train together; each draws what is random in a step for itself."""
     threads: int = 0
     """Threads per process that compute the model on CPUs; 0 shares the cores evenly."""
-    out: Path | None = None
+    out: MaybeFolder = None
     """Folder of the finding; RUN/studies unless given."""
     draws: int = 10_000
     """Of the bootstrap over logs."""

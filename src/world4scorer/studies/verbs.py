@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import tyro
 
+from world4scorer.commands.arguments import Run, RunOrPools, called
 from world4scorer.commands.learning import needs_torch
 from world4scorer.commands.told import told
 from world4scorer.studies.options import (
@@ -27,13 +28,17 @@ from world4scorer.studies.options import (
 if TYPE_CHECKING:
     from world4scorer.evaluation.finding import Finding
 
-Source = Annotated[Path, tyro.conf.Positional]
+Labelled = Annotated[tuple[str, ...], called("[LABEL=]FOLDER [...]")]
 Options = Annotated[StudyOptions, tyro.conf.arg(name="")]
 Training = Annotated[TrainingOptions, tyro.conf.arg(name="")]
 
 
-def auxiliary_target(run: Source, /, training: Training = AS_THE_RUN) -> int:
-    """No, current or future view as auxiliary target: trains what is missing of the three (Table 2a).
+def auxiliary_target(run: Run, /, training: Training = AS_THE_RUN) -> int:
+    """No, current or future view as auxiliary target (Table 2a).
+
+    Trains what is missing of the three.
+
+    Example: w4s study auxiliary-target runs/city
 
     Args:
         run: Folder of a finished training run; variants go to RUN/variants.
@@ -45,8 +50,12 @@ def auxiliary_target(run: Source, /, training: Training = AS_THE_RUN) -> int:
     return _keep(auxiliary_target, study(run, training), run, training.out, training=training)
 
 
-def label_pairing(run: Source, /, training: Training = AS_IN_THE_PAPER) -> int:
-    """Outcome labels paired with their plans, or shuffled: trains what is missing of the three (Table 2b).
+def label_pairing(run: Run, /, training: Training = AS_IN_THE_PAPER) -> int:
+    """Outcome labels paired with their plans, or shuffled (Table 2b).
+
+    Trains what is missing of the three.
+
+    Example: w4s study label-pairing runs/city --seeds 3 4
 
     Args:
         run: Folder of a finished training run; variants go to RUN/variants.
@@ -58,12 +67,16 @@ def label_pairing(run: Source, /, training: Training = AS_IN_THE_PAPER) -> int:
     return _keep(label_pairing, study(run, training), run, training.out, training=training)
 
 
-def reranking(source: Source, /, weight: float = 1.0, options: Options = USUAL) -> int:
-    """Inertial re-ranking off and on: extended comfort, progress, EPDMS (Table 2c).
+def reranking(source: RunOrPools, /, weight: float = 1.0, options: Options = USUAL) -> int:
+    """Inertial re-ranking off and on (Table 2c).
+
+    Extended comfort, progress, EPDMS.
+
+    Example: w4s study reranking runs/city
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
-        weight: How much consistency with the last choice counts.
+        weight: How much consistency with the last choice counts; 0 turns re-ranking off.
         options: Where, and how intervals are made.
     """
     from world4scorer.pools.open import open_pools
@@ -74,21 +87,22 @@ def reranking(source: Source, /, weight: float = 1.0, options: Options = USUAL) 
 
 
 def interventions(
-    source: Source,
+    source: RunOrPools,
     /,
-    foreign: tuple[str, ...] = (),
-    baseline: tuple[str, ...] = (),
+    foreign: Labelled = (),
+    baseline: Labelled = (),
     repeats: int = 100,
     first_seed: int = 20260909,
     options: Options = REPEATED,
 ) -> int:
-    """Own, deranged and mean states: what each leads to in choosing plans (Table 4, appendix D.1).
+    """Choices with own, deranged and mean states (Table 4, D.1).
+
+    Example: w4s study interventions runs/city
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
-        foreign: More pools, of other planners' plans scored by this one (`w4s pools RUN --plans`); LABEL=FOLDER or
-            FOLDER.
-        baseline: Runs or pools of other planners, for example of one that predicts no future; LABEL=FOLDER or FOLDER.
+        foreign: More pools, of other planners' plans scored by this one (`w4s pools RUN --plans`).
+        baseline: Runs or pools of other planners, for example of one that predicts no future.
         repeats: Derangements.
         first_seed: Of the first derangement; each takes the next.
         options: Where, and how intervals are made.
@@ -111,8 +125,12 @@ def interventions(
     return _keep(interventions, finding, source, options.out, **given, options=options)
 
 
-def disagreement(source: Source, /, options: Options = USUAL) -> int:
-    """NAVSIM v1 and v2 as objectives: where they choose different plans, and because of what (appendix B.2).
+def disagreement(source: RunOrPools, /, options: Options = USUAL) -> int:
+    """Where v1 and v2 as objectives choose different plans (B.2).
+
+    And because of what.
+
+    Example: w4s study disagreement runs/city
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
@@ -127,13 +145,17 @@ def disagreement(source: Source, /, options: Options = USUAL) -> int:
     return _keep(disagreement, finding, source, options.out, options=options)
 
 
-def taxonomy(source: Source, /, near_tie: float = 4.1e-5, weight: float = 1.0, options: Options = USUAL) -> int:
-    """Why consecutive choices fail extended comfort, and which failures re-ranking repairs (Appendix E.1).
+def taxonomy(source: RunOrPools, /, near_tie: float = 4.1e-5, weight: float = 1.0, options: Options = USUAL) -> int:
+    """Why consecutive choices fail extended comfort (E.1).
+
+    And which failures re-ranking repairs.
+
+    Example: w4s study taxonomy runs/city
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
         near_tie: Utilities this near count as equal.
-        weight: How much consistency with the last choice counts.
+        weight: How much consistency with the last choice counts; 0 turns re-ranking off.
         options: Where, and how intervals are made.
     """
     from world4scorer.pools.open import open_pools
@@ -145,12 +167,14 @@ def taxonomy(source: Source, /, near_tie: float = 4.1e-5, weight: float = 1.0, o
     return _keep(taxonomy, finding, source, options.out, near_tie=near_tie, weight=weight, options=options)
 
 
-def consecutive(source: Source, /, weight: float = 1.0, options: Options = USUAL) -> int:
-    """How much less consecutive plans differ with re-ranking (Appendix E.2).
+def consecutive(source: RunOrPools, /, weight: float = 1.0, options: Options = USUAL) -> int:
+    """How much less consecutive plans differ with re-ranking (E.2).
+
+    Example: w4s study consecutive runs/city
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
-        weight: How much consistency with the last choice counts.
+        weight: How much consistency with the last choice counts; 0 turns re-ranking off.
         options: Where, and how intervals are made.
     """
     from world4scorer.pools.open import open_pools
@@ -161,9 +185,11 @@ def consecutive(source: Source, /, weight: float = 1.0, options: Options = USUAL
 
 
 def lambda_weight(
-    source: Source, /, weights: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0), options: Options = USUAL
+    source: RunOrPools, /, weights: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0), options: Options = USUAL
 ) -> int:
-    """How much the weight of re-ranking matters (Appendix E.3).
+    """How much the weight of re-ranking matters (E.3).
+
+    Example: w4s study lambda runs/city
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
@@ -177,12 +203,16 @@ def lambda_weight(
     return _keep(lambda_weight, finding, source, options.out, weights=weights, options=options)
 
 
-def history(source: Source, /, weight: float = 1.0, seed: int = 0, options: Options = USUAL) -> int:
-    """Whether re-ranking needs the plan really taken before: wrong, old, copied history (Appendix E.4).
+def history(source: RunOrPools, /, weight: float = 1.0, seed: int = 0, options: Options = USUAL) -> int:
+    """Whether re-ranking needs the plan really taken (E.4).
+
+    Or whether a wrong, old or copied history does as well.
+
+    Example: w4s study history runs/city
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
-        weight: How much consistency with the last choice counts.
+        weight: How much consistency with the last choice counts; 0 turns re-ranking off.
         seed: Draws the plans of other logs.
         options: Where, and how intervals are made.
     """
@@ -193,8 +223,12 @@ def history(source: Source, /, weight: float = 1.0, seed: int = 0, options: Opti
     return _keep(history, finding, source, options.out, weight=weight, seed=seed, options=options)
 
 
-def coverage(run: Source, /, training: Training = AS_THE_RUN) -> int:
-    """A generator that also covers good bank plans, and re-ranking with several weights on its pools (Appendix E.3).
+def coverage(run: Run, /, training: Training = AS_THE_RUN) -> int:
+    """A generator that also covers good bank plans (E.3).
+
+    And re-ranking with several weights on its pools.
+
+    Example: w4s study coverage runs/city
 
     Args:
         run: Folder of a finished training run; the variant goes to RUN/variants.
@@ -207,12 +241,16 @@ def coverage(run: Source, /, training: Training = AS_THE_RUN) -> int:
 
 
 def parts(
-    run: Source,
+    run: Run,
     /,
     which: tuple[Literal["bank", "plan-sampling", "images"], ...] = ("bank", "plan-sampling", "images"),
     training: Training = AS_THE_RUN,
 ) -> int:
-    """The method without its bank, without plan sampling, without images: trains what is missing.
+    """The method without its bank, plan sampling, or images.
+
+    Trains what is missing.
+
+    Example: w4s study parts runs/city
 
     Args:
         run: Folder of a finished training run; variants go to RUN/variants.

@@ -10,11 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import tyro
 
+from world4scorer.commands.arguments import (
+    Folder,
+    MaybeEncoder,
+    MaybeFolder,
+    MaybePath,
+    MaybeSplit,
+)
+from world4scorer.commands.overview import description
 from world4scorer.training.config import PRESETS, TrainConfig
 from world4scorer.training.run import Machine
 
@@ -29,32 +36,35 @@ DEFAULT_PRESET: Final = "city"
 
 @dataclass(frozen=True)
 class TrainCommand:
-    """Train a planner: generator, shared predictor, score heads, visual readout. May be killed and run again.
+    """Train a planner: generator, predictor, score heads, readout.
 
-    A bank and future targets are made first where they are needed and missing. RUN/planner holds the result.
+    May be killed and run again: it ends with the same weights. A bank and future targets are made first where they are
+    needed and missing. RUN/planner holds the result.
+
+    Example: w4s train --preset city --data city --out runs/city
     """
 
-    data: Path
-    """Dataset folder with navsim_logs and sensor_blobs."""
-    out: Path
+    data: Folder
+    """Dataset folder with navsim_logs, maps and sensor_blobs."""
+    out: Folder
     """Folder of the run."""
     preset: Preset = "city"
     """What all other settings are unless given."""
-    split: str | None = None
+    split: MaybeSplit = None
     """Split to train on; the city's presets know theirs."""
-    store: Path | None = None
+    store: MaybeFolder = None
     """Its scene store; DATA/store/SPLIT unless given."""
-    val_split: str | None = None
+    val_split: MaybeSplit = None
     """Split to validate on."""
-    val_store: Path | None = None
+    val_store: MaybeFolder = None
     """Its scene store; DATA/store/SPLIT unless given."""
-    val_data: Path | None = None
+    val_data: MaybeFolder = None
     """Dataset folder of the validation split, if another."""
-    bank: Path | None = None
+    bank: MaybeFolder = None
     """Pack of candidates; DATA/bank/SPLIT unless given, made if it is missing."""
-    targets: Path | None = None
+    targets: MaybePath = None
     """File of future targets, or a released cache; DATA/targets/SPLIT-WHEN.arrow unless given, made if missing."""
-    target_encoder: str | None = None
+    target_encoder: MaybeEncoder = None
     """What missing future targets are made with: `city`, a folder or a file; --vit-weights unless given."""
     machine: Annotated[Machine, tyro.conf.arg(name="")] = field(default_factory=Machine)
     config: Annotated[TrainConfig, tyro.conf.arg(name="")] = field(default_factory=TrainConfig)
@@ -66,6 +76,8 @@ def parse(words: Sequence[str]) -> TrainCommand:
     return tyro.cli(
         TrainCommand,
         prog="w4s train",
+        description=description(TrainCommand),
+        config=(tyro.conf.DisallowNone,),
         args=list(words),
         default=TrainCommand(
             data=tyro.MISSING, out=tyro.MISSING, preset=preset, machine=_machine(preset), config=PRESETS[preset]()

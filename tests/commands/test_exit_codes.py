@@ -1,0 +1,194 @@
+"""Every verb ends with the documented code, and says in one line which input was wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from world4scorer import cli
+from world4scorer.commands.verbs import VERBS
+
+BAD_INPUT = [
+    "demo --preset tiny --out garbage",
+    "doctor --store none",
+    "city info none",
+    "city film none.pkl --data empty",
+    "city make --preset tiny --out garbage",
+    "check-data --data none --split navtest",
+    "check-data --data empty --split garbage.yaml",
+    "prepare --data none --split navtest --store out",
+    "prepare --data empty --split nowhere --store out",
+    "bank make --store none --out out",
+    "bank info none",
+    "bank import garbage.npz --store none --out out",
+    "bank import none.pkl --store none --out out",
+    "bank histogram none --generated garbage.npz --store none --out x.png",
+    "targets --data none --split navtest --out x.arrow",
+    "targets --data empty --split navtest --out empty",
+    "targets --data empty --split navtest --out x.arrow --device nowhere",
+    "pretrain --data none --out out",
+    "probe --data none --encoder city --out out",
+    "probe --data empty --encoder garbage.json --out out",
+    "train --data none --out out",
+    "pools none --data empty --split navtest --out out",
+    "pools garbage.pkl --store none --out out",
+    "pools garbage.safetensors --data empty --split navtest --out out",
+    "evaluate none",
+    "evaluate empty",
+    "evaluate garbage.pkl --store none --out out",
+    "evaluate garbage.pkl --store none --out x.csv",
+    "evaluate --agents human --store none --out x.csv",
+    "compare none --out out",
+    "compare empty --out garbage/x",
+    "study auxiliary-target none",
+    "study label-pairing none",
+    "study reranking none",
+    "study interventions none",
+    "study disagreement none",
+    "study taxonomy none",
+    "study consecutive none",
+    "study lambda none",
+    "study history none",
+    "study coverage none",
+    "study parts empty",
+    "report none",
+    "report empty --out x.html",
+    "show token --store none --out x.png",
+    "score none --out out",
+    "score empty --out out",
+    "score garbage.npz --out out",
+    "score cut.npz --out out",
+    "rerank none --out out",
+    "rerank garbage.npz --out out",
+    "import none.ckpt --out out",
+    "import garbage.safetensors --out out",
+    "import empty --out out",
+    "import --dinov2 none --out out",
+    "export none --out x.safetensors",
+    "profile --planner none",
+    "profile --passes 1 --device nowhere",
+]
+WRONG_COMMAND = [
+    "evalaute run",
+    "bank mkae",
+    "city nothing",
+    "completion csh",
+    "score --no-such-option",
+    "score --out out",
+    "rerank --out out",
+    "evaluate",
+    "evaluate x.pkl --agents human --store none --out x.csv",
+    "pools x.pkl",
+    "bank import x.pkl --out out",
+    "import --out out",
+    "profile --compile",
+    "train --data none --out out --no-such-option 1",
+]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, compact_folder):
+    """A folder with bad inputs of several kinds, to be in."""
+    (tmp_path / "empty").mkdir()
+    for name in ("garbage", "garbage.npz", "garbage.pkl", "garbage.yaml", "garbage.json", "garbage.safetensors"):
+        (tmp_path / name).write_bytes(b"nothing \xff\x00" * 9)
+    (tmp_path / "cut.npz").write_bytes((compact_folder / "pub_s34_lot.npz").read_bytes()[:2000])
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("line", BAD_INPUT)
+def test_bad_inputs_are_named(here, capsys, monkeypatch, line):
+    if line.startswith("doctor"):
+        monkeypatch.setattr("world4scorer.doctor.examine", list)
+    before = sorted(os.listdir(here))
+    assert cli.main(line.split()) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1 and said[0].startswith("w4s: ")
+    inputs = ("none", "empty", "garbage", "cut", "nowhere")
+    assert any(word.partition("/")[0] in said[0] for word in line.split() if word.startswith(inputs))
+    assert {name for name in os.listdir(here) if not name.startswith(".")} - set(before) <= {"out"}
+
+
+@pytest.mark.parametrize("line", WRONG_COMMAND)
+def test_wrong_command_lines(here, capsys, line):
+    assert cli.main(line.split()) == 2
+    assert capsys.readouterr().err
+    assert not (here / "out").exists()
+
+
+def test_every_verb_is_tried():
+    tried = {line.split()[0] for line in BAD_INPUT}
+    assert tried | {"completion"} >= {verb.name for verb in VERBS}
+
+
+def test_a_near_miss_is_guessed(capsys):
+    assert cli.main(["evalaute"]) == 2
+    assert "did you mean `w4s evaluate`?" in capsys.readouterr().err
+
+
+def test_what_is_missing_to_install_is_said(monkeypatch, capsys):
+    monkeypatch.setattr("world4scorer.commands.learning.find_spec", lambda name: None)
+    assert cli.main(["train", "--data", "x", "--out", "y"]) == 1
+    assert "pip install 'world4scorer[train]'" in capsys.readouterr().err
+
+
+def test_no_permission(here, capsys):
+    if os.geteuid() == 0:
+        pytest.skip("root may do everything")
+    (here / "garbage.npz").chmod(0)
+    assert cli.main(["score", "garbage.npz", "--out", "out"]) == 1
+    assert "garbage.npz" in capsys.readouterr().err
+
+
+def test_interrupted(monkeypatch, capsys):
+    def press(store=None) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("world4scorer.commands.data.doctor", press)
+    assert cli.main(["doctor"]) == 130
+    assert capsys.readouterr().err == "w4s: interrupted; what is finished is kept\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="shells there have no such pipes")
+def test_a_closed_pipe_is_no_error():
+    command = f"{sys.executable} -m world4scorer bank make --help | head -c 10; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 141) and done.stderr == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGTERM there")
+def test_sigterm_ends_what_was_started(tmp_path):
+    """A verb that waits for a process of its own, which would go on for an hour."""
+    code = f"""
+import multiprocessing, sys, time
+from pathlib import Path
+from world4scorer import cli
+from world4scorer.commands import data
+
+def slow(store=None) -> int:
+    child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(3600,))
+    child.start()
+    Path({str(tmp_path / "child")!r}).write_text(str(child.pid))
+    child.join()
+    time.sleep(3600)
+    return 0
+
+data.doctor = slow
+sys.exit(cli.main(["doctor"]))
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text():
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 143 and said == "w4s: terminated; what is finished is kept\n"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "child").read_text()), 0)

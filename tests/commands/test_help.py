@@ -1,0 +1,88 @@
+"""What `w4s --help` and `w4s VERB --help` say."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from world4scorer import __version__, cli
+from world4scorer.commands.verbs import VERBS
+
+LINES = [
+    line
+    for verb in VERBS
+    for line in ([f"{verb.name} {name}" for name in verb.members()] if verb.is_family else [verb.name])
+]
+
+
+def said(capsys, *words):
+    assert cli.main(list(words)) == 0
+    return capsys.readouterr().out
+
+
+def test_overview(capsys):
+    text = said(capsys)
+    assert text == said(capsys, "--help") == said(capsys, "-h") == said(capsys, "help")
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    for verb in VERBS:
+        assert sum(line.startswith(f"  {verb.name} ") for line in lines) == 1
+    assert text.rstrip().splitlines()[-1].startswith("  w4s ")
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("family", [verb.name for verb in VERBS if verb.is_family])
+def test_overview_of_a_family(capsys, family):
+    text = said(capsys, family)
+    assert text == said(capsys, family, "--help") == said(capsys, "help", family)
+    assert max(map(len, text.splitlines())) <= 80 and "Example: w4s " in text
+    for line in LINES:
+        if line.startswith(f"{family} "):
+            assert re.search(rf"^  {line.split()[1]} +\S", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_help_of_a_verb(capsys, line):
+    text = said(capsys, *line.split(), "--help")
+    assert text.startswith(f"usage: w4s {line} ")
+    assert "None" not in text and "(default: )" not in text
+    assert f"Example: w4s {line}" in text
+    assert max(len(row) for row in text.splitlines() if not row.startswith("usage")) <= 80
+    assert re.sub(r"\s+", " ", text) == re.sub(r"\s+", " ", said(capsys, "help", *line.split()))
+
+
+def test_same_options_are_told_the_same(capsys):
+    """An option of the same name begins with the same words in every verb."""
+    told = {
+        "data": ("Dataset folder",),
+        "split": ("Name of a split", "Split to train on", "Whose pools"),
+        "store": ("Scene store", "Its scene store", "Also read a whole scene store"),
+        "workers": ("Processes",),
+        "device": ("Of torch",),
+        "executor": ("Where the work is done.",),
+        "lqr": ("Tracker of the rollouts: as",),
+        "draws": ("Of the bootstrap over logs.",),
+        "weight": ("How much consistency with the last choice counts",),
+    }
+    found = set()
+    for line in LINES:
+        text = said(capsys, *line.split(), "--help")
+        for name, beginnings in told.items():
+            for words in re.findall(rf"^[^\w-]*--{name} \S+\W+(.*)", text, re.MULTILINE):
+                found.add(name)
+                assert words.startswith(beginnings), (line, name, words)
+    assert found == set(told)
+
+
+def test_version(capsys):
+    assert said(capsys, "--version") == f"w4s {__version__}\n"
+
+
+def test_help_loads_nothing_heavy():
+    code = "import sys; from world4scorer import cli; cli.main(['--help']); print(sorted(sys.modules), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for heavy in ("'numpy'", "'numba'", "'torch'", "'matplotlib'", "'pyarrow'"):
+        assert heavy not in done.stderr
