@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,21 @@ from rich.progress import TaskID
 
 from world4scorer.progress import Bar
 from world4scorer.scene.files import atomic_write
+
+
+class OwnSigterm(Callback):
+    """SIGTERM does what it did before training.
+
+    Lightning has its processes talk to each other in the signal's handler, where they may wait for ever; a run can be
+    killed at any time without loss, so none of that is needed.
+    """
+
+    def __init__(self) -> None:
+        self._before = signal.getsignal(signal.SIGTERM)
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Put the former handler back."""
+        signal.signal(signal.SIGTERM, self._before)
 
 
 class TrainingProgress(Callback):

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import sys
 import warnings
 from dataclasses import asdict, dataclass
@@ -40,7 +41,7 @@ from world4scorer.scene.files import atomic_write, only_one
 from world4scorer.scene.indices import PLAN_POSES
 from world4scorer.store import SceneStore
 from world4scorer.training.bf16_linear import use_bf16_products
-from world4scorer.training.callbacks import History, LastCheckpoint, TrainingProgress
+from world4scorer.training.callbacks import History, LastCheckpoint, OwnSigterm, TrainingProgress
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.data_module import PlanningDataModule
 from world4scorer.training.inputs import open_bank, open_targets
@@ -138,7 +139,15 @@ def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | No
 def _fit(trainer: pl.Trainer, module: ScorerModule, loaders: PlanningDataModule, last: Path) -> None:
     if last.is_file():
         check_checkpoint(last)
-    trainer.fit(module, datamodule=loaders, ckpt_path=last if last.is_file() else None, weights_only=True)
+    try:
+        trainer.fit(module, datamodule=loaders, ckpt_path=last if last.is_file() else None, weights_only=True)
+    except BaseException as error:
+        launcher = trainer.strategy.launcher
+        if launcher is not None:
+            launcher.kill(signal.SIGKILL)  # processes of other devices, which would wait for this one
+        if isinstance(error, SystemExit) and trainer.interrupted:  # what Lightning makes of Ctrl-C
+            raise KeyboardInterrupt from None
+        raise
 
 
 def make_network(config: TrainConfig, samples: Samples) -> Network:
@@ -187,6 +196,7 @@ def make_trainer(config: TrainConfig, out: Path, machine: Machine) -> pl.Trainer
         gradient_clip_val=config.optimiser.clip or None,
         logger=TensorBoardLogger(out, name="tensorboard", version=""),
         callbacks=[
+            OwnSigterm(),
             History(out / HISTORY),
             TrainingProgress(),
             best,
