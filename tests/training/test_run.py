@@ -123,16 +123,20 @@ def start(tmp_path: Path, like: Path, out: Path, devices: int = 1, stop: int = -
     return subprocess.Popen([sys.executable, str(script), *words], stderr=subprocess.PIPE)
 
 
-def kill_at(tmp_path: Path, like: Path, out: Path, step: int) -> None:
-    process = start(tmp_path, like, out, stop=step)
+def kill_at(
+    tmp_path: Path, like: Path, out: Path, step: int, devices: int = 1, how: signal.Signals = signal.SIGKILL
+) -> int:
+    """Returns the exit code."""
+    process = start(tmp_path, like, out, devices, step)
     for _ in range(1200):
         if (out / "there").exists() or process.poll() is not None:
             break
         time.sleep(0.1)
     assert process.poll() is None, process.stderr.read().decode()
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.send_signal(how)
+    code = process.wait(60)
     (out / "there").unlink()
+    return code
 
 
 def test_a_killed_run_goes_on_to_the_identical_weights(training_set, finished, tmp_path):
@@ -149,6 +153,24 @@ def test_a_killed_run_goes_on_to_the_identical_weights(training_set, finished, t
     assert [line["step"] for line in kept] == [line["step"] for line in whole]
     for name in ("val/score", "val/oracle", "val/ordering"):
         assert [line[name] for line in kept] == [line[name] for line in whole]
+
+
+def test_ctrl_c_ends_the_processes_of_all_devices(training_set, finished, tmp_path):
+    code = kill_at(tmp_path, finished, tmp_path / "run", 1, devices=2, how=signal.SIGINT)
+    assert code == -signal.SIGINT  # what Python makes of a KeyboardInterrupt that nobody catches
+    for _ in range(100):
+        running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path) in _words(path)]
+        if not running:
+            break
+        time.sleep(0.1)
+    assert not running
+
+
+def _words(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:  # ended in the meantime
+        return ""
 
 
 def test_what_was_best_is_remembered(training_set, finished, tmp_path):
