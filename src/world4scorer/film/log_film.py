@@ -26,8 +26,9 @@ from world4scorer.city.manifest import FOLDER
 from world4scorer.film.birdseye import Birdseye, reach_of
 from world4scorer.film.files import check_film, write_film
 from world4scorer.film.motion import Motion
-from world4scorer.film.page import CAMERA_LABELS, Page, PagePainter
+from world4scorer.film.page import Page, PagePainter
 from world4scorer.film.street_picture import read_street_picture
+from world4scorer.navsim.cameras import CAMERA_LABELS
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.frames import COMMANDS, LogFrame
 from world4scorer.navsim.layout import Layout

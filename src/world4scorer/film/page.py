@@ -9,20 +9,11 @@ from typing import Final
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from world4scorer.film.letters import letters
+from world4scorer.navsim.cameras import CAMERA_LABELS
 from world4scorer.navsim.frames import COMMANDS
 from world4scorer.scene.indices import TrackType
 from world4scorer.view import style
 
-CAMERA_LABELS: Final = {
-    "CAM_F0": "front",
-    "CAM_L0": "front left",
-    "CAM_R0": "front right",
-    "CAM_B0": "rear",
-    "CAM_L1": "left",
-    "CAM_R1": "right",
-    "CAM_L2": "rear left",
-    "CAM_R2": "rear right",
-}
 PAPER: Final = "#ffffff"
 HAIRLINE: Final = "#d9d8d3"
 ASPECT: Final = 16 / 9

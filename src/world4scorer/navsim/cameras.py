@@ -15,6 +15,17 @@ from world4scorer.navsim.errors import DatasetError
 
 CAMERAS: Final = ("CAM_F0", "CAM_L0", "CAM_L1", "CAM_L2", "CAM_R0", "CAM_R1", "CAM_R2", "CAM_B0")
 """Names in logs, in the order of the devkit."""
+CAMERA_LABELS: Final = {
+    "CAM_F0": "front",
+    "CAM_L0": "front left",
+    "CAM_R0": "front right",
+    "CAM_B0": "rear",
+    "CAM_L1": "left",
+    "CAM_R1": "right",
+    "CAM_L2": "rear left",
+    "CAM_R2": "rear right",
+}
+"""What people call them."""
 VIEWS: Final = ("CAM_F0", "CAM_B0", "CAM_L0", "CAM_R0")
 """Cameras of the planner, in its order: front, back, left-front, right-front."""
 FRONT: Final = 0

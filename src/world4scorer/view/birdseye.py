@@ -1,4 +1,4 @@
-"""A scene from above, with plans, one rollout, and the step and object behind each of its zeros.
+"""A scene from above, with plans, the rollout of one, and the step and object behind each of its zeros.
 
 >>> figure = draw_scene(scene, plans, outcome=epdms(scene, plans))
 >>> save(figure, "scene.png")
@@ -7,16 +7,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.patches import Polygon
 from numpy.typing import NDArray
 
 from world4scorer.outcomes.results import V2Outcome
@@ -28,20 +26,21 @@ from world4scorer.scene.plan import as_plans
 from world4scorer.scene.scene import Scene
 from world4scorer.view import style
 from world4scorer.view.frame import EgoFrame
-from world4scorer.view.panel import draw_panel
+from world4scorer.view.panel import draw_badge, draw_panel
+from world4scorer.view.sheet import PLAIN, SMALL, Sheet, put_cameras, with_cameras
+from world4scorer.view.strokes import draw_way
 from world4scorer.view.surroundings import draw_map, draw_red_lights, draw_tracks
 from world4scorer.view.verdict import Outcome, draw_faults, faults_of, tracks_of
+from world4scorer.view.ways import draw_ego, draw_plans, draw_rollout, draw_scale
 
 Floats = NDArray[np.float64]
 
-BOX_STEPS: Final = (10, 20, 30, 40)
-"""Steps at which the ego's box is drawn along the rollout."""
 BEHIND: Final = 14.0
 """m of street behind the ego in the picture."""
 LEAST_AHEAD: Final = 46.0
 """m ahead, or more where the rollout goes farther."""
-PANEL: Final = 0.235
-"""Share of the picture's width that the column beside it takes."""
+BEYOND: Final = 14.0
+"""m of street beyond the end of the rollout."""
 
 
 def draw_scene(
@@ -51,46 +50,65 @@ def draw_scene(
     chosen: int | None = None,
     *,
     utilities: Any = None,
-    size: tuple[float, float] = (10.4, 5.2),
+    framewise: int | None = None,
+    explained: int | None = None,
+    cameras: Mapping[str, NDArray[np.uint8]] | None = None,
+    thumbnail: bool = False,
 ) -> Figure:
     """Draw a scene.
 
     Args:
         plans: (N, 8, 3); each is drawn as its rollout, coloured by utility, else by score.
         outcome: what `label`, `pdms` or `epdms` returned for these plans; gives scores and causes.
-        chosen: the plan drawn with boxes, scores and faults; by default the one of highest utility, else score.
+        chosen: the choice, drawn with boxes; by default the plan of highest utility, else score.
         utilities: (N,) the planner's own scores.
-        size: inches.
+        framewise: what framewise selection chose; drawn where it is another plan.
+        explained: the plan whose scores and faults are shown, if not the choice.
+        cameras: images (H, W, 3) by what is written on them, shown above the picture.
+        thumbnail: a small picture without text beside it, to be read at a width of 240 pixels.
     """
     poses = None if plans is None else as_plans(plans, scene.token)
     worth = _worth(scene, poses, outcome, utilities)
     if poses is not None and len(poses) and chosen is None:
         chosen = int(np.argmax(worth)) if worth is not None else 0
-    if chosen is not None and (poses is None or not 0 <= chosen < len(poses)):
-        raise SceneError(f"chosen: plan {chosen} of {0 if poses is None else len(poses)}")
+    for name, plan in (("chosen", chosen), ("framewise", framewise), ("explained", explained)):
+        if plan is not None and (poses is None or not 0 <= plan < len(poses)):
+            raise SceneError(f"{name}: plan {plan} of {0 if poses is None else len(poses)}")
+    shown = chosen if explained is None else explained
     rollouts = None
     if poses is not None and len(poses):
         rollouts = roll_out(scene, poses) if outcome is None else outcome.rollouts
-    figure = Figure(figsize=size, facecolor="white")
+    sheet = SMALL if thumbnail else with_cameras(cameras) if cameras else PLAIN
+    figure = Figure(figsize=sheet.size, facecolor=style.PAPER)
     FigureCanvasAgg(figure)
-    axes = figure.add_axes((0.0, 0.0, 1.0 - PANEL - 0.012, 1.0))
+    axes = figure.add_axes(sheet.view)
     frame = EgoFrame.of(scene)
-    _set_window(axes, frame, size, None if rollouts is None or chosen is None else rollouts[chosen])
+    _set_window(axes, frame, sheet, [] if rollouts is None else [rollouts[p] for p in {chosen, shown} if p is not None])
     draw_map(axes, scene, frame)
     draw_red_lights(axes, scene, frame)
     draw_tracks(axes, tracks_of(scene, outcome), frame)
     _draw_references(axes, scene, frame, outcome)
     faults = []
-    if rollouts is not None and chosen is not None:
-        _draw_plans(axes, frame, rollouts, worth, chosen)
-        _draw_rollout(axes, frame, rollouts[chosen])
+    if rollouts is not None and chosen is not None and shown is not None:
+        special = [plan for plan in (chosen, shown, framewise) if plan is not None]
+        draw_plans(axes, frame, rollouts, worth, special)
+        if framewise is not None and framewise != chosen:
+            draw_way(axes, frame.local(rollouts[framewise][:, :2]), style.FRAMEWISE, 7.45)
+        if shown != chosen:
+            draw_rollout(axes, frame, rollouts[shown], style.REFUSED, 7.5)
+        draw_rollout(axes, frame, rollouts[chosen], style.CHOICE, 7.6)
         if outcome is not None:
-            faults = faults_of(outcome, chosen)
-            draw_faults(axes, scene, frame, outcome, faults, rollouts[chosen])
-    _draw_ego(axes, frame, scene.ego_state)
-    _draw_scale(axes)
-    column = figure.add_axes((1.0 - PANEL, 0.02, PANEL - 0.005, 0.96))
-    draw_panel(column, scene, outcome, chosen, faults, _key(scene, rollouts))
+            faults = faults_of(outcome, shown)
+            draw_faults(axes, scene, frame, outcome, faults, rollouts[shown], numbered=not thumbnail)
+    draw_ego(axes, frame, scene.ego_state)
+    if sheet.panel is None:
+        draw_badge(axes, outcome, shown, faults)
+        return figure
+    draw_scale(axes)
+    key = _key(scene, rollouts, chosen, framewise, shown, utilities is not None)
+    draw_panel(figure.add_axes(sheet.panel), scene, outcome, chosen, shown, faults, key)
+    if cameras:
+        put_cameras(figure, sheet, cameras)
     return figure
 
 
@@ -114,14 +132,14 @@ def _worth(scene: Scene, poses: Floats | None, outcome: Outcome | None, utilitie
     return None if outcome is None else outcome.score
 
 
-def _set_window(axes: Axes, frame: EgoFrame, size: tuple[float, float], rollout: Floats | None) -> None:
+def _set_window(axes: Axes, frame: EgoFrame, sheet: Sheet, rollouts: list[Floats]) -> None:
     ahead, middle = LEAST_AHEAD, 0.0
-    if rollout is not None:
-        way = frame.local(rollout[:, :2])
-        ahead = max(ahead, float(way[:, 0].max()) + 14.0)
+    if rollouts:
+        way = np.concatenate([frame.local(rollout[:, :2]) for rollout in rollouts])
+        ahead = max(ahead, float(way[:, 0].max()) + BEYOND)
         middle = float(np.clip((way[:, 1].min() + way[:, 1].max()) / 2, -15.0, 15.0))
     width = ahead + BEHIND
-    height = width * size[1] / (size[0] * (1.0 - PANEL - 0.012))
+    height = width / sheet.view_aspect
     axes.set(xlim=(-BEHIND, ahead), ylim=(middle - height / 2, middle + height / 2), aspect="equal")
     axes.set_facecolor(style.GROUND)
     axes.set_xticks([])
@@ -134,69 +152,36 @@ def _draw_references(axes: Axes, scene: Scene, frame: EgoFrame, outcome: Outcome
     second = isinstance(outcome, V2Outcome) and scene.reference_v2 is not None
     reference = scene.reference_v2 if second else scene.reference
     assert reference is not None
-    way = frame.local(reference[:STEPS, :2])
-    axes.plot(*way.T, color=style.REFERENCE, linewidth=1.8, dashes=(3, 1.5), zorder=7)
+    draw_way(axes, frame.local(reference[:STEPS, :2]), style.REFERENCE_WAY, 7.0)
     if scene.human_future is not None:  # a plan: in the ego's frame already
-        axes.plot(
-            *scene.human_future[:, :2].T, color=style.HUMAN, linewidth=1.0, marker="o", markersize=4.5,
-            markeredgecolor="white", markeredgewidth=0.6, zorder=8,
-        )  # fmt: skip
+        draw_way(axes, scene.human_future[:, :2], style.DRIVEN, 8.0)
 
 
-def _draw_plans(axes: Axes, frame: EgoFrame, rollouts: Floats, worth: Floats | None, chosen: int) -> None:
-    others = np.flatnonzero(np.arange(len(rollouts)) != chosen)
-    if not len(others):
-        return
-    value = np.full(len(rollouts), 0.5) if worth is None else worth
-    if np.ptp(value) > 0:
-        value = (value - value.min()) / np.ptp(value)
-    order = others[np.argsort(value[others], kind="stable")]  # the best on top
-    lines = [frame.local(rollouts[plan][:, :2]) for plan in order]
-    colours = colormaps[style.SCORE_MAP](0.15 + 0.8 * value[order])
-    axes.add_collection(LineCollection(lines, colors=colours, linewidths=1.1, alpha=0.8, zorder=5))
-
-
-def _draw_rollout(axes: Axes, frame: EgoFrame, rollout: Floats) -> None:
-    way = frame.local(rollout[:, :2])
-    axes.plot(*way.T, color="white", linewidth=4.6, zorder=7.5, solid_capstyle="round")
-    axes.plot(*way.T, color=style.EGO, linewidth=2.6, zorder=7.6, solid_capstyle="round")
-    for step in BOX_STEPS:
-        axes.add_patch(
-            Polygon(
-                frame.ego_box(rollout[step]), facecolor=style.EGO + "26", edgecolor=style.EGO, linewidth=1.1, zorder=7.4
-            )
-        )
-
-
-def _draw_ego(axes: Axes, frame: EgoFrame, state: Floats) -> None:
-    box = frame.ego_box(state)
-    axes.add_patch(Polygon(box, facecolor=style.EGO, edgecolor="white", linewidth=1.2, zorder=10))
-    front, rear = box[[0, 3]].mean(axis=0), box.mean(axis=0)
-    nose = np.stack([front, rear + (box[0] - box[3]) * 0.32, rear - (box[0] - box[3]) * 0.32])
-    axes.add_patch(Polygon(nose, facecolor="white", edgecolor="none", zorder=10.1))
-
-
-def _draw_scale(axes: Axes) -> None:
-    left, low = axes.get_xlim()[0] + 2.0, axes.get_ylim()[0] + 1.6
-    axes.plot([left, left + 10], [low, low], color=style.INK, linewidth=2.0, zorder=12, solid_capstyle="butt")
-    axes.text(left + 5, low + 0.5, "10 m", ha="center", va="bottom", fontsize=8, color=style.INK, zorder=12)
-
-
-def _key(scene: Scene, rollouts: Floats | None) -> list[str]:
-    """Name the legend's entries that the picture has."""
+def _key(
+    scene: Scene,
+    rollouts: Floats | None,
+    chosen: int | None,
+    framewise: int | None,
+    shown: int | None,
+    was_choice: bool,
+) -> list[str]:
+    """Name the entries of the key that the picture needs."""
     now = set(scene.tracks.type[scene.tracks.valid[:, 0]].tolist())
     lights = scene.lights
+    objects = {TrackType.TRAFFIC_CONE, TrackType.BARRIER, TrackType.CZONE_SIGN, TrackType.GENERIC_OBJECT}
     there = {
-        "chosen": rollouts is not None,
+        "plan": rollouts is not None and not was_choice,
+        "choice": rollouts is not None and was_choice,
+        "framewise": framewise is not None and framewise != chosen,
+        "refused": shown != chosen,
         "plans": rollouts is not None and len(rollouts) > 1,
-        "reference": True,
         "human": scene.human_future is not None,
+        "reference": True,
         "route": bool(scene.on_route.any()),
         "red light": bool((lights.on_route & (lights.status[:, 0] == Light.RED)).any()),
         "vehicle": TrackType.VEHICLE in now,
-        "person": bool(now & {TrackType.PEDESTRIAN, TrackType.BICYCLE}),
-        "object": bool(
-            now & {TrackType.TRAFFIC_CONE, TrackType.BARRIER, TrackType.CZONE_SIGN, TrackType.GENERIC_OBJECT}
-        ),
+        "bicycle": TrackType.BICYCLE in now,
+        "pedestrian": TrackType.PEDESTRIAN in now,
+        "object": bool(now & objects),
     }
-    return [name for name, shown in there.items() if shown]
+    return [name for name in style.KEY if there.get(name)]

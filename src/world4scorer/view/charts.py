@@ -13,11 +13,11 @@ from world4scorer.view import style
 
 OURS: Final = style.EGO
 OTHER: Final = "#e69f00"
-GOOD: Final = style.REFERENCE
+GOOD: Final = "#009e73"
 BAD: Final = style.FAULT
 PAPER: Final = "#9a9a9e"
 """For what the paper reports, on other data."""
-SERIES: Final = (OURS, OTHER, GOOD, style.HUMAN, BAD, "#56b4e9", "#5f5f63")
+SERIES: Final = (OURS, OTHER, GOOD, "#cc79a7", BAD, "#56b4e9", "#5f5f63")
 
 
 def chart(

@@ -13,6 +13,7 @@ from world4scorer.scene.scene import Scene
 from world4scorer.scene.tracks import Tracks
 from world4scorer.view import style
 from world4scorer.view.frame import EgoFrame
+from world4scorer.view.strokes import draw_way
 
 FUTURE_STEPS = (10, 20, 30, 40)
 """Steps at which a moving track's later boxes are drawn."""
@@ -30,7 +31,7 @@ def draw_map(axes: Axes, scene: Scene, frame: EgoFrame) -> None:
     edges = [_closed(frame.local(ring)) for polygon in lanes for ring in scene.map.rings(int(polygon))]
     axes.add_collection(LineCollection(edges, colors=style.LANE_EDGE, linewidths=0.9, zorder=2))
     line = frame.local(scene.centerline[:, :2])
-    axes.plot(*line.T, color=style.CENTERLINE, linewidth=1.1, dashes=(5, 3), zorder=3)
+    draw_way(axes, line, style.CENTRE, 3.0)
 
 
 def draw_red_lights(axes: Axes, scene: Scene, frame: EgoFrame, step: int = 0) -> None:

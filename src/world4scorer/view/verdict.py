@@ -25,6 +25,17 @@ PLACE_METRICS = ("NC", "DAC", "TLC", "TTC")
 """Those that the ego's box decides; for others a dot marks the step."""
 NUMBER_GAP = 24.0
 """Points between two numbers."""
+WORDS = {
+    "NC": "hits track {} at {}",
+    "DAC": "leaves the road at {1} ({0})",
+    "DDC": "drives against the traffic at {1}",
+    "TLC": "runs the red light {} at {}",
+    "TTC": "comes too close to track {} at {}",
+    "LK": "off the lane's middle since {1}",
+    "HC": "uncomfortable at {1} ({0})",
+    "C": "uncomfortable at {1} ({0})",
+}
+"""What each zero means: by what or whom, and when."""
 SHORTER = {"longitudinal": "lon.", "lateral": "lat.", "magnitude": "size", "_": " "}
 LONGEST_NAME = 10
 """Characters of an object's name that are shown; of longer ones both ends."""
@@ -49,11 +60,22 @@ class Fault:
         if self.index < 0:
             return when
         if self.metric in (*TRACK_METRICS, "TLC"):
-            return f"{when}, {'light' if self.metric == 'TLC' else 'track'} {_shortened(self.name)}"
+            return f"{when}, {'light' if self.metric == 'TLC' else 'track'} {self._who}"
+        return f"{when}, {self._who}"
+
+    @property
+    def words(self) -> str:
+        """The whole reason, e.g. `hits track 7f03ab12 at 1.3 s`."""
+        return WORDS[self.metric].format(self._who, f"{self.step * DT:.1f} s")
+
+    @property
+    def _who(self) -> str:
+        if self.metric in (*TRACK_METRICS, "TLC"):
+            return _shortened(self.name)
         name = self.name
         for word, shorter in SHORTER.items():
             name = name.replace(word, shorter)
-        return f"{when}, {name}"
+        return name
 
 
 def _shortened(name: str) -> str:
@@ -94,9 +116,15 @@ def faults_of(outcome: Outcome, plan: int) -> list[Fault]:
 
 
 def draw_faults(
-    axes: Axes, scene: Scene, frame: EgoFrame, outcome: Outcome, faults: list[Fault], rollout: NDArray[np.float64]
+    axes: Axes,
+    scene: Scene,
+    frame: EgoFrame,
+    outcome: Outcome,
+    faults: list[Fault],
+    rollout: NDArray[np.float64],
+    numbered: bool = True,
 ) -> None:
-    """Outline what is behind each fault of the rollout (41, 11), and hang its number over the place."""
+    """Outline what is behind each fault of the rollout (41, 11), and hang its number over the place if wanted."""
     places = []
     for fault in faults:
         step = min(max(fault.step, 0), len(rollout) - 1)
@@ -106,7 +134,7 @@ def draw_faults(
             axes.add_patch(Polygon(box, fill=False, edgecolor=style.FAULT, linewidth=1.4, zorder=9))
         axes.plot(*places[-1], marker="o", markersize=6, color=style.FAULT, markeredgecolor="white", zorder=11)
         _draw_object(axes, scene, frame, outcome, fault, rollout, step)
-    if faults:
+    if faults and numbered:
         _draw_numbers(axes, faults, np.array(places), frame.local(rollout[:, :2]))
 
 
@@ -119,9 +147,10 @@ def _draw_numbers(axes: Axes, faults: list[Fault], places: NDArray[np.float64], 
     for i in range(1, len(across)):
         across[i] = max(across[i], across[i - 1] + gap)
     across -= (across - places[order, 0]).mean()
+    low, high = (edge + inward * gap for edge, inward in zip(axes.get_ylim(), (1, -1), strict=True))
     top = way[:, 1].max() + 2.6 * gap
-    if top > axes.get_ylim()[1] - gap:
-        top = way[:, 1].min() - 2.6 * gap
+    if top > high:
+        top = max(way[:, 1].min() - 2.6 * gap, low)
     for x, place in zip(across, order, strict=True):
         axes.plot([x, places[place, 0]], [top, places[place, 1]], color=style.FAULT, linewidth=0.9, zorder=11.5)
         axes.text(
