@@ -2,22 +2,17 @@
 
 w4s city make --preset quick --out city
 w4s city info city
-w4s city film city/navsim_logs/trainval/berlin-west_000_v23_00555.pkl
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
-import tyro
-
-from world4scorer.commands.arguments import Folder, GivenFolder, MaybeCount, MaybeFile, MaybeFolder, called
+from world4scorer.commands.arguments import Folder, GivenFolder, MaybeCount, MaybeFile
 
 Preset = Literal["tiny", "quick", "standard"]
-Log = Annotated[str, tyro.conf.Positional, called("LOG")]
 
 
 def make(
@@ -92,31 +87,4 @@ def info(root: GivenFolder, /, out: MaybeFile = None) -> int:
     return 0
 
 
-def film(log: Log, /, data: MaybeFolder = None, out: MaybeFile = None, height: int = 720, speed: float = 1.0) -> int:
-    """Film a log of any dataset in NAVSIM's layout: its cameras and the view from above.
-
-    Example: w4s city film city/navsim_logs/trainval/NAME.pkl
-
-    Args:
-        log: Path of the log (`DATA/navsim_logs/SPLIT/NAME.pkl`), or its name if --data is given.
-        data: Dataset folder, if the log is given by name.
-        out: The film (.mp4, .webp or .gif); NAME.mp4 here unless given.
-        height: Of the film in pixels.
-        speed: Of the film; 2 plays twice as fast as it was.
-    """
-    from world4scorer.film.log_film import film_log
-
-    path = Path(log)
-    if data is None and (path.suffix != ".pkl" or len(path.resolve().parents) < 3):
-        raise ValueError(
-            f"{log}: not the path of a log (DATA/navsim_logs/SPLIT/NAME.pkl); give --data to find a log by its name"
-        )
-    name = path.stem if path.suffix == ".pkl" else log
-    out = Path(f"{name}.mp4") if out is None else out
-    root = path.resolve().parents[2] if data is None else data
-    split = path.resolve().parent.name if data is None else None
-    print(film_log(root, name, out, data_split=split, height=height, speed=speed, show_progress=True))
-    return 0
-
-
-VERBS: Final[dict[str, Callable[..., int]]] = {"make": make, "info": info, "film": film}
+VERBS: Final[dict[str, Callable[..., int]]] = {"make": make, "info": info}

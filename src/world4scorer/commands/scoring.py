@@ -1,27 +1,15 @@
-"""Verbs that judge plans: score, rerank, show."""
+"""Verbs that judge plans: score, rerank."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-import tyro
-
-from world4scorer.commands.arguments import (
-    Benchmark,
-    File,
-    Folder,
-    GivenPaths,
-    Lqr,
-    MaybeCount,
-    MaybeFile,
-    called,
-)
+from world4scorer.commands.arguments import Folder, GivenPaths, Lqr, MaybeCount
 from world4scorer.commands.exit_codes import INPUT_FAILED, WrongCommand
 
-Token = Annotated[str, tyro.conf.Positional, called("TOKEN")]
 Metric = Literal["labels-v1", "pdms-v1.1", "epdms-v2.2", "epdms-pre151", "all"]
 
 
@@ -74,33 +62,6 @@ def rerank(files: GivenPaths, /, out: Folder, weight: float = 1.0, lqr: Lqr = "n
     results = list(rerank_files(exchange_files(files), weight, out, lqr))
     print_reranked(results, weight)
     return _report_failures([result.error for result in results if result.error is not None], len(results))
-
-
-def show(
-    token: Token,
-    store: Folder,
-    out: File,
-    submission: MaybeFile = None,
-    metric: Benchmark = "epdms-v2.2",
-) -> int:
-    """Draw a scene from above: map, traffic, route, reference, human, a plan's rollout and the reason of each zero.
-
-    Example: w4s show TOKEN --store scenes --submission submission.pkl --out why.png
-
-    Args:
-        token: The moment to draw.
-        store: Scene store that holds it.
-        out: Picture (.png, .svg, .pdf).
-        submission: Draw this submission's plan; without one, what the human drove.
-        metric: Which outcomes to show.
-    """
-    from world4scorer.evaluation.pictures import draw_token
-    from world4scorer.navsim.submissions import read_submission
-    from world4scorer.store import SceneStore
-
-    plans = None if submission is None else read_submission(submission)
-    print("\n".join(draw_token(SceneStore(store), token, plans, metric, out)))
-    return 0
 
 
 def _need(files: Sequence[Path]) -> None:

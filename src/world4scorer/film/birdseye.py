@@ -11,20 +11,21 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageColor, ImageDraw
+from PIL import Image, ImageDraw
 
+from world4scorer.film.boxes import corners_of, ego_corners, nose_of
+from world4scorer.film.canvas import PEN_HEIGHT, SAMPLES, Canvas
+from world4scorer.film.decisions import Decision, Decisions
 from world4scorer.film.letters import letters
 from world4scorer.film.motion import Moment, Motion
-from world4scorer.film.street_picture import Coat, StreetPicture
+from world4scorer.film.street_picture import StreetPicture
+from world4scorer.film.verdict import draw_marks, draw_words
 from world4scorer.navsim.frames import LogFrame
 from world4scorer.scene.indices import TrackType
-from world4scorer.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_OVERHANG
 from world4scorer.view import style
 
 Floats = NDArray[np.float64]
 
-SAMPLES: Final = 3
-"""Across and down a pixel."""
 EGO_FROM_BELOW: Final = 0.3
 """Height of the ego's rear axle, as a share of the picture."""
 PAST: Final = 4.0
@@ -55,20 +56,39 @@ class Birdseye:
     """Width, height [pixels]."""
     length: float
     """Of street from the lower edge to the upper [m]."""
+    decisions: Decisions | None = None
+    """What a planner decides along the log."""
+
+    def decision(self, moment: Moment) -> Decision | None:
+        """That of the frame that the cameras show."""
+        return None if self.decisions is None else self.decisions.of(self.motion.log.frames[moment.frame].token)
 
     def draw(self, moment: Moment) -> Image.Image:
         """The picture of a moment, RGB."""
         width, height = self.size[0] * SAMPLES, self.size[1] * SAMPLES
         image = Image.new("RGB", (width, height), style.GROUND)
-        canvas = _Canvas(ImageDraw.Draw(image), moment.ego_pose, self.streets.origin, self)
+        middle = moment.ego_pose[:2] - self.streets.origin
+        heading = float(moment.ego_pose[2])
+        canvas = Canvas(ImageDraw.Draw(image), middle, heading, self.ego_at, self.scale, self.pen, self.reach)
         frame = self.motion.log.frames[moment.nearest]
         self._draw_streets(canvas, frame)
         self._draw_red_lights(canvas, frame)
-        self._draw_way(canvas, moment)
+        decision = self.decision(moment)
+        self._draw_past(canvas, moment)
+        if decision is not None:
+            self._draw_plans(canvas, decision)
         self._draw_boxes(canvas, moment)
+        if decision is not None:
+            self._draw_choice(canvas, decision)
+        self._draw_driven(canvas, moment)
         self._draw_ego(canvas, moment)
+        if decision is not None:
+            draw_marks(canvas, decision, self.streets.origin)
         self._draw_scale(canvas)
-        return image.reduce(SAMPLES)
+        small = image.reduce(SAMPLES)
+        if decision is not None:
+            draw_words(small, decision)
+        return small
 
     @property
     def scale(self) -> float:
@@ -77,8 +97,8 @@ class Birdseye:
 
     @property
     def pen(self) -> float:
-        """Unit of line widths [samples]: a pixel of a picture 600 pixels high."""
-        return self.size[1] * SAMPLES / 600.0
+        """Unit of line widths [samples]."""
+        return self.size[1] * SAMPLES / PEN_HEIGHT
 
     @property
     def ego_at(self) -> tuple[float, float]:
@@ -90,7 +110,7 @@ class Birdseye:
         """See `reach_of`."""
         return reach_of(self.size, self.length)
 
-    def _draw_streets(self, canvas: _Canvas, frame: LogFrame) -> None:
+    def _draw_streets(self, canvas: Canvas, frame: LogFrame) -> None:
         streets = self.streets
         for coat in streets.areas:
             canvas.fill(coat)
@@ -98,24 +118,41 @@ class Birdseye:
         canvas.fill(streets.stripes)
         canvas.outline(streets.edges, 1.1)
 
-    def _draw_red_lights(self, canvas: _Canvas, frame: LogFrame) -> None:
+    def _draw_red_lights(self, canvas: Canvas, frame: LogFrame) -> None:
         for connector in sorted({connector for connector, red in frame.traffic_lights if red}):
             line = self.streets.stop_lines.get(connector)
             if line is not None:
-                canvas.line(line, style.RED_LIGHT, 4.0)
+                canvas.way(line, style.STOP_LINE)
 
-    def _draw_way(self, canvas: _Canvas, moment: Moment) -> None:
-        here = moment.ego_pose[None, :2]
+    def _draw_past(self, canvas: Canvas, moment: Moment) -> None:
         times, places = self.motion.way
         behind = (times < moment.time) & (times >= moment.time - PAST)
-        ahead = (times > moment.time) & (times <= moment.time + FUTURE)
-        canvas.line(np.concatenate([places[behind], here]) - self.streets.origin, style.CENTERLINE, 2.2)
-        canvas.line(np.concatenate([here, places[ahead]]) - self.streets.origin, style.HUMAN, 2.2)
-        coming = (self.motion.times > moment.time) & (self.motion.times <= moment.time + FUTURE)
-        for place in self.motion.ego[coming, :2]:
-            canvas.dot(place - self.streets.origin, 3.4, style.HUMAN)
+        way = np.concatenate([places[behind], moment.ego_pose[None, :2]])
+        canvas.way(way - self.streets.origin, style.PAST)
 
-    def _draw_boxes(self, canvas: _Canvas, moment: Moment) -> None:
+    def _draw_driven(self, canvas: Canvas, moment: Moment) -> None:
+        times, places = self.motion.way
+        ahead = (times > moment.time) & (times <= moment.time + FUTURE)
+        way = np.concatenate([moment.ego_pose[None, :2], places[ahead]])
+        canvas.way(way - self.streets.origin, style.DRIVEN)
+        coming = (self.motion.times > moment.time) & (self.motion.times <= moment.time + FUTURE)
+        canvas.dots(self.motion.ego[coming, :2] - self.streets.origin, style.DRIVEN)
+
+    def _draw_plans(self, canvas: Canvas, decision: Decision) -> None:
+        ways = decision.outcome.rollouts[..., :2] - self.streets.origin
+        for plan in decision.order:
+            canvas.way(ways[plan], style.CANDIDATE, decision.colours[plan])
+
+    def _draw_choice(self, canvas: Canvas, decision: Decision) -> None:
+        rollouts = decision.outcome.rollouts
+        if decision.framewise != decision.chosen:
+            canvas.way(rollouts[decision.framewise, :, :2] - self.streets.origin, style.FRAMEWISE)
+        chosen = rollouts[decision.chosen]
+        for step in style.BOX_STEPS:
+            canvas.polygon(ego_corners(chosen[step, :3], self.streets.origin), None, style.CHOICE.colour, 1.2)
+        canvas.way(chosen[:, :2] - self.streets.origin, style.CHOICE)
+
+    def _draw_boxes(self, canvas: Canvas, moment: Moment) -> None:
         places = moment.boxes[:, :2] - self.streets.origin
         near = np.abs(places - canvas.middle).max(axis=1, initial=0.0) < self.reach + 15.0
         for kind in DRAWING_ORDER:
@@ -125,18 +162,17 @@ class Birdseye:
                 if kind is TrackType.PEDESTRIAN:
                     canvas.round(places[row], max(LEAST_WALKER, width / 2), fill)
                     continue
-                corners = _corners(places[row], moment.boxes[row, 2], length / 2, length / 2, width / 2)
+                corners = corners_of(places[row], moment.boxes[row, 2], length / 2, length / 2, width / 2)
                 canvas.polygon(corners, fill, style.INK, 0.8)
                 if kind is TrackType.VEHICLE:
-                    canvas.polygon(_nose(corners, 0.36, 0.2, 0.62), style.GROUND)
+                    canvas.polygon(nose_of(corners, 0.36, 0.2, 0.62), style.GROUND)
 
-    def _draw_ego(self, canvas: _Canvas, moment: Moment) -> None:
-        place = moment.ego_pose[:2] - self.streets.origin
-        corners = _corners(place, moment.ego_pose[2], FRONT_OVERHANG, REAR_OVERHANG, HALF_WIDTH)
+    def _draw_ego(self, canvas: Canvas, moment: Moment) -> None:
+        corners = ego_corners(moment.ego_pose, self.streets.origin)
         canvas.polygon(corners, style.EGO, "#ffffff", 2.0)
-        canvas.polygon(_nose(corners, 0.5, 0.06, 0.64), "#ffffff")
+        canvas.polygon(nose_of(corners, 0.5, 0.06, 0.64), "#ffffff")
 
-    def _draw_scale(self, canvas: _Canvas) -> None:
+    def _draw_scale(self, canvas: Canvas) -> None:
         width, height = self.size[0] * SAMPLES, self.size[1] * SAMPLES
         right, low = width - 14 * self.pen, height - 14 * self.pen
         left = right - 10 * self.scale
@@ -148,79 +184,3 @@ class Birdseye:
 def reach_of(size: tuple[int, int], length: float) -> float:
     """Nothing further from the ego than this [m] is in a picture of `size` pixels and `length` metres."""
     return float(np.hypot(size[0] / size[1] / 2, 1 - EGO_FROM_BELOW) * length)
-
-
-class _Canvas:
-    """A brush that takes metres from the streets' origin."""
-
-    def __init__(self, brush: ImageDraw.ImageDraw, ego_pose: Floats, origin: Floats, view: Birdseye) -> None:
-        self.brush = brush
-        self.middle = ego_pose[:2] - origin
-        self._view = view
-        # Forward is up and left is left; rows of pictures count downwards.
-        cosine, sine = np.cos(ego_pose[2]), np.sin(ego_pose[2])
-        self._turn = (view.scale * np.array([[sine, -cosine], [-cosine, -sine]])).astype(np.float32)
-        self._ego_at = np.array(view.ego_at, np.float32) * SAMPLES
-
-    def pixels(self, points: NDArray[np.floating]) -> NDArray[np.float32]:
-        """(n, 2) samples of points (n, 2)."""
-        return (points - self.middle).astype(np.float32) @ self._turn.T + self._ego_at
-
-    def fill(self, coat: Coat, chosen: NDArray[np.bool_] | None = None) -> None:
-        colour = _rgb(coat.colour)
-        for index in coat.near(self.middle, self._view.reach):
-            if chosen is None or chosen[index]:
-                self.brush.polygon(_flat(self.pixels(coat.shapes[index])), fill=colour)
-
-    def outline(self, coat: Coat, width: float) -> None:
-        for index in coat.near(self.middle, self._view.reach):
-            self.brush.line(_flat(self.pixels(coat.shapes[index])), fill=_rgb(coat.colour), width=self._wide(width))
-
-    def line(self, points: Floats, colour: str, width: float) -> None:
-        self.brush.line(_flat(self.pixels(points)), fill=colour, width=self._wide(width))
-
-    def polygon(self, corners: Floats, fill: str, edge: str | None = None, width: float = 1.0) -> None:
-        samples = _flat(self.pixels(corners))
-        self.brush.polygon(samples, fill=fill)
-        if edge is not None:
-            self.brush.line([*samples, *samples[:4]], fill=edge, width=self._wide(width), joint="curve")
-
-    def dot(self, place: Floats, radius: float, fill: str) -> None:
-        """A mark whose size does not depend on the scale."""
-        self._circle(place, radius * self._view.pen, fill, "#ffffff")
-
-    def round(self, place: Floats, radius: float, fill: str) -> None:
-        """A thing of this radius [m]."""
-        self._circle(place, radius * self._view.scale, fill, style.INK)
-
-    def _circle(self, place: Floats, radius: float, fill: str, edge: str) -> None:
-        x, y = self.pixels(place[None])[0].tolist()
-        self.brush.ellipse((x - radius, y - radius, x + radius, y + radius), fill, edge, self._wide(0.8))
-
-    def _wide(self, width: float) -> int:
-        return max(1, round(width * self._view.pen))
-
-
-def _flat(points: NDArray[np.float32]) -> list[float]:
-    return points.ravel().tolist()
-
-
-def _rgb(colour: str) -> tuple[int, ...]:
-    return ImageColor.getrgb(colour)
-
-
-def _corners(place: Floats, heading: float, front: float, rear: float, side: float) -> Floats:
-    """(4, 2) front left, rear left, rear right, front right."""
-    ahead = np.array([np.cos(heading), np.sin(heading)])
-    left = np.array([-ahead[1], ahead[0]])
-    ends = np.array([[front, side], [-rear, side], [-rear, -side], [front, -side]])
-    corners: Floats = place + ends @ np.stack([ahead, left])
-    return corners
-
-
-def _nose(corners: Floats, begin: float, end: float, width: float) -> Floats:
-    """(3, 2) an arrow head between shares of the length from the front, of a share of the width."""
-    front, back = corners[[0, 3]].mean(axis=0), corners[[1, 2]].mean(axis=0)
-    side = (corners[0] - corners[3]) * width / 2
-    base, tip = front + (back - front) * begin, front + (back - front) * end
-    return np.stack([tip, base + side, base - side])

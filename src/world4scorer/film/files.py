@@ -99,7 +99,8 @@ def _palette(first: Image.Image) -> Image.Image:
     by the first picture.
     """
     styled = [*style.TRACK_FILL.values(), *style.LAYER_FILL.values(), style.ROUTE, style.EGO, style.HUMAN]
-    styled += [style.RED_LIGHT, style.CENTERLINE, style.GROUND, style.INK, style.FAINT, "#ffffff"]
+    styled += [style.RED_LIGHT, style.CENTERLINE, style.GROUND, style.INK, style.FAINT, style.PAPER, style.FAULT]
+    styled += style.utility_colours(range(8))
     fixed: list[tuple[int, ...]] = list(dict.fromkeys(ImageColor.getrgb(colour) for colour in styled))
     fixed += product((40, 100, 160, 220), repeat=3)
     chosen = first.quantize(256 - len(fixed), method=Image.Quantize.MEDIANCUT).getpalette() or []

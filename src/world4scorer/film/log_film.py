@@ -24,6 +24,7 @@ from rich.progress import track
 
 from world4scorer.city.manifest import FOLDER
 from world4scorer.film.birdseye import Birdseye, reach_of
+from world4scorer.film.decisions import Decisions
 from world4scorer.film.files import check_film, write_film
 from world4scorer.film.motion import Motion
 from world4scorer.film.page import Page, PagePainter
@@ -38,6 +39,9 @@ from world4scorer.streets.places import PLACES
 FILM_CAMERAS: Final = ("CAM_F0", "CAM_L0", "CAM_B0", "CAM_R0")
 """The first is shown large."""
 MOST_CAMERAS: Final = 4
+METRES: Final = 70.0
+METRES_WITH_PLANS: Final = 85.0
+"""Plans lead further than what one looks at without them."""
 HEIGHTS: Final = (120, 2160)
 """Least and largest height of a film [pixels]."""
 UNKNOWN: Final = COMMANDS.index("unknown")
@@ -76,9 +80,10 @@ def film_log(
     fps: float = 10.0,
     speed: float = 1.0,
     height: int = 720,
-    metres: float = 70.0,
+    metres: float | None = None,
     start: float = 0.0,
     duration: float | None = None,
+    decisions: Decisions | None = None,
     show_progress: bool = False,
 ) -> FilmReport:
     """Film a log to `out`: MP4, WebP or GIF by its ending.
@@ -90,12 +95,15 @@ def film_log(
         fps: Pictures a second.
         speed: 2 plays twice as fast.
         height: Of the film [pixels]; the width follows from what is shown.
-        metres: Of street from the lower edge of the bird's-eye view to the upper [m].
+        metres: Of street from the lower edge of the bird's-eye view to the upper [m]; 70, or 85 with decisions.
         start: Where in the log the film begins [s].
         duration: How much of the log is filmed [s]; up to its end unless given.
+        decisions: Of a planner along the log: its plans by utility, its choice, and the reasons of zeros are drawn.
         show_progress: A bar on standard error.
     """
     out = Path(out)
+    if metres is None:
+        metres = METRES if decisions is None else METRES_WITH_PLANS
     _check(cameras, fps, speed, height, metres)
     check_film(out, fps)
     layout = Layout(Path(root))
@@ -106,12 +114,12 @@ def film_log(
     sensors = layout.sensors(split)
     seen = [name for name in cameras if any(_has_image(sensors, frame, name) for frame in log.frames)]
     location = log.frames[0].map_location
-    page = Page.of(height, seen)
+    page = Page.of(height, seen, plans=decisions is not None)
     painter = PagePainter(page, log.name, location + _credit(layout.root, location))
     left, top, right, low = page.view
     size = (right - left, low - top)
     streets = read_street_picture(layout.maps, location, motion.ego[:, :2], reach_of(size, metres))
-    view = Birdseye(streets, motion, size, metres)
+    view = Birdseye(streets, motion, size, metres, decisions)
     shown = track(times, "filming", console=Console(stderr=True), disable=not show_progress)
     frames = write_film(out, _pictures(shown, view, painter, sensors), fps)
     return FilmReport(out, frames, frames / fps, page.size, tuple(seen))

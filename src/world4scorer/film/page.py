@@ -8,13 +8,12 @@ from typing import Final
 
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
+from world4scorer.film.canvas import PER_POINT
 from world4scorer.film.letters import letters
 from world4scorer.navsim.cameras import CAMERA_LABELS
 from world4scorer.navsim.frames import COMMANDS
-from world4scorer.scene.indices import TrackType
 from world4scorer.view import style
 
-PAPER: Final = "#ffffff"
 HAIRLINE: Final = "#d9d8d3"
 ASPECT: Final = 16 / 9
 """Of the frames around camera images, which are cropped to it."""
@@ -26,28 +25,18 @@ MARGIN: Final = 14
 """Around everything [pixels]."""
 TITLE: Final = 40
 """Height of the line on top [pixels]."""
-BOARD: Final = 96
-"""Height of the panel below the bird's-eye view [pixels]."""
+BOARD: Final = 54
+"""Height of the panel below the bird's-eye view, without its key [pixels]."""
 
 LABEL_SHADE: Final = 150
 """Of 255: how dark the ground of a camera's name is."""
 COMMAND_SIGNS: Final = ("\u21b0", "\u2191", "\u21b1", "?")
 """Arrows in the order of `COMMANDS`."""
-KEY: Final = (
-    (
-        ("vehicle", style.TRACK_FILL[TrackType.VEHICLE], "area"),
-        ("bicycle", style.TRACK_FILL[TrackType.BICYCLE], "area"),
-        ("pedestrian", style.TRACK_FILL[TrackType.PEDESTRIAN], "round"),
-        ("object", style.TRACK_FILL[TrackType.BARRIER], "area"),
-    ),
-    (
-        ("route", style.ROUTE, "area"),
-        ("last 4 s", style.CENTERLINE, "line"),
-        ("next 4 s", style.HUMAN, "line"),
-        ("red light", style.RED_LIGHT, "line"),
-    ),
-)
-"""Word, colour and shape of what is explained, row by row."""
+KEY: Final = (("vehicle", "bicycle", "pedestrian", "object"), ("route", "past", "human", "stop line"))
+"""Entries of the style's key, row by row."""
+KEY_WITH_PLANS: Final = (*KEY, ("choice", "framewise", "plans"))
+ROW: Final = 21
+"""Height of a row of the key [pixels]."""
 
 Box = tuple[int, int, int, int]
 """Left, top, right, bottom [pixels]."""
@@ -63,12 +52,16 @@ class Page:
     cameras: dict[str, Box]
     view: Box
     board: Box
+    key: tuple[tuple[str, ...], ...] = KEY
+    """Entries of the style's key, row by row."""
 
     @classmethod
-    def of(cls, height: int, cameras: Sequence[str]) -> Page:
+    def of(cls, height: int, cameras: Sequence[str], plans: bool = False) -> Page:
         """The page of a film of this height [pixels]: the first camera large, up to three others below it."""
         unit = height / UNIT
-        margin, title, board = round(MARGIN * unit), round(TITLE * unit), round(BOARD * unit)
+        key = KEY_WITH_PLANS if plans else KEY
+        margin, title = round(MARGIN * unit), round(TITLE * unit)
+        board = round((BOARD + ROW * len(key)) * unit)
         top, low = margin + title, height - margin
         boxes: dict[str, Box] = {}
         left = margin
@@ -94,6 +87,7 @@ class Page:
             cameras=boxes,
             view=(left, top, right, top + view_height),
             board=(left, top + view_height, right, low),
+            key=key,
         )
 
 
@@ -113,7 +107,7 @@ class PagePainter:
 
     def sheet(self, images: dict[str, Image.Image | None]) -> Image.Image:
         """Title and cameras: what stays the same until the next frame of the log. None is a missing image."""
-        sheet = Image.new("RGB", self.page.size, PAPER)
+        sheet = Image.new("RGB", self.page.size, style.PAPER)
         brush = ImageDraw.Draw(sheet)
         left, top, right, low = self.page.title
         middle = (top + low - round(MARGIN * self._unit)) / 2
@@ -161,20 +155,38 @@ class PagePainter:
         brush.text((left + large.getlength(sign) + gap, base), word, style.FAINT, small, anchor="ls")
 
     def _draw_key(self, brush: ImageDraw.ImageDraw) -> None:
-        """What the colours mean, in two rows below the numbers."""
+        """What the colours mean, below the numbers; rows of few entries are spread over the same width."""
         left, top, right, _ = self.page.board
-        unit, columns = self._unit, len(KEY[0])
-        for row, entries in enumerate(KEY):
-            y = top + (67 + 21 * row) * unit
-            for column, (word, colour, kind) in enumerate(entries):
-                x = left + (right - left) * column / columns
-                if kind == "line":
-                    brush.line((x, y, x + 13 * unit, y), colour, max(1, round(3 * unit)))
-                elif kind == "round":
-                    brush.ellipse((x + 1 * unit, y - 5 * unit, x + 11 * unit, y + 5 * unit), colour)
-                else:
-                    brush.rectangle((x, y - 5 * unit, x + 12 * unit, y + 5 * unit), colour)
-                brush.text((x + 19 * unit, y), word, style.INK, self._letters(12), anchor="lm")
+        unit = self._unit
+        for row, names in enumerate(self.page.key):
+            y = top + (67 + ROW * row) * unit
+            for column, name in enumerate(names):
+                x = left + (right - left) * column / len(names)
+                self._draw_mark(brush, x, y, style.KEY[name])
+                wide = 25 if style.KEY[name].shape in ("line", "ramp") else 19
+                brush.text((x + wide * unit, y), style.KEY[name].word, style.INK, self._letters(12), anchor="lm")
+
+    def _draw_mark(self, brush: ImageDraw.ImageDraw, x: float, y: float, entry: style.KeyEntry) -> None:
+        unit, look = self._unit, entry.look
+        if isinstance(look, style.Stroke):
+            width = max(1, round(look.width * PER_POINT * unit))
+            drawn, left_out = look.dashes or (1e3, 0.0)
+            at = 0.0
+            while at < 20 * unit:
+                end = min(at + drawn * width, 20 * unit)
+                brush.line((x + at, y, x + end, y), look.colour, width)
+                at += (drawn + left_out) * width
+            if look.dots:
+                radius = look.dots * PER_POINT * unit / 2
+                brush.ellipse((x + 10 * unit - radius, y - radius, x + 10 * unit + radius, y + radius), look.colour)
+        elif not isinstance(look, str):
+            colours = style.utility_colours(range(20))
+            for i, colour in enumerate(colours):
+                brush.rectangle((x + i * unit, y - 3 * unit, x + (i + 1) * unit, y + 3 * unit), colour)
+        elif entry.shape == "round":
+            brush.ellipse((x + 1 * unit, y - 5 * unit, x + 11 * unit, y + 5 * unit), look)
+        else:
+            brush.rectangle((x, y - 5 * unit, x + 12 * unit, y + 5 * unit), look)
 
     def _put_camera(self, sheet: Image.Image, brush: ImageDraw.ImageDraw, name: str, image: Image.Image | None) -> None:
         left, top, right, low = self.page.cameras[name]
@@ -189,7 +201,7 @@ class PagePainter:
         label = Image.new("L", (round(font.getlength(word)) + 2 * pad, round(22 * unit)), LABEL_SHADE)
         corner = (left, low - label.height)
         sheet.paste(Image.new("RGB", label.size, style.INK), corner, label)
-        brush.text((left + pad, low - label.height / 2), word, PAPER, font, anchor="lm")
+        brush.text((left + pad, low - label.height / 2), word, style.PAPER, font, anchor="lm")
 
     def _letters(self, size: int, bold: bool = False) -> ImageFont.FreeTypeFont:
         return letters(max(6, round(size * self._unit)), bold)

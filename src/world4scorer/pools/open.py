@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Final
 
 from world4scorer.navsim.submissions import planned, read_submission
 from world4scorer.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
-from world4scorer.pools.digests import PLANNER_FILES
+from world4scorer.pools.digests import PLANNER_FILES, digest_of_planner
 from world4scorer.pools.foreign import single_plans
 from world4scorer.pools.outcome_files import judge_log
 from world4scorer.pools.pool_files import INFO, PoolError, PoolFolder
@@ -16,6 +17,8 @@ from world4scorer.rollout.plans import LqrProfile
 from world4scorer.store import SceneStore
 
 POOLS: Final = "pools"
+RUN_DATA: Final = "data.json"
+"""In the folder of a training run: which data it saw. Named here so that torch is not needed to read it."""
 WEIGHT_FILES: Final = (".ckpt", ".pt", ".pth", ".bin", ".safetensors")
 
 
@@ -53,6 +56,41 @@ def pool_folder(source: Path, store: Path | None = None, data: Path | None = Non
     folder = pools_of_run(source, found.split)
     kept: States = PoolFolder(folder).about.get("states", "float32") if (folder / INFO).is_file() else "float32"
     return make_pools(found, folder, states=kept, show_progress=True).folder
+
+
+def is_run_folder(source: Path) -> bool:
+    """Whether this is the folder of a training run; asked without torch."""
+    return (source / RUN_DATA).is_file() and (source / "config.json").is_file()
+
+
+def kept_pools(source: Path, split: str | None = None) -> Path:
+    """Where pools that are there already lie, of a run or at `source` itself; no planner is asked, so no torch needed.
+
+    Those of a run are of its validation split, unless another is asked for or they are the only ones.
+    """
+    if is_pools(source):
+        if split is not None:
+            raise PoolError(f"--split {split}: {source} is a folder of pools, which has only one")
+        return source
+    kept = sorted(path.parent for path in source.glob(f"{POOLS}/*/{INFO}"))
+    if not is_run_folder(source):
+        raise PoolError(f"{source}: neither a training run nor a folder of pools (`w4s train`, `w4s pools` make them)")
+    wanted = split if split is not None else _validation_split(source) if len(kept) != 1 else kept[0].name
+    folder = pools_of_run(source, wanted)
+    if folder not in kept:
+        there = f"; there are pools of {', '.join(path.name for path in kept)}" if kept else ""
+        raise PoolError(f"{folder}: no pools there{there}; make them: w4s pools {source} --split {wanted}")
+    planner = source / "planner"
+    if is_planner(planner) and PoolFolder(folder).about.get("weights") != digest_of_planner(planner):
+        raise PoolError(f"{folder}: made by a former planner of this run; delete that folder and run `w4s pools` again")
+    return folder
+
+
+def _validation_split(run: Path) -> str:
+    try:
+        return Path(str(json.loads((run / RUN_DATA).read_bytes())["val_split"])).stem
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PoolError(f"{run / RUN_DATA}: does not tell the validation split ({error}); say which --split") from error
 
 
 def pools_of_run(run: Path, split: str) -> Path:

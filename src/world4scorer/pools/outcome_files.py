@@ -68,7 +68,7 @@ def judge_pools(
 
     def judged(log_name: str) -> tuple[LogPool, LogOutcomes]:
         log = folder.read(log_name, states=False)
-        path, made_with = folder.folder / FOLDER / f"{log_name}{SUFFIX}", _identity(log, store, lqr)
+        path, made_with = folder.folder / FOLDER / f"{log_name}{SUFFIX}", identity(log, store, lqr)
         kept = _kept(path, made_with, log.plans.shape[1])
         if kept is not None:
             return log, kept
@@ -148,7 +148,7 @@ def read_outcomes(path: Path, count: int) -> LogOutcomes:
     )
 
 
-def _identity(log: LogPool, store: SceneStore, lqr: LqrProfile) -> bytes:
+def identity(log: LogPool, store: SceneStore, lqr: LqrProfile) -> bytes:
     """What outcomes depend on: plans at times, the scenes there, the tracker."""
     digest = hashlib.sha256(np.ascontiguousarray(log.plans).tobytes() + log.time_us.tobytes())
     digest.update("\0".join(log.tokens).encode())

@@ -11,16 +11,20 @@ from uuid import uuid4
 
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside `path` and rename it to `path` once the block has ended without an error."""
+def atomic_write(path: str | os.PathLike[str], durable: bool = True) -> Iterator[IO[bytes]]:
+    """Open a temporary file beside `path` and rename it to `path` once the block has ended without an error.
+
+    Unless `durable`, the disk is not waited for: whole after a crash of the program, but maybe not of the machine.
+    """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{uuid4().hex[:8]}.tmp")
     try:
         with open(temporary, "wb") as stream:
             yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
+            if durable:
+                stream.flush()
+                os.fsync(stream.fileno())
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Words of a picture: which scene, the plan's scores, what is behind each fault, and the key; or a badge on a small one."""
+"""Words of a picture: scene, scores of the plan, what is behind each fault, the key; or a badge on a small one."""
 
 from __future__ import annotations
 

@@ -79,6 +79,8 @@ CENTRE: Final = Stroke(CENTERLINE, 0.9, dashes=(5.0, 4.0))
 PAST: Final = Stroke(CENTERLINE, 1.6)
 STOP_LINE: Final = Stroke(RED_LIGHT, 2.5)
 
+BOX_STEPS: Final = (10, 20, 30, 40)
+"""Steps of 0.1 s at which the ego's box is drawn along a rollout."""
 FIGURE_POINTS: Final = 5.2 * 72
 """Height of the picture that widths are given for."""
 
@@ -94,10 +96,10 @@ class KeyEntry:
 
 
 KEY: Final[Mapping[str, KeyEntry]] = {
-    "plan": KeyEntry("rollout of the plan", CHOICE, "line"),
-    "choice": KeyEntry("rollout of the choice", CHOICE, "line"),
+    "plan": KeyEntry("plan", CHOICE, "line"),
+    "choice": KeyEntry("choice", CHOICE, "line"),
     "framewise": KeyEntry("framewise choice", FRAMEWISE, "line"),
-    "refused": KeyEntry("rollout of the plan asked for", REFUSED, "line"),
+    "refused": KeyEntry("plan asked for", REFUSED, "line"),
     "plans": KeyEntry("plans, dark is good", UTILITY, "ramp"),
     "human": KeyEntry("human", DRIVEN, "line"),
     "reference": KeyEntry("reference planner", REFERENCE_WAY, "line"),

@@ -17,8 +17,6 @@ from world4scorer.view.strokes import draw_way
 
 Floats = NDArray[np.float64]
 
-BOX_STEPS: Final = (10, 20, 30, 40)
-"""Steps at which the ego's box is drawn along a rollout."""
 TINT: Final = "30"
 """How much of a box's colour fills it, of ff."""
 
@@ -41,7 +39,7 @@ def draw_plans(
 def draw_rollout(axes: Axes, frame: EgoFrame, rollout: Floats, stroke: style.Stroke, above: float) -> None:
     """Draw a rollout (41, 11) with the ego's box at each second."""
     draw_way(axes, frame.local(rollout[:, :2]), stroke, above)
-    for step in BOX_STEPS:
+    for step in style.BOX_STEPS:
         box = Polygon(frame.ego_box(rollout[step]), facecolor=stroke.colour + TINT, edgecolor=stroke.colour)
         box.set(linewidth=1.1, zorder=above - 0.2)
         axes.add_patch(box)

@@ -1,0 +1,236 @@
+"""Verbs that draw: show, film, frames."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import tyro
+
+if TYPE_CHECKING:
+    from world4scorer.evaluation.pictures import Cameras, PoolPictures, StorePictures
+
+Source = Annotated[Path, tyro.conf.Positional]
+Words = Annotated[tuple[str, ...], tyro.conf.Positional]
+Metric = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
+Selection = Literal["reranked", "framewise"]
+
+PICTURES: Final = (".png", ".svg", ".pdf")
+
+
+def show(
+    source: Source,
+    tokens: Words = (),
+    /,
+    out: Path | None = None,
+    submission: Path | None = None,
+    selection: Selection = "reranked",
+    plan: int | None = None,
+    metric: Metric = "epdms-v2.2",
+    thumbnail: bool = False,
+    cameras: bool = False,
+    split: str | None = None,
+    store: Path | None = None,
+    data: Path | None = None,
+) -> int:
+    """Draw moments from above: map, traffic, plans by utility, choice, human, reference, the reason of each zero.
+
+    Of a run or pools all plans are drawn, and the choice with its rollout; of a scene store one plan.
+
+    Args:
+        source: Training run, folder of pools, or scene store.
+        tokens: The moments to draw.
+        out: Picture (.png, .svg, .pdf), or a folder for TOKEN.png of each; TOKEN.png here unless given.
+        submission: Of a store: draw this submission's plan; without one, what the human drove.
+        selection: Of pools: which choice is drawn.
+        plan: Of pools: show the scores and reasons of this plan instead of those of the choice.
+        metric: Which outcomes to show.
+        thumbnail: Small pictures without text beside them.
+        cameras: Show what the cameras see above the picture.
+        split: Of a run: whose pools to show; those of the validation split unless given.
+        store: Of a run or pools: the scene store, if it is not where they say.
+        data: Dataset folder with the images, if it is not where the pools say.
+    """
+    from world4scorer.view.birdseye import save
+
+    pictures = _pictures(source, submission, selection, plan, metric, split, store)
+    if not tokens:
+        raise ValueError(f"{source}: which moments? {_where_tokens_are(source, pictures)}")
+    if cameras and thumbnail:
+        raise ValueError("--cameras: a thumbnail has no room for them")
+    images = _cameras(pictures, data) if cameras else None
+    for token, path in zip(tokens, _paths(tokens, out), strict=True):
+        shown = pictures.show(token, thumbnail, None if images is None else images.images(token))
+        save(shown.figure, path)
+        print("\n".join([f"{path}: {shown.lines[0]}", *shown.lines[1:]]))
+    return 0
+
+
+def _pictures(
+    source: Path,
+    submission: Path | None,
+    selection: Selection,
+    plan: int | None,
+    metric: Metric,
+    split: str | None,
+    store: Path | None,
+) -> PoolPictures | StorePictures:
+    from world4scorer.evaluation.pictures import PoolPictures, StorePictures
+    from world4scorer.navsim.submissions import read_submission
+    from world4scorer.pools.open import is_pools, is_run_folder, kept_pools
+    from world4scorer.pools.scored import ScoredPools
+    from world4scorer.store import SceneStore
+
+    if is_pools(source) or is_run_folder(source):
+        if submission is not None:
+            raise ValueError(f"--submission: belongs to a scene store; {source} has plans of its own")
+        pools = ScoredPools.open(kept_pools(source, split), store)
+        return PoolPictures(pools, SceneStore(pools.about["store"]), selection, metric, plan)
+    scenes = SceneStore(source)
+    if not len(scenes):
+        raise ValueError(f"{source}: neither a training run, nor pools, nor a scene store")
+    if split is not None or store is not None or plan is not None or selection != "reranked":
+        raise ValueError(
+            f"--split, --store, --plan and --selection belong to runs and pools; {source} is a scene store"
+        )
+    return StorePictures(scenes, None if submission is None else read_submission(submission), metric)
+
+
+def _where_tokens_are(source: Path, pictures: PoolPictures | StorePictures) -> str:
+    from world4scorer.evaluation.pictures import StorePictures
+
+    if isinstance(pictures, StorePictures):
+        return f"Name tokens after it, e.g. w4s show {source} {pictures.store.tokens[0]}"
+    return (
+        f"Name tokens after it, e.g. w4s show {source} {pictures.pools.tokens[0]}. `w4s evaluate {source}` lists all "
+        f"{len(pictures.pools):,} with their scores in {source}/evaluation/frames.csv"
+    )
+
+
+def _cameras(pictures: PoolPictures | StorePictures, data: Path | None) -> Cameras:
+    from world4scorer.evaluation.pictures import Cameras, StorePictures
+
+    if isinstance(pictures, StorePictures):
+        options = pictures.store.provenance(pictures.store.logs[0]).get("options", {})
+        root, split = data, options.get("split")
+    else:
+        about = pictures.pools.about
+        root, split = data or about.get("data"), about.get("split")
+    if root is None or split is None or not Path(root).is_dir():
+        raise ValueError("--cameras: the dataset with the images is not known or not there; say where with --data")
+    return Cameras.of(Path(root), str(split), pictures.store.folder)
+
+
+def _paths(tokens: tuple[str, ...], out: Path | None) -> list[Path]:
+    if out is not None and out.suffix.lower() in PICTURES:
+        if len(tokens) > 1:
+            raise ValueError(f"--out {out}: one picture, but {len(tokens)} tokens; give a folder")
+        return [out]
+    folder = Path() if out is None else out
+    return [folder / f"{token}.png" for token in tokens]
+
+
+def film(
+    source: Source,
+    /,
+    log: str | None = None,
+    out: Path | None = None,
+    selection: Selection = "reranked",
+    start: float = 0.0,
+    duration: float | None = None,
+    height: int = 720,
+    speed: float = 1.0,
+    split: str | None = None,
+    store: Path | None = None,
+    data: Path | None = None,
+) -> int:
+    """Film a log: its cameras and the view from above; of a run or pools also what the planner decides in each frame.
+
+    Without --log, a run or pools show the log whose ego accelerates most on average, forwards, backwards and sideways.
+
+    Args:
+        source: Path of a log (DATA/navsim_logs/SPLIT/NAME.pkl), dataset folder, training run, or folder of pools.
+        log: Name of the log, if the source has several.
+        out: The film (.mp4, .webp or .gif); NAME.mp4 here unless given.
+        selection: Of pools: which choice is drawn.
+        start: Where in the log the film begins, in seconds.
+        duration: How much of the log is filmed, in seconds; up to its end unless given.
+        height: Of the film in pixels.
+        speed: Of the film; 2 plays twice as fast as it was.
+        split: Of a run: whose pools to show; those of the validation split unless given.
+        store: Of a run or pools: the scene store, if it is not where they say.
+        data: Dataset folder, if it is not where the pools say.
+    """
+    from world4scorer.film.decisions import Decisions, liveliest_log
+    from world4scorer.film.log_film import film_log
+    from world4scorer.pools.open import is_pools, is_run_folder, kept_pools
+    from world4scorer.pools.scored import ScoredPools
+    from world4scorer.store import SceneStore
+
+    decisions, data_split = None, None
+    if is_pools(source) or is_run_folder(source):
+        pools = ScoredPools.open(kept_pools(source, split), store)
+        if log is None:
+            log = liveliest_log(pools)
+        elif log not in pools.log_names:
+            raise ValueError(
+                f"--log {log}: no pools of it; there are {', '.join(sorted(set(pools.log_names))[:3])}, ..."
+            )
+        known = data or pools.about.get("data")
+        if known is None or not Path(known).is_dir():
+            raise ValueError(f"{source}: the dataset of these pools is not known or not there; say where with --data")
+        root = Path(known)
+        decisions = Decisions(pools, SceneStore(pools.about["store"]), selection)
+    elif source.suffix == ".pkl":
+        if data is not None or log is not None or len(source.resolve().parents) < 3:
+            raise ValueError(
+                f"{source}: give DATA/navsim_logs/SPLIT/NAME.pkl alone, or a dataset folder and --log NAME"
+            )
+        root, log, data_split = source.resolve().parents[2], source.stem, source.resolve().parent.name
+    else:
+        root = source
+        if log is None:
+            raise ValueError(f"{source}: which log? Name it with --log, or give the path of its pickle")
+    out = Path(f"{log}.mp4") if out is None else out
+    report = film_log(
+        root,
+        log,
+        out,
+        data_split=data_split,
+        decisions=decisions,
+        start=start,
+        duration=duration,
+        height=height,
+        speed=speed,
+        show_progress=True,
+    )
+    print(report)
+    return 0
+
+
+def frames(
+    source: Source,
+    /,
+    out: Path | None = None,
+    split: str | None = None,
+    store: Path | None = None,
+    data: Path | None = None,
+) -> int:
+    """Write what an interactive viewer needs: one JSON file per frame of a planner's pools, and an index.
+
+    May be killed and run again: finished frames are kept.
+
+    Args:
+        source: Training run, or folder of pools.
+        out: Folder; SOURCE/frames/SPLIT unless given.
+        split: Of a run: whose pools; those of the validation split unless given.
+        store: Scene store of the pools, if it is not where they say.
+        data: Dataset folder, if it is not where the pools say; tells the images of the cameras.
+    """
+    from world4scorer.explorer.write import write_frames
+    from world4scorer.pools.open import kept_pools
+
+    pools = kept_pools(source, split)
+    folder = source / "frames" if pools == source else source / "frames" / pools.name
+    print(write_frames(pools, folder if out is None else out, store, data, show_progress=True))
+    return 0
