@@ -143,15 +143,6 @@ def test_evaluate_takes_a_submission_or_agents(store, tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
-def test_show(store, tmp_path, capsys):
-    token = SceneStore(store).tokens[30]
-    assert cli.main(["show", token, "--store", str(store), "--out", str(tmp_path / "x.png")]) == 0
-    assert (tmp_path / "x.png").stat().st_size > 10_000
-    assert "human, epdms-v2.2" in capsys.readouterr().out
-    assert cli.main(["show", "none", "--store", str(store), "--out", str(tmp_path / "y.png")]) == 1
-    assert "no scene 'none'" in capsys.readouterr().err
-
-
 def test_check_data_of_a_whole_dataset(golden, capsys):
     arguments = ["check-data", "--data", str(golden.dataset), "--split", "synth_mini", "--workers", "1"]
     assert cli.main([*arguments, "--no-images"]) == 0
