@@ -263,7 +263,7 @@ def test_a_folder_of_pools_has_a_gallery_and_no_training(pools: Path, tmp_path: 
     scored = ScoredPools.open(pools)
     gallery = Gallery(scored)
     places = gallery.places()
-    assert len(places) >= 3 and len(page.all("img")) == len(places)
+    assert len(places) >= 3 and len(page.all("img")) == 2 * len(places)  # each also small, above
     assert "Training" not in page.text and "10 frames of 2 logs of mini" in page.text
     for title, place in places.items():
         assert title in page.text and f"{scored.log_names[place]}, {scored.tokens[place]}" in page.text

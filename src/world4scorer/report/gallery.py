@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from world4scorer.outcomes.results import V2_COLUMNS, V2Outcome, epdms_of_table
@@ -53,6 +54,8 @@ class ShownFrame(NamedTuple):
     log_name: str
     caption: str
     png: bytes
+    thumbnail: bytes
+    """PNG as well."""
 
 
 class Gallery:
@@ -140,11 +143,20 @@ class Gallery:
         pools = self.pools
         scene, chosen = store[pools.tokens[place]], int(self.on[place])
         outcome = epdms(scene, pools.plans[place], lqr=pools.about["lqr"])
-        figure = draw_scene(scene, pools.plans[place], outcome, chosen, utilities=pools.utility_v2[place])
-        picture = io.BytesIO()
-        figure.savefig(picture, format="png", dpi=DPI)
+        whole, small = (
+            draw_scene(
+                scene,
+                pools.plans[place],
+                outcome,
+                chosen,
+                utilities=pools.utility_v2[place],
+                framewise=int(self.off[place]),
+                thumbnail=thumbnail,
+            )
+            for thumbnail in (False, True)
+        )
         caption = f"{self._choice(place)} {self._comparison(place)} {_failures(outcome, chosen)}"
-        return ShownFrame(title, words, scene.token, scene.log_name, caption, picture.getvalue())
+        return ShownFrame(title, words, scene.token, scene.log_name, caption, _png(whole), _png(small))
 
     def _choice(self, place: int) -> str:
         on, off = int(self.on[place]), int(self.off[place])
@@ -175,6 +187,12 @@ class Gallery:
             f"Without extended comfort the choice scores {100 * self.taken[place]:.1f} with progress "
             f"{100 * progress:.0f}{NARROW}%; {best}; the mean of its {len(pool)} plans is {pool.mean():.1f}."
         )
+
+
+def _png(figure: Figure) -> bytes:
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=DPI)
+    return picture.getvalue()
 
 
 def _failures(outcome: V2Outcome, plan: int) -> str:

@@ -23,6 +23,8 @@ Html = NewType("Html", str)
 STYLE: Final = "page.css"
 PIXELS: Final = 1.3
 """Pixels of a picture for one of the page: figures are drawn finer than they are shown."""
+SMALL_PIXELS: Final = 2.0
+"""The same of thumbnails: fine enough for screens with many pixels."""
 SHORT: Final = 14
 """Characters of a name that need no wide column."""
 MANY: Final = 9
@@ -106,8 +108,23 @@ def _row(row: Sequence[str], papers: Sequence[bool]) -> str:
     return f'<tr{_class("paper" * whole)}><th scope="row">{text(row[0])}</th>{cells}</tr>'
 
 
-def picture(png: bytes, where: str | Path, alt: str, caption: Html | None = None) -> Html:
-    """A PNG kept within the page; `where` names it in errors."""
+def picture(png: bytes, where: str | Path, alt: str, caption: Html | None = None, anchor: str = "") -> Html:
+    """A PNG kept within the page; `where` names it in errors, links lead to `anchor`."""
+    below = "" if caption is None else f"<figcaption>{caption}</figcaption>"
+    name = f' id="{escape(anchor)}"' if anchor else ""
+    return Html(f'<figure{name}><div class="frame">{_image(png, where, alt, PIXELS)}</div>{below}</figure>')
+
+
+def thumbnails(entries: Iterable[tuple[str, str, bytes]]) -> Html:
+    """Small pictures side by side: anchor that each leads to, title, PNG."""
+    items = "".join(
+        f'<li><a href="#{escape(anchor)}">{_image(png, title, title, SMALL_PIXELS)}<span>{text(title)}</span></a></li>'
+        for anchor, title, png in entries
+    )
+    return Html(f'<ul class="thumbnails">{items}</ul>' if items else "")
+
+
+def _image(png: bytes, where: str | Path, alt: str, finer: float) -> str:
     try:
         with Image.open(io.BytesIO(png), formats=["PNG"]) as opened:
             opened.verify()
@@ -115,10 +132,9 @@ def picture(png: bytes, where: str | Path, alt: str, caption: Html | None = None
     except (UnidentifiedImageError, SyntaxError, OSError) as error:
         raise ValueError(f"{where}: not a readable PNG ({error}); make it anew") from error
     content = base64.b64encode(png).decode()
-    below = "" if caption is None else f"<figcaption>{caption}</figcaption>"
-    return Html(
-        f'<figure><div class="frame"><img src="data:image/png;base64,{content}" alt="{escape(alt)}" width="{width}" '
-        f'height="{height}" style="max-width:{width / PIXELS:.0f}px"></div>{below}</figure>'
+    return (
+        f'<img src="data:image/png;base64,{content}" alt="{escape(alt)}" width="{width}" height="{height}" '
+        f'style="max-width:{width / finer:.0f}px">'
     )
 
 

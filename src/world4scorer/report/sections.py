@@ -28,6 +28,7 @@ from world4scorer.report.page import (
     source,
     table,
     text,
+    thumbnails,
     verbatim,
 )
 from world4scorer.store import SceneStore
@@ -177,26 +178,35 @@ def _frames(contents: Contents) -> Part:
     gallery = Gallery(contents.pools)
     words = (
         "Frames chosen by a rule, each from a log that is not shown yet where there is one. Drawn is the plan that "
-        "inertial re-ranking takes, among all plans of its pool, coloured by the planner's utility. The score in a "
-        "picture is EPDMS without extended comfort, from 0 to\u00a01."
+        "inertial re-ranking takes, among all plans of its pool, which are darker the more of the others they beat by "
+        "the planner's utility; dashed, what framewise selection takes instead. Numbers mark the reason of each zero. "
+        "The score in a picture is EPDMS without extended comfort, from 0 to\u00a01."
     )
     lacking = absent(gallery)
     rest = [f"No frame for: {', '.join(lacking)}."] if lacking else []
     rest += [f"Also there, not shown: pools of {', '.join(contents.other_pools)}."] if contents.other_pools else []
     frames = gallery.frames(SceneStore(contents.pools.about["store"]))
+    anchors = [f"frame-{number}" for number, _ in enumerate(frames, 1)]
+    small = ((anchor, frame.title, frame.thumbnail) for anchor, frame in zip(anchors, frames, strict=True))
     return Part(
         "frames",
         title,
-        joined(paragraph(words), *map(_shown, frames), *map(paragraph, rest), source(contents.pools_name)),
+        joined(
+            paragraph(words),
+            thumbnails(small),
+            *map(_shown, frames, anchors),
+            *map(paragraph, rest),
+            source(f"{contents.pools_name}; any other frame: w4s show {contents.name} TOKEN"),
+        ),
     )
 
 
-def _shown(frame: ShownFrame) -> Html:
+def _shown(frame: ShownFrame, anchor: str) -> Html:
     caption = Html(
         f"<p><strong>{text(frame.title)}</strong>: {text(frame.rule)}.</p>{paragraph(frame.caption)}"
         f"{source(f'{frame.log_name}, {frame.token}')}"
     )
-    return picture(frame.png, frame.token, f"The scene from above. {frame.title}: {frame.caption}", caption)
+    return picture(frame.png, frame.token, f"The scene from above. {frame.title}: {frame.caption}", caption, anchor)
 
 
 def _configuration(contents: Contents) -> Part:

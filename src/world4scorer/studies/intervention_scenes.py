@@ -16,7 +16,6 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Polygon
 from numpy.typing import NDArray
 
 from world4scorer.pools.choices import framewise
@@ -24,9 +23,11 @@ from world4scorer.pools.scored import ScoredPools
 from world4scorer.store import SceneStore
 from world4scorer.studies.reassignment import SINGLE_SEED, derangement
 from world4scorer.view import style
-from world4scorer.view.charts import OTHER, chart
+from world4scorer.view.charts import chart
 from world4scorer.view.frame import EgoFrame
+from world4scorer.view.strokes import RampHandler, RampMark, draw_way, look
 from world4scorer.view.surroundings import draw_map, draw_tracks
+from world4scorer.view.ways import draw_ego
 
 EACH: Final = 4
 TURN: Final = np.radians(20.0)
@@ -42,6 +43,8 @@ AHEAD: Final = 50.0
 """m of street in the picture."""
 TALL: Final = 38.0
 """m from the lower to the upper edge of a picture."""
+SWAPPED: Final = style.Stroke(style.INK, 2.0, dashes=(2.4, 1.2), casing=0.6)
+MEAN: Final = style.Stroke(style.INK, 2.0, dashes=(1.0, 1.2), casing=0.6)
 KINDS: Final = ("left", "straight", "right")
 MIDDLE: Final = {"left": 9.0, "straight": 0.0, "right": -9.0}
 """m to the left of the ego at which pictures are centred."""
@@ -96,13 +99,16 @@ def draw_scenes(pools: ScoredPools, store: SceneStore) -> Figure | None:
     first.plot([AHEAD - 13, AHEAD - 3], [MIDDLE["left"] - TALL / 2 + 2] * 2, color=style.INK, lw=2, zorder=12)
     first.text(AHEAD - 8, MIDDLE["left"] - TALL / 2 + 2.6, "10 m", ha="center", va="bottom", fontsize=8, zorder=12)
     handles = [
-        Line2D([], [], color=style.EGO, lw=2.6, marker="*", ms=10, label="own states"),
-        Line2D([], [], color=OTHER, lw=2.0, ls=":", label="driver"),
-        Line2D([], [], color="#4a4a4d", lw=1.8, ls="--", label="deranged states"),
-        Line2D([], [], color="#4a4a4d", lw=1.8, ls="-.", label="mean state"),
-        Line2D([], [], color="#8c8c90", lw=0.8, label=f"all {pools.plans.shape[1]} plans"),
+        Line2D([], [], **look(style.CHOICE), marker="*", ms=10, label="own states"),
+        Line2D([], [], **look(style.DRIVEN), label="driver"),
+        Line2D([], [], **look(SWAPPED), label="deranged states"),
+        Line2D([], [], **look(MEAN), label="mean state"),
+        RampMark(label=f"all {pools.plans.shape[1]} plans, dark is good"),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize=10)
+    figure.legend(
+        handles=handles, handler_map={RampMark: RampHandler()}, loc="outside lower center", ncols=5, frameon=False,
+        fontsize=10,
+    )  # fmt: skip
     return figure
 
 
@@ -111,15 +117,20 @@ def _panel(axes: Axes, pools: ScoredPools, store: SceneStore, place: int, own: i
     frame = EgoFrame.of(scene)
     draw_map(axes, scene, frame)
     draw_tracks(axes, scene.tracks, frame)
-    axes.add_collection(LineCollection([_path(one) for one in plans], colors="#8c8c90", lw=0.7, alpha=0.7, zorder=6.5))
-    for chosen, dashes in ((swapped, "--"), (0, "-.")):
-        axes.plot(*_path(plans[chosen]).T, color="#4a4a4d", lw=1.9, ls=dashes, zorder=7)
+    utility = pools.utility_v1[place]
+    colours, order = style.utility_colours(utility), np.argsort(utility, kind="stable")
+    lines = [_path(plans[plan]) for plan in order]
+    width = style.CANDIDATE.width
+    axes.add_collection(
+        LineCollection(lines, colors=[colours[plan] for plan in order], lw=width, alpha=0.9, zorder=6.5)
+    )
+    for chosen, stroke in ((swapped, SWAPPED), (0, MEAN)):
+        draw_way(axes, _path(plans[chosen]), stroke, 7.0)
     way = _path(plans[own])
-    axes.plot(*way.T, color="white", lw=4.4, zorder=7.4)
-    axes.plot(*way.T, color=style.EGO, lw=2.6, zorder=7.5)
+    draw_way(axes, way, style.CHOICE, 7.5)
     axes.plot(*way[-1], marker="*", ms=12, color=style.EGO, mec="white", mew=0.8, zorder=8.2)
-    axes.plot(*_path(pools.human_plan[place]).T, color=OTHER, lw=2.2, ls=":", zorder=8)
-    axes.add_patch(Polygon(frame.ego_box(scene.ego_state), facecolor=style.EGO, edgecolor="white", zorder=9))
+    draw_way(axes, _path(pools.human_plan[place]), style.DRIVEN, 8.0)
+    draw_ego(axes, frame, scene.ego_state)
     axes.set(xlim=(-BEHIND, AHEAD), aspect="equal", xticks=[], yticks=[], facecolor=style.GROUND)
     axes.grid(visible=False)
     for side in axes.spines.values():
