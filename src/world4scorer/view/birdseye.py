@@ -35,12 +35,14 @@ from world4scorer.view.ways import draw_ego, draw_plans, draw_rollout, draw_scal
 
 Floats = NDArray[np.float64]
 
-BEHIND: Final = 14.0
+BEHIND: Final = 11.0
 """m of street behind the ego in the picture."""
-LEAST_AHEAD: Final = 46.0
+LEAST_AHEAD: Final = 34.0
 """m ahead, or more where the rollout goes farther."""
 BEYOND: Final = 14.0
 """m of street beyond the end of the rollout."""
+BESIDE: Final = 9.0
+"""m of street at least on either side of rollouts."""
 
 
 def draw_scene(
@@ -137,7 +139,8 @@ def _set_window(axes: Axes, frame: EgoFrame, sheet: Sheet, rollouts: list[Floats
     if rollouts:
         way = np.concatenate([frame.local(rollout[:, :2]) for rollout in rollouts])
         ahead = max(ahead, float(way[:, 0].max()) + BEYOND)
-        middle = float(np.clip((way[:, 1].min() + way[:, 1].max()) / 2, -15.0, 15.0))
+        middle = float((way[:, 1].min() + way[:, 1].max()) / 2)
+        ahead = max(ahead, float(np.ptp(way[:, 1]) + 2 * BESIDE) * sheet.view_aspect - BEHIND)
     width = ahead + BEHIND
     height = width / sheet.view_aspect
     axes.set(xlim=(-BEHIND, ahead), ylim=(middle - height / 2, middle + height / 2), aspect="equal")

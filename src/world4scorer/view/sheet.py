@@ -19,9 +19,9 @@ PANEL: Final = 2.44
 """Width of the column [inches]."""
 GAP: Final = 0.06
 """Between cameras, and below them [inches]."""
-CAMERA_WIDTH: Final = 9.4
+CAMERA_WIDTH: Final = 8.6
 """Of a picture with cameras [inches]: narrower, so that its letters are larger where it is shown small."""
-VIEW_HEIGHT: Final = 4.9
+VIEW_HEIGHT: Final = 4.7
 """Of the view below cameras [inches]."""
 
 

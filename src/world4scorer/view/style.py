@@ -68,10 +68,11 @@ class Stroke:
     """Diameter of the mark at each pose of a plan, in points; 0 for none."""
 
 
-CHOICE: Final = Stroke(EGO, 3.0, casing=1.1)
-FRAMEWISE: Final = Stroke(EGO, 2.2, dashes=(1.6, 1.2), casing=0.8)
-REFUSED: Final = Stroke(INK, 2.4, casing=1.0)
-DRIVEN: Final = Stroke(HUMAN, 1.5, casing=0.5, dots=4.8)
+CHOICE: Final = Stroke(EGO, 4.0, casing=1.1)
+FRAMEWISE: Final = Stroke(EGO, 2.4, dashes=(1.6, 1.2), casing=0.8)
+REFUSED: Final = Stroke(INK, 3.0, casing=1.0)
+DRIVEN: Final = Stroke(HUMAN, 1.1, dots=4.8)
+"""Thin, so that a choice below it is still seen."""
 REFERENCE_WAY: Final = Stroke(REFERENCE, 2.4, dashes=(1.8, 0.9), casing=0.6)
 CANDIDATE: Final = Stroke(UTILITY[-1], 1.2)
 """Its colour is that of its utility."""
