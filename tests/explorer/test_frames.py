@@ -158,7 +158,8 @@ def test_finished_frames_are_kept_and_broken_ones_made_again(pools: Path, tmp_pa
     frames[1].write_bytes(before[frames[1]][:-10])
     stamp = frames[2].stat().st_mtime_ns
     assert main(["frames", str(folder)]) == 0
-    assert f"({len(frames) - 2} were there already)" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert ": 2 frames written" in printed and f"{len(frames) - 2} were there already" in printed
     assert {path: path.read_bytes() for path in frames} == before and frames[2].stat().st_mtime_ns == stamp
 
 

@@ -106,3 +106,65 @@ def test_what_the_human_filter_forgives_is_shown() -> None:
     assert "NC" in forgiven_of(outcome, 0)
     figure = draw_scene(scene, plans, outcome, chosen=0)
     assert any("0 → 1" in entry.get_text() for axes in figure.axes for entry in axes.texts)
+
+
+def texts(figure) -> str:
+    return " ".join(entry.get_text() for axes in figure.axes for entry in axes.texts)
+
+
+def test_another_plan_than_the_choice_is_explained() -> None:
+    scene = make_scene(3)
+    plans = make_plans(scene, 12)
+    outcome = w4s.epdms(scene, plans)
+    worst = int(np.argmin(outcome.score))
+    best = int(np.argmax(outcome.score))
+    other = next(plan for plan in range(12) if plan not in (worst, best))
+    figure = draw_scene(scene, plans, outcome, utilities=outcome.score, framewise=other, explained=worst)
+    assert f"plan {worst}" in texts(figure) and f"chosen: plan {best}" in texts(figure)
+    for fault in faults_of(outcome, worst):
+        assert fault.text in texts(figure)
+    legend = [entry.get_text() for axes in figure.axes if (key := axes.get_legend()) for entry in key.get_texts()]
+    assert {"choice", "plan asked for", "framewise choice", "plans, dark is good"} <= set(legend)
+    with pytest.raises(SceneError, match="explained: plan 12 of 12"):
+        draw_scene(scene, plans, outcome, explained=12)
+
+
+def test_a_thumbnail_has_a_score_and_no_column(tmp_path: Path) -> None:
+    scene = make_scene(3)
+    plans = make_plans(scene, 12)
+    outcome = w4s.epdms(scene, plans)
+    figure = draw_scene(scene, plans, outcome, thumbnail=True)
+    assert f"{outcome.score.max():.2f}" in texts(figure) and scene.token not in texts(figure)
+    save(figure, tmp_path / "small.png", dpi=75)
+    with Image.open(tmp_path / "small.png") as picture:
+        assert picture.size == (240, 180)
+        seen = np.asarray(picture.convert("RGB"), int)
+    blue = np.abs(seen - [0x00, 0x72, 0xB2]).max(axis=2) < 30
+    assert blue.sum() > 100  # the ego and its choice can be seen
+
+
+def test_cameras_stand_above(tmp_path: Path) -> None:
+    images = {name: np.full((36, 64, 3), 40 * place, np.uint8) for place, name in enumerate(("left", "front"))}
+    figure = draw_scene(make_scene(), cameras=images)
+    assert len(figure.axes) == 4 and "front" in texts(figure)
+    view, *_, first, _ = (axes.get_position() for axes in figure.axes)
+    assert first.y0 >= view.y1
+
+
+def test_numbers_stay_in_the_picture() -> None:
+    scene = make_scene(3)
+    plans = make_plans(scene, 12)
+    plans[0, :, 1] = -3.0 * np.arange(1, 9)
+    outcome = w4s.epdms(scene, plans)
+    axes = draw_scene(scene, plans, outcome, chosen=0).axes[0]
+    faults = faults_of(outcome, 0)
+    shown = {entry.get_text(): entry.get_position()[1] for entry in axes.texts}
+    low, high = axes.get_ylim()
+    assert faults and all(low < shown[str(fault.number)] < high for fault in faults)
+
+
+def test_reasons_in_words() -> None:
+    scene = make_scene(3)
+    outcome = w4s.epdms(scene, make_plans(scene, 12))
+    words = [fault.words for plan in range(12) for fault in faults_of(outcome, plan)]
+    assert words and all("{" not in line and line.endswith((" s", ")")) for line in words)

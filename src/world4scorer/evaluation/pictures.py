@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -20,7 +20,7 @@ from world4scorer.navsim.submissions import Submission
 from world4scorer.outcomes.results import V1Outcome, V2Outcome
 from world4scorer.outcomes.v1 import pdms
 from world4scorer.outcomes.v2 import epdms
-from world4scorer.pools.choices import Chosen, continued, framewise, inertial
+from world4scorer.pools.choices import Chosen, Selection, continued, framewise, select
 from world4scorer.pools.pool_files import PoolError
 from world4scorer.pools.scored import ScoredPools
 from world4scorer.rollout.plans import LqrProfile
@@ -29,7 +29,6 @@ from world4scorer.store import SceneStore
 from world4scorer.view.birdseye import draw_scene
 from world4scorer.view.verdict import Outcome, faults_of, forgiven_of
 
-Selection = Literal["reranked", "framewise"]
 Images = dict[str, NDArray[np.uint8]]
 
 SHOWN_CAMERAS: Final = ("CAM_L0", "CAM_F0", "CAM_R0", "CAM_B0")
@@ -118,7 +117,7 @@ class PoolPictures:
 
     @cached_property
     def _chosen(self) -> Chosen:
-        return self._alone if self.selection == "framewise" else inertial(self.pools, self.utility)
+        return select(self.pools, self.utility, self.selection)
 
     @cached_property
     def _place(self) -> dict[str, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,6 @@ from world4scorer.explorer.record import FORMAT, Thoughts, frame_record
 from world4scorer.explorer.rounding import UNITS
 from world4scorer.navsim.cameras import VIEWS
 from world4scorer.navsim.splits import find_split
-from world4scorer.outcomes.batch import map_threads
 from world4scorer.pools.outcome_files import identity
 from world4scorer.pools.pool_files import PoolError, PoolFolder
 from world4scorer.pools.scored import ScoredPools
@@ -49,12 +49,15 @@ class FramesReport:
     kept: int
     bytes: int
     """Of all frames."""
+    seconds: float
+    """For those written."""
 
     def __str__(self) -> str:
         count = self.written + self.kept
+        rate = f", {self.written / self.seconds:.0f} a second" if self.written and self.seconds else ""
         return (
-            f"{self.folder}: {count:,} frames ({self.kept:,} were there already), "
-            f"{self.bytes / max(count, 1) / 1e3:.0f} kB each, and {INDEX}"
+            f"{self.folder}: {self.written:,} frames written{rate}, {self.kept:,} were there already; "
+            f"{self.bytes / max(count, 1) / 1e3:.0f} kB each; and {INDEX}"
         )
 
 
@@ -96,12 +99,15 @@ def write_frames(
             record = frame_record(scenes[token], thoughts, cameras, pools.about["lqr"])
             _write_json(out / f"{token}.json", record, durable=False)
 
+        begin = time.monotonic()
         with ProgressBar("frames", "frames", len(missing), show_progress) as bar:
-            for _ in map_threads(write, missing):
+            for place in missing:  # threads would wait for each other: most of the time goes into JSON
+                write(place)
                 bar.advance()
+        seconds = time.monotonic() - begin
         _write_json(out / INDEX, index_record(pools, selections, made_with))
     size = sum((out / f"{token}.json").stat().st_size for token in pools.tokens)
-    return FramesReport(out, len(missing), len(pools) - len(missing), size)
+    return FramesReport(out, len(missing), len(pools) - len(missing), size, seconds)
 
 
 def _begin(out: Path, made_with: str) -> None:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.outcomes.results import V2Outcome
 from world4scorer.outcomes.v2 import epdms
-from world4scorer.pools.choices import Chosen, continued, framewise, inertial
+from world4scorer.pools.choices import Chosen, Selection, continued, framewise, select
 from world4scorer.pools.scored import ScoredPools
 from world4scorer.scene.scene import Scene
 from world4scorer.store import SceneStore
@@ -22,7 +22,6 @@ from world4scorer.view import style
 from world4scorer.view.verdict import Fault, faults_of, forgiven_of
 
 Floats = NDArray[np.float64]
-Selection = Literal["reranked", "framewise"]
 
 LONGEST_GAP: Final = 0.55
 """s between two frames for an acceleration to be told from them."""
@@ -68,16 +67,11 @@ class Decisions:
     def __init__(self, pools: ScoredPools, store: SceneStore, selection: Selection = "reranked") -> None:
         self._pools, self._store = pools, store
         self._alone: Chosen = framewise(pools.utility_v2)
-        self._chosen = self._alone if selection == "framewise" else inertial(pools, pools.utility_v2)
+        self._chosen = select(pools, pools.utility_v2, selection)
         self._score = pools.epdms(self._chosen)
         self._continued = continued(pools, self._chosen)
         self._place = {token: place for place, token in enumerate(pools.tokens)}
         self._last: tuple[str, Decision] | None = None
-
-    @property
-    def plans(self) -> int:
-        """N."""
-        return int(self._pools.plans.shape[1])
 
     def of(self, token: str) -> Decision | None:
         """The decision of a frame; None where the planner was not asked. The last one is kept."""

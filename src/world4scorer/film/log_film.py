@@ -19,8 +19,6 @@ from typing import Final
 
 import numpy as np
 from PIL import Image
-from rich.console import Console
-from rich.progress import track
 
 from world4scorer.city.manifest import FOLDER
 from world4scorer.film.birdseye import Birdseye, reach_of
@@ -34,6 +32,7 @@ from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.frames import COMMANDS, LogFrame
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import Log, read_log
+from world4scorer.progress import ProgressBar
 from world4scorer.streets.places import PLACES
 
 FILM_CAMERAS: Final = ("CAM_F0", "CAM_L0", "CAM_B0", "CAM_R0")
@@ -120,8 +119,8 @@ def film_log(
     size = (right - left, low - top)
     streets = read_street_picture(layout.maps, location, motion.ego[:, :2], reach_of(size, metres))
     view = Birdseye(streets, motion, size, metres, decisions)
-    shown = track(times, "filming", console=Console(stderr=True), disable=not show_progress)
-    frames = write_film(out, _pictures(shown, view, painter, sensors), fps)
+    with ProgressBar("filming", "pictures", len(times), show_progress) as bar:
+        frames = write_film(out, _pictures(times, view, painter, sensors, bar), fps)
     return FilmReport(out, frames, frames / fps, page.size, tuple(seen))
 
 
@@ -150,7 +149,9 @@ def film_times(log_duration: float, per_second: float, start: float, duration: f
     return [start + number / per_second for number in range(int((end - start) * per_second + 1e-6) + 1)]
 
 
-def _pictures(times: Iterable[float], view: Birdseye, painter: PagePainter, sensors: Path) -> Iterator[Image.Image]:
+def _pictures(
+    times: Iterable[float], view: Birdseye, painter: PagePainter, sensors: Path, bar: ProgressBar
+) -> Iterator[Image.Image]:
     motion = view.motion
     sheet: Image.Image | None = None
     shown = -1
@@ -165,6 +166,7 @@ def _pictures(times: Iterable[float], view: Birdseye, painter: PagePainter, sens
         painter.put_view(picture, view.draw(moment))
         painter.put_board(picture, time, motion.duration, moment.speed, _command(motion.log.frames[shown]))
         yield picture
+        bar.advance()
 
 
 def _credit(root: Path, location: str) -> str:

@@ -7,7 +7,7 @@ Shapes: S frames, N plans.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from world4scorer.pools.scored import ScoredPools
 
 Chosen = NDArray[np.int64]
+Selection = Literal["reranked", "framewise"]
 
 
 def framewise(utility: NDArray[Any]) -> Chosen:
@@ -33,6 +34,11 @@ def inertial(pools: ScoredPools, utility: NDArray[Any], weight: float = 1.0) -> 
         before = chosen[pools.previous[s]]
         chosen[s] = np.argmax(inertial_utility(utility[s], pools.continues[s, :, before], weight))
     return chosen
+
+
+def select(pools: ScoredPools, utility: NDArray[Any], selection: Selection) -> Chosen:
+    """(S,) choices by the name of the selection."""
+    return framewise(utility) if selection == "framewise" else inertial(pools, utility)
 
 
 def continued(pools: ScoredPools, chosen: Chosen) -> NDArray[np.float64]:

@@ -112,7 +112,6 @@ KEY: Final[Mapping[str, KeyEntry]] = {
     "bicycle": KeyEntry("bicycle", TRACK_FILL[TrackType.BICYCLE], "area"),
     "pedestrian": KeyEntry("pedestrian", TRACK_FILL[TrackType.PEDESTRIAN], "round"),
     "object": KeyEntry("object", TRACK_FILL[TrackType.BARRIER], "area"),
-    "fault": KeyEntry("reason of a zero", FAULT, "round"),
 }
 """What pictures may have to explain, in the order of the key. Each shows the entries that it needs."""
 
