@@ -104,22 +104,22 @@ def test_show_pools_in_a_folder_with_cameras_and_small(pools: Path, tmp_path: Pa
 def test_show_says_what_is_wrong(pools: Path, tmp_path: Path, capsys: Any) -> None:
     store, token = str(pools.parent / "store"), ScoredPools.open(pools).tokens[0]
     out = ["--out", str(tmp_path / "x.png")]
-    for words, message in (
-        ([str(pools)], r"which moments? Name tokens after it, e.g. w4s show"),
-        ([str(pools)], "evaluation/frames.csv"),
-        ([store], "which moments?"),
-        ([str(pools), "none", *out], "token 'none': not among the"),
-        ([store, "none", *out], "no scene 'none'"),
-        ([str(pools), token, token, *out], "one picture, but 2 tokens"),
-        ([str(pools), token, "--plan", "9", *out], "--plan 9: there are plans 0 to 8"),
-        ([str(pools), token, "--submission", "x", *out], "has plans of its own"),
-        ([store, token, "--plan", "1", *out], "belong to runs and pools"),
-        ([store, token, "--cameras", *out], "say where with --data"),
-        ([str(pools), token, "--cameras", "--thumbnail", *out], "no room"),
-        ([str(tmp_path), token], "neither a training run, nor pools, nor a scene store"),
-        ([str(tmp_path / "nothing"), token], "no such store"),
+    for words, message, code in (
+        ([str(pools)], r"which moments? Name tokens after it, e.g. w4s show", 2),
+        ([str(pools)], "evaluation/frames.csv", 2),
+        ([store], "which moments?", 2),
+        ([str(pools), "none", *out], "token 'none': not among the", 1),
+        ([store, "none", *out], "no scene 'none'", 1),
+        ([str(pools), token, token, *out], "one picture, but 2 tokens", 2),
+        ([str(pools), token, "--plan", "9", *out], "--plan 9: there are plans 0 to 8", 1),
+        ([str(pools), token, "--submission", "x", *out], "has plans of its own", 2),
+        ([store, token, "--plan", "1", *out], "belong to runs and pools", 2),
+        ([store, token, "--cameras", *out], "say where with --data", 1),
+        ([str(pools), token, "--cameras", "--thumbnail", *out], "no room", 2),
+        ([str(tmp_path), token], "neither a training run, nor pools, nor a scene store", 1),
+        ([str(tmp_path / "nothing"), token], "no such store", 1),
     ):
-        assert main(["show", *words]) == 1
+        assert main(["show", *words]) == code
         assert message in capsys.readouterr().err
     assert not (tmp_path / "x.png").exists()
 
@@ -159,14 +159,14 @@ def test_film_pools(pools: Path, tmp_path: Path, capsys: Any) -> None:
 
 
 def test_film_says_what_is_wrong(pools: Path, dataset: Path, tmp_path: Path, capsys: Any) -> None:
-    for words, message in (
-        ([str(pools), "--log", "nobody"], "--log nobody: no pools of it"),
-        ([str(pools), "--data", str(tmp_path / "x")], "say where with --data"),
-        ([str(dataset)], "which log?"),
-        ([str(dataset / f"{LOG}.pkl"), "--log", LOG], "alone"),
-        ([str(tmp_path), "--log", LOG], "is no NAVSIM dataset"),
+    for words, message, code in (
+        ([str(pools), "--log", "nobody"], "--log nobody: no pools of it", 1),
+        ([str(pools), "--data", str(tmp_path / "x")], "say where with --data", 1),
+        ([str(dataset)], "which log?", 2),
+        ([str(dataset / f"{LOG}.pkl"), "--log", LOG], "alone", 2),
+        ([str(tmp_path), "--log", LOG], "is no NAVSIM dataset", 1),
     ):
-        assert main(["film", *words, "--out", str(tmp_path / "film.webp")]) == 1
+        assert main(["film", *words, "--out", str(tmp_path / "film.webp")]) == code
         assert message in capsys.readouterr().err
     assert not (tmp_path / "film.webp").exists()
 

@@ -7,35 +7,52 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import tyro
 
+from world4scorer.commands.arguments import (
+    Benchmark,
+    MaybeCount,
+    MaybeFile,
+    MaybeFolder,
+    MaybeNumber,
+    MaybePath,
+    MaybeSplit,
+    RunOrPools,
+    called,
+)
+from world4scorer.commands.exit_codes import WrongCommand
+
 if TYPE_CHECKING:
     from world4scorer.evaluation.pictures import Cameras, PoolPictures, StorePictures
 
-Source = Annotated[Path, tyro.conf.Positional]
-Words = Annotated[tuple[str, ...], tyro.conf.Positional]
-Metric = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
+Drawn = Annotated[Path, tyro.conf.Positional, called("RUN|POOLS|STORE")]
+Filmed = Annotated[Path, tyro.conf.Positional, called("RUN|POOLS|LOG")]
+Tokens = Annotated[tuple[str, ...], tyro.conf.Positional, called("TOKEN [TOKEN ...]")]
+MaybeLog = Annotated[str | None, called("NAME")]
 Selection = Literal["reranked", "framewise"]
 
 PICTURES: Final = (".png", ".svg", ".pdf")
 
 
 def show(
-    source: Source,
-    tokens: Words = (),
+    source: Drawn,
+    tokens: Tokens = (),
     /,
-    out: Path | None = None,
-    submission: Path | None = None,
+    out: MaybePath = None,
+    submission: MaybeFile = None,
     selection: Selection = "reranked",
-    plan: int | None = None,
-    metric: Metric = "epdms-v2.2",
+    plan: MaybeCount = None,
+    metric: Benchmark = "epdms-v2.2",
     thumbnail: bool = False,
     cameras: bool = False,
-    split: str | None = None,
-    store: Path | None = None,
-    data: Path | None = None,
+    split: MaybeSplit = None,
+    store: MaybeFolder = None,
+    data: MaybeFolder = None,
 ) -> int:
-    """Draw moments from above: map, traffic, plans by utility, choice, human, reference, the reason of each zero.
+    """Draw moments from above, with plans and the reason of each zero.
 
-    Of a run or pools all plans are drawn, and the choice with its rollout; of a scene store one plan.
+    Map, traffic, route, human, reference. Of a run or pools all plans by utility, and the choice with its rollout; of
+    a scene store one plan.
+
+    Example: w4s show runs/city TOKEN --cameras
 
     Args:
         source: Training run, folder of pools, or scene store.
@@ -55,9 +72,9 @@ def show(
 
     pictures = _pictures(source, submission, selection, plan, metric, split, store)
     if not tokens:
-        raise ValueError(f"{source}: which moments? {_where_tokens_are(source, pictures)}")
+        raise WrongCommand(f"{source}: which moments? {_where_tokens_are(source, pictures)}")
     if cameras and thumbnail:
-        raise ValueError("--cameras: a thumbnail has no room for them")
+        raise WrongCommand("--cameras: a thumbnail has no room for them")
     images = _cameras(pictures, data) if cameras else None
     for token, path in zip(tokens, _paths(tokens, out), strict=True):
         shown = pictures.show(token, thumbnail, None if images is None else images.images(token))
@@ -71,7 +88,7 @@ def _pictures(
     submission: Path | None,
     selection: Selection,
     plan: int | None,
-    metric: Metric,
+    metric: Benchmark,
     split: str | None,
     store: Path | None,
 ) -> PoolPictures | StorePictures:
@@ -83,14 +100,14 @@ def _pictures(
 
     if is_pools(source) or is_run_folder(source):
         if submission is not None:
-            raise ValueError(f"--submission: belongs to a scene store; {source} has plans of its own")
+            raise WrongCommand(f"--submission: belongs to a scene store; {source} has plans of its own")
         pools = ScoredPools.open(kept_pools(source, split), store)
         return PoolPictures(pools, SceneStore(pools.about["store"]), selection, metric, plan)
     scenes = SceneStore(source)
     if not len(scenes):
         raise ValueError(f"{source}: neither a training run, nor pools, nor a scene store")
     if split is not None or store is not None or plan is not None or selection != "reranked":
-        raise ValueError(
+        raise WrongCommand(
             f"--split, --store, --plan and --selection belong to runs and pools; {source} is a scene store"
         )
     return StorePictures(scenes, None if submission is None else read_submission(submission), metric)
@@ -124,29 +141,31 @@ def _cameras(pictures: PoolPictures | StorePictures, data: Path | None) -> Camer
 def _paths(tokens: tuple[str, ...], out: Path | None) -> list[Path]:
     if out is not None and out.suffix.lower() in PICTURES:
         if len(tokens) > 1:
-            raise ValueError(f"--out {out}: one picture, but {len(tokens)} tokens; give a folder")
+            raise WrongCommand(f"--out {out}: one picture, but {len(tokens)} tokens; give a folder")
         return [out]
     folder = Path() if out is None else out
     return [folder / f"{token}.png" for token in tokens]
 
 
 def film(
-    source: Source,
+    source: Filmed,
     /,
-    log: str | None = None,
-    out: Path | None = None,
+    log: MaybeLog = None,
+    out: MaybeFile = None,
     selection: Selection = "reranked",
     start: float = 0.0,
-    duration: float | None = None,
+    duration: MaybeNumber = None,
     height: int = 720,
     speed: float = 1.0,
-    split: str | None = None,
-    store: Path | None = None,
-    data: Path | None = None,
+    split: MaybeSplit = None,
+    store: MaybeFolder = None,
+    data: MaybeFolder = None,
 ) -> int:
-    """Film a log: its cameras and the view from above; of a run or pools also what the planner decides in each frame.
+    """Film a log: cameras, the view from above, and a planner's decisions.
 
     Without --log, a run or pools show the log whose ego accelerates most on average, forwards, backwards and sideways.
+
+    Example: w4s film runs/city --out drive.webp
 
     Args:
         source: Path of a log (DATA/navsim_logs/SPLIT/NAME.pkl), dataset folder, training run, or folder of pools.
@@ -183,14 +202,14 @@ def film(
         decisions = Decisions(pools, SceneStore(pools.about["store"]), selection)
     elif source.suffix == ".pkl":
         if data is not None or log is not None or len(source.resolve().parents) < 3:
-            raise ValueError(
+            raise WrongCommand(
                 f"{source}: give DATA/navsim_logs/SPLIT/NAME.pkl alone, or a dataset folder and --log NAME"
             )
         root, log, data_split = source.resolve().parents[2], source.stem, source.resolve().parent.name
     else:
         root = source
         if log is None:
-            raise ValueError(f"{source}: which log? Name it with --log, or give the path of its pickle")
+            raise WrongCommand(f"{source}: which log? Name it with --log, or give the path of its pickle")
     out = Path(f"{log}.mp4") if out is None else out
     report = film_log(
         root,
@@ -209,16 +228,18 @@ def film(
 
 
 def frames(
-    source: Source,
+    source: RunOrPools,
     /,
-    out: Path | None = None,
-    split: str | None = None,
-    store: Path | None = None,
-    data: Path | None = None,
+    out: MaybeFolder = None,
+    split: MaybeSplit = None,
+    store: MaybeFolder = None,
+    data: MaybeFolder = None,
 ) -> int:
-    """Write what an interactive viewer needs: one JSON file per frame of a planner's pools, and an index.
+    """Write every frame as JSON, for a viewer in a browser.
 
-    May be killed and run again: finished frames are kept.
+    One file per frame of a planner's pools, and an index. May be killed and run again: finished frames are kept.
+
+    Example: w4s frames runs/city
 
     Args:
         source: Training run, or folder of pools.
