@@ -64,8 +64,8 @@ def show(
         metric: Which outcomes to show.
         thumbnail: Small pictures without text beside them.
         cameras: Show what the cameras see above the picture.
-        split: Of a run: whose pools to show; those of the validation split unless given.
-        store: Of a run or pools: the scene store, if it is not where they say.
+        split: Whose pools of a run to show; those of the validation split unless given.
+        store: Scene store of a run or pools, if it is not where they say.
         data: Dataset folder with the images, if it is not where the pools say.
     """
     from world4scorer.view.birdseye import save
@@ -176,8 +176,8 @@ def film(
         duration: How much of the log is filmed, in seconds; up to its end unless given.
         height: Of the film in pixels.
         speed: Of the film; 2 plays twice as fast as it was.
-        split: Of a run: whose pools to show; those of the validation split unless given.
-        store: Of a run or pools: the scene store, if it is not where they say.
+        split: Whose pools of a run to show; those of the validation split unless given.
+        store: Scene store of a run or pools, if it is not where they say.
         data: Dataset folder, if it is not where the pools say.
     """
     from world4scorer.film.decisions import Decisions, liveliest_log
@@ -244,7 +244,7 @@ def frames(
     Args:
         source: Training run, or folder of pools.
         out: Folder; SOURCE/frames/SPLIT unless given.
-        split: Of a run: whose pools; those of the validation split unless given.
+        split: Whose pools of a run; those of the validation split unless given.
         store: Scene store of the pools, if it is not where they say.
         data: Dataset folder, if it is not where the pools say; tells the images of the cameras.
     """
