@@ -96,7 +96,7 @@ def _data(places: Places, preset: Preset) -> tuple[Stage, ...]:
             ("prepare", *data, TRAIN, "--store", str(train)),
             train / INDEX_NAME,
             ("city",),
-            65 if preset == "quick" else 30,
+            45 if preset == "quick" else 15,
         ),
         Stage(
             "prepare val",
@@ -120,7 +120,7 @@ def _data(places: Places, preset: Preset) -> tuple[Stage, ...]:
             ("targets", *data, TRAIN, "--store", str(train), "--encoder", "city", "--out", str(targets)),
             targets,
             ("prepare train",),
-            40 if preset == "quick" else 8,
+            25 if preset == "quick" else 8,
         ),
     )
 
@@ -193,7 +193,24 @@ def _judging(places: Places, preset: Preset) -> tuple[Stage, ...]:
 def _looking(places: Places, preset: Preset) -> tuple[Stage, ...]:
     run = str(places.run)
     judged = ("evaluate", *(f"study {study}" for study in STUDIES))
+    film = places.run / "film.mp4"
     return (
+        Stage(
+            "frames",
+            "every frame with its 64 plans as JSON, for a viewer",
+            ("frames", run),
+            places.run / "frames" / VAL / "index.json",
+            ("pools",),
+            15 if preset == "quick" else 4,
+        ),
+        Stage(
+            "film",
+            "a drive: cameras, plans and choices from above",
+            ("film", run, "--duration", "12", "--out", str(film)),
+            film,
+            ("pools",),
+            20 if preset == "quick" else 10,
+        ),
         Stage(
             "report",
             "everything on one page",

@@ -103,8 +103,10 @@ class Summary:
         run = places.run
         looks = (
             (f"{run}/report.html", "everything on one page: open it in a browser"),
+            (f"{run}/film.mp4", "a drive with the plans and the choice of every frame"),
             (f"{run}/evaluation/frames.csv", "every frame with the plan taken and its scores"),
             (f"{run}/studies", "every study: numbers, tables, figure"),
+            (f"{run}/frames", "every frame as JSON, for a viewer"),
             (f"{places.out}/{FILE}.md", "the table above"),
         )
         width = max(len(path) for path, _ in looks)

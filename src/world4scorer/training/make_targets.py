@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import Final
 
@@ -185,6 +186,8 @@ class _MakeLog:
 @lru_cache(1)
 def _load(encoder: str, device: str) -> ImageEncoder:
     """Read once per process."""
+    if parent_process() is not None:
+        torch.set_num_threads(1)  # a core for each worker
     return load_encoder(encoder).to(device)
 
 
