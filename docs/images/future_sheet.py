@@ -10,12 +10,10 @@ from typing import Final
 
 import numpy as np
 import tyro
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.patches import Polygon
 from numpy.typing import NDArray
 
 from world4scorer.navsim.logs import read_log
@@ -24,7 +22,9 @@ from world4scorer.rollout import roll_out
 from world4scorer.store import SceneStore
 from world4scorer.view import style
 from world4scorer.view.frame import EgoFrame
+from world4scorer.view.strokes import ramp
 from world4scorer.view.surroundings import draw_map, draw_tracks
+from world4scorer.view.ways import draw_ego
 
 OUT: Final = Path(__file__).with_name("future.png")
 WINDOW: Final = (-9.0, 45.0, -15.5, 15.5)
@@ -52,12 +52,12 @@ def main(pools: Path, data: Path, token: str, store: Path | None = None, out: Pa
     draw_tracks(second, scene.tracks, frame)
     score = scored.pdms[place]
     lines = [frame.local(rollouts[plan][:, :2]) for plan in score.argsort(kind="stable")]
-    colours = colormaps[style.SCORE_MAP](np.sort(score))
+    colours = ramp()(np.sort(score))
     second.add_collection(LineCollection(lines, colors=colours, linewidths=1.2, alpha=0.85, zorder=8))
     driven = np.concatenate([np.zeros((1, 2)), scored.human_plan[place, :, :2]])
     second.plot(*driven.T, color="white", linewidth=4.5, zorder=9)
     second.plot(*driven.T, color=style.HUMAN, linewidth=2.6, marker="o", markersize=4, zorder=9.5, label="driven")
-    second.add_patch(Polygon(frame.ego_box(scene.ego_state), facecolor=style.EGO, edgecolor="white", zorder=10))
+    draw_ego(second, frame, scene.ego_state)
     behind, ahead, right, left = WINDOW
     second.set(xlim=(behind, ahead), ylim=(right, left), aspect="equal", facecolor=style.GROUND)
     second.legend(loc="lower left", fontsize=8, framealpha=0.95)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import tyro
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
@@ -25,7 +24,9 @@ from world4scorer.scene import Scene
 from world4scorer.store import SceneStore
 from world4scorer.view import style
 from world4scorer.view.frame import EgoFrame
+from world4scorer.view.strokes import ramp
 from world4scorer.view.surroundings import draw_map, draw_tracks
+from world4scorer.view.ways import draw_ego
 
 OUT = Path(__file__).with_name("pool.png")
 WINDOW = (-9.0, 48.0, -19.0, 19.0)
@@ -52,7 +53,7 @@ def main(pools: Path, token: str, store: Path | None = None, out: Path = OUT) ->
     draw_pool(second, scene, rollouts, rank, chosen, "What the planner thinks: utility")
     draw_pool(third, scene, rollouts, outcome, chosen, f"What the simulator says: PDMS (chosen: {outcome[chosen]:.2f})")
     for axes, label in ((second, "rank"), (third, "score")):
-        colours = ScalarMappable(Normalize(0, 1), style.SCORE_MAP)
+        colours = ScalarMappable(Normalize(0, 1), ramp())
         bar = figure.colorbar(colours, ax=axes, shrink=0.7, pad=0.01, aspect=26, ticks=[0, 1])
         bar.set_label(label, fontsize=8, labelpad=-4)
         bar.ax.tick_params(labelsize=8)
@@ -77,7 +78,7 @@ def draw_pool(axes: Axes, scene: Scene, rollouts: Floats, worth: Floats, chosen:
     frame = begin(axes, scene, title)
     order = worth.argsort(kind="stable")
     lines = [frame.local(rollouts[plan][:, :2]) for plan in order]
-    colours = colormaps[style.SCORE_MAP](worth[order])
+    colours = ramp()(worth[order])
     axes.add_collection(LineCollection(lines, colors=colours, linewidths=1.3, alpha=0.9, zorder=8))
     axes.plot(*frame.local(rollouts[chosen, -1, :2]), "o", color=style.FAULT, markeredgecolor="white", zorder=9)
 
@@ -87,7 +88,7 @@ def begin(axes: Axes, scene: Scene, title: str) -> EgoFrame:
     frame = EgoFrame.of(scene)
     draw_map(axes, scene, frame)
     draw_tracks(axes, scene.tracks, frame)
-    axes.add_patch(Polygon(frame.ego_box(scene.ego_state), facecolor=style.EGO, edgecolor="white", zorder=10))
+    draw_ego(axes, frame, scene.ego_state)
     behind, ahead, right, left = WINDOW
     axes.set(xlim=(behind, ahead), ylim=(right, left), aspect="equal", xticks=[], yticks=[], facecolor=style.GROUND)
     axes.set_title(title, fontsize=9.5, color=style.INK)

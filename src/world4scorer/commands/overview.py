@@ -12,7 +12,8 @@ from world4scorer.commands.verbs import VERBS, Verb, first_sentence
 
 WIDTH: Final = 80
 EXAMPLE: Final = """\
-Without any data:
+Without any data, all of it at once, or step by step:
+  w4s demo
   w4s city make --preset tiny --out city
   w4s prepare --data city --split city_val --store scenes
   w4s evaluate --agents human constant-velocity --store scenes --out agents.csv

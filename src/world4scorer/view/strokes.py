@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.legend import Legend
 from matplotlib.legend_handler import HandlerBase
 from matplotlib.lines import Line2D
@@ -34,6 +35,11 @@ def look(stroke: Stroke) -> dict[str, Any]:
     if stroke.dots:
         words |= {"marker": "o", "markersize": stroke.dots, "markeredgecolor": style.PAPER, "markeredgewidth": 0.6}
     return words
+
+
+def ramp() -> LinearSegmentedColormap:
+    """The colours of plans as a colour map, from 0, the worst, to 1."""
+    return LinearSegmentedColormap.from_list("utility", style.UTILITY)
 
 
 class RampMark(Patch):
