@@ -121,8 +121,8 @@ def test_the_table_is_what_the_demo_printed():
     page = (ROOT / "results" / "demo.md").read_text()
     table = re.search(r"(?:^\|.*\n)+", page, re.MULTILINE)[0]
     assert table in README
-    minutes = re.search(r"in ([\d.]+) minutes", page)[1]
-    assert f"in {minutes} minutes" in " ".join(README.split())
+    minutes = re.search(r"took ([\d.]+) minutes", page)[1]
+    assert f"took {minutes} minutes" in " ".join(README.split())
 
 
 def test_links_lead_somewhere():

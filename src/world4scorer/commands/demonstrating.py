@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Literal
 
 from world4scorer.commands.arguments import Folder
+from world4scorer.commands.exit_codes import INTERRUPTED
 from world4scorer.commands.learning import needs_torch
+from world4scorer.demo.stages import Preset
 
 
-def demo(out: Folder = Path("out/demo"), preset: Literal["quick", "tiny"] = "quick") -> int:
+def demo(out: Folder = Path("out/demo"), preset: Preset = "quick") -> int:
     """Go the whole way: make a city, train, evaluate, study, report.
 
     On two cores, about a quarter of an hour. Each stage is a command that is shown and could be typed. May be stopped
@@ -18,17 +20,21 @@ def demo(out: Folder = Path("out/demo"), preset: Literal["quick", "tiny"] = "qui
     Example: w4s demo
 
     Args:
-        out: Folder of everything that is made, 1 GB.
-        preset: `quick` for numbers that mean something; `tiny` to see that it works, in two minutes.
+        out: Folder of everything that is made, 1.4 GB.
+        preset: `quick` for numbers that mean something; `tiny` to see that it works, in minutes.
     """
     needs_torch("w4s demo")
     from world4scorer.demo.run import run_stages
     from world4scorer.demo.stages import Places, stages
     from world4scorer.demo.summary import Summary
 
-    places, todo = Places(out), stages(out, preset)
-    ledger = run_stages(todo, out)
-    summary = Summary.read(places, todo, ledger)
+    todo = stages(preset)
+    try:
+        ledger = run_stages(todo, out, preset)
+    except KeyboardInterrupt:  # the stage has told that it was interrupted
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        return INTERRUPTED
+    summary = Summary.read(todo, ledger)
     summary.save(out)
-    print(f"\n{summary.text()}\n\n{summary.where(places)}")
+    print(f"\n{summary.text()}\n\n{summary.where(Places(out))}")
     return 0

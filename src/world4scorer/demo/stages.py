@@ -9,7 +9,8 @@ Where things go, below OUT:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -29,20 +30,38 @@ STUDIES: Final = {
 """Those that train nothing, and what each asks."""
 
 
+OUT: Final = "OUT"
+"""Stands for the folder of the demonstration."""
+
+
 @dataclass(frozen=True)
 class Stage:
-    """A command, what it is for, and how one sees that it was run."""
+    """A command, what it is for, and how one sees that it was run. Paths begin with OUT."""
 
     name: str
     title: str
     words: tuple[str, ...]
     """After `w4s`."""
     made: Path
-    """There when the stage is finished."""
+    """There when the stage is finished, and written last."""
     needs: tuple[str, ...]
     """Stages whose results it reads; they come before it."""
     seconds: float
     """On two cores, for the first estimate."""
+
+    @property
+    def command(self) -> str:
+        """The command line, with OUT for the folder."""
+        return shlex.join(("w4s", *self.words))
+
+    def at(self, out: Path) -> Stage:
+        """The stage with a folder in the place of OUT."""
+
+        def moved(path: str) -> str:
+            first, *rest = Path(path).parts or ("",)
+            return str(out.joinpath(*rest)) if first == OUT else path
+
+        return replace(self, words=tuple(moved(word) for word in self.words), made=Path(moved(str(self.made))))
 
 
 @dataclass(frozen=True)
@@ -71,9 +90,9 @@ class Places:
         return self.city / "store" / split
 
 
-def stages(out: Path, preset: Preset = "quick") -> tuple[Stage, ...]:
+def stages(preset: Preset = "quick") -> tuple[Stage, ...]:
     """All stages, each after those that it needs."""
-    places = Places(out)
+    places = Places(Path(OUT))
     return (*_data(places, preset), _training(places, preset), *_judging(places, preset), *_looking(places, preset))
 
 
@@ -164,7 +183,7 @@ def _judging(places: Places, preset: Preset) -> tuple[Stage, ...]:
             "agents",
             "the expert, constant velocity, standing still",
             ("evaluate", *agents, "--store", store, "--out", str(places.agents)),
-            places.agents,
+            places.agents.with_suffix(".json"),
             ("prepare val",),
             4,
         ),

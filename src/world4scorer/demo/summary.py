@@ -23,8 +23,10 @@ MEANINGS: Final = (
     "PDMS (NAVSIM v1.1), of 100: no collision at fault and no corner off the road, times progress, time to collision "
     "and comfort.",
     "EPDMS (NAVSIM v2.2), of 100: the same with driving direction, traffic lights, lane keeping, and extended comfort.",
-    "Extended comfort, in % of frames: does the plan go on smoothly from the one chosen half a second before?",
-    "Framewise takes the best plan of each frame on its own; re-ranked prefers plans that continue the last choice.",
+    "Extended comfort, in % of frames with one before: does the plan go on smoothly from the one chosen half a second "
+    "ago?",
+    "Framewise takes the plan of highest utility in each frame on its own, for PDMS by the utility of v1, else of v2; "
+    "re-ranked prefers plans that continue the last choice.",
     "The planner sees images and its own speed. The outcomes of its 64 plans are what it was trained to foretell.",
 )
 
@@ -60,10 +62,13 @@ class Summary:
     """By study: what it says first."""
     seconds: Mapping[str, float]
     """By stage."""
+    command: str
+    """That made it."""
 
     @classmethod
-    def read(cls, places: Places, stages: Sequence[Stage], ledger: Ledger) -> Summary:
+    def read(cls, stages: Sequence[Stage], ledger: Ledger) -> Summary:
         """Collect it from what the stages made."""
+        places = Places(ledger.folder)
         evaluation = read_finding(places.run / "evaluation" / "evaluation.json").numbers
         agents = {row["agent"]: row for row in json.loads(places.agents.with_suffix(".json").read_bytes())["agents"]}
         studies = {study: read_finding(places.run / "studies" / f"{study}.json") for study in STUDIES}
@@ -74,6 +79,7 @@ class Summary:
             paper=_paper(),
             findings={study: found.remarks[0] for study, found in studies.items()},
             seconds={stage.name: taken for stage in stages if (taken := ledger.seconds(stage)) is not None},
+            command="w4s demo" if ledger.preset == "quick" else f"w4s demo --preset {ledger.preset}",
         )
 
     @property
@@ -116,7 +122,7 @@ class Summary:
         """Write FOLDER/demo.json and demo.md."""
         content = {
             "world4scorer": __version__,
-            "command": "w4s demo",
+            "command": self.command,
             "cores": os.cpu_count(),
             "seconds": self.seconds,
             "minutes": round(self.minutes, 1),
@@ -136,7 +142,8 @@ class Summary:
         times = Table("", ("stage", "seconds"), tuple((name, f"{taken:.0f}") for name, taken in self.seconds.items()))
         parts = [
             "# The demonstration\n",
-            f"{table.title}. Made by `make demo`, in {self.minutes:.1f} minutes on {os.cpu_count()} cores.\n",
+            f"{table.title}. Made by `{self.command}`, whose stages took {self.minutes:.1f} minutes on "
+            f"{os.cpu_count()} cores.\n",
             table.markdown(),
             *(f"- {text}" for text in MEANINGS),
             "\n## Studies\n",
