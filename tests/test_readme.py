@@ -21,7 +21,7 @@ README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
 PYTHON = [code for language, code in BLOCKS if language == "python"]
 SHELL = [
-    [line for line in code.splitlines() if line and not line.startswith("make ")]
+    [line for line in code.replace("\\\n", " ").splitlines() if line and not line.startswith("make ")]
     for language, code in BLOCKS
     if language == "sh"
 ]
