@@ -26,9 +26,9 @@ def report(
         store: Scene store of the pools, if it is not where they say.
     """
     from world4scorer.commands.learning import needs_torch
-    from world4scorer.pools.pool_files import INFO
+    from world4scorer.pools.open import is_pools, is_run_folder
 
-    if not (source / INFO).is_file():
+    if is_run_folder(source) and not is_pools(source):
         needs_torch("w4s report")
     from world4scorer.report.write import write_report
 

@@ -42,16 +42,18 @@ def is_pools(source: Path) -> bool:
 
 
 def pool_folder(source: Path, store: Path | None = None, data: Path | None = None, split: str | None = None) -> Path:
-    """Where the pools lie; those of a training run are made first if they are missing or unfinished."""
+    """Where the pools lie; those of a training run are made first if they are missing or unfinished.
+
+    Without torch those that are there are taken, if they are of the run's present planner.
+    """
     if is_pools(source):
         return source
-    from world4scorer.pools.make import States, make_pools
-    from world4scorer.pools.planner_source import PlannerSource, is_run
-
-    if not is_run(source):
-        raise PoolError(
-            f"{source}: neither a training run nor a folder of pools (`w4s train` and `w4s pools` make them)"
-        )
+    _check_run(source)
+    try:
+        from world4scorer.pools.make import States, make_pools
+        from world4scorer.pools.planner_source import PlannerSource
+    except ModuleNotFoundError as missing:
+        return _pools_without_torch(source, data, split, missing)
     found = PlannerSource.find(source, data, split, store)
     folder = pools_of_run(source, found.split)
     kept: States = PoolFolder(folder).about.get("states", "float32") if (folder / INFO).is_file() else "float32"
@@ -61,6 +63,20 @@ def pool_folder(source: Path, store: Path | None = None, data: Path | None = Non
 def is_run_folder(source: Path) -> bool:
     """Whether this is the folder of a training run; asked without torch."""
     return (source / RUN_DATA).is_file() and (source / "config.json").is_file()
+
+
+def _check_run(source: Path) -> None:
+    if not is_run_folder(source):
+        raise PoolError(f"{source}: neither a training run nor a folder of pools (`w4s train`, `w4s pools` make them)")
+
+
+def _pools_without_torch(run: Path, data: Path | None, split: str | None, missing: ModuleNotFoundError) -> Path:
+    """Pools of a run where no planner can be asked, as a module is missing."""
+    wanted = split or validation_split(run)
+    folder = pools_of_run(run, wanted)
+    if data is not None or not is_pools(folder):
+        raise PoolError(f"{folder}: making pools needs {missing.name}: pip install 'world4scorer[train]'") from missing
+    return kept_pools(run, wanted)
 
 
 def kept_pools(source: Path, split: str | None = None) -> Path:
@@ -73,9 +89,8 @@ def kept_pools(source: Path, split: str | None = None) -> Path:
             raise PoolError(f"--split {split}: {source} is a folder of pools, which has only one")
         return source
     kept = sorted(path.parent for path in source.glob(f"{POOLS}/*/{INFO}"))
-    if not is_run_folder(source):
-        raise PoolError(f"{source}: neither a training run nor a folder of pools (`w4s train`, `w4s pools` make them)")
-    wanted = split if split is not None else _validation_split(source) if len(kept) != 1 else kept[0].name
+    _check_run(source)
+    wanted = split if split is not None else validation_split(source) if len(kept) != 1 else kept[0].name
     folder = pools_of_run(source, wanted)
     if folder not in kept:
         there = f"; there are pools of {', '.join(path.name for path in kept)}" if kept else ""
@@ -86,7 +101,8 @@ def kept_pools(source: Path, split: str | None = None) -> Path:
     return folder
 
 
-def _validation_split(run: Path) -> str:
+def validation_split(run: Path) -> str:
+    """Name of the split that a run was validated on; asked without torch."""
     try:
         return Path(str(json.loads((run / RUN_DATA).read_bytes())["val_split"])).stem
     except (OSError, ValueError, KeyError, TypeError) as error:

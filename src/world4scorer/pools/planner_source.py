@@ -11,7 +11,8 @@ from world4scorer.model.conversion import read_planner
 from world4scorer.model.planner import Planner
 from world4scorer.navsim.splits import find_split
 from world4scorer.pools.digests import digest_of_planner
-from world4scorer.training.run import CONFIG, DATA, PLANNER, usable
+from world4scorer.pools.open import is_run_folder
+from world4scorer.training.run import PLANNER, usable
 from world4scorer.training.run_files import read_run
 
 
@@ -32,7 +33,7 @@ class PlannerSource:
         cls, source: Path, data: Path | None = None, split: str | None = None, store: Path | None = None
     ) -> PlannerSource:
         """The last planner of a run, on its validation split unless told otherwise; or any planner on a given split."""
-        if is_run(source):
+        if is_run_folder(source):
             _, trained = read_run(source)
             if not (source / PLANNER).is_dir():
                 raise ValueError(f"{source / PLANNER}: no such folder; this run is not finished, run `w4s train` again")
@@ -67,8 +68,3 @@ class PlannerSource:
             "store": str(self.store.resolve()),
             "data": str(self.data.resolve()),
         }
-
-
-def is_run(folder: Path) -> bool:
-    """Whether this is the folder of a training run."""
-    return (folder / CONFIG).is_file() and (folder / DATA).is_file()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from world4scorer.evaluation.finding import EVALUATION, STUDIES
 from world4scorer.evaluation.pool_evaluation import NAME
 from world4scorer.pools.digests import digest_of_planner
-from world4scorer.pools.open import POOLS
+from world4scorer.pools.open import POOLS, is_run_folder
 from world4scorer.pools.pool_files import INFO, PoolError
 from world4scorer.pools.scored import ScoredPools
 from world4scorer.report.findings import KeptFinding, read_finding, read_findings
@@ -82,12 +82,11 @@ def read_contents(source: Path, split: str | None = None, store: Path | None = N
 def _training(run: Path) -> Training:
     if not run.is_dir():
         raise ValueError(f"{run}: no such folder; `w4s train` makes the folder of a run")
-    from world4scorer.pools.planner_source import is_run
+    if not is_run_folder(run):
+        raise ValueError(f"{run}: neither a training run nor a folder of pools (`w4s train` and `w4s pools` make them)")
     from world4scorer.training.run import HISTORY, PLANNER
     from world4scorer.training.run_files import read_history, read_losses, read_run
 
-    if not is_run(run):
-        raise ValueError(f"{run}: neither a training run nor a folder of pools (`w4s train` and `w4s pools` make them)")
     config, data = read_run(run)
     if not (run / PLANNER).is_dir():
         raise ValueError(f"{run / PLANNER}: no such folder; this run is not finished, run `w4s train` again")

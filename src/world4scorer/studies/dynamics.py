@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.pools.pool_files import INFO
+from world4scorer.pools.open import is_pools, is_run_folder
 from world4scorer.pools.scored import ScoredPools
 
 if TYPE_CHECKING:
@@ -26,11 +26,7 @@ def scene_change(source: Path, pools: ScoredPools) -> NDArray[np.float64] | None
     None where `source` is not a training run: then no images are known. Features are made once, with the encoder of
     the run's own future targets where it can be told (else that of the city), and kept in RUN/features.
     """
-    if (source / INFO).is_file():  # a folder of pools; asked first, as what follows needs torch
-        return None
-    from world4scorer.pools.planner_source import is_run
-
-    if not is_run(source):
+    if is_pools(source) or not is_run_folder(source):  # asked first, as what follows needs torch
         return None
     from world4scorer.training.run_files import read_run
 

@@ -136,6 +136,7 @@ def disagreement(source: RunOrPools, /, options: Options = USUAL) -> int:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
         options: Where, and how intervals are made.
     """
+    _needs_torch_of_a_run("w4s study disagreement", source)
     from world4scorer.pools.open import open_pools
     from world4scorer.studies.disagreement import disagreement as study
     from world4scorer.studies.dynamics import scene_change
@@ -158,6 +159,7 @@ def taxonomy(source: RunOrPools, /, near_tie: float = 4.1e-5, weight: float = 1.
         weight: How much consistency with the last choice counts; 0 turns re-ranking off.
         options: Where, and how intervals are made.
     """
+    _needs_torch_of_a_run("w4s study taxonomy", source)
     from world4scorer.pools.open import open_pools
     from world4scorer.studies.dynamics import scene_change
     from world4scorer.studies.taxonomy import taxonomy as study
@@ -261,6 +263,14 @@ def parts(
     from world4scorer.studies.parts import parts as study
 
     return _keep(parts, study(run, which, training), run, training.out, which=which, training=training)
+
+
+def _needs_torch_of_a_run(verb: str, source: Path) -> None:
+    """Of a run, its encoder is asked how much scenes change; a folder of pools has no images."""
+    from world4scorer.pools.open import is_pools, is_run_folder
+
+    if is_run_folder(source) and not is_pools(source):
+        needs_torch(f"{verb} of a run (not of a folder of pools)")
 
 
 def _keep(verb: Callable[..., int], finding: Finding, source: Path, out: Path | None, **given: Any) -> int:
