@@ -9,6 +9,7 @@ w4s evaluate run
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import threading
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from world4scorer.commands.exit_codes import (
     INPUT_FAILED,
@@ -39,9 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = _run(words)
             sys.stdout.flush()
             return code
-        except BrokenPipeError:
-            _write_nowhere()
-            return PIPE_CLOSED
+        except BrokenPipeError as error:
+            if _write_nowhere():
+                return PIPE_CLOSED
+            return _say(f"{_told(error)}: a process that was started has ended; run this again", INPUT_FAILED)
         except WrongCommand as error:
             return _say(f"{error}", WRONG_COMMAND)
         except OSError as error:
@@ -116,11 +118,27 @@ def _say(text: str, code: int) -> int:
     return code
 
 
-def _write_nowhere() -> None:
-    """Let what Python still writes to a closed pipe at its end go unnoticed."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+def _write_nowhere() -> bool:
+    """Whether nobody reads our output any more; then what Python still writes at its end goes unnoticed."""
+    closed = [stream for stream in (sys.stdout, sys.stderr) if _is_closed(stream)]
+    for stream in closed:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+    return bool(closed)
+
+
+def _is_closed(stream: TextIO) -> bool:
+    """Whether a stream is a pipe without a reader. Asking writes nothing: a buffer may be empty after it failed."""
+    try:
+        number = stream.fileno()
+    except (OSError, ValueError):  # not a file, as in notebooks
+        return False
+    if not hasattr(select, "poll"):  # Windows: taken to be so, which is what a broken pipe mostly means
+        return stream is sys.stdout
+    asked = select.poll()
+    asked.register(number, select.POLLOUT)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in asked.poll(0))
 
 
 class _Terminated(BaseException):

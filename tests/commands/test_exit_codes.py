@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -142,6 +143,35 @@ def test_what_is_missing_to_install_is_said(monkeypatch, capsys):
     assert "pip install 'world4scorer[train]'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("--accelerator nonsense", "--accelerator nonsense"),
+        ("--devices 0", "devices: 0; at least 1"),
+        ("--nodes 0", "nodes: 0; at least 1"),
+        ("--label-threads 0", "label_threads: 0; at least 1"),
+        ("--loaders -1", "loaders: -1; not below 0"),
+        ("--threads -1", "threads: -1; not below 0"),
+        ("--checkpoint-every 0", "checkpoint_every: 0; at least 1"),
+    ],
+)
+def test_machines_that_cannot_be(here, capsys, words, named):
+    assert cli.main(["train", "--data", "empty", "--out", "out", *words.split()]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1 and named in said[0]
+    assert not (here / "out").exists()
+
+
+def test_a_device_that_is_not_here(here, capsys):
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("it is here")
+    assert cli.main(["train", "--data", "empty", "--out", "out", "--accelerator", "cuda"]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1 and said[0].startswith("w4s: --accelerator cuda --devices 1: not on this machine")
+
+
 def test_no_permission(here, capsys):
     if os.geteuid() == 0:
         pytest.skip("root may do everything")
@@ -160,10 +190,33 @@ def test_interrupted(monkeypatch, capsys):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="shells there have no such pipes")
-def test_a_closed_pipe_is_no_error():
-    command = f"{sys.executable} -m world4scorer bank make --help | head -c 10; exit ${{PIPESTATUS[0]}}"
+def test_a_closed_pipe_is_no_error(tmp_path):
+    """A verb that prints more than a pipe holds, so that it notices."""
+    (tmp_path / "talk.py").write_text("""
+import sys
+from world4scorer import cli
+from world4scorer.commands import data
+
+def talk(store=None) -> int:
+    for _ in range(4000):
+        print(100 * "x")
+    return 0
+
+data.doctor = talk
+sys.exit(cli.main(["doctor"]))
+""")
+    command = f"{sys.executable} {tmp_path / 'talk.py'} | head -c 10; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 141) and done.stderr == ""
+    assert done.returncode == 141 and (done.stdout, done.stderr) == (10 * "x", "")
+
+
+def test_a_broken_pipe_of_others_is_an_error(monkeypatch, capfd):
+    def lose_a_worker(store=None) -> int:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+    monkeypatch.setattr("world4scorer.commands.data.doctor", lose_a_worker)
+    assert cli.main(["doctor"]) == 1
+    assert "Broken pipe: a process that was started has ended" in capfd.readouterr().err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGTERM there")

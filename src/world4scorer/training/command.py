@@ -8,6 +8,7 @@ w4s train --preset paper --data openscene --split navtrain --store scenes/navtra
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal
@@ -89,11 +90,14 @@ def run(words: Sequence[str]) -> int:
     """Carry out `w4s train` with these words after it."""
     command = parse(words)
     from world4scorer.training.prepare import prepare_data
-    from world4scorer.training.run import train
+    from world4scorer.training.run import check_machine, hush, train
 
+    hush()
+    check_machine(command.machine)
     data = prepare_data(command)
     planner = train(command.config, data, command.out, command.machine)
-    print(f"planner: {planner}")
+    if int(os.environ.get("LOCAL_RANK", "0")) == 0:  # of several devices, the first speaks
+        print(f"planner: {planner}")
     return 0
 
 

@@ -21,11 +21,12 @@ import sys
 import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import lightning.pytorch as pl
 import numpy as np
 import torch
+from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.loggers import TensorBoardLogger
 
@@ -99,8 +100,12 @@ class Machine:
     """Epochs from one validation to the next; the last epoch has one if its number is a multiple."""
 
     def __post_init__(self) -> None:
-        if self.validate_every < 1:
-            raise ValueError(f"validate_every: {self.validate_every}; at least 1")
+        for name in ("loaders", "threads"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name}: {getattr(self, name)}; not below 0")
+        for name in ("devices", "nodes", "label_threads", "checkpoint_every", "validate_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: {getattr(self, name)}; at least 1")
 
 
 def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | None = None) -> Path:
@@ -108,7 +113,7 @@ def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | No
     machine = machine or Machine()
     out = Path(out)
     claim(config, data, out)
-    _hush()
+    hush()
     torch.set_num_threads(machine.threads or max(1, (os.cpu_count() or 1) // machine.devices))
     torch.set_flush_denormal(True)
     samples = usable(Samples.of_split(data.data, find_split(data.split, data.data), data.store), data.store)
@@ -177,6 +182,11 @@ def check_start(config: TrainConfig) -> None:
         )
 
 
+def check_machine(machine: Machine) -> None:
+    """Raise a ValueError for devices that are not here; asked before anything long is begun."""
+    _trainer(machine, logger=False, enable_checkpointing=False)
+
+
 def make_trainer(config: TrainConfig, out: Path, machine: Machine) -> pl.Trainer:
     """Lightning's trainer for a run."""
     kept = out / CHECKPOINTS
@@ -185,12 +195,9 @@ def make_trainer(config: TrainConfig, out: Path, machine: Machine) -> pl.Trainer
     best = ModelCheckpoint(
         kept, filename="best", monitor="val/score", mode="max", save_top_k=1, enable_version_counter=False
     )
-    return pl.Trainer(
-        accelerator=machine.accelerator,
-        devices=machine.devices,
-        num_nodes=machine.nodes,
-        strategy="ddp" if machine.devices * machine.nodes > 1 else "auto",
-        precision=PRECISIONS[config.precision],  # type: ignore[arg-type]
+    return _trainer(
+        machine,
+        precision=PRECISIONS[config.precision],
         max_epochs=config.epochs,
         check_val_every_n_epoch=machine.validate_every,
         gradient_clip_val=config.optimiser.clip or None,
@@ -205,9 +212,23 @@ def make_trainer(config: TrainConfig, out: Path, machine: Machine) -> pl.Trainer
         use_distributed_sampler=False,
         num_sanity_val_steps=0,
         log_every_n_steps=10,
-        enable_progress_bar=False,
-        enable_model_summary=False,
     )
+
+
+def _trainer(machine: Machine, **options: Any) -> pl.Trainer:
+    try:
+        return pl.Trainer(
+            accelerator=machine.accelerator,
+            devices=machine.devices,
+            num_nodes=machine.nodes,
+            strategy="ddp" if machine.devices * machine.nodes > 1 else "auto",
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            **options,
+        )
+    except (MisconfigurationException, ModuleNotFoundError, ValueError) as error:
+        asked = f"--accelerator {machine.accelerator} --devices {machine.devices}"
+        raise ValueError(f"{asked}: not on this machine ({error}); `--accelerator cpu` always works") from error
 
 
 def usable(samples: Samples, store: Path) -> Samples:
@@ -261,7 +282,7 @@ def _keep_planners(config: TrainConfig, network: Network, out: Path) -> None:
         Planner.from_network(other).save_pretrained(out / PLANNER_BEST)
 
 
-def _hush() -> None:
+def hush() -> None:
     """What Lightning says at the start is of no use to those who did not write this file."""
     for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
         logging.getLogger(name).setLevel(logging.ERROR)
