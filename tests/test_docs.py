@@ -117,6 +117,15 @@ def test_every_verb_has_a_section():
     assert verbs <= described, f"docs/commands.md says nothing of {verbs - described}"
 
 
+def test_the_overview_lists_every_verb():
+    """By group, in the same order as `w4s --help`; each row leads to the section of its group."""
+    page = (ROOT / "docs" / "commands.md").read_text()
+    rows = re.findall(r"^\| \[[^]]+\]\(#([a-z-]+)\) \| (.+) \|$", page, re.MULTILINE)
+    listed = [(anchor, re.findall(r"`([^`]+)`", verbs)) for anchor, verbs in rows]
+    groups = itertools.groupby(VERBS, lambda verb: verb.group)
+    assert listed == [(name.lower().replace(" ", "-"), [verb.name for verb in verbs]) for name, verbs in groups]
+
+
 SECTIONS = re.findall(r"^### `w4s ([^`]+)`\n(.*?)(?=^##|\Z)", (ROOT / "docs" / "commands.md").read_text(), re.M | re.S)
 STUDIES = ("study reranking", "study parts")
 """One that needs pools and one that trains: together they have every flag that their section names."""
