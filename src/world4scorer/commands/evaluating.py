@@ -75,14 +75,14 @@ def pools(
         needs_device(device)
         from world4scorer.pools.foreign import read_plans
         from world4scorer.pools.make import make_pools
-        from world4scorer.pools.open import is_planner, pools_of_run
-        from world4scorer.pools.planner_source import PlannerSource, is_run
+        from world4scorer.pools.open import is_planner, is_run_folder, pools_of_run
+        from world4scorer.pools.planner_source import PlannerSource
 
         if is_planner(source) and (data is None or split is None):
             raise WrongCommand(f"{source}: a planner needs --data and --split; a training run knows its own")
         found = PlannerSource.find(source, data, split, store)
         if out is None:
-            if not is_run(source) or plans is not None:
+            if not is_run_folder(source) or plans is not None:
                 raise WrongCommand("--out: say where these pools shall go")
             out = pools_of_run(source, found.split)
         given = None if plans is None else read_plans(plans)
@@ -95,8 +95,17 @@ def pools(
             device=device,
             show_progress=True,
         )
-    print(f"pools: {folder.folder}, {len(folder.logs)} logs; next: w4s evaluate {folder.folder} --out scores")
+    print(f"pools: {folder.folder}, {len(folder.logs)} logs; next: w4s evaluate {_evaluable(source, folder.folder)}")
     return 0
+
+
+def _evaluable(source: Path, folder: Path) -> Path:
+    """What to evaluate next: a run, if `evaluate` would take these pools of it, else the pools."""
+    from world4scorer.pools.open import is_run_folder, pools_of_run, validation_split
+
+    if is_run_folder(source) and folder == pools_of_run(source, validation_split(source)):
+        return source
+    return folder
 
 
 def evaluate(
