@@ -146,6 +146,7 @@ def test_commands(folder, source, planner, training_set, tmp_path, capsys):
     assert cli.main(["evaluate", str(pools), "--against", str(tmp_path / "e"), "--draws", "50"]) == 0
     assert "+0.00 [+0.00, +0.00]" in capsys.readouterr().out
     assert cli.main(["pools", str(planner), *words, "--out", str(pools)]) == 0
+    assert capsys.readouterr().out.endswith(f"next: w4s evaluate {pools}\n")
     for code, wrong, said in (
         (2, [str(planner)], "needs --data"),
         (1, [str(tmp_path)], "neither a training run nor a folder of pools"),
