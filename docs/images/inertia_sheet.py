@@ -13,7 +13,6 @@ import tyro
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.patches import Polygon
 from numpy.typing import NDArray
 
 from world4scorer.outcomes.extended_comfort import LARGEST, extended_comfort_rms, overlap_shift
@@ -23,7 +22,9 @@ from world4scorer.scene import State
 from world4scorer.store import SceneStore
 from world4scorer.view import style
 from world4scorer.view.frame import EgoFrame
+from world4scorer.view.strokes import draw_way
 from world4scorer.view.surroundings import draw_map, draw_tracks
+from world4scorer.view.ways import draw_ego
 
 OUT: Final = Path(__file__).with_name("inertia.png")
 WINDOW: Final = (-12.0, 40.0, -17.0, 17.0)

@@ -57,7 +57,7 @@ def pools(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         tuple(scene.token for scene in scenes),
         np.array([scene.time_us for scene in scenes]),
         np.stack([make_plans(scene, PLANS, place) for place, scene in enumerate(scenes)]).astype(np.float32),
-        utility,
+        -utility,
         utility,
     )
     write_pools(folder / "pools", folder / "store", [log])
@@ -116,12 +116,23 @@ def test_show_says_what_is_wrong(pools: Path, tmp_path: Path, capsys: Any) -> No
         ([store, token, "--plan", "1", *out], "belong to runs and pools", 2),
         ([store, token, "--cameras", *out], "say where with --data", 1),
         ([str(pools), token, "--cameras", "--thumbnail", *out], "no room", 2),
+        ([str(pools), token, "--out", str(tmp_path / "x.jpg")], "x.jpg: pictures are .png, .svg, .pdf", 2),
+        ([str(pools), token, "--metric", "pdms-v1.1", "--selection", "reranked", *out], "belongs to EPDMS", 2),
+        ([store, token, "--selection", "reranked", *out], "belong to runs and pools", 2),
         ([str(tmp_path), token], "neither a training run, nor pools, nor a scene store", 1),
         ([str(tmp_path / "nothing"), token], "no such store", 1),
     ):
         assert main(["show", *words]) == code
         assert message in capsys.readouterr().err
-    assert not (tmp_path / "x.png").exists()
+    assert not (tmp_path / "x.png").exists() and not (tmp_path / "x.jpg").exists()
+
+
+def test_the_choice_for_pdms_is_framewise_by_its_own_utility(pools: Path, tmp_path: Path, capsys: Any) -> None:
+    scored = ScoredPools.open(pools)
+    chosen = framewise(scored.utility_v1)
+    assert chosen[3] != framewise(scored.utility_v2)[3]
+    assert main(["show", str(pools), scored.tokens[3], "--metric", "pdms-v1.1", "--out", str(tmp_path)]) == 0
+    assert f"plan {chosen[3]} of {PLANS} (framewise), pdms-v1.1" in capsys.readouterr().out
 
 
 def test_pools_of_a_run_are_found_without_torch(tmp_path: Path, capsys: Any) -> None:
@@ -158,12 +169,30 @@ def test_film_pools(pools: Path, tmp_path: Path, capsys: Any) -> None:
         assert film.size[1] == plain.size[1] == 240
 
 
+def test_film_a_log_that_is_in_two_folders(pools: Path, dataset: Path, tmp_path: Path, capsys: Any) -> None:
+    root = tmp_path / "data"
+    shutil.copytree(dataset, root)
+    (root / "navsim_logs" / "another").mkdir()
+    shutil.copy(Layout(root).log(DATA_SPLIT, LOG), root / "navsim_logs" / "another")
+    rest = ["--duration", "0.2", "--height", "120", "--out", str(tmp_path / "film.webp")]
+    assert main(["film", str(root), "--log", LOG, *rest]) == 1
+    assert "--split another" in capsys.readouterr().err
+    assert main(["film", str(root), "--log", LOG, "--split", DATA_SPLIT, *rest]) == 0
+    assert main(["film", str(pools), "--data", str(root), *rest]) == 0  # the pools say of which split they are
+
+
 def test_film_says_what_is_wrong(pools: Path, dataset: Path, tmp_path: Path, capsys: Any) -> None:
+    log = Layout(dataset).log(DATA_SPLIT, LOG)
     for words, message, code in (
         ([str(pools), "--log", "nobody"], "--log nobody: no pools of it", 1),
         ([str(pools), "--data", str(tmp_path / "x")], "say where with --data", 1),
         ([str(dataset)], "which log?", 2),
         ([str(dataset / f"{LOG}.pkl"), "--log", LOG], "alone", 2),
+        ([str(log), "--split", DATA_SPLIT], "alone", 2),
+        ([str(log), "--selection", "framewise"], "belong to runs and pools", 2),
+        ([str(log), "--store", str(tmp_path)], "belong to runs and pools", 2),
+        ([str(dataset), "--log", LOG, "--selection", "reranked"], "belong to runs and pools", 2),
+        ([str(dataset), "--log", LOG, "--split", "nowhere"], "nowhere", 1),
         ([str(tmp_path), "--log", LOG], "is no NAVSIM dataset", 1),
     ):
         assert main(["film", *words, "--out", str(tmp_path / "film.webp")]) == code

@@ -175,10 +175,13 @@ def test_frames_of_other_pools_are_made_anew(pools: Path, tmp_path: Path) -> Non
 
 
 def test_a_folder_with_other_files_is_left_alone(pools: Path, tmp_path: Path, capsys: Any) -> None:
-    (tmp_path / "package.json").write_text("{}")
-    assert main(["frames", str(pools), "--out", str(tmp_path)]) == 1
-    assert "package.json: not a frame" in capsys.readouterr().err
-    assert (tmp_path / "package.json").read_text() == "{}"
+    for name, message in (("package.json", "not a frame"), ("index.json", "not an index of frames")):
+        folder = tmp_path / name.removesuffix(".json")
+        folder.mkdir()
+        (folder / name).write_text('{"format":"another"}')
+        assert main(["frames", str(pools), "--out", str(folder)]) == 1
+        assert f"{name}: {message}" in capsys.readouterr().err
+        assert (folder / name).read_text() == '{"format":"another"}'
 
 
 def test_logits_cameras_and_second_tracks() -> None:

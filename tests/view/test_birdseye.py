@@ -6,14 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 
 import world4scorer as w4s
 from scenes import make_plans, make_scene
-from world4scorer.scene import SceneError
+from world4scorer.scene import SceneError, TrackType
 from world4scorer.view.birdseye import draw_scene, save
 from world4scorer.view.frame import EgoFrame
-from world4scorer.view.verdict import faults_of, forgiven_of
+from world4scorer.view.verdict import Fault, faults_of, forgiven_of
 
 
 def test_scene_alone(tmp_path: Path) -> None:
@@ -168,3 +169,34 @@ def test_reasons_in_words() -> None:
     outcome = w4s.epdms(scene, make_plans(scene, 12))
     words = [fault.words for plan in range(12) for fault in faults_of(outcome, plan)]
     assert words and all("{" not in line and line.endswith((" s", ")")) for line in words)
+
+
+def test_the_step_is_told_for_what_it_is() -> None:
+    """The steps of LK and DDC are those at which a row was full; steps of the history are no exact times."""
+
+    def words(metric: str, step: int, name: str = "") -> str:
+        return Fault(1, metric, 0.0, step, 0 if name else -1, name).words
+
+    assert words("LK", 24) == "off the lane's middle for 2 s by 2.4 s"
+    assert words("DDC", 11) == "outside the route's lanes, by 1.1 s"
+    assert words("NC", 13, "7f03ab12") == "hits track 7f03ab12 at 1.3 s"
+    assert words("HC", -1, "longitudinal_jerk") == "uncomfortable before now (lon. jerk)"
+
+
+def legend(figure: Figure) -> set[str]:
+    return {entry.get_text() for axes in figure.axes if (key := axes.get_legend()) for entry in key.get_texts()}
+
+
+def test_the_key_names_only_what_is_in_the_picture() -> None:
+    scene = make_scene(3, count=2)
+    boxes = scene.tracks.boxes[:, :1].repeat(scene.tracks.steps, axis=1)
+    boxes[..., :2] = scene.ego_state[:2] + np.array([12.0, 2.0])
+    boxes[..., 3:5] = [2.0, 1.0]
+    boxes[..., [2, 5, 6]] = 0.0
+    types = np.array([TrackType.BICYCLE, TrackType.PEDESTRIAN])
+    tracks = replace(scene.tracks, boxes=boxes, type=types, valid=np.ones(boxes.shape[:2], bool))
+    assert {"bicycle", "pedestrian"} <= legend(draw_scene(replace(scene, tracks=tracks)))
+    boxes[0, :, 0] += 500.0
+    assert legend(draw_scene(replace(scene, tracks=tracks))) & {"bicycle", "pedestrian"} == {"pedestrian"}
+    boxes[0, 40, 0] -= 500.0  # it comes: its paler box is seen
+    assert "bicycle" in legend(draw_scene(replace(scene, tracks=tracks)))

@@ -23,13 +23,22 @@ CONES = [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451
 HUES = [[0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922050, 0.4505937099],
         [0.0259040371, 0.7827717662, -0.8086757660]]  # fmt: skip
 
-LINE_APART, AREA_APART, TRAFFIC_APART = 0.12, 0.06, 0.08
+LINE_APART, TRAFFIC_ON_STREET, TRAFFIC_APART, AREA_APART = 0.12, 0.10, 0.08, 0.06
 """Distances in OKLab, where 0.02 is just noticeable side by side. Thin lines need more than areas."""
 
-WAYS = {"choice": style.EGO, "human": style.HUMAN, "reference": style.REFERENCE, "fault": style.FAULT}
+WAYS = {
+    "choice": style.EGO,
+    "plan asked for": style.INK,
+    "human": style.HUMAN,
+    "reference": style.REFERENCE,
+    "fault": style.FAULT,
+}
+WIDE = (style.CHOICE, style.FRAMEWISE, style.REFUSED, style.REFERENCE_WAY)
+RAMP = {f"plan {place}": colour for place, colour in enumerate(style.utility_colours(np.arange(64)))}
 STREETS = {"road": style.ROAD, "junction": style.JUNCTION, "ground": style.GROUND}
 TRAFFIC = {
     "vehicle": style.TRACK_FILL[TrackType.VEHICLE],
+    "bicycle": style.TRACK_FILL[TrackType.BICYCLE],
     "pedestrian": style.TRACK_FILL[TrackType.PEDESTRIAN],
     "object": style.TRACK_FILL[TrackType.BARRIER],
 }
@@ -59,12 +68,12 @@ class TestColours:
             assert apart(WAYS[one], WAYS[other], vision) > LINE_APART, (one, other)
 
     def test_ways_and_plans_stand_out_from_the_street(self, vision: str) -> None:
-        for name, colour in (WAYS | {"worst": style.UTILITY[0], "best": style.UTILITY[-1]}).items():
+        for name, colour in (WAYS | RAMP).items():
             for street, under in (STREETS | {"route": style.ROUTE}).items():
                 assert apart(colour, under, vision) > LINE_APART, (name, street)
 
     def test_utility_darkens_steadily(self, vision: str) -> None:
-        lightness = [seen(colour, vision)[0] for colour in style.utility_colours(np.arange(64))]
+        lightness = [seen(colour, vision)[0] for colour in RAMP.values()]
         assert np.all(np.diff(lightness) < 0) and lightness[0] - lightness[-1] > 0.4
         assert max(-np.diff(lightness)) < 3 * np.mean(-np.diff(lightness))
 
@@ -78,7 +87,14 @@ class TestColours:
         for one, other in combinations(TRAFFIC, 2):
             assert apart(TRAFFIC[one], TRAFFIC[other], vision) > TRAFFIC_APART, (one, other)
         for name, street in ((name, street) for name in TRAFFIC for street in STREETS.values()):
-            assert apart(TRAFFIC[name], street, vision) > LINE_APART, (name, street)
+            assert apart(TRAFFIC[name], street, vision) > TRAFFIC_ON_STREET, (name, street)
+
+
+def test_thin_plans_differ_from_the_other_ways_in_their_line() -> None:
+    """Somewhere between sand and violet the ramp comes near to every other colour."""
+    assert all(stroke.width >= 2 * style.CANDIDATE.width and stroke.casing > 0 for stroke in WIDE)
+    assert style.DRIVEN.dots > 0 and style.CANDIDATE.dots == style.CANDIDATE.casing == 0
+    assert style.CHOICE.colour == style.FRAMEWISE.colour and style.CHOICE.dashes != style.FRAMEWISE.dashes
 
 
 def test_shares_of_plans_beaten() -> None:

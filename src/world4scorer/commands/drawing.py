@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import tyro
 
 from world4scorer.commands.arguments import (
+    UNSET,
     Benchmark,
     MaybeCount,
     MaybeFile,
@@ -22,12 +23,13 @@ from world4scorer.commands.exit_codes import WrongCommand
 
 if TYPE_CHECKING:
     from world4scorer.evaluation.pictures import Cameras, PoolPictures, StorePictures
+    from world4scorer.pools.scored import ScoredPools
 
 Drawn = Annotated[Path, tyro.conf.Positional, called("RUN|POOLS|STORE")]
 Filmed = Annotated[Path, tyro.conf.Positional, called("RUN|POOLS|LOG")]
 Tokens = Annotated[tuple[str, ...], tyro.conf.Positional, called("TOKEN [TOKEN ...]")]
 MaybeLog = Annotated[str | None, called("NAME")]
-Selection = Literal["reranked", "framewise"]
+MaybeSelection = Annotated[Literal["reranked", "framewise"] | None, UNSET]
 
 PICTURES: Final = (".png", ".svg", ".pdf")
 
@@ -38,7 +40,7 @@ def show(
     /,
     out: MaybePath = None,
     submission: MaybeFile = None,
-    selection: Selection = "reranked",
+    selection: MaybeSelection = None,
     plan: MaybeCount = None,
     metric: Benchmark = "epdms-v2.2",
     thumbnail: bool = False,
@@ -59,7 +61,7 @@ def show(
         tokens: The moments to draw.
         out: Picture (.png, .svg, .pdf), or a folder for TOKEN.png of each; TOKEN.png here unless given.
         submission: Of a store: draw this submission's plan; without one, what the human drove.
-        selection: Of pools: which choice is drawn.
+        selection: Of pools: which choice is drawn; reranked unless given, with pdms-v1.1 framewise always.
         plan: Of pools: show the scores and reasons of this plan instead of those of the choice.
         metric: Which outcomes to show.
         thumbnail: Small pictures without text beside them.
@@ -86,7 +88,7 @@ def show(
 def _pictures(
     source: Path,
     submission: Path | None,
-    selection: Selection,
+    selection: MaybeSelection,
     plan: int | None,
     metric: Benchmark,
     split: str | None,
@@ -101,12 +103,16 @@ def _pictures(
     if is_pools(source) or is_run_folder(source):
         if submission is not None:
             raise WrongCommand(f"--submission: belongs to a scene store; {source} has plans of its own")
+        if metric == "pdms-v1.1" and selection == "reranked":
+            raise WrongCommand("--selection reranked: belongs to EPDMS; with --metric pdms-v1.1 choices are framewise")
+        if selection is None:
+            selection = "framewise" if metric == "pdms-v1.1" else "reranked"
         pools = ScoredPools.open(kept_pools(source, split), store)
         return PoolPictures(pools, SceneStore(pools.about["store"]), selection, metric, plan)
     scenes = SceneStore(source)
     if not len(scenes):
         raise ValueError(f"{source}: neither a training run, nor pools, nor a scene store")
-    if split is not None or store is not None or plan is not None or selection != "reranked":
+    if split is not None or store is not None or plan is not None or selection is not None:
         raise WrongCommand(
             f"--split, --store, --plan and --selection belong to runs and pools; {source} is a scene store"
         )
@@ -143,6 +149,8 @@ def _paths(tokens: tuple[str, ...], out: Path | None) -> list[Path]:
         if len(tokens) > 1:
             raise WrongCommand(f"--out {out}: one picture, but {len(tokens)} tokens; give a folder")
         return [out]
+    if out is not None and out.suffix and not out.is_dir():
+        raise WrongCommand(f"--out {out}: pictures are {', '.join(PICTURES)}; or give a folder")
     folder = Path() if out is None else out
     return [folder / f"{token}.png" for token in tokens]
 
@@ -152,7 +160,7 @@ def film(
     /,
     log: MaybeLog = None,
     out: MaybeFile = None,
-    selection: Selection = "reranked",
+    selection: MaybeSelection = None,
     start: float = 0.0,
     duration: MaybeNumber = None,
     height: int = 720,
@@ -171,16 +179,17 @@ def film(
         source: Path of a log (DATA/navsim_logs/SPLIT/NAME.pkl), dataset folder, training run, or folder of pools.
         log: Name of the log, if the source has several.
         out: The film (.mp4, .webp or .gif); NAME.mp4 here unless given.
-        selection: Of pools: which choice is drawn.
+        selection: Of a run or pools: which choice is drawn; reranked unless given.
         start: Where in the log the film begins, in seconds.
         duration: How much of the log is filmed, in seconds; up to its end unless given.
         height: Of the film in pixels.
         speed: Of the film; 2 plays twice as fast as it was.
-        split: Whose pools of a run to show; those of the validation split unless given.
+        split: Whose pools of a run to show, those of the validation split unless given; of a dataset the folder of
+            logs, if the log is in several.
         store: Scene store of a run or pools, if it is not where they say.
         data: Dataset folder, if it is not where the pools say.
     """
-    from world4scorer.film.decisions import Decisions, liveliest_log
+    from world4scorer.film.decisions import Decisions
     from world4scorer.film.log_film import film_log
     from world4scorer.pools.open import is_pools, is_run_folder, kept_pools
     from world4scorer.pools.scored import ScoredPools
@@ -189,26 +198,19 @@ def film(
     decisions, data_split = None, None
     if is_pools(source) or is_run_folder(source):
         pools = ScoredPools.open(kept_pools(source, split), store)
-        if log is None:
-            log = liveliest_log(pools)
-        elif log not in pools.log_names:
-            raise ValueError(
-                f"--log {log}: no pools of it; there are {', '.join(sorted(set(pools.log_names))[:3])}, ..."
-            )
-        known = data or pools.about.get("data")
-        if known is None or not Path(known).is_dir():
-            raise ValueError(f"{source}: the dataset of these pools is not known or not there; say where with --data")
-        root = Path(known)
-        decisions = Decisions(pools, SceneStore(pools.about["store"]), selection)
-    elif source.suffix == ".pkl":
-        if data is not None or log is not None or len(source.resolve().parents) < 3:
-            raise WrongCommand(
-                f"{source}: give DATA/navsim_logs/SPLIT/NAME.pkl alone, or a dataset folder and --log NAME"
-            )
-        root, log, data_split = source.resolve().parents[2], source.stem, source.resolve().parent.name
+        root, log, data_split = _filmed_log(source, pools, log, data)
+        decisions = Decisions(pools, SceneStore(pools.about["store"]), selection or "reranked")
     else:
-        root = source
-        if log is None:
+        if selection is not None or store is not None or data is not None:
+            raise WrongCommand(f"--selection, --store and --data belong to runs and pools; {source} is neither")
+        root, data_split = source, split
+        if source.suffix == ".pkl":
+            if split is not None or log is not None or len(source.resolve().parents) < 3:
+                raise WrongCommand(
+                    f"{source}: give DATA/navsim_logs/SPLIT/NAME.pkl alone, or a dataset folder and --log NAME"
+                )
+            root, log, data_split = source.resolve().parents[2], source.stem, source.resolve().parent.name
+        elif log is None:
             raise WrongCommand(f"{source}: which log? Name it with --log, or give the path of its pickle")
     out = Path(f"{log}.mp4") if out is None else out
     report = film_log(
@@ -225,6 +227,23 @@ def film(
     )
     print(report)
     return 0
+
+
+def _filmed_log(source: Path, pools: ScoredPools, log: str | None, data: Path | None) -> tuple[Path, str, str | None]:
+    """The dataset of pools, the log to film, and its folder of logs where its name alone does not tell."""
+    from world4scorer.film.decisions import liveliest_log
+    from world4scorer.navsim.splits import find_split
+
+    if log is None:
+        log = liveliest_log(pools)
+    elif log not in pools.log_names:
+        raise ValueError(f"--log {log}: no pools of it; there are {', '.join(sorted(set(pools.log_names))[:3])}, ...")
+    known, split = data or pools.about.get("data"), pools.about.get("split")
+    if known is None or not Path(known).is_dir():
+        raise ValueError(f"{source}: the dataset of these pools is not known or not there; say where with --data")
+    root = Path(known)
+    ambiguous = split is not None and len(list(root.glob(f"navsim_logs/*/{log}.pkl"))) > 1
+    return root, log, find_split(str(split), root).data_split if ambiguous else None
 
 
 def frames(

@@ -102,9 +102,13 @@ class PoolPictures:
     pools: ScoredPools
     store: SceneStore
     selection: Selection = "reranked"
+    """Only framewise for PDMS: re-ranking is made for EPDMS, whose extended comfort asks for it."""
     metric: Metric = "epdms-v2.2"
     plan: int | None = None
     """The plan whose scores and faults are shown, if not the choice."""
+
+    def __post_init__(self) -> None:
+        assert self.metric != "pdms-v1.1" or self.selection == "framewise"
 
     @property
     def utility(self) -> NDArray[np.floating[Any]]:

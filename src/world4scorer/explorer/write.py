@@ -116,9 +116,10 @@ def _begin(out: Path, made_with: str) -> None:
     if note.is_file() and note.read_text() == made_with:
         return
     found = sorted(out.glob("*.json"))
-    strange = [path for path in found if path.name != INDEX and not _is_ours(path)]
+    strange = [path for path in found if not _is_ours(path)]
     if strange:
-        raise PoolError(f"{strange[0]}: not a frame; give a folder of its own with --out")
+        what = "an index of frames" if strange[0].name == INDEX else "a frame"
+        raise PoolError(f"{strange[0]}: not {what}; give a folder of its own with --out")
     for path in found:
         path.unlink()
     with atomic_write(note) as stream:
@@ -126,8 +127,10 @@ def _begin(out: Path, made_with: str) -> None:
 
 
 def _is_ours(path: Path) -> bool:
+    """Whether a file says that it is a frame, or the index of frames, of this or another version."""
+    kind = b"frames" if path.name == INDEX else b"frame"
     with open(path, "rb") as stream:
-        return stream.read(40).startswith(b'{"format":"world4scorer-frame-')
+        return stream.read(40).startswith(b'{"format":"world4scorer-' + kind + b"-")
 
 
 def _is_whole(path: Path) -> bool:

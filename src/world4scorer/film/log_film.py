@@ -135,7 +135,10 @@ def find_data_split(layout: Layout, log_name: str) -> str:
         there = f"{len(logs)} logs, e.g. {', '.join(logs[:3])}" if logs else "no logs"
         raise DatasetError(f"{folder}: no log {log_name!r}; there are {there}")
     if len(found) > 1:
-        raise DatasetError(f"{folder}: log {log_name!r} is in {', '.join(found)}; name the one that is meant")
+        raise DatasetError(
+            f"{folder}: log {log_name!r} is in {', '.join(found)}; name the one that is meant "
+            f"(w4s film {layout.root} --log {log_name} --split {found[0]})"
+        )
     return found[0]
 
 

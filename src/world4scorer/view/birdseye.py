@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from world4scorer.outcomes.results import V2Outcome
 from world4scorer.rollout.plans import roll_out
 from world4scorer.scene.checks import SceneError, as_array
 from world4scorer.scene.files import atomic_write
-from world4scorer.scene.indices import STEPS, Light, TrackType
+from world4scorer.scene.indices import STEPS, TrackType
 from world4scorer.scene.plan import as_plans
 from world4scorer.scene.scene import Scene
 from world4scorer.view import style
@@ -29,7 +29,7 @@ from world4scorer.view.frame import EgoFrame
 from world4scorer.view.panel import draw_badge, draw_panel
 from world4scorer.view.sheet import PLAIN, SMALL, Sheet, put_cameras, with_cameras
 from world4scorer.view.strokes import draw_way
-from world4scorer.view.surroundings import draw_map, draw_red_lights, draw_tracks
+from world4scorer.view.surroundings import draw_map, draw_red_lights, draw_tracks, kinds_in_view, red_light_in_view
 from world4scorer.view.verdict import Outcome, draw_faults, faults_of, tracks_of
 from world4scorer.view.ways import draw_ego, draw_plans, draw_rollout, draw_scale
 
@@ -107,7 +107,9 @@ def draw_scene(
         draw_badge(axes, outcome, shown, faults)
         return figure
     draw_scale(axes)
-    key = _key(scene, rollouts, chosen, framewise, shown, utilities is not None)
+    seen = kinds_in_view(axes, tracks_of(scene, outcome), frame)
+    red = red_light_in_view(axes, scene, frame)
+    key = _key(scene, rollouts, chosen, framewise, shown, utilities is not None, seen, red)
     draw_panel(figure.add_axes(sheet.panel), scene, outcome, chosen, shown, faults, key)
     if cameras:
         put_cameras(figure, sheet, cameras)
@@ -167,10 +169,10 @@ def _key(
     framewise: int | None,
     shown: int | None,
     was_choice: bool,
+    seen: Collection[TrackType],
+    red: bool,
 ) -> list[str]:
-    """Name the entries of the key that the picture needs."""
-    now = set(scene.tracks.type[scene.tracks.valid[:, 0]].tolist())
-    lights = scene.lights
+    """Name the entries of the key that the picture needs; `seen` are the kinds of tracks in it, `red` a red light."""
     objects = {TrackType.TRAFFIC_CONE, TrackType.BARRIER, TrackType.CZONE_SIGN, TrackType.GENERIC_OBJECT}
     there = {
         "plan": rollouts is not None and not was_choice,
@@ -181,10 +183,10 @@ def _key(
         "human": scene.human_future is not None,
         "reference": True,
         "route": bool(scene.on_route.any()),
-        "red light": bool((lights.on_route & (lights.status[:, 0] == Light.RED)).any()),
-        "vehicle": TrackType.VEHICLE in now,
-        "bicycle": TrackType.BICYCLE in now,
-        "pedestrian": TrackType.PEDESTRIAN in now,
-        "object": bool(now & objects),
+        "red light": red,
+        "vehicle": TrackType.VEHICLE in seen,
+        "bicycle": TrackType.BICYCLE in seen,
+        "pedestrian": TrackType.PEDESTRIAN in seen,
+        "object": not objects.isdisjoint(seen),
     }
     return [name for name in style.KEY if there.get(name)]

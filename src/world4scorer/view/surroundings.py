@@ -36,13 +36,23 @@ def draw_map(axes: Axes, scene: Scene, frame: EgoFrame) -> None:
 
 def draw_red_lights(axes: Axes, scene: Scene, frame: EgoFrame, step: int = 0) -> None:
     """Hatch what a red light on the route closes at a step."""
-    lights = scene.lights
-    red = lights.on_route & (lights.status[:, step] == Light.RED) & (lights.polygon >= 0)
-    for polygon in np.unique(lights.polygon[red]):
-        path = _path(scene, frame, int(polygon))
+    for polygon in _closed_by_red(scene, step):
+        path = _path(scene, frame, polygon)
         collection = PathCollection([path], facecolors="none", edgecolors=style.RED_LIGHT, hatch="////", linewidths=1.0)
         collection.set(alpha=0.55, zorder=3.5)
         axes.add_collection(collection)
+
+
+def red_light_in_view(axes: Axes, scene: Scene, frame: EgoFrame) -> bool:
+    """Whether what a red light closes now lies within the limits of the axes."""
+    rings = (ring for polygon in _closed_by_red(scene, 0) for ring in scene.map.rings(polygon))
+    return any(_in_view(axes, frame.local(ring)) for ring in rings)
+
+
+def _closed_by_red(scene: Scene, step: int) -> list[int]:
+    lights = scene.lights
+    red = lights.on_route & (lights.status[:, step] == Light.RED) & (lights.polygon >= 0)
+    return [int(polygon) for polygon in np.unique(lights.polygon[red])]
 
 
 def draw_tracks(axes: Axes, tracks: Tracks, frame: EgoFrame) -> None:
@@ -56,17 +66,44 @@ def draw_tracks(axes: Axes, tracks: Tracks, frame: EgoFrame) -> None:
         _draw_future(axes, tracks, row, frame)
 
 
+def kinds_in_view(axes: Axes, tracks: Tracks, frame: EgoFrame) -> set[TrackType]:
+    """The kinds of tracks that have a box, now or later, within the limits of the axes."""
+    found = set()
+    for row, kind in enumerate(tracks.type.tolist()):
+        boxes = [frame.track_box(tracks.boxes[row, 0])] if tracks.valid[row, 0] else []
+        if _way(tracks, row, frame) is not None:
+            boxes += _later_boxes(tracks, row, frame)
+        if any(_in_view(axes, box) for box in boxes):
+            found.add(TrackType(kind))
+    return found
+
+
+def _in_view(axes: Axes, outline: NDArray[np.float64]) -> bool:
+    """Whether the bounds of an outline (V, 2) reach into the axes."""
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    (x0, y0), (x1, y1) = outline.min(axis=0), outline.max(axis=0)
+    return bool(x0 < right and x1 > left and y0 < high and y1 > low)
+
+
 def _draw_future(axes: Axes, tracks: Tracks, row: int, frame: EgoFrame) -> None:
-    seen = np.flatnonzero(tracks.valid[row, : FUTURE_STEPS[-1] + 1])
-    if len(seen) < 2:
-        return
-    way = frame.local(tracks.boxes[row, seen, :2])
-    if np.ptp(way, axis=0).max() < MOVED:
+    way = _way(tracks, row, frame)
+    if way is None:
         return
     fill = style.TRACK_FILL[TrackType(int(tracks.type[row]))]
     axes.plot(*way.T, color=fill, linewidth=1.2, alpha=0.8, zorder=4)
-    later = [frame.track_box(tracks.boxes[row, step]) for step in FUTURE_STEPS if tracks.valid[row, step]]
+    later = _later_boxes(tracks, row, frame)
     axes.add_collection(PolyCollection(later, facecolors=fill, edgecolors=fill, linewidths=0.8, alpha=0.18, zorder=4))
+
+
+def _way(tracks: Tracks, row: int, frame: EgoFrame) -> NDArray[np.float64] | None:
+    """Where a track's centre goes (T, 2); None if it stays."""
+    seen = np.flatnonzero(tracks.valid[row, : FUTURE_STEPS[-1] + 1])
+    way = frame.local(tracks.boxes[row, seen, :2])
+    return way if len(seen) > 1 and np.ptp(way, axis=0).max() >= MOVED else None
+
+
+def _later_boxes(tracks: Tracks, row: int, frame: EgoFrame) -> list[NDArray[np.float64]]:
+    return [frame.track_box(tracks.boxes[row, step]) for step in FUTURE_STEPS if tracks.valid[row, step]]
 
 
 def _fill(axes: Axes, scene: Scene, frame: EgoFrame, polygons: NDArray[np.intp], colour: str) -> None:

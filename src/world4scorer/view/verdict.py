@@ -26,16 +26,16 @@ PLACE_METRICS = ("NC", "DAC", "TLC", "TTC")
 NUMBER_GAP = 24.0
 """Points between two numbers."""
 WORDS = {
-    "NC": "hits track {} at {}",
-    "DAC": "leaves the road at {1} ({0})",
-    "DDC": "drives against the traffic at {1}",
-    "TLC": "runs the red light {} at {}",
-    "TTC": "comes too close to track {} at {}",
-    "LK": "off the lane's middle since {1}",
-    "HC": "uncomfortable at {1} ({0})",
-    "C": "uncomfortable at {1} ({0})",
+    "NC": "hits track {who} {at}",
+    "DAC": "off the road {at} ({who})",
+    "DDC": "outside the route's lanes, by {when}",
+    "TLC": "in the area of red light {who} {at}",
+    "TTC": "about to hit track {who} {at}",
+    "LK": "off the lane's middle for 2 s by {when}",
+    "HC": "uncomfortable {at} ({who})",
+    "C": "uncomfortable {at} ({who})",
 }
-"""What each zero means: by what or whom, and when."""
+"""What each value below 1 means: by what or whom, and when. LK and DDC fall once a row of steps is full: hence `by`."""
 SHORTER = {"longitudinal": "lon.", "lateral": "lat.", "magnitude": "size", "_": " "}
 LONGEST_NAME = 10
 """Characters of an object's name that are shown; of longer ones both ends."""
@@ -66,7 +66,10 @@ class Fault:
     @property
     def words(self) -> str:
         """The whole reason, e.g. `hits track 7f03ab12 at 1.3 s`."""
-        return WORDS[self.metric].format(self._who, f"{self.step * DT:.1f} s")
+        when = f"{self.step * DT:.1f} s"
+        # Comfort may be lost in the history, whose last row lies 0.2 s back: its steps are no exact times.
+        at = f"at {when}" if self.step >= 0 else "before now"
+        return WORDS[self.metric].format(who=self._who, when=when, at=at)
 
     @property
     def _who(self) -> str:
