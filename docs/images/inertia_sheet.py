@@ -13,6 +13,7 @@ import tyro
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from world4scorer.outcomes.extended_comfort import LARGEST, extended_comfort_rms, overlap_shift
@@ -22,14 +23,17 @@ from world4scorer.scene import State
 from world4scorer.store import SceneStore
 from world4scorer.view import style
 from world4scorer.view.frame import EgoFrame
-from world4scorer.view.strokes import draw_way
+from world4scorer.view.strokes import draw_way, look
 from world4scorer.view.surroundings import draw_map, draw_tracks
 from world4scorer.view.ways import draw_ego
 
 OUT: Final = Path(__file__).with_name("inertia.png")
-WINDOW: Final = (-12.0, 40.0, -17.0, 17.0)
+WINDOW: Final = (-9.0, 29.0, -14.0, 11.0)
 """m: behind, ahead, right, left of the ego."""
 UNITS: Final = ("acceleration [m/s²]", "jerk [m/s³]", "yaw rate [rad/s]", "yaw acc. [rad/s²]")
+BEFORE: Final = style.Stroke(style.INK, 2.0, dashes=(1.0, 1.0))
+RERANKED: Final = style.Stroke(style.EGO, 2.4, casing=0.8)
+"""Thinner than a choice elsewhere: the other two ways run along it."""
 
 Floats = NDArray[np.float64]
 
@@ -47,7 +51,7 @@ def main(pools: Path, token: str, store: Path | None = None, out: Path = OUT) ->
     alone, chosen = now[framewise(scored.utility_v2)[place]], now[reranked[place]]
     interval = float(scored.interval[place])
     shift = overlap_shift(interval)
-    choices = (("framewise", alone, style.FAULT, (0, (5, 2))), ("re-ranked", chosen, style.EGO, "solid"))
+    choices = (("framewise", alone, style.FRAMEWISE), ("re-ranked", chosen, RERANKED))
 
     figure = Figure(figsize=(12.8, 3.6), layout="constrained")
     FigureCanvasAgg(figure)
@@ -55,30 +59,33 @@ def main(pools: Path, token: str, store: Path | None = None, out: Path = OUT) ->
     frame = EgoFrame.of(scene)
     draw_map(above, scene, frame)
     draw_tracks(above, scene.tracks, frame)
-    above.add_patch(Polygon(frame.ego_box(scene.ego_state), facecolor=style.INK, edgecolor="white", zorder=10))
-    above.plot(*frame.local(previous[:, :2]).T, color=style.INK, linewidth=2.2, dashes=(1, 1), label="chosen before")
-    for name, rollout, colour, line in choices:
-        above.plot(*frame.local(rollout[:, :2]).T, color=colour, linewidth=2.2, linestyle=line, label=name, zorder=9)
-        above.plot(*frame.local(rollout[-1, :2]), "o", color=colour, markeredgecolor="white", zorder=9.5)
+    draw_ego(above, frame, scene.ego_state)
+    draw_way(above, frame.local(previous[:, :2]), BEFORE, 7.0)
+    for height, (_, rollout, stroke) in zip((8.5, 8.0), choices, strict=True):  # the shorter one on top
+        draw_way(above, frame.local(rollout[:, :2]), stroke, height)
+        inside = style.EGO if stroke is RERANKED else style.PAPER
+        above.plot(*frame.local(rollout[-1, :2]), "o", color=style.EGO, markerfacecolor=inside, zorder=9.5)
     behind, ahead, right, left = WINDOW
     above.set(xlim=(behind, ahead), ylim=(right, left), aspect="equal", xticks=[], yticks=[], facecolor=style.GROUND)
     above.set_title(f"Two consecutive choices, {interval:.1f} s apart", fontsize=9.5)
-    above.legend(loc="lower left", fontsize=8, framealpha=0.95)
+    strokes = (("chosen before", BEFORE), *((name, stroke) for name, _, stroke in choices))
+    marks = [Line2D([], [], label=name, **look(stroke)) for name, stroke in strokes]
+    above.legend(handles=marks, loc="lower left", fontsize=8, framealpha=0.95, handlelength=2.6)
 
     time = 0.1 * np.arange(len(previous) - shift)
     for axes, title, signal in (
         (acceleration, "size of the acceleration [m/s²]", size_of_acceleration),
         (turning, "yaw rate [rad/s]", lambda states: states[:, State.ANGULAR_VELOCITY]),
     ):
-        axes.plot(time, signal(previous)[shift:], color=style.INK, linewidth=2.0, dashes=(1, 1))
-        for _, rollout, colour, line in choices:
-            axes.plot(time, signal(rollout)[: len(time)], color=colour, linestyle=line, linewidth=2.0)
+        axes.plot(time, signal(previous)[shift:], **look(BEFORE))
+        for _, rollout, stroke in choices:
+            axes.plot(time, signal(rollout)[: len(time)], **look(stroke))
         axes.set_title(title, fontsize=9.5)
         axes.set_xlabel("s from now", fontsize=8.5)
         axes.tick_params(labelsize=8)
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-    tell(table, [extended_comfort_rms(rollout[None], previous, interval)[0] for _, rollout, _, _ in choices])
+    tell(table, {name: extended_comfort_rms(rollout[None], previous, interval)[0] for name, rollout, _ in choices})
     figure.savefig(out, dpi=110)
 
 
@@ -87,29 +94,20 @@ def size_of_acceleration(states: Floats) -> Floats:
     return np.hypot(states[:, State.ACCELERATION_X], states[:, State.ACCELERATION_Y])
 
 
-def tell(axes: Axes, differences: list[Floats]) -> None:
-    """Root mean square differences to the plan chosen before, beside what is allowed."""
+def tell(axes: Axes, differences: dict[str, Floats]) -> None:
+    """Root mean square differences to the plan chosen before, beside what is allowed; what is more stands out."""
     axes.axis("off")
     axes.set_title("difference to the plan before", fontsize=9.5)
-    columns = ((0.3, "allowed", style.INK), (0.66, "framewise", style.FAULT), (1.0, "re-ranked", style.EGO))
-    for x, name, colour in columns:
-        axes.text(x, 0.87, name, fontsize=8, color=colour, ha="right", transform=axes.transAxes)
+    at = {"ha": "right", "transform": axes.transAxes}
+    columns = dict(zip((0.3, 0.66, 1.0), {"allowed": np.array(LARGEST), **differences}.items(), strict=True))
+    for x, (name, _) in columns.items():
+        axes.text(x, 0.87, name, fontsize=8, color=style.EGO if name in differences else style.INK, **at)
     for row, (unit, allowed) in enumerate(zip(UNITS, LARGEST, strict=True)):
         y = 0.73 - 0.2 * row
         axes.text(0.0, y + 0.045, unit, fontsize=8, color=style.INK, transform=axes.transAxes)
-        values = (allowed, *(float(one[row]) for one in differences))
-        for (x, _, colour), value in zip(columns, values, strict=True):
-            weight = "bold" if value > allowed else "normal"
-            axes.text(
-                x,
-                y - 0.04,
-                f"{value:.2f}",
-                fontsize=9,
-                color=colour,
-                ha="right",
-                weight=weight,
-                transform=axes.transAxes,
-            )
+        for x, (_, values) in columns.items():
+            too_much = {"color": style.FAULT, "weight": "bold"} if values[row] > allowed else {"color": style.INK}
+            axes.text(x, y - 0.04, f"{values[row]:.2f}", fontsize=9, **too_much, **at)
 
 
 if __name__ == "__main__":
