@@ -11,9 +11,10 @@ from PIL import Image
 
 import world4scorer as w4s
 from scenes import make_plans, make_scene
-from world4scorer.scene import SceneError, TrackType
+from world4scorer.scene import Light, SceneError, TrackType
 from world4scorer.view.birdseye import draw_scene, save
 from world4scorer.view.frame import EgoFrame
+from world4scorer.view.surroundings import red_light_in_view
 from world4scorer.view.verdict import Fault, faults_of, forgiven_of
 
 
@@ -200,3 +201,15 @@ def test_the_key_names_only_what_is_in_the_picture() -> None:
     assert legend(draw_scene(replace(scene, tracks=tracks))) & {"bicycle", "pedestrian"} == {"pedestrian"}
     boxes[0, 40, 0] -= 500.0  # it comes: its paler box is seen
     assert "bicycle" in legend(draw_scene(replace(scene, tracks=tracks)))
+
+
+def test_a_red_light_out_of_the_picture_is_not_in_the_key() -> None:
+    scene = make_scene(3)
+    status = np.full_like(scene.lights.status, Light.RED)
+    scene = replace(scene, lights=replace(scene.lights, status=status))
+    frame = EgoFrame.of(scene)
+    axes = Figure().subplots()
+    axes.set(xlim=(-10.0, 100.0), ylim=(-20.0, 20.0))
+    assert red_light_in_view(axes, scene, frame)
+    axes.set(xlim=(-10.0, 20.0))
+    assert not red_light_in_view(axes, scene, frame)
