@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Literal
 
 from world4scorer.commands.arguments import Folder
 from world4scorer.commands.exit_codes import INTERRUPTED
 from world4scorer.commands.learning import needs_torch
-from world4scorer.demo.stages import Preset
 
 
-def demo(out: Folder = Path("out/demo"), preset: Preset = "quick") -> int:
+def demo(out: Folder = Path("out/demo"), preset: Literal["quick", "tiny"] = "quick") -> int:
     """Go the whole way: make a city, train, evaluate, study, report.
 
     On two cores, about a quarter of an hour. Each stage is a command that is shown and could be typed. May be stopped

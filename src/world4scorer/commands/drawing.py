@@ -209,6 +209,8 @@ def film(
                 raise WrongCommand(
                     f"{source}: give DATA/navsim_logs/SPLIT/NAME.pkl alone, or a dataset folder and --log NAME"
                 )
+            if not source.is_file():
+                raise ValueError(f"{source}: no such log")
             root, log, data_split = source.resolve().parents[2], source.stem, source.resolve().parent.name
         elif log is None:
             raise WrongCommand(f"{source}: which log? Name it with --log, or give the path of its pickle")
