@@ -14,6 +14,7 @@ from typing import Final
 from world4scorer.demo.ledger import Ledger
 from world4scorer.demo.pace import Pace, in_words
 from world4scorer.demo.stages import Places, Preset, Stage
+from world4scorer.pools.open import RUN_DATA
 from world4scorer.scene.files import only_one
 
 LOGS: Final = "logs"
@@ -98,7 +99,7 @@ def _ending(code: int) -> str:
 
 def _check_place(out: Path) -> None:
     """Runs and pools know where their data lie: a folder that was moved cannot go on."""
-    notes = Places(out).run / "data.json"
+    notes = Places(out).run / RUN_DATA
     if not notes.is_file():
         return
     try:

@@ -14,6 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
+from world4scorer.evaluation.finding import STUDIES as STUDIES_FOLDER
+from world4scorer.explorer.index import INDEX
+from world4scorer.pools.open import pools_of_run
+from world4scorer.pools.pool_files import INFO
+from world4scorer.report.contents import EVALUATED
+from world4scorer.report.write import REPORT
 from world4scorer.store.index import INDEX_NAME
 
 Preset = Literal["quick", "tiny"]
@@ -28,8 +34,6 @@ STUDIES: Final = {
     "lambda": "how much consistency should count",
 }
 """Those that train nothing, and what each asks."""
-
-
 OUT: Final = "OUT"
 """Stands for the folder of the demonstration."""
 
@@ -88,6 +92,25 @@ class Places:
     def store(self, split: str) -> Path:
         """The scene store of a split."""
         return self.city / "store" / split
+
+    @property
+    def evaluation(self) -> Path:
+        """What `w4s evaluate` found."""
+        return self.run / EVALUATED
+
+    def study(self, name: str) -> Path:
+        """What a study found."""
+        return self.run / STUDIES_FOLDER / f"{name}.json"
+
+    @property
+    def film(self) -> Path:
+        """A drive."""
+        return self.run / "film.mp4"
+
+    @property
+    def report(self) -> Path:
+        """The page of the run."""
+        return self.run / REPORT
 
 
 def stages(preset: Preset = "quick") -> tuple[Stage, ...]:
@@ -175,7 +198,7 @@ def _judging(places: Places, preset: Preset) -> tuple[Stage, ...]:
             "pools",
             "64 plans for every scene, with scores and states",
             ("pools", run),
-            places.run / "pools" / VAL / "pools.json",
+            pools_of_run(places.run, VAL) / INFO,
             ("train",),
             15 if preset == "quick" else 7,
         ),
@@ -191,7 +214,7 @@ def _judging(places: Places, preset: Preset) -> tuple[Stage, ...]:
             "evaluate",
             "PDMS v1.1, EPDMS v2.2, framewise and re-ranked",
             ("evaluate", run),
-            places.run / "evaluation" / "evaluation.json",
+            places.evaluation,
             ("pools",),
             12 if preset == "quick" else 7,
         ),
@@ -200,7 +223,7 @@ def _judging(places: Places, preset: Preset) -> tuple[Stage, ...]:
                 f"study {study}",
                 title,
                 ("study", study, run),
-                places.run / "studies" / f"{study}.json",
+                places.study(study),
                 ("pools",),
                 15 if preset == "quick" else 8,
             )
@@ -212,21 +235,20 @@ def _judging(places: Places, preset: Preset) -> tuple[Stage, ...]:
 def _looking(places: Places, preset: Preset) -> tuple[Stage, ...]:
     run = str(places.run)
     judged = ("evaluate", *(f"study {study}" for study in STUDIES))
-    film = places.run / "film.mp4"
     return (
         Stage(
             "frames",
             "every frame with its 64 plans as JSON, for a viewer",
             ("frames", run),
-            places.run / "frames" / VAL / "index.json",
+            places.run / "frames" / VAL / INDEX,
             ("pools",),
             15 if preset == "quick" else 4,
         ),
         Stage(
             "film",
             "a drive: cameras, plans and choices from above",
-            ("film", run, "--duration", "12", "--out", str(film)),
-            film,
+            ("film", run, "--duration", "12", "--out", str(places.film)),
+            places.film,
             ("pools",),
             20 if preset == "quick" else 10,
         ),
@@ -234,7 +256,7 @@ def _looking(places: Places, preset: Preset) -> tuple[Stage, ...]:
             "report",
             "everything on one page",
             ("report", run),
-            places.run / "report.html",
+            places.report,
             judged,
             10,
         ),

@@ -69,9 +69,9 @@ class Summary:
     def read(cls, stages: Sequence[Stage], ledger: Ledger) -> Summary:
         """Collect it from what the stages made."""
         places = Places(ledger.folder)
-        evaluation = read_finding(places.run / "evaluation" / "evaluation.json").numbers
+        evaluation = read_finding(places.evaluation).numbers
         agents = {row["agent"]: row for row in json.loads(places.agents.with_suffix(".json").read_bytes())["agents"]}
-        studies = {study: read_finding(places.run / "studies" / f"{study}.json") for study in STUDIES}
+        studies = {study: read_finding(places.study(study)) for study in STUDIES}
         return cls(
             frames=evaluation["frames"],
             logs=evaluation["logs"],
@@ -108,9 +108,9 @@ class Summary:
         """Where to look next."""
         run = places.run
         looks = (
-            (f"{run}/report.html", "everything on one page: open it in a browser"),
-            (f"{run}/film.mp4", "a drive with the plans and the choice of every frame"),
-            (f"{run}/evaluation/frames.csv", "every frame with the plan taken and its scores"),
+            (f"{places.report}", "everything on one page: open it in a browser"),
+            (f"{places.film}", "a drive with the plans and the choice of every frame"),
+            (f"{places.evaluation.with_name('frames.csv')}", "every frame with the plan taken and its scores"),
             (f"{run}/studies", "every study: numbers, tables, figure"),
             (f"{run}/frames", "every frame as JSON, for a viewer"),
             (f"{places.out}/{FILE}.md", "the table above"),

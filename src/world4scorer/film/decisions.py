@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +21,6 @@ from world4scorer.view import style
 from world4scorer.view.verdict import Fault, faults_of, forgiven_of
 
 Floats = NDArray[np.float64]
-
-LONGEST_GAP: Final = 0.55
-"""s between two frames for an acceleration to be told from them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +102,6 @@ def _mean_acceleration(pools: ScoredPools, places: NDArray[np.intp]) -> float:
     """m/s^2, from the positions of three frames each."""
     step = np.diff(pools.time_us[places]) / 1e6
     velocity = np.diff(pools.ego_pose[places, :2], axis=0) / step[:, None]
-    close = (step[1:] < LONGEST_GAP) & (step[:-1] < LONGEST_GAP)
+    close = pools.paired[places[2:]] & pools.paired[places[1:-1]]  # no gap among the three
     change = np.linalg.norm(np.diff(velocity, axis=0), axis=1) / step[1:]
     return float(change[close].mean()) if close.any() else 0.0
