@@ -15,7 +15,7 @@ import lightning.pytorch as pl
 import numpy as np
 import torch
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
-from torch import Tensor
+from torch import Tensor, nn
 
 from world4scorer.model.components import COMPONENTS
 from world4scorer.model.images import normalise
@@ -175,9 +175,23 @@ def permuted(labels_BN7: Tensor) -> Tensor:
 def freeze_unused(network: Network, config: TrainConfig) -> None:
     """Parameters that no loss reaches: processes that share the work must not wait for their gradients."""
     weights = config.loss_weights
-    if network.readout is not None and not weights.future:
-        network.readout.requires_grad_(False)
+    generates, scores = bool(weights.imitation or weights.coverage), bool(weights.score or weights.bank)
+    sampling = network.plan_sampling
+    unused: list[nn.Module | None] = []
+    if not weights.future:
+        unused.append(network.readout)
+    if not scores:
+        unused.append(network.heads)
+        if sampling is not None:  # the future's path sees the scene, and so these maps, without gradient
+            unused += [sampling.reduce, sampling.fine]
+    if not (scores or weights.future):
+        unused += [network.action_encoder, network.predictor, sampling]
+    if not generates:
+        unused.append(network.generator)
+    if not (generates or scores):
+        unused += [network.encoder, network.ego_encoder]
     if not config.model.images:
-        network.encoder.requires_grad_(False)
-        if network.plan_sampling is not None:
-            network.plan_sampling.requires_grad_(False)
+        unused += [network.encoder, sampling]
+    for part in unused:
+        if part is not None:
+            part.requires_grad_(False)
