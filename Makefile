@@ -21,8 +21,9 @@ setup: .venv/.ready
 demo: setup
 	$(BIN)/w4s demo --out out/demo
 
+# Two processes; a file stays in one of them, as do the cities and runs that its tests share.
 test: setup
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
 
 check: setup
 	$(BIN)/ruff format --check .
