@@ -16,7 +16,7 @@ from world4scorer.navsim.logs import read_log
 from world4scorer.navsim.splits import find_split
 from world4scorer.pools import ScoredPools
 from world4scorer.store import SceneStore
-from world4scorer.studies import dynamics
+from world4scorer.studies import view_features
 from world4scorer.studies.dynamics import scene_change
 from world4scorer.training.future_targets import FutureTargets
 from world4scorer.training.make_targets import make_targets
@@ -92,4 +92,4 @@ def test_the_encoder_is_that_of_the_run(training_set, pools, tmp_path):
 
 def test_a_folder_that_is_no_run_knows_no_images(pools, tmp_path):
     assert scene_change(tmp_path, pools) is None
-    assert not (tmp_path / dynamics.FEATURES).exists()
+    assert not (tmp_path / view_features.FEATURES).exists()

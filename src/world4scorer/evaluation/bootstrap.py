@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -75,6 +75,22 @@ class LogBootstrap:
         """How much a ratio (`upper`, `lower`) grows from one set of numbers to another of the same frames."""
         (new, new_drawn), (old, old_drawn) = self._ratios(*after), self._ratios(*before)
         return self._interval(new - old, new_drawn - old_drawn)
+
+    def sums(self, values: Any) -> Floats:
+        """The sum of values (S, ...) over the frames of each log (logs, ...)."""
+        known = np.asarray(values, np.float64)
+        found = np.zeros((self.logs, *known.shape[1:]))
+        np.add.at(found, self.log, known)
+        return found
+
+    def of_logs(self, statistic: Callable[[Floats], Floats], most: int = 0, at_once: int = CHUNK) -> Interval:
+        """Any statistic of how often each log counts: (D, logs) to (D,).
+
+        At most `most` of the draws are made, where a statistic is slow; it is asked for `at_once` of them at a time.
+        """
+        drawn = self._drawn[: most or None].astype(np.float64)
+        found = [statistic(drawn[start : start + at_once]) for start in range(0, len(drawn), at_once)]
+        return self._interval(float(statistic(np.ones((1, self.logs)))[0]), np.concatenate(found))
 
     def _ratios(self, upper: Any, lower: Any) -> tuple[float, Floats]:
         """The ratio, and that of every draw (draws,); NaN without any `lower`."""
