@@ -84,13 +84,20 @@ class LogBootstrap:
         return found
 
     def of_logs(self, statistic: Callable[[Floats], Floats], most: int = 0, at_once: int = CHUNK) -> Interval:
-        """Any statistic of how often each log counts: (D, logs) to (D,).
+        """Any statistic of how often each log counts: (D, logs) to (D,). The other arguments are as below."""
+        return self.each_of_logs(lambda drawn: statistic(drawn)[:, None], most, at_once)[0]
 
-        At most `most` of the draws are made, where a statistic is slow; it is asked for `at_once` of them at a time.
+    def each_of_logs(
+        self, statistics: Callable[[Floats], Floats], most: int = 0, at_once: int = CHUNK
+    ) -> tuple[Interval, ...]:
+        """Several statistics at once: (D, logs) to (D, K).
+
+        Where they are slow, at most `most` of the draws are made; they are asked for `at_once` of them at a time.
         """
         drawn = self._drawn[: most or None].astype(np.float64)
-        found = [statistic(drawn[start : start + at_once]) for start in range(0, len(drawn), at_once)]
-        return self._interval(float(statistic(np.ones((1, self.logs)))[0]), np.concatenate(found))
+        found = np.concatenate([statistics(drawn[i : i + at_once]) for i in range(0, len(drawn), at_once)])
+        values = statistics(np.ones((1, self.logs)))[0]
+        return tuple(self._interval(float(value), column) for value, column in zip(values, found.T, strict=True))
 
     def _ratios(self, upper: Any, lower: Any) -> tuple[float, Floats]:
         """The ratio, and that of every draw (draws,); NaN without any `lower`."""

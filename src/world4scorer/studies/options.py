@@ -21,6 +21,16 @@ class StudyOptions:
 
 
 @dataclass(frozen=True)
+class RunOptions:
+    """What studies of a run's own data take."""
+
+    out: MaybeFolder = None
+    """Folder of the finding; RUN/studies unless given."""
+    draws: int = 10_000
+    """Of the bootstrap over logs."""
+
+
+@dataclass(frozen=True)
 class TrainingOptions:
     """What the variants of a run share. What is not given is the run's own."""
 
@@ -47,6 +57,7 @@ class TrainingOptions:
 USUAL: Final = StudyOptions()
 REPEATED: Final = StudyOptions(draws=100_000)
 """Of the study of interventions, as in the paper."""
+OF_A_RUN: Final = RunOptions()
 AS_THE_RUN: Final = TrainingOptions()
 AS_IN_THE_PAPER: Final = TrainingOptions(scenes=512, epochs=60)
 """Of the study of label pairing."""

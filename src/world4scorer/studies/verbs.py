@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import tyro
 
-from world4scorer.commands.arguments import Run, RunOrPools, called
+from world4scorer.commands.arguments import MaybeEncoder, Run, RunOrPools, called
 from world4scorer.commands.learning import needs_torch
 from world4scorer.commands.told import told
 from world4scorer.studies.options import (
     AS_IN_THE_PAPER,
     AS_THE_RUN,
+    OF_A_RUN,
     REPEATED,
     USUAL,
+    RunOptions,
     StudyOptions,
     TrainingOptions,
 )
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 Labelled = Annotated[tuple[str, ...], called("[LABEL=]FOLDER [...]")]
 Options = Annotated[StudyOptions, tyro.conf.arg(name="")]
+OfRun = Annotated[RunOptions, tyro.conf.arg(name="")]
 Training = Annotated[TrainingOptions, tyro.conf.arg(name="")]
 
 
@@ -144,6 +147,58 @@ def disagreement(source: RunOrPools, /, options: Options = USUAL) -> int:
     pools = open_pools(source, options.store)
     finding = study(pools, scene_change(source, pools), options.draws)
     return _keep(disagreement, finding, source, options.out, options=options)
+
+
+def target_geometry(run: Run, /, encoder: MaybeEncoder = None, seed: int = 0, options: OfRun = OF_A_RUN) -> int:
+    """How alike a view and its future are (C.1).
+
+    Beside futures of other scenes and logs, as the frozen encoder sees them.
+
+    Example: w4s study target-geometry runs/city
+
+    Args:
+        run: Folder of a training run; features that are missing go to RUN/features.
+        encoder: What sees the views, if not the encoder of the run's own targets: `city`, a folder or a file.
+        seed: Draws the pairs.
+        options: Where, and how intervals are made.
+    """
+    needs_torch("w4s study target-geometry")
+    from world4scorer.studies.target_geometry import target_geometry as study
+
+    finding = study(run, encoder, seed, options.draws)
+    return _keep(target_geometry, finding, run, options.out, encoder=encoder, seed=seed, options=options)
+
+
+def state_geometry(
+    run: Run,
+    /,
+    logs: int = 16,
+    scenes_per_log: int = 8,
+    plans: int = 64,
+    seed: int = 0,
+    options: OfRun = OF_A_RUN,
+) -> int:
+    """Whether nearby states share their outcome (C.3).
+
+    States of bank plans, beside the plans themselves and a planner before training.
+
+    Example: w4s study state-geometry runs/city
+
+    Args:
+        run: Folder of a finished training run with a bank.
+        logs: Drawn from the training split.
+        scenes_per_log: Drawn from each of them.
+        plans: Bank plans of each scene; scenes with fewer are not drawn.
+        seed: Draws logs, scenes and plans, and shuffles labels.
+        options: Where, and how intervals are made.
+    """
+    needs_torch("w4s study state-geometry")
+    from world4scorer.studies.state_geometry import Drawing
+    from world4scorer.studies.state_geometry import state_geometry as study
+
+    given = {"logs": logs, "scenes_per_log": scenes_per_log, "plans": plans, "seed": seed}
+    finding = study(run, Drawing(**given), options.draws)
+    return _keep(state_geometry, finding, run, options.out, **given, options=options)
 
 
 def taxonomy(source: RunOrPools, /, near_tie: float = 4.1e-5, weight: float = 1.0, options: Options = USUAL) -> int:
@@ -290,6 +345,8 @@ VERBS: Final[dict[str, Callable[..., int]]] = {
     "reranking": reranking,
     "interventions": interventions,
     "disagreement": disagreement,
+    "target-geometry": target_geometry,
+    "state-geometry": state_geometry,
     "taxonomy": taxonomy,
     "consecutive": consecutive,
     "lambda": lambda_weight,
