@@ -1,6 +1,6 @@
 """How many directions vectors fill, and how much of their spread lies within groups.
 
-Shapes: N vectors, E numbers each, G groups.
+Shapes: N vectors, E numbers each.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
 
 Floats = NDArray[np.float64]
 
@@ -45,10 +47,23 @@ def rank_of_variances(squared: Floats) -> float:
     return effective_rank(squared)
 
 
-def within_groups(vectors_NE: Any, group_N: Any) -> Floats:
-    """(N,) squared distance of each vector from the mean of its group."""
+def within_share(bootstrap: LogBootstrap, vectors_NE: Any, group_N: Any) -> Interval:
+    """The share of the vectors' variance that lies within groups; no group may have vectors of several logs."""
     vectors = np.asarray(vectors_NE, np.float64)
-    _, group, sizes = np.unique(np.asarray(group_N), return_inverse=True, return_counts=True)
+    within = _from_group_means(vectors, np.asarray(group_N))
+    sums = bootstrap.sums(np.column_stack([within, np.square(vectors).sum(1), np.ones(len(vectors)), vectors]))
+
+    def share(drawn: Floats) -> Floats:
+        inside, squares, count, total = np.split(drawn @ sums, [1, 2, 3], axis=1)
+        spread = squares - np.square(total).sum(1, keepdims=True) / count
+        return np.divide(inside, spread, out=np.full(inside.shape, np.nan), where=spread > 0)[:, 0]
+
+    return bootstrap.of_logs(share)
+
+
+def _from_group_means(vectors: Floats, group_N: NDArray[Any]) -> Floats:
+    """(N,) squared distance of each vector from the mean of its group."""
+    _, group, sizes = np.unique(group_N, return_inverse=True, return_counts=True)
     means = np.zeros((len(sizes), vectors.shape[1]))
     np.add.at(means, group, vectors)
     means /= sizes[:, None]

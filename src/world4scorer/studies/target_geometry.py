@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.finding import Finding
-from world4scorer.evaluation.intervals import plain
+from world4scorer.evaluation.intervals import one_minus, plain
 from world4scorer.evaluation.paper import paper
 from world4scorer.studies import pairings
 from world4scorer.studies.pair_statistics import auc, cohen_d, quantile
 from world4scorer.studies.reassignment import derangement
-from world4scorer.studies.spectrum import rank_of_singular_values, rank_of_variances, variances, within_groups
+from world4scorer.studies.spectrum import rank_of_singular_values, rank_of_variances, variances, within_share
 from world4scorer.studies.target_geometry_figure import draw
 from world4scorer.studies.target_geometry_tables import RANK_DRAWS, remarks, tables
 from world4scorer.studies.target_views import Form, Views, open_views
@@ -136,19 +136,8 @@ class Geometry:
     @cached_property
     def between_logs(self) -> dict[str, Interval]:
         """Share of each set's variance that lies between logs."""
-        return {name: self._between(vectors) for name, vectors in self.features.items()}
-
-    def _between(self, vectors: Floats) -> Interval:
-        within = within_groups(vectors, self.views.log_names)
-        columns = [within, np.square(vectors).sum(1), np.ones(len(vectors))]
-        sums = self.bootstrap.sums(np.column_stack([*columns, vectors]))
-
-        def share(drawn: Floats) -> Floats:
-            total = drawn @ sums
-            spread = total[:, 1] - np.square(total[:, 3:]).sum(1) / total[:, 2]
-            return np.asarray(1 - total[:, 0] / np.maximum(spread, 1e-300))
-
-        return self.bootstrap.of_logs(share)
+        logs = self.views.log_names
+        return {name: one_minus(within_share(self.bootstrap, some, logs)) for name, some in self.features.items()}
 
 
 def target_geometry(run: Path, encoder: str | None = None, seed: int = 0, draws: int = 10_000) -> Finding:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.ticker import StrMethodFormatter
 
 from world4scorer.view import style
 from world4scorer.view.charts import GOOD, OTHER, OURS, PAPER, chart, titled
@@ -37,9 +37,10 @@ def draw(found: Geometry, reported: Any) -> Figure:
         left.plot([reported[name]], [1.0], marker="v", ms=7, color=colour, mec="white", clip_on=False, zorder=6,
                   transform=left.get_xaxis_transform())  # fmt: skip
     left.plot([], [], marker="v", ls="none", color=PAPER, label="mean in the paper, NAVSIM")
-    left.set_title(left.get_title(), fontsize=10, color=style.INK, pad=12)
     left.set_ylabel("density")
     _spectrum(right, found)
+    for axes in (left, middle, right):
+        axes.set_title(axes.get_title(), fontsize=10, color=style.INK, pad=12)  # room for the paper's marks
     figure.legend(*left.get_legend_handles_labels(), fontsize=8.5, ncols=5, frameon=False, loc="outside lower center")
     return figure
 
@@ -68,7 +69,7 @@ def _spectrum(axes: Axes, found: Geometry) -> None:
         )
         axes.plot(np.arange(1, len(shares) + 1), 100 * np.cumsum(shares), color=colour, ls=line, lw=1.8, label=label)
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.set_xlim(1, len(next(iter(found.spectra.values()))))
     axes.set_ylim(0, 103)
     axes.set_xlabel("directions, largest first")

@@ -103,14 +103,14 @@ def remarks(found: Geometry) -> tuple[str, ...]:
         f"A same-log pair takes the future of another frame of the log, drawn among those whose view lies at least "
         f"{APART:g} s from both views of the true pair; nearer ones would show the same moment. Frames that have none "
         f"and are left out there: {(found.pairings['same_log'] < 0).sum():,}.",
-        "A shuffled pairing is a permutation of all futures without fixed point; for another log, one in which no future "
-        "stays in its log. All other futures: the exact mean over all pairs of different frames, nothing is drawn.",
-        "AUC is exact over all pairs of a true and another cosine, ties counting half; d is the difference of means over "
-        "the root of the mean of the two variances. Intervals draw the logs of current views with replacement; pairings "
-        f"stay as drawn. Ranks have {min(RANK_DRAWS, found.draws)} draws, and their intervals lean low: of logs drawn "
-        "with replacement fewer are different.",
-        "Effective rank is exp of the entropy of a spectrum scaled to sum 1: of the singular values (Roy and Vetterli), "
-        "or of their squares, the variances. The paper does not say which.",
+        "A shuffled pairing is a permutation of all futures without fixed point; for another log, one in which no "
+        "future stays in its log. All other futures: the exact mean over all pairs of different frames, nothing drawn.",
+        "AUC is exact over all pairs of a true and another cosine, ties counting half; d is the difference of means "
+        "over the root of the mean of the two variances. Intervals draw the logs of current views with replacement; "
+        f"pairings stay as drawn. Ranks have {min(RANK_DRAWS, found.draws)} draws, and their intervals lean low: of "
+        "logs drawn with replacement fewer are different.",
+        "Effective rank is exp of the entropy of a spectrum scaled to sum 1: of the singular values (Roy and "
+        "Vetterli), or of their squares, the variances. The paper does not say which.",
     )
 
 

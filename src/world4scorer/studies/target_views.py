@@ -58,19 +58,20 @@ def open_views(run: Path, encoder: str | None = None) -> Views:
     now = view_features(run, data, seen_by, pooling, "current", "train")
     later = view_features(run, data, seen_by, pooling, "future", "train")
     store = SceneStore(data.store)
-    (current, known), (future, there) = (_raw(one).features(store.tokens) for one in (now, later))
+    scenes = store.tokens
+    (current, known), (future, there) = (_raw(one).features(scenes) for one in (now, later))
     rows = np.flatnonzero((known & there).numpy())
     if len(rows) < LEAST:
         raise ValueError(f"{data.store}: {len(rows)} of its scenes have a future view; at least {LEAST} are needed")
-    tokens = [store.tokens[row] for row in rows]
+    tokens = [scenes[row] for row in rows]
     logs = tuple(store.log_of(token) for token in tokens)
     return Views(
         current.double().numpy()[rows],
         future.double().numpy()[rows],
         logs,
         np.array([store.time_us(token) for token in tokens]) / 1e6,
-        f"{len(rows):,} of {len(store.tokens):,} frames of {len(set(logs))} logs of {Path(data.split).stem} have a view "
-        f"two seconds later; encoder: {Path(seen_by).name}, {now.width} features (pooling: {pooling}).",
+        f"{len(rows):,} of {len(scenes):,} frames of {Path(data.split).stem} have a view two seconds later, in "
+        f"{len(set(logs))} logs; encoder: {Path(seen_by).name}, {now.width} features (pooling: {pooling}).",
     )
 
 

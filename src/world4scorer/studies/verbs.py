@@ -193,7 +193,7 @@ def state_geometry(
         options: Where, and how intervals are made.
     """
     needs_torch("w4s study state-geometry")
-    from world4scorer.studies.state_geometry import Drawing
+    from world4scorer.studies.bank_states import Drawing
     from world4scorer.studies.state_geometry import state_geometry as study
 
     given = {"logs": logs, "scenes_per_log": scenes_per_log, "plans": plans, "seed": seed}
