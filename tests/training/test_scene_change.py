@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from random_pools import random_pools
+from run_folder import write_run
 from small_training import TrainingSet
 from world4scorer.model.image_encoder import load_encoder
 from world4scorer.navsim.cameras import FRONT, VIEWS
@@ -20,16 +19,7 @@ from world4scorer.studies import view_features
 from world4scorer.studies.dynamics import scene_change
 from world4scorer.training.future_targets import FutureTargets
 from world4scorer.training.make_targets import make_targets
-from world4scorer.training.run import CONFIG, DATA, TrainData
-
-
-def write_run(folder: Path, training_set: TrainingSet, data: TrainData) -> Path:
-    """The folder of a run, as far as the study reads it."""
-    folder.mkdir()
-    (folder / CONFIG).write_text(training_set.config.to_json())
-    known = {name: None if value is None else str(value) for name, value in asdict(data).items()}
-    (folder / DATA).write_text(json.dumps(known))
-    return folder
+from world4scorer.training.run import DATA
 
 
 @pytest.fixture(scope="module")

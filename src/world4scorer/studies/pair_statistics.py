@@ -76,4 +76,4 @@ def quantile(bootstrap: LogBootstrap, values: Floats, share: float) -> Interval:
 
 def _divided(upper: Floats, lower: Floats) -> Floats:
     """NaN where there is nothing to divide by."""
-    return np.divide(upper, lower, out=np.full(upper.shape, np.nan), where=lower > 0)
+    return np.asarray(np.divide(upper, lower, out=np.full(upper.shape, np.nan), where=lower > 0))

@@ -56,7 +56,7 @@ def within_share(bootstrap: LogBootstrap, vectors_NE: Any, group_N: Any) -> Inte
     def share(drawn: Floats) -> Floats:
         inside, squares, count, total = np.split(drawn @ sums, [1, 2, 3], axis=1)
         spread = squares - np.square(total).sum(1, keepdims=True) / count
-        return np.divide(inside, spread, out=np.full(inside.shape, np.nan), where=spread > 0)[:, 0]
+        return np.asarray(np.divide(inside, spread, out=np.full(inside.shape, np.nan), where=spread > 0)[:, 0])
 
     return bootstrap.of_logs(share)
 

@@ -78,8 +78,8 @@ def draw_states(found: StateGeometry, reported: Any) -> Figure:
 def _states(axes: Axes, found: StateGeometry, place: int) -> None:
     at, share = two_components(found.states["states"][place])
     for one in Outcome:
-        rows = found.outcome[place] == one
-        axes.scatter(*at[rows].T, s=30, marker=MARKS[one], color=COLOURS[one], edgecolors="white", lw=0.5, zorder=3)
+        x, y = at[found.outcome[place] == one].T
+        axes.scatter(x, y, s=30, marker=MARKS[one], color=COLOURS[one], edgecolors="white", lw=0.5, zorder=3)
     agreed = found.agreements["states"][place], found.agreements["trajectories"][place]
     axes.set_xticks([])
     axes.set_yticks([])

@@ -111,7 +111,7 @@ def remarks(found: StateGeometry, reported: Any) -> tuple[str, ...]:
         f"changes {_verdict(found.gain('states', 'untrained'))}. Against a predictor (with action encoder and plan "
         f"sampling) before its first step, on the trained encoder, it is "
         f"{_verdict(found.gain('states', 'random_predictor'))}. Near plans have near states in a random network, too: "
-        "agreement above shuffled outcomes is no sign of learning, agreement above trajectories is.",
+        "agreement above shuffled outcomes alone is no sign of learning.",
         "Outcomes: safe is NC = DAC = 1; off the drivable area is DAC = 0, whether it collides or not, as the paper's "
         "figure has it; collision is NC < 1 on the drivable area. Scenes in which all plans have one outcome, where "
         f"every agreement is 1: {alone}.",

@@ -8,6 +8,7 @@ Shapes: N frames of the training split that have a future, E features.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +37,10 @@ KINDS: Final = ("true", "same_log", "shuffled", "other_log")
 CONTRASTS: Final = ("shuffled", "other_log", "same_log")
 """What true pairs are told from."""
 PERCENTILES: Final = (1, 5, 25, 50, 75, 95, 99)
-RANKS: Final = {"singular_values": rank_of_singular_values, "variances": rank_of_variances}
+RANKS: Final[dict[str, Callable[[Floats], float]]] = {
+    "singular_values": rank_of_singular_values,
+    "variances": rank_of_variances,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +151,7 @@ def target_geometry(run: Path, encoder: str | None = None, seed: int = 0, draws:
 
 def _percentiles(values: Floats) -> dict[int, float]:
     known = values[~np.isnan(values)]
-    found = np.percentile(known, PERCENTILES) if len(known) else []
-    return {percent: float(value) for percent, value in zip(PERCENTILES, found, strict=False)}
+    return {percent: float(np.percentile(known, percent)) for percent in PERCENTILES} if len(known) else {}
 
 
 def describe(found: Geometry) -> Finding:
@@ -169,7 +172,7 @@ def describe(found: Geometry) -> Finding:
 
 
 def _numbers(found: Geometry) -> dict[str, Any]:
-    forms = {
+    forms: dict[str, Any] = {
         form: {
             "cosine": {kind: plain(one) for kind, one in found.means[form].items()},
             "cosine_p5_true": plain(found.fifth[form]),

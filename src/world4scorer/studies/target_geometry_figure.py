@@ -30,8 +30,8 @@ TITLES: Final = {"raw": "cosine with the current view", "centred": "the same, th
 def draw(found: Geometry, reported: Any) -> Figure:
     """Cosines raw and centred, and how much of the variance the first directions hold."""
     figure, (left, middle, right) = chart(3, size=(12.6, 4.0), width_ratios=(1.15, 1.15, 1.0))
-    for axes, form in ((left, "raw"), (middle, "centred")):
-        _cosines(axes, found, form)
+    _cosines(left, found, "raw")
+    _cosines(middle, found, "centred")
     theirs = (("paired_cos", OURS), ("same_log_cos", GOOD), ("deranged_cos", OTHER))
     for name, colour in theirs:
         left.plot([reported[name]], [1.0], marker="v", ms=7, color=colour, mec="white", clip_on=False, zorder=6,
@@ -49,7 +49,7 @@ def _cosines(axes: Axes, found: Geometry, form: Form) -> None:
     kinds = found.cosines[form]
     known = {kind: kinds[kind][~np.isnan(kinds[kind])] for kind, _, _ in DRAWN}
     lowest = min((float(np.quantile(values, TAIL)) for values in known.values() if len(values)), default=-1.0)
-    edges = np.linspace(lowest, 1.0, BINS + 1)
+    edges = np.linspace(lowest, 1.0, BINS + 1).tolist()
     for kind, colour, label in DRAWN:
         if len(known[kind]):
             axes.hist(known[kind], edges, density=True, histtype="stepfilled", color=colour, alpha=0.25)
