@@ -50,6 +50,8 @@ BAD_INPUT = [
     "study reranking none",
     "study interventions none",
     "study disagreement none",
+    "study target-geometry none",
+    "study state-geometry none",
     "study taxonomy none",
     "study consecutive none",
     "study lambda none",

@@ -70,7 +70,7 @@ def test_features_beside_the_targets_are_taken_and_their_mean_left_on(training_s
 def test_state_geometry(run, tmp_path):
     words = ["--logs", "2", "--scenes-per-log", "3", "--plans", "12", "--seed", "4"]
     content = study("state-geometry", run, tmp_path, *words)
-    assert content["command"] == "w4s study state-geometry run " + " ".join(words)
+    assert content["command"] == " ".join(["w4s study state-geometry run", *words, "--draws 50"])
     assert content["pictures"] == ["state-geometry.png", "state-geometry_agreement.png"]
     found = content["numbers"]
     store = SceneStore(read_run(run)[1].store)

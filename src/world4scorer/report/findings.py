@@ -16,6 +16,8 @@ ORDER: Final = (
     "reranking",
     "interventions",
     "disagreement",
+    "target-geometry",
+    "state-geometry",
     "taxonomy",
     "consecutive",
     "lambda",

@@ -46,6 +46,8 @@ Floats = NDArray[np.float64]
 NAME: Final = "state-geometry"
 NEIGHBOURS: Final = 5
 SHUFFLES: Final = 200
+SIDEWAYS: Final = 4.0
+"""How much more a metre to the side counts in another measure of trajectories: it leads off the road sooner."""
 OWN: Final = "states"
 UNTRAINED: Final = "untrained"
 RANDOM: Final = "random_predictor"
@@ -82,11 +84,10 @@ class StateGeometry:
         """(S, K)"""
         return self.scenes.outcome
 
-    @cached_property
-    def trajectories(self) -> Floats:
-        """(S, K, 2 T) positions of plans [m]."""
+    def trajectories(self, sideways: float = 1.0) -> Floats:
+        """(S, K, 2 T) positions of plans [m], what lies to the side `sideways` times as far."""
         plans = self.scenes.plans
-        return plans[..., :2].reshape(*plans.shape[:2], -1).astype(np.float64)
+        return np.asarray((plans[..., :2] * np.array([1.0, sideways])).reshape(*plans.shape[:2], -1))
 
     @cached_property
     def shuffled(self) -> Floats:
@@ -96,8 +97,8 @@ class StateGeometry:
 
     @cached_property
     def agreements(self) -> dict[str, Floats]:
-        """(S,) by what is near: the states of each planner, trajectories; `chance` is the exact mean of shuffling."""
-        vectors = {**self.states, "trajectories": self.trajectories}
+        """(S,) by what is near: the states of each planner, trajectories in two measures; `chance` is the exact mean of shuffling."""
+        vectors = {**self.states, "trajectories": self.trajectories(), "widened": self.trajectories(SIDEWAYS)}
         found = {name: agreement(nearest(some, NEIGHBOURS), self.outcome) for name, some in vectors.items()}
         return {**found, "chance": agreement_by_chance(self.outcome)}
 
@@ -174,7 +175,7 @@ def describe(found: StateGeometry, drawing: Drawing, weights: str, planner: str)
 def _numbers(found: StateGeometry, drawing: Drawing) -> dict[str, Any]:
     compared = [name for name in found.agreements if name != "chance"]
     others = [(name, over) for name in compared for over in ("trajectories", "chance") if name != over]
-    others += [(OWN, UNTRAINED), (OWN, RANDOM)]
+    others += [(OWN, UNTRAINED), (OWN, RANDOM), (OWN, "widened")]
     shuffled = found.shuffled.mean(1)
     return {
         "drawing": asdict(drawing),

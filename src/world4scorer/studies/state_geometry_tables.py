@@ -18,6 +18,7 @@ LABELS: Final = {
     "untrained": "states before training",
     "random_predictor": "states of a random predictor",
     "trajectories": "trajectories",
+    "widened": "trajectories, sideways x 4",
     "chance": "outcomes shuffled",
 }
 OUTCOMES: Final = {
@@ -105,8 +106,9 @@ def remarks(found: StateGeometry, reported: Any) -> tuple[str, ...]:
     return (
         f"Of the five plans with the nearest states, {by_state} % share the outcome; of those with the nearest "
         f"trajectories {by_plan} %. The difference is {_verdict(found.gain('states', 'trajectories'))}; states are "
-        f"ahead in {_above(found, 'states', 'trajectories')} scenes (paper {above} of {of}). Over shuffled outcomes it "
-        f"is {_verdict(found.gain('states', 'chance'))}; states are ahead in {_above(found, 'states', 'chance')}.",
+        f"ahead in {_above(found, 'states', 'trajectories')} scenes (paper {above} of {of}). If metres to the side of "
+        f"trajectories count fourfold it is {_verdict(found.gain('states', 'widened'))}; over shuffled outcomes "
+        f"{_verdict(found.gain('states', 'chance'))}, states ahead in {_above(found, 'states', 'chance')}.",
         f"What training adds: states of the same network before its first step have {before} %, so that training "
         f"changes {_verdict(found.gain('states', 'untrained'))}. Against a predictor (with action encoder and plan "
         f"sampling) before its first step, on the trained encoder, it is "
