@@ -97,7 +97,7 @@ class StateGeometry:
 
     @cached_property
     def agreements(self) -> dict[str, Floats]:
-        """(S,) by what is near: the states of each planner, trajectories in two measures; `chance` is the exact mean of shuffling."""
+        """(S,) by what is near: states of each planner, trajectories in two measures; `chance`: shuffling, exactly."""
         vectors = {**self.states, "trajectories": self.trajectories(), "widened": self.trajectories(SIDEWAYS)}
         found = {name: agreement(nearest(some, NEIGHBOURS), self.outcome) for name, some in vectors.items()}
         return {**found, "chance": agreement_by_chance(self.outcome)}

@@ -109,11 +109,11 @@ def remarks(found: StateGeometry, reported: Any) -> tuple[str, ...]:
         f"ahead in {_above(found, 'states', 'trajectories')} scenes (paper {above} of {of}). If metres to the side of "
         f"trajectories count fourfold it is {_verdict(found.gain('states', 'widened'))}; over shuffled outcomes "
         f"{_verdict(found.gain('states', 'chance'))}, states ahead in {_above(found, 'states', 'chance')}.",
-        f"What training adds: states of the same network before its first step have {before} %, so that training "
-        f"changes {_verdict(found.gain('states', 'untrained'))}. Against a predictor (with action encoder and plan "
-        f"sampling) before its first step, on the trained encoder, it is "
-        f"{_verdict(found.gain('states', 'random_predictor'))}. Near plans have near states in a random network, too: "
-        "agreement above shuffled outcomes alone is no sign of learning.",
+        f"What training adds: states of the same network before its first step have {before} %, "
+        f"{_verdict(found.gain('untrained', 'chance'))} over shuffled outcomes, the part that needs no "
+        f"learning. The planner's own have {_verdict(found.gain('states', 'untrained'))} over these, and "
+        f"{_verdict(found.gain('states', 'random_predictor'))} over a predictor (with action encoder and plan "
+        "sampling) before its first step on the trained encoder.",
         "Outcomes: safe is NC = DAC = 1; off the drivable area is DAC = 0, whether it collides or not, as the paper's "
         "figure has it; collision is NC < 1 on the drivable area. Scenes in which all plans have one outcome, where "
         f"every agreement is 1: {alone}.",
