@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from functools import cached_property
 
 from PIL import Image
@@ -31,11 +32,14 @@ class Studio:
             cameras=self._config.cameras,
         )
 
-    def shoot(self, frame: ScriptFrame, weather: Weather) -> dict[str, bytes]:
-        """JPEG files by camera."""
-        drawn = self._renderer.draw(frame.ego_pose, frame.actors, frame.signals, weather).images
+    def shoot(
+        self, frame: ScriptFrame, weather: Weather, cameras: Sequence[str] | None = None
+    ) -> dict[str, bytes]:
+        """JPEG files by camera: all of the configuration, or some of them, which are the same bytes."""
+        wanted = self._config.cameras if cameras is None else tuple(cameras)
+        drawn = self._renderer.draw(frame.ego_pose, frame.actors, frame.signals, weather, cameras=wanted).images
         files = {}
-        for name, pixels in zip(self._config.cameras, drawn, strict=True):
+        for name, pixels in zip(wanted, drawn, strict=True):
             stream = io.BytesIO()
             Image.fromarray(pixels).save(stream, format="JPEG", quality=self._config.quality)
             files[name] = stream.getvalue()
