@@ -97,6 +97,10 @@ class Episode:
             self._traffic.step()
         return self._traffic.steps
 
+    def visit(self, pose: NDArray[np.float64]) -> None:
+        """Get ready to draw around a pose: what is built here, branches share."""
+        self._studio.visit(pose)
+
     def take_over(self, log: LogEntry, past: list[EgoFrame]) -> None:
         """From now on the ego of a log is moved from outside. `past` ends now."""
         self._log, self._past = log, list(past)
@@ -139,9 +143,10 @@ class Episode:
                     self._move(poses[step - 1])
                 self._traffic.step()
                 self._remember(poses[step - 1], velocities[step - 1], accelerations[step - 1])
-            seen = self.observe(())
-            files = self._shoot(seen.frame, looks[step]) if step in looks else {}
-            notes.add(seen.frame, seen.off_road, seen.finished, files)
+            frame = self._frame()
+            files = self._shoot(frame, looks[step]) if step in looks else {}
+            off_road = self._off_road() if step % STEPS_PER_FRAME == 0 else None
+            notes.add(frame, off_road, not self._on_its_way(), files)
         return notes.finish()
 
     def _on_its_way(self) -> bool:
@@ -172,12 +177,24 @@ class Episode:
 
     def observe(self, cameras: Sequence[str] | None) -> LiveFrame:
         """What the ego sees now, through these cameras; None for all."""
-        log = self._taken()
+        frame = self._frame()
+        return LiveFrame(
+            frame=frame,
+            agent_input=self._agent_input(),
+            images=self._images(frame, cameras),
+            off_road=self._off_road(),
+            finished=not self._on_its_way(),
+        )
+
+    def _off_road(self) -> bool:
+        return self._routes.distance_to_lanes(self._past[-1].pose[:2]) > OFF_ROAD
+
+    def _frame(self) -> ScriptFrame:
         now = self._past[-1]
         moment = self._traffic.moment()
         there = dict(self._traffic.present())
-        moment = moment.around(now.pose[:2], FAR, there.get(log.vehicle, -1))
-        frame = ScriptFrame(
+        moment = moment.around(now.pose[:2], FAR, there.get(self._taken().vehicle, -1))
+        return ScriptFrame(
             step=self._traffic.steps,
             ego_pose=now.pose,
             speed=float(now.velocity[0]),
@@ -188,14 +205,6 @@ class Episode:
             speeds=moment.speed,
             names=tuple(self._traffic.agents.ids[index] for index in moment.agent),
             signals=moment.signals,
-        )
-        distance = self._routes.distance_to_lanes(now.pose[:2])
-        return LiveFrame(
-            frame=frame,
-            agent_input=self._agent_input(),
-            images=self._images(frame, cameras),
-            off_road=distance > OFF_ROAD,
-            finished=log.vehicle not in there,
         )
 
     def _taken(self) -> LogEntry:

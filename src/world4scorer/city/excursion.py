@@ -40,7 +40,7 @@ class Excursion:
     signals: tuple[Mapping[str, str], ...]
     """SUMO's state texts of all signals, T + 1 times."""
     off_road: NDArray[np.bool_]
-    """(T + 1,) where the ego is so far from every lane that the others do not see it."""
+    """(T + 1,) where the ego is so far from every lane that the others do not see it; looked at every 0.5 s."""
     gone: int
     """First step at which the ego has left the traffic, as its route ended; -1 for never."""
     jumped: int
@@ -63,14 +63,14 @@ class Notebook:
         self._gone = NEVER
         self._files: dict[int, Mapping[str, bytes]] = {}
 
-    def add(self, frame: ScriptFrame, off_road: bool, gone: bool, files: Mapping[str, bytes]) -> None:
-        """Note a step."""
+    def add(self, frame: ScriptFrame, off_road: bool | None, gone: bool, files: Mapping[str, bytes]) -> None:
+        """Note a step; `off_road` None means as before."""
         if gone and self._gone == NEVER:
             self._gone = len(self._frames)
         if files:
             self._files[len(self._frames)] = files
         self._frames.append(frame)
-        self._off_road.append(off_road)
+        self._off_road.append(self._off_road[-1] if off_road is None else off_road)
 
     def finish(self) -> Excursion:
         """All that was noted."""

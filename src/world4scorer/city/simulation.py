@@ -124,8 +124,11 @@ class CitySimulation:
             self._episode.close()
         self._offset = np.append(streets_offset, 0.0)
         self._log = log
+        past = self._past(simulation, entry, frame)
+        if images is not False:
+            self._undisturbed.ask("visit", past[-1].pose)
         self._episode = self._undisturbed.branch()
-        self._episode.ask("take_over", entry, self._past(simulation, entry, frame))
+        self._episode.ask("take_over", entry, past)
         return self.observe(images=images)
 
     def step(

@@ -6,10 +6,13 @@ import io
 from collections.abc import Sequence
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from world4scorer.city.config import CityConfig
 from world4scorer.city.script import ScriptFrame
+from world4scorer.render.actors import Actors
 from world4scorer.render.cameras import CameraRig
 from world4scorer.render.renderer import Renderer, World
 from world4scorer.render.weather import Weather
@@ -31,6 +34,10 @@ class Studio:
             supersample=self._config.supersample,
             cameras=self._config.cameras,
         )
+
+    def visit(self, ego_pose: NDArray[np.float64]) -> None:
+        """Build scenery and paint the ground around a pose (3,), so that copies of this process need not."""
+        self._renderer.draw(ego_pose, Actors.empty(), {}, Weather.draw(0), cameras=self._config.cameras[:1])
 
     def shoot(
         self, frame: ScriptFrame, weather: Weather, cameras: Sequence[str] | None = None
