@@ -117,7 +117,7 @@ def _tasks(data: Path, missing: Asked) -> list[BranchTask]:
     by_simulation: dict[str, list[str]] = {}
     for name in sorted(missing, key=lambda name: (found[name][0].name, found[name][1].first_step)):
         by_simulation.setdefault(found[name][0].name, []).append(name)
-    tasks = []
+    tasks: list[BranchTask] = []
     for simulation, names in by_simulation.items():
         first = 0 if tasks else 1
         groups = [names[:first]] if first else []

@@ -142,7 +142,10 @@ def _unpack(fields: dict[str, Any]) -> list[SceneBranches]:
     ]
     return [
         SceneBranches(
-            str(fields["token"][s]), fields["chosen"][s], fields["plans"][s], tuple(branches[s * count : (s + 1) * count])
+            str(fields["token"][s]),
+            fields["chosen"][s],
+            fields["plans"][s],
+            tuple(branches[s * count : (s + 1) * count]),
         )
         for s in range(scenes)
     ]

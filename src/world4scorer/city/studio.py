@@ -39,9 +39,7 @@ class Studio:
         """Build scenery and paint the ground around a pose (3,), so that copies of this process need not."""
         self._renderer.draw(ego_pose, Actors.empty(), {}, Weather.draw(0), cameras=self._config.cameras[:1])
 
-    def shoot(
-        self, frame: ScriptFrame, weather: Weather, cameras: Sequence[str] | None = None
-    ) -> dict[str, bytes]:
+    def shoot(self, frame: ScriptFrame, weather: Weather, cameras: Sequence[str] | None = None) -> dict[str, bytes]:
         """JPEG files by camera: all of the configuration, or some of them, which are the same bytes."""
         wanted = self._config.cameras if cameras is None else tuple(cameras)
         drawn = self._renderer.draw(frame.ego_pose, frame.actors, frame.signals, weather, cameras=wanted).images
