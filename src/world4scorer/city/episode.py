@@ -136,7 +136,7 @@ class Episode:
 
         Where the ego has left the traffic, as its route ended, the others go on without it and the view moves on.
         """
-        notes = Notebook(self._taken().name)
+        notes = Notebook(self._taken().name, len(self._traffic.agents.ids))
         for step in range(len(poses) + 1):
             if step:
                 if self._on_its_way():

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from world4scorer.city.filming import TRACK_TYPES, track_token
 from world4scorer.city.script import ScriptFrame
-from world4scorer.city.traffic import JUMPED
+from world4scorer.city.traffic import comes_back
 from world4scorer.render.actors import ActorKind
 from world4scorer.scene.indices import TrackType
 
@@ -56,8 +56,9 @@ class Excursion:
 class Notebook:
     """Frames one after the other, to be joined to an excursion."""
 
-    def __init__(self, log: str) -> None:
-        self._log = log
+    def __init__(self, log: str, known: int) -> None:
+        """`known` is how many road users the traffic has ever had until now."""
+        self._log, self._known = log, known
         self._frames: list[ScriptFrame] = []
         self._off_road: list[bool] = []
         self._gone = NEVER
@@ -86,7 +87,6 @@ class Notebook:
             types[rows] = [TRACK_TYPES.get(ActorKind(kind), TrackType.VEHICLE) for kind in frame.actors.kind]
             sizes[rows] = frame.actors.size[:, :2]
             poses[rows, step], speeds[rows, step], there[rows, step] = frame.actors.pose, frame.speeds, True
-        known = set(self._frames[0].names)
         return Excursion(
             tokens=tuple(track_token(self._log, name) for name in row),
             types=types,
@@ -97,6 +97,6 @@ class Notebook:
             signals=tuple(frame.signals for frame in self._frames),
             off_road=np.array(self._off_road),
             gone=self._gone,
-            jumped=sum(JUMPED in name and name not in known for name in row),
+            jumped=sum(comes_back(name) >= self._known for name in row),
             files=self._files,
         )

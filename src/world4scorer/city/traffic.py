@@ -46,6 +46,12 @@ OPTIONS: Final = (
 )
 
 
+def comes_back(name: str) -> int:
+    """Index of somebody whom SUMO put elsewhere, by the name under which he came back; -1 for everybody else."""
+    _, found, index = name.partition(JUMPED)
+    return int(index) if found else -1
+
+
 @dataclass(eq=False)
 class Agents:
     """Everybody who was ever seen, in order of appearance."""

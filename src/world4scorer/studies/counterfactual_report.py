@@ -213,8 +213,8 @@ def control_remark(found: dict[str, Any], reactive: Reactive) -> str:
         f"Control: while the ego passes through the logged poses, the logged plan's labels are the logged scene's in "
         f"{cell(reactive.control)} % of scenes (along the plan's rollout: {cell(reactive.control_plan)} %); what is "
         f"left is the traffic's answer to a smoothed drive in place of SUMO's own. In {sight:.1f} % of branches "
-        f"the ego is for a while so far from every lane that the others do not see it, in {ended:.1f} % its route ends, in "
-        f"{put:.1f} % SUMO puts somebody near by elsewhere. All of these stay in."
+        f"the ego is for a while so far from every lane that others do not see it, in {ended:.1f} % its route ends, "
+        f"in {put:.1f} % SUMO puts somebody near by elsewhere. All of these stay in."
     )
 
 

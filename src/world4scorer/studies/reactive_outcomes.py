@@ -143,7 +143,8 @@ def remark(found: Reactive) -> str:
         f"Traffic that answers {verdict(found.pdms)} the mean PDMS of these plans ({cell(found.pdms, 100, 2, True)} "
         f"points; EPDMS {cell(found.epdms, 100, 2, True)}). A plan that replay holds for the best of a scene is best "
         f"in reactive traffic, too, in {cell(found.best_kept)} % of scenes; taking it costs "
-        f"{cell(found.regret, 100, 2)} points. Components that look at ego and map alone agree everywhere, as they must."
+        f"{cell(found.regret, 100, 2)} points. Components that look at ego and map alone agree "
+        "everywhere, as they must."
     )
 
 
