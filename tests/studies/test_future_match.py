@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from world4scorer.studies.future_match import chance, cosines, retrieval, unit, within_cosine, within_errors
+from world4scorer.studies.future_match import (
+    chance,
+    cosines,
+    pairs_in_order,
+    retrieval,
+    unit,
+    within_cosine,
+    within_errors,
+)
 
 
 def test_retrieval_of_a_case_by_hand():
@@ -63,3 +71,11 @@ def test_variation_within_scenes():
 
 def test_nothing_stays_nothing():
     assert (unit(np.zeros((2, 3))) == 0).all()
+
+
+def test_pairs_among_some_plans():
+    similarity = np.array([[[0.9, 0.1, 0.2], [0.6, 0.5, 0.5], [0.8, 0.7, 0.6]]])
+    # Of the plans 1 and 2: the own future of 1 ties with that of 2, that of 2 loses to that of 1.
+    assert pairs_in_order(similarity, np.array([[False, True, True]])) == (pytest.approx([0.5]), pytest.approx([2.0]))
+    whole, count = pairs_in_order(similarity, np.ones((1, 3), bool))
+    assert whole / count == pytest.approx(retrieval(similarity).pairwise.mean(1))

@@ -28,6 +28,7 @@ from world4scorer.model.images import fit_view, normalise
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import read_log
 from world4scorer.navsim.splits import find_split
+from world4scorer.outcomes.results import V1_COLUMNS
 from world4scorer.pools.planner_source import PlannerSource
 from world4scorer.pools.scored import ScoredPools
 from world4scorer.progress import ProgressBar
@@ -92,6 +93,12 @@ class BranchedScenes:
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    @property
+    def on_road(self) -> NDArray[np.bool_]:
+        """(S, K) which plans keep to the drivable area."""
+        column = V1_COLUMNS.index("DAC")
+        return np.stack([one.replayed_v1[1:, column] == 1 for one in self.outcomes])
 
 
 def look_at(run: Path, pools: ScoredPools, made: MadeBranches, show: bool = False) -> BranchedScenes:

@@ -68,7 +68,7 @@ def counterfactual(run: Path, options: BranchOptions) -> Finding:
         _describe(scenes, pools, seeds),
         options.draws,
     )
-    reactive = reactive_outcomes.compare(scenes.outcomes, scenes.log_names, options.draws)
+    reactive = reactive_outcomes.compare(scenes.outcomes, scenes.log_names, options.draws, ~scenes.unseen)
     seen = Counterfactuals(scenes, scores, reactive, made)
     return describe(seen, pools, found[row(OWN, WHOLE)][0])
 

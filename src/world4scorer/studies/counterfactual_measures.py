@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.studies.branched_scenes import BranchedScenes
-from world4scorer.studies.future_match import cosines, retrieval, unit, within, within_cosine, within_errors
+from world4scorer.studies.future_match import (
+    cosines,
+    pairs_in_order,
+    retrieval,
+    unit,
+    within,
+    within_cosine,
+    within_errors,
+)
 from world4scorer.studies.variant_scores import Measure, Measures, mean
 
 Floats = NDArray[np.float64]
@@ -33,6 +41,8 @@ WITHIN_COSINE: Final = "cosine within scenes"
 WITHIN_R2: Final = "R2 within scenes"
 DISTANCES: Final = {"under 2 m": (0.0, 2.0), "2 to 6 m": (2.0, 6.0), "6 m and more": (6.0, np.inf)}
 """Between a plan and the logged one after two seconds."""
+ON_ROAD: Final = "on the road"
+"""Plans that keep to the drivable area."""
 SPREADS: Final = ("alike", "middling", "different")
 """Thirds of the scenes by how much the true futures of their plans differ."""
 
@@ -68,6 +78,8 @@ def _of_form(scenes: BranchedScenes, predicted: Floats, form: str) -> dict[str, 
     for name, (low, high) in DISTANCES.items():
         there = (scenes.distance >= low) & (scenes.distance < high)
         found[f"{form}: own minus logged, {name}"] = _part(own - logged, there)
+    found[f"{form}: own minus logged, {ON_ROAD}"] = _part(own - logged, scenes.on_road)
+    found[f"{form}: {PAIRWISE}, {ON_ROAD}"] = Measure(*pairs_in_order(similarity, scenes.on_road))
     found |= _finds(similarity, form)
     thirds = np.argsort(np.argsort(spread(scenes), kind="stable"), kind="stable") * len(SPREADS) // len(scenes)
     pairwise = retrieval(similarity).pairwise

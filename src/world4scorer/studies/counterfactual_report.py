@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from world4scorer.evaluation.bootstrap import Interval
 from world4scorer.evaluation.finding import Table
 from world4scorer.evaluation.intervals import cell, plain
@@ -53,7 +55,7 @@ def changes(scores: VariantScores) -> dict[str, Any]:
         f"{one} minus {other}": {
             name: {
                 **(plain(scores.change(one, name, other)) or {}),
-                "by_seed": scores.change_by_seed(one, name, other),
+                "by_seed": [None if np.isnan(by) else by for by in scores.change_by_seed(one, name, other)],
             }
             for name in CHANGED
         }
@@ -92,7 +94,7 @@ def _changes(scores: VariantScores) -> Table:
 
 
 def _distances(scores: VariantScores) -> Table:
-    names = [f"{form}: own minus logged, {name}" for form in m.FORMS for name in m.DISTANCES]
+    names = [f"{form}: own minus logged, {name}" for form in m.FORMS for name in (*m.DISTANCES, m.ON_ROAD)]
     rows = [
         (variant, *(scores.value(variant, name).text(3, signed=True) for name in names)) for variant in scores.measures
     ]
@@ -101,9 +103,11 @@ def _distances(scores: VariantScores) -> Table:
 
 
 def _spreads(scores: VariantScores) -> Table:
-    names = [f"{MAIN}: {m.PAIRWISE}, {name}" for name in m.SPREADS]
+    parts = (*m.SPREADS, m.ON_ROAD)
+    names = [f"{MAIN}: {m.PAIRWISE}, {name}" for name in parts]
     rows = [(variant, *(cell(scores.value(variant, name)) for name in names)) for variant in scores.measures]
-    return Table("Pairs in order [%], by how different the true futures of a scene are", ("", *m.SPREADS), tuple(rows))
+    title = "Pairs in order [%], by how different the true futures of a scene are, and among plans on the road"
+    return Table(title, ("", *parts), tuple(rows))
 
 
 def _seeds(scores: VariantScores) -> Sequence[Table]:
@@ -154,12 +158,13 @@ def remarks(scores: VariantScores) -> tuple[str, ...]:
     guess = float(chance(2).pairwise)
     better = "better than" if found.low > guess else "worse than" if found.high < guess else "not clearly better than"
     r2, along = scores.value(own, m.WITHIN_R2), scores.value(own, m.WITHIN_COSINE)
+    road = scores.value(own, f"{name}, {m.ON_ROAD}")
     toward = scores.change_between(own, f"{MAIN}: {m.OWN}", f"{MAIN}: {m.LOGGED}")
     nearer = "nearer to" if toward.low > 0 else "further from" if toward.high < 0 else "not clearly nearer to"
     lines = [
         f"The run's own readout puts a plan's own future before another plan's in {cell(found)} % of pairs, {better} "
-        f"guessing (50 %); of how true futures differ within a scene it explains {cell(r2)} % (R2), and what it varies "
-        f"has a cosine of {along.text(2)} with what truly varies.",
+        f"guessing (50 %; among plans that keep to the drivable area {cell(road)} %); of how true futures differ within "
+        f"a scene it explains {cell(r2)} % (R2), and what it varies has a cosine of {along.text(2)} with what truly varies.",
         f"Readouts of plans that nobody drove are {nearer} those plans' own futures than to the future that was "
         f"observed (cosine {toward.text(3, signed=True)}, mean off).",
     ]

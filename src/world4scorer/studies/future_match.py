@@ -55,6 +55,14 @@ def retrieval(similarity: Floats) -> Retrieval:
     return Retrieval(np.where(more == 0, 1.0 / same, 0.0), rank, 1.0 / rank, 1.0 - (more + (same - 1) / 2) / others)
 
 
+def pairs_in_order(similarity: Floats, there: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """(S,) how many pairs of one's own future and another's are in order, and how many there are; some plans (S, K)."""
+    own = np.diagonal(similarity, axis1=1, axis2=2)[..., None]
+    asked = there[:, :, None] & there[:, None, :] & ~np.eye(there.shape[1], dtype=np.bool_)
+    right = (similarity < own) + 0.5 * (similarity == own)
+    return np.where(asked, right, 0.0).sum((1, 2)), asked.sum((1, 2)).astype(np.float64)
+
+
 def chance(plans: int) -> Retrieval:
     """What guessing gives among so many, each () ; the rank is the median."""
     ranks = np.arange(1, plans + 1)

@@ -50,6 +50,8 @@ class Reactive:
     """All of it."""
 
     components: dict[str, Agreement]
+    seen: dict[str, Agreement]
+    """The same of plans in whose branches the traffic sees the ego all the time, where traffic can matter."""
     pdms: Interval
     """Shift of the mean over plans, reactive minus replayed."""
     epdms: Interval
@@ -66,20 +68,27 @@ class Reactive:
     """The same while the ego follows the rollout of the logged plan."""
 
 
-def compare(outcomes: Sequence[BranchOutcomes], log_names: Sequence[str], draws: int) -> Reactive:
-    """Compare both kinds of labels; the components that traffic cannot touch must be the same."""
+def compare(
+    outcomes: Sequence[BranchOutcomes], log_names: Sequence[str], draws: int, seen: NDArray[np.bool_]
+) -> Reactive:
+    """Compare both kinds of labels; the components that traffic cannot touch must be the same.
+
+    `seen` (S, K) are plans in whose branches the traffic sees the ego all the time.
+    """
     bootstrap = LogBootstrap(log_names, draws)
     tables = {
         name: np.stack([getattr(one, name) for one in outcomes])
         for name in ("replayed_v1", "reactive_v1", "replayed_v2", "reactive_v2", "every_step_v1")
     }
-    found = {}
+    found, among_seen = {}, {}
     for label, (version, name) in COMPONENTS.items():
         column = (V1_COLUMNS if version == "v1" else V2_COLUMNS).index(name)
         before, after = (tables[f"{kind}_{version}"][:, 1:, column] for kind in ("replayed", "reactive"))
         if label in UNTOUCHED:
             assert np.array_equal(before, after), f"{label} differs, though no traffic enters it"
-        found[label] = _agreement(bootstrap, before, after)
+        found[label] = _agreement(bootstrap, before, after, np.ones_like(seen))
+        if label not in UNTOUCHED:
+            among_seen[label] = _agreement(bootstrap, before, after, seen)
     last = V1_COLUMNS.index("PDMS")
     before, after = tables["replayed_v1"][:, 1:, last], tables["reactive_v1"][:, 1:, last]
     taken = np.take_along_axis(after, before.argmax(1)[:, None], 1)[:, 0]
@@ -94,6 +103,7 @@ def compare(outcomes: Sequence[BranchOutcomes], log_names: Sequence[str], draws:
     ]
     return Reactive(
         components=found,
+        seen=among_seen,
         pdms=bootstrap.mean((after - before).mean(1)),
         epdms=bootstrap.mean(extended[0] - extended[1]),
         best_kept=bootstrap.mean(taken >= after.max(1) - SAME),
@@ -108,14 +118,19 @@ def _alike(one: Floats, other: Floats) -> bool:
     return bool((np.abs(one - other) <= SAME).all())
 
 
-def _agreement(bootstrap: LogBootstrap, before: Floats, after: Floats) -> Agreement:
-    """Of values (S, K)."""
-    same, alarm, fails = np.abs(before - after) <= SAME, before < 1 - SAME, after < 1 - SAME
+def _agreement(bootstrap: LogBootstrap, before: Floats, after: Floats, there: NDArray[np.bool_]) -> Agreement:
+    """Of values (S, K) where they are asked for."""
+    same, alarm, fails = (
+        there & (np.abs(before - after) <= SAME),
+        there & (before < 1 - SAME),
+        there & (after < 1 - SAME),
+    )
+    passes = there & ~fails
     return Agreement(
-        same=bootstrap.mean(same.mean(1)),
+        same=bootstrap.ratio(same.sum(1), there.sum(1)),
         missed=bootstrap.ratio((fails & ~alarm).sum(1), fails.sum(1)),
-        false_alarms=bootstrap.ratio((alarm & ~fails).sum(1), (~fails).sum(1)),
-        shift=bootstrap.mean((after - before).mean(1)),
+        false_alarms=bootstrap.ratio((alarm & passes).sum(1), passes.sum(1)),
+        shift=bootstrap.ratio(np.where(there, after - before, 0.0).sum(1), there.sum(1)),
         failing=int(fails.sum()),
     )
 
@@ -131,7 +146,7 @@ def table(found: Reactive) -> Table:
             cell(one.false_alarms),
             cell(one.shift, 100, 2, True),
         )
-        for name, one in found.components.items()
+        for name, one in [*found.components.items(), *((f"{name}, seen", one) for name, one in found.seen.items())]
     ]
     columns = ("non-reactive against reactive labels [%]", "same", "failing plans", "missed", "false alarms", "shift")
     return Table("What replay says of plans that nobody drove, and what happens", columns, tuple(rows))
@@ -151,9 +166,12 @@ def remark(found: Reactive) -> str:
 def numbers(found: Reactive) -> dict[str, Any]:
     """As plain values."""
     parts = ("same", "missed", "false_alarms", "shift")
-    components = {
-        name: {**{part: plain(getattr(one, part)) for part in parts}, "failing": one.failing}
-        for name, one in found.components.items()
+    groups = {
+        group: {
+            name: {**{part: plain(getattr(one, part)) for part in parts}, "failing": one.failing}
+            for name, one in getattr(found, group).items()
+        }
+        for group in ("components", "seen")
     }
     whole = ("pdms", "epdms", "best_kept", "regret", "sampling", "control", "control_plan")
-    return {"components": components, **{name: plain(getattr(found, name)) for name in whole}}
+    return {**groups, **{name: plain(getattr(found, name)) for name in whole}}
