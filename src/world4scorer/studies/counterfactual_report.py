@@ -163,8 +163,10 @@ def remarks(scores: VariantScores) -> tuple[str, ...]:
     nearer = "nearer to" if toward.low > 0 else "further from" if toward.high < 0 else "not clearly nearer to"
     lines = [
         f"The run's own readout puts a plan's own future before another plan's in {cell(found)} % of pairs, {better} "
-        f"guessing (50 %; among plans that keep to the drivable area {cell(road)} %); of how true futures differ within "
-        f"a scene it explains {cell(r2)} % (R2), and what it varies has a cosine of {along.text(2)} with what truly varies.",
+        f"guessing (50 %); of how true futures differ within a scene it explains {cell(r2)} % (R2), and what it varies "
+        f"has a cosine of {along.text(2)} with what truly varies.",
+        f"Among plans that keep to the drivable area it is {cell(road)} % of pairs: there the readout "
+        f"{'tells' if road.low > guess else 'does not clearly tell'} futures apart.",
         f"Readouts of plans that nobody drove are {nearer} those plans' own futures than to the future that was "
         f"observed (cosine {toward.text(3, signed=True)}, mean off).",
     ]
