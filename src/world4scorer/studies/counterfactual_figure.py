@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from world4scorer.evaluation.bootstrap import Interval
 from world4scorer.studies import counterfactual_measures as m
 from world4scorer.studies.counterfactual_models import BEST_READER, OWN, OWN_AMONG, READER, WHOLE, row
-from world4scorer.studies.reactive_outcomes import Reactive
+from world4scorer.studies.reactive_outcomes import COMPONENTS, Reactive
 from world4scorer.studies.variant_scores import VariantScores
 from world4scorer.view import style
 from world4scorer.view.charts import BAD, GOOD, OTHER, OURS, PAPER, chart, titled
@@ -35,6 +35,10 @@ PANELS: Final = (
     (m.WITHIN_R2, "variation within scenes explained (R2)", 1.0, 0.0),
 )
 """Measure, title, factor, and what guessing gives."""
+
+
+FIRST_VERSION: Final = sum(version == "v1" for version, _ in COMPONENTS.values())
+"""Components of v1.1, which come first."""
 
 
 def draw(scores: VariantScores) -> Figure:
@@ -100,7 +104,8 @@ def draw_reactive(found: Reactive) -> Figure:
         (OURS, BAD, OTHER),
         strict=True,
     ):
-        draw_dots(axis, [_reactive_dot(name, getattr(found.components[name], part), colour) for name in names], group=6)
+        draw_dots(axis, [_reactive_dot(name, getattr(found.components[name], part), colour) for name in names])
+        axis.axhline(FIRST_VERSION - 0.5, color="#e6e6e3", lw=0.8, zorder=0)
         titled(axis, title)
         if axis is not axes[0]:
             axis.set_yticklabels([])
