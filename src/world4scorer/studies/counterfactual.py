@@ -53,11 +53,11 @@ class Counterfactuals:
 def counterfactual(run: Path, options: BranchOptions) -> Finding:
     """Branch what is missing, train what is missing, compare."""
     source = PlannerSource.find(run)
+    folders = train_models(run, options.training)
     pools = open_pools(run)
     folder = run / BRANCHES / validation_split(run)
     executor = ProcessExecutor(options.workers)
     made = make_branches(pools, source.data, folder, options.scenes, options.plans, executor, show_progress=True)
-    folders = train_models(run, options.training)
     scenes = look_at(run, pools, made, show=True)
     found = predictions(scenes, folders, show=True)
     seeds = tuple(read_run(one)[0].seed for one in folders[WHOLE])

@@ -30,8 +30,6 @@ class Foreseen(NamedTuple):
 
     alone: Floats
     """(S, K, D) states of branched plans, each asked about by itself, as the executed plan is in training"""
-    logged: Floats
-    """(S, D) of the logged plan, by itself"""
     among: Floats
     """(S, K, D) of the same branched plans when the whole pool is asked about together, as the planner does"""
     executed: Floats
@@ -54,14 +52,12 @@ def foresee(
 ) -> Foreseen:
     """Ask a planner about pools (S, N, T, 3), of which `chosen` (S, K) were branched, and about training scenes."""
     places = np.arange(len(chosen))[:, None]
-    alone, logged, among, executed = [], [], [], []
+    alone, among, executed = [], [], []
     with ProgressBar("states", "scenes", len(samples) + len(train), show) as progress:
         for seen in _encoded(planner, samples):
             here = torch.from_numpy(np.ascontiguousarray(pool[places, chosen][seen.rows]))
-            driven = torch.from_numpy(samples.future[seen.rows, None, :PLAN_POSES]).float()
             apart = [_states(planner, plan[:, None], seen) for plan in here.unbind(1)]
             alone.append(torch.cat(apart, 1))
-            logged.append(_states(planner, driven, seen)[:, 0])
             together = _states(planner, torch.from_numpy(pool[seen.rows]), seen)
             index = torch.from_numpy(chosen[seen.rows])[..., None].expand(-1, -1, together.shape[-1])
             among.append(together.gather(1, index))
@@ -74,7 +70,6 @@ def foresee(
     own = planner.config.readout
     return Foreseen(
         alone=one.float().numpy(),
-        logged=torch.cat(logged).float().numpy(),
         among=whole.float().numpy(),
         executed=torch.cat(executed).float().numpy(),
         readout_alone=planner.readout(one).float().numpy() if own else None,
