@@ -46,7 +46,11 @@ def run(training_set, tmp_path_factory) -> Path:
         place.mkdir(parents=True, exist_ok=True)
         (place / CONFIG).write_text(config.to_json())
         torch.manual_seed(seed)
-        Planner(config.model).save_pretrained(place / PLANNER)
+        planner = Planner(config.model)
+        with torch.no_grad():  # before training, all plans of a pool are the same
+            for weights in planner.network.generator.parameters():
+                weights += 0.3 * torch.randn_like(weights)
+        planner.save_pretrained(place / PLANNER)
     return folder
 
 
