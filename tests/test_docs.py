@@ -127,7 +127,7 @@ def test_the_overview_lists_every_verb():
 
 
 SECTIONS = re.findall(r"^### `w4s ([^`]+)`\n(.*?)(?=^##|\Z)", (ROOT / "docs" / "commands.md").read_text(), re.M | re.S)
-STUDIES = ("study reranking", "study parts")
+STUDIES = ("study reranking", "study parts", "study counterfactual")
 """One that needs pools and one that trains: together they have every flag that their section names."""
 
 

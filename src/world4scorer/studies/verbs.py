@@ -19,9 +19,11 @@ from world4scorer.commands.told import told
 from world4scorer.studies.options import (
     AS_IN_THE_PAPER,
     AS_THE_RUN,
+    BRANCHED,
     OF_A_RUN,
     REPEATED,
     USUAL,
+    BranchOptions,
     RunOptions,
     StudyOptions,
     TrainingOptions,
@@ -34,6 +36,7 @@ Labelled = Annotated[tuple[str, ...], called("[LABEL=]FOLDER [...]")]
 Options = Annotated[StudyOptions, tyro.conf.arg(name="")]
 OfRun = Annotated[RunOptions, tyro.conf.arg(name="")]
 Training = Annotated[TrainingOptions, tyro.conf.arg(name="")]
+Branched = Annotated[BranchOptions, tyro.conf.arg(name="")]
 
 
 def auxiliary_target(run: Run, /, training: Training = AS_THE_RUN) -> int:
@@ -320,6 +323,23 @@ def parts(
     return _keep(parts, study(run, which, training), run, training.out, which=which, training=training)
 
 
+def counterfactual(run: Run, /, options: Branched = BRANCHED) -> int:
+    """Predicted futures of plans that nobody drove, against true ones.
+
+    Drives them in the embedded city; trains what is missing of the planners that are compared.
+
+    Example: w4s study counterfactual runs/city --seeds 3 4
+
+    Args:
+        run: Folder of a finished training run in a city of `w4s city make`; branches go to RUN/branches.
+        options: How many scenes and plans are branched, how variants are trained, where.
+    """
+    needs_torch("w4s study counterfactual")
+    from world4scorer.studies.counterfactual import counterfactual as study
+
+    return _keep(counterfactual, study(run, options), run, options.out, options=options)
+
+
 def _needs_torch_of_a_run(verb: str, source: Path) -> None:
     """Of a run, its encoder is asked how much scenes change; a folder of pools has no images."""
     from world4scorer.pools.open import is_pools, is_run_folder
@@ -353,5 +373,6 @@ VERBS: Final[dict[str, Callable[..., int]]] = {
     "history": history,
     "coverage": coverage,
     "parts": parts,
+    "counterfactual": counterfactual,
 }
 """In the paper's order."""
