@@ -38,11 +38,23 @@ def test_plans_are_taken_from_far_apart():
     positions = np.zeros((5, 1, 2))
     positions[:, 0, 0] = ends
     driven = np.array([[3.0, 0.0]])
+    road = np.ones(5, np.bool_)
     # First its own choice, 1 m; then 10 (7 from the driver); 0, 4 and 9 are all 1 away: the first of them.
-    assert choose_plans(positions, driven, first=1, count=5).tolist() == [1, 4, 0, 2, 3]
-    assert choose_plans(positions, driven, first=4, count=2).tolist() == [4, 0]
+    assert choose_plans(positions, driven, 1, 5, road).tolist() == [1, 4, 0, 2, 3]
+    assert choose_plans(positions, driven, 4, 2, road).tolist() == [4, 0]
     with pytest.raises(ValueError, match="pools have 5"):
-        choose_plans(positions, driven, 0, 6)
+        choose_plans(positions, driven, 0, 6, road)
+
+
+def test_three_quarters_of_the_plans_keep_to_the_road():
+    positions = np.zeros((8, 1, 2))
+    positions[:, 0, 0] = [0.0, 1.0, 2.0, 3.0, 100.0, 90.0, 70.0, 40.0]
+    road = np.arange(8) < 4
+    chosen = choose_plans(positions, np.array([[0.0, 0.0]]), 1, 4, road)
+    assert chosen.tolist() == [1, 3, 2, 4]  # plan 0 is what was driven; the last one is the furthest off the road
+    scarce = choose_plans(positions, np.array([[0.0, 0.0]]), 1, 4, np.arange(8) < 2)
+    assert scarce.tolist() == [1, 0, 4, 7]  # two are on the road; then from far apart
+    assert choose_plans(positions, np.array([[0.0, 0.0]]), 4, 4, road).tolist() == [4, 3, 1, 2]
 
 
 def test_the_fifth_second_goes_straight_on():

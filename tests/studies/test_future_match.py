@@ -79,3 +79,14 @@ def test_pairs_among_some_plans():
     assert pairs_in_order(similarity, np.array([[False, True, True]])) == (pytest.approx([0.5]), pytest.approx([2.0]))
     whole, count = pairs_in_order(similarity, np.ones((1, 3), bool))
     assert whole / count == pytest.approx(retrieval(similarity).pairwise.mean(1))
+
+
+def test_variation_of_some_plans_is_that_of_a_smaller_scene():
+    rng = np.random.default_rng(4)
+    predicted, true = rng.normal(size=(2, 3, 5, 6))
+    there = np.array([[1, 0, 1, 1, 0], [0, 0, 0, 1, 0], [1, 1, 1, 1, 1]], np.bool_)
+    found = within_errors(predicted, true, there)
+    for s in range(3):
+        some = [features[s : s + 1, there[s]] for features in (predicted, true)]
+        assert [one[s] for one in found] == pytest.approx([one[0] for one in within_errors(*some)])
+    assert found[1][1] == 0

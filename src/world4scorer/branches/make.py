@@ -21,6 +21,7 @@ from world4scorer.branches.records import SUFFIX, BranchError, SceneBranches, re
 from world4scorer.cache.executors import Done, Executor, ProcessExecutor
 from world4scorer.city.manifest import find_log, read_manifest
 from world4scorer.outcomes.batch import map_threads
+from world4scorer.outcomes.results import V1_COLUMNS
 from world4scorer.pools.choices import framewise
 from world4scorer.pools.scored import ScoredPools
 from world4scorer.progress import ProgressBar
@@ -92,7 +93,8 @@ def ask(pools: ScoredPools, store: SceneStore, scenes: int, plans: int) -> dict[
             raise BranchError(f"{store.folder}: nobody drove the scene {token!r}; it cannot be branched")
         every = np.concatenate([scene.human_future[None], pools.plans[row]])
         positions = roll_out(scene, every, pools.about["lqr"])[..., [State.X, State.Y]]
-        chosen = choose_plans(positions[1:], positions[0], int(best[row]), plans)
+        on_road = pools.v1[row, :, V1_COLUMNS.index("DAC")] == 1
+        chosen = choose_plans(positions[1:], positions[0], int(best[row]), plans, on_road)
         return AskedScene(token, chosen, np.asarray(pools.plans[row][chosen], np.float32))
 
     wanted = spread_scenes(by_log, scenes)

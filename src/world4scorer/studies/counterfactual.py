@@ -97,7 +97,7 @@ def describe(seen: Counterfactuals, pools: ScoredPools, told: Any) -> Finding:
             "reactive": reactive_outcomes.numbers(seen.reactive),
         },
         tables=(
-            *report.tables(scores),
+            *report.tables(scores, scenes.chosen.shape[1]),
             report.control_table(control),
             reactive_outcomes.table(seen.reactive),
         ),
@@ -158,7 +158,8 @@ def _describe(scenes: BranchedScenes, pools: ScoredPools, seeds: tuple[int, ...]
     return (
         f"{len(scenes):,} scenes of {len(set(scenes.log_names))} logs of {pools.about['split']}, each with "
         f"{scenes.chosen.shape[1]} of its {scenes.pool.shape[1]} plans driven in reactive traffic (the planner's "
-        "choice, then always the plan furthest from those taken and from the logged one) and the logged plan as "
-        f"control; {few} {', '.join(map(str, seeds))}; readers fitted to {len(scenes.train):,} training scenes; "
+        "choice, then always the plan furthest from those taken and from the logged one, three quarters of them on the "
+        f"drivable area where there are as many: {scenes.on_road.mean():.0%}) and the logged plan as control; {few} "
+        f"{', '.join(map(str, seeds))}; readers fitted to {len(scenes.train):,} training scenes; "
         f"tracker: {pools.about['lqr']}."
     )

@@ -31,8 +31,8 @@ NAMES: Final = {
 }
 PANELS: Final = (
     (f"mean off: {m.PAIRWISE}", "pairs of futures in order [%]", 100.0, 50.0),
-    (m.WITHIN_COSINE, "cosine of variation within scenes", 1.0, 0.0),
-    (m.WITHIN_R2, "variation within scenes explained (R2)", 1.0, 0.0),
+    (f"mean off: {m.PAIRWISE_ON_ROAD}", "the same, plans on the road [%]", 100.0, 50.0),
+    (m.WITHIN_R2_ON_ROAD, "variation explained (R2), plans on the road", 1.0, 0.0),
 )
 """Measure, title, factor, and what guessing gives."""
 

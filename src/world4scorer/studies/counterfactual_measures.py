@@ -43,6 +43,8 @@ DISTANCES: Final = {"under 2 m": (0.0, 2.0), "2 to 6 m": (2.0, 6.0), "6 m and mo
 """Between a plan and the logged one after two seconds."""
 ON_ROAD: Final = "on the road"
 """Plans that keep to the drivable area."""
+PAIRWISE_ON_ROAD: Final = f"{PAIRWISE}, {ON_ROAD}"
+WITHIN_R2_ON_ROAD: Final = f"{WITHIN_R2}, {ON_ROAD}"
 SPREADS: Final = ("alike", "middling", "different")
 """Thirds of the scenes by how much the true futures of their plans differ."""
 
@@ -55,8 +57,9 @@ def measures(scenes: BranchedScenes, predicted: Floats) -> Measures:
     told, true = within(unit(predicted)), within(unit(scenes.true))
     found |= _finds(np.einsum("ske,sje->skj", told, true), CENTRED)
     found[WITHIN_COSINE] = _mean(within_cosine(predicted, scenes.true))
-    errors, variation = within_errors(predicted, scenes.true)
-    found[WITHIN_R2] = Measure(variation - errors, variation)
+    for name, there in ((WITHIN_R2, None), (WITHIN_R2_ON_ROAD, scenes.on_road)):
+        errors, variation = within_errors(predicted, scenes.true, there)
+        found[name] = Measure(variation - errors, variation)
     return found
 
 
@@ -79,7 +82,7 @@ def _of_form(scenes: BranchedScenes, predicted: Floats, form: str) -> dict[str, 
         there = (scenes.distance >= low) & (scenes.distance < high)
         found[f"{form}: own minus logged, {name}"] = _part(own - logged, there)
     found[f"{form}: own minus logged, {ON_ROAD}"] = _part(own - logged, scenes.on_road)
-    found[f"{form}: {PAIRWISE}, {ON_ROAD}"] = Measure(*pairs_in_order(similarity, scenes.on_road))
+    found[f"{form}: {PAIRWISE_ON_ROAD}"] = Measure(*pairs_in_order(similarity, scenes.on_road))
     found |= _finds(similarity, form)
     thirds = np.argsort(np.argsort(spread(scenes), kind="stable"), kind="stable") * len(SPREADS) // len(scenes)
     pairwise = retrieval(similarity).pairwise

@@ -40,13 +40,27 @@ COMPARED: Final = (
     (row(BEST_READER, WHOLE), row(READER, WHOLE)),
 )
 """Pairs of rows whose differences are told."""
-CHANGED: Final = (f"mean off: {m.PAIRWISE}", f"{m.CENTRED}: {m.PAIRWISE}", m.WITHIN_COSINE, m.WITHIN_R2)
 MAIN: Final = "mean off"
+CHANGED: Final = (
+    f"{MAIN}: {m.PAIRWISE}",
+    f"{MAIN}: {m.PAIRWISE_ON_ROAD}",
+    f"{m.CENTRED}: {m.PAIRWISE}",
+    m.WITHIN_COSINE,
+    m.WITHIN_R2,
+    m.WITHIN_R2_ON_ROAD,
+)
 
 
-def tables(scores: VariantScores) -> tuple[Table, ...]:
-    """All but the controls."""
-    return (_cosines(scores), _finding(scores), _changes(scores), _distances(scores), _spreads(scores), *_seeds(scores))
+def tables(scores: VariantScores, plans: int) -> tuple[Table, ...]:
+    """All but the controls; so many plans of each scene were driven."""
+    return (
+        _cosines(scores),
+        _finding(scores, plans),
+        _changes(scores),
+        _distances(scores),
+        _spreads(scores),
+        *_seeds(scores),
+    )
 
 
 def changes(scores: VariantScores) -> dict[str, Any]:
@@ -74,14 +88,18 @@ def _cosines(scores: VariantScores) -> Table:
     return Table("Whose future is it like?", columns, tuple(rows))
 
 
-def _finding(scores: VariantScores) -> Table:
+def _finding(scores: VariantScores, plans: int) -> Table:
     names = [f"{MAIN}: {name}" for name in m.FINDS] + [f"{m.CENTRED}: {name}" for name in (m.FIRST, m.PAIRWISE)]
-    columns = ("finding one's own future", *names, m.WITHIN_COSINE, m.WITHIN_R2)
+    inside = (m.WITHIN_COSINE, m.WITHIN_R2, m.WITHIN_R2_ON_ROAD)
+    columns = ("finding one's own future", *names, *inside)
     rows: list[tuple[str, ...]] = []
     for variant in scores.measures:
         cells = [_cell(scores.value(variant, name), name) for name in names]
-        within = [scores.value(variant, name).text(3) for name in (m.WITHIN_COSINE, m.WITHIN_R2)]
+        within = [scores.value(variant, name).text(3) for name in inside]
         rows.append((variant, *cells, *within))
+    first, rank, reciprocal, pairwise = (float(value) for value in chance(plans))
+    found = (f"{100 * first:.1f}", f"{reciprocal:.2f}", f"{rank:.2f}", f"{100 * pairwise:.1f}")
+    rows.append(("guessing", *found, found[0], found[-1], *("-" for _ in inside)))
     return Table("Retrieval among the plans of a scene, and variation within scenes", columns, tuple(rows))
 
 
@@ -153,27 +171,24 @@ def _text(found: Interval | None, factor: float, digits: int) -> str:
 def remarks(scores: VariantScores) -> tuple[str, ...]:
     """What the numbers say, whatever they are."""
     own = row(OWN, WHOLE)
-    name = f"{MAIN}: {m.PAIRWISE}"
-    found = scores.value(own, name)
-    guess = float(chance(2).pairwise)
-    better = "better than" if found.low > guess else "worse than" if found.high < guess else "not clearly better than"
-    r2, along = scores.value(own, m.WITHIN_R2), scores.value(own, m.WITHIN_COSINE)
-    road = scores.value(own, f"{name}, {m.ON_ROAD}")
+    name, on_road = f"{MAIN}: {m.PAIRWISE}", f"{MAIN}: {m.PAIRWISE_ON_ROAD}"
+    along = scores.value(own, m.WITHIN_COSINE)
+    every, road = (
+        (scores.value(own, pairs), scores.value(own, r2))
+        for pairs, r2 in ((name, m.WITHIN_R2), (on_road, m.WITHIN_R2_ON_ROAD))
+    )
     toward = scores.change_between(own, f"{MAIN}: {m.OWN}", f"{MAIN}: {m.LOGGED}")
     nearer = "nearer to" if toward.low > 0 else "further from" if toward.high < 0 else "not clearly nearer to"
     lines = [
-        f"The run's own readout puts a plan's own future before another plan's in {cell(found)} % of pairs, {better} "
-        f"guessing (50 %); of how true futures differ within a scene it explains {cell(r2)} % (R2), and what it varies "
-        f"has a cosine of {along.text(2)} with what truly varies.",
-        f"Among plans that keep to the drivable area it is {cell(road)} % of pairs: there the readout "
-        f"{'tells' if road.low > guess else 'does not clearly tell'} futures apart.",
+        f"The run's own readout puts a plan's own future before another plan's in {cell(every[0])} % of pairs "
+        f"(guessing: 50 %); of how true futures differ within a scene it explains {cell(every[1])} % (R2), and what it "
+        f"varies has a cosine of {along.text(2)} with what truly varies.",
+        f"Among plans that keep to the drivable area it is {cell(road[0])} % of pairs, R2 {cell(road[1])} %.",
         f"Readouts of plans that nobody drove are {nearer} those plans' own futures than to the future that was "
         f"observed (cosine {toward.text(3, signed=True)}, mean off).",
-    ]
-    lines.append(
         "The paper says that changing the query alters the readout, with an accuracy that cannot be measured. Here it "
-        f"can: the alteration {_grade(found, r2)}."
-    )
+        f"can. Over all plans, the alteration {_grade(*every)}; among plans on the road, it {_grade(*road)}.",
+    ]
     for other, words in (
         (NO_FUTURE, "foretelling the observed future (against the training without it)"),
         (NO_OUTCOMES, "learning outcomes (against the training without them)"),
@@ -184,8 +199,9 @@ def remarks(scores: VariantScores) -> tuple[str, ...]:
             effect = "raises" if change.low > 0 else "lowers" if change.high < 0 else "does not clearly change"
             lines.append(
                 f"With the same kind of reader on all states, {words} {effect} the share of pairs in order "
-                f"({cell(change, 100, 1, True)} points; R2 within scenes "
-                f"{scores.change(one, m.WITHIN_R2, two).text(3, signed=True)})."
+                f"({cell(change, 100, 1, True)} points; on the road "
+                f"{cell(scores.change(one, on_road, two), 100, 1, True)}; "
+                f"R2 within scenes {scores.change(one, m.WITHIN_R2, two).text(3, signed=True)})."
             )
     best, reader = row(BEST_READER, WHOLE), row(READER, WHOLE)
     held = scores.change(best, name, reader)
@@ -194,7 +210,9 @@ def remarks(scores: VariantScores) -> tuple[str, ...]:
         f"A reader fitted to true futures of other logs' branches finds {cell(scores.value(best, name))} % of pairs "
         f"(R2 {scores.value(best, m.WITHIN_R2).text(2)}): states {more} a reader learns from executed plans alone "
         f"({cell(held, 100, 1, True)} points). Without any planner, from the view and the plan's numbers, it finds "
-        f"{cell(scores.value(row(BEST_READER, PLAIN), name))} %."
+        f"{cell(scores.value(row(BEST_READER, PLAIN), name))} %. Among plans on the road: "
+        f"{cell(scores.value(best, on_road))} % with the planner, "
+        f"{cell(scores.value(row(BEST_READER, PLAIN), on_road))} % without."
     )
     return tuple(lines)
 

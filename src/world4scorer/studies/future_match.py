@@ -27,9 +27,13 @@ def cosines(predicted: Floats, true: Floats) -> Floats:
     return np.asarray(np.einsum("ske,sje->skj", unit(predicted), unit(true)))
 
 
-def within(features: Floats) -> Floats:
-    """Features (S, K, E) less the mean of their scene."""
-    return np.asarray(features - features.mean(1, keepdims=True))
+def within(features: Floats, there: NDArray[np.bool_] | None = None) -> Floats:
+    """Features (S, K, E) less the mean of their scene; given some plans (S, K), of these, and 0 for the others."""
+    if there is None:
+        return np.asarray(features - features.mean(1, keepdims=True))
+    counts = np.maximum(there.sum(1), 1)[:, None, None]
+    means = np.where(there[..., None], features, 0.0).sum(1, keepdims=True) / counts
+    return np.where(there[..., None], features - means, 0.0)
 
 
 class Retrieval(NamedTuple):
@@ -64,7 +68,7 @@ def pairs_in_order(similarity: Floats, there: NDArray[np.bool_]) -> tuple[Floats
 
 
 def chance(plans: int) -> Retrieval:
-    """What guessing gives among so many, each () ; the rank is the median."""
+    """What guessing gives among so many, on average; each ()."""
     ranks = np.arange(1, plans + 1)
     return Retrieval(*(np.array(value) for value in (1 / plans, (plans + 1) / 2, (1 / ranks).mean(), 0.5)))
 
@@ -74,7 +78,10 @@ def within_cosine(predicted: Floats, true: Floats) -> Floats:
     return np.asarray((unit(within(unit(predicted))) * unit(within(unit(true)))).sum(-1))
 
 
-def within_errors(predicted: Floats, true: Floats) -> tuple[Floats, Floats]:
-    """(S,) squared errors of the variation within each scene, and that variation itself; their ratio is 1 - R2."""
-    told, found = within(unit(predicted)), within(unit(true))
+def within_errors(predicted: Floats, true: Floats, there: NDArray[np.bool_] | None = None) -> tuple[Floats, Floats]:
+    """(S,) squared errors of the variation within each scene, and that variation itself; their ratio is 1 - R2.
+
+    Given some plans (S, K), of these alone.
+    """
+    told, found = within(unit(predicted), there), within(unit(true), there)
     return np.square(told - found).sum((1, 2)), np.square(found).sum((1, 2))
