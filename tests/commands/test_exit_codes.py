@@ -59,6 +59,8 @@ BAD_INPUT = [
     "study coverage none",
     "study parts empty",
     "study counterfactual none",
+    "study stability none",
+    "study stability empty --scenes 2",
     "report none",
     "report empty --out x.html",
     "show none token --out x.png",

@@ -138,6 +138,11 @@ class PlanSampling(nn.Module):
 
     def forward(self, plans_BNT3: Tensor, readable: Readable, cameras: Cameras) -> Tensor:
         """Additions to queries (B, N, D)."""
+        added: Tensor = self.out(self.read(plans_BNT3, readable, cameras).to(self.out.weight.dtype))
+        return added
+
+    def read(self, plans_BNT3: Tensor, readable: Readable, cameras: Cameras) -> Tensor:
+        """What the views show where plans lead (B, N, numbers that `out` takes)."""
         scenes, plans = plans_BNT3.shape[:2]
         if cameras.intrinsics.shape[:2] != readable.patches.shape[:2]:
             given, needed = tuple(cameras.intrinsics.shape[:2]), tuple(readable.patches.shape[:2])
@@ -149,6 +154,4 @@ class PlanSampling(nn.Module):
         if readable.fine is not None:
             read.append(sample(readable.fine, view, pixel / self.config.sampling_cell))
         mask = visible[..., None].to(read[0].dtype)
-        features = torch.cat([*(part * mask for part in read), mask], -1).reshape(scenes, plans, -1)
-        added: Tensor = self.out(features.to(self.out.weight.dtype))
-        return added
+        return torch.cat([*(part * mask for part in read), mask], -1).reshape(scenes, plans, -1)

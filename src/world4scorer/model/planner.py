@@ -25,6 +25,8 @@ from world4scorer.model.dinov2 import load_dinov2
 from world4scorer.model.network import Forward, Network
 from world4scorer.model.plan_sampling import Cameras
 from world4scorer.model.released import export_released, load_released
+from world4scorer.model.stability.decisions import Stability, compared, stability
+from world4scorer.model.stability.geometry import Geometry
 from world4scorer.model.utility import Benchmark, utility
 from world4scorer.model.weight_files import as_safetensors, check_tensors, read_tensors, write_together
 
@@ -99,6 +101,43 @@ class Planner(nn.Module):
     def judge(self, states: Tensor, ego_status: Tensor) -> dict[str, Tensor]:
         """Logits by component, (B, N) each, of states (B, N, D) as they are."""
         return _by_component(self.network.score(states, self.network.encode_ego(ego_status)))
+
+    def stability(
+        self,
+        image: Tensor,
+        ego_status: Tensor,
+        geometry: Geometry,
+        cameras: Cameras | None = None,
+        plans: Tensor | None = None,
+        *,
+        pairs: Tensor | None = None,
+        epsilon: float = 0.01,
+        rivals: int = 3,
+        benchmark: Benchmark = "v1",
+    ) -> Stability:
+        """Which choices hold while the scorer moves within what its supervision leaves open (docs/model.md).
+
+        Args:
+            image: As in `forward`.
+            ego_status: As in `forward`.
+            geometry: Of scenes that this planner was trained on, see `model.stability`.
+            cameras: As in `forward`.
+            plans: (B, N, T, 3) to choose from; the planner's own unless given.
+            pairs: (B, R, 2) plans to compare, instead of each choice with its nearest rivals.
+            epsilon: Budget of the local model.
+            rivals: How many of each choice are solved for; a bound speaks for the others.
+            benchmark: Whose utility chooses.
+        """
+        scorer, network = geometry.supervision.scorer, self.network
+        if not scorer.belongs_to(network):
+            raise ValueError("geometry: made for a planner with other weights; make it for this one")
+        with torch.no_grad():
+            scene, ego = network.encode(image), network.encode_ego(ego_status)
+            plans = network.propose(scene, ego) if plans is None else plans.float()
+        calls = scorer.call(plans, scene, ego, cameras)
+        if pairs is not None:
+            return compared(geometry, calls, pairs, epsilon, benchmark)
+        return stability(geometry, calls, rivals, epsilon, benchmark)
 
     def merged(self) -> Planner:
         """A copy without adapters that plans the same, a little faster."""

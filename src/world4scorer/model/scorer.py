@@ -73,5 +73,9 @@ class ScoreHeads(nn.Module):
 
     def forward(self, states_BND: Tensor, ego_BD: Tensor) -> Tensor:
         """Logits (B, N, 6), float32, in the order of `COMPONENTS`."""
+        return self.logits(states_BND, ego_BD).float()
+
+    def logits(self, states_BND: Tensor, ego_BD: Tensor) -> Tensor:
+        """The same in the precision of the parameters."""
         features_BND = states_BND + ego_BD[:, None]
-        return torch.cat([self.components[name](features_BND) for name in COMPONENTS], -1).float()
+        return torch.cat([self.components[name](features_BND) for name in COMPONENTS], -1)

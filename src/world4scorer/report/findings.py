@@ -13,6 +13,7 @@ ORDER: Final = (
     "auxiliary-target",
     "label-pairing",
     "parts",
+    "stability",
     "reranking",
     "interventions",
     "disagreement",

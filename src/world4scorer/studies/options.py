@@ -85,7 +85,35 @@ class BranchOptions:
         )
 
 
+@dataclass(frozen=True)
+class StabilityOptions:
+    """How much the study of stability measures."""
+
+    supervised: int = 12
+    """Training scenes that hold the scorer; time grows with them."""
+    scenes: int = 24
+    """Validation scenes whose choices are looked at."""
+    rivals: int = 3
+    """Rivals of each choice: the nearest, and one at random."""
+    detailed: int = 8
+    """So many of the scenes are also asked about further labels and other mu."""
+    mu: float = 0.1
+    """Scale of the local model."""
+    scales: tuple[float, ...] = (0.01, 1.0)
+    """Other values of mu."""
+    seed: int = 0
+    """Draws scenes and rivals."""
+    other: MaybeFolder = None
+    """Another training of the same planner, for example from another seed: where does it choose otherwise?"""
+    out: MaybeFolder = None
+    """Folder of the finding; RUN/studies unless given."""
+    draws: int = 10_000
+    """Of the bootstrap over logs."""
+
+
 USUAL: Final = StudyOptions()
+FEW_MINUTES: Final = StabilityOptions()
+"""Of the study of stability."""
 REPEATED: Final = StudyOptions(draws=100_000)
 """Of the study of interventions, as in the paper."""
 OF_A_RUN: Final = RunOptions()

@@ -20,11 +20,13 @@ from world4scorer.studies.options import (
     AS_IN_THE_PAPER,
     AS_THE_RUN,
     BRANCHED,
+    FEW_MINUTES,
     OF_A_RUN,
     REPEATED,
     USUAL,
     BranchOptions,
     RunOptions,
+    StabilityOptions,
     StudyOptions,
     TrainingOptions,
 )
@@ -37,6 +39,7 @@ Options = Annotated[StudyOptions, tyro.conf.arg(name="")]
 OfRun = Annotated[RunOptions, tyro.conf.arg(name="")]
 Training = Annotated[TrainingOptions, tyro.conf.arg(name="")]
 Branched = Annotated[BranchOptions, tyro.conf.arg(name="")]
+Stability = Annotated[StabilityOptions, tyro.conf.arg(name="")]
 
 
 def auxiliary_target(run: Run, /, training: Training = AS_THE_RUN) -> int:
@@ -340,6 +343,25 @@ def counterfactual(run: Run, /, options: Branched = BRANCHED) -> int:
     return _keep(counterfactual, study(run, options), run, options.out, options=options)
 
 
+def stability(run: Run, /, options: Stability = FEW_MINUTES) -> int:
+    """How firmly supervision holds choices (Proposition 1, C.4).
+
+    Radii of comparisons, held by outcome labels alone and by futures too. Stopped, it goes on with the next scenes.
+
+    Example: w4s study stability runs/city
+
+    Args:
+        run: Folder of a finished training run, whose pools are made if they are missing.
+        options: How much is measured.
+    """
+    needs_torch("w4s study stability")
+    from world4scorer.evaluation.finding import STUDIES
+    from world4scorer.studies.stability import stability as study
+
+    finding = study(run, options, run / STUDIES if options.out is None else options.out)
+    return _keep(stability, finding, run, options.out, options=options)
+
+
 def _needs_torch_of_a_run(verb: str, source: Path) -> None:
     """Of a run, its encoder is asked how much scenes change; a folder of pools has no images."""
     from world4scorer.pools.open import is_pools, is_run_folder
@@ -374,5 +396,6 @@ VERBS: Final[dict[str, Callable[..., int]]] = {
     "coverage": coverage,
     "parts": parts,
     "counterfactual": counterfactual,
+    "stability": stability,
 }
 """In the paper's order."""
