@@ -46,7 +46,8 @@ class FrameLabels:
         """(H, W) `SurfaceClass` of every pixel, as large as the images on disk."""
         classes = self.draw(frame).classes
         assert classes is not None
-        return classes[0]
+        front: NDArray[np.uint8] = classes[0]
+        return front
 
     def draw(self, frame: LogFrame) -> Rendering:
         """The picture and its classes."""

@@ -31,19 +31,20 @@ class CondGrid(nn.Module):
     def forward(self, now_BPV: Tensor, vector_BE: Tensor, kept_B: Tensor) -> Tensor:
         """The change (B, P, V) that is predicted; pairs that are not kept are told no vector."""
         condition_BD = torch.where(kept_B[:, None], self.embed(self.statistics.vector(vector_BE)), self.null)
-        change: Tensor = self.trunk(self.statistics.grid(now_BPV), condition_BD)
-        return change * self.statistics.grid_spread
+        change: Tensor = self.trunk(self.statistics.grid(now_BPV), condition_BD) * self.statistics.grid_spread
+        return change
 
     @torch.no_grad()
     def without_vector(self, now_BPV: Tensor) -> Tensor:
         """The grid (B, P, V) expected where nothing is known of the future."""
         none = now_BPV.new_zeros(len(now_BPV), len(self.statistics.vector_mean))
-        return now_BPV + self(now_BPV, none, torch.zeros(len(now_BPV), dtype=torch.bool))
+        change: Tensor = self(now_BPV, none, torch.zeros(len(now_BPV), dtype=torch.bool))
+        return now_BPV + change
 
     @torch.no_grad()
     def predict(self, now_BPV: Tensor, vector_BE: Tensor, guidance: float = 2.0) -> Tensor:
         """The grid (B, P, V) that a vector stands for."""
-        change = self(now_BPV, vector_BE, torch.ones(len(now_BPV), dtype=torch.bool))
+        change: Tensor = self(now_BPV, vector_BE, torch.ones(len(now_BPV), dtype=torch.bool))
         if guidance == 1.0:
             return now_BPV + change
         return now_BPV + guided(self.without_vector(now_BPV) - now_BPV, change, guidance)
@@ -67,4 +68,5 @@ def change_direction(change_BPV: Tensor, true_BPV: Tensor) -> Tensor:
     """1 - cosine of predicted and true changes, averaged over patches by the size of the true change."""
     weight = true_BPV.norm(dim=-1)
     apart = 1.0 - functional.cosine_similarity(change_BPV, true_BPV, dim=-1)
-    return (weight * apart).sum() / weight.sum().clamp_min(1e-8)
+    mean: Tensor = (weight * apart).sum() / weight.sum().clamp_min(1e-8)
+    return mean

@@ -15,11 +15,11 @@ class ReadoutConfig:
 
     pairs: int = 6000
     """Current and future views of training scenes."""
-    condgrid_steps: int = 1500
-    diffusion_steps: int = 2000
-    decoder_steps: int = 2500
+    condgrid_steps: int = 2000
+    diffusion_steps: int = 2400
+    decoder_steps: int = 1000
     """Of training."""
-    batch: int = 32
+    batch: int = 16
     """Pairs of a step."""
     decoder_batch: int = 16
     """Images of a step."""

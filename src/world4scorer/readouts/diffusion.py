@@ -57,13 +57,14 @@ class GridDiffusion(nn.Module):
         step = torch.randint(len(self.schedule.alpha), (len(clean),), generator=generator)
         noise = torch.randn(clean.shape, generator=generator)
         said = self(self.schedule.noisy(clean, noise, step), step, now_BPV, vector_BE, kept_B)
-        return (said - self.schedule.velocity(clean, noise, step)).square().mean()
+        loss: Tensor = (said - self.schedule.velocity(clean, noise, step)).square().mean()
+        return loss
 
     @torch.no_grad()
     def sample(
         self, now_BPV: Tensor, vector_BE: Tensor, guidance: float = 1.0, steps: int = DDIM_STEPS, seed: int = SEED
     ) -> Tensor:
-        """Future grids (B, P, V). Every pair starts from the same noise, so that it does not matter who is beside it."""
+        """Future grids (B, P, V). All start from the same noise, so that it does not matter who is beside whom."""
         noise = torch.randn(now_BPV.shape[1:], generator=torch.Generator().manual_seed(seed)).expand_as(now_BPV)
         yes, no = (torch.full((len(now_BPV),), answer) for answer in (True, False))
 

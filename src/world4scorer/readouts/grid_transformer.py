@@ -56,8 +56,8 @@ class SteeredBlock(nn.Module):
         seen = self.norms[0](features_BPD) * (1 + steer[0]) + steer[1]
         features_BPD = features_BPD + steer[2] * self._attend(seen)
         seen = self.norms[1](features_BPD) * (1 + steer[3]) + steer[4]
-        thought: Tensor = self.feed_forward(seen)
-        return features_BPD + steer[5] * thought
+        thought: Tensor = steer[5] * self.feed_forward(seen)
+        return features_BPD + thought
 
     def _attend(self, seen_BPD: Tensor) -> Tensor:
         parts = self.query_key_value(seen_BPD).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)

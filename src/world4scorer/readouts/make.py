@@ -174,7 +174,7 @@ class _Making:
         def prepare() -> Loss:
             pairs = self.pairs
             grids, views = (pairs.now, pairs.future), (pairs.now_views, pairs.future_views)
-            network.measure(torch.cat(grids))
+            network.solve(torch.cat(grids), np.concatenate(views))
 
             def loss(step: int, generator: torch.Generator) -> Tensor:
                 rows = torch.randint(len(pairs), (config.decoder_batch,), generator=generator)

@@ -64,16 +64,18 @@ def grid_encoder(source: str | Path) -> ImageEncoder:
     return smaller
 
 
-def draw_tokens(tokens: Sequence[str], log_names: Sequence[str], count: int, seed: int) -> list[int]:
-    """Places of scenes in an order that does not ask what they show: one of each log first, then a second, and so on.
+def draw_tokens(log_names: Sequence[str], count: int, seed: int) -> list[int]:
+    """Places of scenes, given by their logs, in an order that does not ask what they show.
+
+    One of each log comes first, then a second of each, and so on.
 
     Logs, and scenes within a log, come in an order drawn by seed.
     """
     rng = np.random.default_rng(seed)
-    shuffled = rng.permutation(len(tokens))
+    shuffled = rng.permutation(len(log_names))
     names, log = np.unique(np.asarray(log_names), return_inverse=True)
     order_of_logs = rng.permutation(len(names))
-    turn = np.empty(len(tokens), np.int64)
+    turn = np.empty(len(log_names), np.int64)
     seen = np.zeros(len(names), np.int64)
     for place in shuffled:
         turn[place] = seen[log[place]]
@@ -99,7 +101,7 @@ def read_pairs(
     known = [one for one, there in zip(known, valid, strict=True) if there]
     if not known:
         raise ValueError(f"{store}: none of its scenes has a future in the targets; were they made for another split?")
-    places = draw_tokens([token for token, _ in known], [name for _, name in known], count, seed)
+    places = draw_tokens([name for _, name in known], count, seed)
     return pairs_of([known[place] for place in places], data, split, encoder, targets, show)
 
 

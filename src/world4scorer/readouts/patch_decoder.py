@@ -62,9 +62,8 @@ class PatchDecoder(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.outward = zeroed(nn.Linear(width, pixels))
         self.smooth = nn.Conv2d(3, maps, 5, padding=2)
-        self.colours = nn.Conv2d(maps, 3, 3, padding=1)
+        self.colours = nn.Conv2d(maps, 3, 3, padding=1, bias=False)
         nn.init.zeros_(self.colours.weight)
-        nn.init.zeros_(self.colours.bias)
 
     @torch.no_grad()
     def solve(self, grid_NPV: Tensor, views_NHW3: NDArray[np.uint8]) -> None:
@@ -110,7 +109,8 @@ class PatchDecoder(nn.Module):
         """Pixels of each patch (B, P, 3 x patch x patch)."""
         (rows, columns), side = self.grid, self.patch
         tiles = image_B3HW.unflatten(3, (columns, side)).unflatten(2, (rows, side))
-        return tiles.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)
+        pixels: Tensor = tiles.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)
+        return pixels
 
 
 def image_loss(drawn_B3HW: Tensor, true_B3HW: Tensor) -> Tensor:

@@ -72,7 +72,26 @@ class RaeDecoder(nn.Module):
         tiles = pixels.unflatten(2, (self.patch, self.patch, 3)).unflatten(1, (self.side, self.side))
         drawn = tiles.permute(0, 5, 1, 3, 2, 4).reshape(count, 3, self.side * self.patch, self.side * self.patch)
         scale, shift = (drawn.new_tensor(part).view(1, 3, 1, 1) for part in (STD, MEAN))
-        return (drawn * scale + shift).clamp(0.0, 1.0)
+        coloured: Tensor = (drawn * scale + shift).clamp(0.0, 1.0)
+        return coloured
+
+
+class _Attention(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+
+
+class _Dense(nn.Module):
+    def __init__(self, inward: int, outward: int) -> None:
+        super().__init__()
+        self.dense = nn.Linear(inward, outward)
+
+
+class _Attended(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.attention, self.output = _Attention(width), _Dense(width, width)
 
 
 class _Layer(nn.Module):
@@ -83,22 +102,15 @@ class _Layer(nn.Module):
         self.heads = heads
         self.layernorm_before = nn.LayerNorm(width, EPSILON)
         self.layernorm_after = nn.LayerNorm(width, EPSILON)
-        self.attention = nn.ModuleDict(
-            {
-                "attention": nn.ModuleDict({name: nn.Linear(width, width) for name in ("query", "key", "value")}),
-                "output": nn.ModuleDict({"dense": nn.Linear(width, width)}),
-            }
-        )
-        self.intermediate = nn.ModuleDict({"dense": nn.Linear(width, inner)})
-        self.output = nn.ModuleDict({"dense": nn.Linear(inner, width)})
+        self.attention = _Attended(width)
+        self.intermediate, self.output = _Dense(width, inner), _Dense(inner, width)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        seen, own = self.layernorm_before(tokens), self.attention["attention"]
-        parts = (own[name](seen).unflatten(-1, (self.heads, -1)).transpose(1, 2) for name in ("query", "key", "value"))
-        gathered = functional.scaled_dot_product_attention(*parts).transpose(1, 2).flatten(2)
-        tokens = tokens + self.attention["output"]["dense"](gathered)
-        inner = functional.gelu(self.intermediate["dense"](self.layernorm_after(tokens)))
-        thought: Tensor = self.output["dense"](inner)
+        seen, own = self.layernorm_before(tokens), self.attention.attention
+        parts = [layer(seen).unflatten(-1, (self.heads, -1)) for layer in (own.query, own.key, own.value)]
+        gathered = functional.scaled_dot_product_attention(*(part.transpose(1, 2) for part in parts))
+        tokens = tokens + self.attention.output.dense(gathered.transpose(1, 2).flatten(2))
+        thought: Tensor = self.output.dense(functional.gelu(self.intermediate.dense(self.layernorm_after(tokens))))
         return tokens + thought
 
 

@@ -61,6 +61,4 @@ class Schedule:
         steps = len(self.alpha)
         if not 1 <= count <= steps:
             raise ValueError(f"steps: {count}; from 1 to {steps}")
-        return (
-            [int(step) for step in torch.linspace(steps - 1, 0, count).round().tolist()] if count > 1 else [steps - 1]
-        )
+        return [round(step) for step in torch.linspace(steps - 1, 0, count, dtype=torch.float64).tolist()]

@@ -22,7 +22,8 @@ def perturbed(vector_BE: Tensor, config: ReadoutConfig, generator: torch.Generat
     scale = torch.exp(config.scale_noise * torch.randn(count, 1, generator=generator))
     share = config.direction_noise * torch.rand(count, 1, generator=generator)
     noise = torch.randn(count, features, generator=generator) / features**0.5
-    return scale * (vector_BE + share * vector_BE.norm(dim=1, keepdim=True) * noise)
+    moved: Tensor = scale * (vector_BE + share * vector_BE.norm(dim=1, keepdim=True) * noise)
+    return moved
 
 
 def kept(count: int, config: ReadoutConfig, generator: torch.Generator) -> Tensor:
