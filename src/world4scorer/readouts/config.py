@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -17,7 +16,7 @@ class ReadoutConfig:
     """Current and future views of training scenes."""
     condgrid_steps: int = 2000
     diffusion_steps: int = 2400
-    decoder_steps: int = 1000
+    decoder_steps: int = 500
     """Of training."""
     batch: int = 16
     """Pairs of a step."""
@@ -31,6 +30,8 @@ class ReadoutConfig:
     decoder_layers: int = 2
     decoder_maps: int = 8
     """Of the decoder, which smooths the seams of patches with convolutions over so many maps."""
+    decoder_noise: float = 0.3
+    """Most noise on grids in the decoder's training, in spreads of a channel: it will draw grids that nobody saw."""
     bf16_products: bool = True
     """Multiply in bfloat16 in training: less than two thirds of the time on processors that can."""
     learning_rate: float = 2e-3
@@ -68,15 +69,26 @@ class ReadoutConfig:
                 raise ValueError(f"heads: {self.heads} does not divide {name}, {getattr(self, name)}")
         if not 0 <= self.vector_dropout < 1 or not 0 <= self.warm_up < 1:
             raise ValueError("vector_dropout and warm_up: from 0 to below 1")
-        if min(self.scale_noise, self.direction_noise, self.weight_decay) < 0:
-            raise ValueError("scale_noise, direction_noise and weight_decay: not below 0")
+        if min(self.scale_noise, self.direction_noise, self.decoder_noise, self.weight_decay) < 0:
+            raise ValueError("scale_noise, direction_noise, decoder_noise and weight_decay: not below 0")
         if not (self.learning_rate > 0 and self.clip > 0):
             raise ValueError("learning_rate and clip: above 0")
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {"format": FORMAT, **asdict(self)}
+    def of_network(self, name: str) -> dict[str, Any]:
+        """What one of the networks depends on, as plain values."""
+        values = {key: value for key, value in asdict(self).items() if key not in _NOT_OF[name]}
+        return {"format": FORMAT, **values}
 
-    def to_text(self) -> str:
-        """The same as text."""
-        return json.dumps(self.to_json(), indent=2) + "\n"
+
+_DECODER: Final = ("decoder_steps", "decoder_batch", "decoder_width", "decoder_layers", "decoder_maps", "decoder_noise")
+_LOSSES: Final = ("cosine_weight", "mse_weight", "change_weight")
+_NOISE: Final = ("scale_noise", "direction_noise", "vector_dropout")
+_NOT_OF: Final = {
+    "condgrid": ("checkpoint_every", "diffusion_steps", "noise_steps", *_DECODER),
+    "diffusion": ("checkpoint_every", "condgrid_steps", *_LOSSES, *_DECODER),
+    "decoder": (
+        "checkpoint_every", "condgrid_steps", "diffusion_steps", "noise_steps", "batch", "width", "layers",
+        *_LOSSES, *_NOISE,
+    ),
+}  # fmt: skip
+"""Fields that a network does not depend on."""

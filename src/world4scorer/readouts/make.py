@@ -9,7 +9,6 @@ May be killed at any time: networks that are finished are kept, the one under wa
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,7 +38,6 @@ from world4scorer.training.run_files import read_run
 
 READOUTS: Final = "readouts"
 """Folder in a run."""
-CONFIG_FILE: Final = "config.json"
 POINTS: Final = 100
 """Of a loss curve that is kept."""
 
@@ -75,7 +73,6 @@ def make_readouts(
     refusal = ValueError(f"{folder}: another run is training readouts there; wait for it, or stop it first")
     with only_one(folder / ".lock", refusal):
         making = _Making(run, folder, config, encoder, show)
-        making.claim()
         condgrid, diffusion = making.condgrid(), making.diffusion()
         drawn: GridDecoder = making.decoder() if decoder is None else load_rae_decoder(decoder, making.encoder)
     return Readouts(making.encoder, condgrid, diffusion, drawn, making.length, config)
@@ -94,26 +91,15 @@ class _Making:
         rows, columns = self.encoder.config.grid
         self.sizes = (rows * columns, self.encoder.config.vit_width, self.targets.width)
 
-    @cached_property
-    def settings(self) -> str:
-        """What kept networks must have been made with."""
-        about = {
-            **self.config.to_json(),
+    def settings(self, name: str) -> dict[str, Any]:
+        """What a kept network must have been made with."""
+        return {
+            **self.config.of_network(name),
             "encoder": self.encoder.digest(),
             "data": str(self.data.data),
             "split": self.data.split,
             "centred": self.targets.notes.centre,
         }
-        return json.dumps(about, indent=2) + "\n"
-
-    def claim(self) -> None:
-        """Write the settings, or make sure that the networks there were made with the same."""
-        path = self.folder / CONFIG_FILE
-        if not path.is_file():
-            write_bytes(self.settings.encode(), path)
-        elif path.read_text() != self.settings:
-            raise ValueError(f"{path}: these readouts were made with other settings; ask for the same, or delete "
-                             f"{self.folder} to train new ones")  # fmt: skip
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -179,7 +165,8 @@ class _Making:
             def loss(step: int, generator: torch.Generator) -> Tensor:
                 rows = torch.randint(len(pairs), (config.decoder_batch,), generator=generator)
                 when = step % 2
-                return image_loss(network(grids[when][rows].float()), as_images(views[when][rows.numpy()]))
+                seen = network.disturbed(grids[when][rows].float(), config.decoder_noise, generator)
+                return image_loss(network(seen), as_images(views[when][rows.numpy()]))
 
             return loss
 
@@ -193,16 +180,19 @@ class _Making:
     def _trained(self, name: str, network: Network, prepare: Callable[[], Loss], steps: int) -> Network:
         """The network with its kept weights, or trained now."""
         weights, checkpoint = self.folder / f"{name}.safetensors", self.folder / f"{name}.checkpoint.pt"
+        notes, settings = self.folder / f"{name}.json", self.settings(name)
         if not weights.is_file():
             loss = prepare()
             multiply_short(network, self.config.bf16_products)
-            key = hashlib.sha256(f"{name} {self.settings}".encode()).hexdigest()
+            key = json.dumps(settings)
             losses = fit(f"readouts: {name}", network, loss, steps, self.config, checkpoint, key, show=self.show)
             assert losses is not None
             multiply_short(network, False)
-            write_bytes(_curve(losses), self.folder / f"{name}.json")
+            write_bytes(_notes(settings, losses), notes)
             write_tensors(network.state_dict(), weights)
             checkpoint.unlink(missing_ok=True)
+        elif _made_with(notes) != settings:
+            raise ValueError(f"{weights}: made with other settings; ask for the same, or delete it to train another")
         tensors = read_tensors(weights)
         check_tensors(tensors, {key: tensor.shape for key, tensor in network.state_dict().items()}, weights)
         network.load_state_dict(tensors)
@@ -222,10 +212,19 @@ def _targets(run: Path, data: TrainData) -> FutureTargets:
     return FutureTargets.open(data.targets)
 
 
-def _curve(losses: tuple[float, ...]) -> bytes:
+def _notes(settings: dict[str, Any], losses: tuple[float, ...]) -> bytes:
+    """How a network was made: settings, and points of the loss curve."""
     each = max(1, len(losses) // POINTS)
-    points: list[tuple[int, float]] = [
+    curve = [
         (start + each, round(float(np.mean(losses[start : start + each])), 5)) for start in range(0, len(losses), each)
     ]
-    content: dict[str, Any] = {"steps": len(losses), "curve": points}
-    return (json.dumps(content) + "\n").encode()
+    return (json.dumps({"settings": settings, "curve": curve}, indent=1) + "\n").encode()
+
+
+def _made_with(notes: Path) -> Any:
+    try:
+        return json.loads(notes.read_bytes())["settings"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{notes}: does not say how the network was made ({error}); delete both to begin anew"
+        ) from error

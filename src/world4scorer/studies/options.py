@@ -63,10 +63,10 @@ class ReadoutOptions:
     condgrid_steps: MaybeCount = None
     diffusion_steps: MaybeCount = None
     decoder_steps: MaybeCount = None
-    """Of training; 2000, 2400 and 1000 unless given."""
+    """Of training; 2000, 2400 and 500 unless given."""
     seed: int = 17
     """Of the networks and of what they are trained on."""
-    scenes: int = 600
+    scenes: int = 300
     """Validation scenes that numbers are over, and junctions at most."""
     encoder: MaybeEncoder = None
     """What the run's targets were made with, if they do not say."""

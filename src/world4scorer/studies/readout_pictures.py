@@ -6,7 +6,7 @@ Shapes: K scenes, H x W pixels; images are (3, H, W), colours from 0 to 1.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -30,9 +30,9 @@ GALLERY: Final = ("now", "CondGrid", "diffusion", "full grid", "observed +2 s")
 """Columns; the full grid is the observed future's, decoded."""
 SIDE_BY_SIDE: Final = 2
 """Scenes in a row of the gallery."""
-IMAGE: Final = 1.42
+IMAGE: Final = 1.3
 """Inches across an image of the gallery."""
-QUERY_IMAGE: Final = 2.2
+QUERY_IMAGE: Final = 1.55
 """Inches across an image beside queries."""
 STROKES: Final = {
     "left": style.Stroke("#cc79a7", 3.4, casing=0.8),
@@ -55,7 +55,7 @@ def gallery(images: Mapping[str, Tensor], titles: Sequence[str]) -> Figure:
     figure, axes = chart(
         columns,
         rows,
-        size=(IMAGE * (SIDE_BY_SIDE * len(GALLERY) + 0.3), (tall + 0.2) * rows + 0.35),
+        size=(IMAGE * (SIDE_BY_SIDE * len(GALLERY) + 0.3), (tall + 0.2) * rows + 0.4),
         squeeze=False,
         width_ratios=ratios[:columns],
     )
@@ -70,10 +70,8 @@ def gallery(images: Mapping[str, Tensor], titles: Sequence[str]) -> Figure:
             axis = axes[row, first + place]
             axis.imshow(as_bytes(images[name][scene]), interpolation="lanczos")
             if row == 0:
-                axis.text(0.5, 1.28, name, transform=axis.transAxes, ha="center", va="bottom", fontsize=8.5)
-        axes[row, first].text(
-            0.0, 1.04, titles[scene], transform=axes[row, first].transAxes, fontsize=6.5, color=style.FAINT, va="bottom"
-        )
+                _above(axis, 0.5, 1.3, name, ha="center", fontsize=8.5)
+        _above(axes[row, first], 0.0, 1.03, titles[scene], fontsize=7, color=style.FAINT)
     return figure
 
 
@@ -138,6 +136,11 @@ def _close(figure: Figure) -> None:
     engine = figure.get_layout_engine()
     assert isinstance(engine, ConstrainedLayoutEngine)
     engine.set(w_pad=0.012, h_pad=0.012, hspace=0.0, wspace=0.0)
+
+
+def _above(axes: Axes, x: float, y: float, words: str, **look: Any) -> None:
+    """Words above an image that may be wider than it."""
+    axes.text(x, y, words, transform=axes.transAxes, va="bottom", **look).set_in_layout(False)
 
 
 def _bare(axes: Axes) -> None:

@@ -25,7 +25,7 @@ from world4scorer.readouts.pairs import draw_tokens
 
 TURN: Final = np.radians(30.0)
 STRAIGHT: Final = np.radians(10.0)
-MOVING: Final = 6.0
+MOVING: Final = 10.0
 """m within four seconds."""
 QUERIES: Final = ("left", "straight", "right")
 SEED: Final = 17

@@ -143,11 +143,11 @@ def _sources(found: Found) -> str:
     value = {name: f"{one.value:.3f}" for name, one in found.centred.items()}
     closed = {name: _closed(found.centred, name) for name in ("null", "executed_g1", "observed_g1")}
     return (
-        f"Where the picture comes from: the current grid alone has a centred cosine of {value['copy']} with the observed "
-        f"future, CondGrid without vector {value['null']}, with g(z) of the executed plan {value['executed_g1']} "
-        f"(guidance 1), with the observed vector {value['observed_g1']}. Of what the current grid leaves open, CondGrid "
-        f"without vector closes {closed['null']}, with the predicted vector {closed['executed_g1']}, with the observed "
-        f"one {closed['observed_g1']}; one vector cannot say where in the view things are."
+        f"Where the picture comes from: the current grid alone has a centred cosine of {value['copy']} with the "
+        f"observed future, CondGrid without vector {value['null']}, at guidance 1 with g(z) of the executed plan "
+        f"{value['executed_g1']}, with the observed vector {value['observed_g1']}. Of what the current grid leaves "
+        f"open, CondGrid without vector closes {closed['null']}, with the predicted vector {closed['executed_g1']}, "
+        f"with the observed one {closed['observed_g1']}; one vector cannot say where in the view things are."
     )
 
 
@@ -175,9 +175,9 @@ def _queries(found: Found, crossings: int) -> str:
     return (
         f"Three queries at {crossings} junctions agree with a cosine of {cell(found.agreement['all'], 1, 3)} "
         f"({cell(found.agreement_centred['all'], 1, 3)} centred). The query {moves} the decoded view sideways: "
-        f"{cell(left, 1, 1, signed=True)} pixels to the right for left turns, {cell(right, 1, 1, signed=True)} for right "
-        "turns (a camera that turns left sees things move to the right). Nobody drove these plans: whether the views "
-        "are true is not measured."
+        f"{cell(left, 1, 1, signed=True)} pixels to the right for left turns, {cell(right, 1, 1, signed=True)} for "
+        "right turns (a camera that turns left sees things move to the right). Nobody drove these plans: whether the "
+        "views are true is not measured."
     )
 
 

@@ -41,6 +41,8 @@ from world4scorer.studies.readouts_figure import draw
 from world4scorer.training.run_files import read_run
 
 GALLERY: Final = 30
+EACH: Final = 10
+"""Scenes of the gallery, and of one of its pictures."""
 SHOWN: Final = 6
 """Junctions of a picture, of which there are two."""
 GUIDANCE: Final = 2.0
@@ -82,7 +84,7 @@ class _Run:
 def readouts(
     run: Path,
     config: ReadoutConfig,
-    scenes: int = 600,
+    scenes: int = 300,
     encoder: str | None = None,
     decoder: Path | None = None,
     masks: Path | None = None,
@@ -202,11 +204,10 @@ def _gallery(trained: Readouts, many: Scenes, measured: Fidelity) -> dict[str, A
         f"diffusion {measured.centred['diffusion'][place].mean():.2f}, now {measured.centred['copy'][place].mean():.2f}"
         for number, place in enumerate(order, 1)
     ]
-    half = -(-count // 2)
     pictures = {}
-    for key, rows in (("gallery", slice(0, half)), ("gallery_2", slice(half, count))):
-        if titles[rows]:
-            pictures[key] = gallery({name: image[rows] for name, image in drawn.items()}, titles[rows])
+    for number, first in enumerate(range(0, count, EACH), 1):
+        rows = slice(first, first + EACH)
+        pictures[f"gallery_{number}"] = gallery({name: image[rows] for name, image in drawn.items()}, titles[rows])
     return pictures
 
 
@@ -215,7 +216,7 @@ def _queries(
 ) -> dict[str, Any]:
     store, pairs = SceneStore(source.store), turned.pairs
     pictures = {}
-    for number, key in enumerate(("queries", "queries_2")):
+    for number, key in enumerate(("queries_1", "queries_2")):
         rows = slice(number * SHOWN, (number + 1) * SHOWN)
         if not len(crossing.places[rows]):
             continue

@@ -7,6 +7,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from world4scorer.evaluation.bootstrap import Interval
 from world4scorer.readouts.regions import REGIONS
@@ -55,12 +56,12 @@ def _cosines(axes: Axes, cosine: Intervals, centred: Intervals, reported: Mappin
             error_bar(axes, place + shift, found[name])
         if name in theirs:
             paper_mark(axes, place - 0.2, reported[theirs[name]], 0.36)
-    axes.bar([], [], color=style.FAINT, alpha=LIGHT, label="as they are")
-    axes.bar([], [], color=style.FAINT, label="less the mean patch")
     name_paper_marks(axes)
+    marks = [Patch(color=style.FAINT, alpha=LIGHT, label="as they are"), Patch(color=style.FAINT, label="centred")]
+    marks += axes.get_legend_handles_labels()[0]
     axes.set_xticks(range(len(BARS)), [label for _, label, _ in BARS], fontsize=8)
-    axes.set_ylim(_floor([*cosine.values(), *centred.values()], [reported[key] for key in theirs.values()]), 1.0)
-    axes.legend(fontsize=8, frameon=False, ncols=3, loc="upper left", bbox_to_anchor=(0.0, 1.0))
+    axes.set_ylim(_floor([*cosine.values(), *centred.values()], [reported[key] for key in theirs.values()]), 1.06)
+    axes.legend(handles=marks, fontsize=8, frameon=False, ncols=3, loc="upper left")
     titled(axes, "cosine of grids with the observed future, 95 %")
 
 
@@ -81,7 +82,7 @@ def _regions(axes: Axes, agreement: Intervals, reported: Mapping[str, Any]) -> N
         paper_mark(axes, place, reported["consistency"][name], 0.6)
     name_paper_marks(axes)
     axes.set_xticks(range(len(REGIONS)), REGIONS)
-    axes.set_ylim(_floor([agreement[name] for name in REGIONS], list(reported["consistency"].values())), 1.0)
+    axes.set_ylim(_floor([agreement[name] for name in REGIONS], list(reported["consistency"].values())), 1.08)
     axes.legend(fontsize=8, frameon=False, loc="upper right")
     titled(axes, "cosine between the three queries")
 
