@@ -84,7 +84,7 @@ def test_an_untrained_diffusion_loses_the_variance_of_velocities():
     everybody = torch.ones(400, dtype=torch.bool)
     generator = torch.Generator().manual_seed(0)
     loss = network.loss(numbers(400, 6, 4), numbers(400, 6, 4, seed=1), numbers(400, 3), everybody, generator)
-    assert float(loss) == pytest.approx(1.0, abs=0.05)  # alpha^2 + sigma^2
+    assert loss.item() == pytest.approx(1.0, abs=0.05)  # alpha^2 + sigma^2
 
 
 @pytest.mark.parametrize("wrong", [{"heads": 3}, {"vector_dropout": 1.0}, {"pairs": 0}, {"scale_noise": -1.0}])

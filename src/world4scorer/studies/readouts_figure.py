@@ -57,8 +57,8 @@ def _cosines(axes: Axes, cosine: Intervals, centred: Intervals, reported: Mappin
         if name in theirs:
             paper_mark(axes, place - 0.2, reported[theirs[name]], 0.36)
     name_paper_marks(axes)
-    marks = [Patch(color=style.FAINT, alpha=LIGHT, label="as they are"), Patch(color=style.FAINT, label="centred")]
-    marks += axes.get_legend_handles_labels()[0]
+    cosines = [Patch(color=style.FAINT, alpha=LIGHT, label="as they are"), Patch(color=style.FAINT, label="centred")]
+    marks = [*cosines, *axes.get_legend_handles_labels()[0]]
     axes.set_xticks(range(len(BARS)), [label for _, label, _ in BARS], fontsize=8)
     axes.set_ylim(_floor([*cosine.values(), *centred.values()], [reported[key] for key in theirs.values()]), 1.06)
     axes.legend(handles=marks, fontsize=8, frameon=False, ncols=3, loc="upper left")
