@@ -7,6 +7,7 @@ Shapes: K scenes, N plans of a pool, E features.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,10 @@ from world4scorer.cache.samples import Samples
 from world4scorer.model.images import normalise
 from world4scorer.model.planner import Planner
 from world4scorer.pools.scored import ScoredPools
+from world4scorer.studies.view_features import view_features
+from world4scorer.training.future_targets import FutureTargets
 from world4scorer.training.pools import batches_of
+from world4scorer.training.run_files import read_run
 
 
 class Predicted(NamedTuple):
@@ -28,6 +32,15 @@ class Predicted(NamedTuple):
     """(K, E)"""
     asked: Tensor
     """(K, Q, E) of the plans asked for"""
+
+
+def observed(run: Path, encoder: str) -> FutureTargets:
+    """What is seen in a run's validation split two seconds later, in the space that its targets have."""
+    _, data = read_run(run)
+    assert data.targets is not None
+    learnt = FutureTargets.open(data.targets)
+    found = view_features(run, data, encoder, learnt.notes.pooling, "future", "val")
+    return found.centred(learnt.mean()) if learnt.notes.centre else found
 
 
 def predicted(

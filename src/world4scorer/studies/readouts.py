@@ -31,13 +31,14 @@ from world4scorer.readouts.make import Readouts, make_readouts
 from world4scorer.readouts.pairs import Pairs, as_images, pairs_of
 from world4scorer.readouts.regions import has_labels, read_regions
 from world4scorer.store import SceneStore
-from world4scorer.studies.dynamics import encoder_of_run, future_features
 from world4scorer.studies.readout_measures import Fidelity, consistency, fidelity, fitted, query_grids, view_shift
 from world4scorer.studies.readout_pictures import gallery, query_picture
 from world4scorer.studies.readout_scenes import QUERIES, Junctions, drawn_scenes, junctions
 from world4scorer.studies.readout_tables import Found, remarks, tables
-from world4scorer.studies.readout_vectors import Predicted, predicted
+from world4scorer.studies.readout_vectors import Predicted, observed, predicted
 from world4scorer.studies.readouts_figure import draw
+from world4scorer.studies.view_features import own_encoder
+from world4scorer.training.future_targets import FutureTargets
 from world4scorer.training.run_files import read_run
 
 GALLERY: Final = 30
@@ -69,12 +70,14 @@ class _Run:
     readouts: Readouts
     source: PlannerSource
     planner: Planner
+    observed: FutureTargets
+    """Vectors of the validation split."""
     masks: Path | None
 
-    def scenes(self, places: NDArray[np.int64], plans: NDArray[np.int64], run: Path) -> Scenes:
+    def scenes(self, places: NDArray[np.int64], plans: NDArray[np.int64]) -> Scenes:
         named = [(self.pools.tokens[place], self.pools.log_names[place]) for place in places]
         data, split, encoder = self.source.data, self.source.split, self.readouts.encoder
-        pairs = pairs_of(named, data, split, encoder, future_features(run), show=True)
+        pairs = pairs_of(named, data, split, encoder, self.observed, show=True)
         there = predicted(self.planner, self.source.samples(), self.pools, places, plans)
         known = has_labels(data, self.masks)
         regions = read_regions(named, data, split, encoder.config, self.masks, show=True) if known else None
@@ -101,17 +104,20 @@ def readouts(
         raise ValueError(
             f"{run}: predicts no future features, so there is nothing to show; use a run with future targets"
         )
-    trained = make_readouts(run, config, encoder or encoder_of_run(about, data), decoder, show=True)
+    seen_by = encoder or own_encoder(about, data)[0]
+    if seen_by is None:
+        raise ValueError(f"{data.targets}: does not tell which encoder it was made with; say which with --encoder")
+    trained = make_readouts(run, config, seen_by, decoder, show=True)
     pools = open_pools(run)
     source = PlannerSource.find(run)
-    whole = _Run(pools, trained, source, source.load(), masks)
-    has_future = future_features(run).features(pools.tokens)[1].numpy() & ~np.isnan(pools.human_plan[:, 0, 0])
+    whole = _Run(pools, trained, source, source.load(), observed(run, seen_by), masks)
+    has_future = whole.observed.features(pools.tokens)[1].numpy() & ~np.isnan(pools.human_plan[:, 0, 0])
     if not has_future.any():
         raise ValueError(f"{source.store}: no scene has a view two seconds later; a longer validation log is needed")
     places = drawn_scenes(pools, has_future, scenes)
-    many = whole.scenes(places, framewise(pools.utility_v1)[places][:, None], run)
+    many = whole.scenes(places, framewise(pools.utility_v1)[places][:, None])
     crossing = junctions(pools, has_future, scenes)
-    turned = whole.scenes(crossing.places, crossing.plans, run) if len(crossing.places) else None
+    turned = whole.scenes(crossing.places, crossing.plans) if len(crossing.places) else None
     measured = fidelity(trained, many.pairs, many.predicted.executed, many.predicted.asked[:, 0])
     found = _found(trained, pools, many, measured, turned, draws)
     reported = paper("readouts")

@@ -21,11 +21,11 @@ from world4scorer.studies.options import (
     AS_READ,
     AS_THE_RUN,
     OF_A_RUN,
+    READOUT_STEPS,
     REPEATED,
     USUAL,
-    RunOptions,
-    READOUT_STEPS,
     ReadoutOptions,
+    RunOptions,
     StudyOptions,
     TrainingOptions,
 )
