@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from world4scorer.cli import main
 from world4scorer.model.planner import Planner
 from world4scorer.navsim.splits import find_split
 from world4scorer.readouts import make
+from world4scorer.readouts.config import ReadoutConfig
 from world4scorer.training.run import PLANNER, claim, make_network
 
 TINY = ("--pairs", "12", "--condgrid-steps", "2", "--diffusion-steps", "2", "--decoder-steps", "2")
@@ -26,7 +28,7 @@ def run(training_set, tmp_path_factory) -> Path:
     return folder
 
 
-def test_networks_are_made_once_and_scenes_looked_at(run, capsys, monkeypatch):
+def test_networks_are_made_once_and_scenes_looked_at(run, monkeypatch):
     assert main(["study", "readouts", str(run), *TINY, *FEW]) == 0
     found = json.loads((run / "studies" / "readouts.json").read_text())
     numbers = found["numbers"]
@@ -43,8 +45,7 @@ def test_networks_are_made_once_and_scenes_looked_at(run, capsys, monkeypatch):
         raise AssertionError("a training was started")
 
     monkeypatch.setattr(make, "fit", no_training)
-    assert main(["study", "readouts", str(run), *TINY, *FEW]) == 0
-    assert json.loads((run / "studies" / "readouts.json").read_text())["numbers"] == numbers
-    capsys.readouterr()
-    assert main(["study", "readouts", str(run), *TINY, "--seed", "3"]) == 1
-    assert "condgrid.safetensors: made with other settings" in capsys.readouterr().err
+    same = ReadoutConfig(pairs=12, condgrid_steps=2, diffusion_steps=2, decoder_steps=2)
+    assert make.make_readouts(run, same, "city").length == numbers["vector_length"]
+    with pytest.raises(ValueError, match=r"condgrid\.safetensors: made with other settings"):
+        make.make_readouts(run, replace(same, seed=3), "city")

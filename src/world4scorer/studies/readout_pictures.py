@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 from torch import Tensor
@@ -20,7 +20,6 @@ from world4scorer.pools.scored import ScoredPools
 from world4scorer.store import SceneStore
 from world4scorer.studies.readout_scenes import QUERIES
 from world4scorer.view import style
-from world4scorer.view.charts import chart
 from world4scorer.view.frame import EgoFrame
 from world4scorer.view.strokes import draw_way, look
 from world4scorer.view.surroundings import draw_map, draw_tracks
@@ -41,38 +40,31 @@ STROKES: Final = {
 }
 BEHIND: Final = 6.0
 AHEAD: Final = 40.0
-"""m of street in the picture of the queries."""
+BESIDE: Final = 14.0
+"""m of street in the picture of the queries, behind, ahead and to either side."""
+GAP: Final = 0.02
+TITLE: Final = 0.18
+HEADER: Final = 0.22
+"""Inches between images, for a line of text above each, for the names of columns."""
 
 
 def gallery(images: Mapping[str, Tensor], titles: Sequence[str]) -> Figure:
     """Scenes in the order given; `images` (K, 3, H, W) by column of `GALLERY`, a title for each scene."""
-    count = len(titles)
-    rows = -(-count // SIDE_BY_SIDE)
-    columns = SIDE_BY_SIDE * len(GALLERY) + SIDE_BY_SIDE - 1
-    shape = next(iter(images.values())).shape
-    tall = IMAGE * shape[2] / shape[3]
-    ratios = ([1.0] * len(GALLERY) + [0.08]) * SIDE_BY_SIDE
-    figure, axes = chart(
-        columns,
-        rows,
-        size=(IMAGE * (SIDE_BY_SIDE * len(GALLERY) + 0.3), (tall + 0.2) * rows + 0.4),
-        squeeze=False,
-        width_ratios=ratios[:columns],
-    )
-    _close(figure)
-    for axis in axes.ravel():
-        _bare(axis)
-        axis.set_axis_off()
-    for scene in range(count):
-        row, group = divmod(scene, SIDE_BY_SIDE)
-        first = group * (len(GALLERY) + 1)
-        for place, name in enumerate(GALLERY):
-            axis = axes[row, first + place]
-            axis.imshow(as_bytes(images[name][scene]), interpolation="lanczos")
+    shape = images[GALLERY[0]].shape
+    wide, tall = IMAGE, IMAGE * shape[2] / shape[3]
+    group, line = len(GALLERY) * (wide + GAP) + 5 * GAP, tall + TITLE
+    rows = -(-len(titles) // SIDE_BY_SIDE)
+    sheet = _Sheet(SIDE_BY_SIDE * group - 6 * GAP, rows * line + HEADER)
+    for scene, title in enumerate(titles):
+        row, place = divmod(scene, SIDE_BY_SIDE)
+        left, top = place * group, HEADER + row * line + TITLE
+        for column, name in enumerate(GALLERY):
+            x = left + column * (wide + GAP)
+            sheet.image(images[name][scene], x, top, wide, tall)
             if row == 0:
-                _above(axis, 0.5, 1.3, name, ha="center", fontsize=8.5)
-        _above(axes[row, first], 0.0, 1.03, titles[scene], fontsize=7, color=style.FAINT)
-    return figure
+                sheet.words(name, x + wide / 2, HEADER - 0.04, fontsize=8.5, ha="center")
+        sheet.words(title, left, top - 0.03, fontsize=6.8, color=style.FAINT)
+    return sheet.figure
 
 
 def query_picture(
@@ -83,34 +75,54 @@ def query_picture(
     images: Mapping[str, Tensor],
 ) -> Figure:
     """A row for each scene (K,): its three plans (K, 3) from above, the current view, three readouts, what was seen."""
-    names = ("now", *QUERIES, "observed")
-    words = ("now", "left", "straight (selected)", "right", "observed, executed plan, +2 s")
+    columns = {"now": "now", "left": "left", "straight": "straight (selected)", "right": "right",
+               "observed": "observed +2 s"}  # fmt: skip
     shape = images["now"].shape
-    tall = QUERY_IMAGE * shape[2] / shape[3]
-    figure, axes = chart(
-        len(names) + 1,
-        len(places),
-        size=(QUERY_IMAGE * (len(names) + 0.8), tall * len(places) + 0.75),
-        squeeze=False,
-        width_ratios=[0.72] + [1.0] * len(names),
-    )
-    _close(figure)
+    wide, tall = QUERY_IMAGE, QUERY_IMAGE * shape[2] / shape[3]
+    above = tall * (BEHIND + AHEAD) / (2 * BESIDE)
+    gap = 2 * GAP
+    sheet = _Sheet(above + len(columns) * (wide + gap), len(places) * (tall + gap) + HEADER + TITLE)
+    sheet.words("queries", above / 2, HEADER - 0.06, fontsize=9, ha="center")
     for row, place in enumerate(places):
-        _queries(axes[row, 0], pools, store, int(place), plans[row])
-        for column, name in enumerate(names, 1):
-            axis = axes[row, column]
-            _bare(axis)
-            axis.imshow(as_bytes(images[name][row]), interpolation="lanczos")
+        top = HEADER + row * (tall + gap)
+        _queries(sheet.axes(0.0, top, above, tall), pools, store, int(place), plans[row])
+        for column, (name, words) in enumerate(columns.items()):
+            x = above + gap + column * (wide + gap)
+            axes = sheet.image(images[name][row], x, top, wide, tall)
             if name in STROKES:
-                for side in axis.spines.values():
+                for side in axes.spines.values():
                     side.set(visible=True, color=STROKES[name].colour, linewidth=2.4)
             if row == 0:
-                axis.set_title(words[column - 1], fontsize=9.5)
-    axes[0, 0].set_title("queries", fontsize=9.5)
+                sheet.words(words, x + wide / 2, HEADER - 0.06, fontsize=9, ha="center")
     handles = [Line2D([], [], **look(stroke), label=name) for name, stroke in STROKES.items()]
     handles.append(Line2D([], [], **look(style.DRIVEN), label="executed"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
-    return figure
+    sheet.figure.legend(
+        handles=handles, loc="lower center", ncols=4, frameon=False, fontsize=8, borderpad=0.0, borderaxespad=0.1
+    )
+    return sheet.figure
+
+
+class _Sheet:
+    """A figure on which things are put by inches from the upper left corner; laying it out takes no time."""
+
+    def __init__(self, width: float, height: float) -> None:
+        self.width, self.height = width, height
+        self.figure = Figure(figsize=(width, height), facecolor=style.PAPER)
+        FigureCanvasAgg(self.figure)
+
+    def axes(self, left: float, top: float, width: float, height: float) -> Axes:
+        low = self.height - top - height
+        axes = self.figure.add_axes((left / self.width, low / self.height, width / self.width, height / self.height))
+        _bare(axes)
+        return axes
+
+    def image(self, image_3HW: Tensor, left: float, top: float, width: float, height: float) -> Axes:
+        axes = self.axes(left, top, width, height)
+        axes.imshow(as_bytes(image_3HW), interpolation="lanczos", aspect="auto")
+        return axes
+
+    def words(self, text: str, left: float, low: float, **look: Any) -> None:
+        self.figure.text(left / self.width, 1.0 - low / self.height, text, va="bottom", **look)
 
 
 def _queries(axes: Axes, pools: ScoredPools, store: SceneStore, place: int, plans: NDArray[np.int64]) -> None:
@@ -122,25 +134,12 @@ def _queries(axes: Axes, pools: ScoredPools, store: SceneStore, place: int, plan
         draw_way(axes, _way(pools.plans[place, plan]), STROKES[name], 7.0)
     draw_way(axes, _way(pools.human_plan[place]), style.DRIVEN, 8.0)
     draw_ego(axes, frame, scene.ego_state)
-    half = (BEHIND + AHEAD) * 0.3
-    axes.set(xlim=(-BEHIND, AHEAD), ylim=(-half, half), aspect="equal", facecolor=style.GROUND)
+    axes.set(xlim=(-BEHIND, AHEAD), ylim=(-BESIDE, BESIDE), aspect="equal", facecolor=style.GROUND)
     _bare(axes)
 
 
 def _way(plan: NDArray[np.floating]) -> NDArray[np.floating]:
     return np.concatenate([np.zeros((1, 2)), plan[:, :2]])
-
-
-def _close(figure: Figure) -> None:
-    """Little room between images."""
-    engine = figure.get_layout_engine()
-    assert isinstance(engine, ConstrainedLayoutEngine)
-    engine.set(w_pad=0.012, h_pad=0.012, hspace=0.0, wspace=0.0)
-
-
-def _above(axes: Axes, x: float, y: float, words: str, **look: Any) -> None:
-    """Words above an image that may be wider than it."""
-    axes.text(x, y, words, transform=axes.transAxes, va="bottom", **look).set_in_layout(False)
 
 
 def _bare(axes: Axes) -> None:
