@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from world4scorer.progress import ProgressBar
 from world4scorer.readouts.make import Readouts
 from world4scorer.readouts.pairs import Pairs, as_images
 
@@ -57,7 +58,9 @@ class Fidelity:
     """(K,) mean absolute difference, colours from 0 to 1"""
 
 
-def fidelity(readouts: Readouts, pairs: Pairs, executed_KE: Tensor, selected_KE: Tensor) -> Fidelity:
+def fidelity(
+    readouts: Readouts, pairs: Pairs, executed_KE: Tensor, selected_KE: Tensor, show: bool = False
+) -> Fidelity:
     """Compare readouts with what was seen."""
     found: dict[str, dict[str, list[Floats]]] = {name: {} for name in ("cosine", "centred", "psnr", "absolute")}
 
@@ -65,20 +68,22 @@ def fidelity(readouts: Readouts, pairs: Pairs, executed_KE: Tensor, selected_KE:
         found[kind].setdefault(name, []).append(values.double().numpy())
 
     mean = readouts.condgrid.statistics.grid_mean
-    for start in range(0, len(pairs), BATCH):
-        rows = slice(start, start + BATCH)
-        future = pairs.future[rows].float()
-        grids = _grids(readouts, pairs, executed_KE, selected_KE, rows)
-        for name, grid in grids.items():
-            note("cosine", name, functional.cosine_similarity(grid, future, dim=-1))
-            note("centred", name, functional.cosine_similarity(grid - mean, future - mean, dim=-1))
-        seen = as_images(pairs.future_views[rows])
-        drawn = {name: readouts.decoder.images(future if name == "ceiling" else grids[name]) for name in DRAWN}
-        drawn["current view"] = as_images(pairs.now_views[rows])
-        for name, image in drawn.items():
-            apart = image - fitted(seen, image)
-            note("psnr", name, -10.0 * apart.square().mean((1, 2, 3)).clamp_min(1e-10).log10())
-            note("absolute", name, apart.abs().mean((1, 2, 3)))
+    with ProgressBar("readouts", "scenes", len(pairs), show) as progress:
+        for start in range(0, len(pairs), BATCH):
+            rows = slice(start, start + BATCH)
+            future = pairs.future[rows].float()
+            grids = _grids(readouts, pairs, executed_KE, selected_KE, rows)
+            for name, grid in grids.items():
+                note("cosine", name, functional.cosine_similarity(grid, future, dim=-1))
+                note("centred", name, functional.cosine_similarity(grid - mean, future - mean, dim=-1))
+            seen = as_images(pairs.future_views[rows])
+            drawn = {name: readouts.decoder.images(future if name == "ceiling" else grids[name]) for name in DRAWN}
+            drawn["current view"] = as_images(pairs.now_views[rows])
+            for name, image in drawn.items():
+                apart = image - fitted(seen, image)
+                note("psnr", name, -10.0 * apart.square().mean((1, 2, 3)).clamp_min(1e-10).log10())
+                note("absolute", name, apart.abs().mean((1, 2, 3)))
+            progress.advance(len(future))
     joined = {kind: {name: np.concatenate(parts) for name, parts in names.items()} for kind, names in found.items()}
     return Fidelity(**joined)
 

@@ -29,7 +29,7 @@ GALLERY: Final = ("now", "CondGrid", "diffusion", "full grid", "observed +2 s")
 """Columns; the full grid is the observed future's, decoded."""
 SIDE_BY_SIDE: Final = 2
 """Scenes in a row of the gallery."""
-IMAGE: Final = 1.3
+IMAGE: Final = 1.18
 """Inches across an image of the gallery."""
 QUERY_IMAGE: Final = 1.55
 """Inches across an image beside queries."""

@@ -147,7 +147,7 @@ def _sources(found: Found) -> str:
         f"observed future, CondGrid without vector {value['null']}, at guidance 1 with g(z) of the executed plan "
         f"{value['executed_g1']}, with the observed vector {value['observed_g1']}. Of what the current grid leaves "
         f"open, CondGrid without vector closes {closed['null']}, with the predicted vector {closed['executed_g1']}, "
-        f"with the observed one {closed['observed_g1']}; one vector cannot say where in the view things are."
+        f"with the observed one {closed['observed_g1']}."
     )
 
 

@@ -118,7 +118,7 @@ def readouts(
     many = whole.scenes(places, framewise(pools.utility_v1)[places][:, None])
     crossing = junctions(pools, has_future, scenes)
     turned = whole.scenes(crossing.places, crossing.plans) if len(crossing.places) else None
-    measured = fidelity(trained, many.pairs, many.predicted.executed, many.predicted.asked[:, 0])
+    measured = fidelity(trained, many.pairs, many.predicted.executed, many.predicted.asked[:, 0], show=True)
     found = _found(trained, pools, many, measured, turned, draws)
     reported = paper("readouts")
     pictures = _gallery(trained, many, measured)

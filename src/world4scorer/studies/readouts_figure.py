@@ -61,6 +61,7 @@ def _cosines(axes: Axes, cosine: Intervals, centred: Intervals, reported: Mappin
     marks = [*cosines, *axes.get_legend_handles_labels()[0]]
     axes.set_xticks(range(len(BARS)), [label for _, label, _ in BARS], fontsize=8)
     axes.set_ylim(_floor([*cosine.values(), *centred.values()], [reported[key] for key in theirs.values()]), 1.06)
+    axes.set_yticks([tick for tick in axes.get_yticks() if axes.get_ylim()[0] <= tick <= 1.0])
     axes.legend(handles=marks, fontsize=8, frameon=False, ncols=3, loc="upper left")
     titled(axes, "cosine of grids with the observed future, 95 %")
 
@@ -83,6 +84,7 @@ def _regions(axes: Axes, agreement: Intervals, reported: Mapping[str, Any]) -> N
     name_paper_marks(axes)
     axes.set_xticks(range(len(REGIONS)), REGIONS)
     axes.set_ylim(_floor([agreement[name] for name in REGIONS], list(reported["consistency"].values())), 1.08)
+    axes.set_yticks([tick for tick in axes.get_yticks() if axes.get_ylim()[0] <= tick <= 1.0])
     axes.legend(fontsize=8, frameon=False, loc="upper right")
     titled(axes, "cosine between the three queries")
 
