@@ -170,3 +170,37 @@ def test_driving_along_the_log_gives_the_commands_of_the_log(simulation: CitySim
         for step in range(1, 6):
             simulation.step(start + step / 5 * (frame.ego_pose - start))
         assert np.array_equal(simulation.observe(images=False).agent_input.commands[-1], frame.command)
+
+
+def test_some_cameras_are_drawn_as_all_are(simulation: CitySimulation, log: Log) -> None:
+    every = simulation.reset(log.name, FRAME).images
+    front = simulation.observe(images=["CAM_F0"]).images
+    assert list(front) == ["CAM_F0"] and np.array_equal(front["CAM_F0"], every["CAM_F0"])
+    with pytest.raises(CityError, match="camera 'CAM_X' is not of this city"):
+        simulation.observe(images=["CAM_X"])
+
+
+def test_an_excursion_is_many_steps(city: Path, simulation: CitySimulation, log: Log) -> None:
+    """Step by step or at once: the same traffic, and the same picture as on disk where the ego is back in the log."""
+    start = simulation.reset(log.name, FRAME, images=False)
+    poses = start.ego_pose + np.linspace(0, 1, 11)[1:, None] * (log.frames[FRAME + 2].ego_pose - start.ego_pose)
+    still = np.zeros((10, 2))
+    with simulation.branch() as copy:
+        found = copy.drive(poses, still, still, {0: ("CAM_F0",), 10: ("CAM_F0",)})
+        seen = copy.observe()
+    for pose in poses:
+        simulation.step(pose, velocity=[0.0, 0.0], acceleration=[0.0, 0.0])
+    by_hand = simulation.observe()
+    assert np.array_equal(boxes(by_hand), boxes(seen))
+    rows = [found.tokens.index(token) for token in by_hand.annotations.track_tokens]
+    assert found.there[rows, 10].all() and found.there[:, 10].sum() == len(rows)
+    local = found.poses[rows, 10, :2] - by_hand.ego_pose[:2]
+    c, s = np.cos(by_hand.ego_pose[2]), np.sin(by_hand.ego_pose[2])
+    assert local @ np.array([[c, -s], [s, c]]) == pytest.approx(boxes(by_hand)[:, :2], abs=1e-9)
+    path = Layout(city).sensors("trainval") / log.frames[FRAME].cameras["CAM_F0"].path
+    assert found.files[0]["CAM_F0"] == path.read_bytes() and set(found.files) == {0, 10}
+    assert found.gone == -1 and not found.off_road.any() and len(found.signals) == 11
+    with pytest.raises(CityError, match="want rows of x, y, heading"):
+        simulation.drive(poses[:, :2], still, still, {})
+    with pytest.raises(CityError, match=r"velocities: shape \(3, 2\); want \(10, 2\)"):
+        simulation.drive(poses, still[:3], still, {})

@@ -58,6 +58,7 @@ BAD_INPUT = [
     "study history none",
     "study coverage none",
     "study parts empty",
+    "study counterfactual none",
     "study readouts empty",
     "report none",
     "report empty --out x.html",

@@ -41,7 +41,18 @@ def interpolate_tracks(frames: Sequence[LogFrame]) -> tuple[Tracks, Tracks | Non
     With fewer than 11 frames both versions share the 41 steps of the first nine.
     """
     count = FRAMES_V1 if len(frames) >= FRAMES_V1 else FRAMES_V2
-    ids, kinds, sizes, poses, seen = _sightings(frames[:count])
+    return join_sightings(*_sightings(frames[:count]))
+
+
+def join_sightings(
+    ids: list[str],
+    kinds: NDArray[np.int8],
+    sizes: NDArray[np.float64],
+    poses: NDArray[np.float64],
+    seen: NDArray[np.bool_],
+) -> tuple[Tracks, Tracks | None]:
+    """The same of things by name: types (N,), sizes (N, 2), poses with velocities (N, F, 5), presence (N, F)."""
+    count = seen.shape[1]
     tracks = _fill(ids, kinds, sizes, poses, seen)
     if count == FRAMES_V2 or not _versions_differ(seen):
         return tracks, None

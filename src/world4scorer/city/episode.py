@@ -10,6 +10,7 @@ import io
 import os
 import signal
 import traceback
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
@@ -21,6 +22,7 @@ from PIL import Image
 
 from world4scorer.city.commands import RouteReader
 from world4scorer.city.config import CityConfig
+from world4scorer.city.excursion import Excursion, Notebook
 from world4scorer.city.manifest import LogEntry
 from world4scorer.city.recording import STEPS_PER_FRAME
 from world4scorer.city.script import FAR, ScriptFrame
@@ -95,6 +97,10 @@ class Episode:
             self._traffic.step()
         return self._traffic.steps
 
+    def visit(self, pose: NDArray[np.float64]) -> None:
+        """Get ready to draw around a pose: what is built here, branches share."""
+        self._studio.visit(pose)
+
     def take_over(self, log: LogEntry, past: list[EgoFrame]) -> None:
         """From now on the ego of a log is moved from outside. `past` ends now."""
         self._log, self._past = log, list(past)
@@ -112,12 +118,52 @@ class Episode:
     ) -> bool:
         """Move the ego to a pose of its rear axle, let 0.1 s pass; returns whether the ego is still on its way."""
         log = self._taken()
-        if log.vehicle not in dict(self._traffic.present()):
+        if not self._on_its_way():
             raise CityError(f"log {log.name!r}: the ego has reached the end of its route; reset the simulation")
+        self._move(pose)
+        self._traffic.step()
+        self._remember(pose, velocity, acceleration)
+        return self._on_its_way()
+
+    def drive(
+        self,
+        poses: NDArray[np.float64],
+        velocities: NDArray[np.float64],
+        accelerations: NDArray[np.float64],
+        looks: Mapping[int, Sequence[str]],
+    ) -> Excursion:
+        """Move the ego along poses (T, 3), 0.1 s each, and note everything; `looks` names cameras by step.
+
+        Where the ego has left the traffic, as its route ended, the others go on without it and the view moves on.
+        """
+        notes = Notebook(self._taken().name, len(self._traffic.agents.ids))
+        for step in range(len(poses) + 1):
+            if step:
+                if self._on_its_way():
+                    self._move(poses[step - 1])
+                self._traffic.step()
+                self._remember(poses[step - 1], velocities[step - 1], accelerations[step - 1])
+            frame = self._frame()
+            files = self._shoot(frame, looks[step]) if step in looks else {}
+            off_road = self._off_road() if step % STEPS_PER_FRAME == 0 else None
+            notes.add(frame, off_road, not self._on_its_way(), files)
+        return notes.finish()
+
+    def _on_its_way(self) -> bool:
+        return self._taken().vehicle in dict(self._traffic.present())
+
+    def _move(self, pose: NDArray[np.float64]) -> None:
         bumper = pose[:2] + FRONT_OVERHANG * np.array([np.cos(pose[2]), np.sin(pose[2])])
         angle = float(90.0 - np.degrees(pose[2])) % 360.0
-        self._traffic.sumo.vehicle.moveToXY(log.vehicle, "", -1, float(bumper[0]), float(bumper[1]), angle, 2)
-        self._traffic.step()
+        vehicle = self._taken().vehicle
+        self._traffic.sumo.vehicle.moveToXY(vehicle, "", -1, float(bumper[0]), float(bumper[1]), angle, 2)
+
+    def _remember(
+        self,
+        pose: NDArray[np.float64],
+        velocity: NDArray[np.float64] | None,
+        acceleration: NDArray[np.float64] | None,
+    ) -> None:
         before = self._past[-1]
         if velocity is None:
             forward = np.array([np.cos(pose[2]), np.sin(pose[2])])
@@ -125,20 +171,30 @@ class Episode:
         if acceleration is None:
             turn = wrap(pose[2] - before.pose[2])
             acceleration = np.array([(velocity[0] - before.velocity[0]) / STEP, velocity[0] * turn / STEP])
-        route = tuple(log.route)
-        command = self._routes.command_at(route, pose)
+        command = self._routes.command_at(tuple(self._taken().route), pose)
         self._past.append(EgoFrame(self._traffic.steps, pose.copy(), velocity, acceleration, command))
         self._past = self._past[-(HISTORY * STEPS_PER_FRAME + 1) :]
-        return log.vehicle in dict(self._traffic.present())
 
-    def observe(self, draw: bool) -> LiveFrame:
-        """What the ego sees now."""
-        log = self._taken()
+    def observe(self, cameras: Sequence[str] | None) -> LiveFrame:
+        """What the ego sees now, through these cameras; None for all."""
+        frame = self._frame()
+        return LiveFrame(
+            frame=frame,
+            agent_input=self._agent_input(),
+            images=self._images(frame, cameras),
+            off_road=self._off_road(),
+            finished=not self._on_its_way(),
+        )
+
+    def _off_road(self) -> bool:
+        return self._routes.distance_to_lanes(self._past[-1].pose[:2]) > OFF_ROAD
+
+    def _frame(self) -> ScriptFrame:
         now = self._past[-1]
         moment = self._traffic.moment()
         there = dict(self._traffic.present())
-        moment = moment.around(now.pose[:2], FAR, there.get(log.vehicle, -1))
-        frame = ScriptFrame(
+        moment = moment.around(now.pose[:2], FAR, there.get(self._taken().vehicle, -1))
+        return ScriptFrame(
             step=self._traffic.steps,
             ego_pose=now.pose,
             speed=float(now.velocity[0]),
@@ -149,14 +205,6 @@ class Episode:
             speeds=moment.speed,
             names=tuple(self._traffic.agents.ids[index] for index in moment.agent),
             signals=moment.signals,
-        )
-        distance = self._routes.distance_to_lanes(now.pose[:2])
-        return LiveFrame(
-            frame=frame,
-            agent_input=self._agent_input(),
-            images=self._images(frame) if draw else {},
-            off_road=distance > OFF_ROAD,
-            finished=log.vehicle not in there,
         )
 
     def _taken(self) -> LogEntry:
@@ -185,10 +233,13 @@ class Episode:
             commands=np.eye(len(COMMANDS), dtype=np.int64)[commands],
         )
 
-    def _images(self, frame: ScriptFrame) -> dict[str, NDArray[np.uint8]]:
-        assert self._weather is not None
-        files = self._studio.shoot(frame, self._weather)
+    def _images(self, frame: ScriptFrame, cameras: Sequence[str] | None) -> dict[str, NDArray[np.uint8]]:
+        files = self._shoot(frame, cameras)
         return {name: np.array(Image.open(io.BytesIO(file))) for name, file in files.items()}
+
+    def _shoot(self, frame: ScriptFrame, cameras: Sequence[str] | None) -> dict[str, bytes]:
+        assert self._weather is not None
+        return {} if cameras == () else self._studio.shoot(frame, self._weather, cameras)
 
 
 def serve(connection: Connection, setting: Setting) -> None:

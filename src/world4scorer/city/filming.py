@@ -156,8 +156,13 @@ def boxes_seen(frame: ScriptFrame, log: str) -> Annotations:
         type=np.array([TRACK_TYPES.get(ActorKind(kind), TrackType.VEHICLE) for kind in actors.kind], np.int8),
         velocity=velocity,
         instance_tokens=tuple(digest(log, frame.step, name) for name in frame.names),
-        track_tokens=tuple(digest(log, name) for name in frame.names),
+        track_tokens=tuple(track_token(log, name) for name in frame.names),
     )
+
+
+def track_token(log: str, name: str) -> str:
+    """How a log calls a road user that the traffic knows under a name."""
+    return digest(log, name)
 
 
 def _lights_near(

@@ -16,7 +16,7 @@ import operator
 import os
 import secrets
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, Listener
 from multiprocessing.process import BaseProcess
@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from world4scorer.city.episode import HISTORY, EgoFrame, LiveFrame, Setting, serve
+from world4scorer.city.excursion import Excursion
 from world4scorer.city.filming import boxes_seen
 from world4scorer.city.manifest import (
     FOLDER,
@@ -111,8 +112,8 @@ class CitySimulation:
         self._episode = self._undisturbed = None
         self._undisturbed_name, self._undisturbed_step = "", 0
 
-    def reset(self, log: str, frame: int, *, images: bool = True) -> Observation:
-        """Put the ego back to where it was at a frame of a log (0 is the first)."""
+    def reset(self, log: str, frame: int, *, images: bool | Sequence[str] = True) -> Observation:
+        """Put the ego back to where it was at a frame of a log (0 is the first); `images` as for `observe`."""
         simulation, entry = find_log(self._root, log)
         frame = operator.index(frame)
         if not HISTORY - 1 <= frame < entry.frames:
@@ -123,8 +124,11 @@ class CitySimulation:
             self._episode.close()
         self._offset = np.append(streets_offset, 0.0)
         self._log = log
+        past = self._past(simulation, entry, frame)
+        if images is not False:
+            self._undisturbed.ask("visit", past[-1].pose)
         self._episode = self._undisturbed.branch()
-        self._episode.ask("take_over", entry, self._past(simulation, entry, frame))
+        self._episode.ask("take_over", entry, past)
         return self.observe(images=images)
 
     def step(
@@ -142,9 +146,28 @@ class CitySimulation:
         given = [_pair(name, value) for name, value in (("velocity", velocity), ("acceleration", acceleration))]
         return bool(self._running().ask("step", local, *given))
 
-    def observe(self, *, images: bool = True) -> Observation:
-        """What the ego sees now."""
-        live: LiveFrame = self._running().ask("observe", images)
+    def drive(
+        self, poses: ArrayLike, velocities: ArrayLike, accelerations: ArrayLike, looks: Mapping[int, Sequence[str]]
+    ) -> Excursion:
+        """Many steps at once: the ego along global poses (T, 3), with velocities and accelerations (T, 2) in ego axes.
+
+        `looks` names the cameras to be drawn at steps (0 is now, T the last). Returns everybody around at each step.
+        Where the ego reaches the end of its route on the way, the others go on without it: see `Excursion.gone`.
+        """
+        way = np.asarray(poses, np.float64)
+        if way.ndim != 2 or way.shape[1] != 3 or not np.isfinite(way).all():
+            raise CityError(f"poses: shape {way.shape}; want rows of x, y, heading, all finite")
+        moved = [np.asarray(values, np.float64) for values in (velocities, accelerations)]
+        for name, values in zip(("velocities", "accelerations"), moved, strict=True):
+            if values.shape != (len(way), 2) or not np.isfinite(values).all():
+                raise CityError(f"{name}: shape {values.shape}; want ({len(way)}, 2), forward and left, all finite")
+        asked = {int(step): self._cameras(cameras) for step, cameras in looks.items()}
+        found: Excursion = self._running().ask("drive", way - self._offset, *moved, asked)
+        return found.shifted(self._offset)
+
+    def observe(self, *, images: bool | Sequence[str] = True) -> Observation:
+        """What the ego sees now: through all cameras, through those of some names, or, with False, without images."""
+        live: LiveFrame = self._running().ask("observe", self._cameras(images))
         frame = live.frame
         return Observation(
             time=frame.step * STEP,
@@ -163,6 +186,15 @@ class CitySimulation:
         copy._offset, copy._log = self._offset, self._log
         copy._episode = self._running().branch()
         return copy
+
+    def _cameras(self, images: bool | Sequence[str]) -> tuple[str, ...] | None:
+        """Names of the cameras to be drawn; None for all."""
+        if isinstance(images, bool):
+            return None if images else ()
+        unknown = [name for name in images if name not in self._config.cameras]
+        if unknown:
+            raise CityError(f"camera {unknown[0]!r} is not of this city; it has {', '.join(self._config.cameras)}")
+        return tuple(images)
 
     def _running(self) -> _Process:
         if self._episode is None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from world4scorer.city.config import CityConfig
 from world4scorer.city.script import ScriptFrame
+from world4scorer.render.actors import Actors
 from world4scorer.render.cameras import CameraRig
 from world4scorer.render.renderer import Renderer, World
 from world4scorer.render.weather import Weather
@@ -31,11 +35,16 @@ class Studio:
             cameras=self._config.cameras,
         )
 
-    def shoot(self, frame: ScriptFrame, weather: Weather) -> dict[str, bytes]:
-        """JPEG files by camera."""
-        drawn = self._renderer.draw(frame.ego_pose, frame.actors, frame.signals, weather).images
+    def visit(self, ego_pose: NDArray[np.float64]) -> None:
+        """Build scenery and paint the ground around a pose (3,), so that copies of this process need not."""
+        self._renderer.draw(ego_pose, Actors.empty(), {}, Weather.draw(0), cameras=self._config.cameras[:1])
+
+    def shoot(self, frame: ScriptFrame, weather: Weather, cameras: Sequence[str] | None = None) -> dict[str, bytes]:
+        """JPEG files by camera: all of the configuration, or some of them, which are the same bytes."""
+        wanted = self._config.cameras if cameras is None else tuple(cameras)
+        drawn = self._renderer.draw(frame.ego_pose, frame.actors, frame.signals, weather, cameras=wanted).images
         files = {}
-        for name, pixels in zip(self._config.cameras, drawn, strict=True):
+        for name, pixels in zip(wanted, drawn, strict=True):
             stream = io.BytesIO()
             Image.fromarray(pixels).save(stream, format="JPEG", quality=self._config.quality)
             files[name] = stream.getvalue()

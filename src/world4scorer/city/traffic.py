@@ -29,6 +29,8 @@ BRAKE, LEFT, RIGHT = 8, 2, 1
 LARGEST_JUMP: Final = 1.6
 """Further in a step than in the last one [m]: SUMO moved somebody, e.g. out of a jam, who comes back as somebody new.
 Lanes that do not quite meet make steps of up to a metre."""
+JUMPED: Final = "~"
+"""In the names of those who came back."""
 NEWCOMER_STEP: Final = 3.0
 """Nobody is faster in the first step, with which there is nothing to compare [m]."""
 OPTIONS: Final = (
@@ -42,6 +44,12 @@ OPTIONS: Final = (
     *("--xml-validation", "never"),
     *("--xml-validation.net", "never"),
 )
+
+
+def comes_back(name: str) -> int:
+    """Index of somebody whom SUMO put elsewhere, by the name under which he came back; -1 for everybody else."""
+    _, found, index = name.partition(JUMPED)
+    return int(index) if found else -1
 
 
 @dataclass(eq=False)
@@ -226,7 +234,7 @@ class Traffic:
 
     def _fresh(self, name: str) -> str:
         """A name that nobody had: SUMO's own, or with a number after a jump."""
-        fresh = name if name not in self._used else f"{name}~{len(self.agents.ids)}"
+        fresh = name if name not in self._used else f"{name}{JUMPED}{len(self.agents.ids)}"
         self._used.add(fresh)
         return fresh
 

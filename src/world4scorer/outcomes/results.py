@@ -116,6 +116,8 @@ class V2Outcome:
     """(10,) the human's own row, None where the scene has no human."""
     progress: Floats
     """Raw progress along the centreline [m]."""
+    reference_progress: float
+    """The reference's own progress times the product of its multipliers [m]."""
     comfort_checks: NDArray[np.bool_]
     """(N, 6) history comfort check by check, in the order of `comfort.CHECKS`."""
     rollouts: Floats

@@ -32,13 +32,15 @@ def epdms(
     version: EpdmsVersion = "v2.2",
     human_filter: bool = True,
     lqr: LqrProfile = "navsim",
+    reference_progress: float | None = None,
 ) -> V2Outcome:
     """Return the v2 evaluation of plans (N, 8, 3), each paired with the reference: `.table` is (N, 10).
 
     Columns: NC, DAC, DDC, TLC, EP, TTC, LK, HC, product, pdm_score; `.score` is EPDMS without extended comfort and
     `.score_with(ec)` with it. The human filter replaces by 1 every sub-score in which the human's own future scores
     exactly 0. `v2.2` computes the final score from the filtered values; `pre151`, like the releases before that bug
-    was fixed, from the unfiltered ones.
+    was fixed, from the unfiltered ones. `reference_progress` [m] replaces the reference's progress times the product of
+    its multipliers.
     """
     if version not in ("v2.2", "pre151"):
         raise ValueError(f"version: unknown version {version!r}; choose 'v2.2' or 'pre151'")
@@ -51,7 +53,9 @@ def epdms(
     reference = scene.reference if scene.reference_v2 is None else scene.reference_v2
     states, found = _judge(scene, lanes, reference, lqr)
 
-    raw = _raw_table(found, count)
+    if reference_progress is None:
+        reference_progress = _reference_progress(found)
+    raw = _raw_table(found, count, reference_progress)
     filtered = raw.copy()
     human_row = None
     if human is not None:
@@ -70,6 +74,7 @@ def epdms(
         raw=raw,
         human=human_row,
         progress=found.values[Metric.PROGRESS, :count],
+        reference_progress=reference_progress,
         comfort_checks=found.within[:count],
         rollouts=lanes_first(states[:, :, :count]),
         causes=Causes(
@@ -108,14 +113,17 @@ def _judge(
     return states, found
 
 
-def _raw_table(found: Judgement, count: int) -> NDArray[np.float64]:
-    """The unfiltered (N, 10) table of the first `count` lanes; the last lane is the reference."""
-    table = _sub_scores(found)
+def _reference_progress(found: Judgement) -> float:
+    """Of the last lane, times its multipliers [m]."""
+    return float(found.values[Metric.PROGRESS, -1] * _product(_sub_scores(found))[-1])
+
+
+def _raw_table(found: Judgement, count: int, reference: float) -> NDArray[np.float64]:
+    """The unfiltered (N, 10) table of the first `count` lanes, against the reference's progress [m]."""
+    table = _sub_scores(found)[:count]
     product = _product(table)
     progress = found.values[Metric.PROGRESS]
-    table = table[:count]
-    reference = float(progress[-1] * product[-1])
-    table[:, V2_COLUMNS.index("EP")] = normalise_v2(progress[:count], product[:count], reference)
+    table[:, V2_COLUMNS.index("EP")] = normalise_v2(progress[:count], product, reference)
     return _with_scores(table)
 
 

@@ -9,7 +9,7 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -100,19 +100,22 @@ class Renderer:
         weather: Weather,
         classes: bool = False,
         depth: bool = False,
+        cameras: Sequence[str] | None = None,
     ) -> Rendering:
         """Pictures from an ego whose rear axle is at `ego_pose` (3,) x, y, heading.
 
         `signals` maps the name of a signal to its SUMO state; with `classes` or `depth`, labels are drawn too.
+        `cameras` names those to be drawn, in this order; all unless given.
         """
+        rig = self.rig if cameras is None else self.rig.select(tuple(cameras))
         x, y, heading = (float(value) for value in ego_pose)
         light = Light.of(weather, paint_sky(weather))
         ground = self.world.ground.around(x, y)
         chunks = self._collect(x, y, heading, actors, signals, light)
         footprints = _footprints(actors, x, y, heading)
         height, width = self.size
-        images = np.empty((len(self.rig.names), height, width, 3), np.uint8)
-        views = self._views(x, y, heading, self.supersample)
+        images = np.empty((len(rig.names), height, width, 3), np.uint8)
+        views = self._views(rig, x, y, heading, self.supersample)
         facades = self.world.scenery.facades
         draw_views(
             self._frame, chunks, footprints, facades, ground, light, views, self._tables, self.supersample, images
@@ -121,7 +124,7 @@ class Renderer:
             return Rendering(images)
         shape = images.shape[:3]
         labels = (np.empty(shape, np.uint8), np.empty(shape, np.float32), np.empty(shape, np.int16))
-        label_views(self._frame, chunks, ground, self._views(x, y, heading, 1), *labels)
+        label_views(self._frame, chunks, ground, self._views(rig, x, y, heading, 1), *labels)
         return Rendering(images, labels[0] if classes else None, labels[1] if depth else None, labels[2])
 
     def _collect(
@@ -152,16 +155,16 @@ class Renderer:
                 return int(chunks)
             self._frame = Frame.room(2 * len(self._frame.corners), 2 * len(self._frame.chunk_span))
 
-    def _views(self, x: float, y: float, heading: float, supersample: int) -> View:
+    def _views(self, rig: CameraRig, x: float, y: float, heading: float, supersample: int) -> View:
         """The cameras in axes parallel to the map's with the origin at the ego."""
         c, s = np.cos(heading), np.sin(heading)
         turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]])
         height, width = self.size
-        focal = np.float32(self.rig.intrinsics(height, width)[0, 0, 0] * supersample)
+        focal = np.float32(rig.intrinsics(height, width)[0, 0, 0] * supersample)
         anchor = np.array([x % ANCHOR_PERIOD, y % ANCHOR_PERIOD], np.float32)
         return View(
-            np.ascontiguousarray((turn @ self.rig.rotation).transpose(0, 2, 1), np.float32),
-            (self.rig.translation @ turn.T).astype(np.float32),
+            np.ascontiguousarray((turn @ rig.rotation).transpose(0, 2, 1), np.float32),
+            (rig.translation @ turn.T).astype(np.float32),
             focal,
             np.array([c, s], np.float32),
             anchor,

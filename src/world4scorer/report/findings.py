@@ -23,6 +23,7 @@ ORDER: Final = (
     "lambda",
     "history",
     "coverage",
+    "counterfactual",
     "readouts",
 )
 """Studies as the paper has them."""

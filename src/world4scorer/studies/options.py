@@ -55,6 +55,37 @@ class TrainingOptions:
 
 
 @dataclass(frozen=True)
+class BranchOptions:
+    """What the study of counterfactual futures takes."""
+
+    scenes: int = 230
+    """Validation scenes to branch, spread evenly over logs."""
+    plans: int = 12
+    """Of each pool, to be driven."""
+    workers: MaybeCount = None
+    """Processes that drive; one for each core unless given."""
+    seeds: Counts = ()
+    """Of the trainings that are compared; the run's own unless given."""
+    accelerator: str = "auto"
+    """What trains: cpu, gpu, auto."""
+    devices: int = 1
+    """Processes that train together."""
+    threads: int = 0
+    """Threads per process that compute the model on CPUs; 0 shares the cores evenly."""
+    out: MaybeFolder = None
+    """Folder of the finding; RUN/studies unless given."""
+    draws: int = 10_000
+    """Of the bootstrap over logs."""
+
+    @property
+    def training(self) -> TrainingOptions:
+        """How the variants are trained."""
+        return TrainingOptions(
+            seeds=self.seeds, accelerator=self.accelerator, devices=self.devices, threads=self.threads, draws=self.draws
+        )
+
+
+@dataclass(frozen=True)
 class ReadoutOptions:
     """What the study of visual readouts takes."""
 
@@ -82,12 +113,13 @@ class ReadoutOptions:
     """Of the bootstrap over logs."""
 
 
-READOUT_STEPS: Final = ("condgrid_steps", "diffusion_steps", "decoder_steps")
-AS_READ: Final = ReadoutOptions()
 USUAL: Final = StudyOptions()
 REPEATED: Final = StudyOptions(draws=100_000)
 """Of the study of interventions, as in the paper."""
 OF_A_RUN: Final = RunOptions()
 AS_THE_RUN: Final = TrainingOptions()
+BRANCHED: Final = BranchOptions()
 AS_IN_THE_PAPER: Final = TrainingOptions(scenes=512, epochs=60)
 """Of the study of label pairing."""
+READOUT_STEPS: Final = ("condgrid_steps", "diffusion_steps", "decoder_steps")
+AS_READ: Final = ReadoutOptions()

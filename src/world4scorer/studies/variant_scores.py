@@ -102,6 +102,10 @@ class VariantScores:
         """How much more than another variant, paired by frame."""
         return self.bootstrap.ratio_change(self.over_seeds(variant, name), self.over_seeds(against, name))
 
+    def change_between(self, variant: str, name: str, other: str) -> Interval:
+        """How much larger one measure of a variant is than another, paired by frame."""
+        return self.bootstrap.ratio_change(self.over_seeds(variant, name), self.over_seeds(variant, other))
+
     def by_seed(self, variant: str, name: str) -> list[float]:
         """The measure of each training."""
         sums = ((one[name].upper.sum(), one[name].lower.sum()) for one in self.measures[variant])

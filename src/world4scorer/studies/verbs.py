@@ -20,10 +20,12 @@ from world4scorer.studies.options import (
     AS_IN_THE_PAPER,
     AS_READ,
     AS_THE_RUN,
+    BRANCHED,
     OF_A_RUN,
     READOUT_STEPS,
     REPEATED,
     USUAL,
+    BranchOptions,
     ReadoutOptions,
     RunOptions,
     StudyOptions,
@@ -37,6 +39,7 @@ Labelled = Annotated[tuple[str, ...], called("[LABEL=]FOLDER [...]")]
 Options = Annotated[StudyOptions, tyro.conf.arg(name="")]
 OfRun = Annotated[RunOptions, tyro.conf.arg(name="")]
 Training = Annotated[TrainingOptions, tyro.conf.arg(name="")]
+Branched = Annotated[BranchOptions, tyro.conf.arg(name="")]
 Readout = Annotated[ReadoutOptions, tyro.conf.arg(name="")]
 
 
@@ -324,6 +327,23 @@ def parts(
     return _keep(parts, study(run, which, training), run, training.out, which=which, training=training)
 
 
+def counterfactual(run: Run, /, options: Branched = BRANCHED) -> int:
+    """Predicted futures of plans that nobody drove, against true ones.
+
+    Drives them in the embedded city; trains what is missing of the planners that are compared.
+
+    Example: w4s study counterfactual runs/city --seeds 3 4
+
+    Args:
+        run: Folder of a finished training run in a city of `w4s city make`; branches go to RUN/branches.
+        options: How many scenes and plans are branched, how variants are trained, where.
+    """
+    needs_torch("w4s study counterfactual")
+    from world4scorer.studies.counterfactual import counterfactual as study
+
+    return _keep(counterfactual, study(run, options), run, options.out, options=options)
+
+
 def readouts(run: Run, /, options: Readout = AS_READ) -> int:
     """Predicted features as images, and what they add (C, Fig. 4).
 
@@ -380,6 +400,7 @@ VERBS: Final[dict[str, Callable[..., int]]] = {
     "history": history,
     "coverage": coverage,
     "parts": parts,
+    "counterfactual": counterfactual,
     "readouts": readouts,
 }
 """In the paper's order."""

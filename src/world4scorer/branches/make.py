@@ -1,0 +1,146 @@
+"""Branch the scenes of a city's split: finished logs are kept, so that it can be stopped and run again.
+
+>>> made = make_branches(pools, Path("city"), Path("runs/city/branches/city_val"), scenes=230, plans=12)
+>>> for scene in made.scenes():
+...     print(scene.token, len(scene.branches))
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from world4scorer.branches.choice import choose_plans, spread_scenes
+from world4scorer.branches.drive import AskedScene, Branching, BranchTask
+from world4scorer.branches.records import SUFFIX, BranchError, SceneBranches, read_log
+from world4scorer.cache.executors import Done, Executor, ProcessExecutor
+from world4scorer.city.manifest import find_log, read_manifest
+from world4scorer.outcomes.batch import map_threads
+from world4scorer.outcomes.results import V1_COLUMNS
+from world4scorer.pools.choices import framewise
+from world4scorer.pools.scored import ScoredPools
+from world4scorer.progress import ProgressBar
+from world4scorer.rollout.plans import roll_out
+from world4scorer.scene.files import only_one
+from world4scorer.scene.indices import State
+from world4scorer.store import SceneStore
+
+LOGS_AT_ONCE: Final = 4
+"""Logs of a simulation that a worker takes in one go through the time of the traffic."""
+NAMED: Final = 5
+"""Failed tasks that an error names."""
+
+Asked = Mapping[str, Sequence[AskedScene]]
+
+
+@dataclass(frozen=True)
+class MadeBranches:
+    """Branches on disk."""
+
+    folder: Path
+    asked: Asked
+    """Scenes of each log, in time order."""
+    made: int
+    """Scenes branched by this call; the others were there."""
+    seconds: float
+
+    def scenes(self) -> Iterator[SceneBranches]:
+        """What was asked for, log by log in time order."""
+        for name, asked in self.asked.items():
+            kept = {scene.token: scene for scene in read_log(self.folder / f"{name}{SUFFIX}")}
+            yield from (kept[one.token] for one in asked)
+
+
+def make_branches(
+    pools: ScoredPools,
+    data: Path,
+    out: Path,
+    scenes: int,
+    plans: int,
+    executor: Executor | None = None,
+    show_progress: bool = False,
+) -> MadeBranches:
+    """Drive, in so many scenes of the pools, so many plans of each pool; what is in `out` already is kept."""
+    read_manifest(data)  # says what to do where this is no city
+    store = SceneStore(pools.about["store"])
+    asked = ask(pools, store, scenes, plans)
+    start = time.monotonic()
+    refusal = BranchError(f"{out}: another run is making these branches; wait for it, or stop it first")
+    with only_one(out / ".lock", refusal):
+        missing = {name: some for name, some in asked.items() if not _kept(out / f"{name}{SUFFIX}", some)}
+        work = Branching(data, store, out, SUFFIX, pools.about["lqr"])
+        _run(work, _tasks(data, missing), executor or ProcessExecutor(), show_progress)
+    made = sum(map(len, missing.values()))
+    return MadeBranches(out, asked, made, time.monotonic() - start)
+
+
+def ask(pools: ScoredPools, store: SceneStore, scenes: int, plans: int) -> dict[str, list[AskedScene]]:
+    """Choose the scenes, and the plans of each."""
+    place = {token: row for row, token in enumerate(pools.tokens)}
+    by_log: dict[str, list[str]] = {}
+    for token, log in zip(pools.tokens, pools.log_names, strict=True):
+        by_log.setdefault(log, []).append(token)
+    best = framewise(pools.utility_v1)
+
+    def choose(token: str) -> AskedScene:
+        row, scene = place[token], store[token]
+        if scene.human_future is None:
+            raise BranchError(f"{store.folder}: nobody drove the scene {token!r}; it cannot be branched")
+        every = np.concatenate([scene.human_future[None], pools.plans[row]])
+        positions = roll_out(scene, every, pools.about["lqr"])[..., [State.X, State.Y]]
+        on_road = pools.v1[row, :, V1_COLUMNS.index("DAC")] == 1
+        chosen = choose_plans(positions[1:], positions[0], int(best[row]), plans, on_road)
+        return AskedScene(token, chosen, np.asarray(pools.plans[row][chosen], np.float32))
+
+    wanted = spread_scenes(by_log, scenes)
+    found = map_threads(choose, [token for tokens in wanted.values() for token in tokens])
+    return {name: [next(found) for _ in tokens] for name, tokens in wanted.items()}
+
+
+def _kept(path: Path, asked: Sequence[AskedScene]) -> bool:
+    """Whether a file holds these scenes with these plans; one that is damaged does not."""
+    if not path.is_file():
+        return False
+    try:
+        there = {scene.token: scene for scene in read_log(path)}
+    except BranchError:
+        return False
+    return all(one.token in there and np.array_equal(there[one.token].plans, one.plans) for one in asked)
+
+
+def _tasks(data: Path, missing: Asked) -> list[BranchTask]:
+    """Neighbours in time together; a single log first, because all other workers wait for the first task."""
+    found = {name: find_log(data, name) for name in missing}
+    by_simulation: dict[str, list[str]] = {}
+    for name in sorted(missing, key=lambda name: (found[name][0].name, found[name][1].first_step)):
+        by_simulation.setdefault(found[name][0].name, []).append(name)
+    tasks: list[BranchTask] = []
+    for simulation, names in by_simulation.items():
+        first = 0 if tasks else 1
+        groups = [names[:first]] if first else []
+        groups += [names[at : at + LOGS_AT_ONCE] for at in range(first, len(names), LOGS_AT_ONCE)]
+        tasks += [BranchTask(simulation, {name: missing[name] for name in group}) for group in groups]
+    return tasks
+
+
+def _run(work: Branching, tasks: Sequence[BranchTask], executor: Executor, show: bool) -> None:
+    if not tasks:
+        return
+    total = sum(len(scenes) for task in tasks for scenes in task.logs.values())
+    failed: list[Done[BranchTask, int]] = []
+    with ProgressBar("branches", "scenes", total, show) as progress:
+        for done in executor.run(work, tasks):
+            if done.result is None:
+                failed.append(done)
+            else:
+                progress.advance(done.result)
+    if failed:
+        shown = "\n".join(f"  {done.error}" for done in failed[:NAMED])
+        message = f"{work.out}: {len(failed)} of {len(tasks)} groups of logs failed; the others are kept:\n{shown}"
+        broken = next((done for done in failed if not done.mendable and done.details), None)
+        raise BranchError(message) if broken is None else RuntimeError(f"{message}\n{broken.details}")
