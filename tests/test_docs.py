@@ -127,8 +127,8 @@ def test_the_overview_lists_every_verb():
 
 
 SECTIONS = re.findall(r"^### `w4s ([^`]+)`\n(.*?)(?=^##|\Z)", (ROOT / "docs" / "commands.md").read_text(), re.M | re.S)
-STUDIES = ("study reranking", "study parts", "study counterfactual")
-"""One that needs pools and one that trains: together they have every flag that their section names."""
+STUDIES = ("study reranking", "study parts", "study counterfactual", "study readouts")
+"""One that needs pools, and those that train: together they have every flag that their section names."""
 
 
 @pytest.mark.parametrize(("heading", "text"), SECTIONS, ids=[heading for heading, _ in SECTIONS])

@@ -61,6 +61,7 @@ BAD_INPUT = [
     "study counterfactual none",
     "study stability none",
     "study stability empty --scenes 2",
+    "study readouts empty",
     "report none",
     "report empty --out x.html",
     "show none token --out x.png",

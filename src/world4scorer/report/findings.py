@@ -25,6 +25,7 @@ ORDER: Final = (
     "history",
     "coverage",
     "counterfactual",
+    "readouts",
 )
 """Studies as the paper has them."""
 

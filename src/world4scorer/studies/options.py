@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from world4scorer.commands.arguments import Counts, MaybeCount, MaybeEncoder, MaybeFolder
+from world4scorer.commands.arguments import Counts, MaybeCount, MaybeEncoder, MaybeFolder, MaybePath
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,34 @@ class StabilityOptions:
     """Of the bootstrap over logs."""
 
 
+@dataclass(frozen=True)
+class ReadoutOptions:
+    """What the study of visual readouts takes."""
+
+    pairs: int = 6000
+    """Current and future views that networks are trained on, drawn by seed."""
+    condgrid_steps: MaybeCount = None
+    diffusion_steps: MaybeCount = None
+    decoder_steps: MaybeCount = None
+    """Of training; 2000, 2400 and 500 unless given."""
+    seed: int = 17
+    """Of the networks and of what they are trained on."""
+    scenes: int = 300
+    """Validation scenes that numbers are over, and junctions at most."""
+    encoder: MaybeEncoder = None
+    """What the run's targets were made with, if they do not say."""
+    decoder: MaybePath = None
+    """RAE decoder of patch grids (file or folder of weights) to draw with, instead of training one."""
+    masks: MaybeFolder = None
+    """Folder of TOKEN.png with 0 for road, 1 for dynamic, 2 for static pixels; cities draw their own."""
+    threads: int = 0
+    """Of torch; 0 leaves it as it is."""
+    out: MaybeFolder = None
+    """Folder of the finding; RUN/studies unless given."""
+    draws: int = 10_000
+    """Of the bootstrap over logs."""
+
+
 USUAL: Final = StudyOptions()
 FEW_MINUTES: Final = StabilityOptions()
 """Of the study of stability."""
@@ -121,3 +149,5 @@ AS_THE_RUN: Final = TrainingOptions()
 BRANCHED: Final = BranchOptions()
 AS_IN_THE_PAPER: Final = TrainingOptions(scenes=512, epochs=60)
 """Of the study of label pairing."""
+READOUT_STEPS: Final = ("condgrid_steps", "diffusion_steps", "decoder_steps")
+AS_READ: Final = ReadoutOptions()

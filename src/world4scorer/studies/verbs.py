@@ -18,13 +18,16 @@ from world4scorer.commands.learning import needs_torch
 from world4scorer.commands.told import told
 from world4scorer.studies.options import (
     AS_IN_THE_PAPER,
+    AS_READ,
     AS_THE_RUN,
     BRANCHED,
     FEW_MINUTES,
     OF_A_RUN,
+    READOUT_STEPS,
     REPEATED,
     USUAL,
     BranchOptions,
+    ReadoutOptions,
     RunOptions,
     StabilityOptions,
     StudyOptions,
@@ -40,6 +43,7 @@ OfRun = Annotated[RunOptions, tyro.conf.arg(name="")]
 Training = Annotated[TrainingOptions, tyro.conf.arg(name="")]
 Branched = Annotated[BranchOptions, tyro.conf.arg(name="")]
 Stability = Annotated[StabilityOptions, tyro.conf.arg(name="")]
+Readout = Annotated[ReadoutOptions, tyro.conf.arg(name="")]
 
 
 def auxiliary_target(run: Run, /, training: Training = AS_THE_RUN) -> int:
@@ -362,6 +366,29 @@ def stability(run: Run, /, options: Stability = FEW_MINUTES) -> int:
     return _keep(stability, finding, run, options.out, options=options)
 
 
+def readouts(run: Run, /, options: Readout = AS_READ) -> int:
+    """Predicted features as images, and what they add (C, Fig. 4).
+
+    Trains what is missing of three networks, with the planner frozen; they are kept in RUN/readouts.
+
+    Example: w4s study readouts runs/city
+
+    Args:
+        run: Folder of a finished training run that predicts future features.
+        options: How networks are trained, and what is looked at.
+    """
+    needs_torch("w4s study readouts")
+    from world4scorer.readouts.config import ReadoutConfig
+    from world4scorer.studies.readouts import readouts as study
+
+    steps = {name: value for name in READOUT_STEPS if (value := getattr(options, name)) is not None}
+    config = ReadoutConfig(pairs=options.pairs, seed=options.seed, **steps)
+    finding = study(
+        run, config, options.scenes, options.encoder, options.decoder, options.masks, options.draws, options.threads
+    )
+    return _keep(readouts, finding, run, options.out, options=options)
+
+
 def _needs_torch_of_a_run(verb: str, source: Path) -> None:
     """Of a run, its encoder is asked how much scenes change; a folder of pools has no images."""
     from world4scorer.pools.open import is_pools, is_run_folder
@@ -397,5 +424,6 @@ VERBS: Final[dict[str, Callable[..., int]]] = {
     "parts": parts,
     "counterfactual": counterfactual,
     "stability": stability,
+    "readouts": readouts,
 }
 """In the paper's order."""

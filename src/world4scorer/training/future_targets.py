@@ -87,6 +87,11 @@ class FutureTargets:
         return token in self._row
 
     @property
+    def tokens(self) -> tuple[str, ...]:
+        """All scenes of the file, with a target or without."""
+        return tuple(self._row)
+
+    @property
     def width(self) -> int:
         """E, the features of a target."""
         return int(self._features.shape[1])
