@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.branches.records import Branch, SceneBranches, write_log
-from world4scorer.branches.ways import LOOK, STEPS_PER_FRAME, Way, logged, rolled_out
+from world4scorer.branches.records import Branch, SceneBranches, kept_scenes, write_log
+from world4scorer.branches.ways import LOOK, Way, logged, rolled_out
+from world4scorer.cache.tracks import STEPS_PER_FRAME
 from world4scorer.city.excursion import Excursion
 from world4scorer.city.manifest import FOLDER, find_log, network_path
 from world4scorer.city.simulation import CitySimulation
@@ -59,7 +60,7 @@ class BranchTask:
 
 @dataclass(frozen=True)
 class Branching:
-    """Drives tasks and writes a file for each log as soon as its last scene is done."""
+    """Drives tasks and writes a file for each log as soon as its last scene is done; what the file has stays in it."""
 
     data: Path
     store: SceneStore
@@ -88,8 +89,16 @@ class Branching:
             for _, name, frame, asked in sorted(moments, key=lambda one: one[:3]):
                 done[name].append(self._branch(city, place, logs[name], frame, asked))
                 if len(done[name]) == len(task.logs[name]):
-                    write_log(self.out / f"{name}{self.suffix}", done.pop(name))
+                    self._write(logs[name], done.pop(name))
         return len(moments)
+
+    def _write(self, log: Log, scenes: Sequence[SceneBranches]) -> None:
+        """Add scenes to the file of a log, in time order; kept ones with another number of plans do not fit in."""
+        path = self.out / f"{log.name}{self.suffix}"
+        count = len(scenes[0].chosen)
+        every = {token: scene for token, scene in kept_scenes(path).items() if len(scene.chosen) == count}
+        every |= {scene.token: scene for scene in scenes}
+        write_log(path, [every[frame.token] for frame in log.frames if frame.token in every])
 
     def _branch(self, city: CitySimulation, place: str, log: Log, frame: int, asked: AskedScene) -> SceneBranches:
         scene = self.store[asked.token]

@@ -17,7 +17,7 @@ import numpy as np
 
 from world4scorer.branches.choice import choose_plans, spread_scenes
 from world4scorer.branches.drive import AskedScene, Branching, BranchTask
-from world4scorer.branches.records import SUFFIX, BranchError, SceneBranches, read_log
+from world4scorer.branches.records import SUFFIX, BranchError, SceneBranches, kept_scenes, read_log
 from world4scorer.cache.executors import Done, Executor, ProcessExecutor
 from world4scorer.city.manifest import find_log, read_manifest
 from world4scorer.outcomes.batch import map_threads
@@ -72,7 +72,8 @@ def make_branches(
     start = time.monotonic()
     refusal = BranchError(f"{out}: another run is making these branches; wait for it, or stop it first")
     with only_one(out / ".lock", refusal):
-        missing = {name: some for name, some in asked.items() if not _kept(out / f"{name}{SUFFIX}", some)}
+        found = {name: _missing(out / f"{name}{SUFFIX}", some) for name, some in asked.items()}
+        missing = {name: some for name, some in found.items() if some}
         work = Branching(data, store, out, SUFFIX, pools.about["lqr"])
         _run(work, _tasks(data, missing), executor or ProcessExecutor(), show_progress)
     made = sum(map(len, missing.values()))
@@ -102,15 +103,14 @@ def ask(pools: ScoredPools, store: SceneStore, scenes: int, plans: int) -> dict[
     return {name: [next(found) for _ in tokens] for name, tokens in wanted.items()}
 
 
-def _kept(path: Path, asked: Sequence[AskedScene]) -> bool:
-    """Whether a file holds these scenes with these plans; one that is damaged does not."""
-    if not path.is_file():
-        return False
-    try:
-        there = {scene.token: scene for scene in read_log(path)}
-    except BranchError:
-        return False
-    return all(one.token in there and np.array_equal(there[one.token].plans, one.plans) for one in asked)
+def _missing(path: Path, asked: Sequence[AskedScene]) -> list[AskedScene]:
+    """The scenes that a file does not hold with these very plans."""
+    there = kept_scenes(path)
+    return [one for one in asked if one.token not in there or not _same(there[one.token], one)]
+
+
+def _same(kept: SceneBranches, asked: AskedScene) -> bool:
+    return np.array_equal(kept.chosen, asked.chosen) and np.array_equal(kept.plans, asked.plans)
 
 
 def _tasks(data: Path, missing: Asked) -> list[BranchTask]:

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.branches.records import Branch
-from world4scorer.branches.ways import STEPS_PER_FRAME
-from world4scorer.cache.tracks import join_sightings
+from world4scorer.cache.tracks import STEPS_PER_FRAME, join_sightings
 from world4scorer.scene.indices import STEPS, Box, Light
 from world4scorer.scene.scene import Scene
 from world4scorer.scene.tracks import Lights, Tracks

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.scene.files import atomic_write
+from world4scorer.scene.indices import STEPS
 
 FORMAT: Final = "world4scorer-branches-1"
 SUFFIX: Final = ".npz"
@@ -55,14 +56,19 @@ class Branch:
     gone: int
     """First row without the ego in the traffic, as its route had ended; -1 for none."""
     jumped: int
-    """Road users around that SUMO put elsewhere."""
+    """Road users near the ego whom SUMO had put there; those whom it put out of sight are not counted."""
     view: bytes
     """JPEG of the front camera two seconds ahead."""
 
     @property
     def unseen(self) -> bool:
-        """Whether the traffic could not see the ego at some time."""
-        return bool(self.off_road.any()) or self.gone >= 0
+        """Whether the ego was too far from every lane to be seen at some time of the plan's own 41 states."""
+        return bool(self.off_road[:STEPS].any())
+
+    @property
+    def ended(self) -> bool:
+        """Whether the ego's route ended within these states."""
+        return 0 <= self.gone < STEPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +126,14 @@ def read_log(path: Path) -> list[SceneBranches]:
         if isinstance(error, BranchError):
             raise
         raise BranchError(f"{path}: not a readable file of branches ({error}); delete it to make them anew") from error
+
+
+def kept_scenes(path: Path) -> dict[str, SceneBranches]:
+    """The branches of a log by token; none where there is no file, or a damaged one."""
+    try:
+        return {scene.token: scene for scene in read_log(path)}
+    except BranchError:
+        return {}
 
 
 def _unpack(fields: dict[str, Any]) -> list[SceneBranches]:

@@ -14,12 +14,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.cache.tracks import STEPS_PER_FRAME
 from world4scorer.navsim.frames import LogFrame
 from world4scorer.scene.indices import DT, STEPS, State
 
 FRAMES: Final = 10
 """Of a log, after now."""
-STEPS_PER_FRAME: Final = 5
 BRANCH_STEPS: Final = FRAMES * STEPS_PER_FRAME
 LOOK: Final = 20
 """Step at which the front camera is drawn: two seconds ahead, as future targets are."""

@@ -44,7 +44,7 @@ class Excursion:
     gone: int
     """First step at which the ego has left the traffic, as its route ended; -1 for never."""
     jumped: int
-    """Road users around whom SUMO put elsewhere on the way, out of a jam; each comes back under another name."""
+    """Road users seen here whom SUMO put here on the way, out of a jam, each under another name; not those put away."""
     files: Mapping[int, Mapping[str, bytes]]
     """JPEG files by step and camera."""
 

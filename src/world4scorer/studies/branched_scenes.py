@@ -36,7 +36,6 @@ from world4scorer.scene.scene import Scene
 from world4scorer.store import SceneStore
 from world4scorer.studies.future_match import unit
 from world4scorer.studies.view_features import own_encoder, view_features
-from world4scorer.training.future_targets import FutureTargets
 from world4scorer.training.make_targets import FRAMES_AHEAD
 from world4scorer.training.run import usable
 from world4scorer.training.run_files import read_run
@@ -74,11 +73,11 @@ class BranchedScenes:
     distance: Floats
     """(S, K) m between plan and logged plan, both rolled out, after two seconds."""
     unseen: NDArray[np.bool_]
-    """(S, K) where the traffic lost sight of the ego."""
+    """(S, K) where the traffic lost sight of the ego, so far from every lane it was."""
     gone: NDArray[np.bool_]
     """(S, K) where the ego's route ended."""
     jumped: NDArray[np.int64]
-    """(S, K) road users that SUMO put elsewhere."""
+    """(S, K) road users near the ego whom SUMO had put there."""
     moved: Floats
     """(S, 2) m that the others are away from where the log has them after two seconds, in the two control branches."""
     outcomes: tuple[BranchOutcomes, ...]
@@ -105,8 +104,7 @@ def look_at(run: Path, pools: ScoredPools, made: MadeBranches, show: bool = Fals
     """Read branches, encode their views, judge their plans."""
     config, data = read_run(run)
     name, pooling = own_encoder(config, data)
-    if name is None:
-        raise ValueError(f"{run}: has no future targets whose encoder is known, so no view can be compared with them")
+    assert name is not None, "checked before"
     encoder, store = load_encoder(name), SceneStore(pools.about["store"])
     tokens = tuple(one.token for some in made.asked.values() for one in some)
     row = {token: place for place, token in enumerate(pools.tokens)}
@@ -115,8 +113,7 @@ def look_at(run: Path, pools: ScoredPools, made: MadeBranches, show: bool = Fals
     samples = samples.at([samples.place[token] for token in tokens])
     train = _training_scenes(run, name, pooling)
     future, now = (
-        _plain(view_features(run, data, name, pooling, frame, "val")).features(tokens)
-        for frame in ("future", "current")
+        view_features(run, data, name, pooling, frame, "val").raw().features(tokens) for frame in ("future", "current")
     )
     if not (future[1].all() and now[1].all()):
         raise ValueError(f"{run}: some branched scenes have no view two seconds later; branch other scenes")
@@ -176,7 +173,7 @@ def _of_scene(
         "chosen": scene.chosen,
         "distance": np.linalg.norm(ego[FIRST_PLAN:] - ego[LOGGED_PLAN], axis=1),
         "unseen": np.array([branch.unseen for branch in plans]),
-        "gone": np.array([branch.gone >= 0 for branch in plans]),
+        "gone": np.array([branch.ended for branch in plans]),
         "jumped": np.array([branch.jumped for branch in plans]),
         "moved": [_displacement(logged, scene.branches[which]) for which in (LOGGED_POSES, LOGGED_PLAN)],
         "outcomes": branch_outcomes(logged, scene, pools.about["lqr"]),
@@ -218,7 +215,7 @@ def _training_scenes(run: Path, encoder: str, pooling: Pooling) -> tuple[Samples
     """Some training scenes, evenly over logs, and their features now and two seconds later."""
     _, data = read_run(run)
     samples = usable(Samples.of_split(data.data, find_split(data.split, data.data), data.store), data.store)
-    now, later = (_plain(view_features(run, data, encoder, pooling, frame, "train")) for frame in ("current", "future"))
+    now, later = (view_features(run, data, encoder, pooling, frame, "train").raw() for frame in ("current", "future"))
     known = (now.features(samples.tokens)[1] & later.features(samples.tokens)[1]).numpy()
     by_log: dict[str, list[str]] = {}
     for token, log, there in zip(samples.tokens, samples.log_names, known, strict=True):
@@ -230,8 +227,3 @@ def _training_scenes(run: Path, encoder: str, pooling: Pooling) -> tuple[Samples
         now.features(chosen)[0].double().numpy(),
         later.features(chosen)[0].double().numpy(),
     )
-
-
-def _plain(targets: FutureTargets) -> FutureTargets:
-    """With their mean left on, whatever the file says."""
-    return targets.centred(np.zeros(targets.width, np.float32))

@@ -14,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 
 from world4scorer.branches.make import MadeBranches, make_branches
-from world4scorer.cache.executors import ProcessExecutor
 from world4scorer.evaluation.bootstrap import LogBootstrap
 from world4scorer.evaluation.finding import Finding
 from world4scorer.evaluation.intervals import plain
@@ -25,6 +24,7 @@ from world4scorer.store import SceneStore
 from world4scorer.studies import counterfactual_report as report
 from world4scorer.studies import reactive_outcomes
 from world4scorer.studies.branched_scenes import BranchedScenes, look_at
+from world4scorer.studies.counterfactual_checks import check
 from world4scorer.studies.counterfactual_figure import draw, draw_reactive
 from world4scorer.studies.counterfactual_measures import measures, spread
 from world4scorer.studies.counterfactual_models import OWN, WHOLE, predictions, row, train_models
@@ -53,10 +53,10 @@ class Counterfactuals:
 def counterfactual(run: Path, options: BranchOptions) -> Finding:
     """Branch what is missing, train what is missing, compare."""
     source = PlannerSource.find(run)
+    executor = check(run, source, options)
     folders = train_models(run, options.training)
     pools = open_pools(run)
     folder = run / BRANCHES / validation_split(run)
-    executor = ProcessExecutor(options.workers)
     made = make_branches(pools, source.data, folder, options.scenes, options.plans, executor, show_progress=True)
     scenes = look_at(run, pools, made, show=True)
     found = predictions(scenes, folders, show=True)
@@ -68,7 +68,9 @@ def counterfactual(run: Path, options: BranchOptions) -> Finding:
         _describe(scenes, pools, seeds),
         options.draws,
     )
-    reactive = reactive_outcomes.compare(scenes.outcomes, scenes.log_names, options.draws, ~scenes.unseen)
+    reactive = reactive_outcomes.compare(
+        scenes.outcomes, scenes.log_names, options.draws, ~(scenes.unseen | scenes.gone)
+    )
     seen = Counterfactuals(scenes, scores, reactive, made)
     return describe(seen, pools, found[row(OWN, WHOLE)][0])
 
@@ -77,10 +79,6 @@ def describe(seen: Counterfactuals, pools: ScoredPools, told: Any) -> Finding:
     """The finding; `told` (S, K, E) are the run's own readouts, for the pictures."""
     scenes, scores = seen.scenes, seen.scores
     control = controls(scenes, scores.draws)
-    pictures = {
-        "views": draw_sheet(scenes, SceneStore(pools.about["store"]), told),
-        "reactive": draw_reactive(seen.reactive),
-    }
     return Finding(
         name=NAME,
         title="Futures that nobody drove",
@@ -108,7 +106,10 @@ def describe(seen: Counterfactuals, pools: ScoredPools, told: Any) -> Finding:
             report.seeds_remark(scores),
         ),
         figure=draw(scores),
-        pictures={name: figure for name, figure in pictures.items() if figure is not None},
+        pictures={
+            "views": draw_sheet(scenes, SceneStore(pools.about["store"]), told),
+            "reactive": draw_reactive(seen.reactive),
+        },
     )
 
 
@@ -132,7 +133,7 @@ def controls(scenes: BranchedScenes, draws: int) -> dict[str, Any]:
     found["plans"] = {
         "lost_sight": told(scenes.unseen.mean(1)),
         "route_ended": told(scenes.gone.mean(1)),
-        "others_put_elsewhere": told((scenes.jumped > 0).mean(1)),
+        "others_put_here": told((scenes.jumped > 0).mean(1)),
         "distance_m": {str(q): float(np.percentile(scenes.distance, q)) for q in (5, 25, 50, 75, 95)},
         "spread_of_true_futures": told(spread(scenes)),
     }

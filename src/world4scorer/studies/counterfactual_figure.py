@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from world4scorer.evaluation.bootstrap import Interval
 from world4scorer.studies import counterfactual_measures as m
-from world4scorer.studies.counterfactual_models import BEST_READER, OWN, OWN_AMONG, READER, WHOLE, row
+from world4scorer.studies.counterfactual_models import BEST_READER, LOCAL_READER, OWN, OWN_AMONG, READER, WHOLE, row
 from world4scorer.studies.reactive_outcomes import COMPONENTS, Reactive
 from world4scorer.studies.variant_scores import VariantScores
 from world4scorer.view import style
@@ -21,12 +21,14 @@ COLOURS: Final = {
     OWN: OURS,
     OWN_AMONG: "#56b4e9",
     READER: OTHER,
+    LOCAL_READER: "#cc79a7",
     BEST_READER: GOOD,
 }
 NAMES: Final = {
     OWN: "the planner's own readout, plan by plan",
     OWN_AMONG: "own readout, all plans of the pool together",
     READER: "linear reader fitted to executed plans",
+    LOCAL_READER: "the same, of other logs of the branched scenes",
     BEST_READER: "linear reader fitted to true branches of other logs",
 }
 PANELS: Final = (
@@ -42,7 +44,7 @@ FIRST_VERSION: Final = sum(version == "v1" for version, _ in COMPONENTS.values()
 
 
 def draw(scores: VariantScores) -> Figure:
-    """Everybody's predictions by three measures, and what those of the run's own readout are like."""
+    """Everybody's predictions by three measures, and what the whole method's own readouts are like."""
     rows = sorted(scores.measures, key=_order)
     figure, axes = chart(4, size=(17.0, 1.9 + 0.33 * len(rows)), width_ratios=(1.0, 1.0, 1.0, 0.85))
     for axis, (name, title, factor, guess) in zip(axes, PANELS, strict=False):
@@ -77,7 +79,7 @@ def _dot(scores: VariantScores, variant: str, name: str, factor: float) -> DotRo
 
 
 def _alike(axis: Axes, scores: VariantScores) -> None:
-    """What the run's own readouts of unexecuted plans are like, by cosine."""
+    """What the whole method's own readouts of unexecuted plans are like, by cosine."""
     rows = []
     for how in (OWN, OWN_AMONG):
         if row(how, WHOLE) in scores.measures:

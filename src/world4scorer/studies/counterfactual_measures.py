@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from world4scorer.studies.branched_scenes import BranchedScenes
 from world4scorer.studies.future_match import (
     cosines,
+    directions,
     pairs_in_order,
     retrieval,
     unit,
-    within,
     within_cosine,
     within_errors,
 )
@@ -54,8 +54,7 @@ def measures(scenes: BranchedScenes, predicted: Floats) -> Measures:
     found: dict[str, Measure] = {}
     for form in FORMS:
         found |= _of_form(scenes, predicted, form)
-    told, true = within(unit(predicted)), within(unit(scenes.true))
-    found |= _finds(np.einsum("ske,sje->skj", told, true), CENTRED)
+    found |= _finds(cosines(directions(predicted), directions(scenes.true)), CENTRED)
     found[WITHIN_COSINE] = _mean(within_cosine(predicted, scenes.true))
     for name, there in ((WITHIN_R2, None), (WITHIN_R2_ON_ROAD, scenes.on_road)):
         errors, variation = within_errors(predicted, scenes.true, there)

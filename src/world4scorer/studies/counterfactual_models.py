@@ -36,6 +36,8 @@ PERSISTENCE: Final = "view now"
 OWN: Final = "own readout"
 OWN_AMONG: Final = "own readout, whole pool"
 READER: Final = "reader"
+LOCAL_READER: Final = "reader of logs here"
+"""What the reader of branches is compared with: it learns in the same part of town, from executed plans alone."""
 BEST_READER: Final = "reader of branches"
 LOOK_POSE: Final = round(2.0 / PLAN_INTERVAL) - 1
 """Pose of a plan after two seconds."""
@@ -59,11 +61,6 @@ def row(how: str, whose: str) -> str:
 
 def train_models(run: Path, options: Any) -> dict[str, tuple[Path, ...]]:
     """Folders of the planners, one for each seed; what is missing is trained."""
-    config, _ = read_run(run)
-    if config.auxiliary_target != "future":
-        raise ValueError(
-            f"{run}: trained with --auxiliary-target {config.auxiliary_target}; one that foretells is asked about"
-        )
     found = train_variants(run, "auxiliary-target", AUXILIARY, options)
     only = train_variants(run, "counterfactual", [Variant("no-outcomes", without_outcomes)], options)
     return {WHOLE: found["future"], NO_FUTURE: found["none"], NO_OUTCOMES: only["no-outcomes"]}
@@ -100,6 +97,8 @@ def _add(found: dict[str, list[Floats]], scenes: BranchedScenes, seen: Foreseen,
         found.setdefault(row(OWN_AMONG, whose), []).append(seen.readout_among.astype(np.float64))
     reader = ridge.fit(seen.executed, scenes.train_future, scenes.train.log_names)
     found.setdefault(row(READER, whose), []).append(reader(seen.alone))
+    local = ridge.across_groups(seen.logged, scenes.logged, scenes.log_names, asked=seen.alone)
+    found.setdefault(row(LOCAL_READER, whose), []).append(local)
     best = ridge.across_groups(seen.alone, scenes.true, scenes.log_names)
     found.setdefault(row(BEST_READER, whose), []).append(best)
 
@@ -109,9 +108,11 @@ def _plain_rows(scenes: BranchedScenes) -> dict[str, Floats]:
     taken = scenes.pool[np.arange(len(scenes))[:, None], scenes.chosen]
     branched = plan_inputs(np.repeat(scenes.now[:, None], taken.shape[1], 1), taken)
     executed = plan_inputs(scenes.train_now, scenes.train.future[:, :PLAN_POSES])
+    logged = plan_inputs(scenes.now, scenes.samples.future[:, :PLAN_POSES])
     reader = ridge.fit(executed, scenes.train_future, scenes.train.log_names)
     return {
         row(READER, PLAIN): reader(branched),
+        row(LOCAL_READER, PLAIN): ridge.across_groups(logged, scenes.logged, scenes.log_names, asked=branched),
         row(BEST_READER, PLAIN): ridge.across_groups(branched, scenes.true, scenes.log_names),
         PERSISTENCE: np.repeat(scenes.now[:, None], taken.shape[1], 1),
     }

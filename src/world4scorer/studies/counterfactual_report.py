@@ -7,12 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from world4scorer.evaluation.bootstrap import Interval
+from world4scorer.evaluation.bootstrap import NOTHING, Interval
 from world4scorer.evaluation.finding import Table
-from world4scorer.evaluation.intervals import cell, plain
+from world4scorer.evaluation.intervals import cell, plain, verdict
 from world4scorer.studies import counterfactual_measures as m
 from world4scorer.studies.counterfactual_models import (
     BEST_READER,
+    LOCAL_READER,
     NO_FUTURE,
     NO_OUTCOMES,
     OWN,
@@ -37,7 +38,8 @@ COMPARED: Final = (
     (row(OWN, WHOLE), row(READER, WHOLE)),
     (row(BEST_READER, WHOLE), row(BEST_READER, NO_FUTURE)),
     (row(BEST_READER, WHOLE), row(BEST_READER, PLAIN)),
-    (row(BEST_READER, WHOLE), row(READER, WHOLE)),
+    (row(BEST_READER, WHOLE), row(LOCAL_READER, WHOLE)),
+    (row(LOCAL_READER, WHOLE), row(READER, WHOLE)),
 )
 """Pairs of rows whose differences are told."""
 MAIN: Final = "mean off"
@@ -135,7 +137,7 @@ def _seeds(scores: VariantScores) -> Sequence[Table]:
     for variant in scores.measures:
         columns = [scores.by_seed(variant, name) for name in CHANGED]
         for seed, values in zip(scores.seeds, zip(*columns, strict=True), strict=True):
-            rows.append((f"{variant}, {seed}", *(f"{value:.3f}" for value in values)))
+            rows.append((f"{variant}, {seed}", *(NOTHING if np.isnan(value) else f"{value:.3f}" for value in values)))
     return (Table("Each seed", ("", *CHANGED), tuple(rows)),)
 
 
@@ -165,7 +167,7 @@ def control_table(found: dict[str, Any]) -> Table:
 
 
 def _text(found: Interval | None, factor: float, digits: int) -> str:
-    return "none" if found is None else found.times(factor).text(digits)
+    return NOTHING if found is None else found.times(factor).text(digits)
 
 
 def remarks(scores: VariantScores) -> tuple[str, ...]:
@@ -180,9 +182,9 @@ def remarks(scores: VariantScores) -> tuple[str, ...]:
     toward = scores.change_between(own, f"{MAIN}: {m.OWN}", f"{MAIN}: {m.LOGGED}")
     nearer = "nearer to" if toward.low > 0 else "further from" if toward.high < 0 else "not clearly nearer to"
     lines = [
-        f"The run's own readout puts a plan's own future before another plan's in {cell(every[0])} % of pairs "
-        f"(guessing: 50 %); of how true futures differ within a scene it explains {cell(every[1])} % (R2), and what it "
-        f"varies has a cosine of {along.text(2)} with what truly varies.",
+        f"Own readouts of the whole method put a plan's own future before another plan's in {cell(every[0])} % of "
+        f"pairs (guessing: 50 %); of how true futures differ within a scene they explain {cell(every[1])} % (R2), and "
+        f"what they vary has a cosine of {along.text(2)} with what truly varies.",
         f"Among plans that keep to the drivable area it is {cell(road[0])} % of pairs, R2 {cell(road[1])} %.",
         f"Readouts of plans that nobody drove are {nearer} those plans' own futures than to the future that was "
         f"observed (cosine {toward.text(3, signed=True)}, mean off).",
@@ -196,20 +198,21 @@ def remarks(scores: VariantScores) -> tuple[str, ...]:
         one, two = row(READER, WHOLE), row(READER, other)
         if two in scores.measures:
             change = scores.change(one, name, two)
-            effect = "raises" if change.low > 0 else "lowers" if change.high < 0 else "does not clearly change"
             lines.append(
-                f"With the same kind of reader on all states, {words} {effect} the share of pairs in order "
+                f"With the same kind of reader on all states, {words} {verdict(change)} the share of pairs in order "
                 f"({cell(change, 100, 1, True)} points; on the road "
                 f"{cell(scores.change(one, on_road, two), 100, 1, True)}; "
                 f"R2 within scenes {scores.change(one, m.WITHIN_R2, two).text(3, signed=True)})."
             )
-    best, reader = row(BEST_READER, WHOLE), row(READER, WHOLE)
-    held = scores.change(best, name, reader)
-    more = "hold more of the true futures than" if held.low > 0 else "show no more of the true futures than"
+    best, local = row(BEST_READER, WHOLE), row(LOCAL_READER, WHOLE)
+    held = scores.change(best, name, local)
+    more = "hold more of the true futures than" if held.low > 0 else "do not clearly show more of the true futures than"
     lines.append(
         f"A reader fitted to true futures of other logs' branches finds {cell(scores.value(best, name))} % of pairs "
-        f"(R2 {scores.value(best, m.WITHIN_R2).text(2)}): states {more} a reader learns from executed plans alone "
-        f"({cell(held, 100, 1, True)} points). Without any planner, from the view and the plan's numbers, it finds "
+        f"(R2 {scores.value(best, m.WITHIN_R2).text(2)}), one fitted to the logged plans and futures of the same "
+        f"scenes {cell(scores.value(local, name))} %: states {more} a reader learns from executed plans of the same "
+        f"places ({cell(held, 100, 1, True)} points; it learns from one future of each scene, the other from all that "
+        "were branched). Without any planner, from the view and the plan's numbers, the reader of branches finds "
         f"{cell(scores.value(row(BEST_READER, PLAIN), name))} %. Among plans on the road: "
         f"{cell(scores.value(best, on_road))} % with the planner, "
         f"{cell(scores.value(row(BEST_READER, PLAIN), on_road))} % without."
@@ -233,13 +236,13 @@ def _grade(pairs: Interval, r2: Interval) -> str:
 def control_remark(found: dict[str, Any], reactive: Reactive) -> str:
     """How far branches can be trusted."""
     plans = found["plans"]
-    sight, ended, put = (100 * plans[key]["value"] for key in ("lost_sight", "route_ended", "others_put_elsewhere"))
+    sight, ended, put = (100 * plans[key]["value"] for key in ("lost_sight", "route_ended", "others_put_here"))
     return (
         f"Control: while the ego passes through the logged poses, the logged plan's labels are the logged scene's in "
-        f"{cell(reactive.control)} % of scenes (along the plan's rollout: {cell(reactive.control_plan)} %); what is "
-        f"left is the traffic's answer to a smoothed drive in place of SUMO's own. In {sight:.1f} % of branches "
-        f"the ego is for a while so far from every lane that others do not see it, in {ended:.1f} % its route ends, "
-        f"in {put:.1f} % SUMO puts somebody near by elsewhere. All of these stay in."
+        f"{cell(reactive.control)} % of scenes (along the plan's rollout: {cell(reactive.control_plan)} %). "
+        f"In {sight:.1f} % of branches the ego is, within the four seconds of the plan, for a while so far from every "
+        f"lane that others do not see it, in {ended:.1f} % its route ends, in {put:.1f} % somebody is near whom SUMO "
+        "put there out of a jam. All of these stay in."
     )
 
 

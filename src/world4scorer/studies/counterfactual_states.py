@@ -30,14 +30,14 @@ class Foreseen(NamedTuple):
 
     alone: Floats
     """(S, K, D) states of branched plans, each asked about by itself, as the executed plan is in training"""
-    among: Floats
-    """(S, K, D) of the same branched plans when the whole pool is asked about together, as the planner does"""
+    logged: Floats
+    """(S, D) of the logged plans of the same scenes, by themselves"""
     executed: Floats
     """(R, D) of the logged plans of training scenes, by themselves"""
     readout_alone: Floats | None
     """(S, K, E) what the planner's own readout says, None where it has none"""
     readout_among: Floats | None
-    """(S, K, E)"""
+    """(S, K, E) when the whole pool is asked about together, as the planner does"""
 
 
 class _Seen(NamedTuple):
@@ -52,29 +52,35 @@ def foresee(
 ) -> Foreseen:
     """Ask a planner about pools (S, N, T, 3), of which `chosen` (S, K) were branched, and about training scenes."""
     places = np.arange(len(chosen))[:, None]
-    alone, among, executed = [], [], []
+    alone, among, logged, executed = [], [], [], []
     with ProgressBar("states", "scenes", len(samples) + len(train), show) as progress:
         for seen in _encoded(planner, samples):
             here = torch.from_numpy(np.ascontiguousarray(pool[places, chosen][seen.rows]))
             apart = [_states(planner, plan[:, None], seen) for plan in here.unbind(1)]
             alone.append(torch.cat(apart, 1))
+            logged.append(_executed(planner, samples, seen))
             together = _states(planner, torch.from_numpy(pool[seen.rows]), seen)
             index = torch.from_numpy(chosen[seen.rows])[..., None].expand(-1, -1, together.shape[-1])
             among.append(together.gather(1, index))
             progress.advance(len(here))
         for seen in _encoded(planner, train):
-            driven = torch.from_numpy(train.future[seen.rows, None, :PLAN_POSES]).float()
-            executed.append(_states(planner, driven, seen)[:, 0])
-            progress.advance(len(driven))
+            executed.append(_executed(planner, train, seen))
+            progress.advance(len(executed[-1]))
     one, whole = torch.cat(alone), torch.cat(among)
     own = planner.config.readout
     return Foreseen(
         alone=one.float().numpy(),
-        among=whole.float().numpy(),
+        logged=torch.cat(logged).float().numpy(),
         executed=torch.cat(executed).float().numpy(),
         readout_alone=planner.readout(one).float().numpy() if own else None,
         readout_among=planner.readout(whole).float().numpy() if own else None,
     )
+
+
+def _executed(planner: Planner, samples: Samples, seen: _Seen) -> Tensor:
+    """(B, D) of the plans that were driven, by themselves."""
+    driven = torch.from_numpy(samples.future[seen.rows, None, :PLAN_POSES]).float()
+    return _states(planner, driven, seen)[:, 0]
 
 
 @torch.no_grad()

@@ -7,12 +7,15 @@ Shapes: S scenes, K plans of each, E features.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+ROUNDING: Final = 1e-12
+"""What is left of a unit vector less the mean of its scene, and is no longer, is what rounding left."""
 
 
 def unit(features: Any) -> Floats:
@@ -73,9 +76,15 @@ def chance(plans: int) -> Retrieval:
     return Retrieval(*(np.array(value) for value in (1 / plans, (plans + 1) / 2, (1 / ranks).mean(), 0.5)))
 
 
+def directions(features: Floats) -> Floats:
+    """(S, K, E) directions of unit vectors less the mean of their scene; 0 where nothing is left."""
+    left = within(unit(features))
+    return unit(np.where(np.linalg.norm(left, axis=-1, keepdims=True) > ROUNDING, left, 0.0))
+
+
 def within_cosine(predicted: Floats, true: Floats) -> Floats:
     """(S, K) cosine of a prediction and its future, each less the mean of its scene; 0 where nothing is left."""
-    return np.asarray((unit(within(unit(predicted))) * unit(within(unit(true)))).sum(-1))
+    return np.asarray((directions(predicted) * directions(true)).sum(-1))
 
 
 def within_errors(predicted: Floats, true: Floats, there: NDArray[np.bool_] | None = None) -> tuple[Floats, Floats]:

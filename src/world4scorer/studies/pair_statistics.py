@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 
 AT_ONCE: Final = 256
 """Draws of quantiles at a time: each looks at all frames."""
+QUANTILE_DRAWS: Final = 10 * AT_ONCE
+"""Of the bootstrap, for quantiles, at the most."""
 
 
 def auc(bootstrap: LogBootstrap, higher: Floats, lower: Floats) -> Interval:
@@ -71,7 +73,7 @@ def quantile(bootstrap: LogBootstrap, values: Floats, share: float) -> Interval:
 
     if not len(ordered):
         return Interval(np.nan, np.nan, np.nan)
-    return bootstrap.of_logs(least, most=10 * AT_ONCE, at_once=AT_ONCE)
+    return bootstrap.of_logs(least, most=QUANTILE_DRAWS, at_once=AT_ONCE)
 
 
 def _divided(upper: Floats, lower: Floats) -> Floats:

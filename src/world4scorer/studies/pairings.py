@@ -13,6 +13,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.studies.future_match import unit
+
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
@@ -70,10 +72,7 @@ def cosines(current_NE: Floats, future_NE: Floats, pairing_N: Places) -> Floats:
 
 def mean_cosine_of_all(current_NE: Floats, future_NE: Floats) -> float:
     """The mean over all pairs of a current view and the future of another frame: what any random pairing expects."""
-    lengths = [np.linalg.norm(part, axis=1, keepdims=True) for part in (current_NE, future_NE)]
-    first, second = (
-        part / np.where(length > 0, length, 1.0) for part, length in zip((current_NE, future_NE), lengths, strict=True)
-    )
+    first, second = unit(current_NE), unit(future_NE)
     count = len(first)
     own = np.einsum("ne,ne->", first, second)
     return float((first.sum(0) @ second.sum(0) - own) / (count * (count - 1))) if count > 1 else float("nan")

@@ -159,7 +159,8 @@ def remark(found: Reactive) -> str:
         f"points; EPDMS {cell(found.epdms, 100, 2, True)}). A plan that replay holds for the best of a scene is best "
         f"in reactive traffic, too, in {cell(found.best_kept)} % of scenes; taking it costs "
         f"{cell(found.regret, 100, 2)} points. Components that look at ego and map alone agree "
-        "everywhere, as they must."
+        f"everywhere, as they must. Reading traffic ten times a second in place of twice changes some v1.1 label of "
+        f"{cell(found.sampling)} % of plans."
     )
 
 

@@ -65,17 +65,21 @@ def solve(x: Floats, y: Floats, strengths: Sequence[float]) -> list[Reader]:
     ]
 
 
-def across_groups(inputs: Any, outputs: Any, groups: Sequence[str], folds: int = 5) -> Floats:
-    """(..., E) read for each row (S, ..., D) by a reader fitted to the rows of other groups (S,) only."""
+def across_groups(inputs: Any, outputs: Any, groups: Sequence[str], folds: int = 5, asked: Any | None = None) -> Floats:
+    """(..., E) read for each row (S, ..., D) by a reader fitted to the rows of other groups (S,) only.
+
+    Given `asked` (S, ..., D), these are read in place of the inputs that readers are fitted to.
+    """
     x, y, names = np.asarray(inputs, np.float64), np.asarray(outputs, np.float64), np.asarray(groups)
     unique = np.unique(names)
     if len(unique) < 2:
         raise ValueError(f"groups: {len(unique)}; a reader of other groups needs two")
-    read = np.empty(y.shape)
+    questions = x if asked is None else np.asarray(asked, np.float64)
+    read = np.empty((*questions.shape[:-1], y.shape[-1]))
     for fold in range(min(folds, len(unique))):
         mine = np.isin(names, unique[fold::folds])
         each = int(np.prod(x.shape[1:-1], dtype=np.int64))
         others = np.repeat(names[~mine], each)
         reader = fit(x[~mine].reshape(-1, x.shape[-1]), y[~mine].reshape(-1, y.shape[-1]), others.tolist())
-        read[mine] = reader(x[mine])
+        read[mine] = reader(questions[mine])
     return read

@@ -22,7 +22,7 @@ from world4scorer.evaluation.finding import Finding
 from world4scorer.evaluation.intervals import one_minus, plain
 from world4scorer.evaluation.paper import paper
 from world4scorer.studies import pairings
-from world4scorer.studies.pair_statistics import auc, cohen_d, quantile
+from world4scorer.studies.pair_statistics import QUANTILE_DRAWS, auc, cohen_d, quantile
 from world4scorer.studies.reassignment import derangement
 from world4scorer.studies.spectrum import rank_of_singular_values, rank_of_variances, variances, within_share
 from world4scorer.studies.target_geometry_figure import draw
@@ -150,8 +150,11 @@ def target_geometry(run: Path, encoder: str | None = None, seed: int = 0, draws:
 
 
 def _percentiles(values: Floats) -> dict[int, float]:
+    """By the definition of `quantile`: the least value that so many percent do not exceed."""
     known = values[~np.isnan(values)]
-    return {percent: float(np.percentile(known, percent)) for percent in PERCENTILES} if len(known) else {}
+    if not len(known):
+        return {}
+    return {percent: float(np.percentile(known, percent, method="inverted_cdf")) for percent in PERCENTILES}
 
 
 def describe(found: Geometry) -> Finding:
@@ -195,6 +198,7 @@ def _numbers(found: Geometry) -> dict[str, Any]:
         "seed": found.seed,
         "draws": found.draws,
         "rank_draws": min(RANK_DRAWS, found.draws),
+        "quantile_draws": min(QUANTILE_DRAWS, found.draws),
         **forms,
         "effective_rank": {
             name: {form: {kind: plain(one) for kind, one in kinds.items()} for form, kinds in some.items()}

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from world4scorer.evaluation.finding import Table
+from world4scorer.studies.pair_statistics import QUANTILE_DRAWS
 from world4scorer.studies.pairings import APART
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def remarks(found: Geometry) -> tuple[str, ...]:
         f"{centred['true'].text(3)} against {centred['shuffled'].text(3)}.",
         f"True pairs against those of different scenes: {_verdict(found, 'shuffled')}. Against those of the same log: "
         f"{_verdict(found, 'same_log')}. Of the targets' variance {found.between_logs['future'].times(100).text(0)} % "
-        "lies between logs (place, weather, light) and only the rest between moments of a log.",
+        "lies between logs, the rest between moments of a log.",
         f"A same-log pair takes the future of another frame of the log, drawn among those whose view lies at least "
         f"{APART:g} s from both views of the true pair; nearer ones would show the same moment. Frames that have none "
         f"and are left out there: {(found.pairings['same_log'] < 0).sum():,}.",
@@ -108,7 +109,8 @@ def remarks(found: Geometry) -> tuple[str, ...]:
         "AUC is exact over all pairs of a true and another cosine, ties counting half; d is the difference of means "
         "over the root of the mean of the two variances. Intervals draw the logs of current views with replacement; "
         f"pairings stay as drawn. Ranks have {min(RANK_DRAWS, found.draws)} draws, and their intervals lean low: of "
-        "logs drawn with replacement fewer are different.",
+        "logs drawn with replacement fewer are different. A percentile is the least value that so many percent do not "
+        f"exceed; its interval has {min(QUANTILE_DRAWS, found.draws):,} draws.",
         "Effective rank is exp of the entropy of a spectrum scaled to sum 1: of the singular values (Roy and "
         "Vetterli), or of their squares, the variances. The paper does not say which.",
     )

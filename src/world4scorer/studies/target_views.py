@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from world4scorer.model.image_encoder import CITY
 from world4scorer.store import SceneStore
 from world4scorer.studies.view_features import own_encoder, view_features
-from world4scorer.training.future_targets import FutureTargets
 from world4scorer.training.run_files import read_run
 
 Floats = NDArray[np.float64]
@@ -59,7 +58,7 @@ def open_views(run: Path, encoder: str | None = None) -> Views:
     later = view_features(run, data, seen_by, pooling, "future", "train")
     store = SceneStore(data.store)
     scenes = store.tokens
-    (current, known), (future, there) = (_raw(one).features(scenes) for one in (now, later))
+    (current, known), (future, there) = (one.raw().features(scenes) for one in (now, later))
     rows = np.flatnonzero((known & there).numpy())
     if len(rows) < LEAST:
         raise ValueError(f"{data.store}: {len(rows)} of its scenes have a future view; at least {LEAST} are needed")
@@ -73,8 +72,3 @@ def open_views(run: Path, encoder: str | None = None) -> Views:
         f"{len(rows):,} of {len(scenes):,} frames of {Path(data.split).stem} have a view two seconds later, in "
         f"{len(set(logs))} logs; encoder: {Path(seen_by).name}, {now.width} features (pooling: {pooling}).",
     )
-
-
-def _raw(features: FutureTargets) -> FutureTargets:
-    """As the encoder gives them, also where training takes the mean off."""
-    return features.centred(np.zeros(features.width, np.float32))

@@ -1,7 +1,7 @@
 """What a frozen encoder sees in the front views of a run's scenes, now or two seconds later.
 
-Features are taken from where they lie already (the run's own targets, those beside them, RUN/features), else made once
-and kept in RUN/features.
+Features are taken from where they lie already, if all scenes are there (the run's own targets, those beside them,
+RUN/features), else made once and kept in RUN/features.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from world4scorer.model.image_encoder import Pooling, load_encoder
+from world4scorer.store import SceneStore
 from world4scorer.studies.target_encoder import target_encoder
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.future_targets import SUFFIX, Frame, FutureTargets
@@ -18,6 +19,9 @@ from world4scorer.training.run import TrainData
 
 FEATURES: Final = "features"
 """Folder in a run for what the encoder sees in scenes."""
+
+DIGITS: Final = 8
+"""Of the encoder's digest, in the name of a file."""
 
 Part = Literal["train", "val"]
 
@@ -35,14 +39,18 @@ def view_features(
     """Features of one frame of each scene of the run's training or validation split."""
     split, store = (data.split, data.store) if part == "train" else (data.val_split, data.val_store)
     root = data.data if part == "train" else data.val_data or data.data
-    name = f"{Path(split).stem}-{frame}{SUFFIX}"
-    kept = run / FEATURES / name
-    targets = () if data.targets is None else (data.targets, data.targets.parent / name)
-    wanted = load_encoder(encoder).digest(), frame, pooling
-    for path in (*(targets if part == "train" else ()), kept):
+    digest = load_encoder(encoder).digest()
+    plain = f"{Path(split).stem}-{frame}{SUFFIX}"
+    kept = run / FEATURES / f"{Path(split).stem}-{part}-{frame}-{digest[:DIGITS]}{SUFFIX}"
+    targets = () if data.targets is None else (data.targets, data.targets.parent / plain)
+    tokens = SceneStore(store).tokens
+    for path in (*(targets if part == "train" else ()), kept, run / FEATURES / plain):
         if path.is_file():
             found = FutureTargets.open(path)
-            if (found.notes.encoder, found.notes.frame, found.notes.pooling) == wanted:
+            notes = found.notes
+            if (notes.encoder, notes.frame, notes.pooling) == (digest, frame, pooling) and all(
+                token in found for token in tokens
+            ):
                 return found
     make_targets(root, split, encoder, kept, frame=frame, pooling=pooling, store=store, show_progress=True)
     return FutureTargets.open(kept)

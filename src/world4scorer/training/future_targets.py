@@ -123,6 +123,10 @@ class FutureTargets:
         copy._row, copy._centre = self._row, np.asarray(mean_E, np.float32)
         return copy
 
+    def raw(self) -> FutureTargets:
+        """The same targets as the encoder gives them, also where training takes the mean off."""
+        return self.centred(np.zeros(self.width, np.float32))
+
     def mean_cosine(self) -> float:
         """Of targets of different scenes, over all pairs: near 1, a cosine loss has little to learn from them."""
         found = self._features[self._valid].astype(np.float64)
