@@ -8,9 +8,11 @@ import pytest
 from world4scorer.studies.future_match import (
     chance,
     cosines,
+    directions,
     pairs_in_order,
     retrieval,
     unit,
+    within,
     within_cosine,
     within_errors,
 )
@@ -67,6 +69,15 @@ def test_variation_within_scenes():
             sum(((p[i] - p.mean(0)) - (t[i] - t.mean(0))) @ ((p[i] - p.mean(0)) - (t[i] - t.mean(0))) for i in range(4))
         )
         assert variation[s] == pytest.approx(4 * t.var(0).sum())
+
+
+def test_what_rounding_leaves_of_a_constant_is_nothing():
+    """The mean of twelve equal numbers is not always that number."""
+    rng = np.random.default_rng(2)
+    constant, true = np.repeat(rng.normal(size=(20, 1, 6)), 12, 1), rng.normal(size=(20, 12, 6))
+    assert np.abs(within(unit(constant))).max() > 0
+    assert (within_cosine(constant, true) == 0).all()
+    assert (retrieval(cosines(directions(constant), directions(true))).pairwise == 0.5).all()
 
 
 def test_nothing_stays_nothing():

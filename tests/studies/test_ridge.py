@@ -40,5 +40,7 @@ def test_readers_of_other_groups_never_see_their_own():
     read = ridge.across_groups(np.zeros((24, 1, 2)), outputs, groups)
     own = (read * outputs).sum(-1)
     assert own == pytest.approx(np.zeros((24, 1))) and read.sum(-1) == pytest.approx(np.ones((24, 1)))
+    asked = ridge.across_groups(np.zeros((24, 2)), outputs[:, 0], groups, asked=np.zeros((24, 3, 2)))
+    np.testing.assert_allclose(asked, np.repeat(read, 3, 1))
     with pytest.raises(ValueError, match="needs two"):
         ridge.across_groups(np.zeros((2, 1, 2)), np.zeros((2, 1, 1)), ["a", "a"])

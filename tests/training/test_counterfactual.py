@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,21 +13,37 @@ import torch
 
 from run_folder import write_run
 from world4scorer.branches.drive import Branching
-from world4scorer.branches.make import MadeBranches, make_branches
+from world4scorer.branches.make import MadeBranches, ask, make_branches
 from world4scorer.branches.outcomes import branch_outcomes
 from world4scorer.branches.reactive import reactive_scene
-from world4scorer.branches.records import FIRST_PLAN, LOGGED_PLAN, LOGGED_POSES, BranchError, read_log
-from world4scorer.branches.ways import LOOK, STEPS_PER_FRAME
+from world4scorer.branches.records import (
+    FIRST_PLAN,
+    LOGGED_PLAN,
+    LOGGED_POSES,
+    BranchError,
+    SceneBranches,
+    read_log,
+    write_log,
+)
 from world4scorer.cache.executors import SerialExecutor
+from world4scorer.cache.tracks import STEPS_PER_FRAME
 from world4scorer.cli import main
+from world4scorer.model.image_encoder import load_encoder
 from world4scorer.model.planner import Planner
+from world4scorer.navsim.layout import Layout
+from world4scorer.navsim.logs import read_log as read_navsim_log
+from world4scorer.navsim.splits import find_split
 from world4scorer.outcomes.results import V1_COLUMNS, V2_COLUMNS
 from world4scorer.pools.open import open_pools
 from world4scorer.pools.scored import ScoredPools
 from world4scorer.rollout.plans import roll_out
 from world4scorer.scene.indices import State
 from world4scorer.store import SceneStore
+from world4scorer.studies import counterfactual as study
+from world4scorer.studies.branched_scenes import encode
 from world4scorer.studies.counterfactual_models import without_outcomes
+from world4scorer.studies.future_match import unit
+from world4scorer.training.future_targets import FutureTargets, read_file, write_file
 from world4scorer.training.run import CONFIG, PLANNER
 
 SCENES, PLANS = 2, 2
@@ -107,6 +124,29 @@ def test_driving_what_was_driven_gives_the_labels_of_the_log(made, training_set)
             assert np.array_equal(found.reactive_v2[:, column], found.replayed_v2[:, column])
 
 
+def test_driving_what_was_driven_shows_the_logged_view(made, training_set):
+    """Byte by byte."""
+    data = training_set.data
+    scene, store = next(made.scenes()), SceneStore(data.val_store)
+    split = find_split(data.val_split, data.data).data_split
+    log = read_navsim_log(Layout(data.data).log(split, store.log_of(scene.token)))
+    now = next(number for number, frame in enumerate(log.frames) if frame.token == scene.token)
+    camera = log.frames[now + 4].cameras["CAM_F0"]
+    assert scene.branches[LOGGED_POSES].view == (Layout(data.data).sensors(split) / camera.path).read_bytes()
+
+
+def test_views_are_encoded_as_future_targets_are(training_set):
+    data = training_set.data
+    targets, store = FutureTargets.open(data.targets), SceneStore(data.store)
+    token = next(token for token in store.tokens if targets.features([token])[1].all())
+    split = find_split(data.split, data.data).data_split
+    log = read_navsim_log(Layout(data.data).log(split, store.log_of(token)))
+    now = next(number for number, frame in enumerate(log.frames) if frame.token == token)
+    image = Layout(data.data).sensors(split) / log.frames[now + 4].cameras["CAM_F0"].path
+    found = encode(load_encoder("city"), targets.notes.pooling, [image.read_bytes()])[0]
+    np.testing.assert_allclose(found, unit(targets.features([token])[0][0].numpy()), atol=1e-3)
+
+
 def test_reactive_scenes_hold_the_branch(made, training_set):
     scene = next(made.scenes())
     logged = SceneStore(training_set.data.val_store)[scene.token]
@@ -119,14 +159,13 @@ def test_reactive_scenes_hold_the_branch(made, training_set):
         frames = np.flatnonzero(both)[np.flatnonzero(both) % STEPS_PER_FRAME == 0]
         np.testing.assert_allclose(reactive.tracks.boxes[row, frames, :2], branch.poses[own, frames, :2], atol=1e-9)
     assert np.array_equal(fine.tracks.boxes[..., :3], branch.poses) and reactive.map is logged.map
-    assert LOOK == 20 and reactive.tracks.steps == fine.tracks.steps == 51
+    assert reactive.tracks.steps == fine.tracks.steps == 51
 
 
 def test_what_is_finished_is_kept_and_what_is_damaged_is_made_again(made, run, pools, training_set, monkeypatch):
     data, out = training_set.data.data, made.folder
     first, second = sorted(out.glob("*.npz"))
     before, untouched = first.read_bytes(), second.stat().st_mtime_ns
-    assert make_branches(pools, data, out, SCENES, PLANS, SerialExecutor()).made == 0
     first.write_bytes(before[:1000])
     with pytest.raises(BranchError, match="not a readable file of branches"):
         read_log(first)
@@ -139,6 +178,87 @@ def test_what_is_finished_is_kept_and_what_is_damaged_is_made_again(made, run, p
     assert all(one.view == other.view for one, other in zip(again.branches, once.branches, strict=True))
 
 
+def test_kept_branches_stay_when_others_are_asked_for(made, pools, training_set, tmp_path, monkeypatch):
+    """Each scene is driven once; where its plans have changed, again."""
+    driven: list[str] = []
+    kept = {scene.token: scene for scene in made.scenes()}
+
+    def stand_in(self, city, place, log, frame, asked):
+        driven.append(asked.token)
+        return SceneBranches(asked.token, asked.chosen, asked.plans, next(iter(kept.values())).branches)
+
+    monkeypatch.setattr(Branching, "_branch", stand_in)
+
+    def ask_for(scenes: int, pools: ScoredPools = pools) -> list[str]:
+        driven.clear()
+        make_branches(pools, training_set.data.data, tmp_path, scenes, PLANS, SerialExecutor())
+        return sorted(driven)
+
+    few, many = ([one.token for some in _asked(pools, count).values() for one in some] for count in (2, 5))
+    assert ask_for(2) == sorted(few)
+    assert ask_for(5) == sorted(set(many) - set(few)) != []
+    assert ask_for(2) == ask_for(5) == []
+    row = pools.tokens.index(few[0])
+    plans = pools.plans.copy()
+    plans[row, ..., 0] += 0.5
+    assert ask_for(2, replace(pools, plans=plans)) == [few[0]]
+    chosen = {one.token: one.chosen for some in _asked(pools, 2).values() for one in some}
+    for path in tmp_path.glob("*.npz"):
+        scenes = read_log(path)
+        write_log(path, [replace(one, chosen=one.chosen[::-1]) if one.token in chosen else one for one in scenes])
+    assert ask_for(2) == sorted(few)
+
+
+def _asked(pools: ScoredPools, scenes: int):
+    return ask(pools, SceneStore(pools.about["store"]), scenes, PLANS)
+
+
+def test_lost_sight_is_of_the_plan_alone(made):
+    branch = next(made.scenes()).branches[LOGGED_POSES]
+    nowhere, fifth, fourth = np.zeros((3, 51), np.bool_)
+    fourth[40], fifth[41] = True, True
+    assert [replace(branch, off_road=row, gone=3).unseen for row in (nowhere, fourth, fifth)] == [False, True, False]
+    assert [replace(branch, gone=row).ended for row in (-1, 0, 40, 41)] == [False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--scenes 1", "scenes: 1; at least 2"),
+        ("--plans 1", "plans: 1; pools have"),
+        ("--plans 999", "plans: 999; pools have"),
+        ("--workers 0", "workers"),
+    ],
+)
+def test_what_cannot_be_branched_is_refused_before_training(run, capsys, monkeypatch, words, said):
+    monkeypatch.setattr(study, "train_models", no_training)
+    assert main(["study", "counterfactual", str(run), *words.split()]) != 0
+    error = capsys.readouterr().err
+    assert said in error and "Traceback" not in error
+
+
+def test_data_that_do_not_do_are_refused_before_training(run, training_set, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(study, "train_models", no_training)
+    data = training_set.data
+    tokens, features, valid, notes = read_file(data.targets)
+    write_file(tmp_path / "centred.arrow", tokens, features, valid, replace(notes, centre=True))
+    (tmp_path / "other").mkdir()
+    cases = {
+        "is no city": replace(data, val_data=tmp_path / "other"),
+        "centred.arrow: made with --centre": replace(data, targets=tmp_path / "centred.arrow"),
+        "has no future targets whose encoder is known": replace(data, targets=None),
+    }
+    for number, (said, changed) in enumerate(cases.items()):
+        folder = write_run(tmp_path / f"run{number}", training_set, changed)
+        shutil.copytree(run / PLANNER, folder / PLANNER)
+        assert main(["study", "counterfactual", str(folder)]) == 1
+        assert said in capsys.readouterr().err
+
+
+def no_training(*_: object) -> None:
+    raise AssertionError("trained")
+
+
 def test_the_study(made, run, tmp_path):
     words = ["--scenes", str(SCENES), "--plans", str(PLANS), "--workers", "1", "--draws", "50", "--out", str(tmp_path)]
     assert main(["study", "counterfactual", str(run), *words]) == 0
@@ -147,6 +267,10 @@ def test_the_study(made, run, tmp_path):
     assert numbers["scenes"] == SCENES and numbers["plans"] == PLANS
     assert numbers["rows"]["view now"]["R2 within scenes"]["value"] == pytest.approx(0.0, abs=1e-9)
     assert {"whole: own readout", "no future: reader", "untrained: reader of branches"} <= set(numbers["rows"])
+    assert {"whole: reader of logs here", "view and plan: reader of logs here"} <= set(numbers["rows"])
+    assert "whole: reader of branches minus whole: reader of logs here" in numbers["changes"]
+    assert numbers["controls"]["logged poses"]["same_bytes"]["value"] == 1.0
+    assert numbers["controls"]["logged poses"]["cosine"]["value"] == pytest.approx(1.0, abs=1e-5)
     assert "no future: own readout" not in numbers["rows"]
     assert numbers["reactive"]["components"]["DAC v1.1"]["same"]["value"] == 1.0
     for name in ("counterfactual", "counterfactual_views", "counterfactual_reactive"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +14,14 @@ import torch
 from run_folder import write_run
 from world4scorer.bank import Pack
 from world4scorer.cli import main
+from world4scorer.model.image_encoder import load_encoder
 from world4scorer.model.planner import Planner
 from world4scorer.pools.planner_source import PlannerSource
 from world4scorer.store import SceneStore
+from world4scorer.studies import view_features
 from world4scorer.studies.bank_states import Drawing, draw_scenes, states_of, untrained
 from world4scorer.studies.target_views import open_views
+from world4scorer.training.future_targets import read_file, write_file
 from world4scorer.training.make_targets import make_targets
 from world4scorer.training.run import PLANNER, TrainData
 from world4scorer.training.run_files import read_run
@@ -45,13 +49,42 @@ def test_target_geometry(run, training_set, tmp_path):
     dot = (views.current * views.future).sum(1)
     cosine = dot / np.linalg.norm(views.current, axis=1) / np.linalg.norm(views.future, axis=1)
     assert found["raw"]["cosine"]["true"]["value"] == pytest.approx(cosine.mean())
-    assert found["raw"]["percentiles"]["true"]["5"] == pytest.approx(np.percentile(cosine, 5))
+    assert found["raw"]["percentiles"]["true"]["5"] == pytest.approx(np.percentile(cosine, 5, method="inverted_cdf"))
     values = np.linalg.svd(views.future - views.future.mean(0))[1]
     shares = values / values.sum()
     rank = found["effective_rank"]["future"]["centred"]["singular_values"]["value"]
     assert rank == pytest.approx(np.exp(-(shares * np.log(shares)).sum()), rel=1e-3)
     # The run's own targets are the future; only the current views were made.
-    assert [path.name for path in (run / "features").iterdir()] == ["city_train-current.arrow"]
+    digest = load_encoder("city").digest()[:8]
+    assert [path.name for path in (run / "features").iterdir()] == [f"city_train-train-current-{digest}.arrow"]
+
+
+def test_kept_features_are_taken_only_if_all_scenes_are_there(training_set, tmp_path, monkeypatch):
+    data = training_set.data
+    run = write_run(tmp_path / "run", training_set, replace(data, targets=None))
+    asked: list[Path] = []
+
+    def make(*given: Path, **_: object) -> None:
+        asked.append(given[3])
+        shutil.copy(data.targets, given[3])
+
+    monkeypatch.setattr(view_features, "make_targets", make)
+    (run / "features").mkdir()
+    old = run / "features" / "city_train-future.arrow"
+    new = f"city_train-train-future-{load_encoder('city').digest()[:8]}.arrow"
+
+    def look() -> list[str]:
+        asked.clear()
+        found = view_features.view_features(run, read_run(run)[1], "city", "patches", "future", "train")
+        assert all(token in found for token in SceneStore(data.store).tokens)
+        return [path.name for path in asked]
+
+    tokens, features, valid, notes = read_file(data.targets)
+    write_file(old, tokens[1:], features[1:], valid[1:], notes)
+    assert look() == [new] and look() == []
+    (run / "features" / new).unlink()
+    shutil.copy(data.targets, old)
+    assert look() == []
 
 
 def test_features_beside_the_targets_are_taken_and_their_mean_left_on(training_set, tmp_path):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,10 +58,15 @@ def test_change_is_that_of_the_images(training_set, pools, tmp_path):
     assert np.isnan(found[-1])
     assert np.nanmax(found) > 10 * 2e-3
     made = {path.name: path.stat().st_ino for path in (run / "features").iterdir()}
-    assert sorted(made) == ["city_val-current.arrow", "city_val-future.arrow"]
+    digest = load_encoder("city").digest()[:8]
+    assert sorted(made) == [f"city_val-val-{frame}-{digest}.arrow" for frame in ("current", "future")]
     np.testing.assert_array_equal(scene_change(run, pools), found)
     # Read, not made again: that would have put new files in their place.
     assert {path.name: path.stat().st_ino for path in (run / "features").iterdir()} == made
+
+
+def kept_features(run: Path, encoder: str) -> Path:
+    return run / "features" / f"city_val-val-future-{load_encoder(encoder).digest()[:8]}.arrow"
 
 
 def test_the_encoder_is_that_of_the_run(training_set, pools, tmp_path):
@@ -69,15 +75,16 @@ def test_the_encoder_is_that_of_the_run(training_set, pools, tmp_path):
     make_targets(data.data, data.split, "city-contrast", targets, pooling="class", store=data.store)
     run = write_run(tmp_path / "run", training_set, replace(data, targets=targets))
     contrast = scene_change(run, pools)
-    notes = FutureTargets.open(run / "features" / "city_val-future.arrow").notes
+    notes = FutureTargets.open(kept_features(run, "city-contrast")).notes
     assert (notes.encoder, notes.pooling) == (load_encoder("city-contrast").digest(), "class")
     # Told of another encoder, it makes the features anew.
     write_run(tmp_path / "other", training_set, replace(data, targets=None))
     (run / DATA).write_text((tmp_path / "other" / DATA).read_text())
     plain = scene_change(run, pools)
-    notes = FutureTargets.open(run / "features" / "city_val-future.arrow").notes
+    notes = FutureTargets.open(kept_features(run, "city")).notes
     assert (notes.encoder, notes.pooling) == (load_encoder("city").digest(), "patches")
     assert np.nanmax(np.abs(plain - contrast)) > 1e-3
+    assert kept_features(run, "city-contrast").is_file()  # side by side
 
 
 def test_a_folder_that_is_no_run_knows_no_images(pools, tmp_path):
