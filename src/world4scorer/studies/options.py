@@ -91,11 +91,11 @@ class StabilityOptions:
 
     supervised: int = 12
     """Training scenes that hold the scorer; time grows with them."""
-    scenes: int = 24
+    scenes: int = 16
     """Validation scenes whose choices are looked at."""
     rivals: int = 3
     """Rivals of each choice: the nearest, and one at random."""
-    detailed: int = 8
+    detailed: int = 6
     """So many of the scenes are also asked about further labels and other mu."""
     mu: float = 0.1
     """Scale of the local model."""

@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 
 BUDGETS: Final = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 """Values of epsilon that tables show."""
+CONDITION: Final = 1e-6
+"""Change of the futures along the worst step of a unit budget from which on it counts as one; less is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +114,7 @@ def numbers_of(measured: Measured) -> dict[str, Any]:
         "ratio_quantiles": {f"{q:g}": float(np.quantile(every, q)) for q in (0.0, 0.1, 0.5, 0.9, 1.0)},
         "not_larger": sum(pair.both <= pair.out * (1 + pair.gap) for pair in pairs),
         "proven_smaller": sum(pair.smaller for pair in pairs),
-        "condition_holds": sum(pair.foreseen > 0 for pair in pairs),
+        "condition_holds": sum(pair.foreseen > CONDITION * pair.out for pair in pairs),
         "least_condition": min((pair.foreseen / pair.out for pair in known), default=None),
         "widest_bracket": max(pair.gap for pair in pairs),
         "iterations": float(np.mean([pair.iterations for pair in pairs])),

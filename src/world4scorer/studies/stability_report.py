@@ -9,7 +9,8 @@ import numpy as np
 from world4scorer.evaluation.bootstrap import Interval
 from world4scorer.evaluation.finding import Table
 from world4scorer.selection.pool_metrics import MARGIN
-from world4scorer.studies.stability_numbers import Measured
+from world4scorer.studies.stability_numbers import CONDITION, Measured
+from world4scorer.studies.stability_scenes import PUSHES
 
 CHANCE: Final = 0.5
 """AUC of a number that tells nothing."""
@@ -24,7 +25,7 @@ def tables(measured: Measured, numbers: dict[str, Any]) -> tuple[Table, ...]:
         ("10 %, median, 90 % of pairs", ", ".join(f"{quantiles[q]:.4f}" for q in ("0.1", "0.5", "0.9"))),
         ("pairs with rho_out+fut <= rho_out", f"{numbers['not_larger']}"),
         ("proven smaller (brackets apart)", f"{numbers['proven_smaller']}"),
-        ("pairs whose condition holds", f"{numbers['condition_holds']}"),
+        (f"pairs whose condition holds (futures move by more than {CONDITION:g})", f"{numbers['condition_holds']}"),
         ("widest bracket of a squared radius, relative", f"{numbers['widest_bracket']:.1e}"),
         (
             f"error of the reduction found by Woodbury, relative to rho_out^2 ({numbers['woodbury_pairs']} pairs)",
@@ -97,6 +98,9 @@ def remarks(measured: Measured, numbers: dict[str, Any]) -> tuple[str, ...]:
         f"{measured.parameters:,} parameters (norm {measured.theta:.1f}) move by at most epsilon / sqrt(mu). "
         f"Median critical epsilon {numbers['critical_quantiles']['0.5']:.1e}: a rise of the loss by "
         f"{numbers['critical_quantiles']['0.5'] ** 2 / 2:.0e} can change the choice.",
+        "All this is a linear model. The network itself, moved by its worst step, chooses otherwise in "
+        + " and in ".join(f"{_text(numbers['flipped'][f'{push:g}'], 0, 100)} % at {push:g}" for push in PUSHES)
+        + " of the critical epsilon.",
         _association("A small critical epsilon", "a regret above " + str(MARGIN), numbers["wrong_auc"]),
     ]
     if measured.other is not None:
