@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from world4scorer.branches.records import (
 )
 from world4scorer.cache.executors import SerialExecutor
 from world4scorer.cache.tracks import STEPS_PER_FRAME
+from world4scorer.city.simulation import CitySimulation, SimulationGone
 from world4scorer.cli import main
 from world4scorer.model.image_encoder import load_encoder
 from world4scorer.model.planner import Planner
@@ -207,6 +209,39 @@ def test_kept_branches_stay_when_others_are_asked_for(made, pools, training_set,
         scenes = read_log(path)
         write_log(path, [replace(one, chosen=one.chosen[::-1]) if one.token in chosen else one for one in scenes])
     assert ask_for(2) == sorted(few)
+
+
+def test_a_scene_in_which_sumo_crashes_is_left_out_and_not_tried_again(
+    made, pools, training_set, tmp_path, monkeypatch
+):
+    """The first scene that is driven loses the process of its branch, as by a crash."""
+    tried: list[str] = []
+    kept = next(made.scenes()).branches
+
+    def crash(self, poses, *_):
+        raise SimulationGone("gone")
+
+    def stand_in(self, city, place, log, frame, asked):
+        tried.append(asked.token)
+        if tried[0] == asked.token:
+            city.reset(log.name, frame, images=())
+            self._drive(city, place, self.store[asked.token], SimpleNamespace(poses=0, velocities=0, accelerations=0))
+        return SceneBranches(asked.token, asked.chosen, asked.plans, kept)
+
+    monkeypatch.setattr(CitySimulation, "drive", crash)
+    monkeypatch.setattr(Branching, "_branch", stand_in)
+
+    def branch(pools: ScoredPools = pools) -> MadeBranches:
+        return make_branches(pools, training_set.data.data, tmp_path, 5, PLANS, SerialExecutor())
+
+    found = branch()
+    assert found.lost == 1 and len(tried) == 5
+    assert sorted(scene.token for scene in found.scenes()) == sorted(tried[1:])
+    assert branch().lost == 1 and len(tried) == 5
+    plans = pools.plans.copy()
+    plans[pools.tokens.index(tried[0]), ..., 0] += 0.5
+    monkeypatch.setattr(Branching, "_branch", lambda self, *rest: SceneBranches(*vars(rest[-1]).values(), kept))
+    assert branch(replace(pools, plans=plans)).lost == 0  # other plans may do
 
 
 def _asked(pools: ScoredPools, scenes: int):

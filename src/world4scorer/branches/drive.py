@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.branches.records import Branch, SceneBranches, kept_scenes, write_log
+from world4scorer.branches.records import AskedScene, Branch, SceneBranches, kept_scenes, lose, write_log
 from world4scorer.branches.ways import LOOK, Way, logged, rolled_out
 from world4scorer.cache.tracks import STEPS_PER_FRAME
 from world4scorer.city.excursion import Excursion
 from world4scorer.city.manifest import FOLDER, find_log, network_path
-from world4scorer.city.simulation import CitySimulation
+from world4scorer.city.simulation import CitySimulation, SimulationGone
 from world4scorer.navsim.cameras import FRONT, VIEWS
 from world4scorer.navsim.layout import Layout
 from world4scorer.navsim.logs import Log, read_log
@@ -37,17 +37,6 @@ CAMERA = VIEWS[FRONT]
 
 
 @dataclass(frozen=True, eq=False)
-class AskedScene:
-    """A scene and the plans to be driven there."""
-
-    token: str
-    chosen: NDArray[np.int64]
-    """(K,) places of the plans in their pool."""
-    plans: NDArray[np.float32]
-    """(K, 8, 3)"""
-
-
-@dataclass(frozen=True, eq=False)
 class BranchTask:
     """Logs of one simulation."""
 
@@ -56,6 +45,10 @@ class BranchTask:
 
     def __str__(self) -> str:
         return f"{self.simulation}, {', '.join(self.logs)}"
+
+
+class _BranchLost(Exception):
+    """SUMO crashed in a branch, as it does now and then where the ego drives as no driver would; the others live on."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +78,15 @@ class Branching:
                 frame = row[asked.token]
                 moments.append((entries[name][1].first_step + STEPS_PER_FRAME * frame, name, frame, asked))
         done: dict[str, list[SceneBranches]] = {name: [] for name in task.logs}
+        left = {name: len(scenes) for name, scenes in task.logs.items()}
         with CitySimulation(self.data) as city:
             for _, name, frame, asked in sorted(moments, key=lambda one: one[:3]):
-                done[name].append(self._branch(city, place, logs[name], frame, asked))
-                if len(done[name]) == len(task.logs[name]):
+                try:
+                    done[name].append(self._branch(city, place, logs[name], frame, asked))
+                except _BranchLost:
+                    lose(self.out / f"{name}{self.suffix}", asked)
+                left[name] -= 1
+                if not left[name] and done[name]:
                     self._write(logs[name], done.pop(name))
         return len(moments)
 
@@ -112,7 +110,10 @@ class Branching:
 
     def _drive(self, city: CitySimulation, place: str, scene: Scene, way: Way) -> Branch:
         with city.branch() as branch:
-            found = branch.drive(way.poses, way.velocities, way.accelerations, {LOOK: (CAMERA,)})
+            try:
+                found = branch.drive(way.poses, way.velocities, way.accelerations, {LOOK: (CAMERA,)})
+            except SimulationGone as gone:
+                raise _BranchLost from gone
         start = scene.ego_state[[State.X, State.Y, State.HEADING]]
         return Branch(
             ego=np.concatenate([start[None], way.poses]),

@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 
 from world4scorer.branches.choice import choose_plans, spread_scenes
-from world4scorer.branches.drive import AskedScene, Branching, BranchTask
-from world4scorer.branches.records import SUFFIX, BranchError, SceneBranches, kept_scenes, read_log
+from world4scorer.branches.drive import Branching, BranchTask
+from world4scorer.branches.records import SUFFIX, AskedScene, BranchError, SceneBranches, kept_scenes, lost, read_log
 from world4scorer.cache.executors import Done, Executor, ProcessExecutor
 from world4scorer.city.manifest import find_log, read_manifest
 from world4scorer.outcomes.batch import map_threads
@@ -44,7 +44,9 @@ class MadeBranches:
 
     folder: Path
     asked: Asked
-    """Scenes of each log, in time order."""
+    """Scenes of each log, in time order, that were branched."""
+    lost: int
+    """Further scenes, in which SUMO crashed."""
     made: int
     """Scenes branched by this call; the others were there."""
     seconds: float
@@ -76,8 +78,11 @@ def make_branches(
         missing = {name: some for name, some in found.items() if some}
         work = Branching(data, store, out, SUFFIX, pools.about["lqr"])
         _run(work, _tasks(data, missing), executor or ProcessExecutor(), show_progress)
+    branched = {name: _without_lost(out / f"{name}{SUFFIX}", some) for name, some in asked.items()}
+    gone = sum(map(len, asked.values())) - sum(map(len, branched.values()))
     made = sum(map(len, missing.values()))
-    return MadeBranches(out, asked, made, time.monotonic() - start)
+    there = {name: some for name, some in branched.items() if some}
+    return MadeBranches(out, there, gone, made, time.monotonic() - start)
 
 
 def ask(pools: ScoredPools, store: SceneStore, scenes: int, plans: int) -> dict[str, list[AskedScene]]:
@@ -104,9 +109,16 @@ def ask(pools: ScoredPools, store: SceneStore, scenes: int, plans: int) -> dict[
 
 
 def _missing(path: Path, asked: Sequence[AskedScene]) -> list[AskedScene]:
-    """The scenes that a file does not hold with these very plans."""
+    """The scenes that a file does not hold with these very plans, and that can be driven."""
     there = kept_scenes(path)
-    return [one for one in asked if one.token not in there or not _same(there[one.token], one)]
+    possible = _without_lost(path, asked)
+    return [one for one in possible if one.token not in there or not _same(there[one.token], one)]
+
+
+def _without_lost(path: Path, asked: Sequence[AskedScene]) -> list[AskedScene]:
+    """The scenes in which SUMO did not crash on these plans."""
+    gone = lost(path)
+    return [one for one in asked if gone.get(one.token) != one.digest()]
 
 
 def _same(kept: SceneBranches, asked: AskedScene) -> bool:

@@ -6,7 +6,9 @@ Shapes: S scenes of a log, B branches of a scene (two controls, then the plans),
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +31,21 @@ Floats = NDArray[np.float64]
 
 class BranchError(ValueError):
     """Branches that cannot be made or read."""
+
+
+@dataclass(frozen=True, eq=False)
+class AskedScene:
+    """A scene and the plans to be driven there."""
+
+    token: str
+    chosen: NDArray[np.int64]
+    """(K,) places of the plans in their pool."""
+    plans: NDArray[np.float32]
+    """(K, 8, 3)"""
+
+    def digest(self) -> str:
+        """16 hexadecimal digits that change with any of the plans."""
+        return hashlib.sha256(self.chosen.tobytes() + self.plans.tobytes()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +151,27 @@ def kept_scenes(path: Path) -> dict[str, SceneBranches]:
         return {scene.token: scene for scene in read_log(path)}
     except BranchError:
         return {}
+
+
+def lose(path: Path, asked: AskedScene) -> None:
+    """Note, beside the file of a log, a scene in which SUMO crashed: it would crash again."""
+    with atomic_write(_lost_path(path)) as stream:
+        stream.write(json.dumps({**lost(path), asked.token: asked.digest()}, indent=1).encode())
+
+
+def lost(path: Path) -> dict[str, str]:
+    """Scenes of a log in which SUMO crashed: digests of the plans asked for, by token."""
+    try:
+        found = json.loads(_lost_path(path).read_bytes())
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise BranchError(f"{_lost_path(path)}: not JSON ({error}); delete it") from error
+    return {str(token): str(digest) for token, digest in found.items()}
+
+
+def _lost_path(path: Path) -> Path:
+    return path.with_suffix(".lost.json")
 
 
 def _unpack(fields: dict[str, Any]) -> list[SceneBranches]:

@@ -56,6 +56,10 @@ CONNECT_TIME: Final = 60.0
 """A branch that has not answered by then is lost [s]."""
 
 
+class SimulationGone(CityError):
+    """A process of a simulation has ended: it was killed, or SUMO crashed in it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Observation:
     """What the ego knows at one moment."""
@@ -304,6 +308,6 @@ class _Process:
             raise RuntimeError(f"the simulation failed:\n{value}")
         return value
 
-    def _gone(self) -> CityError:
+    def _gone(self) -> SimulationGone:
         self.alive = False
-        return CityError("the process of the simulation is gone; reset it")
+        return SimulationGone("the process of the simulation is gone; reset it")

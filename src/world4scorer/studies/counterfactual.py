@@ -65,7 +65,7 @@ def counterfactual(run: Path, options: BranchOptions) -> Finding:
         {name: [measures(scenes, one) for one in some] for name, some in found.items()},
         seeds,
         scenes.log_names,
-        _describe(scenes, pools, seeds),
+        _describe(scenes, pools, seeds, made.lost),
         options.draws,
     )
     reactive = reactive_outcomes.compare(
@@ -88,6 +88,7 @@ def describe(seen: Counterfactuals, pools: ScoredPools, told: Any) -> Finding:
         numbers={
             "seeds": list(scores.seeds),
             "scenes": len(scenes),
+            "scenes_lost": seen.branches.lost,
             "plans": int(scenes.chosen.shape[1]),
             "controls": control,
             "rows": _rows(scores),
@@ -154,10 +155,11 @@ def _rows(scores: VariantScores) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def _describe(scenes: BranchedScenes, pools: ScoredPools, seeds: tuple[int, ...]) -> str:
+def _describe(scenes: BranchedScenes, pools: ScoredPools, seeds: tuple[int, ...], lost: int) -> str:
+    left_out = f"; left out: {lost} in which SUMO crashed" if lost else ""
     few = "seed" if len(seeds) == 1 else "seeds"
     return (
-        f"{len(scenes):,} scenes of {len(set(scenes.log_names))} logs of {pools.about['split']}, each with "
+        f"{len(scenes):,} scenes of {len(set(scenes.log_names))} logs of {pools.about['split']}{left_out}; each with "
         f"{scenes.chosen.shape[1]} of its {scenes.pool.shape[1]} plans driven in reactive traffic (the planner's "
         "choice, then always the plan furthest from those taken and from the logged one, three quarters of them on the "
         f"drivable area where there are as many: {scenes.on_road.mean():.0%}) and the logged plan as control; {few} "
