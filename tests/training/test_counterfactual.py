@@ -262,7 +262,7 @@ def test_lost_sight_is_of_the_plan_alone(made):
         ("--scenes 1", "scenes: 1; at least 2"),
         ("--plans 1", "plans: 1; pools have"),
         ("--plans 999", "plans: 999; pools have"),
-        ("--workers 0", "workers"),
+        ("--plans 2 --workers 0", "workers: 0; at least one"),
     ],
 )
 def test_what_cannot_be_branched_is_refused_before_training(run, capsys, monkeypatch, words, said):
@@ -286,7 +286,7 @@ def test_data_that_do_not_do_are_refused_before_training(run, training_set, tmp_
     for number, (said, changed) in enumerate(cases.items()):
         folder = write_run(tmp_path / f"run{number}", training_set, changed)
         shutil.copytree(run / PLANNER, folder / PLANNER)
-        assert main(["study", "counterfactual", str(folder)]) == 1
+        assert main(["study", "counterfactual", str(folder), "--plans", str(PLANS)]) == 1
         assert said in capsys.readouterr().err
 
 
