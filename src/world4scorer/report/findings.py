@@ -13,19 +13,19 @@ ORDER: Final = (
     "auxiliary-target",
     "label-pairing",
     "parts",
-    "stability",
     "reranking",
     "interventions",
     "disagreement",
     "target-geometry",
     "state-geometry",
+    "stability",
+    "readouts",
+    "counterfactual",
     "taxonomy",
     "consecutive",
     "lambda",
     "history",
     "coverage",
-    "counterfactual",
-    "readouts",
 )
 """Studies as the paper has them."""
 

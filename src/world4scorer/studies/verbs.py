@@ -9,41 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import tyro
 
-from world4scorer.commands.arguments import MaybeEncoder, Run, RunOrPools, called
+from world4scorer.commands.arguments import Run, RunOrPools, called
+from world4scorer.commands.keeping import keep
 from world4scorer.commands.learning import needs_torch
-from world4scorer.commands.told import told
+from world4scorer.commands.representations import (
+    counterfactual,
+    readouts,
+    stability,
+    state_geometry,
+    target_geometry,
+)
 from world4scorer.studies.options import (
     AS_IN_THE_PAPER,
-    AS_READ,
     AS_THE_RUN,
-    BRANCHED,
-    FEW_MINUTES,
-    OF_A_RUN,
-    READOUT_STEPS,
     REPEATED,
     USUAL,
-    BranchOptions,
-    ReadoutOptions,
-    RunOptions,
-    StabilityOptions,
     StudyOptions,
     TrainingOptions,
 )
 
-if TYPE_CHECKING:
-    from world4scorer.evaluation.finding import Finding
-
 Labelled = Annotated[tuple[str, ...], called("[LABEL=]FOLDER [...]")]
 Options = Annotated[StudyOptions, tyro.conf.arg(name="")]
-OfRun = Annotated[RunOptions, tyro.conf.arg(name="")]
 Training = Annotated[TrainingOptions, tyro.conf.arg(name="")]
-Branched = Annotated[BranchOptions, tyro.conf.arg(name="")]
-Stability = Annotated[StabilityOptions, tyro.conf.arg(name="")]
-Readout = Annotated[ReadoutOptions, tyro.conf.arg(name="")]
 
 
 def auxiliary_target(run: Run, /, training: Training = AS_THE_RUN) -> int:
@@ -60,7 +51,7 @@ def auxiliary_target(run: Run, /, training: Training = AS_THE_RUN) -> int:
     needs_torch("w4s study auxiliary-target")
     from world4scorer.studies.auxiliary_target import auxiliary_target as study
 
-    return _keep(auxiliary_target, study(run, training), run, training.out, training=training)
+    return keep(auxiliary_target, study(run, training), run, training.out, training=training)
 
 
 def label_pairing(run: Run, /, training: Training = AS_IN_THE_PAPER) -> int:
@@ -77,7 +68,7 @@ def label_pairing(run: Run, /, training: Training = AS_IN_THE_PAPER) -> int:
     needs_torch("w4s study label-pairing")
     from world4scorer.studies.label_pairing import label_pairing as study
 
-    return _keep(label_pairing, study(run, training), run, training.out, training=training)
+    return keep(label_pairing, study(run, training), run, training.out, training=training)
 
 
 def reranking(source: RunOrPools, /, weight: float = 1.0, options: Options = USUAL) -> int:
@@ -96,7 +87,7 @@ def reranking(source: RunOrPools, /, weight: float = 1.0, options: Options = USU
     from world4scorer.studies.reranking import reranking as study
 
     finding = study(open_pools(source, options.store), weight, options.draws)
-    return _keep(reranking, finding, source, options.out, weight=weight, options=options)
+    return keep(reranking, finding, source, options.out, weight=weight, options=options)
 
 
 def interventions(
@@ -135,7 +126,7 @@ def interventions(
         blocks.append(Block(label, "baseline", open_pools(folder, options.store)))
     finding = study(blocks, options.draws, repeats, first_seed, SceneStore(own.about["store"]))
     given = {"foreign": foreign, "baseline": baseline, "repeats": repeats, "first_seed": first_seed}
-    return _keep(interventions, finding, source, options.out, **given, options=options)
+    return keep(interventions, finding, source, options.out, **given, options=options)
 
 
 def disagreement(source: RunOrPools, /, options: Options = USUAL) -> int:
@@ -156,59 +147,7 @@ def disagreement(source: RunOrPools, /, options: Options = USUAL) -> int:
 
     pools = open_pools(source, options.store)
     finding = study(pools, scene_change(source, pools), options.draws)
-    return _keep(disagreement, finding, source, options.out, options=options)
-
-
-def target_geometry(run: Run, /, encoder: MaybeEncoder = None, seed: int = 0, options: OfRun = OF_A_RUN) -> int:
-    """How alike a view and its future are (C.1).
-
-    Beside futures of other scenes and logs, as the frozen encoder sees them.
-
-    Example: w4s study target-geometry runs/city
-
-    Args:
-        run: Folder of a training run; features that are missing go to RUN/features.
-        encoder: What sees the views, if not the encoder of the run's own targets: `city`, a folder or a file.
-        seed: Draws the pairs.
-        options: Where, and how intervals are made.
-    """
-    needs_torch("w4s study target-geometry")
-    from world4scorer.studies.target_geometry import target_geometry as study
-
-    finding = study(run, encoder, seed, options.draws)
-    return _keep(target_geometry, finding, run, options.out, encoder=encoder, seed=seed, options=options)
-
-
-def state_geometry(
-    run: Run,
-    /,
-    logs: int = 16,
-    scenes_per_log: int = 8,
-    plans: int = 64,
-    seed: int = 0,
-    options: OfRun = OF_A_RUN,
-) -> int:
-    """Whether nearby states share their outcome (C.3).
-
-    States of bank plans, beside the plans themselves and a planner before training.
-
-    Example: w4s study state-geometry runs/city
-
-    Args:
-        run: Folder of a finished training run with a bank.
-        logs: Drawn from the training split.
-        scenes_per_log: Drawn from each of them.
-        plans: Bank plans of each scene; scenes with fewer are not drawn.
-        seed: Draws logs, scenes and plans, and shuffles labels.
-        options: Where, and how intervals are made.
-    """
-    needs_torch("w4s study state-geometry")
-    from world4scorer.studies.bank_states import Drawing
-    from world4scorer.studies.state_geometry import state_geometry as study
-
-    given = {"logs": logs, "scenes_per_log": scenes_per_log, "plans": plans, "seed": seed}
-    finding = study(run, Drawing(**given), options.draws)
-    return _keep(state_geometry, finding, run, options.out, **given, options=options)
+    return keep(disagreement, finding, source, options.out, options=options)
 
 
 def taxonomy(source: RunOrPools, /, near_tie: float = 4.1e-5, weight: float = 1.0, options: Options = USUAL) -> int:
@@ -231,7 +170,7 @@ def taxonomy(source: RunOrPools, /, near_tie: float = 4.1e-5, weight: float = 1.
 
     pools = open_pools(source, options.store)
     finding = study(pools, near_tie, weight, options.draws, scene_change(source, pools))
-    return _keep(taxonomy, finding, source, options.out, near_tie=near_tie, weight=weight, options=options)
+    return keep(taxonomy, finding, source, options.out, near_tie=near_tie, weight=weight, options=options)
 
 
 def consecutive(source: RunOrPools, /, weight: float = 1.0, options: Options = USUAL) -> int:
@@ -248,7 +187,7 @@ def consecutive(source: RunOrPools, /, weight: float = 1.0, options: Options = U
     from world4scorer.studies.consecutive import consecutive as study
 
     finding = study(open_pools(source, options.store), weight, options.draws)
-    return _keep(consecutive, finding, source, options.out, weight=weight, options=options)
+    return keep(consecutive, finding, source, options.out, weight=weight, options=options)
 
 
 def lambda_weight(
@@ -267,7 +206,7 @@ def lambda_weight(
     from world4scorer.studies.lambda_weight import lambda_weight as study
 
     finding = study(open_pools(source, options.store), weights, options.draws)
-    return _keep(lambda_weight, finding, source, options.out, weights=weights, options=options)
+    return keep(lambda_weight, finding, source, options.out, weights=weights, options=options)
 
 
 def history(source: RunOrPools, /, weight: float = 1.0, seed: int = 0, options: Options = USUAL) -> int:
@@ -287,7 +226,7 @@ def history(source: RunOrPools, /, weight: float = 1.0, seed: int = 0, options: 
     from world4scorer.studies.history import history as study
 
     finding = study(open_pools(source, options.store), weight, seed, options.draws)
-    return _keep(history, finding, source, options.out, weight=weight, seed=seed, options=options)
+    return keep(history, finding, source, options.out, weight=weight, seed=seed, options=options)
 
 
 def coverage(run: Run, /, training: Training = AS_THE_RUN) -> int:
@@ -304,7 +243,7 @@ def coverage(run: Run, /, training: Training = AS_THE_RUN) -> int:
     needs_torch("w4s study coverage")
     from world4scorer.studies.coverage import coverage as study
 
-    return _keep(coverage, study(run, training), run, training.out, training=training)
+    return keep(coverage, study(run, training), run, training.out, training=training)
 
 
 def parts(
@@ -327,66 +266,7 @@ def parts(
     needs_torch("w4s study parts")
     from world4scorer.studies.parts import parts as study
 
-    return _keep(parts, study(run, which, training), run, training.out, which=which, training=training)
-
-
-def counterfactual(run: Run, /, options: Branched = BRANCHED) -> int:
-    """Predicted futures of plans that nobody drove, against true ones.
-
-    Drives them in the embedded city; trains what is missing of the planners that are compared.
-
-    Example: w4s study counterfactual runs/city --seeds 3 4
-
-    Args:
-        run: Folder of a finished training run in a city of `w4s city make`; branches go to RUN/branches.
-        options: How many scenes and plans are branched, how variants are trained, where.
-    """
-    needs_torch("w4s study counterfactual")
-    from world4scorer.studies.counterfactual import counterfactual as study
-
-    return _keep(counterfactual, study(run, options), run, options.out, options=options)
-
-
-def stability(run: Run, /, options: Stability = FEW_MINUTES) -> int:
-    """How firmly supervision holds choices (Proposition 1, C.4).
-
-    Radii of comparisons, held by outcome labels alone and by futures too. Stopped, it goes on with the next scenes.
-
-    Example: w4s study stability runs/city
-
-    Args:
-        run: Folder of a finished training run, whose pools are made if they are missing.
-        options: How much is measured.
-    """
-    needs_torch("w4s study stability")
-    from world4scorer.evaluation.finding import STUDIES
-    from world4scorer.studies.stability import stability as study
-
-    finding = study(run, options, run / STUDIES if options.out is None else options.out)
-    return _keep(stability, finding, run, options.out, options=options)
-
-
-def readouts(run: Run, /, options: Readout = AS_READ) -> int:
-    """Predicted features as images, and what they add (C, Fig. 4).
-
-    Trains what is missing of three networks, with the planner frozen; they are kept in RUN/readouts.
-
-    Example: w4s study readouts runs/city
-
-    Args:
-        run: Folder of a finished training run that predicts future features.
-        options: How networks are trained, and what is looked at.
-    """
-    needs_torch("w4s study readouts")
-    from world4scorer.readouts.config import ReadoutConfig
-    from world4scorer.studies.readouts import readouts as study
-
-    steps = {name: value for name in READOUT_STEPS if (value := getattr(options, name)) is not None}
-    config = ReadoutConfig(pairs=options.pairs, seed=options.seed, **steps)
-    finding = study(
-        run, config, options.scenes, options.encoder, options.decoder, options.masks, options.draws, options.threads
-    )
-    return _keep(readouts, finding, run, options.out, options=options)
+    return keep(parts, study(run, which, training), run, training.out, which=which, training=training)
 
 
 def _needs_torch_of_a_run(verb: str, source: Path) -> None:
@@ -397,17 +277,6 @@ def _needs_torch_of_a_run(verb: str, source: Path) -> None:
         needs_torch(f"{verb} of a run (not of a folder of pools)")
 
 
-def _keep(verb: Callable[..., int], finding: Finding, source: Path, out: Path | None, **given: Any) -> int:
-    """Write the finding, with the command that led to it, and print its tables."""
-    from world4scorer.evaluation.finding import STUDIES
-
-    command = told(["w4s", "study", finding.name], verb, source, given)
-    path = finding.save(source / STUDIES if out is None else out, command)
-    print(finding.markdown(command))
-    print(f"written: {path}.json, .md, .png")
-    return 0
-
-
 VERBS: Final[dict[str, Callable[..., int]]] = {
     "auxiliary-target": auxiliary_target,
     "label-pairing": label_pairing,
@@ -416,14 +285,14 @@ VERBS: Final[dict[str, Callable[..., int]]] = {
     "disagreement": disagreement,
     "target-geometry": target_geometry,
     "state-geometry": state_geometry,
+    "stability": stability,
+    "readouts": readouts,
+    "counterfactual": counterfactual,
     "taxonomy": taxonomy,
     "consecutive": consecutive,
     "lambda": lambda_weight,
     "history": history,
     "coverage": coverage,
     "parts": parts,
-    "counterfactual": counterfactual,
-    "stability": stability,
-    "readouts": readouts,
 }
 """In the paper's order."""
