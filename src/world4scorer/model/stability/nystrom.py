@@ -3,7 +3,7 @@
 C is tested on random vectors; where its eigenvalues fall fast, as those of Gauss-Newton curvatures do, the products
 already show its large ones. The preconditioner treats these as known and all others as equal to the smallest of them.
 The method is that of Frangella, Tropp and Udell (Randomized Nystroem Preconditioning, 2023), written anew. A diagonal
-preconditioner was measured too, and cut iterations far less (docs/representations.md#stability).
+preconditioner was tried too, and cut iterations far less.
 
 Shapes: P unknowns, Q test vectors, K vectors.
 """
