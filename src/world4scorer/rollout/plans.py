@@ -13,8 +13,8 @@ from world4scorer.rollout.resample import resample_plans, resample_reference
 from world4scorer.rollout.simulate import simulate
 from world4scorer.scene.checks import SceneError, as_array
 from world4scorer.scene.indices import PLAN_POSES, STEPS, State
+from world4scorer.scene.moment import Moment
 from world4scorer.scene.plan import as_plans
-from world4scorer.scene.scene import Scene
 
 LqrProfile = Literal["navsim", "corrected"]
 """`navsim`: the tracker as the official simulator has it, quirk included; `corrected`: with the jerk penalty meant."""
@@ -25,7 +25,7 @@ LARGEST_RESIDUAL: Final = 1e-9
 NO_POSES: Final = np.zeros((0, 3))
 
 
-def roll_out(scene: Scene, plans: ArrayLike, lqr: LqrProfile = "navsim") -> NDArray[np.float64]:
+def roll_out(scene: Moment, plans: ArrayLike, lqr: LqrProfile = "navsim") -> NDArray[np.float64]:
     """Return the (N, 41, 11) ego states that plans (N, 8, 3) lead to, every 0.1 s from now, columns of `State`."""
     poses = as_plans(plans, scene.token)
     states, residuals = roll_out_kernel(poses, NO_POSES, scene.ego_state, scene.time_us, profile_code(lqr))

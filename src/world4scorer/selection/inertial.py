@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from world4scorer.outcomes.extended_comfort import LONGEST_INTERVAL, extended_comfort
 from world4scorer.rollout.plans import LqrProfile, roll_out
 from world4scorer.scene.checks import SceneError, as_array
+from world4scorer.scene.moment import Moment
 from world4scorer.scene.plan import as_plans
-from world4scorer.scene.scene import Scene
 
 FLOOR: Final = 0.01
 """What a plan that breaks with the past keeps of its probability."""
@@ -79,11 +79,11 @@ class InertialReranker:
         self._memory = None
         self.continued = None
 
-    def choose(self, scene: Scene, plans: ArrayLike, utilities: ArrayLike) -> int:
+    def choose(self, scene: Moment, plans: ArrayLike, utilities: ArrayLike) -> int:
         """Return the index of the plan to take.
 
         Args:
-            scene: Its ego state, time stamp and log are used.
+            scene: A scene, or any `Moment`: its ego state, time stamp and log are used.
             plans: (N, 8, 3) x forward [m], y left [m], heading [rad] in the ego frame, every 0.5 s.
             utilities: (N,) what the planner thinks of each, as logarithms of probabilities or alike; more is better.
         """
@@ -104,7 +104,7 @@ class InertialReranker:
         self._memory = _Memory(scene.log_name, scene.time_us, scene.token, rollouts[chosen].copy())
         return chosen
 
-    def _interval(self, scene: Scene) -> float | None:
+    def _interval(self, scene: Moment) -> float | None:
         last = self._memory
         if last is None or last.log_name != scene.log_name:
             return None

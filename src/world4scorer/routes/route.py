@@ -1,0 +1,100 @@
+"""A route as a polyline with a point each metre, and an ego's place on it.
+
+The route point that a planner may take as an input, and the stretch that route re-ranking compares plans with, come
+from here, in training as in driving.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+SPACING: Final = 1.0
+"""m between points of a route."""
+ROUTE_POINT_DISTANCE: Final = 20.0
+"""m, beeline, from the ego to its route point."""
+STRETCH_AHEAD: Final = 30.0
+"""m of the route that plans are compared with."""
+
+Floats = NDArray[np.float64]
+
+
+class Route:
+    """Points about a metre apart, in the order in which they are to be passed."""
+
+    def __init__(self, points: ArrayLike) -> None:
+        """Resample a polyline (n, 2), which needs two points that differ."""
+        line = np.asarray(points, np.float64)
+        if line.ndim != 2 or line.shape[1] != 2 or not np.isfinite(line).all():
+            raise ValueError(f"route: shape {line.shape}; want rows of x, y, all finite")
+        line = line[np.concatenate([[True], np.linalg.norm(np.diff(line, axis=0), axis=1) > 1e-6])]
+        if len(line) < 2:
+            raise ValueError(f"route: {len(line)} points that differ; two are needed")
+        along = _lengths(line)
+        self.length: float = float(along[-1])
+        """m"""
+        self.distance: Floats = np.linspace(0.0, self.length, max(2, round(self.length / SPACING) + 1))
+        """(m,) of each point from the start [m]."""
+        self.points: Floats = np.column_stack([np.interp(self.distance, along, line[:, axis]) for axis in (0, 1)])
+        """(m, 2)"""
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __repr__(self) -> str:
+        return f"Route({self.length:.0f} m)"
+
+
+class RouteCursor:
+    """How far an ego has come along a route. It never goes back, so that a route may come near itself again."""
+
+    def __init__(self, route: Route) -> None:
+        self.route = route
+        self.place = 0
+        """Index of the point that the ego is next to."""
+
+    def advance(self, position: ArrayLike) -> int:
+        """Move to the point nearest to a position (2,), at or after the last one."""
+        ahead = self.route.points[self.place :]
+        self.place += int(np.argmin(((ahead - np.asarray(position, np.float64)) ** 2).sum(1)))
+        return self.place
+
+    def route_point(self, pose: ArrayLike, distance: float = ROUTE_POINT_DISTANCE) -> Floats:
+        """The first point ahead that is `distance` metres of beeline away, or the route's end; (2,) in ego axes [m].
+
+        Args:
+            pose: (3,) x, y, heading of the ego, in the frame of the route. Call `advance` before.
+            distance: m
+        """
+        here = np.asarray(pose, np.float64)
+        points = self.route.points[self.place :]
+        away = np.linalg.norm(points - here[:2], axis=1)
+        beyond = np.flatnonzero(away >= distance)
+        if not len(beyond):
+            return in_ego_axes(points[-1], here)
+        last = int(beyond[0])
+        if last == 0:
+            return in_ego_axes(points[0], here)
+        start, step = points[last - 1] - here[:2], points[last] - points[last - 1]
+        # |start + share * step| = distance has one solution between 0 and 1: it is nearer at 0 and not at 1.
+        a, b, c = step @ step, start @ step, start @ start - distance**2
+        share = (-b + np.sqrt(b * b - a * c)) / a
+        return in_ego_axes(points[last - 1] + share * step, here)
+
+    def ahead(self, pose: ArrayLike, reach: float = STRETCH_AHEAD) -> Floats:
+        """The points (m, 2) of the next `reach` metres of the route, in ego axes [m]; at least one."""
+        along = self.route.distance[self.place :]
+        count = int(np.searchsorted(along, along[0] + reach, side="right"))
+        return in_ego_axes(self.route.points[self.place : self.place + count], np.asarray(pose, np.float64))
+
+
+def in_ego_axes(points: Floats, pose: Floats) -> Floats:
+    """Points (..., 2) seen from a pose (3,): forward, left."""
+    sine, cosine = np.sin(pose[2]), np.cos(pose[2])
+    return np.asarray((points - pose[:2]) @ np.array([[cosine, -sine], [sine, cosine]]))
+
+
+def _lengths(line: Floats) -> Floats:
+    return np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])

@@ -1,0 +1,45 @@
+"""Route re-ranking: among a planner's plans, prefer those that stay near the route.
+
+d = mean distance of a plan's eight poses to the nearest point of the route's next 30 m, weighed from 0.5 for the first
+to 1.5 for the last; agreement = exp(-d / 4 m), standardised over the pool; it is added to the utility with a weight of
+four standard deviations of the pool's utility.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from world4scorer.scene.checks import as_array
+
+FIRST_WEIGHT, LAST_WEIGHT = 0.5, 1.5
+"""Of the first and the last pose of a plan."""
+KERNEL: Final = 4.0
+"""m"""
+LEAST_SPREAD: Final = 1e-3
+"""Of agreements; a pool that agrees more evenly is left as it is."""
+WEIGHT: Final = 4.0
+"""Standard deviations of the utility."""
+
+
+def route_agreement(plans: ArrayLike, ahead: ArrayLike) -> NDArray[np.float64]:
+    """Agreement (N,) of plans (N, T, 3) with the route ahead (m, 2), both in ego axes: 1 on the route, 0 far away."""
+    poses = as_array("plans", plans, np.float64, ("N", "T", 3))
+    route = as_array("route ahead", ahead, np.float64, ("m", 2))
+    if not len(route):
+        raise ValueError("route ahead: no point; at least one is needed")
+    distance = np.linalg.norm(poses[:, :, None, :2] - route, axis=-1).min(-1)
+    weights = np.linspace(FIRST_WEIGHT, LAST_WEIGHT, poses.shape[1])
+    return np.asarray(np.exp(-(distance @ weights) / weights.sum() / KERNEL))
+
+
+def route_utility(utilities: ArrayLike, agreement: ArrayLike, weight: float = WEIGHT) -> NDArray[np.float64]:
+    """Utilities (N,) re-weighted by agreements (N,) with the route."""
+    base = as_array("utilities", utilities, np.float64, ("N",))
+    agreed = as_array("agreement", agreement, np.float64, (len(base),))
+    spread = agreed.std()
+    if spread < LEAST_SPREAD:
+        return base
+    return np.asarray(base + weight * base.std() * (agreed - agreed.mean()) / spread)
