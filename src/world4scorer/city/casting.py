@@ -103,14 +103,14 @@ class Stretch:
 def cast(recording: Recording, streets: StreetMap, place: Place, decisions: int) -> list[Stretch]:
     """Stretches with about `decisions` decision frames, the most worthwhile first chosen, in order of time."""
     links = signal_links(streets)
-    lengths = _edge_lengths(streets)
+    lengths = edge_lengths(streets)
     found: list[Stretch] = []
     for drive in recording.drives:
         if len(drive.front) < SHORTEST_LOG * STEPS_PER_FRAME:
             continue
         expert = expert_drive(drive)
         situations = find_situations(expert, recording, streets, links)
-        valid = _valid_frames(expert, place, streets, lengths) & ~situations.touching
+        valid = valid_frames(expert, place, streets, lengths) & ~situations.touching
         found += _stretches(expert, situations, valid)
     found.sort(key=lambda stretch: (-stretch.worth, stretch.expert.drive.name, stretch.first))
     chosen: list[Stretch] = []
@@ -148,7 +148,7 @@ def _worth(situations: Situations, speed: NDArray[np.float64]) -> NDArray[np.flo
     return np.where(situations.standing, 0.0, np.minimum(worth, MOST))
 
 
-def _valid_frames(expert: ExpertDrive, place: Place, streets: StreetMap, lengths: Mapping[str, float]) -> Flags:
+def valid_frames(expert: ExpertDrive, place: Place, streets: StreetMap, lengths: Mapping[str, float]) -> Flags:
     """Frames at which all that happened since the last one is physical, inside the place and before the end."""
     drive = expert.drive
     direction = np.stack([np.cos(expert.pose[:, 2]), np.sin(expert.pose[:, 2])], axis=1)
@@ -192,7 +192,8 @@ def _route_left(expert: ExpertDrive, streets: StreetMap, lengths: Mapping[str, f
     return left
 
 
-def _edge_lengths(streets: StreetMap) -> dict[str, float]:
+def edge_lengths(streets: StreetMap) -> dict[str, float]:
+    """Metres of every edge."""
     return {
         lane.edge: float(np.linalg.norm(np.diff(lane.shape, axis=0), axis=1).sum())
         for lane in streets.lanes.values()

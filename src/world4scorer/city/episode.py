@@ -22,8 +22,8 @@ from PIL import Image
 
 from world4scorer.city.commands import RouteReader
 from world4scorer.city.config import CityConfig
+from world4scorer.city.events import Event, EventPlay, plays
 from world4scorer.city.excursion import Excursion, Notebook
-from world4scorer.city.manifest import LogEntry
 from world4scorer.city.recording import STEPS_PER_FRAME
 from world4scorer.city.script import FAR, ScriptFrame
 from world4scorer.city.studio import Studio
@@ -67,6 +67,23 @@ class EgoFrame:
 
 
 @dataclass(frozen=True, eq=False)
+class Departure:
+    """Whom a drive takes over, and where."""
+
+    name: str
+    """Of the log, or of the drive."""
+    vehicle: str
+    """SUMO's name of the ego."""
+    route: tuple[str, ...]
+    """Edges, from the one where it is to its destination."""
+    weather_seed: int
+    past: tuple[EgoFrame, ...]
+    """The last frames of the ego, 0.5 s apart, up to now."""
+    events: tuple[Event, ...] = ()
+    """What will happen on the way."""
+
+
+@dataclass(frozen=True, eq=False)
 class LiveFrame:
     """What is seen at one step."""
 
@@ -88,8 +105,9 @@ class Episode:
         self._traffic = Traffic(setting.network, setting.demand, setting.seed)
         self._studio = Studio(self._streets, setting.config)
         self._weather: Weather | None = None
-        self._log: LogEntry | None = None
+        self._departure: Departure | None = None
         self._past: list[EgoFrame] = []
+        self._plays: list[EventPlay] = []
 
     def advance(self, step: int) -> int:
         """Let SUMO drive everybody up to a step; returns the step where it is."""
@@ -101,13 +119,14 @@ class Episode:
         """Get ready to draw around a pose: what is built here, branches share."""
         self._studio.visit(pose)
 
-    def take_over(self, log: LogEntry, past: list[EgoFrame]) -> None:
-        """From now on the ego of a log is moved from outside. `past` ends now."""
-        self._log, self._past = log, list(past)
-        self._weather = Weather.draw(log.weather_seed)
-        if log.vehicle not in dict(self._traffic.present()):
+    def take_over(self, departure: Departure) -> None:
+        """From now on an ego is moved from outside."""
+        self._departure, self._past = departure, list(departure.past)
+        self._plays = plays(departure.events, self._streets)
+        self._weather = Weather.draw(departure.weather_seed)
+        if departure.vehicle not in dict(self._traffic.present()):
             raise CityError(
-                f"log {log.name!r}: vehicle {log.vehicle!r} is not on the road at step {self._traffic.steps}"
+                f"{departure.name!r}: vehicle {departure.vehicle!r} is not on the road at step {self._traffic.steps}"
             )
 
     def step(
@@ -117,11 +136,10 @@ class Episode:
         acceleration: NDArray[np.float64] | None,
     ) -> bool:
         """Move the ego to a pose of its rear axle, let 0.1 s pass; returns whether the ego is still on its way."""
-        log = self._taken()
         if not self._on_its_way():
-            raise CityError(f"log {log.name!r}: the ego has reached the end of its route; reset the simulation")
+            raise CityError(f"{self._taken().name!r}: the ego has reached the end of its route; reset the simulation")
         self._move(pose)
-        self._traffic.step()
+        self._pass()
         self._remember(pose, velocity, acceleration)
         return self._on_its_way()
 
@@ -141,13 +159,39 @@ class Episode:
             if step:
                 if self._on_its_way():
                     self._move(poses[step - 1])
-                self._traffic.step()
+                self._pass()
                 self._remember(poses[step - 1], velocities[step - 1], accelerations[step - 1])
             frame = self._frame()
             files = self._shoot(frame, looks[step]) if step in looks else {}
             off_road = self._off_road() if step % STEPS_PER_FRAME == 0 else None
             notes.add(frame, off_road, not self._on_its_way(), files)
         return notes.finish()
+
+    def watch(self, steps: int, looks: Mapping[int, Sequence[str]]) -> tuple[Excursion, list[EgoFrame]]:
+        """Let SUMO drive the ego so many steps, and note everything; the ego's own frames come along, now first."""
+        notes = Notebook(self._taken().name, len(self._traffic.agents.ids))
+        drive = [self._past[-1]]
+        for step in range(steps + 1):
+            if step:
+                self._pass()
+                if self._on_its_way():
+                    self._remember(self._traffic.rear_axle(self._taken().vehicle), None, None)
+                drive.append(self._past[-1])
+            frame = self._frame()
+            notes.add(frame, False, not self._on_its_way(), self._shoot(frame, looks[step]) if step in looks else {})
+        return notes.finish(), drive
+
+    def happened(self) -> list[bool]:
+        """Which of the events the ego has met."""
+        return [play.happened for play in self._plays]
+
+    def _pass(self) -> None:
+        """Let 0.1 s pass."""
+        now = self._past[-1]
+        bumper = now.pose[:2] + FRONT_OVERHANG * np.array([np.cos(now.pose[2]), np.sin(now.pose[2])])
+        for play in self._plays:
+            play.step(self._traffic, bumper, float(now.velocity[0]))
+        self._traffic.step()
 
     def _on_its_way(self) -> bool:
         return self._taken().vehicle in dict(self._traffic.present())
@@ -171,7 +215,7 @@ class Episode:
         if acceleration is None:
             turn = wrap(pose[2] - before.pose[2])
             acceleration = np.array([(velocity[0] - before.velocity[0]) / STEP, velocity[0] * turn / STEP])
-        command = self._routes.command_at(tuple(self._taken().route), pose)
+        command = self._routes.command_at(self._taken().route, pose)
         self._past.append(EgoFrame(self._traffic.steps, pose.copy(), velocity, acceleration, command))
         self._past = self._past[-(HISTORY * STEPS_PER_FRAME + 1) :]
 
@@ -207,10 +251,10 @@ class Episode:
             signals=moment.signals,
         )
 
-    def _taken(self) -> LogEntry:
-        if self._log is None:
+    def _taken(self) -> Departure:
+        if self._departure is None:
             raise CityError("no ego yet: call reset(log, frame) first")
-        return self._log
+        return self._departure
 
     def _agent_input(self) -> AgentInput:
         steps = np.array([frame.step for frame in self._past])

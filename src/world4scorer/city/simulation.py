@@ -27,7 +27,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from world4scorer.city.episode import HISTORY, EgoFrame, LiveFrame, Setting, serve
+from world4scorer.city.episode import HISTORY, Departure, EgoFrame, LiveFrame, Setting, serve
 from world4scorer.city.excursion import Excursion
 from world4scorer.city.filming import boxes_seen
 from world4scorer.city.manifest import (
@@ -39,6 +39,7 @@ from world4scorer.city.manifest import (
     network_path,
     read_config,
     read_manifest,
+    read_simulation,
 )
 from world4scorer.city.recording import STEPS_PER_FRAME
 from world4scorer.city.traffic import STEP
@@ -122,17 +123,28 @@ class CitySimulation:
         frame = operator.index(frame)
         if not HISTORY - 1 <= frame < entry.frames:
             raise CityError(f"log {log!r}: frame {frame}; a start needs {HISTORY - 1} to {entry.frames - 1}")
-        streets_offset = self._prepare(simulation, entry.first_step + STEPS_PER_FRAME * frame)
+        offset = self._prepare(simulation, entry.first_step + STEPS_PER_FRAME * frame)
+        past = self._past(simulation, entry, frame, offset)
+        departure = Departure(entry.name, entry.vehicle, tuple(entry.route), entry.weather_seed, past)
+        return self._depart(departure, offset, images)
+
+    def start(self, simulation: str, departure: Departure, *, images: bool | Sequence[str] = True) -> Observation:
+        """Take a vehicle of a simulation over at the last moment of its past; `images` as for `observe`."""
+        entry = read_simulation(self._root / FOLDER, simulation)
+        return self._depart(departure, self._prepare(entry, departure.past[-1].step), images)
+
+    def _depart(
+        self, departure: Departure, offset: NDArray[np.float64], images: bool | Sequence[str] = True
+    ) -> Observation:
         assert self._undisturbed is not None
         if self._episode is not None:
             self._episode.close()
-        self._offset = np.append(streets_offset, 0.0)
-        self._log = log
-        past = self._past(simulation, entry, frame)
+        self._offset = np.append(offset, 0.0)
+        self._log = departure.name
         if images is not False:
-            self._undisturbed.ask("visit", past[-1].pose)
+            self._undisturbed.ask("visit", departure.past[-1].pose)
         self._episode = self._undisturbed.branch()
-        self._episode.ask("take_over", entry, past)
+        self._episode.ask("take_over", departure)
         return self.observe(images=images)
 
     def step(
@@ -168,6 +180,16 @@ class CitySimulation:
         asked = {int(step): self._cameras(cameras) for step, cameras in looks.items()}
         found: Excursion = self._running().ask("drive", way - self._offset, *moved, asked)
         return found.shifted(self._offset)
+
+    def watch(self, steps: int, looks: Mapping[int, Sequence[str]]) -> tuple[Excursion, list[EgoFrame]]:
+        """Let SUMO drive the ego itself for so many steps; `looks` as for `drive`. Poses of frames are global."""
+        asked = {int(step): self._cameras(cameras) for step, cameras in looks.items()}
+        found, drive = self._running().ask("watch", operator.index(steps), asked)
+        return found.shifted(self._offset), [replace(frame, pose=frame.pose + self._offset) for frame in drive]
+
+    def happened(self) -> list[bool]:
+        """Which events of the departure the ego has met."""
+        return list(self._running().ask("happened"))
 
     def observe(self, *, images: bool | Sequence[str] = True) -> Observation:
         """What the ego sees now: through all cameras, through those of some names, or, with False, without images."""
@@ -221,19 +243,21 @@ class CitySimulation:
         self._undisturbed_step = int(self._undisturbed.ask("advance", step))
         return read_streets(network).offset
 
-    def _past(self, simulation: SimulationEntry, entry: LogEntry, frame: int) -> list[EgoFrame]:
+    def _past(
+        self, simulation: SimulationEntry, entry: LogEntry, frame: int, offset: NDArray[np.float64]
+    ) -> tuple[EgoFrame, ...]:
         """The frames of the log up to now."""
         log = read_log(Layout(self._root).log(simulation.data_split, entry.name))
-        return [
+        return tuple(
             EgoFrame(
                 step=entry.first_step + STEPS_PER_FRAME * index,
-                pose=log.frames[index].ego_pose - self._offset,
+                pose=log.frames[index].ego_pose - np.append(offset, 0.0),
                 velocity=log.frames[index].velocity,
                 acceleration=log.frames[index].acceleration,
                 command=int(np.argmax(log.frames[index].command)),
             )
             for index in range(frame - HISTORY + 1, frame + 1)
-        ]
+        )
 
 
 def _pair(name: str, value: ArrayLike | None) -> NDArray[np.float64] | None:

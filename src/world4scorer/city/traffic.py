@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.city.vehicles import PEDESTRIAN_SIZE, VEHICLE_TYPES
+from world4scorer.city.vehicles import PEDESTRIAN_SIZE, vehicle_type
 from world4scorer.render.actors import ActorKind, Actors
 from world4scorer.streets.errors import CityError
 from world4scorer.streets.sumo import load_sumo, sumo_environment
@@ -159,6 +159,11 @@ class Traffic:
         """Names and indices of everybody who is there now."""
         return zip(self._names, self._order.tolist(), strict=True)
 
+    def rear_axle(self, name: str) -> NDArray[np.float64]:
+        """(3,) x, y [m], heading [rad] of the rear axle of a vehicle that is there."""
+        row = self._names.index(name)
+        return np.append(self._rear[self._order[row]], self._poses[row, 2])
+
     def step(self) -> None:
         """Let 0.1 s pass."""
         self._sumo.simulationStep()
@@ -213,7 +218,7 @@ class Traffic:
             name = names[row]
             if row < vehicles:
                 type_name = self._sumo.vehicle.getTypeID(name)
-                kind = VEHICLE_TYPES[type_name]
+                kind = vehicle_type(type_name)
                 size = (kind.length, kind.width, kind.height)
                 ahead = kind.length - kind.rear_overhang - kind.wheelbase
                 lengths = (ahead, kind.wheelbase, kind.length / 2 - kind.rear_overhang)

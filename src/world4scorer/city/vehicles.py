@@ -75,3 +75,12 @@ BICYCLE_SPEED: Final = 5.2
 """Fastest [m/s]."""
 PEDESTRIAN_SIZE: Final = (0.55, 0.6, 1.74)
 """Box of a pedestrian: length, width, height [m]."""
+WALKER_TYPE: Final = "walker"
+"""Of pedestrians on the road, who are vehicles to SUMO."""
+WALKER_SIZE: Final = PEDESTRIAN_SIZE
+WALKER: Final = VehicleType(WALKER_TYPE, ActorKind.PEDESTRIAN, "passenger", *WALKER_SIZE, 0.0, WALKER_SIZE[0] / 2, 0.0)
+
+
+def vehicle_type(name: str) -> VehicleType:
+    """A type by the name that SUMO knows it by."""
+    return WALKER if name == WALKER_TYPE else VEHICLE_TYPES[name]

@@ -21,6 +21,8 @@ REACHED: Final = 3.0
 """A node nearer than this is dropped [m]."""
 LOOK_AHEAD: Final = 35.0
 """Turns are announced this far ahead along the nodes [m]."""
+NODE_SPACING: Final = 50.0
+"""At most, between the nodes of a route [m]."""
 
 
 class RoadOption(IntEnum):
@@ -79,3 +81,16 @@ class CommandKeeper:
                 return option
             last = place
         return RoadOption.LANE_FOLLOW
+
+
+def sparse_nodes(
+    points: NDArray[np.float64], options: Sequence[int], spacing: float = NODE_SPACING
+) -> tuple[NDArray[np.float64], list[RoadOption]]:
+    """Of points (n, 2) of a route, those where the option changes, at least one each `spacing` metres, and the last."""
+    kept, since = [0], 0.0
+    for row in range(1, len(points)):
+        since += float(np.linalg.norm(points[row] - points[row - 1]))
+        if options[row] != options[row - 1] or since >= spacing or row == len(points) - 1:
+            kept.append(row)
+            since = 0.0
+    return points[kept], [RoadOption(options[row]) for row in kept]
