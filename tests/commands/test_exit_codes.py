@@ -62,6 +62,12 @@ BAD_INPUT = [
     "study stability none",
     "study stability empty --scenes 2",
     "study readouts empty",
+    "b2d results none",
+    "b2d results garbage.json --out out",
+    "b2d results empty",
+    "b2d results garbage.json --routes none.xml",
+    "b2d routes none.xml --out out",
+    "b2d routes garbage.json --out out",
     "report none",
     "report empty --out x.html",
     "show none token --out x.png",
@@ -98,6 +104,8 @@ WRONG_COMMAND = [
     "bank import x.pkl --out out",
     "import --out out",
     "profile --compile",
+    "b2d results none --missing",
+    "b2d results none --corrected",
     "train --data none --out out --no-such-option 1",
 ]
 

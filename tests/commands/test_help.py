@@ -64,7 +64,7 @@ def test_same_options_are_told_the_same(capsys):
         "device": ("Of torch",),
         "executor": ("Where the work is done.",),
         "lqr": ("Tracker of the rollouts: as",),
-        "draws": ("Of the bootstrap over logs.",),
+        "draws": ("Of the bootstrap over logs.", "Of the bootstrap over routes."),
         "weight": ("How much consistency with the last choice counts",),
     }
     found = set()

@@ -236,7 +236,7 @@ def test_red_light_is_drawn_across_its_lane(dataset, motion):
     for red in (False, True):
         raw["traffic_lights"] = [(int(connector), red)]
         frame = type(log.frames[-1]).from_raw(raw, "frame")
-        view = Birdseye(streets, Motion(Log(log.name, log.path, (frame,))), (200, 240), 160.0)
+        view = Birdseye(streets, (200, 240), 160.0, Motion(Log(log.name, log.path, (frame,))))
         seen.append(is_colour(view.draw(view.motion.at(0.0)), style.RED_LIGHT, 40).sum())
     assert seen[0] == 0 < seen[1]
 

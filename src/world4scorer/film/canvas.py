@@ -83,6 +83,12 @@ class Canvas:
         for piece in pieces:
             self._line(piece, colour or stroke.colour, width)
 
+    def band(self, points: Floats, width: float, colour: str) -> None:
+        """Draw a way (n, 2) of this width [m]."""
+        self.brush.line(
+            _flat(self.pixels(points)), fill=colour, width=max(1, round(width * self._scale)), joint="curve"
+        )
+
     def dots(self, places: Floats, stroke: Stroke) -> None:
         """Mark the poses (n, 2) of a way."""
         for place in places:

@@ -21,12 +21,13 @@ import numpy as np
 from PIL import Image
 
 from world4scorer.city.manifest import FOLDER
-from world4scorer.film.birdseye import Birdseye, reach_of
+from world4scorer.film.birdseye import Birdseye
 from world4scorer.film.decisions import Decisions
 from world4scorer.film.files import check_film, write_film
 from world4scorer.film.motion import Motion
-from world4scorer.film.page import Page, PagePainter
+from world4scorer.film.page import KEY, KEY_WITH_PLANS, Page, PagePainter
 from world4scorer.film.street_picture import read_street_picture
+from world4scorer.film.street_view import reach_of
 from world4scorer.navsim.cameras import CAMERA_LABELS
 from world4scorer.navsim.errors import DatasetError
 from world4scorer.navsim.frames import COMMANDS, LogFrame
@@ -103,7 +104,7 @@ def film_log(
     out = Path(out)
     if metres is None:
         metres = METRES if decisions is None else METRES_WITH_PLANS
-    _check(cameras, fps, speed, height, metres)
+    check_looks(cameras, fps, speed, height, metres)
     check_film(out, fps)
     layout = Layout(Path(root))
     split = find_data_split(layout, log_name) if data_split is None else data_split
@@ -113,12 +114,12 @@ def film_log(
     sensors = layout.sensors(split)
     seen = [name for name in cameras if any(_has_image(sensors, frame, name) for frame in log.frames)]
     location = log.frames[0].map_location
-    page = Page.of(height, seen, plans=decisions is not None)
+    page = Page.of(height, seen, KEY if decisions is None else KEY_WITH_PLANS)
     painter = PagePainter(page, log.name, location + _credit(layout.root, location))
     left, top, right, low = page.view
     size = (right - left, low - top)
     streets = read_street_picture(layout.maps, location, motion.ego[:, :2], reach_of(size, metres))
-    view = Birdseye(streets, motion, size, metres, decisions)
+    view = Birdseye(streets, size, metres, motion, decisions)
     with ProgressBar("filming", "pictures", len(times), show_progress) as bar:
         frames = write_film(out, _pictures(times, view, painter, sensors, bar), fps)
     return FilmReport(out, frames, frames / fps, page.size, tuple(seen))
@@ -207,7 +208,8 @@ def _checked_name(log_name: str) -> str:
     return log_name
 
 
-def _check(cameras: Sequence[str], fps: float, speed: float, height: int, metres: float) -> None:
+def check_looks(cameras: Sequence[str], fps: float, speed: float, height: int, metres: float) -> None:
+    """Raise a DatasetError unless a film can look like that."""
     unknown = [name for name in cameras if name not in CAMERA_LABELS]
     if unknown:
         raise DatasetError(f"camera {unknown[0]!r} is unknown; there are {', '.join(CAMERA_LABELS)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,10 +56,9 @@ class Page:
     """Entries of the style's key, row by row."""
 
     @classmethod
-    def of(cls, height: int, cameras: Sequence[str], plans: bool = False) -> Page:
+    def of(cls, height: int, cameras: Sequence[str], key: tuple[tuple[str, ...], ...] = KEY) -> Page:
         """The page of a film of this height [pixels]: the first camera large, up to three others below it."""
         unit = height / UNIT
-        key = KEY_WITH_PLANS if plans else KEY
         margin, title = round(MARGIN * unit), round(TITLE * unit)
         board = round((BOARD + ROW * len(key)) * unit)
         top, low = margin + title, height - margin
@@ -121,13 +120,27 @@ class PagePainter:
         """The bird's-eye view."""
         sheet.paste(view, self.page.view[:2])
 
-    def put_board(self, sheet: Image.Image, time: float, duration: float, speed: float, command: int) -> None:
-        """Speed [m/s], command, time and duration [s], how much has passed, and what the colours mean."""
+    def put_board(
+        self,
+        sheet: Image.Image,
+        time: float,
+        duration: float,
+        speed: float,
+        command: int,
+        faults: Iterable[float] = (),
+    ) -> None:
+        """Speed [m/s], command, time and duration [s], how much has passed, and what the colours mean.
+
+        Times of `faults` [s] are marked.
+        """
         unit, brush = self._unit, ImageDraw.Draw(sheet)
         left, top, right, _ = self.page.board
         brush.rectangle((left, top, right - 1, top + round(3 * unit)), HAIRLINE)
         passed = 1.0 if duration <= 0 else min(time / duration, 1.0)
         brush.rectangle((left, top, left + round((right - 1 - left) * passed), top + round(3 * unit)), style.EGO)
+        for fault in faults:
+            at = left + round((right - 1 - left) * fault / max(duration, 1e-9))
+            brush.rectangle((at - round(1.5 * unit), top, at + round(1.5 * unit), top + round(7 * unit)), style.FAULT)
         base = top + round(44 * unit)
         self._numbers(brush, (left, base), f"{speed * 3.6:.0f}", "km/h", "ls")
         self._command(brush, (left + right) / 2, base, command)

@@ -111,6 +111,7 @@ KEY: Final[Mapping[str, KeyEntry]] = {
     "vehicle": KeyEntry("vehicle", TRACK_FILL[TrackType.VEHICLE], "area"),
     "bicycle": KeyEntry("bicycle", TRACK_FILL[TrackType.BICYCLE], "area"),
     "pedestrian": KeyEntry("pedestrian", TRACK_FILL[TrackType.PEDESTRIAN], "round"),
+    "infraction": KeyEntry("infraction", FAULT, "round"),
     "object": KeyEntry("object", TRACK_FILL[TrackType.BARRIER], "area"),
 }
 """What pictures may have to explain, in the order of the key. Each shows the entries that it needs."""

@@ -1,0 +1,1 @@
+"""Bench2Drive's clips."""
