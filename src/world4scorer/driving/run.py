@@ -9,8 +9,8 @@ OUT/about.json says what is driven; OUT/DRIVER/ROUTE.json is the record of a dri
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -28,7 +28,7 @@ from world4scorer.driving.drive import Driven, Venue, drive_route, rig_of
 from world4scorer.driving.drivers import ConstantVelocity, Driver, EgoStatusDriver, PdmClosed, PilotDriver
 from world4scorer.driving.pilot import Pilot
 from world4scorer.driving.referee import Rules
-from world4scorer.leaderboard.records import RouteRecord
+from world4scorer.leaderboard.records import RouteRecord, write_results
 from world4scorer.leaderboard.smoothness import chunks_passed
 from world4scorer.navsim.layout import Layout
 from world4scorer.pools.digests import digest_of_planner
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from world4scorer.training.controls import EgoStatusPlanner
 
 ABOUT: Final = "about.json"
+RESULTS: Final = "results/results.json"
 EGO_STATUS_FILE: Final = "ego_status.safetensors"
 NAMED: Final = 5
 """Failed drives that an error names."""
@@ -66,7 +67,7 @@ class Plan:
     """Training run, on whose data the MLP of the ego status is trained."""
     benchmark: str = "v1"
     """Whose utility a planner chooses by."""
-    rules: Rules = Rules()
+    rules: Rules = field(default_factory=Rules)
 
     def describe(self) -> dict[str, Any]:
         """What tells drives of this plan from others."""
@@ -113,10 +114,12 @@ def drive_all(
         _check(choice, plan)
     about = _claim(plan, out)
     routes = find_routes(plan.data, plan.split, plan.routes, plan.seed)
+    # Neighbours in time one after the other: the traffic before a start is then not simulated again.
+    in_order = sorted(routes, key=lambda route: (route.simulation, route.departure.past[-1].step))
     with only_one(out / ".lock", DriveError(f"{out}: another run is driving there; wait for it, or stop it first")):
         missing = [
             Task(route, tuple(choice for choice in choices if not record_path(out, choice, route).is_file()))
-            for route in routes
+            for route in in_order
         ]
         if any(choice.name == EGO_STATUS for task in missing for choice in task.choices):
             _train_ego_status(plan, out / EGO_STATUS_FILE)
@@ -292,3 +295,29 @@ def _run(work: Driving, tasks: Sequence[Task], executor: Executor, show: bool) -
         message = f"{work.out}: {len(failed)} of {len(tasks)} routes failed; finished drives are kept:\n{shown}"
         broken = next((done for done in failed if not done.mendable and done.details), None)
         raise DriveError(message) if broken is None else RuntimeError(f"{message}\n{broken.details}")
+
+
+def write_driver_results(drives: Drives) -> None:
+    """Write OUT/DRIVER/results/results.json, one file in the leaderboard's layout for each driver."""
+    for choice in drives.choices:
+        write_results(drives.folder / choice.name / RESULTS, drives.records[choice.name])
+
+
+def film_drives(plan: Plan, drives: Drives, names: Sequence[str]) -> Iterator[Path]:
+    """Drive routes again, which leads to the same, and film them: OUT/films/ROUTE_DRIVER.mp4; `all` for every route."""
+    from world4scorer.driving.film import film_drive
+
+    known = {route.name: route for route in drives.routes}
+    unknown = [name for name in names if name not in known and name != "all"]
+    if unknown:
+        raise DriveError(f"route {unknown[0]!r}: not among these drives; {drives.folder} has them in its folders")
+    chosen = list(known) if "all" in names else list(dict.fromkeys(names))
+    driving = Driving(plan, drives.folder)
+    for name in chosen:
+        for choice in drives.choices:
+            recording = driving.drive(known[name], choice, keep=True).recording
+            if recording is None:
+                continue  # the simulation crashed, as it did before
+            path = drives.folder / "films" / f"{name}_{choice.name}.mp4"
+            film_drive(plan.data, recording, path)
+            yield path
