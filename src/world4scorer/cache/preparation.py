@@ -61,6 +61,21 @@ class Prepared:
     plan: ReferencePlan
 
 
+@dataclass(frozen=True, eq=False)
+class _Survey:
+    """What is found out at one moment."""
+
+    route: Route
+    lanes: tuple[int, ...]
+    """Of the corrected route."""
+    start: int
+    paths: LateralPaths
+    forecast: Forecast
+    drivable: DrivableMap
+    lights: Lights
+    plan: ReferencePlan
+
+
 class Preparer:
     """Prepares the scenes of one city; remembers what neighbouring moments share, never a planner's state."""
 
@@ -81,31 +96,8 @@ class Preparer:
         now = frames[history - 1]
         if len(frames) - history < FRAMES_V2 - 1:
             raise DatasetError(f"{now.where}: {len(frames) - history} frames follow, {FRAMES_V2 - 1} are needed")
-        if now.map_location != self.city.location:
-            raise DatasetError(f"{now.where}: drives in {now.map_location}, not in {self.city.location}")
         city, ahead = self.city, frames[history - 1 :]
-        logged = load_route(city, now.roadblock_ids, now.where)
-        route, lanes = self._correct(logged, locate(city, now.ego_pose, logged))
-        if not lanes:
-            raise DatasetError(f"{now.where}: no block of the route has lanes in the map of {city.location}")
-        areas = find_areas(city, *box_centre(now.ego_pose))
-        start = starting_lane(city, areas, lanes, now.ego_pose)
-        paths = self._paths(start, route, lanes)
-        seen = forecast(city, now, lanes)
-
-        states = light_states(ahead, [city.lanes[lane].id for lane in route_lanes(city, logged)])
-        signals = [city.lane_index[connector] for connector in states]
-        drivable = cut_map(city, areas, dict.fromkeys([*signals, *seen.red_lanes]))
-        ego_state = _state(now)
-        plan = plan_reference(
-            city,
-            paths,
-            city.lanes[start].speed_limit,
-            ego_state,
-            seen,
-            pack_map(drivable.polygons, np.isin(drivable.area, lanes) & (drivable.polygons.layer != Layer.SIGNAL_AREA)),
-            np.array([drivable.place[lane] for lane in seen.red_lanes if lane in drivable.place], np.int64),
-        )
+        survey = self._survey(now, ahead)
         tracks, tracks_v2 = interpolate_tracks(ahead)
         past = frames[:history]
         synthetic = len(now.token) == SYNTHETIC_TOKEN_LENGTH  # nobody drove there
@@ -114,22 +106,53 @@ class Preparer:
                 token=now.token,
                 log_name=now.log_name,
                 time_us=now.time_us,
-                ego_state=ego_state,
-                centerline=paths.centerline,
-                map=drivable.polygons,
-                route_lane_ids=tuple(city.lanes[lane].id for lane in lanes),
+                ego_state=_state(now),
+                centerline=survey.paths.centerline,
+                map=survey.drivable.polygons,
+                route_lane_ids=tuple(city.lanes[lane].id for lane in survey.lanes),
                 tracks=tracks,
-                reference=plan.poses_v1,
-                lights=_lights(states, signals, drivable),
+                reference=survey.plan.poses_v1,
+                lights=survey.lights,
                 past_states=np.stack([_state(frame) for frame in past]),
                 past_time_us=np.array([frame.time_us for frame in past]),
                 human_future=None if synthetic else future_poses(tuple(frames), PLAN_POSES, history),
                 tracks_v2=tracks_v2,
-                reference_v2=None if plan.best_v1 == plan.best_v2 else plan.poses_v2,
+                reference_v2=None if survey.plan.best_v1 == survey.plan.best_v2 else survey.plan.poses_v2,
             )
         except SceneError as error:
             raise DatasetError(f"{now.where}: {error}") from error
-        return Prepared(scene, route, start, drivable, paths, seen, plan)
+        return Prepared(scene, survey.route, survey.start, survey.drivable, survey.paths, survey.forecast, survey.plan)
+
+    def plan(self, now: LogFrame) -> ReferencePlan:
+        """What the reference planner would do now; it needs neither past nor future."""
+        return self._survey(now, [now]).plan
+
+    def _survey(self, now: LogFrame, ahead: Sequence[LogFrame]) -> _Survey:
+        """Everything that is found out at one moment; `ahead` are the frames whose lights are wanted, now first."""
+        city = self.city
+        if now.map_location != city.location:
+            raise DatasetError(f"{now.where}: drives in {now.map_location}, not in {city.location}")
+        logged = load_route(city, now.roadblock_ids, now.where)
+        route, lanes = self._correct(logged, locate(city, now.ego_pose, logged))
+        if not lanes:
+            raise DatasetError(f"{now.where}: no block of the route has lanes in the map of {city.location}")
+        areas = find_areas(city, *box_centre(now.ego_pose))
+        start = starting_lane(city, areas, lanes, now.ego_pose)
+        paths = self._paths(start, route, lanes)
+        seen = forecast(city, now, lanes)
+        states = light_states(ahead, [city.lanes[lane].id for lane in route_lanes(city, logged)])
+        signals = [city.lane_index[connector] for connector in states]
+        drivable = cut_map(city, areas, dict.fromkeys([*signals, *seen.red_lanes]))
+        plan = plan_reference(
+            city,
+            paths,
+            city.lanes[start].speed_limit,
+            _state(now),
+            seen,
+            pack_map(drivable.polygons, np.isin(drivable.area, lanes) & (drivable.polygons.layer != Layer.SIGNAL_AREA)),
+            np.array([drivable.place[lane] for lane in seen.red_lanes if lane in drivable.place], np.int64),
+        )
+        return _Survey(route, lanes, start, paths, seen, drivable, _lights(states, signals, drivable), plan)
 
 
 @lru_cache(len(LOCATIONS))

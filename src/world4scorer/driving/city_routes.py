@@ -175,6 +175,8 @@ def _candidates(
         if expert.travelled[last] - expert.travelled[first] < SHORTEST or _waits_long(expert, first, last):
             continue
         situations = find_situations(expert, recording, streets, links)
+        if situations.touching[begin : int(np.searchsorted(rows, last)) + 1].any():
+            continue  # SUMO's own driver touched somebody there
         places = _places(expert, situations, first, last, streets, rng)
         yield _Candidate(expert, situations, first, last, places)
 

@@ -6,6 +6,7 @@ from here, in training as in driving.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -55,9 +56,10 @@ class RouteCursor:
         self.place = 0
         """Index of the point that the ego is next to."""
 
-    def advance(self, position: ArrayLike) -> int:
-        """Move to the point nearest to a position (2,), at or after the last one."""
-        ahead = self.route.points[self.place :]
+    def advance(self, position: ArrayLike, reach: float = math.inf) -> int:
+        """Move to the point nearest to a position (2,), at or after the last one and at most `reach` metres further."""
+        along = self.route.distance[self.place :]
+        ahead = self.route.points[self.place :][along <= along[0] + reach]
         self.place += int(np.argmin(((ahead - np.asarray(position, np.float64)) ** 2).sum(1)))
         return self.place
 
