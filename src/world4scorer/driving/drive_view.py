@@ -20,7 +20,7 @@ from world4scorer.driving.referee import Offence
 from world4scorer.film.canvas import SAMPLES, Canvas
 from world4scorer.film.panel import draw_number, draw_panel
 from world4scorer.film.street_view import PAST, StreetView
-from world4scorer.leaderboard.infractions import Infraction
+from world4scorer.leaderboard.infractions import Infraction, share_outside
 from world4scorer.leaderboard.scores import PENALTIES
 from world4scorer.navsim.poses import wrap
 from world4scorer.rollout.plans import LqrProfile, roll_out
@@ -41,7 +41,7 @@ MARK: Final = 9.0
 """Radius of a number's ground, in pixels of a picture 600 pixels high."""
 FRESH: Final = 1.5
 """How long the ego's edge shows an infraction [s]."""
-MOST_LINES: Final = 5
+MOST_LINES: Final = 8
 SHOWN_LATE: Final = 1e-6
 """Times are sums of steps, a little less than what they should be [s]."""
 WORDS: Final = {
@@ -195,12 +195,15 @@ class DriveView(StreetView):
         if time < self.duration - SHOWN_LATE:
             draw_panel(picture, f"{100 * self.completion[self.row(time)]:.0f} %", "of the route", lines)
         else:
-            draw_panel(picture, f"{self.recording.score:.1f}", f"score: {self.recording.status}", lines)
+            status = self.recording.status.removeprefix("Failed - ")
+            draw_panel(picture, f"{self.recording.score:.1f}", f"points: {status}", lines)
 
 
 def _told(offence: Offence) -> str:
     factor = PENALTIES.get(offence.kind)
-    return WORDS[offence.kind] + ("" if factor is None else f", \u00d7 {factor:g}")
+    if offence.kind is Infraction.OUTSIDE_LANES:
+        factor = 1 - share_outside(offence.message)
+    return WORDS[offence.kind] + ("" if factor is None else f", \u00d7 {factor:.2f}")
 
 
 def _between(here: Floats, there: Floats, share: float) -> Floats:

@@ -31,7 +31,9 @@ from world4scorer.streets.map_export import export_map
 from world4scorer.streets.places import PLACES, Network
 from world4scorer.streets.street_map import read_streets
 
-DRIVE_KEY: Final = (KEY[0], ("route", "past", "stop line", "infraction"), ("choice", "framewise", "plans"))
+DRIVE_KEY: Final = (KEY[0], ("route", "past", "stop line", "infraction"))
+CHOICE_KEY: Final = ("choice", "framewise", "plans")
+"""For drivers that choose among plans."""
 LAST_PICTURE: Final = 2.0
 """How long the end is shown, with what the drive is worth [s of the film]."""
 
@@ -70,14 +72,13 @@ def film_drive(
     check_looks(cameras, fps, speed, height, metres)
     check_film(out, fps)
     seen = [name for name in cameras if any(name in images for images in recording.images)]
-    page = Page.of(height, seen, DRIVE_KEY)
+    page = Page.of(height, seen, (*DRIVE_KEY, CHOICE_KEY) if recording.plans.shape[1] > 1 else DRIVE_KEY)
     left, top, right, low = page.view
-    network = _network(recording.network)
-    view = _view(Path(root), network, recording, (right - left, low - top), metres)
+    view = street_view_of(root, recording, (right - left, low - top), metres)
     times = film_times(view.duration, fps / speed, start, duration)
     if duration is None:
         times += [view.duration] * round(LAST_PICTURE * fps)
-    note = f"{recording.scenario}  \u00b7  {network.credit}"
+    note = f"{recording.scenario}  \u00b7  {_network(recording.network).credit}"
     painter = PagePainter(page, f"{recording.driver}: {recording.route}", note)
     with ProgressBar("filming", "pictures", len(times), show_progress) as bar:
         frames = write_film(out, _pictures(times, view, painter, lqr, bar), fps)
@@ -118,12 +119,13 @@ def _network(name: str) -> Network:
     return found[0]
 
 
-def _view(
-    root: Path, network: Network, recording: DriveRecording, size: tuple[int, int], metres: float
+def street_view_of(
+    root: str | os.PathLike[str], recording: DriveRecording, size: tuple[int, int], metres: float
 ) -> DriveView:
-    """The streets around the drive, and whose signals they have."""
+    """The streets around a drive and their signals, in a picture of a size [pixels] and so many metres of street."""
+    network = _network(recording.network)
     config = read_config(read_manifest(root))
     location = network.devkit_location if config.devkit_maps else network.location
-    index = export_map(read_streets(network_path(root / FOLDER, network.name)))[1]
-    streets = read_street_picture(Layout(root).maps, location, recording.states[:, :2], reach_of(size, metres))
+    index = export_map(read_streets(network_path(Path(root) / FOLDER, network.name)))[1]
+    streets = read_street_picture(Layout(Path(root)).maps, location, recording.states[:, :2], reach_of(size, metres))
     return DriveView(streets, size, metres, recording, index)
