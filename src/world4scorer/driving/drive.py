@@ -34,7 +34,7 @@ from world4scorer.driving.drivers import Driver
 from world4scorer.driving.ground import Ground
 from world4scorer.driving.pilot import Rig, Sight
 from world4scorer.driving.recording import DriveNotes, DriveRecording
-from world4scorer.driving.referee import Others, Referee, Rules
+from world4scorer.driving.referee import Offence, Others, Referee, Rules
 from world4scorer.leaderboard.infractions import Infraction
 from world4scorer.leaderboard.records import RouteRecord
 from world4scorer.leaderboard.smoothness import Motion
@@ -158,9 +158,15 @@ class _Drive:
                 status=record.status,
                 score=0.0 if record.scores is None else record.scores.composed,
                 points=self.route.points,
-                offences=tuple(self.referee.offences),
+                offences=(*self.referee.offences, *self._outside(record)),
             )
         return Driven(record, motion_of(np.array(self.notes.states)), recording)
+
+    def _outside(self, record: RouteRecord) -> list[Offence]:
+        """What is only known at the end: how much was driven outside the lanes."""
+        place = (float(self.state[State.X]), float(self.state[State.Y]))
+        messages = record.messages(Infraction.OUTSIDE_LANES)
+        return [Offence(Infraction.OUTSIDE_LANES, self.referee.time, place, message) for message in messages]
 
     def _half_second(self, looked: Excursion) -> Excursion:
         """Decide by the last row of what was seen, and go on; returns what was seen on the way."""
