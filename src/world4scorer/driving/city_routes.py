@@ -38,6 +38,7 @@ from world4scorer.city.manifest import (
 from world4scorer.city.recording import STEPS_PER_FRAME, record
 from world4scorer.city.situations import Situations, find_situations, frame_rows, signal_links
 from world4scorer.city.traffic import STEP
+from world4scorer.driving.ground import Ground, ego_corners
 from world4scorer.routes.commands import CommandKeeper, RoadOption, sparse_nodes
 from world4scorer.routes.route import Route
 from world4scorer.streets.errors import CityError
@@ -137,9 +138,10 @@ def _choose(
     left = {name: [some[i] for i in rng.permutation(len(some))] for name, some in found.items()}
     taken = dict.fromkeys(left, 0)
     chosen: list[tuple[str, _Candidate, str]] = []
-    missed = 0
+    turn = missed = 0
     while len(chosen) < count and missed < len(SCENARIOS):
-        scenario = SCENARIOS[(len(chosen) + missed) % len(SCENARIOS)]
+        scenario = SCENARIOS[turn % len(SCENARIOS)]
+        turn += 1
         for name in sorted(left, key=lambda name: (taken[name], name)):
             one = next((one for one in left[name] if scenario in one.places), None)
             if one is not None:
@@ -160,7 +162,7 @@ def _candidates(
     network = network_path(folder, place.network.name)
     streets = read_streets(network)
     recording = record(network, demand_path(folder, entry.name), entry.seed, config.warm_up, config.duration)
-    links, lengths = signal_links(streets), edge_lengths(streets)
+    links, lengths, ground = signal_links(streets), edge_lengths(streets), Ground(streets, config.seed)
     for drive in recording.drives:
         expert = expert_drive(drive)
         rows = frame_rows(expert)
@@ -177,6 +179,8 @@ def _candidates(
         situations = find_situations(expert, recording, streets, links)
         if situations.touching[begin : int(np.searchsorted(rows, last)) + 1].any():
             continue  # SUMO's own driver touched somebody there
+        if any(ground.hits(ego_corners(expert.pose[row])) for row in range(first, last + 1)):
+            continue  # or something that stands too near to a lane
         places = _places(expert, situations, first, last, streets, rng)
         yield _Candidate(expert, situations, first, last, places)
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from world4scorer.render.footprints import footprints
 from world4scorer.render.ground_plan import lane_outlines
 from world4scorer.render.scenery import Scenery
+from world4scorer.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_OVERHANG
 from world4scorer.streets.map_index import CLOSED
 from world4scorer.streets.street_map import LaneUse, SignalLink, StreetMap
 
@@ -89,6 +90,14 @@ class Ground:
     def hits(self, corners: Floats) -> bool:
         """Whether a box with these corners (4, 2) touches something that stands."""
         return bool(len(self._standing.query(shapely.polygons(corners), predicate="intersects")))
+
+
+def ego_corners(pose: Floats) -> Floats:
+    """(4, 2) corners of the ego's box, its rear axle at a pose (3,)."""
+    ahead = np.array([np.cos(pose[2]), np.sin(pose[2])])
+    left = np.array([-ahead[1], ahead[0]])
+    sides = ((FRONT_OVERHANG, 1), (-REAR_OVERHANG, 1), (-REAR_OVERHANG, -1), (FRONT_OVERHANG, -1))
+    return np.array([pose[:2] + along * ahead + side * HALF_WIDTH * left for along, side in sides])
 
 
 def _area(outline: Floats) -> shapely.Geometry:

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from world4scorer.city.traffic import STEP
 from world4scorer.driving.city_routes import CityRoute
 from world4scorer.driving.contacts import contacts
-from world4scorer.driving.ground import Ground
+from world4scorer.driving.ground import Ground, ego_corners
 from world4scorer.leaderboard.infractions import Infraction, outside_lanes, slower_than_others
 from world4scorer.leaderboard.records import COMPLETED, PERFECT, RouteRecord
 from world4scorer.leaderboard.scores import is_success, route_scores
 from world4scorer.routes.route import RouteCursor
 from world4scorer.scene.indices import State, TrackType
-from world4scorer.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_AXLE_TO_CENTRE, REAR_OVERHANG
+from world4scorer.scene.vehicle import FRONT_OVERHANG, REAR_AXLE_TO_CENTRE
 
 CHECKPOINTS: Final = 20
 """At which speeds are compared, evenly along the route."""
@@ -140,10 +140,11 @@ class Referee:
 
     def _collisions(self, now: Floats, others: Others) -> None:
         pose = now[POSE]
+        moves = now[State.VELOCITY_X] >= self.rules.blocked_speed
         for row in np.flatnonzero(contacts(pose, others.poses, others.sizes)).tolist():
             token = others.tokens[row]
-            if token in self._touched:
-                continue
+            if token in self._touched or not moves:
+                continue  # who drives into a standing ego is not its doing
             self._touched.add(token)
             kind = TrackType(int(others.types[row]))
             ahead = (others.poses[row, :2] - _centre(pose)) @ np.array([np.cos(pose[2]), np.sin(pose[2])])
@@ -154,7 +155,7 @@ class Referee:
                 f"Agent collided against a {kind.name.lower()} {side}, at {now[State.VELOCITY_X]:.1f} m/s, "
                 f"the other at {others.speeds[row]:.1f} m/s",
             )
-        touches = self._ground.hits(_corners(pose) - self._ground.offset)
+        touches = self._ground.hits(ego_corners(pose) - self._ground.offset)
         if touches and not self._touches_layout:
             self._note(Infraction.LAYOUT_COLLISION, now, "Agent collided against something that stands by the road")
         self._touches_layout = touches
@@ -245,11 +246,3 @@ def _centre(pose: Floats) -> Floats:
 
 def _bumper(pose: Floats) -> Floats:
     return np.asarray(pose[:2] + FRONT_OVERHANG * np.array([np.cos(pose[2]), np.sin(pose[2])]))
-
-
-def _corners(pose: Floats) -> Floats:
-    """(4, 2) of the ego's box."""
-    ahead = np.array([np.cos(pose[2]), np.sin(pose[2])])
-    left = np.array([-ahead[1], ahead[0]])
-    sides = ((FRONT_OVERHANG, 1), (-REAR_OVERHANG, 1), (-REAR_OVERHANG, -1), (FRONT_OVERHANG, -1))
-    return np.array([pose[:2] + along * ahead + side * HALF_WIDTH * left for along, side in sides])
