@@ -1,11 +1,13 @@
 """Creeping: an ego that has stood for long is moved on a little, then waits, and so on.
 
 A planner that learned from drives has seen that who stands goes on standing. Bench2Drive's agents therefore roll on
-after a while; the rule knows nothing of red lights.
+blindly after a while. Here, where queues and red lights last longer, an ego moves on only by a plan of its own that it
+finds hardly worse than standing.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -14,7 +16,6 @@ from world4scorer.driving.city_routes import CityRoute
 from world4scorer.driving.drivers import Answer, Driver
 from world4scorer.driving.pilot import Sight
 from world4scorer.driving.referee import Others
-from world4scorer.scene.indices import PLAN_INTERVAL, PLAN_POSES
 
 STANDING: Final = 0.1
 """Slower than this is standing [m/s]."""
@@ -24,8 +25,10 @@ CREEPS: Final = 3.0
 """s"""
 PAUSES: Final = 2.0
 """s before the next"""
-SPEED: Final = 2.0
-"""m/s"""
+FAR: Final = 3.0
+"""A plan that leads so far moves on [m]."""
+WILLING: Final = 0.5
+"""Utility by which it may fall behind the best."""
 
 
 class Creeping:
@@ -42,7 +45,7 @@ class Creeping:
         self._stood_since = self._creeps_until = -np.inf
 
     def drive(self, sight: Sight, others: Others) -> Answer:
-        """The other's plan, or straight on slowly."""
+        """The other's plan, or, after a long stand, one that moves on."""
         answer = self._driver.drive(sight, others)
         now = sight.time
         if sight.velocity[0] >= STANDING or self._stood_since == -np.inf:
@@ -51,6 +54,18 @@ class Creeping:
             self._creeps_until = now + CREEPS
         if now >= self._creeps_until:
             return answer
-        plan = np.zeros((PLAN_POSES, 3))
-        plan[:, 0] = SPEED * PLAN_INTERVAL * np.arange(1, PLAN_POSES + 1)
-        return Answer(plan, answer.decision)
+        return _moving_on(answer)
+
+
+def _moving_on(answer: Answer) -> Answer:
+    """The best plan that moves on, if it is good enough."""
+    decision = answer.decision
+    if decision is None:
+        return answer
+    far = np.linalg.norm(decision.plans[:, -1, :2], axis=1) >= FAR
+    fits = far & (decision.utility >= decision.utility.max() - WILLING)
+    if not fits.any():
+        return answer
+    chosen = int(np.argmax(np.where(fits, decision.ranked, -np.inf)))
+    other = replace(decision, chosen=chosen)
+    return Answer(other.plan, other)

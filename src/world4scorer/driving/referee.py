@@ -104,8 +104,6 @@ class Referee:
         self.offences: list[Offence] = []
         self.end: str | None = None
         """Status of the record once the drive is over."""
-        self.time = 0.0
-        """s"""
         self.driven = 0.0
         """m"""
         self._outside = 0.0
@@ -113,11 +111,16 @@ class Referee:
         self._cursor = RouteCursor(route.route)
         self._touched: set[str] = set()
         self._touches_layout = False
-        self._standing = self._off_road = 0.0
+        self._steps = self._standing = self._off_road = 0
         self._pace = _Pace()
         self._checkpoint = 1
         self._met: list[float | None] = [None] * len(route.event_places)
         self._timed_out: set[int] = set()
+
+    @property
+    def time(self) -> float:
+        """s since the start"""
+        return _seconds(self._steps)
 
     @property
     def progress(self) -> float:
@@ -126,7 +129,7 @@ class Referee:
 
     def step(self, before: Floats, now: Floats, others: Others, off_road: bool, met: Sequence[bool]) -> None:
         """Judge 0.1 s: ego states (11,) before and now, everybody around now, and which events have been met."""
-        self.time += STEP
+        self._steps += 1
         moved = float(np.linalg.norm(now[XY] - before[XY]))
         self.driven += moved
         self._cursor.advance(now[XY], reach=SEARCH)
@@ -198,15 +201,15 @@ class Referee:
     def _look_for_the_end(self, now: Floats, off_road: bool) -> None:
         rules = self.rules
         away = float(np.linalg.norm(self.route.route.points[self._cursor.place] - now[XY]))
-        self._standing = self._standing + STEP if now[State.VELOCITY_X] < rules.blocked_speed else 0.0
-        self._off_road = self._off_road + STEP if off_road else 0.0
+        self._standing = self._standing + 1 if now[State.VELOCITY_X] < rules.blocked_speed else 0
+        self._off_road = self._off_road + 1 if off_road else 0
         if self.progress >= self.route.route.length - AT_THE_END:
             self.end = COMPLETED
-        elif away > rules.deviation or self._off_road > rules.off_road_time:
+        elif away > rules.deviation or _seconds(self._off_road) > rules.off_road_time:
             why = f"{away:.0f} m from the route" if away > rules.deviation else "off the road"
             self._note(Infraction.DEVIATION, now, f"Agent deviated from the route: {why}")
             self.end = "Failed - Agent deviated from the route"
-        elif self._standing > rules.blocked_time:
+        elif _seconds(self._standing) > rules.blocked_time:
             self._note(Infraction.BLOCKED, now, f"Agent got blocked: stood for {rules.blocked_time:.0f} s")
             self.end = "Failed - Agent got blocked"
         elif self.time >= rules.time_limit:
@@ -214,7 +217,7 @@ class Referee:
             self.end = "Failed - Agent timed out"
 
     def _note(self, kind: Infraction, now: Floats, message: str) -> None:
-        self.offences.append(Offence(kind, round(self.time, 1), (float(now[0]), float(now[1])), message))
+        self.offences.append(Offence(kind, self.time, (float(now[0]), float(now[1])), message))
 
     def record(self, seconds: float) -> RouteRecord:
         """The record of the drive, which took so many seconds to simulate."""
@@ -234,10 +237,14 @@ class Referee:
             scores=route_scores(completion, infractions, share),
             scenario_name=self.route.scenario,
             route_length=length,
-            duration_game=round(self.time, 1),
+            duration_game=self.time,
             duration_system=round(seconds, 2),
         )
         return replace(record, status=PERFECT) if is_success(record) else record
+
+
+def _seconds(steps: int) -> float:
+    return round(steps * STEP, 1)
 
 
 def _centre(pose: Floats) -> Floats:

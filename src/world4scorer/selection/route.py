@@ -1,7 +1,7 @@
 """Route re-ranking: among a planner's plans, prefer those that stay near the route.
 
-d = mean distance of a plan's eight poses to the nearest point of the route's next 30 m, weighed from 0.5 for the first
-to 1.5 for the last; agreement = exp(-d / 4 m), standardised over the pool; it is added to the utility with a weight of
+d = mean distance of a plan's eight poses to the polyline of the route's next 30 m, weighed from 0.5 for the first to
+1.5 for the last; agreement = exp(-d / 4 m), standardised over the pool; it is added to the utility with a weight of
 four standard deviations of the pool's utility.
 """
 
@@ -25,14 +25,28 @@ WEIGHT: Final = 4.0
 
 
 def route_agreement(plans: ArrayLike, ahead: ArrayLike) -> NDArray[np.float64]:
-    """Agreement (N,) of plans (N, T, 3) with the route ahead (m, 2), both in ego axes: 1 on the route, 0 far away."""
+    """Agreement (N,) of plans (N, T, 3) with the polyline ahead (m, 2), both in ego axes: 1 on it, 0 far away."""
     poses = as_array("plans", plans, np.float64, ("N", "T", 3))
     route = as_array("route ahead", ahead, np.float64, ("m", 2))
     if not len(route):
         raise ValueError("route ahead: no point; at least one is needed")
-    distance = np.linalg.norm(poses[:, :, None, :2] - route, axis=-1).min(-1)
+    distance = _distance(poses[..., :2], route)
     weights = np.linspace(FIRST_WEIGHT, LAST_WEIGHT, poses.shape[1])
     return np.asarray(np.exp(-(distance @ weights) / weights.sum() / KERNEL))
+
+
+def _distance(places: NDArray[np.float64], line: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(N, T) from places (N, T, 2) to a polyline (m, 2).
+
+    To the line, not to its points: those lie a metre apart, and plans that end between two of them would lose against
+    standing on one.
+    """
+    start, step = line[:-1], np.diff(line, axis=0)
+    if not len(step):
+        return np.asarray(np.linalg.norm(places - line[0], axis=-1))
+    away = places[:, :, None] - start
+    share = np.clip((away * step).sum(-1) / np.maximum((step**2).sum(-1), 1e-12), 0.0, 1.0)
+    return np.asarray(np.linalg.norm(away - share[..., None] * step, axis=-1).min(-1))
 
 
 def route_utility(utilities: ArrayLike, agreement: ArrayLike, weight: float = WEIGHT) -> NDArray[np.float64]:
