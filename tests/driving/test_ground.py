@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.tiny_town import tiny_town
 
+from tiny_town import tiny_town
 from world4scorer.driving.contacts import contacts
 from world4scorer.driving.ground import Ground, ego_corners
 
