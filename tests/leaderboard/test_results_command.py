@@ -39,9 +39,10 @@ def test_results(here, capsys):
     line = "b2d results gpu0.json gpu1.json --routes five.xml --metrics metrics --out out --draws 500"
     assert w4s(line) == 0
     said = capsys.readouterr().out
-    assert (
-        "| Driving Score | 39.00 [" in said and "five.xml (5 routes" in said and "Made by `w4s b2d results gpu0" in said
-    )
+    assert "| Driving Score | 39.00 [" in said and "set: five.xml (5 routes" in said
+    assert "Made by `w4s b2d results gpu0.json gpu1.json --routes five.xml" in said
+    # Remarks stand apart from the table above them, and together.
+    assert "|\n\n- Without a record, counted as 0: 1 of the routes: 5.\n- Crashed, to be driven again: 4.\n- " in said
     numbers = json.loads((here / "out" / "results.json").read_text())["numbers"]
     assert numbers["driving_score"]["value"] == pytest.approx(0.39)
     assert numbers["driving_score"]["low"] < 0.39 < numbers["driving_score"]["high"]

@@ -99,8 +99,12 @@ class Finding:
         if self.figure is not None:
             parts.append(f"![{self.title}]({self.name}.png)\n")
         parts += [f"![{self.title}: {key}]({self.name}_{key}.png)\n" for key in self.pictures]
-        parts += [f"- {remark}\n" if len(self.remarks) > 1 else f"{remark}\n" for remark in self.remarks]
-        return "\n".join(parts).replace("\n\n- ", "\n- ") if len(self.remarks) > 1 else "\n".join(parts)
+        if self.remarks:
+            # Apart from what stands above: a list right below a table would become a row of it.
+            parts.append(
+                "".join(f"- {remark}\n" for remark in self.remarks) if self.remarks[1:] else f"{self.remarks[0]}\n"
+            )
+        return "\n".join(parts)
 
 
 def _write(path: Path, text: str) -> None:

@@ -89,6 +89,8 @@ def measure(
         abilities: Scenario types by ability.
         draws: Of the bootstrap over routes.
     """
+    if results.routes.count < 1:
+        raise ValueError(f"{results.routes.name}: no routes; there is nothing to measure")
     records = results.records
     absent = results.routes.count - len(records)
     bootstrap = LogBootstrap([record.route for record in records] + [f"missing {i}" for i in range(absent)], draws)
@@ -179,7 +181,7 @@ def results_finding(
         },
         tables=(main, able, infractions),
         remarks=(
-            *([f"{absent} routes have no record and count 0{_named_missing(results)}."] if absent else []),
+            *([f"Without a record, counted as 0: {absent} of the routes{_named_missing(results)}."] if absent else []),
             *([f"Crashed, to be driven again: {_named(results.crashed)}."] if results.crashed else []),
             *(
                 [f"Recorded scores that the formula does not give, taken as they are: {_named(otherwise)}."]
