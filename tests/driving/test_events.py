@@ -1,0 +1,70 @@
+"""What is staged on a route really happens, and the traffic minds it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from world4scorer.city.episode import EgoFrame
+from world4scorer.city.excursion import Excursion
+from world4scorer.city.simulation import CitySimulation
+from world4scorer.driving.city_routes import CityRoute, find_routes
+from world4scorer.routes.route import in_ego_axes
+from world4scorer.scene.indices import TrackType
+
+SECONDS = 40
+
+
+@pytest.fixture(scope="module")
+def routes(city: Path) -> dict[str, CityRoute]:
+    found = {}
+    for split, count in (("city_train", 6), ("city_val", 4)):
+        found |= {route.scenario: route for route in find_routes(city, split, count)}
+    return found
+
+
+def watched(city: Path, route: CityRoute) -> tuple[Excursion, list[EgoFrame], list[bool]]:
+    with CitySimulation(city) as running:
+        running.start(route.simulation, route.departure, images=False)
+        seen, frames = running.watch(10 * SECONDS, {})
+        return seen, frames, running.happened()
+
+
+def test_a_pedestrian_crosses_and_the_driver_brakes(city: Path, routes: dict[str, CityRoute]) -> None:
+    route = routes["pedestrian"]
+    seen, frames, happened = watched(city, route)
+    assert happened == [True]
+    place = route.route.points[np.searchsorted(route.route.distance, route.event_places[0])]
+    near = np.linalg.norm(seen.poses[:, :, :2] - place, axis=-1) < 4.0
+    crossing = [
+        row
+        for row in np.flatnonzero((near & seen.there).any(1) & (seen.types == TrackType.PEDESTRIAN))
+        if np.linalg.norm(np.diff(seen.poses[row][near[row] & seen.there[row]][:, :2], axis=0), axis=1).sum() > 3.0
+    ]
+    assert crossing, "nobody walked across"
+    steps = np.flatnonzero(near[crossing[0]] & seen.there[crossing[0]])
+    ahead = [in_ego_axes(seen.poses[crossing[0], step, :2], frames[step].pose)[0] for step in steps]
+    assert min(ahead) > 4.0, "the driver ran over the pedestrian"  # 4.05 m is the bumper
+
+
+def test_a_vehicle_stands_in_the_way_and_goes_on(city: Path, routes: dict[str, CityRoute]) -> None:
+    route = routes["stopped-vehicle"]
+    seen, _, happened = watched(city, route)
+    assert happened == [True]
+    place = route.route.points[np.searchsorted(route.route.distance, route.event_places[0])]
+    near = (np.linalg.norm(seen.poses[:, :, :2] - place, axis=-1) < 8.0) & seen.there
+    stood = ((seen.speeds < 0.1) & near & (seen.types == TrackType.VEHICLE)[:, None]).sum(1)
+    van = int(np.argmax(stood))
+    assert stood[van] >= 70  # at least seven of the eight seconds
+    assert seen.sizes[van].tolist() == [6.0, 2.05]
+    later = seen.speeds[van, np.flatnonzero(near[van])[-1] :][seen.there[van, np.flatnonzero(near[van])[-1] :]]
+    assert later.max() > 2.0
+
+
+def test_without_events_nothing_is_met(city: Path, routes: dict[str, CityRoute]) -> None:
+    route = routes["signal"]
+    with CitySimulation(city) as running:
+        running.start(route.simulation, route.departure, images=False)
+        assert running.happened() == []
