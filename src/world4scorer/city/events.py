@@ -21,15 +21,19 @@ from world4scorer.streets.street_map import LaneUse, StreetMap
 Floats = NDArray[np.float64]
 
 ENTERS: Final = 90.0
-"""A vehicle is put on the road when the ego is as near as this [m]."""
+"""Who waits is put on the road when the ego is as near as this [m]."""
+CUT_IN_ENTERS: Final = 48.0
+"""And one who will cut in, who drives on at once, when it is as near as this [m]."""
 NEAR: Final = 25.0
 """An ego as near as this has met a standing vehicle [m]."""
 STANDS: Final = 8.0
 """A vehicle goes on so long after the ego has met it [s]."""
 SLOW: Final = 0.5
 """Of the speed limit: how fast one drives who will cut in."""
-CUT_IN_GAP: Final = 11.0
-"""From its middle back to the ego's bumper when a vehicle cuts in [m]."""
+CUT_IN_GAP: Final = 10.0
+"""From its bumper back to the ego's when a vehicle cuts in, plus `CUT_IN_NOTICE` of approach [m]."""
+CUT_IN_NOTICE: Final = 1.2
+"""s"""
 CUT_IN_TIME: Final = 4.0
 """It stays slow so long after it has begun to change lanes [s]."""
 WARNING: Final = 3.4
@@ -93,13 +97,14 @@ class EventPlay:
         if self.event.kind is EventKind.PEDESTRIAN:
             self._walk(traffic, to_go, speed)
         elif not self._entered:
-            if float(np.linalg.norm(self._point - bumper)) < ENTERS:
+            near = CUT_IN_ENTERS if self.event.kind is EventKind.CUT_IN else ENTERS
+            if float(np.linalg.norm(self._point - bumper)) < near:
                 self._enter(traffic.sumo)
         elif self.name in traffic.sumo.vehicle.getIDList():
             if self.event.kind is EventKind.STOPPED_VEHICLE:
                 self._stand(traffic.sumo, to_go)
             else:
-                self._cut_in(traffic.sumo, bumper)
+                self._cut_in(traffic.sumo, bumper, speed)
 
     def _enter(self, sumo: Any) -> None:
         index, speed = self._lane.index, 0.0
@@ -127,11 +132,13 @@ class EventPlay:
             sumo.vehicle.setSpeed(self.name, -1.0)
             self._over = True
 
-    def _cut_in(self, sumo: Any, bumper: Floats) -> None:
+    def _cut_in(self, sumo: Any, bumper: Floats, speed: float) -> None:
+        slow = SLOW * self._lane.speed
         sumo.vehicle.setLaneChangeMode(self.name, IGNORES_GAPS)
-        sumo.vehicle.setSpeed(self.name, SLOW * self._lane.speed)
+        sumo.vehicle.setSpeed(self.name, slow)
         gap = float((np.array(sumo.vehicle.getPosition(self.name)) - bumper) @ self._ahead)
-        if not self.happened and gap < CUT_IN_GAP and sumo.vehicle.getRoadID(self.name) == self._lane.edge:
+        near = CUT_IN_GAP + CUT_IN_NOTICE * max(speed - slow, 0.0)
+        if not self.happened and gap < near and sumo.vehicle.getRoadID(self.name) == self._lane.edge:
             sumo.vehicle.changeLane(self.name, self._lane.index, CUT_IN_TIME)
             self.happened = True
         if self.happened:

@@ -61,6 +61,8 @@ LEAST_SPEED: Final = 4.5
 """Of SUMO's driver where something is staged [m/s]: in a queue it would mean little."""
 FROM_LANE_END: Final = 12.0
 """m"""
+LANE_FOR_CUT_IN: Final = 45.0
+"""Of a lane after the place where somebody will cut in [m]: both drive on until then."""
 OPTION_OF: Final = {Turn.LEFT: RoadOption.LEFT, Turn.AROUND: RoadOption.LEFT, Turn.RIGHT: RoadOption.RIGHT}
 """Every other way through a junction is straight on."""
 
@@ -219,7 +221,8 @@ def _places(
         row = staged[int(rng.integers(len(staged)))]
         places["pedestrian"] = _event(EventKind.PEDESTRIAN, expert, row, streets, -1 if rng.random() < 0.7 else 1)
         places["stopped-vehicle"] = _event(EventKind.STOPPED_VEHICLE, expert, row, streets)
-    beside = [(row, side) for row in staged for side in (1, -1) if _has_neighbour(expert, row, side, streets)]
+    roomy = [row for row in staged if _on_open_lane(expert, row, streets, LANE_FOR_CUT_IN)]
+    beside = [(row, side) for row in roomy for side in (1, -1) if _has_neighbour(expert, row, side, streets)]
     if beside:
         row, side = beside[int(rng.integers(len(beside)))]
         places["cut-in"] = _event(EventKind.CUT_IN, expert, row, streets, side)
@@ -235,12 +238,13 @@ def _position(expert: ExpertDrive, row: int, lane: Lane) -> float:
     return float(grid[np.argmin(np.linalg.norm(points - expert.drive.front[row], axis=1))])
 
 
-def _on_open_lane(expert: ExpertDrive, row: int, streets: StreetMap) -> bool:
+def _on_open_lane(expert: ExpertDrive, row: int, streets: StreetMap, left: float = FROM_LANE_END) -> bool:
+    """Whether a place of a drive is on a lane that goes on for `left` metres."""
     lane = streets.lanes.get(expert.drive.lane[row])
     if lane is None or lane.internal or lane.use is not LaneUse.DRIVE:
         return False
     length = float(np.linalg.norm(np.diff(lane.shape, axis=0), axis=1).sum())
-    return FROM_LANE_END < _position(expert, row, lane) < length - FROM_LANE_END
+    return FROM_LANE_END < _position(expert, row, lane) < length - left
 
 
 def _has_neighbour(expert: ExpertDrive, row: int, side: int, streets: StreetMap) -> bool:
