@@ -39,8 +39,8 @@ def drive(
     Args:
         out: Folder of the drives.
         checkpoint: Training run, folder of a planner, or released checkpoint.
-        data: Folder of the city; a training run knows its own.
-        split: Split of the city whose simulations the routes lead through.
+        data: Dataset folder of the city; a training run knows its own.
+        split: Name of a split of the city; the routes lead through its simulations.
         routes: How many.
         drivers: Who drives; framewise, inertial, route and all that need no planner unless given.
         benchmark: Whose utility the planner chooses by.
