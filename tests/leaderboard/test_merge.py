@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from route_records import crashed, record
@@ -52,6 +52,7 @@ def test_results_of_another_set(tmp_path):
         merge(files(tmp_path, [record("5")]), route_set("2")).missing  # noqa: B018
 
 
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(st.sampled_from("1234"), st.booleans()), max_size=12))
 def test_every_route_is_either_finished_or_to_be_driven(tmp_path_factory, drives):
     folder = tmp_path_factory.mktemp("runs")

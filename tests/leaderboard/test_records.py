@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from world4scorer.leaderboard.infractions import Infraction, outside_lanes, percentage, share_outside
@@ -51,6 +51,7 @@ texts = st.text(max_size=8)
 unknown = st.dictionaries(texts.map(lambda name: f"x_{name}"), st.integers() | texts | st.lists(texts), max_size=3)
 
 
+@settings(deadline=None)
 @given(
     infractions=st.dictionaries(st.sampled_from(list(map(str, Infraction))) | texts, st.lists(texts, max_size=2)),
     scores=st.none()

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from route_records import crashed, record
@@ -56,6 +56,7 @@ def test_a_route_by_hand():
 KINDS = [kind for kind in Infraction if kind is not Infraction.OUTSIDE_LANES]
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(st.sampled_from(KINDS), st.lists(st.just("message"), max_size=4)),
     st.sampled_from(KINDS),

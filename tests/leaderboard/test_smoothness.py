@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.signal import savgol_filter
 
@@ -101,6 +101,7 @@ def readable(motion, step=0.1):
     return verdicts
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.floats(0.1, 3), st.sampled_from([0.1, 0.05]))
 def test_against_scipy(seed, size, step):
     rng = np.random.default_rng(seed)
