@@ -77,6 +77,7 @@ VERBS: Final = (
     Verb("import", PLANNERS, "commands.learning:import_planner"),
     Verb("export", PLANNERS, "commands.learning:export_planner"),
     Verb("profile", PLANNERS, "commands.learning:profile"),
+    Verb("serve", PLANNERS, "serving.verbs:serve"),
 )
 
 
