@@ -62,6 +62,7 @@ VERBS: Final = (
     Verb("pretrain", LEARN, "commands.learning:pretrain"),
     Verb("probe", LEARN, "commands.learning:probe"),
     Verb("train", LEARN, "commands.learning:train", reads_words=True),
+    Verb("b2d", LEARN, "bench2drive.verbs", "Bench2Drive: clips, maps, vocabulary, training, the agent, results."),
     Verb("pools", JUDGE, "commands.evaluating:pools"),
     Verb("evaluate", JUDGE, "commands.evaluating:evaluate"),
     Verb("compare", JUDGE, "commands.learning:compare"),

@@ -1,4 +1,7 @@
-"""The four cameras of Bench2Drive's cars that the planner looks through."""
+"""The four cameras of Bench2Drive's cars that the planner looks through.
+
+CARLA places a car, and cameras on it, by its middle; ego axes begin at the rear axle.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ class Mount:
 
     name: str
     forward: float
-    """m from the origin of the car"""
+    """m from the middle of the car"""
     right: float
     """m"""
     up: float
@@ -27,6 +30,8 @@ class Mount:
     """Degrees from the left edge of the image to the right."""
 
 
+REAR_AXLE: Final = 1.35
+"""m behind the middle of the car."""
 BENCH2DRIVE: Final = (
     Mount("front", 0.80, 0.0, 1.60, 0.0, 70.0),
     Mount("back", -2.00, 0.0, 1.60, 180.0, 110.0),
@@ -45,5 +50,5 @@ def rig_of(mounts: tuple[Mount, ...], height: int, width: int) -> Rig:
         sine, cosine = np.sin(np.deg2rad(-mount.yaw)), np.cos(np.deg2rad(-mount.yaw))
         # Columns: where the camera's right, down and forward point in ego axes.
         rotation.append([[sine, 0, cosine], [-cosine, 0, sine], [0, -1, 0]])
-    translation = [[mount.forward, -mount.right, mount.up] for mount in mounts]
+    translation = [[mount.forward + REAR_AXLE, -mount.right, mount.up] for mount in mounts]
     return Rig(np.array(intrinsics, np.float64), np.array(rotation, np.float64), np.array(translation, np.float64))

@@ -10,9 +10,9 @@ looks after the route point, the commands and the re-ranking; the agent sees, tr
 server is late or gone.
 
 Frames. CARLA's axes are left-handed: x forward, y right, yaw clockwise in degrees. Here, as in the planner, y points
-left and headings are counter-clockwise in radians: x = CARLA's x, y = -CARLA's y, heading = -yaw. A pose is that of the
-actor's origin, as in the clips that planners are trained on. A plan has eight poses, half a second apart, in the frame
-of the ego at the moment of the request.
+left and headings are counter-clockwise in radians: x = CARLA's x, y = -CARLA's y, heading = -yaw. Poses are those of
+the rear axle, as in training; CARLA places a car by its middle. A plan has eight poses, half a second apart, in the
+frame of the ego at the moment of the request.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ REPLAN_TICKS = 10
 POSE_SECONDS = 0.5
 """Between poses of a plan."""
 
+REAR_AXLE = 1.35
+"""m behind the origin of the actor."""
 CAMERAS = (
     # name, x forward, y right, z up [m], yaw clockwise, horizontal field of view [degrees]
     ("front", 0.80, 0.0, 1.60, 0.0, 70.0),
@@ -291,7 +293,7 @@ class World4ScorerAgent(AutonomousAgent):
 
 
 class Motion:
-    """Where the ego is and how it moves, in the planner's axes."""
+    """Where the ego's rear axle is and how it moves, in the planner's axes."""
 
     def __init__(self, pose: Floats, velocity: Floats, acceleration: Floats, yaw_rate: float) -> None:
         self.pose = pose
@@ -299,7 +301,7 @@ class Motion:
         self.velocity = velocity
         """(2,) forward, left [m/s]"""
         self.acceleration = acceleration
-        """(2,) forward, left [m/s^2]"""
+        """(2,) forward, left [m/s^2], of the actor's origin"""
         self.yaw_rate = yaw_rate
         """rad/s"""
 
@@ -308,14 +310,16 @@ class Motion:
         """From the simulator."""
         transform = actor.get_transform()
         heading = -math.radians(transform.rotation.yaw)
-        pose = np.array([transform.location.x, -transform.location.y, heading])
+        x = transform.location.x - REAR_AXLE * math.cos(heading)
+        y = -transform.location.y - REAR_AXLE * math.sin(heading)
         turn = rotation(-heading)
         velocity, acceleration = actor.get_velocity(), actor.get_acceleration()
+        yaw_rate = -math.radians(actor.get_angular_velocity().z)  # CARLA tells degrees
         return cls(
-            pose,
-            turn @ np.array([velocity.x, -velocity.y]),
+            np.array([x, y, heading]),
+            turn @ np.array([velocity.x, -velocity.y]) - np.array([0.0, REAR_AXLE * yaw_rate]),
             turn @ np.array([acceleration.x, -acceleration.y]),
-            -math.radians(actor.get_angular_velocity().z),  # CARLA tells degrees
+            yaw_rate,
         )
 
 
@@ -565,13 +569,14 @@ class PlannerConnection:
         """Send a frame and read the answer of the wanted kind, within the time limit."""
         until = time.monotonic() + self._config["request_seconds"]
         listed: list[dict[str, Any]] = []
-        parts: list[memoryview] = []
+        parts: list[bytes | memoryview] = []
         for name, array in arrays.items():
             listed.append({"name": name, "dtype": array.dtype.name, "shape": list(array.shape)})
-            parts.append(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+            parts.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         text = json.dumps(dict(fields, arrays=listed), allow_nan=False).encode()
         header = HEADER.pack(MAGIC, PROTOCOL, kind, len(text), sum(len(part) for part in parts))
-        for part in (header + text, *parts):
+        parts.insert(0, header + text)
+        for part in parts:
             self._limited(until).sendall(part)
         magic, version, answered, text_bytes, array_bytes = HEADER.unpack(self._receive(HEADER.size, until))
         if magic != MAGIC:
