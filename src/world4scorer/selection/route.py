@@ -30,7 +30,8 @@ def route_agreement(plans: ArrayLike, ahead: ArrayLike) -> NDArray[np.float64]:
     route = as_array("route ahead", ahead, np.float64, ("m", 2))
     if not len(route):
         raise ValueError("route ahead: no point; at least one is needed")
-    distance = np.linalg.norm(poses[:, :, None, :2] - route, axis=-1).min(-1)
+    forward, left = (np.subtract.outer(poses[..., axis], route[:, axis]) for axis in (0, 1))
+    distance = np.sqrt((forward * forward + left * left).min(-1))
     weights = np.linspace(FIRST_WEIGHT, LAST_WEIGHT, poses.shape[1])
     return np.asarray(np.exp(-(distance @ weights) / weights.sum() / KERNEL))
 

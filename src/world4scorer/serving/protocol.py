@@ -112,9 +112,17 @@ def encode(frame: Frame) -> list[bytes | memoryview]:
 def send(connection: socket.socket, frame: Frame, seconds: float = FRAME_SECONDS) -> None:
     """Send a frame to whoever takes it within so many seconds."""
     until = time.monotonic() + seconds
-    for part in encode(frame):
+    parts = encode(frame)
+    if not hasattr(connection, "sendmsg"):  # Windows
+        parts = [b"".join(parts)]
+    while parts:
         connection.settimeout(max(1e-3, until - time.monotonic()))
-        connection.sendall(part)
+        # All in one go: the other side should not wake up for each of them.
+        sent = connection.sendmsg(parts) if len(parts) > 1 else connection.send(parts[0])
+        while parts and sent >= len(parts[0]):
+            sent -= len(parts.pop(0))
+        if sent:
+            parts[0] = memoryview(parts[0])[sent:]
 
 
 class FrameReader:
@@ -134,12 +142,12 @@ class FrameReader:
             seconds: In which it must be through once it has begun.
         """
         self._connection.settimeout(patience)
-        first = self._connection.recv(1)
+        first = self._connection.recv(HEADER.size)
         if not first:
             return None
         until = time.monotonic() + seconds
-        header = first + bytes(self._receive(memoryview(bytearray(HEADER.size - 1)), until, "its header"))
-        kind, text_bytes, array_bytes = read_header(header, self.limits)
+        rest = self._receive(memoryview(bytearray(HEADER.size - len(first))), until, "its header")
+        kind, text_bytes, array_bytes = read_header(first + bytes(rest), self.limits)
         size = text_bytes + array_bytes
         if (
             len(self._memory) < size
