@@ -98,7 +98,7 @@ DEFAULTS: dict[str, Any] = {
     "options": {},
     "request_seconds": 5.0,
     "connect_seconds": 2.0,
-    "setup_seconds": 30.0,
+    "setup_seconds": 60.0,
     "metric_dir": None,
     "metric_every": 1,
     "creep": True,
