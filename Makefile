@@ -42,6 +42,7 @@ bench: setup
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python benchmarks/pools.py
 	$(BIN)/python benchmarks/model.py
+	$(BIN)/python benchmarks/serving.py
 	$(BIN)/python benchmarks/city.py --data out/bench-city
 	$(BIN)/python benchmarks/render.py out/bench-city/city/networks/berlin.net.xml
 	$(BIN)/python benchmarks/scaling.py

@@ -35,6 +35,7 @@ BAD_INPUT = [
     "probe --data none --encoder city --out out",
     "probe --data empty --encoder garbage.json --out out",
     "train --data none --out out",
+    "b2d agent --out garbage",
     "pools none --data empty --split navtest --out out",
     "pools garbage.pkl --store none --out out",
     "pools garbage.safetensors --data empty --split navtest --out out",
@@ -92,6 +93,9 @@ BAD_INPUT = [
     "export none --out x.safetensors",
     "profile --planner none",
     "profile --passes 1 --device nowhere",
+    "serve --checkpoint none",
+    "serve --checkpoint empty",
+    "serve --checkpoint empty --device nowhere",
 ]
 WRONG_COMMAND = [
     "evalaute run",
@@ -109,6 +113,7 @@ WRONG_COMMAND = [
     "profile --compile",
     "b2d results none --missing",
     "b2d results none --corrected",
+    "serve --checkpoint empty --socket x.sock --port 1",
     "train --data none --out out --no-such-option 1",
 ]
 

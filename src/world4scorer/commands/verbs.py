@@ -67,7 +67,7 @@ VERBS: Final = (
     Verb("compare", JUDGE, "commands.learning:compare"),
     Verb("study", JUDGE, "studies.verbs", "Repeat a study of the paper on a run or its pools."),
     Verb("drive", JUDGE, "commands.driving:drive"),
-    Verb("b2d", JUDGE, "bench2drive.verbs", "Bench2Drive: merge results, split sets of routes."),
+    Verb("b2d", JUDGE, "bench2drive.verbs", "Bench2Drive: the agent, results, sets of routes."),
     Verb("report", JUDGE, "commands.reporting:report"),
     Verb("show", LOOK, "commands.drawing:show"),
     Verb("film", LOOK, "commands.drawing:film"),
@@ -77,6 +77,7 @@ VERBS: Final = (
     Verb("import", PLANNERS, "commands.learning:import_planner"),
     Verb("export", PLANNERS, "commands.learning:export_planner"),
     Verb("profile", PLANNERS, "commands.learning:profile"),
+    Verb("serve", PLANNERS, "serving.verbs:serve"),
 )
 
 

@@ -73,8 +73,8 @@ class Sight:
 
     time: float
     """s"""
-    images: tuple[NDArray[np.uint8], ...]
-    """C images (h, w, 3), of any size."""
+    images: tuple[NDArray[np.uint8] | Image.Image, ...]
+    """C images (h, w, 3) or Pillow's, all of one size."""
     pose: NDArray[np.float64]
     """(3,) x, y [m], heading [rad] of the rear axle, in the frame of the route."""
     velocity: NDArray[np.float64]
@@ -141,8 +141,18 @@ class Pilot:
         self._keeper = keeper
         self._reranker.reset()
 
-    def decide(self, sight: Sight) -> Decision:
-        """Propose plans, score them, choose one."""
+    @property
+    def travelled(self) -> float | None:
+        """How far along its route the ego was when it last decided [m]; None without a route."""
+        return None if self._cursor is None else float(self._cursor.route.distance[self._cursor.place])
+
+    def decide(self, sight: Sight, views: Tensor | None = None) -> Decision:
+        """Propose plans, score them, choose one.
+
+        Args:
+            sight: What the car sees and knows.
+            views: What `views` makes of it, where that was done before; it takes long for large images.
+        """
         command = np.asarray(sight.command, np.float32)
         if self.options.keep_commands:
             assert self._keeper is not None
@@ -151,7 +161,8 @@ class Pilot:
         if self._cursor is not None:
             self._cursor.advance(sight.pose[:2])
             point, ahead = self._cursor.route_point(sight.pose), self._cursor.ahead(sight.pose)
-        scored = self.planner(self._views(sight), self._status(sight, command, point), self._cameras(sight))
+        views = self.views(sight) if views is None else views
+        scored = self.planner(views, self._status(sight, command, point), self._cameras(sight))
         plans = scored.plans[0].float().cpu().numpy()
         utility = scored.utility(self.options.benchmark)[0].double().cpu().numpy()
         ranked = utility
@@ -167,11 +178,12 @@ class Pilot:
         moment = EgoMoment(f"{self._name} at {sight.time:.1f} s", self._name, time_us, ego_state(sight))
         return self._reranker.choose(moment, plans, ranked)
 
-    def _views(self, sight: Sight) -> Tensor:
+    def views(self, sight: Sight) -> Tensor:
+        """The images as the planner takes them (1, C, 3, H, W)."""
         config = self.planner.config
         if len(sight.images) < config.cameras:
             raise ValueError(f"images: {len(sight.images)}; the planner looks at {config.cameras}")
-        views = [fit_view(Image.fromarray(image), config) for image in sight.images[: config.cameras]]
+        views = [fit_view(_picture(image), config) for image in sight.images[: config.cameras]]
         return normalise(torch.from_numpy(np.stack(views))[None].to(self._device))
 
     def _status(self, sight: Sight, command: NDArray[np.float32], point: NDArray[np.float64] | None) -> Tensor:
@@ -188,7 +200,7 @@ class Pilot:
             return None
         if self.rig is None:
             raise ValueError("rig: missing; this planner needs to know how the views were taken")
-        height, width = sight.images[0].shape[:2]
+        width, height = _picture(sight.images[0]).size
         if self._fitted is None or self._fitted[0] != (height, width):
             count = config.cameras
             fitted = fit_intrinsics(self.rig.intrinsics[:count], width, height, config)
@@ -200,6 +212,10 @@ class Pilot:
     @property
     def _device(self) -> torch.device:
         return next(self.planner.parameters()).device
+
+
+def _picture(image: NDArray[np.uint8] | Image.Image) -> Image.Image:
+    return image if isinstance(image, Image.Image) else Image.fromarray(image)
 
 
 def ego_state(sight: Sight) -> NDArray[np.float64]:

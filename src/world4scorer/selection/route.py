@@ -41,12 +41,16 @@ def _distance(places: NDArray[np.float64], line: NDArray[np.float64]) -> NDArray
     To the line, not to its points: those lie a metre apart, and plans that end between two of them would lose against
     standing on one.
     """
-    start, step = line[:-1], np.diff(line, axis=0)
+    step = np.diff(line, axis=0)
     if not len(step):
         return np.asarray(np.linalg.norm(places - line[0], axis=-1))
-    away = places[:, :, None] - start
-    share = np.clip((away * step).sum(-1) / np.maximum((step**2).sum(-1), 1e-12), 0.0, 1.0)
-    return np.asarray(np.linalg.norm(away - share[..., None] * step, axis=-1).min(-1))
+    # Axis by axis, which is several times quicker than arrays of short vectors.
+    forward, left = (np.subtract.outer(places[..., axis], line[:-1, axis]) for axis in (0, 1))
+    along, across = step.T
+    share = np.clip((forward * along + left * across) / np.maximum(along**2 + across**2, 1e-12), 0.0, 1.0)
+    forward -= share * along
+    left -= share * across
+    return np.asarray(np.sqrt((forward**2 + left**2).min(-1)))
 
 
 def route_utility(utilities: ArrayLike, agreement: ArrayLike, weight: float = WEIGHT) -> NDArray[np.float64]:

@@ -1,0 +1,222 @@
+"""How long does a request to the planner server take, beside a pass of its model alone?
+
+    python benchmarks/serving.py                        # the city preset, random weights; a minute
+    python benchmarks/serving.py --planner PLANNER      # the folder of a planner instead
+
+Writes results/serving.json and results/serving.md. A real process of `w4s serve` and this client talk through a Unix
+socket and through a port. Passes of the model alone, timed as `w4s profile` times them, and requests take turns, so
+that whatever else the machine does weighs on both; what serving adds is the median over rounds of request - pass. Both
+work with one thread. Then the parts of a request are timed within this process.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+import tyro
+
+from world4scorer import __version__
+from world4scorer.driving.pilot import Pilot, PilotOptions
+from world4scorer.model import Planner
+from world4scorer.model.config import PRESETS
+from world4scorer.model.profile import latency
+from world4scorer.routes.route import Route
+from world4scorer.serving.client import PlannerClient
+from world4scorer.serving.protocol import Frame, Kind, encode
+from world4scorer.serving.requests import read_decide
+from world4scorer.serving.rig import BENCH2DRIVE, rig_of
+
+ROOT = Path(__file__).resolve().parents[1]
+SIZES = {"city, RGB": (112, 196, 3), "Bench2Drive, BGRA": (900, 1600, 4)}
+"""Height, width, channels of the four images."""
+SELECTIONS: dict[str, dict[str, float]] = {"utility": {}, "all re-ranking": {"inertial": 1.0, "route": 4.0}}
+QUIET = 0.1
+"""Share of rounds, the quickest ones, which other programs disturbed least."""
+LINE = np.column_stack([np.arange(1000.0), np.zeros(1000)])
+"""A route of a kilometre."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to measure."""
+
+    planner: Path | None = None
+    """Folder of a planner; the city preset with random weights unless given."""
+    rounds: int = 100
+    """In which a pass and requests take turns."""
+    out: Path = ROOT / "results"
+    """Folder of serving.json and serving.md."""
+
+
+@contextmanager
+def server(planner: Path, *where: str) -> Iterator[str]:
+    """A server process; its address."""
+    words = ["serve", "--checkpoint", str(planner), "--threads", "1", "--quiet", *where]
+    process = subprocess.Popen([sys.executable, "-m", "world4scorer", *words], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        ready = process.stdout.readline()
+        if ": serving " not in ready:
+            raise RuntimeError("the server did not start")
+        yield ready.partition(": serving ")[0]
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def pictures(size: tuple[int, int, int]) -> list[np.ndarray]:
+    """Four images of noise."""
+    rng = np.random.default_rng(0)
+    return [rng.integers(0, 256, size, dtype=np.uint8) for _ in BENCH2DRIVE]
+
+
+def moment(number: int) -> dict[str, Any]:
+    """A car that drives along the line at 4 m/s."""
+    return {"time": number / 2, "pose": [2.0 * number, 0.0, 0.0], "velocity": [4.0, 0.0], "acceleration": [0.0, 0.0]}
+
+
+def requests(address: str, planner: Planner, rounds: int, images: list[np.ndarray]) -> list[dict[str, Any]]:
+    """Milliseconds of a request by selection, of a pass beside it, and of what is added."""
+    rows = []
+    with PlannerClient(address, "benchmark") as client:
+        for selection, asked in SELECTIONS.items():
+            client.begin(selection, LINE, options=asked)
+            passes, took = [], []
+            for number in range(rounds + 3):
+                passes.append(latency(planner, repeats=1))
+                start = time.perf_counter()
+                client.decide(images, **moment(number))
+                took.append(time.perf_counter() - start)
+            passes, took = passes[3:], took[3:]
+            rows.append(
+                {
+                    "selection": selection,
+                    "pass_ms": 1e3 * statistics.median(passes),
+                    "request_ms": 1e3 * statistics.median(took),
+                    "added_ms": 1e3 * statistics.median(r - p for r, p in zip(took, passes, strict=True)),
+                    "quiet_pass_ms": 1e3 * float(np.quantile(passes, QUIET)),
+                    "quiet_request_ms": 1e3 * float(np.quantile(took, QUIET)),
+                }
+            )
+    return rows
+
+
+def parts(planner: Planner, images: list[np.ndarray], rounds: int) -> dict[str, float]:
+    """Milliseconds of the parts of a request, in this process."""
+    channels = "BGRA" if images[0].shape[-1] == 4 else "RGB"
+    arrays = dict(zip((mount.name for mount in BENCH2DRIVE), images, strict=True))
+    frame = Frame(Kind.DECIDE, {**moment(0), "channels": channels}, arrays)
+    names = tuple(arrays)
+    sight = read_decide(frame, names).sight
+    pilot = Pilot(planner, PilotOptions(inertial=1.0, route=4.0), rig_of(BENCH2DRIVE, *images[0].shape[:2]))
+    pilot.begin("parts", Route(LINE))
+    views = pilot.views(sight)
+    moments = iter(range(10**9))
+
+    def decide() -> None:
+        request = Frame(Kind.DECIDE, {**moment(next(moments)), "channels": channels}, small)
+        pilot.decide(read_decide(request, names).sight, views)
+
+    small = dict.fromkeys(names, np.zeros((16, 16, images[0].shape[-1]), np.uint8))
+    steps: dict[str, Callable[[], Any]] = {
+        "describe the frame": lambda: encode(frame),
+        "check it, order the channels": lambda: read_decide(frame, names),
+        "resize and normalise the images": lambda: pilot.views(sight),
+        "pass of the model": lambda: latency(planner, repeats=1),
+        "pass, utility, both re-rankings": decide,
+    }
+    found = {}
+    for name, step in steps.items():
+        times = []
+        for _ in range(rounds):
+            start = time.perf_counter()
+            took = step()
+            times.append(took if isinstance(took, float) else time.perf_counter() - start)
+        found[name] = 1e3 * statistics.median(times[2:])
+    return found
+
+
+def markdown(result: dict[str, Any]) -> str:
+    """The results for people."""
+    machine = result["machine"]
+    lines = [
+        "# Planner server: speed",
+        "",
+        f"Made by `{result['command']}` on {result['date']} with world4scorer {result['version']}, Python "
+        f"{machine['python']}, torch {machine['torch']}, {machine['cores']} cores, load {machine['load']}.",
+        "",
+        f"{result['planner']}, {result['plans']} plans, one thread. Four images a request. Pass: the model alone, as "
+        "`w4s profile` times it, in turn with the requests. Added: median over rounds of request - pass.",
+        "",
+        "Quiet: the 10th percentiles of both, where other programs of the machine disturbed least.",
+        "",
+        "| images | through | selection | pass [ms] | request [ms] | added [ms] | quiet pass | quiet request | added |",
+        "|---|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in result["requests"]:
+        quiet = (row["quiet_pass_ms"], row["quiet_request_ms"], row["quiet_request_ms"] - row["quiet_pass_ms"])
+        values = (row["pass_ms"], row["request_ms"], row["added_ms"], *quiet)
+        numbers = " | ".join(f"{value:.2f}" for value in values)
+        lines.append(f"| {row['images']} | {row['through']} | {row['selection']} | {numbers} |")
+    names = list(next(iter(result["parts"].values())))
+    lines += ["", "Parts of a request within one process [ms]; the rest is the way through the socket:", ""]
+    lines += ["| images | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
+    for images, found in result["parts"].items():
+        lines.append(f"| {images} | " + " | ".join(f"{found[name]:.2f}" for name in names) + " |")
+    return "\n".join([*lines, ""])
+
+
+def main(options: Options) -> None:
+    """Measure, print, write."""
+    torch.set_num_threads(1)
+    rows: list[dict[str, Any]] = []
+    with TemporaryDirectory() as folder:
+        torch.manual_seed(0)
+        planner = Planner(PRESETS["city"]()) if options.planner is None else Planner.from_pretrained(options.planner)
+        planner.save_pretrained(Path(folder) / "planner")
+        for where in (("--socket", f"{folder}/planner.sock"), ("--port", "0")):
+            with server(Path(folder) / "planner", *where) as address:
+                for name, size in SIZES.items():
+                    rounds = options.rounds if size[0] < 500 else max(5, options.rounds // 5)
+                    about = {"images": name, "through": "Unix socket" if address.startswith("unix:") else "port"}
+                    rows += [about | row for row in requests(address, planner, rounds, pictures(size))]
+    words = [] if options.planner is None else ["--planner", options.planner.name]
+    result = {
+        "command": " ".join(["python benchmarks/serving.py", *words]),
+        "date": datetime.date.today().isoformat(),
+        "version": __version__,
+        "machine": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "cores": os.cpu_count(),
+            "arch": platform.machine(),
+            "load": round(os.getloadavg()[0], 1),
+        },
+        "planner": "city preset, random weights" if options.planner is None else options.planner.name,
+        "plans": planner.config.proposals,
+        "requests": rows,
+        "parts": {name: parts(planner, pictures(size), 30) for name, size in SIZES.items()},
+    }
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "serving.json").write_text(json.dumps(result, indent=1) + "\n")
+    (options.out / "serving.md").write_text(markdown(result))
+    print(markdown(result))
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Options))

@@ -1,0 +1,257 @@
+"""Frames of the planner server: a header, a JSON object, then raw arrays. Nothing in them can run.
+
+    bytes 0-3    magic, b"W4SP"
+    bytes 4-5    version of the protocol
+    bytes 6-7    kind of the frame
+    bytes 8-11   length of the JSON part
+    bytes 12-15  length of the arrays
+    then         the JSON object, UTF-8; its "arrays" lists name, dtype and shape of each array
+    then         the arrays, one after the other, C order
+
+All numbers are little-endian. The first six bytes are the same in every version, so that two versions can tell each
+other apart. docs/agent.md has the fields of every kind.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from math import prod
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAGIC: Final = b"W4SP"
+VERSION: Final = 1
+HEADER: Final = struct.Struct("<4sHHII")
+DTYPES: Final = {"uint8": "<u1", "int32": "<i4", "float32": "<f4", "float64": "<f8"}
+"""What arrays may hold, with NumPy's name of the bytes on the wire."""
+
+FRAME_SECONDS: Final = 30.0
+"""In which a frame must be through once it has begun, in either direction."""
+
+Code = Literal["version", "frame", "request", "busy", "internal"]
+"""What was wrong: another protocol, a broken frame, what a sound frame asks for, too many clients, the server."""
+
+
+class Kind(IntEnum):
+    """What a frame is: requests are odd, their answers one more."""
+
+    HELLO = 1
+    WELCOME = 2
+    BEGIN = 3
+    BEGUN = 4
+    DECIDE = 5
+    DECISION = 6
+    END = 7
+    ENDED = 8
+    ERROR = 100
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large a frame may be."""
+
+    message: int = 64 * 2**20
+    """Bytes of JSON and arrays together; four images of 1600 x 900 with four channels are 23 MB."""
+    json: int = 64 * 2**10
+    """Bytes of the JSON part."""
+    depth: int = 6
+    """Objects and lists inside each other in the JSON part."""
+    arrays: int = 16
+    """Arrays of a frame."""
+    axes: int = 4
+    """Of an array."""
+
+
+GREETING: Final = Limits(message=4096, json=4096, arrays=0)
+"""Before a client has said who it is."""
+
+
+class ProtocolError(ValueError):
+    """A frame that cannot be read, after which nothing more on that connection can be."""
+
+    def __init__(self, message: str, code: Code = "frame") -> None:
+        super().__init__(message)
+        self.code: Code = code
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One message."""
+
+    kind: Kind
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """The JSON object without its list of arrays."""
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """By name. Of a frame that was read, bytes are a view of the reader's memory and hold until its next frame."""
+
+
+def encode(frame: Frame) -> list[bytes | memoryview]:
+    """The bytes of a frame in parts, so that images are not copied."""
+    parts: list[bytes | memoryview] = []
+    listed = []
+    for name, array in frame.arrays.items():
+        dtype = array.dtype.name
+        if dtype not in DTYPES:
+            raise ValueError(f"{name}: arrays of {dtype} are not sent; one of {', '.join(DTYPES)} is needed")
+        listed.append({"name": name, "dtype": dtype, "shape": list(array.shape)})
+        parts.append(np.ascontiguousarray(array, DTYPES[dtype]).reshape(-1).view(np.uint8).data)
+    text = json.dumps({**frame.fields, "arrays": listed}, allow_nan=False, separators=(",", ":")).encode()
+    header = HEADER.pack(MAGIC, VERSION, frame.kind, len(text), sum(len(part) for part in parts))
+    return [header + text, *parts]
+
+
+def send(connection: socket.socket, frame: Frame, seconds: float = FRAME_SECONDS) -> None:
+    """Send a frame to whoever takes it within so many seconds."""
+    until = time.monotonic() + seconds
+    parts = encode(frame)
+    if not hasattr(connection, "sendmsg"):  # Windows
+        parts = [b"".join(parts)]
+    while parts:
+        connection.settimeout(max(1e-3, until - time.monotonic()))
+        # All in one go: the other side should not wake up for each of them.
+        sent = connection.sendmsg(parts) if len(parts) > 1 else connection.send(parts[0])
+        while parts and sent >= len(parts[0]):
+            sent -= len(parts.pop(0))
+        if sent:
+            parts[0] = memoryview(parts[0])[sent:]
+
+
+class FrameReader:
+    """Reads frame after frame from a connection into the same memory."""
+
+    def __init__(self, connection: socket.socket, limits: Limits | None = None) -> None:
+        self.limits: Limits = limits or Limits()
+        """May be exchanged between frames."""
+        self._connection = connection
+        self._memory = bytearray()
+
+    def read(self, patience: float | None = None, seconds: float = FRAME_SECONDS) -> Frame | None:
+        """The next frame; None where the other side has hung up between frames.
+
+        Args:
+            patience: Seconds to wait for a frame to begin; for ever unless given. A TimeoutError ends the waiting.
+            seconds: In which it must be through once it has begun.
+        """
+        self._connection.settimeout(patience)
+        first = self._connection.recv(HEADER.size)
+        if not first:
+            return None
+        until = time.monotonic() + seconds
+        rest = self._receive(memoryview(bytearray(HEADER.size - len(first))), until, "its header")
+        kind, text_bytes, array_bytes = read_header(first + bytes(rest), self.limits)
+        size = text_bytes + array_bytes
+        if (
+            len(self._memory) < size
+        ):  # arrays of an earlier frame may still hold the old memory, which then stays theirs
+            self._memory = bytearray(size)
+        body = self._receive(memoryview(self._memory)[:size], until, "its end")
+        return read_body(kind, bytes(body[:text_bytes]), body[text_bytes:], self.limits)
+
+    def _receive(self, place: memoryview, until: float, what: str) -> memoryview:
+        filled = 0
+        while filled < len(place):
+            left = until - time.monotonic()
+            try:
+                self._connection.settimeout(max(1e-3, left))
+                count = self._connection.recv_into(place[filled:])
+            except TimeoutError:
+                raise ProtocolError(f"frame: {what} did not come in time; send frames in one go") from None
+            if not count:
+                raise ProtocolError(f"frame: the connection was closed before {what}")
+            filled += count
+        return place
+
+
+def read_header(header: bytes, limits: Limits) -> tuple[Kind, int, int]:
+    """Kind, bytes of JSON and bytes of arrays that a header announces."""
+    magic, version, kind, text_bytes, array_bytes = HEADER.unpack(header)
+    if magic != MAGIC:
+        raise ProtocolError(f"frame: begins with {magic!r}, not {MAGIC!r}; this is the socket of a planner server")
+    if version != VERSION:
+        raise ProtocolError(
+            f"protocol: {version} was spoken, {VERSION} is needed here; use agent and server of the same release "
+            "(`w4s b2d agent` copies the agent out)",
+            "version",
+        )
+    if kind not in Kind._value2member_map_:
+        raise ProtocolError(f"frame: kind {kind} is not known")
+    if text_bytes > limits.json:
+        raise ProtocolError(f"frame: {text_bytes:,} bytes of JSON; at most {limits.json:,} are read")
+    if text_bytes + array_bytes > limits.message:
+        raise ProtocolError(f"frame: {text_bytes + array_bytes:,} bytes; at most {limits.message:,} are read")
+    return Kind(kind), text_bytes, array_bytes
+
+
+def read_body(kind: Kind, text: bytes, content: memoryview, limits: Limits) -> Frame:
+    """A frame from its parts."""
+    fields = _read_json(text, limits)
+    listed = fields.pop("arrays", [])
+    if not isinstance(listed, list) or len(listed) > limits.arrays:
+        raise ProtocolError(f"arrays: a list of at most {limits.arrays} is needed")
+    arrays: dict[str, NDArray[Any]] = {}
+    start = 0
+    for entry in listed:
+        name, dtype, shape = _described(entry, limits)
+        if name in arrays:
+            raise ProtocolError(f"arrays: {name!r} is listed twice")
+        size = prod(shape) * np.dtype(dtype).itemsize
+        if start + size > len(content):
+            raise ProtocolError(f"arrays: {name!r} of shape {shape} goes beyond the end of the frame")
+        array: NDArray[Any] = np.frombuffer(content[start : start + size], dtype).reshape(shape)
+        arrays[name] = array if dtype == DTYPES["uint8"] else array.copy()  # numbers should lie where kernels want them
+        start += size
+    if start != len(content):
+        raise ProtocolError(f"frame: {len(content) - start:,} bytes after the last array")
+    return Frame(kind, fields, arrays)
+
+
+_TEXTS: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKETS: Final = re.compile(r"[\[\]{}]")
+
+
+def _read_json(text: bytes, limits: Limits) -> dict[str, Any]:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no number")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({name for name, _ in pairs}) < len(pairs):
+            raise ValueError("a name stands twice in an object")
+        return dict(pairs)
+
+    try:
+        decoded = text.decode()
+        depth = deepest = 0
+        for bracket in _BRACKETS.findall(_TEXTS.sub("", decoded)):
+            depth += 1 if bracket in "[{" else -1
+            deepest = max(deepest, depth)
+        if deepest > limits.depth:
+            raise ValueError(f"{deepest} lists and objects inside each other; at most {limits.depth}")
+        read = json.loads(decoded, parse_constant=refuse, object_pairs_hook=unique)
+    except ValueError as error:  # also of text that is not UTF-8
+        raise ProtocolError(f"JSON: {error}") from error
+    if not isinstance(read, dict):
+        raise ProtocolError("JSON: an object is needed")
+    return read
+
+
+def _described(entry: Any, limits: Limits) -> tuple[str, str, tuple[int, ...]]:
+    if not isinstance(entry, dict) or set(entry) != {"name", "dtype", "shape"}:
+        raise ProtocolError("arrays: each needs name, dtype and shape, nothing else")
+    name, dtype, shape = entry["name"], entry["dtype"], entry["shape"]
+    if not isinstance(name, str) or not 0 < len(name) <= 64:
+        raise ProtocolError("arrays: a name has 1 to 64 characters")
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        raise ProtocolError(f"arrays: {name!r} has a dtype that is not one of {', '.join(DTYPES)}")
+    sides = isinstance(shape, list) and all(type(side) is int and 0 <= side <= limits.message for side in shape)
+    if not sides or len(shape) > limits.axes:
+        raise ProtocolError(f"arrays: {name!r} needs a shape of at most {limits.axes} sides that are not negative")
+    return name, DTYPES[dtype], tuple(shape)

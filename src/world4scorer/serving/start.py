@@ -1,0 +1,46 @@
+"""A planner from its folder, made ready to be served: the first request should take no longer than the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from world4scorer.driving.pilot import PilotOptions
+from world4scorer.model.planner import Planner
+from world4scorer.pools.digests import digest_of_planner
+from world4scorer.serving.protocol import Frame, Kind
+from world4scorer.serving.rig import BENCH2DRIVE
+from world4scorer.serving.session import ServedPlanner, Session
+
+OF_A_RUN: Final = "planner"
+"""The planner's folder in that of a run."""
+PRACTICE: Final = 3
+"""Decisions before the first client comes: kernels are loaded, torch's memory is laid out."""
+
+
+def load_served(checkpoint: Path, options: PilotOptions, fixed: bool = False, device: str = "cpu") -> ServedPlanner:
+    """A planner from its folder, or from that of the run that trained it."""
+    if not checkpoint.exists():
+        raise ValueError(f"{checkpoint}: no such folder; `w4s train` makes one, `w4s import` another")
+    folder = checkpoint / OF_A_RUN if (checkpoint / OF_A_RUN).is_dir() else checkpoint
+    planner = Planner.from_pretrained(folder).to(device)
+    if planner.config.cameras > len(BENCH2DRIVE):
+        raise ValueError(f"{folder}: looks through {planner.config.cameras} cameras; {len(BENCH2DRIVE)} can be served")
+    return ServedPlanner(planner, str(checkpoint), digest_of_planner(folder), options, fixed)
+
+
+def practise(served: ServedPlanner) -> None:
+    """Let a planner decide on black images, with everything that drives may ask for."""
+    session = Session(served)
+    session.answer(Frame(Kind.HELLO, {"client": "practice"}))
+    line = np.column_stack([np.arange(100.0), np.zeros(100)])
+    nodes = {"nodes": line[::50], "node_options": np.full(2, 4, np.int32)}
+    options = {} if served.fixed else {"options": {"inertial": 1.0, "route": 4.0, "keep_commands": True}}
+    session.answer(Frame(Kind.BEGIN, {"name": "practice", **options}, {"route": line, **nodes}))
+    about = served.described()
+    black = np.zeros((about["image_height"], about["image_width"], 4), np.uint8)
+    still = {"pose": [0.0, 0.0, 0.0], "velocity": [5.0, 0.0], "acceleration": [0.0, 0.0], "channels": "BGRA"}
+    for number in range(PRACTICE):
+        session.answer(Frame(Kind.DECIDE, {"time": number / 2, **still}, dict.fromkeys(served.cameras, black)))
