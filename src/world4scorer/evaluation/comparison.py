@@ -29,7 +29,7 @@ from world4scorer.scene.files import atomic_write
 from world4scorer.selection.pool_metrics import pool_metrics
 from world4scorer.store import SceneStore
 from world4scorer.training.controls import blind_utility, train_blind_scorer, train_ego_status_planner
-from world4scorer.training.labels import LabelMaker
+from world4scorer.training.labels import LabelMaker, SceneJudge
 from world4scorer.training.pools import make_pools
 from world4scorer.training.run import PLANNER, drawn, usable
 from world4scorer.training.run_files import read_history, read_losses, read_run
@@ -130,14 +130,14 @@ def compare(
     val, val_store = _samples(data.val_data or data.data, data.val_split, data.val_store), SceneStore(data.val_store)
 
     pools = make_pools(planner, val)
-    labels = LabelMaker(val_store, threads).submit(val.tokens, torch.from_numpy(pools.plans)).result().numpy()
+    labels = LabelMaker(SceneJudge(val_store), threads).submit(val.tokens, torch.from_numpy(pools.plans)).result().numpy()
     chosen = pool_metrics(pools.utility, labels[..., PDMS])
 
     train_pools = make_pools(planner, train)
     if pools_file is not None:
         with atomic_write(pools_file) as stream:
             np.savez(stream, tokens=np.array(train_pools.tokens), plans=train_pools.plans)
-    known = LabelMaker(SceneStore(data.store), threads).submit(train.tokens, torch.from_numpy(train_pools.plans))
+    known = LabelMaker(SceneJudge(SceneStore(data.store)), threads).submit(train.tokens, torch.from_numpy(train_pools.plans))
     bank = Pack.open(data.bank) if data.bank is not None and config.losses.bank else None
     blind = train_blind_scorer(config, train, train_pools, known.result().numpy(), bank, blind_epochs)
     unseeing = blind_utility(blind, val, pools)
@@ -150,7 +150,7 @@ def compare(
     for name, agent in AGENTS.items():
         single[name] = np.stack([agent(val_store[token]) for token in val.tokens])
     alone = {
-        name: LabelMaker(val_store, threads).submit(val.tokens, torch.from_numpy(plans[:, None])).result().numpy()[:, 0]
+        name: LabelMaker(SceneJudge(val_store), threads).submit(val.tokens, torch.from_numpy(plans[:, None])).result().numpy()[:, 0]
         for name, plans in single.items()
     }
     scenes = np.arange(len(val))

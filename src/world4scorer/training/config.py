@@ -23,16 +23,15 @@ AuxiliaryTarget = Literal["none", "current", "future"]
 Permuted = Literal["none", "bank", "all"]
 Precision = Literal["fp32", "bf16", "fp16", "bf16-vit"]
 
-REFERENCE_BATCH: Final = 64
-"""Scenes per step for which learning rates are given."""
-
 
 @dataclass(frozen=True)
 class OptimiserConfig:
     """AdamW, linear warm-up, cosine to zero. The defaults are the paper's."""
 
     learning_rate: float = 2e-4
-    """At its peak, for a batch of 64; scaled by the square root of batch / 64."""
+    """At its peak, for a batch of `reference_batch`; scaled by the square root of batch / `reference_batch`."""
+    reference_batch: int = 64
+    """Scenes per step for which the learning rate is given."""
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
     weight_decay: float = 0.01
@@ -66,6 +65,8 @@ class TrainConfig:
     """A control: labels shuffled among the plans of each scene, of the bank alone or of all."""
     vit_weights: str = ""
     """What the ViT begins with: `city`, a file or folder of DINOv2 weights, or nothing for random weights."""
+    from_planner: str = ""
+    """Folder of a planner that all of the network begins with, with two zero columns where only it lacks a route point."""
     precision: Precision = "fp32"
     """Of the computation; parameters are float32. `bf16-vit`: only the ViT's products, fast on some processors."""
 
@@ -83,7 +84,7 @@ class TrainConfig:
     @property
     def peak_learning_rate(self) -> float:
         """For the batch in use."""
-        return float(self.optimiser.learning_rate * (self.batch / REFERENCE_BATCH) ** 0.5)
+        return float(self.optimiser.learning_rate * (self.batch / self.optimiser.reference_batch) ** 0.5)
 
     @property
     def loss_weights(self) -> LossConfig:

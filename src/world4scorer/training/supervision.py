@@ -26,7 +26,7 @@ from world4scorer.store import SceneStore
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.dataset import PlanningDataset, collate
 from world4scorer.training.inputs import open_bank, open_targets
-from world4scorer.training.labels import LabelMaker
+from world4scorer.training.labels import LabelMaker, SceneJudge
 from world4scorer.training.losses import INVALID_TTC
 from world4scorer.training.run import drawn, usable
 from world4scorer.training.run_files import read_run
@@ -53,12 +53,11 @@ class TrainedScenes:
             samples,
             config.model,
             bank=open_bank(config, data, samples),
-            draw=config.bank_draw,
             targets=open_targets(config, data, samples),
             seed=config.seed,
             images=config.model.images,
         )
-        return cls(config, dataset, LabelMaker(SceneStore(data.store)))
+        return cls(config, dataset, LabelMaker(SceneJudge(SceneStore(data.store))))
 
     def draw(self, count: int, seed: int = 0) -> list[int]:
         """Places of some scenes, each of another log as long as there are any."""
