@@ -24,8 +24,8 @@ from world4scorer.store import SceneStore
 from world4scorer.training.augmentation import AugmentationConfig
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.dataset import PlanningDataset, collate
-from world4scorer.training.losses import LossConfig
 from world4scorer.training.labels import SceneJudge
+from world4scorer.training.losses import LossConfig
 from world4scorer.training.module import ScorerModule, permuted
 from world4scorer.training.run import drawn, make_network, train
 

@@ -52,4 +52,4 @@ def _consecutive(points: NDArray[np.float64]) -> NDArray[np.float64]:
     if len(points) < 2:
         return points
     new = np.linalg.norm(np.diff(points, axis=0), axis=1) > SAME
-    return points[np.concatenate([[True], new])]
+    return np.asarray(points[np.concatenate([[True], new])])

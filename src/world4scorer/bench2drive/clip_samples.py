@@ -33,15 +33,13 @@ def samples_of(clips: PreparedClips, route_point: bool) -> Samples:
         for key, values in _arrays(clip, route_point).items():
             parts.setdefault(key, []).append(values)
     joined: dict[str, NDArray[Any]] = {key: np.concatenate(values) for key, values in parts.items()}
-    return Samples(
-        tokens=tuple(tokens), log_names=tuple(names), sensors=clips.images, images=tuple(images), **joined
-    )
+    return Samples(tokens=tuple(tokens), log_names=tuple(names), sensors=clips.images, images=tuple(images), **joined)
 
 
 def _arrays(clip: PreparedClip, route_point: bool) -> dict[str, NDArray[Any]]:
     frames, count = clip.moments, len(clip.moments)
     commands = np.array([one_hot(int(option)) for option in clip.commands[frames]]).reshape(count, -1)
-    status = [np.zeros((count, 3)), clip.velocity[frames], clip.acceleration[frames], commands]
+    status: list[NDArray[Any]] = [np.zeros((count, 3)), clip.velocity[frames], clip.acceleration[frames], commands]
     if route_point:
         status.append(clip.route_points[frames])
     futures = [clip.future(int(frame)) for frame in frames]

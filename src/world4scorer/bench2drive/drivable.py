@@ -49,7 +49,7 @@ class DrivableGrid:
     def at(self, points: NDArray[np.float64]) -> Bits:
         """Whether points (..., 2) are drivable."""
         index = np.floor((points - self.origin) / CELL).astype(np.int64)
-        inside = ((index >= 0) & (index < self.cells.shape)).all(-1)
+        inside = np.asarray(((index >= 0) & (index < self.cells.shape)).all(-1))
         index = np.where(inside[..., None], index, 0)
         return np.asarray(inside & self.cells[index[..., 0], index[..., 1]])
 
@@ -108,7 +108,9 @@ class GridPainter:
         index = np.floor((points - self._origin) / CELL).astype(np.int64)
         self.cells[index[..., 0], index[..., 1]] = True
 
-    def middles(self, least: NDArray[np.float64], most: NDArray[np.float64]) -> tuple[slice, slice, NDArray[np.float64]]:
+    def middles(
+        self, least: NDArray[np.float64], most: NDArray[np.float64]
+    ) -> tuple[slice, slice, NDArray[np.float64]]:
         """Cells of a rectangle, as slices, and their middles (columns, rows, 2)."""
         first = np.floor((np.asarray(least) - self._origin) / CELL).astype(np.int64)
         last = np.ceil((np.asarray(most) - self._origin) / CELL).astype(np.int64)

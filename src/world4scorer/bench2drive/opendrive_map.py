@@ -41,7 +41,9 @@ def grid_of_opendrive(path: Path, town: str | None = None) -> DrivableGrid:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise ClipError(f"{path}: no such file; CARLA keeps its maps in CarlaUE4/Content/Carla/Maps/OpenDrive") from None
+        raise ClipError(
+            f"{path}: no such file; CARLA keeps its maps in CarlaUE4/Content/Carla/Maps/OpenDrive"
+        ) from None
     except UnicodeDecodeError as error:
         raise ClipError(f"{path}: not OpenDRIVE ({error})") from error
     if "<OpenDRIVE" not in text:

@@ -102,11 +102,7 @@ def _is_drivable(x, y, drivable):
 @inlined
 def _progress(x, y, end_x, end_y):
     distance = np.sqrt(end_x * end_x + end_y * end_y)
-    if distance <= SHORT:
-        share = 1.0
-    else:
-        share = min(max((x * end_x + y * end_y) / (distance * distance), 0.0), 1.0)
-    return share
+    return 1.0 if distance <= SHORT else min(max((x * end_x + y * end_y) / (distance * distance), 0.0), 1.0)
 
 
 @inlined

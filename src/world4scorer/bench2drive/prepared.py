@@ -115,7 +115,8 @@ class PreparedClip:
     def save(self, path: Path) -> None:
         """Write a plain .npz file."""
         with atomic_write(path) as stream:
-            np.savez_compressed(stream, format=np.array(FORMAT), **{name: np.asarray(v) for name, v in vars(self).items()})
+            arrays: dict[str, Any] = {name: np.asarray(value) for name, value in vars(self).items()}
+            np.savez_compressed(stream, format=np.array(FORMAT), **arrays)
 
     @classmethod
     def open(cls, path: Path) -> PreparedClip:
@@ -197,7 +198,10 @@ class PreparedClips:
     def __getitem__(self, name: str) -> PreparedClip:
         if name not in self.clips:
             raise ClipError(f"{self.folder}: no clip {name!r}")
-        return _opened(clip_file(self.folder, name))
+        path = clip_file(self.folder, name)
+        if not path.is_file():
+            raise ClipError(f"{path}: no such file; prepare the clips again with `w4s b2d prepare`")
+        return _opened(path, path.stat().st_mtime_ns)
 
     def only(self, names: Sequence[str]) -> PreparedClips:
         """Some of the clips."""
@@ -226,4 +230,7 @@ def clip_file(folder: Path, name: str) -> Path:
     return folder / CLIPS / f"{name}.npz"
 
 
-_opened = lru_cache(KEPT)(PreparedClip.open)
+@lru_cache(KEPT)
+def _opened(path: Path, changed: int) -> PreparedClip:
+    """A file that was last changed at a time [ns]."""
+    return PreparedClip.open(path)

@@ -132,7 +132,7 @@ def mount_matrix(mount: Mount) -> NDArray[np.float64]:
 
 
 def carla_matrix(rotation: NDArray[np.float64], translation: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(4, 4) as CARLA has it, of a camera with a rotation (3, 3) and a translation (3,) of ours; undoes `from_carla`."""
+    """CARLA's (4, 4) of a camera with a rotation (3, 3) and a translation (3,) of ours; undoes `from_carla`."""
     matrix = np.eye(4)
     matrix[:3, :3] = np.diag([1.0, -1.0, 1.0]) @ rotation @ TO_CARLA_CAMERA.T
     matrix[:3, 3] = flipped(translation - np.array([REAR_AXLE_TO_CENTRE, 0.0, 0.0]))

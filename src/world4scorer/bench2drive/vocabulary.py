@@ -3,9 +3,9 @@
 >>> vocabulary = Vocabulary.open("vocabulary.npz")
 >>> vocabulary.plans([3, 200], [0, 15], speed=5.0)      # (2, 8, 3)
 
-A shape is a path of length 1 from the origin, forward at first, as 32 points the same length of path apart. A plan is a
-shape and a speed target: from the speed now the car accelerates by 2 m/s^2 or brakes by 4 m/s^2 until it has the target,
-never below zero; the shape is stretched to the way that this covers in four seconds.
+A shape is a path of length 1 from the origin, as 32 points the same length of path apart. A plan is a shape and a speed
+target: from the speed now the car accelerates by 2 m/s^2 or brakes by 4 m/s^2 until it has the target, never below
+zero; the shape is stretched to the way that this covers in four seconds.
 
 Shapes: P paths, K shapes, J = 32 points, V speed targets, N plans, T = 8 poses.
 """
@@ -141,7 +141,8 @@ def normalised(line: Floats) -> Floats | None:
     if along[-1] <= STANDING:
         return None
     wanted = np.linspace(0.0, along[-1], POINTS)
-    return np.column_stack([np.interp(wanted, along, line[:, axis]) for axis in (0, 1)]) / along[-1]
+    points = np.column_stack([np.interp(wanted, along, line[:, axis]) for axis in (0, 1)])
+    return np.asarray(points / along[-1])
 
 
 def _headings(shapes: Floats) -> Floats:

@@ -66,7 +66,7 @@ VERBS: Final = (
     Verb("evaluate", JUDGE, "commands.evaluating:evaluate"),
     Verb("compare", JUDGE, "commands.learning:compare"),
     Verb("study", JUDGE, "studies.verbs", "Repeat a study of the paper on a run or its pools."),
-    Verb("b2d", JUDGE, "bench2drive.verbs", "Bench2Drive: merge results, split sets of routes."),
+    Verb("b2d", JUDGE, "bench2drive.verbs", "Bench2Drive: clips, maps, vocabulary, training, results."),
     Verb("drive", JUDGE, "commands.driving:drive"),
     Verb("report", JUDGE, "commands.reporting:report"),
     Verb("show", LOOK, "commands.drawing:show"),

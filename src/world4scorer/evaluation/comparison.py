@@ -130,14 +130,18 @@ def compare(
     val, val_store = _samples(data.val_data or data.data, data.val_split, data.val_store), SceneStore(data.val_store)
 
     pools = make_pools(planner, val)
-    labels = LabelMaker(SceneJudge(val_store), threads).submit(val.tokens, torch.from_numpy(pools.plans)).result().numpy()
+    labels = (
+        LabelMaker(SceneJudge(val_store), threads).submit(val.tokens, torch.from_numpy(pools.plans)).result().numpy()
+    )
     chosen = pool_metrics(pools.utility, labels[..., PDMS])
 
     train_pools = make_pools(planner, train)
     if pools_file is not None:
         with atomic_write(pools_file) as stream:
             np.savez(stream, tokens=np.array(train_pools.tokens), plans=train_pools.plans)
-    known = LabelMaker(SceneJudge(SceneStore(data.store)), threads).submit(train.tokens, torch.from_numpy(train_pools.plans))
+    known = LabelMaker(SceneJudge(SceneStore(data.store)), threads).submit(
+        train.tokens, torch.from_numpy(train_pools.plans)
+    )
     bank = Pack.open(data.bank) if data.bank is not None and config.losses.bank else None
     blind = train_blind_scorer(config, train, train_pools, known.result().numpy(), bank, blind_epochs)
     unseeing = blind_utility(blind, val, pools)
@@ -150,7 +154,10 @@ def compare(
     for name, agent in AGENTS.items():
         single[name] = np.stack([agent(val_store[token]) for token in val.tokens])
     alone = {
-        name: LabelMaker(SceneJudge(val_store), threads).submit(val.tokens, torch.from_numpy(plans[:, None])).result().numpy()[:, 0]
+        name: LabelMaker(SceneJudge(val_store), threads)
+        .submit(val.tokens, torch.from_numpy(plans[:, None]))
+        .result()
+        .numpy()[:, 0]
         for name, plans in single.items()
     }
     scenes = np.arange(len(val))

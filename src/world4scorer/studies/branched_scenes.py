@@ -36,9 +36,9 @@ from world4scorer.scene.scene import Scene
 from world4scorer.store import SceneStore
 from world4scorer.studies.future_match import unit
 from world4scorer.studies.view_features import own_encoder, view_features
-from world4scorer.training.make_targets import FRAMES_AHEAD
 from world4scorer.training.run import usable
 from world4scorer.training.run_files import read_run
+from world4scorer.training.target_images import FRAMES_AHEAD
 
 READER_SCENES: Final = 3000
 """Training scenes that readers are fitted to, at the most."""

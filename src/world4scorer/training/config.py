@@ -66,7 +66,7 @@ class TrainConfig:
     vit_weights: str = ""
     """What the ViT begins with: `city`, a file or folder of DINOv2 weights, or nothing for random weights."""
     from_planner: str = ""
-    """Folder of a planner that all of the network begins with, with two zero columns where only it lacks a route point."""
+    """Folder of a planner that the whole network begins with; one without a route point learns of it."""
     precision: Precision = "fp32"
     """Of the computation; parameters are float32. `bf16-vit`: only the ViT's products, fast on some processors."""
 

@@ -141,7 +141,7 @@ def fit(
     out: Path,
     machine: Machine,
 ) -> Path:
-    """Train on samples with labels of their judge, that of validation second; returns the folder of the last planner."""
+    """Train with a judge of the samples and one of those for validation; returns the folder of the last planner."""
     steps = config.epochs * (len(samples) // config.batch)
     module = ScorerModule(config, make_network(config, samples), *judges, steps, machine.label_threads)
     trainer = make_trainer(config, out, machine)
@@ -170,7 +170,10 @@ def _fit(trainer: pl.Trainer, module: ScorerModule, loaders: PlanningDataModule,
 
 
 def make_network(config: TrainConfig, samples: Samples) -> Network:
-    """A network before its first step: random by seed, anchors from the data, the ViT from its weights; or a planner's."""
+    """A network before its first step: random by seed, anchors from the data, the ViT from its weights.
+
+    Or all of it from a planner.
+    """
     check_start(config)
     torch.manual_seed(config.seed)
     network = Network(config.model)
