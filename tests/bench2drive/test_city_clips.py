@@ -117,13 +117,12 @@ def test_the_expert_drives_well(prepared):
     assert means["NC"] == means["C"] == 1 and means["EP"] == pytest.approx(1) and means["DAC"] > 0.97
 
 
-def w4s(*words: object) -> str:
-    """In a process of its own: training changes how this one computes."""
-    done = subprocess.run(
-        [sys.executable, "-m", "world4scorer", *map(str, words)], capture_output=True, text=True, check=False
-    )
+def in_another_process(*lines: list[object]) -> None:
+    """Run commands one after the other; training changes how its process computes."""
+    words = [[str(word) for word in line] for line in lines]
+    code = f"import sys; from world4scorer import cli; sys.exit(any(cli.main(line) for line in {words!r}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_the_whole_way(prepared, tmp_path, capsys):
@@ -132,9 +131,12 @@ def test_the_whole_way(prepared, tmp_path, capsys):
     assert "| 20 m |" in capsys.readouterr().out
     (tmp_path / "settings.json").write_text(SMALL_B2D.to_json())
     common = ["--vocab", tmp_path / "v.npz", "--settings", tmp_path / "settings.json", "--target-encoder", "city"]
-    common += ["--accelerator", "cpu", "--validation", "0.3"]
-    w4s("b2d", "train", prepared, "--out", tmp_path / "blind", "--route-blind", *common)
-    w4s("b2d", "train", prepared, "--out", tmp_path / "run", "--from-planner", tmp_path / "blind" / "planner", *common)
+    common += ["--accelerator", "cpu", "--threads", "1", "--validation", "0.3"]
+    train = ["b2d", "train", prepared, *common]
+    in_another_process(
+        [*train, "--out", tmp_path / "blind", "--route-blind"],
+        [*train, "--out", tmp_path / "run", "--from-planner", tmp_path / "blind" / "planner"],
+    )
     blind, routed = (Planner.from_pretrained(tmp_path / name / "planner") for name in ("blind", "run"))
     assert blind.config.ego_numbers == 11 and routed.config.ego_numbers == 13
     weights = routed.network.ego_encoder.weight

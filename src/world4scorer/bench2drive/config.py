@@ -6,13 +6,11 @@ from dataclasses import replace
 from typing import Final
 
 from world4scorer.model import config as models
-from world4scorer.model.config import EGO_NUMBERS, ModelConfig
+from world4scorer.model.config import EGO_NUMBERS, ROUTE_NUMBERS, ModelConfig
 from world4scorer.training import config as training
 from world4scorer.training.config import OptimiserConfig, TrainConfig
 from world4scorer.training.losses import bench2drive
 
-ROUTE_NUMBERS: Final = 2
-"""By which a route point makes the ego status longer."""
 CLIPS_PER_DEVICE: Final = 24
 LEARNING_RATE: Final = 7.5e-5
 LONGEST_GRADIENT: Final = 5.0

@@ -37,7 +37,6 @@ MARGIN: Final = 20.0
 
 def grid_of_opendrive(path: Path, town: str | None = None) -> DrivableGrid:
     """The drivable area of an OpenDRIVE file (.xodr); the town is called as the file unless given."""
-    carla = load_carla()
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -48,6 +47,7 @@ def grid_of_opendrive(path: Path, town: str | None = None) -> DrivableGrid:
         raise ClipError(f"{path}: not OpenDRIVE ({error})") from error
     if "<OpenDRIVE" not in text:
         raise ClipError(f"{path}: not OpenDRIVE (no element <OpenDRIVE>)")
+    carla = load_carla()
     name = town or path.stem
     try:
         waypoints = carla.Map(name, text).generate_waypoints(STEP)

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from world4scorer.bench2drive.clip_samples import samples_of
-from world4scorer.bench2drive.config import ROUTE_NUMBERS
 from world4scorer.bench2drive.errors import ClipError
 from world4scorer.bench2drive.judge import ClipJudge
 from world4scorer.bench2drive.negatives import VocabularyNegatives
 from world4scorer.bench2drive.prepared import PreparedClips
 from world4scorer.bench2drive.vocabulary import Vocabulary
-from world4scorer.model.config import EGO_NUMBERS
+from world4scorer.model.config import EGO_NUMBERS, ROUTE_NUMBERS
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.data_module import PlanningDataModule
 from world4scorer.training.inputs import open_targets
@@ -70,9 +69,7 @@ def train_clips(config: TrainConfig, data: ClipData, out: Path, machine: Machine
 
 
 def check(config: TrainConfig) -> None:
-    """Raise a ValueError for a configuration that clips have no numbers or labels for."""
-    if config.model.ego_numbers not in (EGO_NUMBERS, EGO_NUMBERS + ROUTE_NUMBERS):
-        raise ClipError(f"model.ego_numbers: {config.model.ego_numbers}; 11, or 13 with the route point")
+    """Raise a ValueError for a configuration that clips have no labels for."""
     if config.losses.driving_direction:
         raise ClipError("losses.driving_direction: nothing is known of it in clips; set it to false")
 

@@ -176,6 +176,7 @@ def train(
     nodes: int = 1,
     loaders: int = 0,
     label_threads: int = 2,
+    threads: int = 0,
 ) -> int:
     """Train a planner on prepared clips.
 
@@ -206,6 +207,7 @@ def train(
         nodes: Machines.
         loaders: Processes per device that read images and judge plans of the vocabulary; 0 does it between steps.
         label_threads: Threads per device that judge generated plans.
+        threads: Threads per device that compute the model on CPUs; 0 shares the cores evenly.
     """
     needs_torch("w4s b2d train")
     from dataclasses import replace
@@ -217,7 +219,7 @@ def train(
     from world4scorer.training.run import Machine, check_machine, check_start, hush
 
     hush()
-    machine = Machine(accelerator, devices, nodes, loaders, label_threads)
+    machine = Machine(accelerator, devices, nodes, loaders, label_threads, threads)
     check_machine(machine)
     if settings is not None:
         config = TrainConfig.from_json(settings.read_text(), str(settings))

@@ -23,7 +23,6 @@ from world4scorer.cache.samples import Samples
 from world4scorer.evaluation.agents import AGENTS
 from world4scorer.evaluation.bootstrap import LogBootstrap
 from world4scorer.model.planner import Planner
-from world4scorer.navsim.splits import find_split
 from world4scorer.outcomes.results import V1_COLUMNS
 from world4scorer.scene.files import atomic_write
 from world4scorer.selection.pool_metrics import pool_metrics
@@ -31,8 +30,9 @@ from world4scorer.store import SceneStore
 from world4scorer.training.controls import blind_utility, train_blind_scorer, train_ego_status_planner
 from world4scorer.training.labels import LabelMaker, SceneJudge
 from world4scorer.training.pools import make_pools
-from world4scorer.training.run import PLANNER, drawn, usable
+from world4scorer.training.run import PLANNER, drawn
 from world4scorer.training.run_files import read_history, read_losses, read_run
+from world4scorer.training.split_samples import split_samples
 from world4scorer.view.curves import Curves, draw_curves
 
 DRAWS: Final = 2000
@@ -125,9 +125,11 @@ def compare(
     """
     config, data = read_run(run)
     planner = Planner.from_pretrained(run / PLANNER)
-    every = drawn(_samples(data.data, data.split, data.store), config)
+    numbers = config.model.ego_numbers
+    every = drawn(split_samples(data.data, data.split, data.store, numbers), config)
     train = every.at(np.sort(np.random.default_rng(config.seed).permutation(len(every))[:blind_scenes]).tolist())
-    val, val_store = _samples(data.val_data or data.data, data.val_split, data.val_store), SceneStore(data.val_store)
+    val = split_samples(data.val_data or data.data, data.val_split, data.val_store, numbers)
+    val_store = SceneStore(data.val_store)
 
     pools = make_pools(planner, val)
     labels = (
@@ -189,7 +191,3 @@ def _row(name: str, score: Floats, val: Samples, table: NDArray[np.floating] | N
     parts = {} if table is None else dict(zip(V1_COLUMNS, map(float, table.mean(0)), strict=True))
     mean = LogBootstrap(val.log_names, DRAWS).mean(score)
     return Row(name, mean.value, mean.low, mean.high, parts)
-
-
-def _samples(root: Path, split: str, store: Path) -> Samples:
-    return usable(Samples.of_split(root, find_split(split, root), store), store)

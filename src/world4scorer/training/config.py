@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import torch
 
 from world4scorer.model import config as models
-from world4scorer.model.config import ModelConfig
+from world4scorer.model.config import EGO_NUMBERS, ROUTE_NUMBERS, ModelConfig
 from world4scorer.navsim.cameras import VIEWS
 from world4scorer.training.augmentation import AugmentationConfig
 from world4scorer.training.dataset import BankDraw
@@ -74,6 +74,8 @@ class TrainConfig:
         for name in ("epochs", "batch"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: {getattr(self, name)}; at least 1")
+        if self.model.ego_numbers not in (EGO_NUMBERS, EGO_NUMBERS + ROUTE_NUMBERS):
+            raise ValueError(f"model.ego_numbers: {self.model.ego_numbers}; 11, or 13 with a route point")
         if self.augmentation.mirror and self.model.cameras != len(VIEWS):
             raise ValueError(f"mirror: needs all {len(VIEWS)} cameras, so that left and right can change places")
         if self.scenes < 0:

@@ -17,7 +17,6 @@ import json
 import logging
 import os
 import signal
-import sys
 import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -38,7 +37,6 @@ from world4scorer.model.network import SPEED, Network
 from world4scorer.model.planner import Planner
 from world4scorer.model.warm_start import start_from
 from world4scorer.model.weight_files import check_checkpoint, read_tensors
-from world4scorer.navsim.splits import find_split
 from world4scorer.scene.files import atomic_write, only_one
 from world4scorer.scene.indices import PLAN_POSES
 from world4scorer.store import SceneStore
@@ -49,6 +47,7 @@ from world4scorer.training.data_module import PlanningDataModule
 from world4scorer.training.inputs import open_bank, open_targets
 from world4scorer.training.labels import Judge, SceneJudge
 from world4scorer.training.module import ScorerModule
+from world4scorer.training.split_samples import split_samples
 
 CONFIG: Final = "config.json"
 DATA: Final = "data.json"
@@ -115,10 +114,9 @@ def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | No
     machine = machine or Machine()
     out = Path(out)
     begin(config, data, out, machine)
-    samples = usable(Samples.of_split(data.data, find_split(data.split, data.data), data.store), data.store)
-    samples = drawn(samples, config)
-    val_root = data.val_data or data.data
-    val = usable(Samples.of_split(val_root, find_split(data.val_split, val_root), data.val_store), data.val_store)
+    numbers = config.model.ego_numbers
+    samples = drawn(split_samples(data.data, data.split, data.store, numbers), config)
+    val = split_samples(data.val_data or data.data, data.val_split, data.val_store, numbers)
     judges = SceneJudge(SceneStore(data.store)), SceneJudge(SceneStore(data.val_store))
     bank, targets = open_bank(config, data, samples), open_targets(config, data, samples)
     loaders = PlanningDataModule(config, samples, val, bank, targets, machine.loaders)
@@ -249,20 +247,6 @@ def _trainer(machine: Machine, **options: Any) -> pl.Trainer:
     except (MisconfigurationException, ModuleNotFoundError, ValueError) as error:
         asked = f"--accelerator {machine.accelerator} --devices {machine.devices}"
         raise ValueError(f"{asked}: not on this machine ({error}); `--accelerator cpu` always works") from error
-
-
-def usable(samples: Samples, store: Path) -> Samples:
-    """The samples whose scenes the store holds."""
-    known = SceneStore(store)
-    places = [place for place, token in enumerate(samples.tokens) if token in known]
-    if not places:
-        raise ValueError(f"{store}: holds no scene of this split; prepare it with `w4s prepare --store {store}`")
-    if len(places) == len(samples):
-        return samples
-    print(
-        f"{store}: {len(samples) - len(places)} of {len(samples)} scenes are not prepared and left out", file=sys.stderr
-    )
-    return samples.at(places)
 
 
 def drawn(samples: Samples, config: TrainConfig) -> Samples:
