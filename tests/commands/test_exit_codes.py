@@ -36,6 +36,14 @@ BAD_INPUT = [
     "probe --data empty --encoder garbage.json --out out",
     "train --data none --out out",
     "b2d agent --out garbage",
+    "b2d map none.xodr --out x.npz",
+    "b2d map garbage --out x.npz",
+    "b2d prepare none --maps empty --out out",
+    "b2d prepare empty --maps empty --out out",
+    "b2d vocab none --out x.npz",
+    "b2d scan empty",
+    "b2d train none --preset city --vocab garbage.npz --out out",
+    "b2d city-clips --data none --out out",
     "pools none --data empty --split navtest --out out",
     "pools garbage.pkl --store none --out out",
     "pools garbage.safetensors --data empty --split navtest --out out",
@@ -115,6 +123,8 @@ WRONG_COMMAND = [
     "b2d results none --corrected",
     "serve --checkpoint empty --socket x.sock --port 1",
     "train --data none --out out --no-such-option 1",
+    "b2d vocab none --out x.json",
+    "b2d nothing",
 ]
 
 

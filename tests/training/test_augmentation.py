@@ -79,6 +79,9 @@ def test_only_chosen_scenes_change_and_twice_is_not_at_all():
 def test_left_and_right_of_the_ego_status():
     status = torch.tensor([[0.0, 0.0, 0.0, 8.0, 0.3, 1.0, -0.5, 1.0, 0.0, 0.0, 0.0]])
     assert mirrored_status(status).tolist() == [pytest.approx([0.0, 0.0, 0.0, 8.0, -0.3, 1.0, 0.5, 0.0, 0.0, 1.0, 0.0])]
+    routed = torch.cat([status, torch.tensor([[18.0, 6.0]])], 1)
+    assert mirrored_status(routed)[:, 11:].tolist() == [[18.0, -6.0]]
+    assert torch.equal(mirrored_status(routed)[:, :11], mirrored_status(status))
 
 
 def test_plans_are_turned_back_for_judging():

@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from model_golden import tiny_inputs, tiny_planner
 from world4scorer.model import COMPONENTS
+from world4scorer.model.components import DDC
 from world4scorer.training import LossConfig, Targets, bench2drive, compute_losses, paper, predict, propose
 from world4scorer.training.losses import (
     COLUMN,
@@ -106,6 +107,25 @@ def test_weights_and_switches():
     plain = tiny_losses(tiny_planner(readout=False, predictor_norm=False).network, baseline())
     assert plain.future is None and plain.bank is None
     assert plain.total.item() == pytest.approx((plain.imitation + plain.score).item(), rel=1e-6)
+
+
+def test_driving_direction_can_be_left_out():
+    network = tiny_planner().network
+    losses = tiny_losses(network, bench2drive())
+    expected = losses.imitation + 0.5 * losses.score + 0.5 * losses.bank + 0.1 * losses.future
+    assert losses.total.item() == pytest.approx(expected.item(), rel=1e-6)
+    losses.total.backward()
+    heads = network.heads.components
+    assert all(parameter.grad is None or not parameter.grad.any() for parameter in heads[DDC].parameters())
+    assert heads[COMPONENTS[0]][0].weight.grad.any()
+    logits = torch.full((1, 2, 6), 3.0)
+    one = functional.binary_cross_entropy_with_logits(torch.tensor(3.0), torch.tensor(1.0)).item()
+    kept = bench2drive().components
+    assert DDC not in kept and len(kept) == 5
+    assert score_loss(logits, labels_of(), components=kept).item() == pytest.approx(5 * one)
+    error = 0.1 * (1 - torch.sigmoid(torch.tensor(3.0)).item())
+    bank = bank_loss(logits, labels_of(), torch.tensor([True]), components=kept)
+    assert bank.item() == pytest.approx(one + error)
 
 
 def test_a_loss_without_its_target_says_so():

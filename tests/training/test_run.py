@@ -24,6 +24,7 @@ from world4scorer.store import SceneStore
 from world4scorer.training.augmentation import AugmentationConfig
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.dataset import PlanningDataset, collate
+from world4scorer.training.labels import SceneJudge
 from world4scorer.training.losses import LossConfig
 from world4scorer.training.module import ScorerModule, permuted
 from world4scorer.training.run import drawn, make_network, train
@@ -217,8 +218,8 @@ def test_two_processes_do_what_one_does(training_set, tmp_path):
 def module_of(training_set: TrainingSet, **changes: object) -> tuple[ScorerModule, Samples]:
     config, data = replace(training_set.config, **changes), training_set.data
     samples = Samples.of_split(data.data, find_split("city_train", data.data), data.store)
-    store = SceneStore(data.store)
-    return ScorerModule(config, make_network(config, samples), store, store, 8), samples
+    judge = SceneJudge(SceneStore(data.store))
+    return ScorerModule(config, make_network(config, samples), judge, judge, 8), samples
 
 
 def test_permuted_labels_keep_scenes_and_break_pairs():

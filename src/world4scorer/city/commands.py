@@ -9,19 +9,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.navsim.frames import COMMANDS
-from world4scorer.streets.street_map import Connection, Lane, LaneUse, StreetMap
+from world4scorer.streets.street_map import Connection, Lane, LaneUse, StreetMap, Turn
 
 LOOK_AHEAD: Final = 20.0
 """m"""
 SIDEWAYS: Final = 2.0
 """m"""
 LEFT, STRAIGHT, RIGHT, UNKNOWN = (COMMANDS.index(name) for name in ("left", "forward", "right", "unknown"))
+
+
+class Piece(NamedTuple):
+    """A part of the way along a route."""
+
+    shape: NDArray[np.float64]
+    """(n, 2) its centreline."""
+    turn: Turn | None
+    """Of a way through a junction; None on a lane."""
 
 
 class RouteReader:
@@ -61,7 +70,7 @@ class RouteReader:
         """Metres from a position (2,) to the nearest centreline of a lane for cars."""
         if self._all_points is None:
             self._all_points = np.concatenate(
-                [_every_metre(lane.shape)[0] for lane in self._streets.lanes.values() if lane.use is LaneUse.DRIVE]
+                [every_metre(lane.shape)[0] for lane in self._streets.lanes.values() if lane.use is LaneUse.DRIVE]
             )
         return float(np.sqrt(((self._all_points - position) ** 2).sum(1).min()))
 
@@ -73,7 +82,7 @@ class RouteReader:
                 pieces += [(piece, self._streets.lanes[piece].shape) for piece in way.via]
         ids, points, headings = [], [], []
         for name, shape in pieces:
-            along, heading = _every_metre(shape)
+            along, heading = every_metre(shape)
             ids += [name] * len(along)
             points.append(along)
             headings.append(heading)
@@ -104,32 +113,42 @@ class RouteReader:
 
     def _centreline(self, lane_id: str, route: tuple[str, ...]) -> NDArray[np.float64] | None:
         """Points (n, 2) from the lane on along the route, for as far as 20 m may need."""
+        pieces = self.pieces(lane_id, route, 2 * LOOK_AHEAD)
+        if pieces is None:
+            return None
+        line = np.concatenate([piece.shape for piece in pieces])
+        keep = np.concatenate([[True], np.linalg.norm(np.diff(line, axis=0), axis=1) > 1e-3])
+        kept: NDArray[np.float64] = line[keep]
+        return kept if len(kept) > 1 else None
+
+    def pieces(self, lane_id: str, route: tuple[str, ...], reach: float = np.inf) -> list[Piece] | None:
+        """Lanes and ways through junctions from a lane on along the route, for about `reach` metres and one more.
+
+        None where the lane is not of the route, or the route has no way to go on.
+        """
         edge = self.edge_of(lane_id, route)
         if edge is None:
             return None
         lane = self._streets.lanes[lane_id]
-        pieces: list[NDArray[np.float64]] = []
+        pieces: list[Piece] = []
         current = lane_id
         if lane.internal:
             following = route[route.index(edge) + 1]
             way = next(way for way in self._leaving[edge][following] if lane_id in way.via)
-            pieces += [self._streets.lanes[way.from_lane].shape[-2:], way.shape]
+            pieces += [Piece(self._streets.lanes[way.from_lane].shape[-2:], None), Piece(way.shape, way.turn)]
             current, edge = way.to_lane, following
         for following in route[route.index(edge) + 1 :]:
-            pieces.append(self._streets.lanes[current].shape)
+            pieces.append(Piece(self._streets.lanes[current].shape, None))
             ways = self._leaving.get(edge, {}).get(following)
             if not ways:
                 return None
             way = next((way for way in ways if way.from_lane == current), ways[0])
-            pieces.append(way.shape)
+            pieces.append(Piece(way.shape, way.turn))
             current, edge = way.to_lane, following
-            if sum(np.linalg.norm(np.diff(piece, axis=0), axis=1).sum() for piece in pieces[1:]) > 2 * LOOK_AHEAD:
+            if sum(np.linalg.norm(np.diff(piece.shape, axis=0), axis=1).sum() for piece in pieces[1:]) > reach:
                 break
-        pieces.append(self._streets.lanes[current].shape)
-        line = np.concatenate(pieces)
-        keep = np.concatenate([[True], np.linalg.norm(np.diff(line, axis=0), axis=1) > 1e-3])
-        kept: NDArray[np.float64] = line[keep]
-        return kept if len(kept) > 1 else None
+        pieces.append(Piece(self._streets.lanes[current].shape, None))
+        return pieces
 
 
 def _project(line: NDArray[np.float64], along: NDArray[np.float64], position: NDArray[np.float64]) -> float:
@@ -146,7 +165,7 @@ def _point(line: NDArray[np.float64], along: NDArray[np.float64], distance: floa
     return np.array([np.interp(distance, along, line[:, 0]), np.interp(distance, along, line[:, 1])])
 
 
-def _every_metre(shape: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def every_metre(shape: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Points (n, 2) of a polyline at most a metre apart, and its heading there (n,)."""
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(shape, axis=0), axis=1))])
     grid = np.linspace(0.0, length[-1], max(2, int(np.ceil(length[-1])) + 1))

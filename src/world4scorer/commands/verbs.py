@@ -67,7 +67,7 @@ VERBS: Final = (
     Verb("compare", JUDGE, "commands.learning:compare"),
     Verb("study", JUDGE, "studies.verbs", "Repeat a study of the paper on a run or its pools."),
     Verb("drive", JUDGE, "commands.driving:drive"),
-    Verb("b2d", JUDGE, "bench2drive.verbs", "Bench2Drive: the agent, results, sets of routes."),
+    Verb("b2d", JUDGE, "bench2drive.verbs", "Bench2Drive: clips, training, the agent, results."),
     Verb("report", JUDGE, "commands.reporting:report"),
     Verb("show", LOOK, "commands.drawing:show"),
     Verb("film", LOOK, "commands.drawing:film"),

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from world4scorer.city.casting import edge_lengths, valid_frames
 from world4scorer.city.commands import RouteReader
 from world4scorer.city.config import CityConfig
+from world4scorer.city.course import OPTION_OF
 from world4scorer.city.episode import HISTORY, Departure, EgoFrame
 from world4scorer.city.events import Event, EventKind
 from world4scorer.city.expert import ExpertDrive, expert_drive
@@ -43,7 +44,7 @@ from world4scorer.routes.commands import CommandKeeper, RoadOption, sparse_nodes
 from world4scorer.routes.route import Route
 from world4scorer.streets.errors import CityError
 from world4scorer.streets.places import PLACES
-from world4scorer.streets.street_map import Lane, LaneUse, StreetMap, Turn, read_streets
+from world4scorer.streets.street_map import Lane, LaneUse, StreetMap, read_streets
 
 SCENARIOS: Final = ("signal", "left-turn", "right-turn", "pedestrian", "stopped-vehicle", "cut-in", "lane-change")
 """In turn, as long as there are drives for them."""
@@ -63,9 +64,6 @@ FROM_LANE_END: Final = 12.0
 """m"""
 LANE_FOR_CUT_IN: Final = 45.0
 """Of a lane after the place where somebody will cut in [m]: both drive on until then."""
-OPTION_OF: Final = {Turn.LEFT: RoadOption.LEFT, Turn.AROUND: RoadOption.LEFT, Turn.RIGHT: RoadOption.RIGHT}
-"""Every other way through a junction is straight on."""
-
 Floats = NDArray[np.float64]
 
 

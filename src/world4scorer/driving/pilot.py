@@ -13,7 +13,7 @@ Shapes: C cameras, N plans, T poses.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from world4scorer.model.config import EGO_NUMBERS
+from world4scorer.model.config import EGO_NUMBERS, ROUTE_NUMBERS
 from world4scorer.model.images import fit_intrinsics, fit_view, normalise
 from world4scorer.model.plan_sampling import Cameras
 from world4scorer.model.planner import Planner
@@ -32,9 +32,6 @@ from world4scorer.scene.moment import EgoMoment
 from world4scorer.selection.inertial import InertialReranker, check_weight
 from world4scorer.selection.route import route_agreement, route_utility
 from world4scorer.selection.utility import Benchmark
-
-ROUTE_NUMBERS: Final = 2
-"""By which a route point makes the ego status longer."""
 
 
 @dataclass(frozen=True)

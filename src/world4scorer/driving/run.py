@@ -268,15 +268,15 @@ def _train_ego_status(plan: Plan, path: Path) -> None:
         return
     from safetensors.torch import save
 
-    from world4scorer.cache.samples import Samples
-    from world4scorer.navsim.splits import find_split
     from world4scorer.training.controls import train_ego_status_planner
-    from world4scorer.training.run import drawn, usable
+    from world4scorer.training.run import drawn
     from world4scorer.training.run_files import read_run
+    from world4scorer.training.split_samples import split_samples
 
     assert plan.run is not None
     config, data = read_run(plan.run)
-    samples = usable(Samples.of_split(data.data, find_split(data.split, data.data), data.store), data.store)
+    # The control knows the status alone, also beside a planner that takes a route point.
+    samples = split_samples(data.data, data.split, data.store)
     planner = train_ego_status_planner(drawn(samples, config), config)
     with atomic_write(path) as stream:
         stream.write(save(planner.state_dict()))

@@ -23,16 +23,16 @@ from world4scorer.cache.samples import Samples
 from world4scorer.evaluation.agents import AGENTS
 from world4scorer.evaluation.bootstrap import LogBootstrap
 from world4scorer.model.planner import Planner
-from world4scorer.navsim.splits import find_split
 from world4scorer.outcomes.results import V1_COLUMNS
 from world4scorer.scene.files import atomic_write
 from world4scorer.selection.pool_metrics import pool_metrics
 from world4scorer.store import SceneStore
 from world4scorer.training.controls import blind_utility, train_blind_scorer, train_ego_status_planner
-from world4scorer.training.labels import LabelMaker
+from world4scorer.training.labels import LabelMaker, SceneJudge
 from world4scorer.training.pools import make_pools
-from world4scorer.training.run import PLANNER, drawn, usable
+from world4scorer.training.run import PLANNER, drawn
 from world4scorer.training.run_files import read_history, read_losses, read_run
+from world4scorer.training.split_samples import split_samples
 from world4scorer.view.curves import Curves, draw_curves
 
 DRAWS: Final = 2000
@@ -125,19 +125,25 @@ def compare(
     """
     config, data = read_run(run)
     planner = Planner.from_pretrained(run / PLANNER)
-    every = drawn(_samples(data.data, data.split, data.store), config)
+    numbers = config.model.ego_numbers
+    every = drawn(split_samples(data.data, data.split, data.store, numbers), config)
     train = every.at(np.sort(np.random.default_rng(config.seed).permutation(len(every))[:blind_scenes]).tolist())
-    val, val_store = _samples(data.val_data or data.data, data.val_split, data.val_store), SceneStore(data.val_store)
+    val = split_samples(data.val_data or data.data, data.val_split, data.val_store, numbers)
+    val_store = SceneStore(data.val_store)
 
     pools = make_pools(planner, val)
-    labels = LabelMaker(val_store, threads).submit(val.tokens, torch.from_numpy(pools.plans)).result().numpy()
+    labels = (
+        LabelMaker(SceneJudge(val_store), threads).submit(val.tokens, torch.from_numpy(pools.plans)).result().numpy()
+    )
     chosen = pool_metrics(pools.utility, labels[..., PDMS])
 
     train_pools = make_pools(planner, train)
     if pools_file is not None:
         with atomic_write(pools_file) as stream:
             np.savez(stream, tokens=np.array(train_pools.tokens), plans=train_pools.plans)
-    known = LabelMaker(SceneStore(data.store), threads).submit(train.tokens, torch.from_numpy(train_pools.plans))
+    known = LabelMaker(SceneJudge(SceneStore(data.store)), threads).submit(
+        train.tokens, torch.from_numpy(train_pools.plans)
+    )
     bank = Pack.open(data.bank) if data.bank is not None and config.losses.bank else None
     blind = train_blind_scorer(config, train, train_pools, known.result().numpy(), bank, blind_epochs)
     unseeing = blind_utility(blind, val, pools)
@@ -150,7 +156,10 @@ def compare(
     for name, agent in AGENTS.items():
         single[name] = np.stack([agent(val_store[token]) for token in val.tokens])
     alone = {
-        name: LabelMaker(val_store, threads).submit(val.tokens, torch.from_numpy(plans[:, None])).result().numpy()[:, 0]
+        name: LabelMaker(SceneJudge(val_store), threads)
+        .submit(val.tokens, torch.from_numpy(plans[:, None]))
+        .result()
+        .numpy()[:, 0]
         for name, plans in single.items()
     }
     scenes = np.arange(len(val))
@@ -182,7 +191,3 @@ def _row(name: str, score: Floats, val: Samples, table: NDArray[np.floating] | N
     parts = {} if table is None else dict(zip(V1_COLUMNS, map(float, table.mean(0)), strict=True))
     mean = LogBootstrap(val.log_names, DRAWS).mean(score)
     return Row(name, mean.value, mean.low, mean.high, parts)
-
-
-def _samples(root: Path, split: str, store: Path) -> Samples:
-    return usable(Samples.of_split(root, find_split(split, root), store), store)

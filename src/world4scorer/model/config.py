@@ -12,6 +12,9 @@ POSE_NUMBERS: Final = 3
 EGO_NUMBERS: Final = 11
 """Of an ego status: pose 3, velocity 2, acceleration 2, command one-hot 4."""
 
+ROUTE_NUMBERS: Final = 2
+"""By which a route point makes an ego status longer: forward, left [m]."""
+
 FORMAT: Final = "world4scorer-planner-1"
 """What a saved configuration says about itself."""
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from world4scorer.cache.samples import Samples
+from world4scorer.model.config import EGO_NUMBERS, ModelConfig
 from world4scorer.model.conversion import read_planner
-from world4scorer.model.planner import Planner
-from world4scorer.navsim.splits import find_split
+from world4scorer.model.planner import CONFIG_FILE, Planner
 from world4scorer.pools.digests import digest_of_planner
 from world4scorer.pools.open import is_run_folder
-from world4scorer.training.run import PLANNER, usable
+from world4scorer.training.run import PLANNER
 from world4scorer.training.run_files import read_run
+from world4scorer.training.split_samples import split_samples
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,12 @@ class PlannerSource:
                 f"{self.store}: no such scene store; make it: w4s prepare --data {self.data} --split {self.split} "
                 f"--store {self.store}"
             )
-        return usable(Samples.of_split(self.data, find_split(self.split, self.data), self.store), self.store)
+        return split_samples(self.data, self.split, self.store, self._ego_numbers())
+
+    def _ego_numbers(self) -> int:
+        """That the planner takes; released checkpoints know of no route point."""
+        config = self.planner / CONFIG_FILE
+        return ModelConfig.from_json(config.read_text(), str(config)).ego_numbers if config.is_file() else EGO_NUMBERS
 
     def load(self) -> Planner:
         """The planner."""

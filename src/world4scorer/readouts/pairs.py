@@ -25,7 +25,7 @@ from world4scorer.navsim.splits import find_split
 from world4scorer.progress import ProgressBar
 from world4scorer.store import SceneStore
 from world4scorer.training.future_targets import FutureTargets
-from world4scorer.training.make_targets import FRAMES_AHEAD
+from world4scorer.training.target_images import FRAMES_AHEAD
 
 PIXELS: Final = 224
 """Side of DINOv2's images here, for grids of 16 x 16 patches as in the paper."""

@@ -36,9 +36,9 @@ from world4scorer.scene.scene import Scene
 from world4scorer.store import SceneStore
 from world4scorer.studies.future_match import unit
 from world4scorer.studies.view_features import own_encoder, view_features
-from world4scorer.training.make_targets import FRAMES_AHEAD
-from world4scorer.training.run import usable
 from world4scorer.training.run_files import read_run
+from world4scorer.training.split_samples import split_samples
+from world4scorer.training.target_images import FRAMES_AHEAD
 
 READER_SCENES: Final = 3000
 """Training scenes that readers are fitted to, at the most."""
@@ -214,7 +214,7 @@ def _same_bytes(samples: Samples, source: PlannerSource, views: Sequence[Sequenc
 def _training_scenes(run: Path, encoder: str, pooling: Pooling) -> tuple[Samples, Floats, Floats]:
     """Some training scenes, evenly over logs, and their features now and two seconds later."""
     _, data = read_run(run)
-    samples = usable(Samples.of_split(data.data, find_split(data.split, data.data), data.store), data.store)
+    samples = split_samples(data.data, data.split, data.store)
     now, later = (view_features(run, data, encoder, pooling, frame, "train").raw() for frame in ("current", "future"))
     known = (now.features(samples.tokens)[1] & later.features(samples.tokens)[1]).numpy()
     by_log: dict[str, list[str]] = {}

@@ -20,12 +20,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from world4scorer.cache.samples import Samples
 from world4scorer.evaluation.finding import Finding
 from world4scorer.model.images import normalise
 from world4scorer.model.planner import Planner
 from world4scorer.model.stability import Geometry
-from world4scorer.navsim.splits import find_split
 from world4scorer.pools.choices import framewise
 from world4scorer.pools.describe import describe
 from world4scorer.pools.open import open_pools
@@ -39,8 +37,8 @@ from world4scorer.studies.stability_numbers import Measured, numbers_of
 from world4scorer.studies.stability_report import remarks, tables
 from world4scorer.studies.stability_scenes import KeptScenes, Measure, SceneRadii
 from world4scorer.training.dataset import PlanningDataset, collate
-from world4scorer.training.run import usable
 from world4scorer.training.run_files import read_run
+from world4scorer.training.split_samples import split_samples
 from world4scorer.training.supervision import TrainedScenes
 
 NAME: Final = "stability"
@@ -148,7 +146,7 @@ def _scenes(pools: ScoredPools, question: StabilityOptions) -> list[int]:
 def _validation(run: Path, planner: Planner) -> tuple[PlanningDataset, SceneStore]:
     _, data = read_run(run)
     root = data.val_data or data.data
-    samples = usable(Samples.of_split(root, find_split(data.val_split, root), data.val_store), data.val_store)
+    samples = split_samples(root, data.val_split, data.val_store, planner.config.ego_numbers)
     return PlanningDataset(samples, planner.config, images=planner.config.images), SceneStore(data.val_store)
 
 

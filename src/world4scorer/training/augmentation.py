@@ -70,8 +70,10 @@ def mirrored_poses(poses: Tensor, chosen_B: Tensor) -> Tensor:
 
 
 def mirrored_status(status_BE: Tensor) -> Tensor:
-    """Ego statuses in a mirror."""
-    return status_BE[:, MIRRORED_STATUS] * status_BE.new_tensor(STATUS_SIGNS)
+    """Ego statuses (B, 11), or (B, 13) with a route point, in a mirror."""
+    known = status_BE[:, MIRRORED_STATUS] * status_BE.new_tensor(STATUS_SIGNS)
+    point = status_BE[:, len(MIRRORED_STATUS) :]
+    return torch.cat([known, point * point.new_tensor(POSE_SIGNS[: point.shape[1]])], 1)
 
 
 def mirrored_cameras(cameras: Cameras, width: int) -> Cameras:

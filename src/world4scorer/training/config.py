@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import torch
 
 from world4scorer.model import config as models
-from world4scorer.model.config import ModelConfig
+from world4scorer.model.config import EGO_NUMBERS, ROUTE_NUMBERS, ModelConfig
 from world4scorer.navsim.cameras import VIEWS
 from world4scorer.training.augmentation import AugmentationConfig
 from world4scorer.training.dataset import BankDraw
@@ -23,16 +23,15 @@ AuxiliaryTarget = Literal["none", "current", "future"]
 Permuted = Literal["none", "bank", "all"]
 Precision = Literal["fp32", "bf16", "fp16", "bf16-vit"]
 
-REFERENCE_BATCH: Final = 64
-"""Scenes per step for which learning rates are given."""
-
 
 @dataclass(frozen=True)
 class OptimiserConfig:
     """AdamW, linear warm-up, cosine to zero. The defaults are the paper's."""
 
     learning_rate: float = 2e-4
-    """At its peak, for a batch of 64; scaled by the square root of batch / 64."""
+    """At its peak, for a batch of `reference_batch`; scaled by the square root of batch / `reference_batch`."""
+    reference_batch: int = 64
+    """Scenes per step for which the learning rate is given."""
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
     weight_decay: float = 0.01
@@ -66,6 +65,8 @@ class TrainConfig:
     """A control: labels shuffled among the plans of each scene, of the bank alone or of all."""
     vit_weights: str = ""
     """What the ViT begins with: `city`, a file or folder of DINOv2 weights, or nothing for random weights."""
+    from_planner: str = ""
+    """Folder of a planner that the whole network begins with; one without a route point learns of it."""
     precision: Precision = "fp32"
     """Of the computation; parameters are float32. `bf16-vit`: only the ViT's products, fast on some processors."""
 
@@ -73,6 +74,8 @@ class TrainConfig:
         for name in ("epochs", "batch"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: {getattr(self, name)}; at least 1")
+        if self.model.ego_numbers not in (EGO_NUMBERS, EGO_NUMBERS + ROUTE_NUMBERS):
+            raise ValueError(f"model.ego_numbers: {self.model.ego_numbers}; 11, or 13 with a route point")
         if self.augmentation.mirror and self.model.cameras != len(VIEWS):
             raise ValueError(f"mirror: needs all {len(VIEWS)} cameras, so that left and right can change places")
         if self.scenes < 0:
@@ -83,7 +86,7 @@ class TrainConfig:
     @property
     def peak_learning_rate(self) -> float:
         """For the batch in use."""
-        return float(self.optimiser.learning_rate * (self.batch / REFERENCE_BATCH) ** 0.5)
+        return float(self.optimiser.learning_rate * (self.batch / self.optimiser.reference_batch) ** 0.5)
 
     @property
     def loss_weights(self) -> LossConfig:

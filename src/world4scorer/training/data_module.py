@@ -5,11 +5,10 @@ from __future__ import annotations
 import lightning.pytorch as pl
 from torch.utils.data import DataLoader
 
-from world4scorer.bank import Pack
 from world4scorer.cache.samples import Samples
 from world4scorer.training.batches import EpochBatches, TrainingLoader
 from world4scorer.training.config import TrainConfig
-from world4scorer.training.dataset import Batch, PlanningDataset, collate
+from world4scorer.training.dataset import Batch, Negatives, PlanningDataset, collate
 from world4scorer.training.future_targets import FutureTargets
 
 
@@ -21,7 +20,7 @@ class PlanningDataModule(pl.LightningDataModule):
         config: TrainConfig,
         samples: Samples,
         val: Samples,
-        bank: Pack | None = None,
+        bank: Negatives | None = None,
         targets: FutureTargets | None = None,
         loaders: int = 0,
     ) -> None:
@@ -30,7 +29,7 @@ class PlanningDataModule(pl.LightningDataModule):
         self.config, self.loaders = config, loaders
         self._start = 0
         self.training = PlanningDataset(
-            samples, config.model, bank=bank, draw=config.bank_draw, targets=targets, seed=config.seed, images=images
+            samples, config.model, bank=bank, targets=targets, seed=config.seed, images=images
         )
         self.validation = PlanningDataset(val, config.model, seed=config.seed, images=images)
 

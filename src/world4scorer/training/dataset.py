@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from world4scorer.bank import Pack
+from world4scorer.bank.pack import Drawn
 from world4scorer.cache.samples import Samples
 from world4scorer.model.config import ModelConfig
 from world4scorer.model.images import ImageError, fit_intrinsics, read_view
@@ -36,7 +37,7 @@ class Batch(NamedTuple):
     views: Tensor
     """(B, C, H, W, 3) bytes"""
     ego_status: Tensor
-    """(B, 11)"""
+    """(B, 11), or 13 with a route point"""
     cameras: Cameras
     trajectory: Tensor
     """(B, T, 3) logged"""
@@ -63,6 +64,26 @@ class BankDraw:
     """Of them unsafe at the most."""
 
 
+class Negatives(Protocol):
+    """Where plans come from that are judged beside the generated ones. Sent to processes that load samples."""
+
+    def draw(self, token: str, rng: np.random.Generator) -> Drawn:
+        """Plans for one step with a scene, and their labels."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class BankNegatives:
+    """Plans of a bank."""
+
+    pack: Pack
+    sizes: BankDraw
+
+    def draw(self, token: str, rng: np.random.Generator) -> Drawn:
+        """Plans for one step with a scene, and their labels."""
+        return self.pack.draw(token, rng, self.sizes.count, self.sizes.unsafe)
+
+
 class PlanningDataset(Dataset[dict[str, Any]]):
     """Samples by place and epoch."""
 
@@ -71,14 +92,13 @@ class PlanningDataset(Dataset[dict[str, Any]]):
         samples: Samples,
         model: ModelConfig,
         *,
-        bank: Pack | None = None,
-        draw: BankDraw | None = None,
+        bank: Negatives | None = None,
         targets: FutureTargets | None = None,
         seed: int = 0,
         images: bool = True,
     ) -> None:
         self.samples, self.model, self.seed, self.images = samples, model, seed, images
-        self.bank, self.draw, self.targets = bank, draw or BankDraw(), targets
+        self.bank, self.targets = bank, targets
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -101,7 +121,7 @@ class PlanningDataset(Dataset[dict[str, Any]]):
         }
         if self.bank is not None:
             rng = np.random.default_rng((self.seed, epoch, place))
-            drawn = self.bank.draw(token, rng, self.draw.count, self.draw.unsafe)
+            drawn = self.bank.draw(token, rng)
             sample |= {"bank": drawn.candidates, "bank_labels": drawn.labels, "bank_valid": drawn.has_bank}
         if self.targets is not None:
             features, valid = self.targets.features([token])

@@ -8,6 +8,7 @@ from typing import Protocol
 from world4scorer.bank import Pack
 from world4scorer.cache.samples import Samples
 from world4scorer.training.config import TrainConfig
+from world4scorer.training.dataset import BankNegatives
 from world4scorer.training.future_targets import FutureTargets
 
 
@@ -25,7 +26,7 @@ class Where(Protocol):
         ...
 
 
-def open_bank(config: TrainConfig, where: Where, samples: Samples) -> Pack | None:
+def open_bank(config: TrainConfig, where: Where, samples: Samples) -> BankNegatives | None:
     """The bank, where its loss has a weight."""
     if not config.loss_weights.bank:
         return None
@@ -33,7 +34,7 @@ def open_bank(config: TrainConfig, where: Where, samples: Samples) -> Pack | Non
     pack = Pack.open(path)
     if not any(token in pack for token in samples.tokens):
         raise ValueError(f"{path}: a bank of other scenes; make one for this split with `w4s bank make`")
-    return pack
+    return BankNegatives(pack, config.bank_draw)
 
 
 def open_targets(config: TrainConfig, where: Where, samples: Samples) -> FutureTargets | None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -26,6 +27,26 @@ from world4scorer.store import SceneStore
 
 class LabelError(ValueError):
     """A plan or a label that cannot be used; the message names the token."""
+
+
+class Judge(Protocol):
+    """What knows how plans of a scene would have ended. Asked by several threads at a time."""
+
+    def label(self, token: str, plans_NT3: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Labels (N, 7) of plans, in the order of `V1_COLUMNS`."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class SceneJudge:
+    """Judges by NAVSIM's rules in the scenes of a store."""
+
+    store: SceneStore
+    lqr: LqrProfile = "navsim"
+
+    def label(self, token: str, plans_NT3: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Labels (N, 7) of plans."""
+        return label(self.store[token], plans_NT3, lqr=self.lqr).table
 
 
 @dataclass
@@ -65,11 +86,10 @@ class PendingLabels:
 
 @dataclass
 class LabelMaker:
-    """Labels plans against the scenes of a store."""
+    """Labels plans in threads."""
 
-    store: SceneStore
+    judge: Judge
     threads: int = 1
-    lqr: LqrProfile = "navsim"
     times: LabelTime = field(default_factory=LabelTime)
 
     def __post_init__(self) -> None:
@@ -85,7 +105,7 @@ class LabelMaker:
         start = time.thread_time()
         if not np.isfinite(plans_NT3).all():
             raise LabelError(f"scene {token!r}: the model generated plans that are not finite; lower the learning rate")
-        table = label(self.store[token], plans_NT3, lqr=self.lqr).table
+        table = self.judge.label(token, plans_NT3)
         if not np.isfinite(table).all():
             raise LabelError(f"scene {token!r}: a label is not finite; prepare this scene again")
         return table.astype(np.float32), time.thread_time() - start

@@ -8,6 +8,7 @@ outcome table: NC, DAC, EP, TTC, C, DDC, PDMS.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final, NamedTuple
 
@@ -53,6 +54,8 @@ class LossConfig:
     """Imitate the time-warped copy of the logged trajectory too."""
     future_gradient: float = 1.0
     """Scale of the future loss's gradient into predictor and action encoder; give it to `predict`."""
+    driving_direction: bool = True
+    """Train the prediction of driving direction compliance; where labels do not know it, leave it out."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -61,6 +64,11 @@ class LossConfig:
                 raise ValueError(f"{field.name}: {value}; not below 0")
         if self.coverage and not self.bank:
             raise ValueError("coverage: covers plans of the bank, so losses.bank must have a weight too")
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Whose predictions are trained."""
+        return tuple(name for name in COMPONENTS if name != DDC or self.driving_direction)
 
 
 def paper() -> LossConfig:
@@ -74,8 +82,12 @@ def baseline() -> LossConfig:
 
 
 def bench2drive() -> LossConfig:
-    """The variant for Bench2Drive: a weak future loss that hardly moves the predictor."""
-    return LossConfig(future=0.1, future_gradient=0.05)
+    """The variant for Bench2Drive.
+
+    Outcome losses of generated plans and of those of the vocabulary are averaged, the future loss is weak and hardly
+    moves the predictor, and nothing is known of driving directions.
+    """
+    return LossConfig(score=0.5, bank=0.5, future=0.1, future_gradient=0.05, driving_direction=False)
 
 
 class Targets(NamedTuple):
@@ -139,14 +151,15 @@ def compute_losses(
             warped = _given(targets.trajectory_warped, "trajectory_warped")
             imitation = imitation + winner_takes_all(predictions.plans, warped)
     if config.score:
-        score = score_loss(predictions.logits, _given(targets.labels, "labels"), ttc_count)
+        score = score_loss(predictions.logits, _given(targets.labels, "labels"), ttc_count, config.components)
     if config.future:
         read = _given(predictions.future, "predictions.future")
         known, valid = _given(targets.future, "future"), _given(targets.future_valid, "future_valid")
         future = future_loss(read, known, valid, future_count)
     if config.bank:
         logits, labels = _given(predictions.bank_logits, "bank_logits"), _given(targets.bank_labels, "bank_labels")
-        bank = bank_loss(logits, labels, _given(targets.bank_valid, "bank_valid"), config.bank_progress, bank_count)
+        valid = _given(targets.bank_valid, "bank_valid")
+        bank = bank_loss(logits, labels, valid, config.bank_progress, bank_count, config.components)
     if config.coverage:
         coverage = coverage_loss(predictions.plans, _given(targets.bank, "bank"), _good(targets, config), good_count)
     weighed = (
@@ -166,10 +179,16 @@ def winner_takes_all(plans_BNT3: Tensor, target_BT3: Tensor) -> Tensor:
     return error_BN.min(1).values.mean()  # not amin: among equals one winner takes all, rather than a share each
 
 
-def score_loss(logits_BN6: Tensor, labels_BN7: Tensor, ttc_count: Tensor | None = None) -> Tensor:
+def score_loss(
+    logits_BN6: Tensor,
+    labels_BN7: Tensor,
+    ttc_count: Tensor | None = None,
+    components: Sequence[str] = COMPONENTS,
+) -> Tensor:
     """L_score: mean binary cross-entropy of each component, summed; plans without a TTC label do not count there."""
     total = logits_BN6.new_zeros(())
-    for index, name in enumerate(COMPONENTS):
+    for name in components:
+        index = COMPONENTS.index(name)
         logit, label = logits_BN6[..., index], _label(labels_BN7, name)
         count = None
         if name == TTC:
@@ -185,18 +204,20 @@ def bank_loss(
     valid_B: Tensor,
     progress_weight: float = 0.1,
     bank_count: Tensor | None = None,
+    components: Sequence[str] = COMPONENTS,
 ) -> Tensor:
-    """L_bank: mean of the five cross-entropies, plus some of the error in progress; over scenes with a bank."""
+    """L_bank: mean of the cross-entropies, plus some of the error in progress; over scenes with a bank."""
     logits, labels = logits_BK6[valid_B], labels_BK7[valid_B]
     count = None if bank_count is None else bank_count * logits_BK6.shape[1]
     total = logits_BK6.new_zeros(())
-    for index, name in enumerate(COMPONENTS):
+    for name in components:
+        index = COMPONENTS.index(name)
         logit, label = logits[..., index], _label(labels, name)
         if name == EP:
             total = total + progress_weight * _mean((logit.sigmoid() - label).abs(), count)
         else:
             cross_entropy = functional.binary_cross_entropy_with_logits(logit, label, reduction="none")
-            total = total + _mean(cross_entropy, count) / (len(COMPONENTS) - 1)
+            total = total + _mean(cross_entropy, count) / (len(components) - 1)
     return total
 
 

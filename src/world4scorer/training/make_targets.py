@@ -21,11 +21,6 @@ from numpy.typing import NDArray
 from world4scorer.cache.executors import Executor, SerialExecutor
 from world4scorer.model.image_encoder import ImageEncoder, Pooling, load_encoder
 from world4scorer.model.images import ImageError
-from world4scorer.navsim.cameras import FRONT, VIEWS
-from world4scorer.navsim.filters import Split, windows
-from world4scorer.navsim.frames import LogFrame
-from world4scorer.navsim.layout import Layout
-from world4scorer.navsim.logs import Log, read_log
 from world4scorer.navsim.splits import find_split
 from world4scorer.progress import ProgressBar
 from world4scorer.scene.files import only_one
@@ -39,9 +34,8 @@ from world4scorer.training.future_targets import (
     read_file,
     write_file,
 )
+from world4scorer.training.target_images import SplitImages, TargetImages
 
-FRAMES_AHEAD: Final = 4
-"""Key frames between a scene and its target: two seconds."""
 BATCH: Final = 32
 """Images at a time."""
 NAMED: Final = 5
@@ -88,26 +82,39 @@ def make_targets(
     `encoder` is "city", a folder, or a file of weights. A bad image is an error that names file and token; the logs
     that were finished are kept beside `out` until the run succeeds.
     """
-    if out.suffix != SUFFIX:
-        raise TargetError(f"{out}: must end in {SUFFIX}")
-    start = time.monotonic()
+    _check_name(out)
+    notes = target_notes(split, encoder, frame, pooling, centre)
+    images = SplitImages(data, find_split(split, data), None if store is None else SceneStore(store), frame)
+    return make_targets_of(images, notes, encoder, out, executor, device, show_progress)
+
+
+def target_notes(
+    split: str, encoder: str | Path, frame: Frame = "future", pooling: Pooling = "patches", centre: bool = False
+) -> TargetNotes:
+    """How targets are to be made, for files to tell."""
     loaded = load_encoder(encoder)
     sizes = loaded.config
-    notes = TargetNotes(
+    return TargetNotes(
         split, loaded.digest(), frame, pooling, sizes.image_height, sizes.image_width, sizes.crop_top, centre
     )
+
+
+def make_targets_of(
+    images: TargetImages,
+    notes: TargetNotes,
+    encoder: str | Path,
+    out: Path,
+    executor: Executor | None = None,
+    device: str = "cpu",
+    show_progress: bool = False,
+) -> TargetReport:
+    """The same for images from anywhere."""
+    _check_name(out)
+    start = time.monotonic()
     parts = out.with_name(f".{out.name}.parts")
     with only_one(parts / ".lock", TargetError(f"{out}: another run is making these targets; wait for it")):
-        work = _MakeLog(
-            data,
-            find_split(split, data),
-            str(encoder),
-            parts,
-            notes,
-            None if store is None else SceneStore(store),
-            device,
-        )
-        logs = work.log_names()
+        work = _MakeLog(images, str(encoder), parts, notes, device)
+        logs = images.log_names()
         missing = [name for name in logs if not _is_made(parts / f"{name}{SUFFIX}", notes)]
         failed = []
         running = (executor or SerialExecutor()).run(work, missing)
@@ -128,57 +135,36 @@ def make_targets(
     return TargetReport(len(targets), targets.valid, targets.mean_cosine(), between_logs, time.monotonic() - start)
 
 
+def _check_name(out: Path) -> None:
+    if out.suffix != SUFFIX:
+        raise TargetError(f"{out}: must end in {SUFFIX}")
+
+
 @dataclass(frozen=True)
 class _MakeLog:
     """The work on one log, as a worker process does it."""
 
-    data: Path
-    split: Split
+    source: TargetImages
     encoder: str
     parts: Path
     notes: TargetNotes
-    store: SceneStore | None
     device: str
-
-    def log_names(self) -> list[str]:
-        """The logs of the split that are on disk, or those of the store."""
-        there = [path.stem for path in Layout(self.data).log_paths(self.split.data_split)]
-        wanted = self.split.filter.log_names if self.store is None else self.store.logs
-        names = there if wanted is None else sorted(set(there) & set(wanted))
-        if not names:
-            raise TargetError(
-                f"{Layout(self.data).logs(self.split.data_split)}: no log of {self.split.name!r} is there"
-            )
-        return names
 
     def __call__(self, name: str) -> int:
         """Write the targets of one log; returns the number of its scenes."""
-        log = read_log(Layout(self.data).log(self.split.data_split, name))
-        tokens = self._tokens(log)
-        row = {frame.token: number for number, frame in enumerate(log.frames)}
-        ahead = log.rows_after(FRAMES_AHEAD if self.notes.frame == "future" else 0)
-        seen = np.array([ahead[row[token]] for token in tokens if token in row], np.int64)
-        if len(seen) != len(tokens):
-            raise TargetError(f"{log.path}: lacks scenes of the store; were they prepared from other data?")
+        found = self.source.images(name)
         encoder = _load(self.encoder, self.device)
-        valid = seen >= 0
-        features = np.zeros((len(tokens), encoder.config.vit_width), np.float16)
-        frames = [log.frames[number] for number in seen[valid]]
-        for start in range(0, len(frames), BATCH):
-            rows = np.flatnonzero(valid)[start : start + BATCH]
-            features[rows] = self._encode(encoder, frames[start : start + BATCH])
-        write_file(self.parts / f"{name}{SUFFIX}", tokens, features, valid, self.notes)
-        return len(tokens)
+        valid = np.array([path is not None for _, path in found], np.bool_)
+        features = np.zeros((len(found), encoder.config.vit_width), np.float16)
+        rows = np.flatnonzero(valid)
+        for start in range(0, len(rows), BATCH):
+            chosen = rows[start : start + BATCH]
+            features[chosen] = self._encode(encoder, [found[row] for row in chosen])
+        write_file(self.parts / f"{name}{SUFFIX}", [token for token, _ in found], features, valid, self.notes)
+        return len(found)
 
-    def _tokens(self, log: Log) -> Sequence[str]:
-        if self.store is not None:
-            return self.store.tokens_of(log.name)
-        chosen = self.split.filter
-        return [window[chosen.num_history_frames - 1].token for window in windows(log, chosen)]
-
-    def _encode(self, encoder: ImageEncoder, frames: Sequence[LogFrame]) -> NDArray[np.float16]:
-        sensors = Layout(self.data).sensors(self.split.data_split)
-        images = torch.stack([_image(encoder, sensors, frame) for frame in frames])
+    def _encode(self, encoder: ImageEncoder, found: Sequence[tuple[str, Path | None]]) -> NDArray[np.float16]:
+        images = torch.stack([_image(encoder, token, path) for token, path in found if path is not None])
         pooled = encoder.pooled(images.to(self.device), self.notes.pooling)
         return pooled.to("cpu", torch.float16).numpy()
 
@@ -191,14 +177,11 @@ def _load(encoder: str, device: str) -> ImageEncoder:
     return load_encoder(encoder).to(device)
 
 
-def _image(encoder: ImageEncoder, sensors: Path, frame: LogFrame) -> torch.Tensor:
-    camera = frame.cameras.get(VIEWS[FRONT])
-    if camera is None:
-        raise TargetError(f"{frame.where}: no camera {VIEWS[FRONT]}")
+def _image(encoder: ImageEncoder, token: str, path: Path) -> torch.Tensor:
     try:
-        return encoder.image(sensors / camera.path)
+        return encoder.image(path)
     except ImageError as error:
-        raise ImageError(f"{error} (token {frame.token!r})") from error
+        raise ImageError(f"{error} (target of token {token!r})") from error
 
 
 def _is_made(path: Path, notes: TargetNotes) -> bool:

@@ -17,19 +17,18 @@ import torch
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor, nn
 
-from world4scorer.model.components import COMPONENTS
+from world4scorer.model.components import COMPONENTS, DDC
 from world4scorer.model.images import normalise
 from world4scorer.model.network import Network
 from world4scorer.model.utility import utility
 from world4scorer.outcomes.results import V1_COLUMNS
 from world4scorer.pretraining.schedule import learning_rate
 from world4scorer.selection.pool_metrics import PoolMetrics, pool_metrics
-from world4scorer.store import SceneStore
 from world4scorer.training.augmentation import mirrored, mirrored_poses, relit
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.dataset import Batch
 from world4scorer.training.grid_mask import grid_mask
-from world4scorer.training.labels import LabelMaker
+from world4scorer.training.labels import Judge, LabelMaker
 from world4scorer.training.losses import Targets, compute_losses, count_labels
 from world4scorer.training.predictions import predict, propose
 
@@ -37,20 +36,20 @@ PDMS = V1_COLUMNS.index("PDMS")
 
 
 class ScorerModule(pl.LightningModule):
-    """A network with its losses, to be trained for so many steps. The stores know the scenes of the two splits."""
+    """A network with its losses, to be trained for so many steps. The judges know the scenes of the two splits."""
 
     def __init__(
         self,
         config: TrainConfig,
         network: Network,
-        store: SceneStore,
-        val_store: SceneStore,
+        judge: Judge,
+        val_judge: Judge,
         steps: int,
         label_threads: int = 1,
     ) -> None:
         super().__init__()
         self.config, self.network, self.steps = config, network, steps
-        self.labels, self.val_labels = LabelMaker(store, label_threads), LabelMaker(val_store, label_threads)
+        self.labels, self.val_labels = LabelMaker(judge, label_threads), LabelMaker(val_judge, label_threads)
         self._validated: list[PoolMetrics] = []
         self._step_began = 0.0
         freeze_unused(network, config)
@@ -184,6 +183,8 @@ def freeze_unused(network: Network, config: TrainConfig) -> None:
         unused.append(network.heads)
         if sampling is not None:  # the future's path sees the scene, and so these maps, without gradient
             unused += [sampling.reduce, sampling.fine]
+    if not weights.driving_direction:
+        unused.append(network.heads.components[DDC])
     if not (scores or weights.future):
         unused += [network.action_encoder, network.predictor, sampling]
     if not generates:

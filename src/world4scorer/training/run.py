@@ -17,7 +17,6 @@ import json
 import logging
 import os
 import signal
-import sys
 import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,8 +35,8 @@ from world4scorer.model.city_encoder import load_city_encoder
 from world4scorer.model.dinov2 import load_dinov2
 from world4scorer.model.network import SPEED, Network
 from world4scorer.model.planner import Planner
+from world4scorer.model.warm_start import start_from
 from world4scorer.model.weight_files import check_checkpoint, read_tensors
-from world4scorer.navsim.splits import find_split
 from world4scorer.scene.files import atomic_write, only_one
 from world4scorer.scene.indices import PLAN_POSES
 from world4scorer.store import SceneStore
@@ -46,7 +45,9 @@ from world4scorer.training.callbacks import History, LastCheckpoint, OwnSigterm,
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.data_module import PlanningDataModule
 from world4scorer.training.inputs import open_bank, open_targets
+from world4scorer.training.labels import Judge, SceneJudge
 from world4scorer.training.module import ScorerModule
+from world4scorer.training.split_samples import split_samples
 
 CONFIG: Final = "config.json"
 DATA: Final = "data.json"
@@ -112,24 +113,35 @@ def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | No
     """Train a planner, or go on with a run that was stopped; returns the folder of the last planner."""
     machine = machine or Machine()
     out = Path(out)
+    begin(config, data, out, machine)
+    numbers = config.model.ego_numbers
+    samples = drawn(split_samples(data.data, data.split, data.store, numbers), config)
+    val = split_samples(data.val_data or data.data, data.val_split, data.val_store, numbers)
+    judges = SceneJudge(SceneStore(data.store)), SceneJudge(SceneStore(data.val_store))
+    bank, targets = open_bank(config, data, samples), open_targets(config, data, samples)
+    loaders = PlanningDataModule(config, samples, val, bank, targets, machine.loaders)
+    return fit(config, samples, judges, loaders, out, machine)
+
+
+def begin(config: TrainConfig, data: Any, out: Path, machine: Machine) -> None:
+    """What comes before everything else: claim the folder, settle threads and arithmetic."""
     claim(config, data, out)
     hush()
     torch.set_num_threads(machine.threads or max(1, (os.cpu_count() or 1) // machine.devices))
     torch.set_flush_denormal(True)
-    samples = usable(Samples.of_split(data.data, find_split(data.split, data.data), data.store), data.store)
-    samples = drawn(samples, config)
-    val_root = data.val_data or data.data
-    val = usable(Samples.of_split(val_root, find_split(data.val_split, val_root), data.val_store), data.val_store)
-    module = ScorerModule(
-        config,
-        make_network(config, samples),
-        SceneStore(data.store),
-        SceneStore(data.val_store),
-        config.epochs * (len(samples) // config.batch),
-        machine.label_threads,
-    )
-    bank, targets = open_bank(config, data, samples), open_targets(config, data, samples)
-    loaders = PlanningDataModule(config, samples, val, bank, targets, machine.loaders)
+
+
+def fit(
+    config: TrainConfig,
+    samples: Samples,
+    judges: tuple[Judge, Judge],
+    loaders: PlanningDataModule,
+    out: Path,
+    machine: Machine,
+) -> Path:
+    """Train with a judge of the samples and one of those for validation; returns the folder of the last planner."""
+    steps = config.epochs * (len(samples) // config.batch)
+    module = ScorerModule(config, make_network(config, samples), *judges, steps, machine.label_threads)
     trainer = make_trainer(config, out, machine)
     if trainer.is_global_zero and int(os.environ.get("LOCAL_RANK", "0")) == 0:
         refusal = ValueError(f"{out}: another run is training there; wait for it, or stop it first")
@@ -156,7 +168,10 @@ def _fit(trainer: pl.Trainer, module: ScorerModule, loaders: PlanningDataModule,
 
 
 def make_network(config: TrainConfig, samples: Samples) -> Network:
-    """A network before its first step: random by seed, anchors from the data, the ViT from its weights."""
+    """A network before its first step: random by seed, anchors from the data, the ViT from its weights.
+
+    Or all of it from a planner.
+    """
     check_start(config)
     torch.manual_seed(config.seed)
     network = Network(config.model)
@@ -169,6 +184,8 @@ def make_network(config: TrainConfig, samples: Samples) -> Network:
         load_city_encoder(network)
     elif config.vit_weights:
         load_dinov2(network, config.vit_weights)
+    if config.from_planner:
+        start_from(network, Planner.from_pretrained(config.from_planner))
     if config.precision == "bf16-vit":
         use_bf16_products(network)
     return network
@@ -176,7 +193,8 @@ def make_network(config: TrainConfig, samples: Samples) -> Network:
 
 def check_start(config: TrainConfig) -> None:
     """Raise a ValueError for a model that would never learn to see."""
-    if config.model.images and not config.model.train_vit and not config.vit_weights:
+    pretrained = config.vit_weights or config.from_planner
+    if config.model.images and not config.model.train_vit and not pretrained:
         raise ValueError(
             "vit_weights: the ViT of this model is not trained, so it needs weights to begin with; give --vit-weights"
         )
@@ -231,20 +249,6 @@ def _trainer(machine: Machine, **options: Any) -> pl.Trainer:
         raise ValueError(f"{asked}: not on this machine ({error}); `--accelerator cpu` always works") from error
 
 
-def usable(samples: Samples, store: Path) -> Samples:
-    """The samples whose scenes the store holds."""
-    known = SceneStore(store)
-    places = [place for place, token in enumerate(samples.tokens) if token in known]
-    if not places:
-        raise ValueError(f"{store}: holds no scene of this split; prepare it with `w4s prepare --store {store}`")
-    if len(places) == len(samples):
-        return samples
-    print(
-        f"{store}: {len(samples) - len(places)} of {len(samples)} scenes are not prepared and left out", file=sys.stderr
-    )
-    return samples.at(places)
-
-
 def drawn(samples: Samples, config: TrainConfig) -> Samples:
     """The scenes that a run trains on."""
     if not config.scenes:
@@ -255,8 +259,11 @@ def drawn(samples: Samples, config: TrainConfig) -> Samples:
     return samples.at(np.sort(order[: config.scenes]).tolist())
 
 
-def claim(config: TrainConfig, data: TrainData, out: Path) -> None:
-    """Write the configuration, or make sure that the folder holds a run with the same."""
+def claim(config: TrainConfig, data: Any, out: Path) -> None:
+    """Write the configuration, or make sure that the folder holds a run with the same.
+
+    `data` is a dataclass of names and paths: where the data lie.
+    """
     described = json.dumps({name: _described(value) for name, value in asdict(data).items()}, indent=2) + "\n"
     for name, text in ((CONFIG, config.to_json()), (DATA, described)):
         path = out / name

@@ -16,20 +16,19 @@ from typing import Final
 import numpy as np
 import torch
 
-from world4scorer.cache.samples import Samples
 from world4scorer.model.images import normalise
 from world4scorer.model.planner import Planner
 from world4scorer.model.stability import LossWeights, SupervisedScenes, Supervision
-from world4scorer.navsim.splits import find_split
 from world4scorer.outcomes.results import V1_COLUMNS
 from world4scorer.store import SceneStore
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.dataset import PlanningDataset, collate
 from world4scorer.training.inputs import open_bank, open_targets
-from world4scorer.training.labels import LabelMaker
+from world4scorer.training.labels import LabelMaker, SceneJudge
 from world4scorer.training.losses import INVALID_TTC
-from world4scorer.training.run import drawn, usable
+from world4scorer.training.run import drawn
 from world4scorer.training.run_files import read_run
+from world4scorer.training.split_samples import split_samples
 
 BATCH: Final = 16
 """Scenes at a time."""
@@ -47,18 +46,16 @@ class TrainedScenes:
     def of_run(cls, run: Path) -> TrainedScenes:
         """Those of a training run, with bank and targets where its losses have a weight."""
         config, data = read_run(run)
-        samples = usable(Samples.of_split(data.data, find_split(data.split, data.data), data.store), data.store)
-        samples = drawn(samples, config)
+        samples = drawn(split_samples(data.data, data.split, data.store, config.model.ego_numbers), config)
         dataset = PlanningDataset(
             samples,
             config.model,
             bank=open_bank(config, data, samples),
-            draw=config.bank_draw,
             targets=open_targets(config, data, samples),
             seed=config.seed,
             images=config.model.images,
         )
-        return cls(config, dataset, LabelMaker(SceneStore(data.store)))
+        return cls(config, dataset, LabelMaker(SceneJudge(SceneStore(data.store))))
 
     def draw(self, count: int, seed: int = 0) -> list[int]:
         """Places of some scenes, each of another log as long as there are any."""

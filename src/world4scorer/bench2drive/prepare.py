@@ -1,0 +1,207 @@
+"""Prepare clips: annotations, routes and maps to the arrays that training needs.
+
+>>> report = prepare_clips(Path("Bench2Drive"), Path("maps"), Path("prepared"))
+
+May be killed at any time and run again: finished clips are kept. A clip that cannot be used is left out and named with
+the reason; the others are prepared all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.bench2drive.annotation import Obstacle
+from world4scorer.bench2drive.clip import Clip, find_clips, image_name, read_clip, town_of, unpacking
+from world4scorer.bench2drive.clip_route import clip_route, route_points
+from world4scorer.bench2drive.drivable import DrivableGrid, map_path, packed
+from world4scorer.bench2drive.errors import ClipError
+from world4scorer.bench2drive.prepared import (
+    CLIPS,
+    FORMAT,
+    FRAMES_PER_POSE,
+    FUTURE_FRAMES,
+    PreparedClip,
+    PreparedClips,
+    box_columns,
+    clip_file,
+)
+from world4scorer.bench2drive.rig import FOLDERS
+from world4scorer.cache.executors import Executor, ProcessExecutor
+from world4scorer.progress import ProgressBar
+from world4scorer.scene.files import only_one
+
+EVERY: Final = 5
+"""Frames from one moment to train on to the next: half a second, as in NAVSIM."""
+OTHER_LEVEL: Final = 4.0
+"""Obstacles so much higher or lower than the ego are on another road [m]."""
+SHOWN: Final = 10
+"""Clips that a report names before it only counts."""
+
+
+@dataclass(frozen=True)
+class PrepareReport:
+    """What became of a folder of clips."""
+
+    clips: int
+    """That are prepared."""
+    kept: int
+    """Of them, by an earlier run."""
+    moments: int
+    """To train on."""
+    left_out: Mapping[str, str]
+    """Why, by name."""
+
+    def __str__(self) -> str:
+        lines = [f"{self.moments:,} moments of {self.clips:,} clips, {self.kept:,} of them kept from before"]
+        lines += [f"  left out: {name}: {reason}" for name, reason in list(self.left_out.items())[:SHOWN]]
+        if len(self.left_out) > SHOWN:
+            lines.append(f"  and {len(self.left_out) - SHOWN:,} more; prepared.json names all")
+        return "\n".join(lines)
+
+
+def prepare_clips(
+    source: Path,
+    maps: Path,
+    out: Path,
+    every: int = EVERY,
+    executor: Executor | None = None,
+    show_progress: bool = False,
+) -> PrepareReport:
+    """Prepare all clips below `source`; `maps` holds TOWN.npz of each of their towns."""
+    if every < 1:
+        raise ClipError(f"every: {every}; at least 1")
+    found, archives = find_clips(source)
+    if not maps.is_dir():
+        raise ClipError(f"{maps}: no such folder of maps; `w4s b2d map` makes them")
+    root = source.parent if source in found else source
+    left_out = {path.name: f"not unpacked: {unpacking(path.parent)}" for path in archives}
+    with only_one(out / ".lock", ClipError(f"{out}: another run is preparing these clips; wait for it")):
+        _sweep(out)
+        work = _PrepareClip(maps, out, json.dumps({"format": FORMAT, "every": every}), every)
+        missing = [clip for clip in found if not work.is_done(clip)]
+        with ProgressBar("clips", "clips", len(missing), show_progress) as progress:
+            for done in (executor or ProcessExecutor()).run(work, missing):
+                progress.advance()
+                if done.error is None:
+                    continue
+                if not done.mendable:
+                    raise RuntimeError(f"clip {done.error}\n{done.details}")
+                left_out[done.task.name] = done.error.removeprefix(f"{done.task}: ")
+        usable = [clip for clip in found if clip.name not in left_out]
+        if not usable:
+            name, reason = next(iter(left_out.items()))
+            raise ClipError(f"{source}: none of {len(left_out)} clips can be used; {name}: {reason}")
+        clips = PreparedClips(
+            out, root, {clip.name: os.path.relpath(clip, root) for clip in usable}, dict(sorted(left_out.items()))
+        )
+        clips.save()
+    moments = sum(len(clips[name].moments) for name in clips.clips)
+    return PrepareReport(len(usable), len(found) - len(missing), moments, clips.left_out)
+
+
+@dataclass(frozen=True)
+class _PrepareClip:
+    """The work on one clip, as a worker process does it."""
+
+    maps: Path
+    out: Path
+    options: str
+    every: int
+
+    def is_done(self, folder: Path) -> bool:
+        """Whether a clip was prepared with the same options; one that was not, or is damaged, is made again."""
+        path = clip_file(self.out, folder.name)
+        if not path.is_file():
+            return False
+        try:
+            return PreparedClip.open(path).options == self.options
+        except ClipError:
+            return False
+
+    def __call__(self, folder: Path) -> int:
+        """Prepare a clip; returns the number of its moments."""
+        grid = _grid(map_path(self.maps, town_of(folder.name)))
+        clip = read_clip(folder)
+        prepared = prepare_clip(clip, grid, self.every, self.options)
+        prepared.save(clip_file(self.out, clip.name))
+        return len(prepared.moments)
+
+
+def prepare_clip(clip: Clip, grid: DrivableGrid, every: int = EVERY, options: str = "") -> PreparedClip:
+    """The arrays of a clip in a town."""
+    last_image = _last_image(clip)
+    last = min(len(clip) - 1 - FUTURE_FRAMES, last_image)
+    if last < 0:
+        raise ClipError(
+            f"{clip.folder}: {len(clip)} annotations and images up to frame {last_image}; {FUTURE_FRAMES + 1} "
+            "annotations and an image of each camera are the least"
+        )
+    moments = np.arange(0, last + 1, every)
+    steps = FRAMES_PER_POSE * np.arange(1, FUTURE_FRAMES // FRAMES_PER_POSE + 1)
+    box_frames = np.unique(moments[:, None] + steps)
+    boxes = [_on_this_level(clip, int(frame)) for frame in box_frames]
+    origin = np.round(clip.poses[0, :2])
+    shifted = np.concatenate([np.zeros((0, int(Obstacle.Z))), *boxes])
+    shifted[:, :2] -= origin
+    route = clip_route(clip)
+    return PreparedClip(
+        options=options,
+        town=clip.town,
+        moments=moments,
+        poses=clip.poses,
+        velocity=clip.velocity.astype(np.float32),
+        acceleration=clip.acceleration.astype(np.float32),
+        commands=clip.commands,
+        route=route.points,
+        route_points=route_points(route, clip.poses).astype(np.float32),
+        last_image=last_image,
+        boxes=shifted.astype(np.float32),
+        box_origin=origin,
+        box_frames=box_frames,
+        box_offsets=np.cumsum([0, *map(len, boxes)]),
+        rasters=np.stack([packed(grid.around(clip.poses[frame])) for frame in moments]),
+        intrinsics=clip.cameras.intrinsics,
+        rotation=clip.cameras.rotation,
+        translation=clip.cameras.translation,
+        image_size=clip.cameras.image_size,
+    )
+
+
+def _on_this_level(clip: Clip, frame: int) -> NDArray[np.float64]:
+    """Obstacles of a frame, without those on bridges above or roads below."""
+    boxes = clip.boxes_at(frame)
+    level = np.abs(boxes[:, Obstacle.Z] - clip.heights[frame]) <= OTHER_LEVEL
+    return box_columns(boxes[level])
+
+
+def _last_image(clip: Clip) -> int:
+    """The last frame up to which all cameras have images; -1 for none."""
+    last = len(clip) - 1
+    for camera in range(len(FOLDERS)):
+        folder = clip.folder / Path(image_name(camera, 0)).parent
+        if not folder.is_dir():
+            raise ClipError(f"{folder}: no such folder; unpack this clip again, images are needed")
+        there = {entry.name for entry in os.scandir(folder)}
+        missing = (frame for frame in range(last + 1) if Path(image_name(camera, frame)).name not in there)
+        last = next(missing, last + 1) - 1
+    return last
+
+
+def _sweep(out: Path) -> None:
+    """Remove what a run that was killed had begun to write."""
+    for leftover in (out / CLIPS).glob(".*.tmp"):
+        leftover.unlink(missing_ok=True)
+
+
+@lru_cache(4)
+def _grid(path: Path) -> DrivableGrid:
+    return DrivableGrid.open(path)
