@@ -271,9 +271,9 @@ def city_clips(
     Example: w4s b2d city-clips --data city --out clips
 
     Args:
-        data: Folder of the city.
+        data: Dataset folder of the city.
         out: Folder for the clips.
-        split: Split whose logs are driven.
+        split: Name of a split, whose logs are driven.
         clips: So many of them; all unless given.
         seconds: The first seconds of each; all unless given.
         workers: Processes; one for each core unless given.
