@@ -134,6 +134,8 @@ class World4ScorerAgent(AutonomousAgent):
     """Points (m, 2), their options (m,), how far along the route each lies (m,) [m]."""
     _server: PlannerConnection | None = None
     _hero: Any = None
+    _missed = False
+    """Whether it was said that there is no hero."""
     _plan: Plan | None = None
 
     def setup(self, path_to_conf_file: str) -> None:
@@ -271,8 +273,9 @@ class World4ScorerAgent(AutonomousAgent):
     def _find_hero(self) -> Any:
         if self._hero is None or not self._hero.is_alive:
             self._hero = find_hero()
-            if self._hero is None:
-                _say("no actor has the role 'hero' yet; braking")
+            if self._hero is None and not self._missed:
+                _say("no actor has the role 'hero' yet; braking until there is one")
+            self._missed = self._hero is None
         return self._hero
 
     def _keep_metric(self) -> None:
