@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from world4scorer.bench2drive.city_drivable import grid_of_city
@@ -47,6 +47,9 @@ def strip(least, most):
     return grid
 
 
+STRIP = strip(-3.0, 2.0)
+
+
 def test_rasters_reach_from_behind_to_far_ahead():
     raster = strip(-3.0, 2.0).around(np.zeros(3))
     assert raster.shape == (120, 100)
@@ -63,9 +66,10 @@ def test_rasters_turn_with_the_ego():
     assert columns.tolist() == list(range(34, 44)) and raster[columns].all()
 
 
+@settings(deadline=None)
 @given(st.floats(-20, 20), st.floats(-20, 20), st.floats(-4, 4), st.integers(0, 119), st.integers(0, 99))
 def test_every_cell_asks_at_its_middle(x, y, heading, column, row):
-    grid = strip(-3.0, 2.0)
+    grid = STRIP
     forward, left = -10 + 0.5 * (column + 0.5), -25 + 0.5 * (row + 0.5)
     place = np.array(
         [

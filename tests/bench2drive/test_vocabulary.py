@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from world4scorer.bench2drive.build_vocabulary import build_vocabulary
@@ -21,6 +21,7 @@ def arcs(count: int, seed: int = 0) -> np.ndarray:
     return np.stack([np.sin(turned) / safe, (1 - np.cos(turned)) / safe, turned], -1)
 
 
+@settings(deadline=None)
 @given(st.floats(0, 30), st.floats(0, 16))
 def test_ramps_against_small_steps(speed, target):
     steps, seconds = 4000, 4.0
