@@ -6,7 +6,8 @@
 Writes results/serving.json and results/serving.md. A real process of `w4s serve` and this client talk through a Unix
 socket and through a port. Passes of the model alone, timed as `w4s profile` times them, and requests take turns, so
 that whatever else the machine does weighs on both; what serving adds is the median over rounds of request - pass. Both
-work with one thread. Then the parts of a request are timed within this process.
+work with one thread. On a busy machine the clock measures the others' work as well, so processor time, of client and
+server together, stands beside it (Linux). Then the parts of a request, in processor time, within this process.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from world4scorer import __version__
 from world4scorer.driving.pilot import Pilot, PilotOptions
 from world4scorer.model import Planner
 from world4scorer.model.config import PRESETS
+from world4scorer.model.plan_sampling import Cameras
 from world4scorer.model.profile import latency
 from world4scorer.routes.route import Route
 from world4scorer.serving.client import PlannerClient
@@ -45,8 +47,6 @@ ROOT = Path(__file__).resolve().parents[1]
 SIZES = {"city, RGB": (112, 196, 3), "Bench2Drive, BGRA": (900, 1600, 4)}
 """Height, width, channels of the four images."""
 SELECTIONS: dict[str, dict[str, float]] = {"utility": {}, "all re-ranking": {"inertial": 1.0, "route": 4.0}}
-QUIET = 0.1
-"""Share of rounds, the quickest ones, which other programs disturbed least."""
 LINE = np.column_stack([np.arange(1000.0), np.zeros(1000)])
 """A route of a kilometre."""
 
@@ -64,8 +64,8 @@ class Options:
 
 
 @contextmanager
-def server(planner: Path, *where: str) -> Iterator[str]:
-    """A server process; its address."""
+def server(planner: Path, *where: str) -> Iterator[tuple[str, int]]:
+    """A server process: its address and its number."""
     words = ["serve", "--checkpoint", str(planner), "--threads", "1", "--quiet", *where]
     process = subprocess.Popen([sys.executable, "-m", "world4scorer", *words], stdout=subprocess.PIPE, text=True)
     try:
@@ -73,7 +73,7 @@ def server(planner: Path, *where: str) -> Iterator[str]:
         ready = process.stdout.readline()
         if ": serving " not in ready:
             raise RuntimeError("the server did not start")
-        yield ready.partition(": serving ")[0]
+        yield ready.partition(": serving ")[0], process.pid
     finally:
         process.terminate()
         process.wait()
@@ -90,27 +90,35 @@ def moment(number: int) -> dict[str, Any]:
     return {"time": number / 2, "pose": [2.0 * number, 0.0, 0.0], "velocity": [4.0, 0.0], "acceleration": [0.0, 0.0]}
 
 
-def requests(address: str, planner: Planner, rounds: int, images: list[np.ndarray]) -> list[dict[str, Any]]:
+def processor_seconds(process: int) -> float:
+    """That all threads of a process have worked; NaN where the system does not tell."""
+    files = list(Path(f"/proc/{process}/task").glob("*/schedstat"))
+    return sum(int(file.read_text().split()[0]) for file in files) * 1e-9 if files else float("nan")
+
+
+def requests(address: str, pid: int, planner: Planner, rounds: int, images: list[np.ndarray]) -> list[dict[str, Any]]:
     """Milliseconds of a request by selection, of a pass beside it, and of what is added."""
     rows = []
     with PlannerClient(address, "benchmark") as client:
         for selection, asked in SELECTIONS.items():
             client.begin(selection, LINE, options=asked)
-            passes, took = [], []
+            passes, took, worked = [], [], []
             for number in range(rounds + 3):
+                before = time.process_time()
                 passes.append(latency(planner, repeats=1))
-                start = time.perf_counter()
+                alone = (time.process_time() - before) / 3  # it warms up twice
+                start, before = time.perf_counter(), time.process_time() + processor_seconds(pid)
                 client.decide(images, **moment(number))
                 took.append(time.perf_counter() - start)
-            passes, took = passes[3:], took[3:]
+                worked.append(time.process_time() + processor_seconds(pid) - before - alone)
+            passes, took, worked = passes[3:], took[3:], worked[3:]
             rows.append(
                 {
                     "selection": selection,
                     "pass_ms": 1e3 * statistics.median(passes),
                     "request_ms": 1e3 * statistics.median(took),
                     "added_ms": 1e3 * statistics.median(r - p for r, p in zip(took, passes, strict=True)),
-                    "quiet_pass_ms": 1e3 * float(np.quantile(passes, QUIET)),
-                    "quiet_request_ms": 1e3 * float(np.quantile(took, QUIET)),
+                    "processor_added_ms": 1e3 * statistics.median(worked),
                 }
             )
     return rows
@@ -126,6 +134,9 @@ def parts(planner: Planner, images: list[np.ndarray], rounds: int) -> dict[str, 
     pilot = Pilot(planner, PilotOptions(inertial=1.0, route=4.0), rig_of(BENCH2DRIVE, *images[0].shape[:2]))
     pilot.begin("parts", Route(LINE))
     views = pilot.views(sight)
+    status = torch.zeros(1, planner.config.ego_numbers)
+    eyes = torch.eye(3).expand(1, len(names), 3, 3)
+    zeros = (torch.zeros_like(views), status, Cameras(eyes, eyes, torch.zeros(1, len(names), 3)))
     moments = iter(range(10**9))
 
     def decide() -> None:
@@ -137,16 +148,16 @@ def parts(planner: Planner, images: list[np.ndarray], rounds: int) -> dict[str, 
         "describe the frame": lambda: encode(frame),
         "check it, order the channels": lambda: read_decide(frame, names),
         "resize and normalise the images": lambda: pilot.views(sight),
-        "pass of the model": lambda: latency(planner, repeats=1),
+        "pass of the model": lambda: planner(*zeros),
         "pass, utility, both re-rankings": decide,
     }
     found = {}
     for name, step in steps.items():
         times = []
         for _ in range(rounds):
-            start = time.perf_counter()
-            took = step()
-            times.append(took if isinstance(took, float) else time.perf_counter() - start)
+            start = time.process_time()
+            step()
+            times.append(time.process_time() - start)
         found[name] = 1e3 * statistics.median(times[2:])
     return found
 
@@ -163,18 +174,19 @@ def markdown(result: dict[str, Any]) -> str:
         f"{result['planner']}, {result['plans']} plans, one thread. Four images a request. Pass: the model alone, as "
         "`w4s profile` times it, in turn with the requests. Added: median over rounds of request - pass.",
         "",
-        "Quiet: the 10th percentiles of both, where other programs of the machine disturbed least.",
-        "",
-        "| images | through | selection | pass [ms] | request [ms] | added [ms] | quiet pass | quiet request | added |",
-        "|---|---|---|--:|--:|--:|--:|--:|--:|",
+        "| images | through | selection | pass [ms] | request [ms] | added [ms] | added, of processor time [ms] |",
+        "|---|---|---|--:|--:|--:|--:|",
     ]
     for row in result["requests"]:
-        quiet = (row["quiet_pass_ms"], row["quiet_request_ms"], row["quiet_request_ms"] - row["quiet_pass_ms"])
-        values = (row["pass_ms"], row["request_ms"], row["added_ms"], *quiet)
-        numbers = " | ".join(f"{value:.2f}" for value in values)
+        names = ("pass_ms", "request_ms", "added_ms", "processor_added_ms")
+        numbers = " | ".join(f"{row[name]:.2f}" for name in names)
         lines.append(f"| {row['images']} | {row['through']} | {row['selection']} | {numbers} |")
     names = list(next(iter(result["parts"].values())))
-    lines += ["", "Parts of a request within one process [ms]; the rest is the way through the socket:", ""]
+    lines += [
+        "",
+        "Parts of a request within one process, processor time [ms]; the rest is the way through the socket:",
+        "",
+    ]
     lines += ["| images | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
     for images, found in result["parts"].items():
         lines.append(f"| {images} | " + " | ".join(f"{found[name]:.2f}" for name in names) + " |")
@@ -190,11 +202,11 @@ def main(options: Options) -> None:
         planner = Planner(PRESETS["city"]()) if options.planner is None else Planner.from_pretrained(options.planner)
         planner.save_pretrained(Path(folder) / "planner")
         for where in (("--socket", f"{folder}/planner.sock"), ("--port", "0")):
-            with server(Path(folder) / "planner", *where) as address:
+            with server(Path(folder) / "planner", *where) as (address, pid):
                 for name, size in SIZES.items():
                     rounds = options.rounds if size[0] < 500 else max(5, options.rounds // 5)
                     about = {"images": name, "through": "Unix socket" if address.startswith("unix:") else "port"}
-                    rows += [about | row for row in requests(address, planner, rounds, pictures(size))]
+                    rows += [about | row for row in requests(address, pid, planner, rounds, pictures(size))]
     words = [] if options.planner is None else ["--planner", options.planner.name]
     result = {
         "command": " ".join(["python benchmarks/serving.py", *words]),

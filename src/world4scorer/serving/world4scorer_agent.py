@@ -23,7 +23,6 @@ import os
 import socket
 import struct
 import sys
-import tempfile
 import time
 from collections import deque
 from contextlib import suppress
@@ -686,15 +685,15 @@ def rotation(angle: float) -> Floats:
 
 def write_json(path: str, content: Any) -> None:
     """Write a file so that it is there as a whole or not at all."""
-    folder = os.path.dirname(path)
-    os.makedirs(folder, exist_ok=True)
-    number, temporary = tempfile.mkstemp(suffix=".tmp", prefix=".", dir=folder)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        with os.fdopen(number, "w") as stream:
+        with open(temporary, "w") as stream:
             json.dump(content, stream)
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        with suppress(OSError):
+            os.unlink(temporary)
         raise
 
 
