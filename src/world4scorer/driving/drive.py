@@ -190,7 +190,7 @@ class _Drive:
             if self.referee.end is not None:
                 break
         self.now += STEPS_PER_FRAME * STEP
-        self.notes.move(states, seen)
+        self.notes.move(states, seen)  # the half second in which a drive ends is driven, and felt, to its end
         return seen
 
     def _sight(self, files: Mapping[str, bytes]) -> Sight:

@@ -8,6 +8,7 @@ OUT/about.json says what is driven; OUT/DRIVER/ROUTE.json is the record of a dri
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -78,6 +79,7 @@ class Plan:
             "routes": self.routes,
             "seed": self.seed,
             "weights": None if self.planner is None else digest_of_planner(self.planner),
+            "training": None if self.run is None else _digest_of_run(self.run),
             "benchmark": self.benchmark,
             "rules": asdict(self.rules),
         }
@@ -235,6 +237,13 @@ def comfort_of(record: RouteRecord, corrected: bool = False) -> float:
     return passed / count if count else float(np.nan)
 
 
+def _digest_of_run(run: Path) -> str:
+    """Of what a run was trained with, which the MLP of the ego status is too."""
+    from world4scorer.training.run import CONFIG, DATA
+
+    return hashlib.sha256(b"".join((run / name).read_bytes() for name in (CONFIG, DATA))).hexdigest()
+
+
 def _check(choice: DriverChoice, plan: Plan) -> None:
     if choice.options is not None and plan.planner is None:
         raise DriveError(f"driver {choice.name!r}: needs a planner; give --checkpoint")
@@ -315,9 +324,15 @@ def film_drives(plan: Plan, drives: Drives, names: Sequence[str]) -> Iterator[Pa
     driving = Driving(plan, drives.folder)
     for name in chosen:
         for choice in drives.choices:
-            recording = driving.drive(known[name], choice, keep=True).recording
-            if recording is None:
+            driven = driving.drive(known[name], choice, keep=True)
+            before = read_record(record_path(drives.folder, choice, known[name]))
+            if (driven.record.status, driven.record.scores) != (before.status, before.scores):
+                raise DriveError(
+                    f"{name} with {choice.name}: led to {driven.record.status!r} this time, to {before.status!r} before; "
+                    "were the drives made with another version?"
+                )
+            if driven.recording is None:
                 continue  # the simulation crashed, as it did before
             path = drives.folder / "films" / f"{name}_{choice.name}.mp4"
-            film_drive(plan.data, recording, path)
+            film_drive(plan.data, driven.recording, path)
             yield path

@@ -49,7 +49,11 @@ class Route:
 
 
 class RouteCursor:
-    """How far an ego has come along a route. It never goes back, so that a route may come near itself again."""
+    """How far an ego has come along a route: at the nearest point, at or after the last one. It never goes back.
+
+    Where a route comes near itself, an ego between two of its legs may be taken to be on the later one; those who know
+    how far an ego can have come since the last time give `advance` a reach.
+    """
 
     def __init__(self, route: Route) -> None:
         self.route = route
