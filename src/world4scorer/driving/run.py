@@ -328,8 +328,8 @@ def film_drives(plan: Plan, drives: Drives, names: Sequence[str]) -> Iterator[Pa
             before = read_record(record_path(drives.folder, choice, known[name]))
             if (driven.record.status, driven.record.scores) != (before.status, before.scores):
                 raise DriveError(
-                    f"{name} with {choice.name}: led to {driven.record.status!r} this time, to {before.status!r} before; "
-                    "were the drives made with another version?"
+                    f"{name} with {choice.name}: led to {driven.record.status!r} this time, to {before.status!r} "
+                    "before; were the drives made with another version?"
                 )
             if driven.recording is None:
                 continue  # the simulation crashed, as it did before
