@@ -23,6 +23,8 @@ def drive(
     benchmark: Literal["v1", "v2"] = "v1",
     seed: int = 0,
     films: Routes = (),
+    film_format: Literal["mp4", "webp", "gif"] = "mp4",
+    film_height: int = 720,
     workers: MaybeCount = None,
 ) -> int:
     """Let a planner drive in the city's traffic, beside other drivers.
@@ -46,6 +48,8 @@ def drive(
         benchmark: Whose utility the planner chooses by.
         seed: Of the choice of routes.
         films: Routes to film with every driver, by name; `all` for all of them.
+        film_format: Of films; WebP and GIF need no player.
+        film_height: Of films [pixels].
         workers: Processes; one for each core unless given.
     """
     from world4scorer.commands.learning import needs_torch
@@ -71,7 +75,7 @@ def drive(
     path = finding.save(out, command)
     print(finding.markdown(command))
     print(f"written: {path}.json, .md, .png; records in {out}/DRIVER/")
-    for film in film_drives(plan, drives, films):
+    for film in film_drives(plan, drives, films, film_format, film_height):
         print(f"film: {film}")
     return 0
 

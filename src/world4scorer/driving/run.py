@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 ABOUT: Final = "about.json"
 RESULTS: Final = "results/results.json"
 EGO_STATUS_FILE: Final = "ego_status.safetensors"
+FILM_HEIGHT: Final = 720
+"""Pixels."""
 NAMED: Final = 5
 """Failed drives that an error names."""
 
@@ -312,8 +314,18 @@ def write_driver_results(drives: Drives) -> None:
         write_results(drives.folder / choice.name / RESULTS, drives.records[choice.name])
 
 
-def film_drives(plan: Plan, drives: Drives, names: Sequence[str]) -> Iterator[Path]:
-    """Drive routes again, which leads to the same, and film them: OUT/films/ROUTE_DRIVER.mp4; `all` for every route."""
+def film_drives(
+    plan: Plan, drives: Drives, names: Sequence[str], ending: str = "mp4", height: int = FILM_HEIGHT
+) -> Iterator[Path]:
+    """Drive routes again, which leads to the same, and film them: OUT/films/ROUTE_DRIVER.mp4.
+
+    Args:
+        plan: What was driven.
+        drives: What became of it.
+        names: Of routes; `all` for every one.
+        ending: mp4, webp or gif.
+        height: Of the films [pixels].
+    """
     from world4scorer.driving.film import film_drive
 
     known = {route.name: route for route in drives.routes}
@@ -333,6 +345,6 @@ def film_drives(plan: Plan, drives: Drives, names: Sequence[str]) -> Iterator[Pa
                 )
             if driven.recording is None:
                 continue  # the simulation crashed, as it did before
-            path = drives.folder / "films" / f"{name}_{choice.name}.mp4"
-            film_drive(plan.data, driven.recording, path)
+            path = drives.folder / "films" / f"{name}_{choice.name}.{ending}"
+            film_drive(plan.data, driven.recording, path, height=height)
             yield path
