@@ -208,6 +208,7 @@ def main(options: Options) -> None:
                     about = {"images": name, "through": "Unix socket" if address.startswith("unix:") else "port"}
                     rows += [about | row for row in requests(address, pid, planner, rounds, pictures(size))]
     words = [] if options.planner is None else ["--planner", options.planner.name]
+    words += [] if options.rounds == Options.rounds else ["--rounds", str(options.rounds)]
     result = {
         "command": " ".join(["python benchmarks/serving.py", *words]),
         "date": datetime.date.today().isoformat(),
@@ -222,7 +223,7 @@ def main(options: Options) -> None:
         "planner": "city preset, random weights" if options.planner is None else options.planner.name,
         "plans": planner.config.proposals,
         "requests": rows,
-        "parts": {name: parts(planner, pictures(size), 30) for name, size in SIZES.items()},
+        "parts": {name: parts(planner, pictures(size), min(30, options.rounds)) for name, size in SIZES.items()},
     }
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "serving.json").write_text(json.dumps(result, indent=1) + "\n")
