@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from world4scorer.routes import Route, RouteCursor
 
@@ -29,8 +29,10 @@ def test_points_that_repeat_are_left_out() -> None:
     assert np.allclose(Route([[0, 0], [0, 0], [5, 0], [5, 0]]).points[-1], [5, 0])
 
 
-@pytest.mark.parametrize("points", [[[0, 0]], [[1, 1], [1, 1]], [[0, 0, 0], [1, 1, 1]], [[0, 0], [np.nan, 1]]])
-def test_what_is_no_route_is_refused(points: list[list[float]]) -> None:
+@pytest.mark.parametrize(
+    "points", [np.zeros((0, 2)), [[0, 0]], [[1, 1], [1, 1]], [[0, 0, 0], [1, 1, 1]], [[0, 0], [np.nan, 1]]]
+)
+def test_what_is_no_route_is_refused(points: ArrayLike) -> None:
     with pytest.raises(ValueError, match="route: "):
         Route(points)
 

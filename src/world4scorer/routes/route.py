@@ -30,7 +30,7 @@ class Route:
         line = np.asarray(points, np.float64)
         if line.ndim != 2 or line.shape[1] != 2 or not np.isfinite(line).all():
             raise ValueError(f"route: shape {line.shape}; want rows of x, y, all finite")
-        line = line[np.concatenate([[True], np.linalg.norm(np.diff(line, axis=0), axis=1) > 1e-6])]
+        line = np.concatenate([line[:1], line[1:][np.linalg.norm(np.diff(line, axis=0), axis=1) > 1e-6]])
         if len(line) < 2:
             raise ValueError(f"route: {len(line)} points that differ; two are needed")
         along = _lengths(line)
