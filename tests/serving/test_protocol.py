@@ -23,6 +23,7 @@ from world4scorer.serving.protocol import (
     Limits,
     ProtocolError,
     encode,
+    nesting,
     read_body,
     send,
 )
@@ -124,6 +125,24 @@ def test_broken_bodies(text, content, told):
 def test_brackets_in_texts_do_not_count():
     text = json.dumps({"name": '[[[[[[[[[["\\'}).encode()
     assert read_body(Kind.BEGIN, text, memoryview(b""), Limits()).fields["name"] == '[[[[[[[[[["\\'
+
+
+@given(VALUES)
+def test_nesting_is_that_of_the_value(value):
+    def depth(part: object) -> int:
+        inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else None
+        return 0 if inner is None else 1 + max(map(depth, inner), default=0)
+
+    assert nesting(json.dumps(value)) == nesting(json.dumps(value, ensure_ascii=False)) == depth(value)
+
+
+def test_each_character_is_looked_at_once():
+    """A text without an end, full of quotes that do not end it: whoever starts anew at each of them never finishes."""
+    hostile = '{"a": "' + '\\"[' * (Limits().json // 3)
+    once = iter(hostile)
+    assert nesting(once) == 1 and next(once, None) is None
+    with pytest.raises(ProtocolError, match="JSON: Unterminated string"):
+        read_body(Kind.BEGIN, hostile.encode(), memoryview(b""), Limits())
 
 
 @pytest.mark.parametrize(

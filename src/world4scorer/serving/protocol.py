@@ -15,11 +15,10 @@ other apart. docs/agent.md has the fields of every kind.
 from __future__ import annotations
 
 import json
-import re
 import socket
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from math import prod
@@ -214,8 +213,25 @@ def read_body(kind: Kind, text: bytes, content: memoryview, limits: Limits) -> F
     return Frame(kind, fields, arrays)
 
 
-_TEXTS: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_BRACKETS: Final = re.compile(r"[\[\]{}]")
+def nesting(characters: Iterable[str]) -> int:
+    """How many lists and objects of a JSON text lie inside each other; the text need not be sound.
+
+    Each character is looked at once, so that no text takes longer than its length.
+    """
+    depth = deepest = 0
+    in_text = escaped = False
+    for character in characters:
+        if in_text:
+            in_text = escaped or character != '"'
+            escaped = character == "\\" and not escaped
+        elif character == '"':
+            in_text = True
+        elif character in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "]}":
+            depth -= 1
+    return deepest
 
 
 def _read_json(text: bytes, limits: Limits) -> dict[str, Any]:
@@ -229,10 +245,7 @@ def _read_json(text: bytes, limits: Limits) -> dict[str, Any]:
 
     try:
         decoded = text.decode()
-        depth = deepest = 0
-        for bracket in _BRACKETS.findall(_TEXTS.sub("", decoded)):
-            depth += 1 if bracket in "[{" else -1
-            deepest = max(deepest, depth)
+        deepest = nesting(decoded)
         if deepest > limits.depth:
             raise ValueError(f"{deepest} lists and objects inside each other; at most {limits.depth}")
         read = json.loads(decoded, parse_constant=refuse, object_pairs_hook=unique)
