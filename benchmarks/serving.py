@@ -37,11 +37,12 @@ from world4scorer.model import Planner
 from world4scorer.model.config import PRESETS
 from world4scorer.model.plan_sampling import Cameras
 from world4scorer.model.profile import latency
+from world4scorer.routes.commands import RoadOption
 from world4scorer.routes.route import Route
 from world4scorer.serving.client import PlannerClient
 from world4scorer.serving.protocol import Frame, Kind, encode
 from world4scorer.serving.requests import read_decide
-from world4scorer.serving.rig import BENCH2DRIVE, rig_of
+from world4scorer.serving.rig import CAMERAS, bench2drive_rig
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = {"city, RGB": (112, 196, 3), "Bench2Drive, BGRA": (900, 1600, 4)}
@@ -82,12 +83,13 @@ def server(planner: Path, *where: str) -> Iterator[tuple[str, int]]:
 def pictures(size: tuple[int, int, int]) -> list[np.ndarray]:
     """Four images of noise."""
     rng = np.random.default_rng(0)
-    return [rng.integers(0, 256, size, dtype=np.uint8) for _ in BENCH2DRIVE]
+    return [rng.integers(0, 256, size, dtype=np.uint8) for _ in CAMERAS]
 
 
 def moment(number: int) -> dict[str, Any]:
     """A car that drives along the line at 4 m/s."""
-    return {"time": number / 2, "pose": [2.0 * number, 0.0, 0.0], "velocity": [4.0, 0.0], "acceleration": [0.0, 0.0]}
+    motion = {"pose": [2.0 * number, 0.0, 0.0], "velocity": [4.0, 0.0], "acceleration": [0.0, 0.0]}
+    return {"time": number / 2, "command": RoadOption.LANE_FOLLOW.value, **motion}
 
 
 def processor_seconds(process: int) -> float:
@@ -127,11 +129,11 @@ def requests(address: str, pid: int, planner: Planner, rounds: int, images: list
 def parts(planner: Planner, images: list[np.ndarray], rounds: int) -> dict[str, float]:
     """Milliseconds of the parts of a request, in this process."""
     channels = "BGRA" if images[0].shape[-1] == 4 else "RGB"
-    arrays = dict(zip((mount.name for mount in BENCH2DRIVE), images, strict=True))
+    arrays = dict(zip(CAMERAS, images, strict=True))
     frame = Frame(Kind.DECIDE, {**moment(0), "channels": channels}, arrays)
     names = tuple(arrays)
-    sight = read_decide(frame, names).sight
-    pilot = Pilot(planner, PilotOptions(inertial=1.0, route=4.0), rig_of(BENCH2DRIVE, *images[0].shape[:2]))
+    sight = read_decide(frame, names, False).sight
+    pilot = Pilot(planner, PilotOptions(inertial=1.0, route=4.0), bench2drive_rig(*images[0].shape[:2]))
     pilot.begin("parts", Route(LINE))
     views = pilot.views(sight)
     status = torch.zeros(1, planner.config.ego_numbers)
@@ -141,12 +143,12 @@ def parts(planner: Planner, images: list[np.ndarray], rounds: int) -> dict[str, 
 
     def decide() -> None:
         request = Frame(Kind.DECIDE, {**moment(next(moments)), "channels": channels}, small)
-        pilot.decide(read_decide(request, names).sight, views)
+        pilot.decide(read_decide(request, names, False).sight, views)
 
     small = dict.fromkeys(names, np.zeros((16, 16, images[0].shape[-1]), np.uint8))
     steps: dict[str, Callable[[], Any]] = {
         "describe the frame": lambda: encode(frame),
-        "check it, order the channels": lambda: read_decide(frame, names),
+        "check it, order the channels": lambda: read_decide(frame, names, False),
         "resize and normalise the images": lambda: pilot.views(sight),
         "pass of the model": lambda: planner(*zeros),
         "pass, utility, both re-rankings": decide,

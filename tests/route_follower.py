@@ -62,14 +62,18 @@ def arc(speed: float, bend: float) -> np.ndarray:
 
 @contextmanager
 def serving(
-    planner: nn.Module | None = None,
+    planner: nn.Module | ServedPlanner | None = None,
     options: PilotOptions | None = None,
     address: Address | None = None,
     said: list[str] | None = None,
+    fixed: bool = False,
     **settings: float,
 ) -> Iterator[Address]:
-    """A server of this process."""
-    served = ServedPlanner(planner or RouteFollower(), "route follower", "", options or PilotOptions())  # type: ignore[arg-type]
+    """A server of this process, for a planner that is made ready here unless it is."""
+    served = planner
+    if not isinstance(served, ServedPlanner):
+        given = planner or RouteFollower()
+        served = ServedPlanner(given, "route follower", "", options or PilotOptions(), fixed)  # type: ignore[arg-type]
     with listening(address or Address(port=0)) as (listener, where):
         server = PlannerServer(served, listener, (said if said is not None else []).append, **settings)
         thread = threading.Thread(target=server.run)

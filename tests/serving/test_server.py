@@ -28,10 +28,11 @@ from world4scorer.serving.client import PlannerClient, ServerError
 from world4scorer.serving.protocol import HEADER, MAGIC, VERSION, Frame, FrameReader, Kind, encode
 
 LINE = np.column_stack([np.arange(60.0), np.zeros(60)])
-STILL = {"pose": [0.0, 0.0, 0.0], "velocity": [0.0, 0.0], "acceleration": [0.0, 0.0]}
+STILL = {"pose": [0.0, 0.0, 0.0], "velocity": [0.0, 0.0], "acceleration": [0.0, 0.0], "command": 4}
 IMAGES = [np.zeros((20, 40, 3), np.uint8)] * 4
 HELLO = b"".join(encode(Frame(Kind.HELLO, {"client": "fuzz"})))
 BEGIN = b"".join(encode(Frame(Kind.BEGIN, {"name": "fuzz"}, {"route": LINE})))
+NOWHERE = b"".join(encode(Frame(Kind.BEGIN, {"name": "nowhere"}, {"route": LINE[:0]})))
 
 
 @contextmanager
@@ -82,6 +83,7 @@ def header(kind: int, text: int, arrays: int, magic: bytes = MAGIC, version: int
         (BEGIN, "frame", "arrays: a list of at most 0"),
         (b"".join(encode(Frame(Kind.HELLO, {"client": 3}))), "request", "hello: client"),
         (HELLO + b"".join(encode(Frame(Kind.DECIDE))), "request", "no drive has begun"),
+        (HELLO + NOWHERE, "request", "route: 0 points that differ"),
     ],
 )
 def test_broken_clients_are_told_why(content, code, told):
@@ -167,8 +169,21 @@ def test_several_drive_at_once_and_the_model_works_for_one_at_a_time():
 
 def test_too_many_clients():
     with serving(most_clients=1) as where, driving(where) as drive:
-        with pytest.raises((ServerError, ConnectionError), match=r"1 clients are here already|reset|Broken pipe"):
-            PlannerClient(where, "second")
+        for name in ("second", "third"):
+            with pytest.raises(ServerError, match="1 clients are here already") as error:
+                PlannerClient(where, name)
+            assert error.value.code == "busy"
+            drive()
+
+
+def test_who_is_refused_reads_why_however_late():
+    """What a client has sent lies unread when it is refused; hanging up at once would take the message away."""
+    with serving(most_clients=1) as where, driving(where) as drive, where.connect(5) as late:
+        late.sendall(HELLO)
+        time.sleep(0.2)
+        late.sendall(BEGIN)
+        frame = FrameReader(late).read(5)
+        assert frame is not None and frame.fields["code"] == "busy"
         drive()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,17 @@ from world4scorer.routes.route import Route
 from world4scorer.serving.fields import RequestError
 from world4scorer.serving.protocol import Frame, Kind
 from world4scorer.serving.requests import steering_angle
-from world4scorer.serving.rig import BENCH2DRIVE, rig_of
+from world4scorer.serving.rig import bench2drive_rig
 from world4scorer.serving.session import ServedPlanner, Session
+from world4scorer.serving.start import knows_directions
+from world4scorer.training import config as training
+from world4scorer.training.losses import bench2drive, paper
 
 BEND = np.column_stack([20 * np.sin(np.arange(0, 1.5, 0.05)), 20 - 20 * np.cos(np.arange(0, 1.5, 0.05))])
 """A left turn with a radius of 20 m."""
 HELLO = Frame(Kind.HELLO, {"client": "test"})
-MOTION = {"time": 0.0, "pose": [0.0, 0.0, 0.0], "velocity": [4.0, 0.0], "acceleration": [0.0, 0.0], "channels": "RGB"}
+MOTION = {"time": 0.0, "pose": [0.0, 0.0, 0.0], "velocity": [4.0, 0.0], "acceleration": [0.0, 0.0]}
+FOLLOW = {"channels": "RGB", "command": 4}
 
 
 def images(height: int = 112, width: int = 196, channels: int = 3, count: int = 4) -> dict[str, Any]:
@@ -33,7 +38,7 @@ def begin(fields: dict[str, Any] | None = None, arrays: dict[str, Any] | None = 
 
 
 def decide(arrays: dict[str, Any] | None = None, **changes: Any) -> Frame:
-    return Frame(Kind.DECIDE, {**MOTION, **changes}, images() if arrays is None else arrays)
+    return Frame(Kind.DECIDE, {**MOTION, **FOLLOW, **changes}, images() if arrays is None else arrays)
 
 
 @pytest.fixture
@@ -115,11 +120,42 @@ def test_the_same_as_the_pilot(session, planner):
 def test_commands_are_kept(session, planner):
     nodes = {"nodes": np.array([[0.0, 0.0], [15.0, 0.0]]), "node_options": np.array([4, 1], np.int32)}
     session.answer(begin({"options": {"keep_commands": True}}, nodes))
-    assert session.answer(decide()).fields["command"] == [1.0, 0.0, 0.0, 0.0]
+    untold = Frame(Kind.DECIDE, {**MOTION, "channels": "RGB"}, images())
+    assert session.answer(untold).fields["command"] == [1.0, 0.0, 0.0, 0.0]
     session.answer(begin())
     assert session.answer(decide(command=2)).fields["command"] == [0.0, 0.0, 1.0, 0.0]
     assert session.answer(decide(time=0.5)).fields["command"] == [0.0, 1.0, 0.0, 0.0]
     assert planner.commands == [0, 2, 1]
+
+
+def test_a_drive_that_hears_of_no_turns_is_refused(session):
+    session.answer(begin())
+    with pytest.raises(RequestError, match="'command' is missing, and this drive does not keep commands"):
+        session.answer(Frame(Kind.DECIDE, {**MOTION, "channels": "RGB"}, images()))
+    assert session.answer(decide()).kind is Kind.DECISION
+
+
+def test_a_planner_that_knows_nothing_of_directions_is_not_asked():
+    planner = RouteFollower()
+    session = Session(ServedPlanner(planner, "b2d", "", knows_directions=False))
+    session.answer(HELLO)
+    with pytest.raises(RequestError, match=r"benchmark v2: .* for which b2d was not trained"):
+        session.answer(begin({"options": {"benchmark": "v2"}}))
+    session.answer(begin({"options": {"benchmark": "v1"}}))
+    with pytest.raises(ValueError, match="use v1"):
+        ServedPlanner(planner, "b2d", "", PilotOptions("v2"), knows_directions=False)
+
+
+def test_the_run_says_whether_directions_were_trained(tmp_path):
+    config = training.city()
+    blind, routed = config.model, replace(config.model, ego_numbers=13)
+    assert knows_directions(tmp_path / "planner", blind)
+    assert not knows_directions(tmp_path / "planner", routed)
+    (tmp_path / "data.json").write_text("{}")
+    for losses in (paper(), bench2drive()):
+        (tmp_path / "config.json").write_text(replace(config, losses=losses).to_json())
+        for model in (blind, routed):
+            assert knows_directions(tmp_path / "planner", model) == losses.driving_direction
 
 
 def test_sessions_do_not_share_their_memory(planner):
@@ -159,6 +195,7 @@ EYES = np.repeat(np.eye(3)[None], 4, 0)
         ({"options": {"benchmark": "v3"}}, {}, "benchmark: one of v1, v2"),
         ({"options": {"keep_commands": 1}}, {}, "true or false"),
         ({"options": {"keep_commands": True}}, {}, "no nodes of the route"),
+        ({}, {"route": BEND[:0]}, "0 points that differ"),
         ({}, {"route": BEND[:1]}, "1 points that differ"),
         ({}, {"route": BEND[:, :1]}, "route: expected shape"),
         ({}, {"route": BEND.astype(np.float32)}, "an array of float64"),
@@ -228,14 +265,14 @@ def test_time_goes_forward(session):
 
 def test_the_rig_sees_what_is_ahead():
     """A point 10 m in front of each camera is in the middle of its image; one to its left is left of it."""
-    rig = rig_of(BENCH2DRIVE, 900, 1600)
+    rig = bench2drive_rig(900, 1600)
     yaws = np.deg2rad([0.0, 180.0, 55.0, -55.0])  # counter-clockwise: the third looks to the front left
     for camera, yaw in enumerate(yaws):
         ahead, left = np.array([np.cos(yaw), np.sin(yaw), 0]), np.array([-np.sin(yaw), np.cos(yaw), 0])
         for aside, up in ((0.0, 0.0), (2.0, 0.0), (0.0, 1.0)):
             point = rig.translation[camera] + 10 * ahead + aside * left + [0, 0, up]
             seen = rig.intrinsics[camera] @ rig.rotation[camera].T @ (point - rig.translation[camera])
-            fov = BENCH2DRIVE[camera].fov
+            fov = (70.0, 110.0, 70.0, 70.0)[camera]
             focal = 800 / np.tan(np.deg2rad(fov / 2))
             np.testing.assert_allclose(seen / seen[2], [800 - focal * aside / 10, 450 - focal * up / 10, 1])
     assert rig.translation[2] == pytest.approx([0.27 + 1.35, 0.55, 1.6])  # from the rear axle

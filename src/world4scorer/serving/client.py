@@ -1,7 +1,7 @@
 """A client of the planner server, for programs that have this package; CARLA's agent brings its own.
 
 >>> with PlannerClient("127.0.0.1:4747", "my simulator") as client:
-...     client.begin("route 7", route=points)
+...     client.begin("route 7", points, nodes, node_options, {"keep_commands": True})
 ...     client.decide(images, time=0.0, pose=pose, velocity=(5.0, 0.0), acceleration=(0.0, 0.0)).arrays["plan"]
 """
 
@@ -76,7 +76,8 @@ class PlannerClient:
 
         Args:
             images: Of the server's cameras, in its order, (h, w, 3) RGB or (h, w, 4) BGRA.
-            fields: `time`, `pose`, `velocity`, `acceleration`; `yaw_rate`, `steering`, `command`, `pool` if wanted.
+            fields: `time`, `pose`, `velocity`, `acceleration`; `command` unless the drive keeps commands;
+                `yaw_rate`, `steering`, `pool` if wanted.
         """
         channels = "BGRA" if images[0].shape[-1] == 4 else "RGB"
         arrays = dict(zip(self.server["cameras"], images, strict=True))

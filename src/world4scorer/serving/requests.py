@@ -97,9 +97,18 @@ def read_begin(frame: Frame, usual: PilotOptions, cameras: int) -> Begin:
     return Begin(name, route, keeper, options, rig)
 
 
-def read_decide(frame: Frame, cameras: tuple[str, ...]) -> Decide:
-    """Images and motion; the images are Pillow's, made straight from the bytes that came."""
+def read_decide(frame: Frame, cameras: tuple[str, ...], keeps_commands: bool) -> Decide:
+    """Images and motion; the images are Pillow's, made straight from the bytes that came.
+
+    Who does not keep the commands of a route must be told one each time: a planner that hears nothing of turns would
+    go straight on at all of them, and nobody would notice why.
+    """
     fields = Fields.of(frame)
+    if not keeps_commands and "command" not in fields:
+        raise RequestError(
+            "decide: 'command' is missing, and this drive does not keep commands; begin it with nodes and the option "
+            "keep_commands, or send a command with each request"
+        )
     channels = fields.choice("channels", tuple(CHANNELS))
     images = fields.images(cameras, IMAGE_SIDES)
     height, width, depth = images[0].shape

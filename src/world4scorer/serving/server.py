@@ -26,6 +26,8 @@ FAREWELL_SECONDS: Final = 1.0
 ENDING_SECONDS: Final = 5.0
 """For which a request under way is waited for when the server ends."""
 MOST_CLIENTS: Final = 16
+MOST_REFUSALS: Final = 64
+"""Clients beyond these that are told so at the same time; still others are hung up on at once."""
 
 
 class PlannerServer:
@@ -46,6 +48,7 @@ class PlannerServer:
         self._greeting_seconds = greeting_seconds
         self._clients: dict[socket.socket, threading.Thread] = {}
         self._lock = threading.Lock()
+        self._refusals = threading.BoundedSemaphore(MOST_REFUSALS)
         self._waker, self._woken = socket.socketpair()
 
     def run(self) -> None:
@@ -75,9 +78,18 @@ class PlannerServer:
                 thread = threading.Thread(target=self._converse, args=(connection,), daemon=True)
                 self._clients[connection] = thread
                 thread.start()
-        if busy:
-            with connection, suppress(OSError):
-                send(connection, _error("busy", f"{self._most_clients} clients are here already; try later"), 0.1)
+        if busy and self._refusals.acquire(blocking=False):
+            threading.Thread(target=self._refuse, args=(connection,), daemon=True).start()
+        elif busy:
+            connection.close()
+
+    def _refuse(self, connection: socket.socket) -> None:
+        """In a thread of its own, since it takes a moment until the client has read it; others come meanwhile."""
+        try:
+            _say_farewell(connection, _error("busy", f"{self._most_clients} clients are here already; try later"))
+        finally:
+            self._refusals.release()
+            connection.close()
 
     def _converse(self, connection: socket.socket) -> None:
         session = Session(self._served, self._say)

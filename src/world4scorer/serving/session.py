@@ -22,7 +22,7 @@ from world4scorer.model.planner import Planner
 from world4scorer.serving.fields import RequestError
 from world4scorer.serving.protocol import VERSION, Frame, Kind, Limits
 from world4scorer.serving.requests import Begin, read_begin, read_decide, read_hello
-from world4scorer.serving.rig import BENCH2DRIVE, rig_of
+from world4scorer.serving.rig import CAMERAS, bench2drive_rig
 
 NOTHING_SAID: Final[Callable[[str], None]] = lambda line: None  # noqa: E731
 
@@ -39,14 +39,27 @@ class ServedPlanner:
     """Of drives that do not ask for others."""
     fixed: bool = False
     """Refuse drives that ask for other options."""
+    knows_directions: bool = True
+    """Whether driving direction compliance was trained, which the utility of v2 counts and that of v1 does not."""
     limits: Limits = field(default_factory=Limits)
     lock: threading.Lock = field(default_factory=threading.Lock)
     """Held while the model works."""
 
+    def __post_init__(self) -> None:
+        self.check(self.options)
+
+    def check(self, options: PilotOptions) -> None:
+        """Raise a RequestError for options that it cannot choose by."""
+        if options.benchmark == "v2" and not self.knows_directions:
+            raise RequestError(
+                f"benchmark v2: counts driving direction compliance, for which {self.name} was not trained (clips of "
+                "Bench2Drive do not tell it); use v1"
+            )
+
     @property
     def cameras(self) -> tuple[str, ...]:
         """Names of the images that it looks at, in its order."""
-        return tuple(mount.name for mount in BENCH2DRIVE[: self.planner.config.cameras])
+        return CAMERAS[: self.planner.config.cameras]
 
     def described(self) -> Mapping[str, Any]:
         """What a client is told about it."""
@@ -122,6 +135,7 @@ class Session:
         served = self._served
         if served.fixed and begin.options != served.options:
             raise RequestError(f"begin: the server decides by {served.options}; it was started with --fixed")
+        served.check(begin.options)
         pilot = Pilot(served.planner, begin.options, begin.rig)
         pilot.begin(begin.name, begin.route, begin.keeper)
         self.close()
@@ -136,12 +150,12 @@ class Session:
         drive = self._drive
         if drive is None:
             raise RequestError("decide: no drive has begun")
-        request = read_decide(frame, self._served.cameras)
+        request = read_decide(frame, self._served.cameras, drive.pilot.options.keep_commands)
         size = (request.height, request.width)
         if drive.size is None:
             drive.size = size
             if drive.pilot.rig is None:
-                drive.pilot.rig = rig_of(BENCH2DRIVE, *size)
+                drive.pilot.rig = bench2drive_rig(*size)
         elif drive.size != size:
             raise RequestError(f"decide: images of {size}, after {drive.size}; a drive keeps to one size")
         views = drive.pilot.views(request.sight)  # outside of the lock: others may be decided for meanwhile

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from world4scorer.driving.pilot import PilotOptions
+from world4scorer.model.config import EGO_NUMBERS, ModelConfig
 from world4scorer.model.planner import Planner
 from world4scorer.pools.digests import digest_of_planner
+from world4scorer.routes.commands import RoadOption
 from world4scorer.serving.protocol import Frame, Kind
-from world4scorer.serving.rig import BENCH2DRIVE
+from world4scorer.serving.rig import CAMERAS
 from world4scorer.serving.session import ServedPlanner, Session
+from world4scorer.training.config import TrainConfig
+from world4scorer.training.run import CONFIG, DATA
 
 OF_A_RUN: Final = "planner"
 """The planner's folder in that of a run."""
@@ -26,9 +30,22 @@ def load_served(checkpoint: Path, options: PilotOptions, fixed: bool = False, de
         raise ValueError(f"{checkpoint}: no such folder; `w4s train` makes one, `w4s import` another")
     folder = checkpoint / OF_A_RUN if (checkpoint / OF_A_RUN).is_dir() else checkpoint
     planner = Planner.from_pretrained(folder).to(device)
-    if planner.config.cameras > len(BENCH2DRIVE):
-        raise ValueError(f"{folder}: looks through {planner.config.cameras} cameras; {len(BENCH2DRIVE)} can be served")
-    return ServedPlanner(planner, str(checkpoint), digest_of_planner(folder), options, fixed)
+    if planner.config.cameras > len(CAMERAS):
+        raise ValueError(f"{folder}: looks through {planner.config.cameras} cameras; {len(CAMERAS)} can be served")
+    known = knows_directions(folder, planner.config)
+    return ServedPlanner(planner, str(checkpoint), digest_of_planner(folder), options, fixed, known)
+
+
+def knows_directions(folder: Path, model: ModelConfig) -> bool:
+    """Whether the planner of a folder was trained for driving direction compliance.
+
+    The configuration of its run says so. Without it, a planner that takes a route point is taken for one of
+    Bench2Drive, whose training leaves that prediction as it began.
+    """
+    run = folder.absolute().parent
+    if (run / CONFIG).is_file() and (run / DATA).is_file():
+        return TrainConfig.from_json((run / CONFIG).read_text(), str(run / CONFIG)).losses.driving_direction
+    return model.ego_numbers == EGO_NUMBERS
 
 
 def practise(served: ServedPlanner) -> None:
@@ -41,6 +58,12 @@ def practise(served: ServedPlanner) -> None:
     session.answer(Frame(Kind.BEGIN, {"name": "practice", **options}, {"route": line, **nodes}))
     about = served.described()
     black = np.zeros((about["image_height"], about["image_width"], 4), np.uint8)
-    still = {"pose": [0.0, 0.0, 0.0], "velocity": [5.0, 0.0], "acceleration": [0.0, 0.0], "channels": "BGRA"}
+    still: dict[str, Any] = {
+        "pose": [0.0, 0.0, 0.0],
+        "velocity": [5.0, 0.0],
+        "acceleration": [0.0, 0.0],
+        "channels": "BGRA",
+    }
+    still["command"] = RoadOption.LANE_FOLLOW.value
     for number in range(PRACTICE):
         session.answer(Frame(Kind.DECIDE, {"time": number / 2, **still}, dict.fromkeys(served.cameras, black)))
