@@ -17,10 +17,13 @@ carla = pytest.importorskip("carla")
 
 from leaderboard_stand_in import Car, Provider, aside, installed, left_turn, pictures  # noqa: E402
 from route_follower import RouteFollower, serving  # noqa: E402
+from world4scorer.driving.pilot import PilotOptions  # noqa: E402
 from world4scorer.serving.address import Address  # noqa: E402
+from world4scorer.serving.client import PlannerClient  # noqa: E402
 from world4scorer.serving.protocol import HEADER, MAGIC, VERSION  # noqa: E402
-from world4scorer.serving.rig import BENCH2DRIVE, Mount  # noqa: E402
 
+BY_UTILITY = {"keep_commands": True, "route": 0.0}
+"""The route follower's best plan is its first; of its nine, the one that stands agrees best with a route."""
 LEFT = 0
 """Place of the command in its one-hot vector."""
 
@@ -58,7 +61,7 @@ class Ride:
 def test_a_left_turn(module, tmp_path):
     planner = RouteFollower()
     with serving(planner) as where:
-        ride = Ride(module, tmp_path, where, options={"keep_commands": True})
+        ride = Ride(module, tmp_path, where, options=BY_UTILITY)
         speeds, away, places = [], [], []
         for tick in range(500):
             if tick % 10 == 0:
@@ -112,7 +115,7 @@ def test_metrics_at_ten_hertz_into_the_benchmarks_folder(module, tmp_path, monke
 def test_a_server_that_dies_and_returns(module, tmp_path, capsys):
     address = Address(path=tmp_path / "planner.sock")
     with serving(address=address):
-        ride = Ride(module, tmp_path, address, options={"keep_commands": True})
+        ride = Ride(module, tmp_path, address, options=BY_UTILITY)
         for _ in range(100):
             ride.tick()
     assert ride.car.speed > 3
@@ -156,6 +159,7 @@ def test_a_route_is_not_begun_anew_after_an_outage(module, tmp_path):
         ride = Ride(module, tmp_path, where)
         ride.agent._travelled = 90.0
         remaining = ride.agent._remaining_route()
+        assert 89.0 < ride.agent._sent_from <= 90.0
         ride.agent.destroy()
     lengths = np.linalg.norm(np.diff([(at.location.x, at.location.y) for at, _ in ride.plan], axis=0), axis=1)
     left = lengths.sum() - 90.0
@@ -163,6 +167,63 @@ def test_a_route_is_not_begun_anew_after_an_outage(module, tmp_path):
     assert left <= kept <= left + 1.1
     assert remaining["node_options"].tolist() == [4]
     np.testing.assert_allclose(remaining["nodes"], [[66.75, -ride.plan[-1][0].location.y]], atol=0.01)
+
+
+def test_two_outages(module, tmp_path):
+    """What is sent each time is what is left of the whole route, though servers count from where they were told."""
+    address, said = Address(path=tmp_path / "planner.sock"), []
+    whole = np.array([(at.location.x, -at.location.y) for at, _ in left_turn()])
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(whole, axis=0), axis=1))])
+    expected = []
+    for number in range(3):
+        with serving(address=address, said=said):
+            if number == 0:
+                ride = Ride(module, tmp_path, address, options=BY_UTILITY)
+            here = np.linalg.norm(whole - (ride.car.x, ride.car.y), axis=1).argmin()
+            expected.append(along[-1] - along[here])
+            for _ in range(130):
+                ride.tick()
+        for _ in range(60):
+            ride.tick()
+        assert ride.car.speed == 0.0
+        time.sleep(0.05)  # longer than the back-off
+    ride.agent.destroy()
+    lengths = [float(line.split("begun, ")[1].removesuffix(" m")) for line in said if "begun" in line]
+    assert expected[0] - expected[1] > 15 and expected[1] - expected[2] > 15
+    assert lengths == pytest.approx(expected, abs=8.0)  # the ego has rolled on since it was last decided for
+
+
+def test_a_busy_server_is_waited_for(module, tmp_path):
+    with serving(most_clients=1) as where:
+        other = PlannerClient(where, "other")
+        leaving = threading.Timer(0.3, other.close)
+        leaving.start()
+        ride = Ride(module, tmp_path, where)
+        assert ride.tick().brake == 0.0
+        leaving.join()
+        with pytest.raises(RuntimeError, match=r"within 0\.1 s \(1 clients are here already"):
+            Ride(module, tmp_path, where, setup_seconds=0.1)
+        ride.agent.destroy()
+
+
+def test_a_fixed_server(module, tmp_path):
+    """What it was started with holds; an agent that wants otherwise is not set up."""
+    asked = PilotOptions(route=4.0, keep_commands=True)
+    with serving(options=asked, fixed=True) as where:
+        for config in ({}, {"options": {}}):
+            ride = Ride(module, tmp_path, where, **config)
+            assert ride.tick().brake == 0.0
+            ride.agent.destroy()
+        with pytest.raises(RuntimeError, match=r"--fixed and chooses with other options \(inertial: 0\.0\)"):
+            Ride(module, tmp_path, where, options={"inertial": 1.0})
+
+
+def test_a_drive_without_commands_is_refused(module, tmp_path, capsys):
+    with serving() as where:
+        ride = Ride(module, tmp_path, where, options={"route": 4.0})
+        assert ride.tick().brake == 1.0
+        ride.agent.destroy()
+    assert "'command' is missing, and this drive does not keep commands" in capsys.readouterr().err
 
 
 def answering(content: bytes) -> tuple[threading.Thread, Address]:
@@ -191,7 +252,7 @@ def welcome(text: bytes, kind: int = 2, version: int = VERSION) -> bytes:
         (welcome(b'{"arrays":[]}', version=2), "protocol 2, this agent 1; copy the agent"),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "no planner server"),
         (welcome(b'{"arrays":[],"cameras":["roof"]}'), "cameras that this agent does not have: roof"),
-        (welcome(b'{"arrays":[],"error":"16 clients are here already"}', kind=100), "16 clients are here already"),
+        (welcome(b'{"arrays":[],"code":"frame","error":"too long"}', kind=100), "too long"),
         (welcome(b"[]"), "no object"),
         (welcome(b'{"arrays":[{"dtype":"object"}]}'), "arrays of the answer"),
         (welcome(b'{"arrays":[]}', kind=6), "kind 6 came, not 2"),
@@ -254,8 +315,8 @@ def test_cameras_are_those_of_the_rig(module):
     sensors = module.World4ScorerAgent("", 0).sensors()
     assert all(sensor["type"] == "sensor.camera.rgb" for sensor in sensors) and len(sensors) <= 8
     assert {(sensor["width"], sensor["height"]) for sensor in sensors} == {(1600, 900)}
-    mounts = tuple(Mount(s["id"], s["x"], s["y"], s["z"], s["yaw"], s["fov"]) for s in sensors)
-    assert mounts == BENCH2DRIVE
+    placed = tuple(tuple(sensor[name] for name in ("id", "x", "y", "z", "yaw", "fov")) for sensor in sensors)
+    assert placed == module.CAMERAS and not any(sensor["roll"] or sensor["pitch"] for sensor in sensors)
 
 
 def test_the_hero_is_looked_for(module, capsys):
@@ -277,7 +338,7 @@ def test_without_a_hero_it_brakes(module, tmp_path):
 def test_motion_is_right_handed(module):
     """A car at (3, -4) in our axes that looks to the north and turns to the left.
 
-    Its rear axle lies 1.35 m to the south and moves 1.35 m * pi / 2 less to the left than its middle.
+    Its rear axle lies 1.35 m to the south.
     """
     car = SimpleNamespace(
         get_transform=lambda: carla.Transform(carla.Location(x=3, y=4), carla.Rotation(yaw=-90)),
@@ -287,6 +348,6 @@ def test_motion_is_right_handed(module):
     )
     motion = module.Motion.of(car)
     np.testing.assert_allclose(motion.pose, [3, -5.35, math.pi / 2], atol=1e-6)
-    np.testing.assert_allclose(motion.velocity, [6.0, 0.5 - 1.35 * math.pi / 2], atol=1e-6)
+    assert motion.speed == pytest.approx(6.0)
     np.testing.assert_allclose(motion.acceleration, [1.0, 2.0], atol=1e-6)
     assert motion.yaw_rate == pytest.approx(math.pi / 2)

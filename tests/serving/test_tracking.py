@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import math
 import sys
 
@@ -10,7 +11,11 @@ import numpy as np
 import pytest
 
 from world4scorer import cli
-from world4scorer.serving.agent_file import SOURCE
+from world4scorer.bench2drive.ego_car import REAR_AXLE_TO_CENTRE
+from world4scorer.bench2drive.rig import IMAGE_SIZE, MOUNTS
+from world4scorer.serving import protocol
+from world4scorer.serving.agent_file import OPTIONS, SOURCE
+from world4scorer.serving.rig import CAMERAS
 
 STRAIGHT = np.column_stack([2.0 * np.arange(1, 9), np.zeros(8), np.zeros(8)])
 """4 m/s."""
@@ -26,7 +31,7 @@ def module():
 
 
 def moving(module, speed, pose=(0.0, 0.0, 0.0)):
-    return module.Motion(np.array(pose), np.array([speed, 0.0]), np.zeros(2), 0.0)
+    return module.Motion(np.array(pose), speed, np.zeros(2), 0.0)
 
 
 def test_pid(module):
@@ -107,8 +112,7 @@ def test_places_along_a_line_that_comes_back(module):
     line = module.Line([(0, 0), (1, 0), (2, 0), (2, 1), (1, 0), (0, 0)])
     places = line.places_of(np.array([[0.0, 0.0], [2.0, 1.0], [1.0, 0.0]]))
     np.testing.assert_allclose(places, [0.0, 3.0, 3.0 + math.sqrt(2)])
-    assert line.after(2.5).tolist() == [[2, 0], [2, 1], [1, 0], [0, 0]]
-    assert line.after(99.0).tolist() == [[1, 0], [0, 0]]
+    assert [line.point_before(place) for place in (0.0, 2.5, 3.0, 99.0)] == [0, 2, 3, 4]
 
 
 def test_the_file_is_for_python_3_7():
@@ -128,11 +132,38 @@ def test_the_file_is_for_python_3_7():
     assert imported <= allowed
 
 
+def constants() -> dict[str, object]:
+    """What the agent's file says in plain numbers and texts, without running it."""
+    found: dict[str, object] = {}
+    for node in ast.parse(SOURCE.read_text()).body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        names = [part.id for part in target.elts] if isinstance(target, ast.Tuple) else [getattr(target, "id", None)]
+        try:
+            value = ast.literal_eval(node.value)
+        except (AttributeError, ValueError):
+            continue
+        found.update(zip(names, value if len(names) > 1 else [value], strict=True))
+    return found
+
+
+def test_what_the_file_repeats_is_what_the_package_says():
+    """The file can import nothing of ours."""
+    said = constants()
+    mounts = tuple((mount.x, mount.y, mount.z, mount.yaw, mount.fov) for mount in MOUNTS)
+    assert said["CAMERAS"] == tuple((name, *mount) for name, mount in zip(CAMERAS, mounts, strict=True))
+    assert said["REAR_AXLE"] == REAR_AXLE_TO_CENTRE
+    assert (said["IMAGE_WIDTH"], said["IMAGE_HEIGHT"]) == IMAGE_SIZE
+    assert said["DEFAULTS"]["options"] == OPTIONS
+    assert (said["MAGIC"], said["PROTOCOL"], said["DTYPES"]) == (protocol.MAGIC, protocol.VERSION, protocol.DTYPES)
+    assert all(said[kind.name] == kind for kind in protocol.Kind)
+
+
 def test_the_file_is_copied_out(tmp_path, capsys):
     out = tmp_path / "team_code"
     assert cli.main(["b2d", "agent", "--out", str(out), "--server", "unix:/tmp/planner.sock"]) == 0
     assert (out / "world4scorer_agent.py").read_bytes() == SOURCE.read_bytes()
-    assert (out / "world4scorer_agent.json").read_text() == '{\n  "server": "unix:/tmp/planner.sock"\n}\n'
+    written = json.loads((out / "world4scorer_agent.json").read_text())
+    assert written == {"server": "unix:/tmp/planner.sock", "options": {"keep_commands": True, "route": 4.0}}
     assert cli.main(["b2d", "agent", "--out", str(out), "--server", "unix:/tmp/planner.sock"]) == 0
     (out / "world4scorer_agent.py").write_text("# mine")
     assert cli.main(["b2d", "agent", "--out", str(out)]) == 1

@@ -42,7 +42,7 @@ def serve(
         inertial: Weight of inertial re-ranking; the paper's is 1.
         route: Weight of route re-ranking; the paper's is 4.
         keep_commands: Take commands from the nodes of the route, each until it has been passed.
-        benchmark: Whose utility chooses.
+        benchmark: Whose utility chooses; v2 is refused for planners trained on Bench2Drive, who lack one of its terms.
         fixed: Refuse drives that ask for another selection than this.
         device: Of torch: cpu, cuda, cuda:1, ...
         threads: Of the processor; torch's choice unless given.
@@ -81,7 +81,7 @@ def agent(out: Folder, server: Address = "127.0.0.1:4747", overwrite: bool = Fal
     """Copy the agent for CARLA's leaderboard out, with its configuration.
 
     One file that needs NumPy and nothing else, for Python 3.7 or newer, and a JSON file that tells it where the planner
-    server is.
+    server is and how plans are to be chosen: with kept commands and route re-ranking.
 
     Example: w4s b2d agent --out Bench2Drive/leaderboard/team_code
 
@@ -91,9 +91,9 @@ def agent(out: Folder, server: Address = "127.0.0.1:4747", overwrite: bool = Fal
         overwrite: Replace files that differ.
     """
     from world4scorer.serving.address import Address
-    from world4scorer.serving.agent_file import copy_agent
+    from world4scorer.serving.agent_file import OPTIONS, copy_agent
 
-    for path in copy_agent(out, {"server": str(Address.parse(server))}, overwrite):
+    for path in copy_agent(out, {"server": str(Address.parse(server)), "options": OPTIONS}, overwrite):
         print(f"written: {path}")
     return 0
 

@@ -7,7 +7,8 @@ It runs in the leaderboard's Python (3.7 or newer) with NumPy and nothing else; 
 
 At 20 ticks a second the agent asks the server for a plan every tenth tick and tracks the plan in between. The server
 looks after the route point, the commands and the re-ranking; the agent sees, tracks, creeps, and brakes where the
-server is late or gone.
+server is late or gone. It is one long file because the leaderboard loads one file, and in its Python nothing of ours
+can be imported.
 
 Frames. CARLA's axes are left-handed: x forward, y right, yaw clockwise in degrees. Here, as in the planner, y points
 left and headings are counter-clockwise in radians: x = CARLA's x, y = -CARLA's y, heading = -yaw. Poses are those of
@@ -94,7 +95,7 @@ METRIC_FILE_TICKS = 100
 
 DEFAULTS: dict[str, Any] = {
     "server": "127.0.0.1:4747",
-    "options": {},
+    "options": {"keep_commands": True, "route": 4.0},
     "request_seconds": 5.0,
     "connect_seconds": 2.0,
     "setup_seconds": 60.0,
@@ -103,9 +104,10 @@ DEFAULTS: dict[str, Any] = {
     "creep": True,
 }
 """server: 127.0.0.1:PORT or unix:PATH. options: of the drive, where they are to differ from the server's: inertial,
-route, keep_commands, benchmark. request_seconds: after which an answer is too late. connect_seconds: for which a
-connection is tried. setup_seconds: for which a route's start waits for the server. metric_dir: where metric files go;
-the environment's SAVE_PATH where null, nowhere without. metric_every: ticks between their rows. creep: whether to."""
+route, keep_commands, benchmark; commands must be kept, by the server's options or by these. request_seconds: after
+which an answer is too late. connect_seconds: for which a connection is tried. setup_seconds: for which a route's start
+waits for the server. metric_dir: where metric files go; the environment's SAVE_PATH where null, nowhere without.
+metric_every: ticks between their rows. creep: whether to."""
 
 FIRST_BACK_OFF, LONGEST_BACK_OFF = 0.5, 10.0
 """s between attempts to reach a server that is gone."""
@@ -118,6 +120,11 @@ def get_entry_point() -> str:
 
 class ServerRefused(Exception):
     """The server answered, and will not do what it was asked for."""
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        """What was wrong, in the server's word; "busy" passes."""
 
 
 FAILURES = (OSError, ValueError, ServerRefused)
@@ -153,6 +160,7 @@ class World4ScorerAgent(AutonomousAgent):
         self._metric_info: dict[int, dict[str, list[float]]] = {}
         self._outage = False
         self._travelled = 0.0
+        self._sent_from = 0.0
         self._server = PlannerConnection(self._config, self._save_name)
         self._server.wait(self._config["setup_seconds"])
 
@@ -199,7 +207,7 @@ class World4ScorerAgent(AutonomousAgent):
             self._creep.reset()
             return _braking()
         control = self._tracker.control(self._plan, self._tick, motion)
-        if self._config["creep"] and self._creep.is_due(motion.velocity[0]):
+        if self._config["creep"] and self._creep.is_due(motion.speed):
             control.throttle, control.brake = CREEP_THROTTLE, 0.0
         return control
 
@@ -233,7 +241,7 @@ class World4ScorerAgent(AutonomousAgent):
         request = {
             "time": float(timestamp),
             "pose": motion.pose.tolist(),
-            "velocity": motion.velocity.tolist(),
+            "velocity": [motion.speed, 0.0],  # as in training, whose clips tell the speed alone
             "acceleration": motion.acceleration.tolist(),
             "yaw_rate": motion.yaw_rate,
         }
@@ -252,19 +260,25 @@ class World4ScorerAgent(AutonomousAgent):
         if self._outage:
             self._outage = False
             _say("the server answers again, driving on")
-        self._travelled = float(answer.get("travelled") or self._travelled)
+        if answer.get("travelled") is not None:
+            self._travelled = self._sent_from + float(answer["travelled"])
         return Plan(plan, motion.pose, self._tick)
 
     def _remaining_route(self) -> dict[str, NDArray[Any]]:
-        """Route and nodes from where the ego is, for a server that does not remember."""
+        """Route and nodes from where the ego is, for a server that does not remember.
+
+        It will count what is travelled from there on, so that place is kept.
+        """
         if self._route is None or self._nodes is None:
             return {}
         points, options, places = self._nodes
         ahead = places >= self._travelled - 1.0
         if not ahead.any():
             ahead[-1:] = True
+        first = self._route.point_before(self._travelled)
+        self._sent_from = float(self._route.along[first])
         return {
-            "route": self._route.after(self._travelled),
+            "route": self._route.points[first:],
             "nodes": points[ahead],
             "node_options": options[ahead],
         }
@@ -297,11 +311,11 @@ class World4ScorerAgent(AutonomousAgent):
 class Motion:
     """Where the ego's rear axle is and how it moves, in the planner's axes."""
 
-    def __init__(self, pose: Floats, velocity: Floats, acceleration: Floats, yaw_rate: float) -> None:
+    def __init__(self, pose: Floats, speed: float, acceleration: Floats, yaw_rate: float) -> None:
         self.pose = pose
         """(3,) x, y [m], heading [rad]"""
-        self.velocity = velocity
-        """(2,) forward, left [m/s]"""
+        self.speed = speed
+        """m/s, forward"""
         self.acceleration = acceleration
         """(2,) forward, left [m/s^2], of the actor's origin"""
         self.yaw_rate = yaw_rate
@@ -319,7 +333,7 @@ class Motion:
         yaw_rate = -math.radians(actor.get_angular_velocity().z)  # CARLA tells degrees
         return cls(
             np.array([x, y, heading]),
-            turn @ np.array([velocity.x, -velocity.y]) - np.array([0.0, REAR_AXLE * yaw_rate]),
+            float((turn @ np.array([velocity.x, -velocity.y]))[0]),
             turn @ np.array([acceleration.x, -acceleration.y]),
             yaw_rate,
         )
@@ -344,10 +358,10 @@ class Line:
             places[number] = self.along[start]
         return places
 
-    def after(self, place: float) -> Floats:
-        """The points (n, 2) from a place [m] on; at least two."""
-        first = int(np.searchsorted(self.along, place, side="right")) - 1
-        return self.points[max(0, min(first, len(self.points) - 2)) :]
+    def point_before(self, place: float) -> int:
+        """Index of the last point at or before a place [m]; of the last but one at most, so that a line is left."""
+        before = int(np.searchsorted(self.along, place, side="right")) - 1
+        return max(0, min(before, len(self.points) - 2))
 
 
 class Plan:
@@ -395,7 +409,7 @@ class Tracker:
 
     def control(self, plan: Plan, tick: int, motion: Motion) -> Any:
         """The control of a tick."""
-        speed = float(motion.velocity[0])
+        speed = motion.speed
         reach = FAST_LOOK_AHEAD if speed > FAST else LOOK_AHEAD
         aim = aim_point(plan.seen_from(motion.pose), reach)
         # A right angle to the right is an error of one: CARLA steers to the right with positive numbers.
@@ -493,9 +507,9 @@ class PlannerConnection:
             try:
                 self._connect()
                 return
-            except ServerRefused as error:
-                raise RuntimeError(f"{self._config['server']}: {error}") from error
-            except (OSError, ValueError) as error:
+            except FAILURES as error:
+                if isinstance(error, ServerRefused) and error.code != "busy":
+                    raise RuntimeError(f"{self._config['server']}: {error}") from error
                 if time.monotonic() > until:
                     message = f"{self._config['server']}: no planner server within {seconds:g} s ({error}); "
                     raise RuntimeError(message + "start one: w4s serve --checkpoint PLANNER") from error
@@ -555,6 +569,12 @@ class PlannerConnection:
             unknown = sorted(set(self._cameras) - {name for name, *_ in CAMERAS})
             if unknown or not self._cameras:
                 raise ServerRefused("the planner wants cameras that this agent does not have: " + ", ".join(unknown))
+            served = fields.get("options", {})
+            other = sorted(name for name, value in self._config["options"].items() if served.get(name) != value)
+            if fields.get("fixed") and other:
+                message = "the server was started with --fixed and chooses with other options ({}); start it with the "
+                message += "agent's, or leave them out of the agent's file: \"options\": {{}}"
+                raise ServerRefused(message.format(", ".join(f"{name}: {served.get(name)}" for name in other)))
         except BaseException:
             self._hang_up()
             raise
@@ -593,7 +613,7 @@ class PlannerConnection:
         if not isinstance(answer, dict):
             raise ServerRefused("the answer is no object")
         if answered == ERROR:
-            raise ServerRefused(str(answer.get("error")))
+            raise ServerRefused(str(answer.get("error")), str(answer.get("code")))
         if answered != wanted:
             raise ServerRefused(f"an answer of kind {answered} came, not {wanted}")
         return answer, read_arrays(answer.get("arrays"), content)
