@@ -12,6 +12,7 @@ import pytest
 import torch
 from PIL import Image
 
+from route_follower import serving
 from small_training import SMALL
 from world4scorer import cli
 from world4scorer.bench2drive.clip import find_clips, image_name, read_clip
@@ -19,6 +20,7 @@ from world4scorer.bench2drive.config import with_route_point
 from world4scorer.bench2drive.judge import ClipJudge
 from world4scorer.bench2drive.prepared import PreparedClips
 from world4scorer.city.manifest import FOLDER, read_manifest, read_simulation
+from world4scorer.driving.pilot import PilotOptions
 from world4scorer.model.planner import Planner
 from world4scorer.navsim.cameras import VIEWS
 from world4scorer.navsim.layout import Layout
@@ -26,6 +28,8 @@ from world4scorer.navsim.logs import read_log
 from world4scorer.navsim.poses import relative_poses
 from world4scorer.outcomes.results import V1_COLUMNS
 from world4scorer.scene.indices import TrackType
+from world4scorer.serving.agent_file import CONFIG, copy_agent
+from world4scorer.serving.start import load_served
 from world4scorer.training.config import OptimiserConfig
 from world4scorer.training.losses import bench2drive
 from world4scorer.training.run_files import read_history
@@ -125,19 +129,30 @@ def in_another_process(*lines: list[object]) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_whole_way(prepared, tmp_path, capsys):
-    assert cli.main(f"b2d vocab {prepared} --out {tmp_path}/v.npz --shapes 12".split()) == 0
-    assert cli.main(f"b2d scan {prepared}".split()) == 0
-    assert "| 20 m |" in capsys.readouterr().out
-    (tmp_path / "settings.json").write_text(SMALL_B2D.to_json())
-    common = ["--vocab", tmp_path / "v.npz", "--settings", tmp_path / "settings.json", "--target-encoder", "city"]
+@pytest.fixture(scope="module")
+def runs(prepared: Path) -> Path:
+    """The folder of two runs: one blind to the route, one that began with it."""
+    folder = prepared.with_name("runs")
+    folder.mkdir()
+    assert cli.main(f"b2d vocab {prepared} --out {folder}/v.npz --shapes 12".split()) == 0
+    (folder / "settings.json").write_text(SMALL_B2D.to_json())
+    common = ["--vocab", folder / "v.npz", "--settings", folder / "settings.json", "--target-encoder", "city"]
     common += ["--accelerator", "cpu", "--threads", "1", "--validation", "0.3"]
     train = ["b2d", "train", prepared, *common]
     in_another_process(
-        [*train, "--out", tmp_path / "blind", "--route-blind"],
-        [*train, "--out", tmp_path / "run", "--from-planner", tmp_path / "blind" / "planner"],
+        [*train, "--out", folder / "blind", "--route-blind"],
+        [*train, "--out", folder / "run", "--from-planner", folder / "blind" / "planner"],
     )
-    blind, routed = (Planner.from_pretrained(tmp_path / name / "planner") for name in ("blind", "run"))
+    return folder
+
+
+def test_distances_of_the_route_point(prepared, capsys):
+    assert cli.main(f"b2d scan {prepared}".split()) == 0
+    assert "| 20 m |" in capsys.readouterr().out
+
+
+def test_the_whole_way(runs):
+    blind, routed = (Planner.from_pretrained(runs / name / "planner") for name in ("blind", "run"))
     assert blind.config.ego_numbers == 11 and routed.config.ego_numbers == 13
     weights = routed.network.ego_encoder.weight
     assert weights[:, 11:].ne(0).any() and not torch.equal(weights[:, :11], blind.network.ego_encoder.weight)
@@ -147,10 +162,38 @@ def test_the_whole_way(prepared, tmp_path, capsys):
     )
     assert not torch.equal(before["ego_progress"][0].weight, after["ego_progress"][0].weight)
     for run in ("blind", "run"):
-        last = read_history(tmp_path / run)[-1]
+        last = read_history(runs / run)[-1]
         for name in ("train/imitation", "train/score", "train/bank", "train/future", "val/score"):
             assert np.isfinite(last[name])
         total = (
             last["train/imitation"] + 0.5 * last["train/score"] + 0.5 * last["train/bank"] + 0.1 * last["train/future"]
         )
         assert last["train/total"] == pytest.approx(total, rel=1e-5)
+
+
+def test_the_agent_drives_by_it(clips, runs, tmp_path):
+    """The last link: the run is served, and CARLA's agent asks it for plans with the images of a clip."""
+    pytest.importorskip("carla")
+    from leaderboard_stand_in import Car, Provider, installed, left_turn
+
+    clip = read_clip(find_clips(clips)[0][0])
+    pictures = [np.asarray(Image.open(clip.folder / image_name(camera, 0)).convert("RGB")) for camera in range(4)]
+    said: list[str] = []
+    with serving(load_served(runs / "run", PilotOptions()), said=said) as where, installed() as module:
+        copy_agent(tmp_path, {"server": str(where)})
+        images = {
+            name: (0, np.dstack([picture[..., ::-1], np.full(picture.shape[:2], 255, np.uint8)]))
+            for (name, *_), picture in zip(module.CAMERAS, pictures, strict=True)
+        }
+        plan = left_turn()
+        car = Provider.hero = Car(plan[0][0])
+        agent = module.World4ScorerAgent("127.0.0.1", 2000)
+        agent.set_global_plan([None] * len(plan), plan)
+        agent.setup(f"{tmp_path / CONFIG}+Route")
+        for tick in range(40):
+            car.drive(agent.run_step(images, 0.05 * tick))
+            assert agent._plan is not None and agent._plan.tick == tick - tick % 10
+        agent.destroy()
+    assert said[0].endswith("drive 'Route' begun, 121 m") and "ended, 4 decisions" in said[1]
+    with pytest.raises(ValueError, match="benchmark v2"):
+        load_served(runs / "blind", PilotOptions("v2"))
