@@ -199,7 +199,7 @@ def train(
         target_encoder: What missing future targets are made with; --vit-weights unless given, or the city's.
         epochs: Passes through the clips, if not the preset's.
         batch: Moments per step over all devices, if not the preset's.
-        learning_rate: At its peak, if not the preset's; not scaled by the batch.
+        learning_rate: At its peak, if not the preset's; holds whatever the batch.
         precision: Of the computation, if not the preset's.
         seed: Of weights, order and draws, if not the preset's.
         validation: Share of clips to validate with instead of training on them.
@@ -230,16 +230,13 @@ def train(
         config = replace(config, model=presets.without_route_point(config.model))
     given = {
         "epochs": epochs,
-        "batch": batch,
         "precision": precision,
         "seed": seed,
         "vit_weights": vit_weights,
         "from_planner": None if from_planner is None else str(from_planner),
     }
     config = replace(config, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
-    if learning_rate is not None:
-        optimiser = replace(config.optimiser, learning_rate=learning_rate, reference_batch=config.batch)
-        config = replace(config, optimiser=optimiser)
+    config = presets.with_steps(config, batch, learning_rate)
     check(config)
     check_start(config)
     clips = PreparedClips.open(prepared)
