@@ -137,6 +137,38 @@ def test_finished_clips_are_kept_unless_options_change(folder):
     assert prepare(folder, every=10).kept == 0 and len(PreparedClips.open(folder / "prepared")[NAME].moments) == 3
 
 
+def drivable_everywhere(town="Town05"):
+    grid = GridPainter(town, np.array([-80.0, -80.0]), np.array([80.0, 80.0])).finish()
+    grid.cells[:] = True
+    return grid
+
+
+def test_a_map_that_was_made_again_is_used(folder):
+    prepare(folder)
+    before = PreparedClips.open(folder / "prepared")[NAME].rasters.copy()
+    drivable_everywhere().save(folder / "maps" / "Town05.npz")
+    assert prepare(folder).kept == 0
+    after = PreparedClips.open(folder / "prepared")[NAME].rasters
+    assert np.unpackbits(after).mean() > np.unpackbits(before).mean()
+    assert prepare(folder).kept == 1
+
+
+def test_a_clip_that_was_fetched_again_is_prepared_again(folder):
+    prepare(folder)
+    file = folder / "clips" / NAME / "anno" / "00007.json.gz"
+    file.write_bytes(gzip.compress(json.dumps({**left_turn(7), "speed": 7.25}).encode()))
+    assert prepare(folder).kept == 0
+    assert PreparedClips.open(folder / "prepared")[NAME].velocity[7, 0] == 7.25
+    (folder / "clips" / NAME / "camera" / "rgb_back" / "00012.jpg").unlink()
+    assert prepare(folder).moments == 3
+
+
+def test_the_map_of_another_town_is_refused(folder):
+    drivable_everywhere("Town06").save(folder / "maps" / "Town05.npz")
+    with pytest.raises(ClipError, match=r"Town05\.npz: the map of Town06, and this clip is of Town05.*--town Town05"):
+        prepare(folder)
+
+
 def test_errors(folder, tmp_path):
     with pytest.raises(ClipError, match="none of 1 clips can be used"):
         (folder / "maps" / "Town05.npz").rename(folder / "maps" / "Town06.npz")
