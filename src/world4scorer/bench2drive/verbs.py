@@ -263,7 +263,8 @@ def city_clips(
 ) -> int:
     """Drive in the embedded city and write clips in Bench2Drive's layout.
 
-    With OUT/maps, so that they can be prepared. May be killed and run again: finished clips are kept.
+    With OUT/maps, so that they can be prepared. May be killed and run again, also for more clips: finished ones are
+    kept. Other options need another folder.
 
     Example: w4s b2d city-clips --data city --out clips
 
