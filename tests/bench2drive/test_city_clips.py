@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,13 @@ from PIL import Image
 from route_follower import serving
 from small_training import SMALL
 from world4scorer import cli
+from world4scorer.bench2drive.city_clips import make_city_clips
 from world4scorer.bench2drive.clip import find_clips, image_name, read_clip
 from world4scorer.bench2drive.config import with_route_point
+from world4scorer.bench2drive.errors import ClipError
 from world4scorer.bench2drive.judge import ClipJudge
 from world4scorer.bench2drive.prepared import PreparedClips
+from world4scorer.cache.executors import SerialExecutor
 from world4scorer.city.manifest import FOLDER, read_manifest, read_simulation
 from world4scorer.driving.pilot import PilotOptions
 from world4scorer.model.planner import Planner
@@ -78,6 +82,39 @@ def test_clips_tell_what_the_log_tells(city, clips):
     # Between frames the car does not jump.
     steps = np.linalg.norm(np.diff(clip.poses[:, :2], axis=0), axis=1)
     np.testing.assert_allclose(steps, 0.1 * (clip.velocity[1:, 0] + clip.velocity[:-1, 0]) / 2, atol=0.05)
+
+
+def test_other_options_need_another_folder(city, clips, tmp_path, capsys):
+    """The same again keeps everything; clips of another length or split, or fewer of them, are not mixed with these."""
+    line = f"b2d city-clips --data {city} --out {clips} --workers 1"
+    before = {path: path.stat().st_mtime_ns for path in clips.rglob("anno/*.gz")}
+    assert cli.main(f"{line} --clips 3 --seconds {SECONDS}".split()) == 0
+    assert {path: path.stat().st_mtime_ns for path in clips.rglob("anno/*.gz")} == before
+    capsys.readouterr()
+    for options, told in (
+        ("--clips 3 --seconds 5", f"seconds {SECONDS}.0 instead of 5.0"),
+        ("--clips 3", f"seconds {SECONDS}.0 instead of None"),
+        (f"--clips 3 --seconds {SECONDS} --split city_val", "split city_train instead of city_val"),
+        (f"--clips 2 --seconds {SECONDS}", "this folder is for 3 clips, more than 2"),
+    ):
+        assert cli.main(f"{line} {options}".split()) == 1
+        said = capsys.readouterr().err
+        assert told in said and "city-clips.json: " in said and "choose another --out" in said
+    assert {path: path.stat().st_mtime_ns for path in clips.rglob("anno/*.gz")} == before
+
+
+def test_more_clips_may_follow(city, tmp_path):
+    make = partial(make_city_clips, city, tmp_path, seconds=0.5, executor=SerialExecutor())
+    (first,) = make(clips=1)
+    before = (first / "anno" / "00000.json.gz").stat().st_mtime_ns
+    assert [path.is_dir() for path in make(clips=2)] == [True, True]
+    assert (first / "anno" / "00000.json.gz").stat().st_mtime_ns == before
+    (tmp_path / "city-clips.json").unlink()
+    with pytest.raises(ClipError, match="says how they were made"):
+        make(clips=2)
+    (tmp_path / "city-clips.json").write_text("{")
+    with pytest.raises(ClipError, match="not JSON"):
+        make(clips=2)
 
 
 def test_boxes_are_those_of_the_log(city, clips):

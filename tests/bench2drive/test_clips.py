@@ -78,6 +78,9 @@ def test_holes_that_can_be_filled():
         3,
         5,
     ]
+    long = parse_annotation(changed(theta=10**400, speed=-(10**400), next_command=10**400), "here")
+    np.testing.assert_allclose(long.pose, whole.pose, atol=1e-9)
+    assert math.isnan(long.speed) and long.command == 4
     bare = box("walker", 1.0, 2.0, half=(0.0, math.nan))
     del bare["center"]
     (walker,) = parse_annotation(changed(bounding_boxes=[bare]), "here").obstacles
@@ -115,6 +118,14 @@ def test_missing_motion_comes_from_the_moments_around(tmp_path):
 def test_holes_that_cannot(fields, named):
     with pytest.raises(ClipError, match=f"here.*{named}"):
         parse_annotation(changed(**fields), "here")
+
+
+@pytest.mark.parametrize("field", ["image_size_x", "intrinsic", "cam2ego"])
+def test_cameras_of_numbers_that_nothing_can_hold(field):
+    camera = {"image_size_x": 1600, "image_size_y": 900, "intrinsic": np.eye(3).tolist(), "cam2ego": np.eye(4).tolist()}
+    camera[field] = 10**400 if field == "image_size_x" else [[10**400] * 4] * 4
+    with pytest.raises(ClipError, match=f"here: sensors.{SENSORS[0]}: .*fetch this clip again"):
+        read_cameras(dict.fromkeys(SENSORS, camera), "here")
 
 
 def test_files_that_cannot_be_read(tmp_path):

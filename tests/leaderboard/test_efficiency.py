@@ -5,8 +5,8 @@ import math
 import pytest
 
 from route_records import record
-from world4scorer.leaderboard.efficiency import efficiency, route_efficiency
-from world4scorer.leaderboard.infractions import slower_than_others
+from world4scorer.leaderboard.efficiency import efficiency, route_efficiency, undefined_percentages
+from world4scorer.leaderboard.infractions import share_outside, slower_than_others
 
 
 def drive(route, *percentages):
@@ -24,3 +24,14 @@ def test_by_hand():
 def test_a_message_without_a_number():
     with pytest.raises(ValueError, match="RouteScenario_9_rep0: message 'slow'"):
         route_efficiency(record("9", min_speed_infractions=["slow"]))
+
+
+def test_speeds_that_are_no_numbers_are_left_out_and_counted():
+    """As the leaderboard writes them where it divided by zero."""
+    found = drive("1", 50, math.nan, math.inf, -math.inf, 70)
+    assert route_efficiency(found) == 60 and undefined_percentages(found) == 3
+    assert undefined_percentages(drive("2", 50)) == 0 and math.isnan(route_efficiency(drive("3", math.nan)))
+    huge = record("4", min_speed_infractions=["Average speed is 1e999% of the surrounding traffic's one"])
+    assert undefined_percentages(huge) == 1
+    with pytest.raises(ValueError, match="not from 0 % to 100 %"):
+        share_outside("outside its route lanes for about 3 meters (nan% of the completed route)")

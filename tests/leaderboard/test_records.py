@@ -129,5 +129,5 @@ def test_percentages_in_messages():
     assert share_outside(outside_lanes(12.0, 0.125)) == 0.125
     with pytest.raises(ValueError, match="no percentage"):
         percentage("Agent went outside")
-    with pytest.raises(ValueError, match="more than 100 %"):
+    with pytest.raises(ValueError, match="not from 0 % to 100 %"):
         share_outside("140%")

@@ -83,3 +83,13 @@ def test_the_loop_of_a_broken_run(here, capsys):
 def test_metrics_of_nobody(here, capsys):
     assert w4s("b2d results gpu1.json --metrics metrics") == 1
     assert "metrics: no SAVE_NAME/metric_info.json of any record in it" in capsys.readouterr().err
+
+
+def test_what_is_left_out_is_told(here, capsys):
+    speeds = [slower_than_others(value) for value in (50, float("nan"), float("inf"))]
+    write_results(here / "odd.json", [record("1", "Dragon_1", min_speed_infractions=speeds)])
+    assert w4s("b2d results odd.json --routes five.xml --draws 50") == 0
+    said = capsys.readouterr().out
+    assert "| efficiency [%] | 50.0 [" in said
+    assert "- Speeds that are no finite numbers, left out of efficiency: 2, on routes 1." in said
+    assert "- Scenario types that belong to no ability: Dragon (1 route)." in said

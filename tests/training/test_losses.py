@@ -123,9 +123,33 @@ def test_driving_direction_can_be_left_out():
     kept = bench2drive().components
     assert DDC not in kept and len(kept) == 5
     assert score_loss(logits, labels_of(), components=kept).item() == pytest.approx(5 * one)
-    error = 0.1 * (1 - torch.sigmoid(torch.tensor(3.0)).item())
+    error = 0.1 * (1 - torch.sigmoid(torch.tensor(3.0)).item())  # NAVSIM's bank loss, without driving direction
     bank = bank_loss(logits, labels_of(), torch.tensor([True]), components=kept)
     assert bank.item() == pytest.approx(one + error)
+
+
+def test_the_vocabulary_of_bench2drive_has_the_loss_of_generated_plans():
+    """The same plans with the same labels cost the same, whether they were generated or drawn."""
+    torch.manual_seed(2)
+    logits, labels = torch.randn(3, 4, 6), torch.rand(3, 4, 7).round()
+    labels[0, 1, COLUMN["time_to_collision_within_bound"]] = 2.0
+    labels[..., COLUMN["ego_progress"]] = torch.rand(3, 4)
+    plans = torch.randn(3, 4, 8, 3)
+    targets = Targets(plans[:, 0], plans[:, 1], labels, labels, torch.tensor([True, True, True]))
+    config = replace(bench2drive(), future=0.0)
+    predictions = Predictions(plans, plans.new_zeros(0), logits, logits, None)
+    losses = compute_losses(predictions, targets, config)
+    assert losses.bank.item() == pytest.approx(losses.score.item(), rel=1e-6)
+    assert losses.total.item() == pytest.approx((losses.imitation + losses.score).item(), rel=1e-6)
+    # Scenes without plans of the vocabulary do not count, and NAVSIM's bank loss is another one.
+    some = targets._replace(bank_valid=torch.tensor([True, False, True]))
+    expected = score_loss(logits[[0, 2]], labels[[0, 2]], components=config.components)
+    assert compute_losses(predictions, some, config).bank.item() == pytest.approx(expected.item(), rel=1e-6)
+    alone = targets._replace(bank_labels=None, bank_valid=None)
+    assert compute_losses(predictions, alone, replace(config, bank=0.0)).bank is None
+    assert not paper().bank_like_generated
+    other = compute_losses(predictions, targets, replace(config, bank_like_generated=False)).bank
+    assert other.item() < 0.5 * losses.bank.item()
 
 
 def test_a_loss_without_its_target_says_so():
@@ -160,12 +184,15 @@ def test_bank_plans_and_executed_plan_are_not_seen_by_generated_ones():
     assert torch.equal(together.bank_logits, predict(network, proposed, bank).bank_logits)
 
 
-def test_processes_with_unequal_shares_give_the_gradient_of_the_whole():
+@pytest.mark.parametrize("bank_like_generated", [False, True])
+def test_processes_with_unequal_shares_give_the_gradient_of_the_whole(bank_like_generated):
     """Scenes with a bank, with a future, and valid TTC labels lie unevenly: only shared counts make the means right."""
     torch.manual_seed(0)
     scenes, plans = 4, 5
     labels, bank_labels = torch.rand(scenes, plans, 7).round(), torch.rand(scenes, 3, 7).round()
     labels[0, :4, COLUMN["time_to_collision_within_bound"]] = 2.0
+    if bank_like_generated:  # packs of NAVSIM's bank have no such labels
+        bank_labels[1, :2, COLUMN["time_to_collision_within_bound"]] = 2.0
     parts = {
         "plans": torch.randn(scenes, plans, 8, 3),
         "logits": torch.randn(scenes, plans, 6),
@@ -182,7 +209,7 @@ def test_processes_with_unequal_shares_give_the_gradient_of_the_whole():
         future_valid=torch.tensor([False, False, True, False]),
         bank=torch.randn(scenes, 3, 8, 3),
     )
-    config = LossConfig(coverage=0.5)
+    config = LossConfig(coverage=0.5, bank_like_generated=bank_like_generated)
 
     def gradients(share: slice, counts: torch.Tensor | None) -> dict[str, torch.Tensor]:
         leaves = {name: part[share].clone().requires_grad_() for name, part in parts.items()}

@@ -178,7 +178,11 @@ def _numbers(raw: Any, count: int) -> NDArray[np.float64]:
 def _number(raw: Any) -> float:
     if isinstance(raw, bool) or not isinstance(raw, (int, float)):
         return math.nan
-    return float(raw) if math.isfinite(raw) else math.nan
+    try:
+        value = float(raw)
+    except OverflowError:  # JSON has integers of any length
+        return math.nan
+    return value if math.isfinite(value) else math.nan
 
 
 def _finite_or(value: float, other: float) -> float:

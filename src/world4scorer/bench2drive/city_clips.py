@@ -3,6 +3,7 @@
 >>> make_city_clips(Path("city"), Path("clips"))
     clips/CityDrive_TownIngolstadt_Route0_Weather3/...
     clips/maps/TownIngolstadt.npz
+    clips/city-clips.json
 
 The ego drives as it does in the city's logs, ten moments a second; traffic, signals and images are those of the
 simulation. The ego is written as Bench2Drive's car with its rear axle where the city's is; cameras are the city's own,
@@ -12,12 +13,14 @@ end, and at least one each 50 m.
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,12 +47,15 @@ from world4scorer.navsim.map_reader import read_city_map
 from world4scorer.progress import ProgressBar
 from world4scorer.routes import RoadOption, Route, RouteCursor
 from world4scorer.routes.commands import sparse_nodes
-from world4scorer.scene.files import only_one
+from world4scorer.scene.files import atomic_write, only_one
 from world4scorer.scene.indices import TrackType
 from world4scorer.streets.places import PLACES
 from world4scorer.streets.street_map import read_streets
 
 MAPS: Final = "maps"
+OPTIONS_FILE: Final = "city-clips.json"
+"""In the folder of the clips: how they were made."""
+FORMAT: Final = "world4scorer-city-clips-1"
 PASSED: Final = 4.0
 """A command point is no longer next when it is so near along the route [m]."""
 WEATHERS: Final = 26
@@ -71,7 +77,10 @@ def make_city_clips(
     executor: Executor | None = None,
     show_progress: bool = False,
 ) -> list[Path]:
-    """Write logs of a city's split as clips: all or some, whole or their first seconds. Finished clips are kept."""
+    """Write logs of a city's split as clips: all or some, whole or their first seconds.
+
+    Finished clips are kept; a folder takes clips of one city and split, of one length. More of them may be asked for.
+    """
     manifest = read_manifest(data)
     if split not in manifest.get("splits", {}):
         known = ", ".join(manifest.get("splits", {})) or "none; make the city to its end"
@@ -79,6 +88,7 @@ def make_city_clips(
     simulations = [read_simulation(data / FOLDER, name) for name in manifest["simulations"]]
     tasks = _tasks([one for one in simulations if one.split == split], clips)
     with only_one(out / ".lock", ClipError(f"{out}: another run is making these clips; wait for it")):
+        _claim(out, manifest, split, clips, seconds, [name for task in tasks for name in task.logs.values()])
         _write_maps(data, out, {PLACES[task.simulation.place].network.name for task in tasks}, manifest["locations"])
         work = _DriveClips(data, out, seconds)
         total = sum(len(task.logs) for task in tasks)
@@ -88,6 +98,38 @@ def make_city_clips(
                     raise ClipError(done.error) if done.mendable else RuntimeError(f"{done.error}\n{done.details}")
                 progress.advance(len(done.task.logs))
     return [out / name for task in tasks for name in task.logs.values()]
+
+
+def _claim(
+    out: Path, manifest: Mapping[str, Any], split: str, clips: int | None, seconds: float | None, names: Sequence[str]
+) -> None:
+    """Write how the clips of a folder are made, or make sure that it holds no others."""
+    path = out / OPTIONS_FILE
+    city = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:16]
+    wanted = {"format": FORMAT, "city": city, "split": split, "seconds": seconds}
+    if path.is_file():
+        kept = _read_options(path)
+        others = [name for name, value in wanted.items() if kept.get(name) != value]
+        if others:
+            told = ", ".join(f"{name} {kept.get(name)} instead of {wanted[name]}" for name in others)
+            raise ClipError(f"{path}: this folder holds clips made with other options: {told}; choose another --out")
+        if clips is not None and (kept.get("clips") is None or kept["clips"] > clips):
+            count = "all" if kept.get("clips") is None else kept["clips"]
+            raise ClipError(f"{path}: this folder is for {count} clips, more than {clips}; choose another --out")
+    elif any((out / name).is_dir() for name in names):
+        raise ClipError(f"{out}: holds clips, but no {OPTIONS_FILE} that says how they were made; choose another --out")
+    with atomic_write(path) as stream:
+        stream.write((json.dumps({**wanted, "clips": clips}, indent=1) + "\n").encode())
+
+
+def _read_options(path: Path) -> dict[str, Any]:
+    try:
+        kept = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ClipError(f"{path}: not JSON ({error}); choose another --out") from error
+    if not isinstance(kept, dict) or not isinstance(kept.get("clips"), int | None):
+        raise ClipError(f"{path}: not what city-clips writes; choose another --out")
+    return kept
 
 
 @dataclass(frozen=True)

@@ -47,4 +47,13 @@ def without_route_point(model: ModelConfig) -> ModelConfig:
     return replace(model, ego_numbers=EGO_NUMBERS)
 
 
+def with_steps(config: TrainConfig, batch: int | None = None, learning_rate: float | None = None) -> TrainConfig:
+    """Other steps. The learning rate holds whatever the batch: the one given, or the peak that was configured."""
+    if batch is None and learning_rate is None:
+        return config
+    rate = config.peak_learning_rate if learning_rate is None else learning_rate
+    size = config.batch if batch is None else batch
+    return replace(config, batch=size, optimiser=replace(config.optimiser, learning_rate=rate, reference_batch=size))
+
+
 PRESETS: Final = {"paper": paper, "city": city}

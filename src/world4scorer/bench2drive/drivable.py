@@ -84,7 +84,7 @@ class DrivableGrid:
                 cells = np.unpackbits(file["bits"], count=columns * rows).reshape(columns, rows).astype(np.bool_)
                 return cls(str(file["town"]), np.asarray(file["origin"], np.float64).reshape(2), cells)
         except FileNotFoundError:
-            raise ClipError(f"{path}: no such map; `w4s b2d map` makes it from the town's OpenDRIVE file") from None
+            raise no_map(path) from None
         except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
             if isinstance(error, ClipError):
                 raise
@@ -141,6 +141,11 @@ def packed(raster: Bits) -> NDArray[np.uint8]:
 def unpacked(data: NDArray[np.uint8]) -> Bits:
     """The raster (120, 100) of bytes."""
     return np.unpackbits(data, count=RASTER_SHAPE[0] * RASTER_SHAPE[1]).reshape(RASTER_SHAPE).astype(np.bool_)
+
+
+def no_map(path: str | os.PathLike[str]) -> ClipError:
+    """What to say of a map that is not there."""
+    return ClipError(f"{path}: no such map; `w4s b2d map` makes it from the town's OpenDRIVE file")
 
 
 def map_path(maps: Path, town: str) -> Path:

@@ -2,12 +2,14 @@
 
 >>> report = prepare_clips(Path("Bench2Drive"), Path("maps"), Path("prepared"))
 
-May be killed at any time and run again: finished clips are kept. A clip that cannot be used is left out and named with
+May be killed at any time and run again: finished clips are kept, unless the map, the clip's files or the options are
+others than they were. A clip that cannot be used is left out and named with
 the reason; the others are prepared all the same.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -20,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.bench2drive.annotation import Obstacle
-from world4scorer.bench2drive.clip import Clip, find_clips, image_name, read_clip, town_of, unpacking
+from world4scorer.bench2drive.clip import ANNOTATIONS, Clip, find_clips, image_name, read_clip, town_of, unpacking
 from world4scorer.bench2drive.clip_route import clip_route, route_points
-from world4scorer.bench2drive.drivable import DrivableGrid, map_path, packed
+from world4scorer.bench2drive.drivable import DrivableGrid, map_path, no_map, packed
 from world4scorer.bench2drive.errors import ClipError
 from world4scorer.bench2drive.prepared import (
     CLIPS,
@@ -45,6 +47,9 @@ OTHER_LEVEL: Final = 4.0
 """Obstacles so much higher or lower than the ego are on another road [m]."""
 SHOWN: Final = 10
 """Clips that a report names before it only counts."""
+DIGITS: Final = 16
+"""Of digests that are kept."""
+_CAMERAS: Final = range(len(FOLDERS))
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ def prepare_clips(
     left_out = {path.name: f"not unpacked: {unpacking(path.parent)}" for path in archives}
     with only_one(out / ".lock", ClipError(f"{out}: another run is preparing these clips; wait for it")):
         _sweep(out)
-        work = _PrepareClip(maps, out, json.dumps({"format": FORMAT, "every": every}), every)
+        work = _PrepareClip(maps, out, every)
         missing = [clip for clip in found if not work.is_done(clip)]
         with ProgressBar("clips", "clips", len(missing), show_progress) as progress:
             for done in (executor or ProcessExecutor()).run(work, missing):
@@ -114,26 +119,44 @@ class _PrepareClip:
 
     maps: Path
     out: Path
-    options: str
     every: int
 
     def is_done(self, folder: Path) -> bool:
-        """Whether a clip was prepared with the same options; one that was not, or is damaged, is made again."""
+        """Whether a clip was prepared from the same files in the same way; if not, or if damaged, it is made again."""
         path = clip_file(self.out, folder.name)
         if not path.is_file():
             return False
         try:
-            return PreparedClip.open(path).options == self.options
+            return PreparedClip.open(path).options == self._options(folder)
         except ClipError:
             return False
 
     def __call__(self, folder: Path) -> int:
         """Prepare a clip; returns the number of its moments."""
-        grid = _grid(map_path(self.maps, town_of(folder.name)))
+        options = self._options(folder)
+        path = self._map(folder)
+        grid, town = _grid(path, _digest(path, path.stat().st_mtime_ns)), town_of(folder.name)
+        if grid.town != town:
+            raise ClipError(
+                f"{path}: the map of {grid.town}, and this clip is of {town}; make it again with "
+                f"`w4s b2d map --town {town}` and the OpenDRIVE file of that town"
+            )
         clip = read_clip(folder)
-        prepared = prepare_clip(clip, grid, self.every, self.options)
+        prepared = prepare_clip(clip, grid, self.every, options)
         prepared.save(clip_file(self.out, clip.name))
         return len(prepared.moments)
+
+    def _options(self, folder: Path) -> str:
+        """All that a prepared clip depends on, as text."""
+        path = self._map(folder)
+        files = {"map": _digest(path, path.stat().st_mtime_ns), "clip": _listed(folder)}
+        return json.dumps({"format": FORMAT, "every": self.every, **files})
+
+    def _map(self, folder: Path) -> Path:
+        path = map_path(self.maps, town_of(folder.name))
+        if not path.is_file():
+            raise no_map(path)
+        return path
 
 
 def prepare_clip(clip: Clip, grid: DrivableGrid, every: int = EVERY, options: str = "") -> PreparedClip:
@@ -186,7 +209,7 @@ def _on_this_level(clip: Clip, frame: int) -> NDArray[np.float64]:
 def _last_image(clip: Clip) -> int:
     """The last frame up to which all cameras have images; -1 for none."""
     last = len(clip) - 1
-    for camera in range(len(FOLDERS)):
+    for camera in _CAMERAS:
         folder = clip.folder / Path(image_name(camera, 0)).parent
         if not folder.is_dir():
             raise ClipError(f"{folder}: no such folder; unpack this clip again, images are needed")
@@ -202,6 +225,26 @@ def _sweep(out: Path) -> None:
         leftover.unlink(missing_ok=True)
 
 
+def _listed(folder: Path) -> str:
+    """Digest of names and sizes of a clip's annotations, and of names of its images."""
+    annotations = [(entry.name, entry.stat().st_size) for entry in _entries(folder / ANNOTATIONS)]
+    images = [[entry.name for entry in _entries((folder / image_name(camera, 0)).parent)] for camera in _CAMERAS]
+    text = json.dumps([sorted(annotations), [sorted(names) for names in images]])
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What a folder holds; nothing if it is not there, which reading the clip complains of."""
+    return list(os.scandir(folder)) if folder.is_dir() else []
+
+
+@lru_cache
+def _digest(path: Path, changed: int) -> str:
+    """Of a file that was last changed at a time [ns]."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()[:DIGITS]
+
+
 @lru_cache(4)
-def _grid(path: Path) -> DrivableGrid:
+def _grid(path: Path, digest: str) -> DrivableGrid:
     return DrivableGrid.open(path)

@@ -105,7 +105,8 @@ def _read_camera(sensors: Mapping[str, Any], name: str, where: str) -> ClipCamer
         size = (int(raw["image_size_x"]), int(raw["image_size_y"]))
         intrinsic = np.array(raw["intrinsic"], np.float64).reshape(3, 3)
         matrix = np.array(raw["cam2ego"], np.float64).reshape(4, 4)
-    except (KeyError, TypeError, ValueError) as error:
+        np.array(size, np.int32)  # as files keep it
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ClipError(f"{where}: sensors.{name}: {_reason(error)}; fetch this clip again") from error
     if not (np.isfinite(intrinsic).all() and np.isfinite(matrix).all() and min(size) > 0):
         raise ClipError(f"{where}: sensors.{name}: not finite; fetch this clip again")

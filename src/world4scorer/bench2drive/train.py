@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from world4scorer.bench2drive.clip_samples import samples_of
+from world4scorer.bench2drive.clip_targets import lacking
 from world4scorer.bench2drive.errors import ClipError
 from world4scorer.bench2drive.judge import ClipJudge
 from world4scorer.bench2drive.negatives import VocabularyNegatives
@@ -59,6 +60,8 @@ def train_clips(config: TrainConfig, data: ClipData, out: Path, machine: Machine
         if data.vocabulary is None:
             raise ClipError("vocabulary: missing, but its loss has a weight; give it, or set losses.bank to 0")
         negatives = VocabularyNegatives(Vocabulary.open(data.vocabulary), ClipJudge(training))
+    if data.targets is not None and config.loss_weights.future and (reason := lacking(training, data.targets)):
+        raise ClipError(f"{data.targets}: {reason}; make it with `w4s b2d train --only-targets`")
     begin(config, data, Path(out), machine)
     route_point = config.model.ego_numbers == EGO_NUMBERS + ROUTE_NUMBERS
     samples = drawn(samples_of(training, route_point), config)

@@ -8,11 +8,11 @@ w4s b2d train prepared --vocab vocabulary.npz --vit-weights dinov2-with-register
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Final, Literal
 
 from world4scorer.commands.arguments import (
     UNSET,
@@ -34,9 +34,6 @@ from world4scorer.commands.exit_codes import WrongCommand
 from world4scorer.commands.learning import needs_torch
 from world4scorer.leaderboard.verbs import VERBS as RESULTS
 from world4scorer.serving.verbs import agent
-
-if TYPE_CHECKING:
-    from world4scorer.bench2drive.prepared import PreparedClips
 
 Preset = Literal["paper", "city"]
 MaybeName = Annotated[str | None, called("NAME")]
@@ -166,6 +163,7 @@ def train(
     vit_weights: MaybeEncoder = None,
     targets: MaybeFile = None,
     target_encoder: MaybeEncoder = None,
+    only_targets: bool = False,
     epochs: MaybeCount = None,
     batch: MaybeCount = None,
     learning_rate: MaybeNumber = None,
@@ -181,7 +179,8 @@ def train(
 ) -> int:
     """Train a planner on prepared clips.
 
-    May be killed and run again: it ends with the same weights. Future targets are made first where they are missing.
+    May be killed and run again: it ends with the same weights. Future targets are made first where they are missing, or
+    of other moments than the clips have.
     The paper trains twice: route-blind, then with the route point from that planner.
 
     Example: w4s b2d train prepared --vocab vocabulary.npz --from-planner runs/blind/planner --out runs/b2d
@@ -197,9 +196,10 @@ def train(
         vit_weights: What the ViT begins with: "city", or DINOv2 weights, a file or a folder.
         targets: File of future targets (.arrow); PREPARED/targets.arrow unless given, made if missing.
         target_encoder: What missing future targets are made with; --vit-weights unless given, or the city's.
+        only_targets: Make the future targets and end: before a run on several machines, which cannot make them.
         epochs: Passes through the clips, if not the preset's.
         batch: Moments per step over all devices, if not the preset's.
-        learning_rate: At its peak, if not the preset's; not scaled by the batch.
+        learning_rate: At its peak, if not the preset's; holds whatever the batch.
         precision: Of the computation, if not the preset's.
         seed: Of weights, order and draws, if not the preset's.
         validation: Share of clips to validate with instead of training on them.
@@ -214,10 +214,11 @@ def train(
     from dataclasses import replace
 
     from world4scorer.bench2drive import config as presets
+    from world4scorer.bench2drive.clip_targets import ready_targets
     from world4scorer.bench2drive.prepared import PreparedClips
     from world4scorer.bench2drive.train import ClipData, check, train_clips
     from world4scorer.training.config import TrainConfig
-    from world4scorer.training.run import Machine, check_machine, check_start, hush
+    from world4scorer.training.run import Machine, check_machine, check_start, hush, is_first
 
     hush()
     machine = Machine(accelerator, devices, nodes, loaders, label_threads, threads)
@@ -230,26 +231,33 @@ def train(
         config = replace(config, model=presets.without_route_point(config.model))
     given = {
         "epochs": epochs,
-        "batch": batch,
         "precision": precision,
         "seed": seed,
         "vit_weights": vit_weights,
         "from_planner": None if from_planner is None else str(from_planner),
     }
     config = replace(config, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
-    if learning_rate is not None:
-        optimiser = replace(config.optimiser, learning_rate=learning_rate, reference_batch=config.batch)
-        config = replace(config, optimiser=optimiser)
+    config = presets.with_steps(config, batch, learning_rate)
     check(config)
     check_start(config)
     clips = PreparedClips.open(prepared)
-    if config.loss_weights.bank and vocab is None:
+    if config.loss_weights.bank and vocab is None and not only_targets:
         raise WrongCommand("--vocab: needed, `w4s b2d vocab` makes it")
     file = (targets or prepared / TARGETS) if config.loss_weights.future else None
-    first = int(os.environ.get("LOCAL_RANK", "0")) == 0  # Lightning starts the other processes when this one is ready
-    if first and file is not None and not file.is_file():
+    first = is_first()  # of all machines; here, Lightning starts the other processes when this one is ready
+    if file is not None and (first or not (file.is_file() or only_targets)):
         encoder = target_encoder or config.vit_weights or ("city" if preset == "city" else "")
-        _make_targets(clips, encoder, file)
+        refusal = ""
+        if not first or (nodes > 1 and not only_targets):
+            refusal = "processes that start together cannot make them: do it first, on one machine, with --only-targets"
+        elif targets is not None and file.is_file():
+            encoder = target_encoder or ""  # who names a file knows what made it
+            refusal = "give another file, or delete this one to have it made again"
+        ready_targets(clips, file, encoder, refusal, partial(print, file=sys.stderr))
+    if only_targets:
+        if first:
+            print(f"targets: {file or 'not needed, their loss has no weight'}")
+        return 0
     planner = train_clips(config, ClipData(prepared, vocab, file, validation), out, machine)
     if first:
         print(f"planner: {planner}")
@@ -266,7 +274,8 @@ def city_clips(
 ) -> int:
     """Drive in the embedded city and write clips in Bench2Drive's layout.
 
-    With OUT/maps, so that they can be prepared. May be killed and run again: finished clips are kept.
+    With OUT/maps, so that they can be prepared. May be killed and run again, also for more clips: finished ones are
+    kept. Other options need another folder.
 
     Example: w4s b2d city-clips --data city --out clips
 
@@ -286,16 +295,6 @@ def city_clips(
     print(f"{out}: {len(made)} clips")
     print(f"next: w4s b2d prepare {out} --maps {out / MAPS} --out {out.with_name('prepared')}")
     return 0
-
-
-def _make_targets(clips: PreparedClips, encoder: str, file: Path) -> None:
-    from world4scorer.bench2drive.clip_images import ClipImages
-    from world4scorer.training.make_targets import make_targets_of, target_notes
-
-    if not encoder:
-        raise ValueError(f"{file}: no such file, and no --target-encoder to make it with")
-    print(f"future targets: making {file}", file=sys.stderr)
-    make_targets_of(ClipImages(clips), target_notes("clips", encoder), encoder, file, show_progress=True)
 
 
 def _must_end_in(path: Path, suffix: str) -> None:

@@ -41,7 +41,7 @@ def drive(
     Args:
         out: Folder of the drives.
         checkpoint: Training run, folder of a planner, or released checkpoint.
-        data: Dataset folder of the city; a training run knows its own.
+        data: Dataset folder of the city; a training run knows its own, unless it was trained on clips.
         split: Name of a split of the city; the routes lead through its simulations.
         routes: How many.
         drivers: Who drives; framewise, inertial, route and all that need no planner unless given.
@@ -90,12 +90,18 @@ def _found(checkpoint: Path | None, data: Path | None) -> tuple[Path | None, Pat
         return None, None, data
     if (checkpoint / "data.json").is_file():
         from world4scorer.training.run import PLANNER
-        from world4scorer.training.run_files import read_run
+        from world4scorer.training.run_files import read_run, trained_on_clips
 
-        _, trained = read_run(checkpoint)
+        verb, own = "w4s b2d train", None
+        if not (clips := trained_on_clips(checkpoint)):
+            _, trained = read_run(checkpoint)
+            verb, own = "w4s train", trained.val_data or trained.data
         if not (checkpoint / PLANNER).is_dir():
-            raise ValueError(f"{checkpoint / PLANNER}: no such folder; this run is not finished, run `w4s train` again")
-        return checkpoint, checkpoint / PLANNER, data or trained.val_data or trained.data
+            raise ValueError(f"{checkpoint / PLANNER}: no such folder; this run is not finished, run `{verb}` again")
+        city = data or own
+        if city is None:
+            raise WrongCommand(f"--data: {checkpoint} was trained on clips; say which city it drives in")
+        return None if clips else checkpoint, checkpoint / PLANNER, city
     if data is None:
         raise WrongCommand(f"--data: {checkpoint} is a planner without a training run; say which city it drives in")
     return None, checkpoint, data

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.finding import Finding, Table
 from world4scorer.evaluation.intervals import cell, plain
-from world4scorer.leaderboard.abilities import ABILITIES, asks_for
-from world4scorer.leaderboard.efficiency import route_efficiency
+from world4scorer.leaderboard.abilities import ABILITIES, asks_for, of_no_ability
+from world4scorer.leaderboard.efficiency import route_efficiency, undefined_percentages
 from world4scorer.leaderboard.infractions import Infraction
 from world4scorer.leaderboard.merge import Results
 from world4scorer.leaderboard.records import RouteRecord, write_results
@@ -35,7 +35,7 @@ NAME: Final = "results"
 CSV: Final = "routes.csv"
 MERGED: Final = "merged.json"
 NAMED_AT_MOST: Final = 12
-"""Routes in a remark; the rest is counted."""
+"""Routes or scenario types in a remark; the rest is counted."""
 WORDS: Final[Mapping[str, str]] = {
     Infraction.PEDESTRIAN_COLLISION: "collisions with pedestrians",
     Infraction.VEHICLE_COLLISION: "collisions with vehicles",
@@ -138,6 +138,8 @@ def results_finding(
     found = measure(results, smoothness, abilities, draws)
     absent = results.routes.count - len(results.records)
     otherwise = [record.route for record in results.records if scored_otherwise(record)]
+    unlisted = of_no_ability((record for record in results.records if not record.crashed), abilities)
+    undefined = {record.route: count for record in results.records if (count := undefined_percentages(record))}
     main = Table(
         "Routes",
         ("", "mean and 95 % interval"),
@@ -177,6 +179,8 @@ def results_finding(
             "crashed": list(results.crashed),
             "missing": None if results.routes.routes is None else list(results.missing),
             "scored_otherwise": otherwise,
+            "of_no_ability": unlisted,
+            "undefined_speeds": undefined,
             **plain_numbers(found),
         },
         tables=(main, able, infractions),
@@ -186,6 +190,15 @@ def results_finding(
             *(
                 [f"Recorded scores that the formula does not give, taken as they are: {_named(otherwise)}."]
                 if otherwise
+                else []
+            ),
+            *([f"Scenario types that belong to no ability: {_counted(unlisted)}."] if unlisted else []),
+            *(
+                [
+                    f"Speeds that are no finite numbers, left out of efficiency: {sum(undefined.values())}, on routes "
+                    f"{_named(list(undefined))}."
+                ]
+                if undefined
                 else []
             ),
             *remarks,
@@ -262,6 +275,12 @@ def _mean_ability(bootstrap: LogBootstrap, succeeded: Floats, asked: Floats) -> 
 
 def _named_missing(results: Results) -> str:
     return "" if results.routes.routes is None else f": {_named(results.missing)}"
+
+
+def _counted(types: Mapping[str, int]) -> str:
+    return _named(
+        [f"{kind or 'no name'} ({count} {'route' if count == 1 else 'routes'})" for kind, count in types.items()]
+    )
 
 
 def _named(routes: Sequence[str]) -> str:

@@ -1,23 +1,23 @@
-"""Abilities: successes among the routes whose scenario asks for one of five.
+"""Abilities: which scenario types ask for which of five.
 
-Which of the benchmark's 44 scenario types ask for what is the benchmark's own table; a type may stand under two
-abilities. For four of the five the published numbers are successes of these routes. For traffic signs the benchmark's
-own tool looks into CARLA's maps: it takes routes with a signal or a stop sign, and asks whether the ego came past it
-without running it. Records do not hold where signs are, so `Traffic_Signs` here is the success of the routes listed.
+The list is compiled from the Bench2Drive paper and public tables of results; it is not a file of the benchmark. A type
+may stand under two abilities. Types are spelt as in the 220 routes and in the records of runs on them. Who wants other
+types gives them as JSON (`read_abilities`).
+
+For four of the five the published numbers are successes of these routes. For traffic signs the official tool also looks
+at infractions at the route's first junction, where it finds the signal or the stop sign in CARLA's map. Records do not
+hold where signs are, so `Traffic_Signs` here is the success of the routes listed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from world4scorer.leaderboard.records import RouteRecord
-from world4scorer.leaderboard.scores import is_success
 
 OVERTAKING: Final = (
     "Accident",
@@ -37,13 +37,13 @@ MERGING: Final = (
     "HighwayExit",
     "InterurbanActorFlow",
     "InterurbanAdvancedActorFlow",
-    "LaneChange",
     "MergerIntoSlowTraffic",
     "MergerIntoSlowTrafficV2",
     "NonSignalizedJunctionLeftTurn",
     "NonSignalizedJunctionLeftTurnEnterFlow",
     "NonSignalizedJunctionRightTurn",
     "ParkingExit",
+    "SequentialLaneChange",
     "SignalizedJunctionLeftTurn",
     "SignalizedJunctionLeftTurnEnterFlow",
     "SignalizedJunctionRightTurn",
@@ -64,6 +64,7 @@ EMERGENCY_BRAKE: Final = (
 )
 GIVE_WAY: Final = ("InvadingTurn", "YieldToEmergencyVehicle")
 TRAFFIC_SIGNS: Final = (
+    "BlockedIntersection",
     "CrossingBicycleFlow",
     "EnterActorFlow",
     "NonSignalizedJunctionLeftTurn",
@@ -75,7 +76,7 @@ TRAFFIC_SIGNS: Final = (
     "SignalizedJunctionLeftTurn",
     "SignalizedJunctionLeftTurnEnterFlow",
     "SignalizedJunctionRightTurn",
-    "TJunction",
+    "T_Junction",
     "VanillaNonSignalizedTurn",
     "VanillaNonSignalizedTurnEncounterStopsign",
     "VanillaSignalizedTurnEncounterGreenLight",
@@ -91,45 +92,28 @@ ABILITIES: Final[Mapping[str, tuple[str, ...]]] = {
     "Traffic_Signs": TRAFFIC_SIGNS,
 }
 """Scenario types by ability."""
-OTHER_NAMES: Final = {"VehiclesDooropenTwoWays": "VehicleOpensDoorTwoWays"}
-"""Spellings that occur beside the simulator's."""
+OTHER_NAMES: Final = {
+    "LaneChange": "SequentialLaneChange",
+    "TJunction": "T_Junction",
+    "VehiclesDooropenTwoWays": "VehicleOpensDoorTwoWays",
+}
+"""Spellings of clips and tables, beside those of records."""
 
 
-@dataclass(frozen=True)
-class Ability:
-    """How many of the routes that ask for an ability were successes."""
-
-    name: str
-    successes: int
-    routes: int
-    """Recorded ones, without crashed ones."""
-
-    @property
-    def share(self) -> float:
-        """0 to 1; NaN without routes."""
-        return self.successes / self.routes if self.routes else float("nan")
+def asks_for(record: RouteRecord, types: Iterable[str]) -> bool:
+    """Whether a route's scenario is among some types, however they are spelt."""
+    return _as_recorded(record.scenario) in map(_as_recorded, types)
 
 
-def abilities(
-    records: Sequence[RouteRecord], scenarios: Mapping[str, Sequence[str]] = ABILITIES
-) -> tuple[Ability, ...]:
-    """Each ability, in the order given; crashed routes are left out."""
-    driven = [record for record in records if not record.crashed]
-    return tuple(
-        Ability(name, sum(map(is_success, asked)), len(asked))
-        for name, types in scenarios.items()
-        for asked in [[record for record in driven if asks_for(record, types)]]
-    )
+def of_no_ability(records: Iterable[RouteRecord], scenarios: Mapping[str, Sequence[str]] = ABILITIES) -> dict[str, int]:
+    """Scenario types that belong to no ability, as records spell them, and how many routes have each."""
+    types = [kind for kinds in scenarios.values() for kind in kinds]
+    left = Counter(record.scenario for record in records if not asks_for(record, types))
+    return dict(sorted(left.items()))
 
 
-def asks_for(record: RouteRecord, types: Sequence[str]) -> bool:
-    """Whether a route's scenario is among some types."""
-    return OTHER_NAMES.get(record.scenario, record.scenario) in types
-
-
-def mean_ability(found: Sequence[Ability]) -> float:
-    """Mean share of all abilities, 0 to 1; NaN if one has no routes."""
-    return float(np.mean([ability.share for ability in found]))
+def _as_recorded(scenario: str) -> str:
+    return OTHER_NAMES.get(scenario, scenario)
 
 
 def read_abilities(path: Path) -> dict[str, tuple[str, ...]]:

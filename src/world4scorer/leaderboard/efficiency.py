@@ -2,11 +2,12 @@
 
 At up to 20 checkpoints of a route the leaderboard logs the ego's mean speed in percent of the surrounding traffic's.
 The mean of a route's percentages is its efficiency; the benchmark's is the mean over the routes that have any. Values
-above 1000 % are left out: there the traffic stood still.
+above 1000 % are left out: there the traffic stood still. So are those that are no finite numbers.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Final
 
@@ -21,11 +22,19 @@ MOST: Final = 1000.0
 
 def speed_percentages(record: RouteRecord) -> list[float]:
     """The percentages of a route that count."""
+    return [value for value in _logged(record) if math.isfinite(value) and value <= MOST]
+
+
+def undefined_percentages(record: RouteRecord) -> int:
+    """How many percentages of a route are NaN or infinite."""
+    return sum(not math.isfinite(value) for value in _logged(record))
+
+
+def _logged(record: RouteRecord) -> list[float]:
     try:
-        found = [percentage(message) for message in record.messages(Infraction.SLOW)]
+        return [percentage(message) for message in record.messages(Infraction.SLOW)]
     except ValueError as error:
         raise ValueError(f"{record.route_id}: {error}") from error
-    return [value for value in found if value <= MOST]
 
 
 def route_efficiency(record: RouteRecord) -> float:

@@ -6,7 +6,7 @@ import re
 from enum import StrEnum
 from typing import Final
 
-PERCENTAGE: Final = re.compile(r"(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*%")
+PERCENTAGE: Final = re.compile(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?|-?\b(?:nan|inf))\s*%", re.IGNORECASE)
 
 
 class Infraction(StrEnum):
@@ -39,7 +39,7 @@ def slower_than_others(percentage: float) -> str:
 
 
 def percentage(message: str) -> float:
-    """The last percentage in a message."""
+    """The last percentage in a message; NaN or infinite where the leaderboard divided by zero."""
     found = PERCENTAGE.findall(message)
     if not found:
         raise ValueError(f"message {message!r}: no percentage in it")
@@ -49,6 +49,6 @@ def percentage(message: str) -> float:
 def share_outside(message: str) -> float:
     """How much of the distance driven lay outside the route's lanes, 0 to 1."""
     share = percentage(message) / 100
-    if share > 1:
-        raise ValueError(f"message {message!r}: more than 100 % of the route")
+    if not 0 <= share <= 1:
+        raise ValueError(f"message {message!r}: not from 0 % to 100 % of the route")
     return share

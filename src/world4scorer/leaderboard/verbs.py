@@ -47,7 +47,7 @@ def results(
         metrics: Folder in which agents wrote SAVE_NAME/metric_info.json; without it there is no smoothness.
         corrected: Smoothness with yaw rates in rad/s and true yaw accelerations, unlike the published formula.
         step: Between samples of those files [s]; 0.1 is the published formula's.
-        abilities: Scenario types by ability (.json); Bench2Drive's own unless given.
+        abilities: Scenario types by ability (.json); a list after Bench2Drive's paper unless given.
         missing: Print the routes that are missing or crashed, and nothing else.
         draws: Of the bootstrap over routes.
     """

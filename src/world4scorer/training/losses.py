@@ -46,6 +46,8 @@ class LossConfig:
     """Weight of the outcome loss on bank plans."""
     bank_progress: float = 0.1
     """Weight of progress within the bank loss."""
+    bank_like_generated: bool = False
+    """Bank plans get the outcome loss of generated plans instead of their own: the same cross-entropies, summed."""
     coverage: float = 0.0
     """Weight of covering good bank plans by generated ones: the variant called Coverage."""
     coverage_score: float = 0.9
@@ -84,10 +86,12 @@ def baseline() -> LossConfig:
 def bench2drive() -> LossConfig:
     """The variant for Bench2Drive.
 
-    Outcome losses of generated plans and of those of the vocabulary are averaged, the future loss is weak and hardly
-    moves the predictor, and nothing is known of driving directions.
+    The same outcome loss of generated plans and of those of the vocabulary is averaged, the future loss is weak and
+    hardly moves the predictor, and nothing is known of driving directions.
     """
-    return LossConfig(score=0.5, bank=0.5, future=0.1, future_gradient=0.05, driving_direction=False)
+    return LossConfig(
+        score=0.5, bank=0.5, bank_like_generated=True, future=0.1, future_gradient=0.05, driving_direction=False
+    )
 
 
 class Targets(NamedTuple):
@@ -123,13 +127,18 @@ class Losses(NamedTuple):
 
 
 def count_labels(targets: Targets, config: LossConfig) -> Tensor:
-    """(4,) valid labels of TTC of generated plans, scenes with a bank, scenes with a future, good bank plans."""
+    """(5,) what means are taken over, in this order.
+
+    Valid labels of TTC of generated plans, scenes with a bank, scenes with a future, good bank plans, valid labels of
+    TTC of bank plans.
+    """
     device = targets.trajectory.device
     counted = (
         None if targets.labels is None else _label(targets.labels, TTC) != INVALID_TTC,
         targets.bank_valid,
         targets.future_valid,
         _good(targets, config) if config.coverage else None,
+        _bank_ttc_valid(targets) if config.bank and config.bank_like_generated else None,
     )
     zero = torch.zeros((), device=device)
     return torch.stack([zero if valid is None else valid.to(device).sum().float() for valid in counted])
@@ -143,7 +152,8 @@ def compute_losses(
     Means are taken over what is valid. Processes that share a batch give the mean of all their `count_labels`: then
     the mean of their gradients is the gradient of the whole batch.
     """
-    ttc_count, bank_count, future_count, good_count = count_labels(targets, config) if counts is None else counts
+    counts = count_labels(targets, config) if counts is None else counts
+    ttc_count, bank_count, future_count, good_count, bank_ttc_count = counts
     imitation = score = future = bank = coverage = None
     if config.imitation:
         imitation = winner_takes_all(predictions.plans, targets.trajectory)
@@ -159,7 +169,11 @@ def compute_losses(
     if config.bank:
         logits, labels = _given(predictions.bank_logits, "bank_logits"), _given(targets.bank_labels, "bank_labels")
         valid = _given(targets.bank_valid, "bank_valid")
-        bank = bank_loss(logits, labels, valid, config.bank_progress, bank_count, config.components)
+        if config.bank_like_generated:
+            plan_count = bank_count * logits.shape[1]
+            bank = score_loss(logits[valid], labels[valid], bank_ttc_count, config.components, plan_count)
+        else:
+            bank = bank_loss(logits, labels, valid, config.bank_progress, bank_count, config.components)
     if config.coverage:
         coverage = coverage_loss(predictions.plans, _given(targets.bank, "bank"), _good(targets, config), good_count)
     weighed = (
@@ -184,13 +198,14 @@ def score_loss(
     labels_BN7: Tensor,
     ttc_count: Tensor | None = None,
     components: Sequence[str] = COMPONENTS,
+    plan_count: Tensor | None = None,
 ) -> Tensor:
     """L_score: mean binary cross-entropy of each component, summed; plans without a TTC label do not count there."""
     total = logits_BN6.new_zeros(())
     for name in components:
         index = COMPONENTS.index(name)
         logit, label = logits_BN6[..., index], _label(labels_BN7, name)
-        count = None
+        count = plan_count
         if name == TTC:
             valid = label != INVALID_TTC
             logit, label, count = logit[valid], label[valid], ttc_count
@@ -231,6 +246,12 @@ def coverage_loss(plans_BNT3: Tensor, bank_BKT3: Tensor, good_BK: Tensor, good_c
     """How far good bank plans are from the nearest generated one, measured as imitation is; mean over them."""
     error_BKN = (plans_BNT3[:, None] - bank_BKT3[:, :, None]).abs().sum(-1).mean(-1)
     return _mean(error_BKN.min(2).values[good_BK], good_count)
+
+
+def _bank_ttc_valid(targets: Targets) -> Tensor:
+    """(B, K) which plans of the bank have a label of TTC."""
+    labels, valid = _given(targets.bank_labels, "bank_labels"), _given(targets.bank_valid, "bank_valid")
+    return (_label(labels, TTC) != INVALID_TTC) & valid[:, None]
 
 
 def _good(targets: Targets, config: LossConfig) -> Tensor:

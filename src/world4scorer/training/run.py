@@ -28,6 +28,7 @@ import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.loggers import TensorBoardLogger
+from lightning.pytorch.utilities import rank_zero_only
 
 from world4scorer.cache.samples import Samples
 from world4scorer.model.anchors import fit_anchors
@@ -203,6 +204,11 @@ def check_start(config: TrainConfig) -> None:
 def check_machine(machine: Machine) -> None:
     """Raise a ValueError for devices that are not here; asked before anything long is begun."""
     _trainer(machine, logger=False, enable_checkpointing=False)
+
+
+def is_first() -> bool:
+    """Whether this process is the first of all machines; known once `check_machine` was asked."""
+    return int(getattr(rank_zero_only, "rank", 0)) == 0
 
 
 def make_trainer(config: TrainConfig, out: Path, machine: Machine) -> pl.Trainer:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from world4scorer.training.config import TrainConfig
-from world4scorer.training.run import CONFIG, DATA, HISTORY, TrainData
+from world4scorer.training.run import CONFIG, DATA, HISTORY, PLANNER, TrainData
+
+CLIPS: Final = "clips"
+"""What data of a run on clips have, and others have not."""
 
 
 def read_run(run: Path) -> tuple[TrainConfig, TrainData]:
@@ -17,12 +20,25 @@ def read_run(run: Path) -> tuple[TrainConfig, TrainData]:
     for name in (CONFIG, DATA):
         if not (run / name).is_file():
             raise ValueError(f"{run / name}: no such file; {run} is not the folder of a training run")
+    if trained_on_clips(run):
+        raise ValueError(
+            f"{run}: was trained on clips (`w4s b2d train`); give {run / PLANNER}, and say which data to use"
+        )
     config = TrainConfig.from_json((run / CONFIG).read_text(), str(run / CONFIG))
     try:
         raw = json.loads((run / DATA).read_text())
         return config, TrainData(**{name: _as_read(name, value) for name, value in raw.items()})
     except (json.JSONDecodeError, AttributeError, TypeError) as error:
         raise ValueError(f"{run / DATA}: not what a training run writes ({error})") from error
+
+
+def trained_on_clips(run: Path) -> bool:
+    """Whether a folder is that of a run of `w4s b2d train`: its data are clips, of which no split or store is known."""
+    try:
+        raw = json.loads((run / DATA).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(raw, dict) and CLIPS in raw and "data" not in raw
 
 
 def _as_read(name: str, value: str | None) -> Any:
