@@ -42,6 +42,8 @@ SMALL = {
     "future-width": 24,
 }
 """The paper's model, made small."""
+SHORT_DRIVES = "--split city_val --routes 1 --drivers framewise sumo"
+"""Of the routes that the smallest city has."""
 ONE_CORE = ["--accelerator", "cpu", "--devices", "1", "--loaders", "0", "--epochs", "1", "--batch", "32"]
 
 
@@ -87,6 +89,7 @@ def test_shell_blocks(folder, lines):
     token = SceneStore(folder / "demo" / "city" / "store" / "city_val").tokens[3]
     for line in lines:
         words = line.replace("navtrain", "city_train").replace("navtest", "city_val").replace("TOKEN", token)
+        words = words.replace("out/demo", "demo").replace("--out drives", f"--out drives {SHORT_DRIVES}")
         words = words.replace("--devices 4", " ".join([*ONE_CORE, *(f"--model.{k} {v}" for k, v in SMALL.items())]))
         before = set(folder.rglob("*"))
         assert run(words, folder) or set(folder.rglob("*")) > before, line

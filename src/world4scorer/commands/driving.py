@@ -18,7 +18,7 @@ def drive(
     checkpoint: MaybeCheckpoint = None,
     data: MaybeFolder = None,
     split: str = "city_test",
-    routes: int = 42,
+    routes: int = 28,
     drivers: Drivers = (),
     benchmark: Literal["v1", "v2"] = "v1",
     seed: int = 0,
@@ -36,7 +36,7 @@ def drive(
     Drivers: `framewise`, or `inertial`, `route`, `commands`, `creep`, also several joined by + (inertial+route), let
     the planner choose that way; `constant-velocity`, `ego-status`, `pdm-closed` and `sumo` need no planner.
 
-    Example: w4s drive --checkpoint runs/city --routes 42 --out drives
+    Example: w4s drive --checkpoint runs/city --out drives
 
     Args:
         out: Folder of the drives.
