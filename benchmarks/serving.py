@@ -5,8 +5,9 @@
 
 Writes results/serving.json and results/serving.md. A real process of `w4s serve` and this client talk through a Unix
 socket and through a port. Passes of the model alone, timed as `w4s profile` times them, and requests take turns, so
-that whatever else the machine does weighs on both; what serving adds is the median over rounds of request - pass. Both
-work with one thread. On a busy machine the clock measures the others' work as well, so processor time, of client and
+that whatever else the machine does weighs on both; what serving adds is the median over rounds of request - pass. In
+every round two passes warm up the one and two requests the other, as they drive each other out of the processor's
+caches. Both work with one thread. On a busy machine the clock measures the others' work as well, so processor time, of client and
 server together, stands beside it (Linux). Then the parts of a request, in processor time, within this process.
 """
 
@@ -109,8 +110,10 @@ def requests(address: str, pid: int, planner: Planner, rounds: int, images: list
                 before = time.process_time()
                 passes.append(latency(planner, repeats=1))
                 alone = (time.process_time() - before) / 3  # it warms up twice
+                for warm_up in range(2):
+                    client.decide(images, **moment(3 * number + warm_up))
                 start, before = time.perf_counter(), time.process_time() + processor_seconds(pid)
-                client.decide(images, **moment(number))
+                client.decide(images, **moment(3 * number + 2))
                 took.append(time.perf_counter() - start)
                 worked.append(time.process_time() + processor_seconds(pid) - before - alone)
             passes, took, worked = passes[3:], took[3:], worked[3:]
