@@ -5,10 +5,11 @@
 
 Writes results/serving.json and results/serving.md. A real process of `w4s serve` and this client talk through a Unix
 socket and through a port. Passes of the model alone, timed as `w4s profile` times them, and requests take turns, so
-that whatever else the machine does weighs on both; what serving adds is the median over rounds of request - pass. In
-every round two passes warm up the one and two requests the other, as they drive each other out of the processor's
-caches. Both work with one thread. On a busy machine the clock measures the others' work as well, so processor time, of client and
-server together, stands beside it (Linux). Then the parts of a request, in processor time, within this process.
+that whatever else the machine does weighs on both: in each round twenty of the one, then twenty of the other, after two
+to warm up, as they drive each other out of the processor's caches. What serving adds is the median over rounds of the
+difference of their medians. Both work with one thread. On a busy machine the clock measures the others' work as well,
+so processor time, of client and server together, stands beside it (Linux). Then the parts of a request, in processor
+time, within this process.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SIZES = {"city, RGB": (112, 196, 3), "Bench2Drive, BGRA": (900, 1600, 4)}
 """Height, width, channels of the four images."""
 SELECTIONS: dict[str, dict[str, float]] = {"utility": {}, "all re-ranking": {"inertial": 1.0, "route": 4.0}}
+IN_A_ROW, WARM_UP = 20, 2
+"""Passes and requests of a round; `latency` warms up twice as well."""
 LINE = np.column_stack([np.arange(1000.0), np.zeros(1000)])
 """A route of a kilometre."""
 
@@ -59,8 +62,8 @@ class Options:
 
     planner: Path | None = None
     """Folder of a planner; the city preset with random weights unless given."""
-    rounds: int = 100
-    """In which a pass and requests take turns."""
+    rounds: int = 7
+    """In which passes and requests take turns."""
     out: Path = ROOT / "results"
     """Folder of serving.json and serving.md."""
 
@@ -106,17 +109,21 @@ def requests(address: str, pid: int, planner: Planner, rounds: int, images: list
         for selection, asked in SELECTIONS.items():
             client.begin(selection, LINE, options=asked)
             passes, took, worked = [], [], []
-            for number in range(rounds + 3):
+            numbers = iter(range(10**9))
+            for _ in range(rounds):
+                passes.append(latency(planner, repeats=IN_A_ROW))
                 before = time.process_time()
-                passes.append(latency(planner, repeats=1))
-                alone = (time.process_time() - before) / 3  # it warms up twice
-                for warm_up in range(2):
-                    client.decide(images, **moment(3 * number + warm_up))
-                start, before = time.perf_counter(), time.process_time() + processor_seconds(pid)
-                client.decide(images, **moment(3 * number + 2))
-                took.append(time.perf_counter() - start)
-                worked.append(time.process_time() + processor_seconds(pid) - before - alone)
-            passes, took, worked = passes[3:], took[3:], worked[3:]
+                latency(planner, repeats=IN_A_ROW)
+                alone = (time.process_time() - before) / (IN_A_ROW + WARM_UP)
+                for _ in range(WARM_UP):
+                    client.decide(images, **moment(next(numbers)))
+                before, times = time.process_time() + processor_seconds(pid), []
+                for _ in range(IN_A_ROW):
+                    start = time.perf_counter()
+                    client.decide(images, **moment(next(numbers)))
+                    times.append(time.perf_counter() - start)
+                took.append(statistics.median(times))
+                worked.append((time.process_time() + processor_seconds(pid) - before) / IN_A_ROW - alone)
             rows.append(
                 {
                     "selection": selection,
@@ -177,7 +184,8 @@ def markdown(result: dict[str, Any]) -> str:
         f"{machine['python']}, torch {machine['torch']}, {machine['cores']} cores, load {machine['load']}.",
         "",
         f"{result['planner']}, {result['plans']} plans, one thread. Four images a request. Pass: the model alone, as "
-        "`w4s profile` times it, in turn with the requests. Added: median over rounds of request - pass.",
+        "`w4s profile` times it, in turn with the requests. Added: median over rounds of request - pass, medians of 20 "
+        "each.",
         "",
         "| images | through | selection | pass [ms] | request [ms] | added [ms] | added, of processor time [ms] |",
         "|---|---|---|--:|--:|--:|--:|",
