@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import worker_tasks as tasks
-from world4scorer.cache.executors import Done, ProcessExecutor, RayExecutor, SerialExecutor, choose_executor
+from world4scorer.cache.executors import Done, ProcessExecutor, RayExecutor, SerialExecutor, choose_executor, run_all
+from world4scorer.scene.checks import SceneError
 
 
 def outcomes(results: Any) -> dict[int, Done[int, int]]:
@@ -107,3 +108,38 @@ def test_ray_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found[9].result == 81
     assert found[-3].error == "-3: ValueError: -3 is negative"
     assert found[7].error == "7: RuntimeError: node lost"
+
+
+class Bar:
+    """Counts."""
+
+    done = 0
+
+    def advance(self, count: int) -> None:
+        self.done += count
+
+
+def halved(task: int) -> int:
+    if task % 2:
+        raise ValueError(f"{task} is odd")
+    return task // 2
+
+
+def divided(task: int) -> int:
+    return 6 // task
+
+
+def test_all_are_run_and_failures_told_together():
+    bar = Bar()
+    with pytest.raises(SceneError, match=r"(?s)^out: 2 of 4 tasks failed; the others are kept.*1 is odd") as caught:
+        run_all(SerialExecutor(), halved, [1, 2, 3, 4], bar, "out", "tasks", SceneError)
+    assert bar.done == 3 and "3 is odd" in str(caught.value)
+
+
+def test_what_users_cannot_mend_keeps_its_traceback():
+    with pytest.raises(RuntimeError, match=r"(?s)1 of 2 tasks failed.*Traceback.*ZeroDivisionError"):
+        run_all(SerialExecutor(), divided, [2, 0], Bar(), "out", "tasks", SceneError)
+
+
+def test_nothing_to_run():
+    run_all(SerialExecutor(), halved, [], Bar(), "out", "tasks", SceneError)

@@ -19,7 +19,7 @@ from world4scorer.bank.pack import NOTES, PARTS, PackError, read_notes
 from world4scorer.bank.parts import Parts
 from world4scorer.bank.perturbations import Perturbations
 from world4scorer.bank.scene_bank import Proposer, bank_of
-from world4scorer.cache.executors import Done, Executor, ProcessExecutor
+from world4scorer.cache.executors import Executor, ProcessExecutor, run_all
 from world4scorer.outcomes.results import V1_COLUMNS
 from world4scorer.progress import ProgressBar
 from world4scorer.scene.files import only_one
@@ -113,22 +113,8 @@ def build(
 
 
 def _run(work: _BankLog, todo: Sequence[str], out: Path, executor: Executor, show: bool) -> None:
-    failed: list[Done[str, int]] = []
     with ProgressBar("candidates", "scenes", sum(len(work.tokens[name]) for name in todo), show) as progress:
-        for done in executor.run(work, todo):
-            if done.result is None:
-                failed.append(done)
-            else:
-                progress.advance(done.result)
-    if failed:
-        shown = "\n".join(f"  {done.error}" for done in failed[:NAMED])
-        message = (
-            f"{out}: {len(failed)} of {len(todo)} logs failed; the others are kept, run again once the cause is gone:"
-            f"\n{shown}"
-        )
-        # What no user can have caused keeps its traceback.
-        broken = next((done for done in failed if not done.mendable and done.details), None)
-        raise PackError(message) if broken is None else RuntimeError(f"{message}\n{broken.details}")
+        run_all(executor, work, todo, progress, out, "logs", PackError)
 
 
 def _finished(out: Path, settings: Mapping[str, Any]) -> bool:

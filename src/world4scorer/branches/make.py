@@ -18,7 +18,7 @@ import numpy as np
 from world4scorer.branches.choice import choose_plans, spread_scenes
 from world4scorer.branches.drive import Branching, BranchTask
 from world4scorer.branches.records import SUFFIX, AskedScene, BranchError, SceneBranches, kept_scenes, lost, read_log
-from world4scorer.cache.executors import Done, Executor, ProcessExecutor
+from world4scorer.cache.executors import Executor, ProcessExecutor, run_all
 from world4scorer.city.manifest import find_log, read_manifest
 from world4scorer.outcomes.batch import map_threads
 from world4scorer.outcomes.results import V1_COLUMNS
@@ -32,8 +32,6 @@ from world4scorer.store import SceneStore
 
 LOGS_AT_ONCE: Final = 4
 """Logs of a simulation that a worker takes in one go through the time of the traffic."""
-NAMED: Final = 5
-"""Failed tasks that an error names."""
 
 Asked = Mapping[str, Sequence[AskedScene]]
 
@@ -141,18 +139,6 @@ def _tasks(data: Path, missing: Asked) -> list[BranchTask]:
 
 
 def _run(work: Branching, tasks: Sequence[BranchTask], executor: Executor, show: bool) -> None:
-    if not tasks:
-        return
     total = sum(len(scenes) for task in tasks for scenes in task.logs.values())
-    failed: list[Done[BranchTask, int]] = []
     with ProgressBar("branches", "scenes", total, show) as progress:
-        for done in executor.run(work, tasks):
-            if done.result is None:
-                failed.append(done)
-            else:
-                progress.advance(done.result)
-    if failed:
-        shown = "\n".join(f"  {done.error}" for done in failed[:NAMED])
-        message = f"{work.out}: {len(failed)} of {len(tasks)} groups of logs failed; the others are kept:\n{shown}"
-        broken = next((done for done in failed if not done.mendable and done.details), None)
-        raise BranchError(message) if broken is None else RuntimeError(f"{message}\n{broken.details}")
+        run_all(executor, work, tasks, progress, work.out, "groups of logs", BranchError)

@@ -15,18 +15,23 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing.connection import wait as wait_for_any
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
+
+from world4scorer.progress import ProgressBar
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 
 ExecutorName = Literal["processes", "serial", "ray"]
+
+NAMED: Final = 5
+"""Failed tasks that an error names."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,42 @@ def choose_executor(
     if name == "processes":
         return ProcessExecutor(workers)
     raise ValueError(f"executor: unknown name {name!r}; choose 'processes', 'serial' or 'ray'")
+
+
+def run_all(
+    executor: Executor,
+    function: Callable[[_Task], int],
+    tasks: Sequence[_Task],
+    progress: ProgressBar,
+    where: object,
+    what: str,
+    refusal: type[ValueError],
+) -> None:
+    """Run tasks that return how much they did, all of them; what failed is told at the end, in one error.
+
+    Args:
+        executor: Where they run.
+        function: Does a task.
+        tasks: All of them.
+        progress: Is told how much was done.
+        where: Begins the message: what was to be made.
+        what: Names the tasks in it.
+        refusal: Raised for what users can mend; what they cannot have caused is a RuntimeError with its traceback.
+    """
+    failed: list[Done[_Task, int]] = []
+    for done in executor.run(function, tasks) if tasks else ():
+        if done.result is None:
+            failed.append(done)
+        else:
+            progress.advance(done.result)
+    if failed:
+        shown = "\n".join(f"  {done.error}" for done in failed[:NAMED])
+        message = (
+            f"{where}: {len(failed)} of {len(tasks)} {what} failed; the others are kept, run again once the cause is "
+            f"gone:\n{shown}"
+        )
+        broken = next((done for done in failed if not done.mendable and done.details), None)
+        raise refusal(message) if broken is None else RuntimeError(f"{message}\n{broken.details}")
 
 
 class SerialExecutor:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from world4scorer import __version__
-from world4scorer.cache.executors import Done, Executor, choose_executor
+from world4scorer.cache.executors import Executor, choose_executor, run_all
 from world4scorer.city.manifest import read_config, read_manifest
 from world4scorer.city.simulation import CitySimulation
 from world4scorer.driving.choice import CONSTANT_VELOCITY, EGO_STATUS, PDM_CLOSED, SUMO, DriverChoice
@@ -45,8 +45,6 @@ RESULTS: Final = "results/results.json"
 EGO_STATUS_FILE: Final = "ego_status.safetensors"
 FILM_HEIGHT: Final = 720
 """Pixels."""
-NAMED: Final = 5
-"""Failed drives that an error names."""
 
 
 class DriveError(ValueError):
@@ -294,18 +292,8 @@ def _train_ego_status(plan: Plan, path: Path) -> None:
 
 
 def _run(work: Driving, tasks: Sequence[Task], executor: Executor, show: bool) -> None:
-    failed: list[Done[Task, int]] = []
     with ProgressBar("driving", "drives", sum(len(task.choices) for task in tasks), show) as progress:
-        for done in executor.run(work, tasks):
-            if done.result is None:
-                failed.append(done)
-            else:
-                progress.advance(done.result)
-    if failed:
-        shown = "\n".join(f"  {done.error}" for done in failed[:NAMED])
-        message = f"{work.out}: {len(failed)} of {len(tasks)} routes failed; finished drives are kept:\n{shown}"
-        broken = next((done for done in failed if not done.mendable and done.details), None)
-        raise DriveError(message) if broken is None else RuntimeError(f"{message}\n{broken.details}")
+        run_all(executor, work, tasks, progress, work.out, "routes", DriveError)
 
 
 def write_driver_results(drives: Drives) -> None:
