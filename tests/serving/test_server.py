@@ -205,7 +205,7 @@ def test_a_fault_of_the_planner_ends_one_connection(capsys):
 
 def test_addresses():
     assert str(Address.parse("127.0.0.1:80")) == "127.0.0.1:80"
-    assert str(Address.parse("unix:/tmp/a b")) == "unix:/tmp/a b"
+    assert str(Address.parse("unix:a b")) == "unix:a b"
     for wrong in ("", "unix:", "0.0.0.0:80", "127.0.0.1", "127.0.0.1:99999", "127.0.0.1:0", "example.org:80"):
         with pytest.raises(ValueError, match=r"127\.0\.0\.1:PORT or unix:PATH"):
             Address.parse(wrong)

@@ -160,11 +160,11 @@ def test_what_the_file_repeats_is_what_the_package_says():
 
 def test_the_file_is_copied_out(tmp_path, capsys):
     out = tmp_path / "team_code"
-    assert cli.main(["b2d", "agent", "--out", str(out), "--server", "unix:/tmp/planner.sock"]) == 0
+    assert cli.main(["b2d", "agent", "--out", str(out), "--server", "unix:planner.sock"]) == 0
     assert (out / "world4scorer_agent.py").read_bytes() == SOURCE.read_bytes()
     written = json.loads((out / "world4scorer_agent.json").read_text())
-    assert written == {"server": "unix:/tmp/planner.sock", "options": {"keep_commands": True, "route": 4.0}}
-    assert cli.main(["b2d", "agent", "--out", str(out), "--server", "unix:/tmp/planner.sock"]) == 0
+    assert written == {"server": "unix:planner.sock", "options": {"keep_commands": True, "route": 4.0}}
+    assert cli.main(["b2d", "agent", "--out", str(out), "--server", "unix:planner.sock"]) == 0
     (out / "world4scorer_agent.py").write_text("# mine")
     assert cli.main(["b2d", "agent", "--out", str(out)]) == 1
     assert "world4scorer_agent.py: is there and differs" in capsys.readouterr().err
