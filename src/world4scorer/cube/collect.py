@@ -1,0 +1,226 @@
+"""Collect what the outcome head learns from: candidates of the world model's own searches, and how each really ends.
+
+A group is the candidates of one iteration of one search, with what the model predicted for them and, as utility, minus
+the least distance between cube and goal along the candidate, run in the simulator from the search's exact state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from world4scorer.cache.executors import choose_executor, run_all
+from world4scorer.cube.episodes import Kind, read_episodes
+from world4scorer.cube.errors import CubeError
+from world4scorer.cube.keeping import ABOUT, digest_of, read_about, write_about, write_arrays
+from world4scorer.cube.planners import Imagined, Moment, WorldModelPlanner
+from world4scorer.cube.play import play
+from world4scorer.cube.replay import Replay
+from world4scorer.cube.search import Search
+from world4scorer.cube.simulator import CubeSimulator, Floats, this_process_simulator
+from world4scorer.cube.windows import Window, draw_windows, evaluated_episodes
+from world4scorer.cube.world_model import WEIGHTS, WorldModel, load_world_model
+from world4scorer.progress import ProgressBar
+
+WINDOWS_OF_A_FILE: Final = 5
+GROUP_FIELDS: Final = {
+    "candidates": np.float32,
+    "final": np.float32,
+    "goal": np.float32,
+    "cost": np.float32,
+    "utility": np.float64,
+    "episode": np.int64,
+    "held": np.bool_,
+    "iteration": np.int64,
+}
+
+
+@dataclass(frozen=True)
+class CollectConfig:
+    """What is collected."""
+
+    seeds: tuple[int, ...] = tuple(range(100, 108))
+    """Whose windows."""
+    excluded: tuple[int, ...] = (42, *range(10), *range(200, 204))
+    """Seeds for reports and tuning: nothing is collected from an episode that one of them has a window in."""
+    windows: int = 50
+    """Windows of a seed."""
+    labelled: int = 300
+    """Candidates of a group that are run in the simulator, drawn at random when there are more."""
+    every: int = 1
+    """Of the iterations of a search, every how many-th is labelled, the last one always."""
+    search: Search = field(default_factory=Search)
+    """The searches' budget."""
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.labelled <= self.search.candidates or self.every < 1:
+            raise CubeError(f"between 2 and {self.search.candidates} candidates of a group can be labelled")
+
+    def labels(self, iteration: int) -> bool:
+        """Whether an iteration is labelled."""
+        return (self.search.iterations - 1 - iteration) % self.every == 0
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Labelled groups; the first axis of every array is theirs."""
+
+    candidates: NDArray[np.float32]
+    """Action sequences (groups, candidates, blocks, 25), in the model's unit."""
+    final: NDArray[np.float32]
+    """Latents predicted for their ends (groups, candidates, latent)."""
+    goal: NDArray[np.float32]
+    """Latents of the goals (groups, latent)."""
+    cost: NDArray[np.float32]
+    """Latent costs (groups, candidates)."""
+    utility: Floats
+    """Minus the least distance from the goal, in metres (groups, candidates)."""
+    episode: NDArray[np.int64]
+    """Episodes that they come from."""
+    held: NDArray[np.bool_]
+    """Whether the cube was held at the start of the window."""
+    iteration: NDArray[np.int64]
+    """Iterations of the search."""
+
+    def __len__(self) -> int:
+        return len(self.episode)
+
+    def only(self, chosen: NDArray[Any]) -> Groups:
+        """Some of the groups, by mask or by index."""
+        return Groups(**{name: getattr(self, name)[chosen] for name in GROUP_FIELDS})
+
+    def features(self) -> torch.Tensor:
+        """What the outcome head sees (groups, candidates, features)."""
+        parts = (torch.from_numpy(part) for part in (self.candidates, self.final, self.goal, self.cost))
+        return Imagined(0, *parts).features()
+
+
+@dataclass(frozen=True)
+class _Task:
+    folder: Path
+    data: Path
+    model: Path
+    config: CollectConfig
+    seed: int
+    first: int
+
+    @property
+    def path(self) -> Path:
+        return self.folder / f"groups_{self.seed}_{self.first:03d}.npz"
+
+
+def collect(
+    data: Path, model: Path, folder: Path, config: CollectConfig, workers: int | None = None, progress: bool = True
+) -> Groups:
+    """Collect the groups that `folder` does not hold yet, and return all of them."""
+    made_from = {"data": digest_of(data / ABOUT), "model": digest_of(model / WEIGHTS)}
+    write_about(folder, config, "candidate groups", **made_from)
+    tasks = _tasks(folder, config, data, model)
+    missing = [task for task in tasks if not task.path.exists()]
+    with ProgressBar("Candidates", "windows", len(tasks) * WINDOWS_OF_A_FILE, progress) as bar:
+        bar.advance((len(tasks) - len(missing)) * WINDOWS_OF_A_FILE)
+        run_all(choose_executor(workers=workers), _collect, missing, bar, folder, "parts", CubeError)
+    return read_groups(folder)
+
+
+def read_groups(folder: Path) -> Groups:
+    """All groups of a folder.
+
+    Raises:
+        CubeError: Files are missing, or there is not one group.
+    """
+    config = read_about(folder, CollectConfig, "candidate groups")
+    parts = []
+    for task in _tasks(folder, config):
+        if not task.path.exists():
+            raise CubeError(f"{task.path} is missing: run `w4s cube collect` with this folder again, it goes on")
+        with np.load(task.path, allow_pickle=False) as arrays:
+            parts.append({name: arrays[name] for name in GROUP_FIELDS})
+    groups = Groups(**{name: np.concatenate([part[name] for part in parts]) for name in GROUP_FIELDS})
+    if not len(groups):
+        raise CubeError(f"{folder} holds no group: every window of its seeds lies in an evaluated episode")
+    return groups
+
+
+def _tasks(folder: Path, config: CollectConfig, data: Path = Path(), model: Path = Path()) -> list[_Task]:
+    firsts = range(0, config.windows, WINDOWS_OF_A_FILE)
+    return [_Task(folder, data, model, config, seed, first) for seed in config.seeds for first in firsts]
+
+
+def _collect(task: _Task) -> int:
+    """Play some windows by latent cost, and label what was tried on the way."""
+    torch.set_num_threads(1)
+    simulator, config = this_process_simulator(), task.config
+    windows = _kept_windows(task.data, config, task.seed)[task.first : task.first + WINDOWS_OF_A_FILE]
+    labelling = _Labelling(simulator, load_world_model(task.model), config)
+    play([window for window in windows if window is not None], labelling, simulator)
+    write_arrays(task.path, labelling.arrays())
+    return len(windows)
+
+
+@cache
+def _kept_windows(data: Path, config: CollectConfig, seed: int) -> list[Window | None]:
+    """Windows of a seed; None for those that nothing may be learned from, or nothing can."""
+    episodes = read_episodes(data, Kind.EXPERT)
+    evaluated = evaluated_episodes(len(episodes), episodes.steps, config.excluded, config.windows)
+    windows = draw_windows(episodes, seed, config.windows)
+    return [None if one.episode in evaluated or one.solved_at_start else one for one in windows]
+
+
+class _Labelling:
+    """A planner that labels the candidates it tries."""
+
+    def __init__(self, simulator: CubeSimulator, model: WorldModel, config: CollectConfig) -> None:
+        self._replay, self._config, self._model = Replay(simulator.environment), config, model
+        self._groups: list[Groups] = []
+        self._planner = WorldModelPlanner(model, config.search, watch=self._watch)
+        self._moments: Sequence[Moment] = ()
+
+    def plan(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> Floats:
+        """Plan by latent cost alone."""
+        self._moments = moments
+        return self._planner.plan(simulator, moments)
+
+    def _watch(self, imagined: Imagined) -> None:
+        if not self._config.labels(imagined.iteration):
+            return
+        for index, moment in enumerate(self._moments):
+            window = moment.window
+            place = (window.seed, window.episode, window.step, moment.round, imagined.iteration)
+            drawn = np.random.default_rng(place).permutation(self._config.search.candidates)[: self._config.labelled]
+            candidates = imagined.candidates[index, drawn]
+            actions = self._model.scale.to_simulator(candidates)
+            utility = -self._replay.outcomes(moment.snapshot, actions, window.goal)
+            self._groups.append(
+                Groups(
+                    candidates=candidates.numpy()[None],
+                    final=imagined.final[index, drawn].numpy()[None],
+                    goal=imagined.goal[index].numpy()[None],
+                    cost=imagined.cost[index, drawn].numpy()[None],
+                    utility=utility[None],
+                    episode=np.array([window.episode]),
+                    held=np.array([window.held]),
+                    iteration=np.array([imagined.iteration]),
+                )
+            )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All groups, ready to be written."""
+        if not self._groups:
+            search, count = self._config.search, self._config.labelled
+            shapes = {
+                "candidates": (0, count, search.blocks, 25),
+                "final": (0, count, self._model.latent),
+                "goal": (0, self._model.latent),
+                "cost": (0, count),
+                "utility": (0, count),
+            }
+            return {name: np.zeros(shapes.get(name, (0,)), dtype) for name, dtype in GROUP_FIELDS.items()}
+        return {name: np.concatenate([getattr(one, name) for one in self._groups]) for name in GROUP_FIELDS}

@@ -1,0 +1,233 @@
+"""Episodes of OGBench's own expert, pure and noisy: recorded, kept in shards, read back.
+
+A shard is a file of consecutive episodes. Episode `i` of a kind comes from seed `i` of that kind alone, so that shards
+can be made in any order, by any number of workers, and again after an interruption, to the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.cache.executors import choose_executor, run_all
+from world4scorer.cube.errors import CubeError
+from world4scorer.cube.keeping import read_about, write_about, write_arrays
+from world4scorer.cube.simulator import ACTION, CubeSimulator, CubeState, Floats, cube_of, this_process_simulator
+from world4scorer.progress import ProgressBar
+from world4scorer.scene.files import atomic_write
+
+if TYPE_CHECKING:
+    from ogbench.manipspace.oracles.markov.cube_markov import CubeMarkovOracle
+
+SHARD: Final = 25
+"""Episodes of a file."""
+BLOCK: Final = 5
+"""Steps that noise holds on, which is also an action block of the planner."""
+
+
+class Kind(StrEnum):
+    """Who acts."""
+
+    EXPERT = "expert"
+    """The oracle: moves the cube to one random place after the other. Starts and goals come from these episodes."""
+    NOISY = "noisy"
+    """The oracle, disturbed, with blocks of random actions between: what a search tries looks more like this."""
+
+
+RECORDED: Final = ("qpos", "qvel", "observations", "actions")
+FIRST_SEED: Final = {Kind.EXPERT: 1_000_000, Kind.NOISY: 2_000_000}
+
+
+@dataclass(frozen=True)
+class EpisodeConfig:
+    """How episodes are made."""
+
+    expert: int = 2000
+    """Episodes of the expert."""
+    noisy: int = 3000
+    """Episodes of the noisy expert."""
+    steps: int = 200
+    """Steps of an episode, of 0.05 s each."""
+    noise: float = 0.1
+    """Standard deviation of what is added to the noisy expert's actions, in their unit."""
+    random_share: float = 0.4
+    """Share of the noisy expert's blocks of five steps that are random actions instead."""
+    pictures: int = 0
+    """Pixels of a picture's side, taken of every moment for a model that sees pictures; 0 takes none."""
+
+    def __post_init__(self) -> None:
+        if self.expert < 1 or self.noisy < 1 or self.steps < 2:
+            raise CubeError("at least one episode of each kind is needed, of two steps or more")
+        if self.noise < 0 or not 0 <= self.random_share <= 1:
+            raise CubeError("the noise must not be negative, the share of random blocks within 0 and 1")
+
+    def count(self, kind: Kind) -> int:
+        """Episodes of a kind."""
+        return self.expert if kind is Kind.EXPERT else self.noisy
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Recorded episodes: arrays (episodes, steps, ...). Row `t` is the moment before action `t`."""
+
+    qpos: Floats
+    """Joint positions (…, 21)."""
+    qvel: Floats
+    """Joint speeds (…, 20)."""
+    observations: NDArray[np.float32]
+    """OGBench's own state observation (…, 28)."""
+    actions: Floats
+    """What was done (…, 5)."""
+    pictures: tuple[NDArray[np.uint8], ...] = ()
+    """Of each episode its camera pictures (steps, side, side, 3), mapped from their files, if they were taken."""
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    @property
+    def steps(self) -> int:
+        """Steps of an episode."""
+        return self.actions.shape[1]
+
+    @cached_property
+    def cubes(self) -> Floats:
+        """Where the cube was (episodes, steps, 3)."""
+        return cube_of(self.qpos)
+
+    def only(self, chosen: Sequence[int]) -> Episodes:
+        """Some of the episodes."""
+        arrays = {name: getattr(self, name)[list(chosen)] for name in RECORDED}
+        return Episodes(**arrays, pictures=tuple(self.pictures[index] for index in chosen) if self.pictures else ())
+
+    def state(self, episode: int, step: int) -> CubeState:
+        """A recorded moment."""
+        return CubeState(self.qpos[episode, step], self.qvel[episode, step], self.observations[episode, step])
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """A file to be made."""
+
+    folder: Path
+    config: EpisodeConfig
+    kind: Kind
+    first: int
+    count: int
+
+    @property
+    def path(self) -> Path:
+        """Where its arrays are; it is finished once they are there."""
+        return self.folder / f"{self.kind}_{self.first:06d}.npz"
+
+    @property
+    def pictures(self) -> Path:
+        """Where its pictures are."""
+        return self.path.with_suffix(".pictures.npy")
+
+
+def make_episodes(folder: Path, config: EpisodeConfig, workers: int | None = None, progress: bool = True) -> int:
+    """Make the episodes that `folder` does not hold yet; returns how many there are.
+
+    Raises:
+        CubeError: `folder` holds episodes of another configuration.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    write_about(folder, config, "episodes")
+    shards = list(_shards(folder, config))
+    missing = [shard for shard in shards if not shard.path.exists()]
+    total = sum(shard.count for shard in shards)
+    with ProgressBar("Episodes", "episodes", total, progress) as bar:
+        bar.advance(total - sum(shard.count for shard in missing))
+        executor = choose_executor(workers=workers)
+        run_all(executor, _make_shard, missing, bar, folder, "shards of episodes", CubeError)
+    return total
+
+
+def read_episodes(folder: Path, kind: Kind) -> Episodes:
+    """All episodes of a kind.
+
+    Raises:
+        CubeError: No such episodes, or not all of them.
+    """
+    config = read_about(folder, EpisodeConfig, "episodes")
+    parts, pictures = [], []
+    for shard in _shards(folder, config):
+        if shard.kind is not kind:
+            continue
+        if not shard.path.exists():
+            raise CubeError(f"{shard.path} is missing: run `w4s cube data --out {folder}` again, it goes on")
+        with np.load(shard.path, allow_pickle=False) as arrays:
+            parts.append({name: arrays[name] for name in RECORDED})
+        if config.pictures:
+            pictures += list(np.load(shard.pictures, mmap_mode="r", allow_pickle=False))
+    if not parts:
+        raise CubeError(f"{folder} holds no {kind} episodes")
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in RECORDED}
+    return Episodes(**joined, pictures=tuple(pictures))
+
+
+def _shards(folder: Path, config: EpisodeConfig) -> Iterator[_Shard]:
+    for kind in Kind:
+        for first in range(0, config.count(kind), SHARD):
+            yield _Shard(folder, config, kind, first, min(SHARD, config.count(kind) - first))
+
+
+def _make_shard(shard: _Shard) -> int:
+    from ogbench.manipspace.oracles.markov.cube_markov import CubeMarkovOracle
+
+    simulator = this_process_simulator()
+    oracle = CubeMarkovOracle(env=simulator.environment, min_norm=0.4)
+    seeds = range(FIRST_SEED[shard.kind] + shard.first, FIRST_SEED[shard.kind] + shard.first + shard.count)
+    episodes = [_record(simulator, oracle, shard.kind, seed, shard.config) for seed in seeds]
+    arrays = {name: np.stack([one[name] for one in episodes]) for name in RECORDED}
+    if shard.config.pictures:
+        with atomic_write(shard.pictures, durable=False) as stream:
+            np.save(stream, _taken(simulator, arrays, shard.config.pictures), allow_pickle=False)
+    write_arrays(shard.path, arrays)
+    return shard.count
+
+
+def _taken(simulator: CubeSimulator, arrays: dict[str, NDArray[Any]], side: int) -> NDArray[np.uint8]:
+    """Pictures (episodes, steps, side, side, 3) of recorded moments."""
+    episodes = Episodes(**arrays)
+    pictures = np.empty((len(episodes), episodes.steps, side, side, 3), np.uint8)
+    for place in np.ndindex(pictures.shape[:2]):
+        simulator.start_at(episodes.state(*place))
+        pictures[place] = simulator.picture(side)
+    return pictures
+
+
+def _record(
+    simulator: CubeSimulator, oracle: CubeMarkovOracle, kind: Kind, seed: int, config: EpisodeConfig
+) -> dict[str, NDArray[Any]]:
+    """One episode. The oracle draws from NumPy's global generator, hence the global seed."""
+    np.random.seed(seed)  # noqa: NPY002
+    noise = np.random.default_rng(seed)
+    environment = simulator.environment
+    observation, info = environment.reset(seed=seed)
+    oracle.reset(observation, info)
+    rows: dict[str, list[NDArray[Any]]] = {name: [] for name in RECORDED}
+    random_block, spread = False, 1.0
+    for step in range(config.steps):
+        action = np.array(oracle.select_action(observation, info), dtype=np.float64)
+        if kind is Kind.NOISY:
+            if step % BLOCK == 0:
+                random_block, spread = noise.random() < config.random_share, noise.uniform(0.3, 1.0)
+            disturbance = noise.normal(size=ACTION)
+            action = spread * disturbance if random_block else action + config.noise * disturbance
+            action = np.clip(action, -1, 1)
+        moment = (simulator.data.qpos.copy(), simulator.data.qvel.copy(), observation.astype(np.float32), action)
+        for name, value in zip(RECORDED, moment, strict=True):
+            rows[name].append(value)
+        observation, _, _, _, info = environment.step(action)
+        if oracle.done:
+            observation, info = environment.set_new_target(p_stack=0.0)
+            oracle.reset(observation, info)
+    return {name: np.stack(values) for name, values in rows.items()}

@@ -1,0 +1,89 @@
+"""The outcome head: how well a candidate would end, read from what the world model predicts for it.
+
+>>> features = candidate_features(final, goal, cost, actions)
+>>> score = standardised(-cost) + weight * standardised(head(features))
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+STD_FLOOR: Final = 1e-6
+LISTWISE_WEIGHT: Final = 0.25
+TEMPERATURE: Final = 0.5
+LEAST_DIFFERENCE: Final = 1e-7
+"""Pairs that differ less in utility are not counted in the ordering accuracy."""
+
+
+def candidate_features(final: Tensor, goal: Tensor, cost: Tensor, actions: Tensor) -> Tensor:
+    """What the head sees of candidates.
+
+    Args:
+        final: Predicted latents at the end (…, candidates, latent).
+        goal: Latents of the goals (…, latent).
+        cost: Latent costs (…, candidates).
+        actions: (…, candidates, blocks, 25).
+
+    Returns:
+        (…, candidates, 4 x latent + 51): 819 numbers for latents of 192.
+    """
+    final = functional.layer_norm(final, final.shape[-1:])
+    goal = functional.layer_norm(goal, goal.shape[-1:])[..., None, :].expand_as(final)
+    logged = torch.log1p(cost.clamp_min(0))[..., None]
+    spread = actions.std(-2, correction=0)
+    return torch.cat([final, goal, final - goal, final * goal, logged, actions.mean(-2), spread], -1)
+
+
+def feature_width(latent: int, action: int = 25) -> int:
+    """Numbers of a candidate's features."""
+    return 4 * latent + 1 + 2 * action
+
+
+class OutcomeHead(nn.Module):
+    """An MLP from features to one number, of which more is better."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.LayerNorm(width),
+            nn.Linear(width, 256),
+            nn.GELU(),
+            nn.Dropout(0.05),
+            nn.Linear(256, 128),
+            nn.LayerNorm(128),
+            nn.GELU(),
+            nn.Linear(128, 1),
+        )
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(…, width) to (…)."""
+        out: Tensor = self.layers(features)
+        return out.squeeze(-1)
+
+
+def standardised(values: Tensor) -> Tensor:
+    """Values (…, candidates) with mean 0 and (population) standard deviation 1 in each group."""
+    spread = values.std(-1, correction=0, keepdim=True).clamp_min(STD_FLOOR)
+    return (values - values.mean(-1, keepdim=True)) / spread
+
+
+def outcome_loss(predicted: Tensor, target: Tensor) -> Tensor:
+    """Smooth L1 plus a listwise cross-entropy; both (groups, candidates), the target standardised in its groups."""
+    wanted = functional.softmax(target / TEMPERATURE, -1)
+    listwise = -(wanted * functional.log_softmax(predicted / TEMPERATURE, -1)).sum(-1).mean()
+    return functional.smooth_l1_loss(predicted, target) + LISTWISE_WEIGHT * listwise
+
+
+def pairwise_accuracy(scores: Tensor, utilities: Tensor) -> Tensor:
+    """Share of pairs in each group that the scores order as the utilities do; ties of scores count half.
+
+    Both (groups, candidates); groups without a pair that differs in utility are NaN.
+    """
+    better = utilities[:, :, None] - utilities[:, None, :] > LEAST_DIFFERENCE
+    gap = scores[:, :, None] - scores[:, None, :]
+    right = (gap > 0).double() + 0.5 * (gap == 0).double()
+    return (right * better).sum((1, 2)) / better.sum((1, 2))

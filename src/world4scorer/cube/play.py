@@ -1,0 +1,101 @@
+"""Play windows with a planner: plan 25 steps, carry them out, plan again, until the cube arrives or the budget ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from world4scorer.cube.planners import CubePlanner, Moment
+from world4scorer.cube.simulator import SUCCESS_METRES, CubeSimulator, Floats
+from world4scorer.cube.windows import BUDGET_STEPS, GOAL_STEPS, Window
+
+
+@dataclass(frozen=True)
+class Played:
+    """What became of a window."""
+
+    episode: int
+    step: int
+    held: bool
+    """Whether the cube was held at the start."""
+    start_metres: float
+    """Distance from the goal at the start."""
+    steps: int
+    """Steps carried out."""
+    success: bool
+    nearest_metres: float
+    """Least distance from the goal after any step."""
+    final_metres: float
+    """Distance from the goal at the end."""
+    actions: list[list[float]]
+    """What was done (steps, 5): carried out again from the same start, it leads to the same bits."""
+
+    @property
+    def solved_at_start(self) -> bool:
+        """Whether there was nothing to do."""
+        return self.start_metres <= SUCCESS_METRES
+
+
+def play(windows: Sequence[Window], planner: CubePlanner, simulator: CubeSimulator) -> list[Played]:
+    """Play all windows, those still under way planned together."""
+    running = []
+    for window in windows:
+        simulator.start_at(window.start)
+        running.append(_Run(window, simulator.snapshot()))
+    for number in range(BUDGET_STEPS // GOAL_STEPS):
+        left = [run for run in running if not run.success]
+        if not left:
+            break
+        plans = planner.plan(simulator, [Moment(run.window, number, run.snapshot) for run in left])
+        for run, actions in zip(left, plans, strict=True):
+            run.carry_out(simulator, actions)
+    return [run.played() for run in running]
+
+
+class _Run:
+    """A window under way."""
+
+    def __init__(self, window: Window, snapshot: Any) -> None:
+        self.window, self.snapshot = window, snapshot
+        self.actions: list[Floats] = []
+        self.distances: list[float] = []
+
+    @property
+    def success(self) -> bool:
+        return bool(self.distances) and self.distances[-1] <= SUCCESS_METRES
+
+    def carry_out(self, simulator: CubeSimulator, actions: Floats) -> None:
+        """Act until the cube arrives."""
+        simulator.restore(self.snapshot)
+        for action in actions:
+            simulator.step(action)
+            self.actions.append(action)
+            self.distances.append(float(np.linalg.norm(simulator.cube - self.window.goal)))
+            if self.success:
+                break
+        self.snapshot = simulator.snapshot()
+
+    def played(self) -> Played:
+        return Played(
+            episode=self.window.episode,
+            step=self.window.step,
+            held=self.window.held,
+            start_metres=self.window.start_distance,
+            steps=len(self.actions),
+            success=self.success,
+            nearest_metres=min(self.distances),
+            final_metres=self.distances[-1],
+            actions=[action.tolist() for action in self.actions],
+        )
+
+
+def replayed(simulator: CubeSimulator, window: Window, played: Played) -> Iterator[int]:
+    """Carry a played window out again, yielding the number of steps done, 0 first, with the simulator there."""
+    simulator.start_at(window.start)
+    yield 0
+    for number, action in enumerate(played.actions, 1):
+        simulator.step(action)
+        yield number

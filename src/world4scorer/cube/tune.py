@@ -1,0 +1,69 @@
+"""Choose the weight of outcome scores by success on tuning seeds, which nothing else uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from world4scorer.cube.errors import CubeError
+from world4scorer.cube.evaluate import Contest, EvaluateConfig, Player, evaluate
+from world4scorer.cube.keeping import read_json, write_json
+
+TUNING_SEEDS: Final = (200, 201, 202, 203)
+WEIGHTS_TRIED: Final = (0.1, 0.2, 0.3, 0.5, 1.0)
+CHOICE: Final = "weight.json"
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A chosen weight, and what the others reached."""
+
+    weight: float
+    successes: dict[float, int]
+    """Windows solved, by weight; 0 is the latent cost alone."""
+    windows: int
+
+
+def tune(
+    contest: Contest,
+    folder: Path,
+    config: EvaluateConfig,
+    weights: Sequence[float] = WEIGHTS_TRIED,
+    workers: int | None = None,
+    progress: bool = True,
+) -> Tuned:
+    """Play the windows of `config` with each weight; of equally good ones the smallest is chosen.
+
+    Raises:
+        CubeError: No weight to try, or one that is not positive.
+    """
+    if not weights or min(weights) <= 0:
+        raise CubeError("weights to try must be positive; 0 is always played for comparison")
+    successes, windows = {}, 0
+    for weight in (0.0, *sorted(weights)):
+        player = Player.OURS if weight else Player.ANCHOR
+        used = replace(contest, weight=weight) if weight else replace(contest, head=None, weight=0.0)
+        place = folder / f"weight_{weight:g}"
+        results = evaluate(used, place, replace(config, players=(str(player),)), workers, progress)
+        played = [one for seed in results[player].values() for one in seed]
+        successes[weight], windows = sum(one.success for one in played), len(played)
+    best = max((weight for weight in successes if weight), key=lambda weight: (successes[weight], -weight))
+    tuned = Tuned(best, successes, windows)
+    write_json(
+        folder / CHOICE,
+        {
+            "weight": best,
+            "windows": windows,
+            "successes": {f"{weight:g}": count for weight, count in successes.items()},
+        },
+    )
+    return tuned
+
+
+def read_tuned(folder: Path) -> Tuned:
+    """The choice that was made in a folder."""
+    found = read_json(folder / CHOICE)
+    successes = {float(weight): int(count) for weight, count in found["successes"].items()}
+    return Tuned(float(found["weight"]), successes, int(found["windows"]))

@@ -1,0 +1,101 @@
+"""Starts and goals: which moments of the expert's episodes are evaluated, tuned on and collected from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from world4scorer.cube.episodes import Episodes
+from world4scorer.cube.errors import CubeError
+from world4scorer.cube.simulator import SUCCESS_METRES, CubeState, Floats, distance_to
+
+GOAL_STEPS: Final = 25
+"""The goal is where the expert had the cube so many steps later."""
+BUDGET_STEPS: Final = 50
+"""Steps within which a planner has to bring it there."""
+
+EFFECTOR, CUBE, CONTACT = slice(12, 15), slice(19, 22), 18
+"""Places in OGBench's observation; positions are in decimetres."""
+HELD_METRES: Final = 0.03
+HELD_CONTACT: Final = 0.1
+
+
+@dataclass(frozen=True)
+class Window:
+    """A start and a goal."""
+
+    seed: int
+    """Whose draw it belongs to."""
+    episode: int
+    step: int
+    start: CubeState
+    goal: Floats
+    """Where the cube is to be brought."""
+    goal_state: CubeState
+    """The expert's moment at the goal, which a world model sees."""
+    held: bool
+    """Whether the gripper has the cube at the start."""
+    expert: Floats
+    """What the expert did from the start to the goal (25, 5)."""
+
+    @property
+    def name(self) -> str:
+        """Names it in files and errors."""
+        return f"seed {self.seed}, episode {self.episode}, step {self.step}"
+
+    @property
+    def start_distance(self) -> float:
+        """Metres between cube and goal at the start."""
+        return distance_to(self.goal, self.start.cube)
+
+    @property
+    def solved_at_start(self) -> bool:
+        """Whether there is nothing to do."""
+        return self.start_distance <= SUCCESS_METRES
+
+
+def draw_windows(episodes: Episodes, seed: int, count: int = 50) -> list[Window]:
+    """The windows of a seed, as the published protocol draws them: sorted rows with 25 steps left in their episode.
+
+    Raises:
+        CubeError: There are not so many rows.
+    """
+    return [_window(episodes, seed, *place) for place in draw_places(len(episodes), episodes.steps, seed, count)]
+
+
+def draw_places(episodes: int, steps: int, seed: int, count: int = 50) -> list[tuple[int, int]]:
+    """Episode and step of the windows of a seed, which need no data to be known."""
+    usable = steps - GOAL_STEPS
+    valid = episodes * max(usable, 0)
+    if valid - 1 < count:
+        raise CubeError(
+            f"{count} windows cannot be drawn from {episodes} episodes of {steps} steps: make more episodes, "
+            f"each of more than {GOAL_STEPS} steps"
+        )
+    rows = np.sort(np.random.default_rng(seed).choice(valid - 1, count, replace=False))
+    return [(int(row) // usable, int(row) % usable) for row in rows]
+
+
+def evaluated_episodes(episodes: int, steps: int, seeds: Iterable[int], count: int = 50) -> frozenset[int]:
+    """Episodes that any of the seeds has a window in: nothing may be learned from them."""
+    return frozenset(episode for seed in seeds for episode, _ in draw_places(episodes, steps, seed, count))
+
+
+def _window(episodes: Episodes, seed: int, episode: int, step: int) -> Window:
+    start = episodes.state(episode, step)
+    observation = start.observation
+    gap = np.linalg.norm(observation[EFFECTOR] - observation[CUBE]) / 10
+    goal_state = episodes.state(episode, step + GOAL_STEPS)
+    return Window(
+        seed=seed,
+        episode=episode,
+        step=step,
+        start=start,
+        goal=goal_state.cube,
+        goal_state=goal_state,
+        held=bool(gap < HELD_METRES and observation[CONTACT] > HELD_CONTACT),
+        expert=episodes.actions[episode, step : step + GOAL_STEPS],
+    )
