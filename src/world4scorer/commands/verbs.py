@@ -68,6 +68,7 @@ VERBS: Final = (
     Verb("study", JUDGE, "studies.verbs", "Repeat a study of the paper on a run or its pools."),
     Verb("drive", JUDGE, "commands.driving:drive"),
     Verb("b2d", JUDGE, "bench2drive.verbs", "Bench2Drive: clips, training, the agent, results."),
+    Verb("cube", JUDGE, "cube.verbs", "OGBench-Cube: outcome scores in a world model's planner."),
     Verb("report", JUDGE, "commands.reporting:report"),
     Verb("show", LOOK, "commands.drawing:show"),
     Verb("film", LOOK, "commands.drawing:film"),

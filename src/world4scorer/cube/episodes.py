@@ -150,13 +150,18 @@ def make_episodes(folder: Path, config: EpisodeConfig, workers: int | None = Non
     return total
 
 
+def read_config(folder: Path) -> EpisodeConfig:
+    """How the episodes of a folder are made."""
+    return read_about(folder, EpisodeConfig, "episodes")
+
+
 def read_episodes(folder: Path, kind: Kind) -> Episodes:
     """All episodes of a kind.
 
     Raises:
         CubeError: No such episodes, or not all of them.
     """
-    config = read_about(folder, EpisodeConfig, "episodes")
+    config = read_config(folder)
     parts, pictures = [], []
     for shard in _shards(folder, config):
         if shard.kind is not kind:

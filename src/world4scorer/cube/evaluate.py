@@ -15,7 +15,7 @@ from typing import Final
 import torch
 
 from world4scorer.cache.executors import choose_executor, run_all
-from world4scorer.cube.episodes import Episodes, Kind, read_episodes
+from world4scorer.cube.episodes import Episodes, Kind, read_config, read_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.keeping import ABOUT, digest_of, read_about, read_json, write_about, write_json
 from world4scorer.cube.planners import (
@@ -30,10 +30,10 @@ from world4scorer.cube.play import Played, play
 from world4scorer.cube.search import Search
 from world4scorer.cube.simulator import this_process_simulator
 from world4scorer.cube.train_head import WEIGHTS as HEAD_WEIGHTS
-from world4scorer.cube.train_head import load_head
-from world4scorer.cube.windows import draw_windows
+from world4scorer.cube.train_head import load_head, read_head_report
+from world4scorer.cube.windows import draw_windows, evaluated_episodes
 from world4scorer.cube.world_model import WEIGHTS as MODEL_WEIGHTS
-from world4scorer.cube.world_model import load_world_model
+from world4scorer.cube.world_model import held_out_of, load_world_model
 from world4scorer.progress import ProgressBar
 
 WINDOWS_OF_A_FILE: Final = 10
@@ -132,8 +132,10 @@ def evaluate(
     """Play what `folder` does not hold yet, and return everything.
 
     Raises:
-        CubeError: Something is missing, or `folder` holds another evaluation.
+        CubeError: Something is missing, `folder` holds another evaluation, or model or head learned from an episode
+            that would be played.
     """
+    _check_unseen(contest, config)
     write_about(folder, config, "played windows", **contest.identity())
     tasks = list(_tasks(folder, config, contest))
     missing = [task for task in tasks if not task.path.exists()]
@@ -157,6 +159,23 @@ def read_played(folder: Path) -> Results:
         windows = [Played(**one) for one in read_json(task.path)["windows"]]
         found.setdefault(task.player, {}).setdefault(task.seed, []).extend(windows)
     return found
+
+
+def _check_unseen(contest: Contest, config: EvaluateConfig) -> None:
+    """Refuse to play windows of episodes that were learned from."""
+    episodes = read_config(contest.data)
+    played = evaluated_episodes(episodes.expert, episodes.steps, config.seeds, config.windows)
+    learned = {
+        "the outcome head": set[int]() if contest.head is None else set(read_head_report(contest.head)["episodes"])
+    }
+    if (held_out := held_out_of(contest.model)) is not None:
+        learned["the world model"] = set(range(episodes.expert)) - held_out
+    for who, known in learned.items():
+        if common := sorted(played & known):
+            raise CubeError(
+                f"{who} learned from {len(common)} of the episodes that seeds {config.seeds} have windows in "
+                f"(episode {common[0]}, for one): play seeds of the preset, or train again with these held out"
+            )
 
 
 def _tasks(folder: Path, config: EvaluateConfig, contest: Contest) -> Iterator[_Task]:

@@ -72,7 +72,9 @@ class TrainedHead:
     epoch: int
     """The epoch kept, counted from 0."""
     train_groups: int
-    train_episodes: int
+    """Groups that it learned from."""
+    episodes: list[int]
+    """Episodes that it learned from or that chose the epoch."""
     quality: dict[str, Quality]
     """On validation groups, by what scores: the head, the latent cost alone, both together; the best and a random
     candidate for comparison."""
@@ -135,7 +137,7 @@ def train_head(groups: Groups, config: HeadConfig, progress: bool = True) -> Tra
         head=head.eval(),
         epoch=int(np.argmax(history)),
         train_groups=len(learned),
-        train_episodes=len(np.unique(learned.episode)),
+        episodes=np.unique(groups.episode).tolist(),
         quality=qualities(head, validated),
         history=history,
     )
@@ -205,7 +207,7 @@ def save_head(trained: TrainedHead, config: HeadConfig, folder: Path) -> None:
             "config": asdict(config),
             "epoch": trained.epoch,
             "train_groups": trained.train_groups,
-            "train_episodes": trained.train_episodes,
+            "episodes": trained.episodes,
             "quality": {name: asdict(one) for name, one in trained.quality.items()},
             "history": trained.history,
         },

@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from world4scorer.cube.episodes import Episodes, Kind, read_episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.keeping import ABOUT, digest_of, write_about, write_json
+from world4scorer.cube.keeping import ABOUT, digest_of, read_json, write_about, write_json
 from world4scorer.cube.lewm import ACTION_BLOCK, Lewm, LewmConfig, Sigreg
 from world4scorer.cube.simulator import ACTION
 from world4scorer.cube.world_model import ActionScale, OwnWorldModel, as_input
@@ -196,6 +196,12 @@ def _keep(folder: Path, network: Lewm, optimiser: torch.optim.Optimizer, history
     with atomic_write(folder / CHECKPOINT) as stream:
         torch.save({"network": network.state_dict(), "optimiser": optimiser.state_dict(), "history": history}, stream)
     write_json(folder / HISTORY, {"history": history})
+
+
+def read_history(folder: Path) -> list[dict[str, float]]:
+    """How training went: steps, and what `measure` found."""
+    history: list[dict[str, float]] = read_json(folder / HISTORY)["history"]
+    return history
 
 
 def _resume(path: Path, network: Lewm, optimiser: torch.optim.Optimizer) -> list[dict[str, float]]:

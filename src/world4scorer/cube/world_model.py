@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.keeping import read_json, write_json
+from world4scorer.cube.keeping import ABOUT, read_json, write_json
 from world4scorer.cube.lewm import Lewm, LewmConfig
 from world4scorer.cube.simulator import ACTION, CubeSimulator, CubeState, Floats
 from world4scorer.model.weight_files import read_tensors, write_tensors
@@ -155,3 +155,10 @@ def as_input(seen: Tensor) -> Tensor:
 def load_world_model(folder: Path) -> WorldModel:
     """A world model from its folder."""
     return OwnWorldModel.load(folder)
+
+
+def held_out_of(folder: Path) -> set[int] | None:
+    """Expert episodes that a model of ours did not learn from; None for a model of others."""
+    if not (folder / ABOUT).exists():
+        return None
+    return set(read_json(folder / ABOUT)["made_from"]["held_out"])

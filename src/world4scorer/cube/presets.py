@@ -1,0 +1,95 @@
+"""Sizes of the whole study, by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from world4scorer.cube.collect import CollectConfig
+from world4scorer.cube.episodes import EpisodeConfig
+from world4scorer.cube.evaluate import EvaluateConfig, Player
+from world4scorer.cube.lewm import LewmConfig
+from world4scorer.cube.search import Search
+from world4scorer.cube.train_head import HeadConfig
+from world4scorer.cube.train_world_model import WorldModelConfig
+from world4scorer.cube.tune import TUNING_SEEDS, WEIGHTS_TRIED
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Everything that the study needs to know; the defaults are the published protocol."""
+
+    episodes: EpisodeConfig = field(default_factory=lambda: EpisodeConfig(expert=10_000, noisy=2_000, pictures=224))
+    world_model: WorldModelConfig = field(default_factory=WorldModelConfig)
+    collect: CollectConfig = field(default_factory=CollectConfig)
+    head: HeadConfig = field(default_factory=HeadConfig)
+    tuning: EvaluateConfig = field(default_factory=lambda: EvaluateConfig(seeds=TUNING_SEEDS))
+    weights: tuple[float, ...] = WEIGHTS_TRIED
+    evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+
+
+PAPER: Final = Preset(
+    collect=CollectConfig(search=Search(bounded=False)),
+    tuning=EvaluateConfig(seeds=TUNING_SEEDS, search=Search(bounded=False)),
+    evaluate=EvaluateConfig(search=Search(bounded=False), simulator_search=Search(bounded=False)),
+)
+"""The published protocol: for a machine with a GPU, or days."""
+
+_STATE_MODEL: Final = LewmConfig(
+    sees="state",
+    encoder_width=256,
+    encoder_depth=3,
+    latent=64,
+    context=5,
+    depth=3,
+    heads=4,
+    head_width=32,
+    mlp=256,
+    dropout=0.0,
+)
+
+CPU: Final = Preset(
+    episodes=EpisodeConfig(expert=2000, noisy=3000),
+    world_model=WorldModelConfig(sizes=_STATE_MODEL, steps=30_000, rate=1e-3, directions=64),
+    collect=CollectConfig(labelled=64, every=3),
+    evaluate=EvaluateConfig(simulator_search=Search(candidates=60, elites=10, iterations=4)),
+)
+"""Up to two hours on two cores: a model of states instead of pictures, 64 of 300 candidates labelled in every third
+iteration, a small budget for the search in the simulator; seeds, windows and searches as published."""
+
+_SMALL: Final = Search(candidates=16, elites=4, iterations=2)
+
+SMOKE: Final = Preset(
+    episodes=EpisodeConfig(expert=8, noisy=2, steps=60),
+    world_model=WorldModelConfig(
+        sizes=LewmConfig(
+            sees="state",
+            encoder_width=16,
+            encoder_depth=1,
+            latent=8,
+            context=5,
+            depth=1,
+            heads=2,
+            head_width=4,
+            mlp=16,
+            dropout=0.0,
+        ),
+        steps=20,
+        batch=16,
+        directions=16,
+    ),
+    collect=CollectConfig(seeds=(100, 101), excluded=(42, 200), windows=4, labelled=8, search=_SMALL),
+    head=HeadConfig(epochs=3),
+    tuning=EvaluateConfig(seeds=(200,), windows=2, search=_SMALL),
+    weights=(0.3,),
+    evaluate=EvaluateConfig(
+        seeds=(42,),
+        windows=2,
+        search=_SMALL,
+        simulator_search=Search(candidates=8, elites=2, iterations=1),
+        players=tuple(Player),
+    ),
+)
+"""Seconds: shows that everything works, and nothing else."""
+
+PRESETS: Final = {"smoke": SMOKE, "cpu": CPU, "paper": PAPER}
