@@ -1,0 +1,1 @@
+"""OGBench's cube in MuJoCo: candidate action sequences and what becomes of the cube under them."""
