@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,18 +15,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from world4scorer.cache.executors import choose_executor, run_all
-from world4scorer.cube.episodes import Kind, read_episodes
+from world4scorer.cube.episodes import expert_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.keeping import ABOUT, digest_of, read_about, write_about, write_arrays
+from world4scorer.cube.parts import make_missing
 from world4scorer.cube.planners import Imagined, Moment, WorldModelPlanner
 from world4scorer.cube.play import play
 from world4scorer.cube.replay import Replay
 from world4scorer.cube.search import Search
 from world4scorer.cube.simulator import CubeSimulator, Floats, this_process_simulator
-from world4scorer.cube.windows import Window, draw_windows, evaluated_episodes
+from world4scorer.cube.windows import draw_windows
 from world4scorer.cube.world_model import WEIGHTS, WorldModel, load_world_model
-from world4scorer.progress import ProgressBar
 
 WINDOWS_OF_A_FILE: Final = 5
 GROUP_FIELDS: Final = {
@@ -48,8 +46,6 @@ class CollectConfig:
 
     seeds: tuple[int, ...] = tuple(range(100, 108))
     """Whose windows."""
-    excluded: tuple[int, ...] = (42, *range(10), *range(200, 204))
-    """Seeds for reports and tuning: nothing is collected from an episode that one of them has a window in."""
     windows: int = 50
     """Windows of a seed."""
     labelled: int = 300
@@ -108,25 +104,47 @@ class _Task:
     data: Path
     model: Path
     config: CollectConfig
+    held_out: frozenset[int]
     seed: int
     first: int
 
     @property
     def path(self) -> Path:
-        return self.folder / f"groups_{self.seed}_{self.first:03d}.npz"
+        return _file(self.folder, self.seed, self.first)
+
+    @property
+    def size(self) -> int:
+        return min(WINDOWS_OF_A_FILE, self.config.windows - self.first)
 
 
 def collect(
-    data: Path, model: Path, folder: Path, config: CollectConfig, workers: int | None = None, progress: bool = True
+    data: Path,
+    model: Path,
+    folder: Path,
+    config: CollectConfig,
+    held_out: frozenset[int],
+    workers: int | None = None,
+    progress: bool = True,
 ) -> Groups:
-    """Collect the groups that `folder` does not hold yet, and return all of them."""
-    made_from = {"data": digest_of(data / ABOUT), "model": digest_of(model / WEIGHTS)}
+    """Collect the groups that `folder` does not hold yet, and return all of them.
+
+    Args:
+        data: Folder of episodes.
+        model: Folder of the world model, whose searches are watched.
+        folder: Where the groups are kept.
+        config: What is collected.
+        held_out: Episodes that are evaluated or tuned on, from which nothing is collected.
+        workers: Processes; one for each core unless given.
+        progress: Whether to show a bar.
+    """
+    made_from = {"data": digest_of(data / ABOUT), "model": digest_of(model / WEIGHTS), "held_out": sorted(held_out)}
     write_about(folder, config, "candidate groups", **made_from)
-    tasks = _tasks(folder, config, data, model)
-    missing = [task for task in tasks if not task.path.exists()]
-    with ProgressBar("Candidates", "windows", len(tasks) * WINDOWS_OF_A_FILE, progress) as bar:
-        bar.advance((len(tasks) - len(missing)) * WINDOWS_OF_A_FILE)
-        run_all(choose_executor(workers=workers), _collect, missing, bar, folder, "parts", CubeError)
+    tasks = [
+        _Task(folder, data, model, config, held_out, seed, first)
+        for seed in config.seeds
+        for first in range(0, config.windows, WINDOWS_OF_A_FILE)
+    ]
+    make_missing(tasks, _collect, folder, "Candidates", "windows", workers, progress)
     return read_groups(folder)
 
 
@@ -138,40 +156,38 @@ def read_groups(folder: Path) -> Groups:
     """
     config = read_about(folder, CollectConfig, "candidate groups")
     parts = []
-    for task in _tasks(folder, config):
-        if not task.path.exists():
-            raise CubeError(f"{task.path} is missing: run `w4s cube collect` with this folder again, it goes on")
-        with np.load(task.path, allow_pickle=False) as arrays:
+    for path in _files(folder, config):
+        if not path.exists():
+            raise CubeError(f"{path} is missing: run `w4s cube collect` with this study again, it goes on")
+        with np.load(path, allow_pickle=False) as arrays:
             parts.append({name: arrays[name] for name in GROUP_FIELDS})
     groups = Groups(**{name: np.concatenate([part[name] for part in parts]) for name in GROUP_FIELDS})
     if not len(groups):
-        raise CubeError(f"{folder} holds no group: every window of its seeds lies in an evaluated episode")
+        raise CubeError(f"{folder} holds no group: its seeds have no window to learn from")
     return groups
 
 
-def _tasks(folder: Path, config: CollectConfig, data: Path = Path(), model: Path = Path()) -> list[_Task]:
+def _files(folder: Path, config: CollectConfig) -> list[Path]:
     firsts = range(0, config.windows, WINDOWS_OF_A_FILE)
-    return [_Task(folder, data, model, config, seed, first) for seed in config.seeds for first in firsts]
+    return [_file(folder, seed, first) for seed in config.seeds for first in firsts]
+
+
+def _file(folder: Path, seed: int, first: int) -> Path:
+    return folder / f"groups_{seed}_{first:03d}.npz"
 
 
 def _collect(task: _Task) -> int:
     """Play some windows by latent cost, and label what was tried on the way."""
     torch.set_num_threads(1)
     simulator, config = this_process_simulator(), task.config
-    windows = _kept_windows(task.data, config, task.seed)[task.first : task.first + WINDOWS_OF_A_FILE]
+    drawn = draw_windows(expert_episodes(task.data), task.seed, config.windows)[
+        task.first : task.first + WINDOWS_OF_A_FILE
+    ]
+    kept = [window for window in drawn if window.episode not in task.held_out and not window.solved_at_start]
     labelling = _Labelling(simulator, load_world_model(task.model), config)
-    play([window for window in windows if window is not None], labelling, simulator)
+    play(kept, labelling, simulator)
     write_arrays(task.path, labelling.arrays())
-    return len(windows)
-
-
-@cache
-def _kept_windows(data: Path, config: CollectConfig, seed: int) -> list[Window | None]:
-    """Windows of a seed; None for those that nothing may be learned from, or nothing can."""
-    episodes = read_episodes(data, Kind.EXPERT)
-    evaluated = evaluated_episodes(len(episodes), episodes.steps, config.excluded, config.windows)
-    windows = draw_windows(episodes, seed, config.windows)
-    return [None if one.episode in evaluated or one.solved_at_start else one for one in windows]
+    return task.size
 
 
 class _Labelling:

@@ -88,7 +88,13 @@ class Control:
         self._joints[:] = self._qpos[self._arm_joints]
         for _ in range(ITERATIONS):
             pose_error(
-                *self._addresses, self._site, *self._site_pose, *self._target, self._error, self._jacobian, self._scratch
+                *self._addresses,
+                self._site,
+                *self._site_pose,
+                *self._target,
+                self._error,
+                self._jacobian,
+                self._scratch,
             )
             if _norm(self._position_error) <= THRESHOLD and _norm(self._rotation_error) <= THRESHOLD:
                 break

@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.cache.executors import choose_executor, run_all
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.keeping import read_about, write_about, write_arrays
+from world4scorer.cube.parts import make_missing
 from world4scorer.cube.simulator import ACTION, CubeSimulator, CubeState, Floats, cube_of, this_process_simulator
-from world4scorer.progress import ProgressBar
 from world4scorer.scene.files import atomic_write
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ class _Shard:
     config: EpisodeConfig
     kind: Kind
     first: int
-    count: int
+    size: int
 
     @property
     def path(self) -> Path:
@@ -141,13 +140,8 @@ def make_episodes(folder: Path, config: EpisodeConfig, workers: int | None = Non
     folder.mkdir(parents=True, exist_ok=True)
     write_about(folder, config, "episodes")
     shards = list(_shards(folder, config))
-    missing = [shard for shard in shards if not shard.path.exists()]
-    total = sum(shard.count for shard in shards)
-    with ProgressBar("Episodes", "episodes", total, progress) as bar:
-        bar.advance(total - sum(shard.count for shard in missing))
-        executor = choose_executor(workers=workers)
-        run_all(executor, _make_shard, missing, bar, folder, "shards of episodes", CubeError)
-    return total
+    make_missing(shards, _make_shard, folder, "Episodes", "episodes", workers, progress)
+    return sum(shard.size for shard in shards)
 
 
 def read_config(folder: Path) -> EpisodeConfig:
@@ -178,6 +172,12 @@ def read_episodes(folder: Path, kind: Kind) -> Episodes:
     return Episodes(**joined, pictures=tuple(pictures))
 
 
+@cache
+def expert_episodes(folder: Path) -> Episodes:
+    """The expert's episodes, which a process reads once."""
+    return read_episodes(folder, Kind.EXPERT)
+
+
 def _shards(folder: Path, config: EpisodeConfig) -> Iterator[_Shard]:
     for kind in Kind:
         for first in range(0, config.count(kind), SHARD):
@@ -189,14 +189,14 @@ def _make_shard(shard: _Shard) -> int:
 
     simulator = this_process_simulator()
     oracle = CubeMarkovOracle(env=simulator.environment, min_norm=0.4)
-    seeds = range(FIRST_SEED[shard.kind] + shard.first, FIRST_SEED[shard.kind] + shard.first + shard.count)
+    seeds = range(FIRST_SEED[shard.kind] + shard.first, FIRST_SEED[shard.kind] + shard.first + shard.size)
     episodes = [_record(simulator, oracle, shard.kind, seed, shard.config) for seed in seeds]
     arrays = {name: np.stack([one[name] for one in episodes]) for name in RECORDED}
     if shard.config.pictures:
         with atomic_write(shard.pictures, durable=False) as stream:
             np.save(stream, _taken(simulator, arrays, shard.config.pictures), allow_pickle=False)
     write_arrays(shard.path, arrays)
-    return shard.count
+    return shard.size
 
 
 def _taken(simulator: CubeSimulator, arrays: dict[str, NDArray[Any]], side: int) -> NDArray[np.uint8]:

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from functools import cache
 from pathlib import Path
 from typing import Final
 
 import torch
 
-from world4scorer.cache.executors import choose_executor, run_all
-from world4scorer.cube.episodes import Episodes, Kind, read_config, read_episodes
+from world4scorer.cube.episodes import expert_episodes, read_config
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.keeping import ABOUT, digest_of, read_about, read_json, write_about, write_json
+from world4scorer.cube.parts import make_missing
 from world4scorer.cube.planners import (
     CubePlanner,
     ExpertReplay,
@@ -34,7 +33,6 @@ from world4scorer.cube.train_head import load_head, read_head_report
 from world4scorer.cube.windows import draw_windows, evaluated_episodes
 from world4scorer.cube.world_model import WEIGHTS as MODEL_WEIGHTS
 from world4scorer.cube.world_model import held_out_of, load_world_model
-from world4scorer.progress import ProgressBar
 
 WINDOWS_OF_A_FILE: Final = 10
 
@@ -121,6 +119,10 @@ class _Task:
     def path(self) -> Path:
         return self.folder / self.player / f"{self.seed}_{self.first:03d}.json"
 
+    @property
+    def size(self) -> int:
+        return min(WINDOWS_OF_A_FILE, self.config.windows - self.first)
+
 
 Results = dict[Player, dict[int, list[Played]]]
 """What became of the windows, by player and seed."""
@@ -138,10 +140,7 @@ def evaluate(
     _check_unseen(contest, config)
     write_about(folder, config, "played windows", **contest.identity())
     tasks = list(_tasks(folder, config, contest))
-    missing = [task for task in tasks if not task.path.exists()]
-    with ProgressBar("Windows", "windows", len(tasks) * WINDOWS_OF_A_FILE, progress) as bar:
-        bar.advance((len(tasks) - len(missing)) * WINDOWS_OF_A_FILE)
-        run_all(choose_executor(workers=workers), _play, missing, bar, folder, "parts", CubeError)
+    make_missing(tasks, _play, folder, "Windows", "windows", workers, progress)
     return read_played(folder)
 
 
@@ -187,11 +186,11 @@ def _tasks(folder: Path, config: EvaluateConfig, contest: Contest) -> Iterator[_
 
 def _play(task: _Task) -> int:
     torch.set_num_threads(1)
-    windows = draw_windows(_expert(task.contest.data), task.seed, task.config.windows)
+    windows = draw_windows(expert_episodes(task.contest.data), task.seed, task.config.windows)
     windows = windows[task.first : task.first + WINDOWS_OF_A_FILE]
     played = play(windows, _planner(task), this_process_simulator())
     write_json(task.path, {"seed": task.seed, "windows": [asdict(one) for one in played]})
-    return len(windows)
+    return task.size
 
 
 def _planner(task: _Task) -> CubePlanner:
@@ -209,8 +208,3 @@ def _planner(task: _Task) -> CubePlanner:
     if task.contest.head is None:
         raise CubeError("to play with outcome scores, an outcome head is needed")
     return WorldModelPlanner(model, task.config.search, load_head(task.contest.head), task.contest.weight)
-
-
-@cache
-def _expert(data: Path) -> Episodes:
-    return read_episodes(data, Kind.EXPERT)

@@ -78,7 +78,7 @@ SMOKE: Final = Preset(
         batch=16,
         directions=16,
     ),
-    collect=CollectConfig(seeds=(100, 101), excluded=(42, 200), windows=4, labelled=8, search=_SMALL),
+    collect=CollectConfig(seeds=(100, 101), windows=4, labelled=8, search=_SMALL),
     head=HeadConfig(epochs=3),
     tuning=EvaluateConfig(seeds=(200,), windows=2, search=_SMALL),
     weights=(0.3,),

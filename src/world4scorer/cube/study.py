@@ -144,7 +144,7 @@ def make_world_model(study: Study, config: WorldModelConfig, progress: bool = Tr
 def make_groups(study: Study, config: CollectConfig, workers: int | None = None, progress: bool = True) -> Groups:
     """Collect and label candidates."""
     with study.stages.timed("candidates"):
-        return collect(study.episodes, study.model, study.groups, config, workers, progress)
+        return collect(study.episodes, study.model, study.groups, config, study.held_out, workers, progress)
 
 
 def make_head(study: Study, config: HeadConfig, progress: bool = True) -> TrainedHead:

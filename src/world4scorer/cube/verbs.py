@@ -89,8 +89,8 @@ def world_model(
     config = _changed(opened.preset.world_model, steps=steps, seed=seed)
     found = make_world_model(opened, config)
     print(
-        f"{opened.model}: {config.steps:,} steps; on held-out episodes the error is {100 * found['one_block']:.1f} % of "
-        f"that of assuming no change one block ahead, {100 * found['all_blocks']:.1f} % over the whole window"
+        f"{opened.model}: {config.steps:,} steps; its error on held-out episodes, in per cent of that of assuming no "
+        f"change: {100 * found['one_block']:.1f} one block ahead, {100 * found['all_blocks']:.1f} over all of them"
     )
     return 0
 

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from world4scorer.cube.episodes import Episodes, Kind, read_episodes
+from world4scorer.cube.lewm import Lewm
+from world4scorer.cube.presets import SMOKE
+from world4scorer.cube.simulator import CubeSimulator, this_process_simulator
+from world4scorer.cube.study import Study, choose_weight, make_data, make_groups, make_head, make_world_model, play_all
+from world4scorer.cube.world_model import ActionScale, OwnWorldModel
+
+
+@pytest.fixture(scope="session")
+def simulator() -> CubeSimulator:
+    return this_process_simulator()
+
+
+@pytest.fixture(scope="session")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """A study of the smallest size with its episodes."""
+    study = Study.begin(tmp_path_factory.mktemp("cube") / "study", "smoke")
+    make_data(study, workers=1, progress=False)
+    return study
+
+
+@pytest.fixture(scope="session")
+def finished(begun: Study) -> Study:
+    """The same with everything in it."""
+    preset = begun.preset
+    make_world_model(begun, preset.world_model, progress=False)
+    make_groups(begun, preset.collect, workers=1, progress=False)
+    make_head(begun, preset.head, progress=False)
+    weight = choose_weight(begun, preset.weights, workers=1, progress=False).weight
+    play_all(begun, weight, preset.evaluate, workers=1, progress=False)
+    return begun
+
+
+@pytest.fixture(scope="session")
+def expert(begun: Study) -> Episodes:
+    return read_episodes(begun.episodes, Kind.EXPERT)
+
+
+@pytest.fixture(scope="session")
+def untrained(expert: Episodes) -> OwnWorldModel:
+    return OwnWorldModel(Lewm(SMOKE.world_model.sizes), ActionScale.of(expert.actions))

@@ -1,0 +1,127 @@
+"""Playing windows: paired candidates, the budget, exact replays, and players whose result is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from world4scorer.cube.episodes import Episodes
+from world4scorer.cube.errors import CubeError
+from world4scorer.cube.outcome_head import OutcomeHead, feature_width
+from world4scorer.cube.planners import (
+    ExpertReplay,
+    Imagined,
+    Moment,
+    RandomPlanner,
+    SimulatorPlanner,
+    WorldModelPlanner,
+    ZeroPlanner,
+)
+from world4scorer.cube.play import play, replayed
+from world4scorer.cube.search import Search
+from world4scorer.cube.simulator import SUCCESS_METRES, CubeSimulator
+from world4scorer.cube.windows import BUDGET_STEPS, Window, draw_windows
+from world4scorer.cube.world_model import OwnWorldModel
+
+SMALL = Search(candidates=12, elites=3, iterations=2)
+
+
+@pytest.fixture(scope="module")
+def windows(expert: Episodes) -> list[Window]:
+    return draw_windows(expert, 42, 6)
+
+
+def moments(windows: list[Window], simulator: CubeSimulator, number: int = 0) -> list[Moment]:
+    found = []
+    for window in windows:
+        simulator.start_at(window.start)
+        found.append(Moment(window, number, simulator.snapshot()))
+    return found
+
+
+def test_windows_hold_what_the_episodes_hold(expert: Episodes, windows: list[Window]) -> None:
+    for window in windows:
+        np.testing.assert_array_equal(window.goal, expert.cubes[window.episode, window.step + 25])
+        np.testing.assert_array_equal(window.start.cube, expert.cubes[window.episode, window.step])
+        assert window.solved_at_start == (np.linalg.norm(window.goal - window.start.cube) <= SUCCESS_METRES)
+
+
+def test_the_expert_arrives(windows: list[Window], simulator: CubeSimulator) -> None:
+    """From positions and speeds alone the arm moves nearly as it did."""
+    assert all(one.success for one in play(windows, ExpertReplay(), simulator))
+
+
+def test_doing_nothing_solves_what_was_solved(windows: list[Window], simulator: CubeSimulator) -> None:
+    for one in play(windows, ZeroPlanner(), simulator):
+        assert one.success or not one.solved_at_start
+        assert one.steps == (1 if one.solved_at_start else one.steps)
+        assert one.success or one.steps == BUDGET_STEPS
+
+
+def test_a_played_window_can_be_played_again_to_the_bit(
+    windows: list[Window], simulator: CubeSimulator, untrained: OwnWorldModel
+) -> None:
+    for window, one in zip(windows, play(windows, RandomPlanner(untrained.scale), simulator), strict=True):
+        distances = [
+            float(np.linalg.norm(simulator.cube - window.goal)) for done in replayed(simulator, window, one) if done
+        ]
+        assert distances[-1] == one.final_metres
+        assert min(distances) == one.nearest_metres
+
+
+def test_both_planners_draw_the_same_candidates(
+    windows: list[Window], simulator: CubeSimulator, untrained: OwnWorldModel
+) -> None:
+    seen: dict[str, list[Imagined]] = {"anchor": [], "ours": []}
+    head = OutcomeHead(feature_width(untrained.latent))
+    for name, weight in (("anchor", 0.0), ("ours", 0.5)):
+        planner = WorldModelPlanner(untrained, SMALL, head, weight, watch=seen[name].append)
+        planner.plan(simulator, moments(windows[:2], simulator))
+    torch.testing.assert_close(seen["anchor"][0].candidates, seen["ours"][0].candidates)
+    assert [one.iteration for one in seen["ours"]] == [0, 1]
+
+
+def test_a_plan_does_not_depend_on_the_other_windows(
+    windows: list[Window], simulator: CubeSimulator, untrained: OwnWorldModel
+) -> None:
+    planner = WorldModelPlanner(untrained, SMALL)
+    together = planner.plan(simulator, moments(windows, simulator))
+    alone = planner.plan(simulator, moments(windows[3:4], simulator))
+    np.testing.assert_allclose(together[3:4], alone, atol=1e-4)
+
+
+def test_a_second_plan_draws_other_candidates(windows: list[Window], simulator: CubeSimulator) -> None:
+    first, second = (moments(windows[:1], simulator, number)[0].generator().initial_seed() for number in (0, 1))
+    assert first != second
+
+
+def test_a_score_of_outcomes_changes_the_choice(
+    windows: list[Window], simulator: CubeSimulator, untrained: OwnWorldModel
+) -> None:
+    """The sum that is asked for: standardised minus cost plus weight times standardised head."""
+
+    class Gripper(OutcomeHead):
+        def forward(self, features: torch.Tensor) -> torch.Tensor:
+            return features[..., 4 * untrained.latent + 1 + 4]  # mean of a step's gripper action
+
+    head = Gripper(feature_width(untrained.latent))
+    here = moments(windows[:2], simulator)
+    without = WorldModelPlanner(untrained, SMALL, head, 0.0).plan(simulator, here)
+    strong = WorldModelPlanner(untrained, SMALL, head, 50.0).plan(simulator, here)
+    assert np.all(strong[:, :, 4].mean(1) > without[:, :, 4].mean(1))
+
+
+def test_a_weight_without_a_head_is_refused(untrained: OwnWorldModel) -> None:
+    with pytest.raises(CubeError, match="needs an outcome head"):
+        WorldModelPlanner(untrained, SMALL, None, 0.3)
+
+
+def test_searching_in_the_simulator_comes_nearer_than_chance(
+    expert: Episodes, simulator: CubeSimulator, untrained: OwnWorldModel
+) -> None:
+    held = [one for one in draw_windows(expert, 0, 60) if one.held and not one.solved_at_start][:2]
+    by_chance = play(held, RandomPlanner(untrained.scale), simulator)
+    budget = Search(candidates=24, elites=4, iterations=2)
+    searched = play(held, SimulatorPlanner(untrained.scale, budget), simulator)
+    assert sum(one.nearest_metres for one in searched) < sum(one.nearest_metres for one in by_chance)
