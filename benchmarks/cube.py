@@ -118,7 +118,8 @@ def main(candidates: int = 8, count: int = 8, seed: int = 300, out: Path = ROOT 
     per_step = {
         kind: {way: 1e3 * took / max(number[kind], 1) / STEPS for way, took in seconds[kind].items()} for kind in KINDS
     }
-    made = f"Made by `python benchmarks/cube.py` on {datetime.date.today()} with world4scorer {__version__}, "
+    made = f"Made by `python benchmarks/cube.py --count {count} --candidates {candidates}` on "
+    made += f"{datetime.date.today()} with world4scorer {__version__}, "
     made += f"MuJoCo {mujoco.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores, "
     made += f"load {os.getloadavg()[0]:.1f}."
     values = {
@@ -137,8 +138,8 @@ def main(candidates: int = 8, count: int = 8, seed: int = 300, out: Path = ROOT 
         made,
         "",
         f"{len(states)} states of {count} episodes of the expert, {candidates} candidates each: the expert's next "
-        f"{STEPS} actions with noise of {NOISE}. Processor time of one thread [ms per environment step]; candidates whose "
-        f"cube positions differ in any bit: {different} of {sum(number.values())}.",
+        f"{STEPS} actions with noise of {NOISE}. Processor time of one thread [ms per environment step]; candidates "
+        f"whose cube positions differ in any bit: {different} of {sum(number.values())}.",
         "",
         "| cube | candidates | env.step | set_control and mj_step | Replay | env.step / Replay | with all collisions |",
         "|---|--:|--:|--:|--:|--:|--:|",
