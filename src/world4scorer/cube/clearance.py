@@ -33,9 +33,9 @@ GRIPPER, SIDES = "ur5e/robotiq/", ("right", "left")
 PADS = tuple(f"{GRIPPER}{side}_pad{number}" for side in SIDES for number in (1, 2))
 CUBE_JOINT = "object_joint_0"
 FINGER_JOINTS = ("driver", "coupler", "spring_link", "follower")
-CELL = 0.02
+CELL = 0.012
 """Of the grids of joint angles [rad]."""
-CELLS = 64
+CELLS = 108
 """Along each side of a grid."""
 LOWEST_ANGLE = -0.4
 """Where grids begin [rad]; joints turn from -0.3 to 0.8, and angles beyond the grid belong to its outermost cells."""
