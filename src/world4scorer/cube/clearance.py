@@ -23,7 +23,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.cube.link_pairs import bodies_collide, collides, reach, reach_of
+from world4scorer.cube.link_pairs import approach, bodies_collide, collides, reach
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -33,9 +33,9 @@ GRIPPER, SIDES = "ur5e/robotiq/", ("right", "left")
 PADS = tuple(f"{GRIPPER}{side}_pad{number}" for side in SIDES for number in (1, 2))
 CUBE_JOINT = "object_joint_0"
 FINGER_JOINTS = ("driver", "coupler", "spring_link", "follower")
-CELL = 0.02
+CELL = 0.012
 """Of the grids of joint angles [rad]."""
-CELLS = 64
+CELLS = 108
 """Along each side of a grid."""
 LOWEST_ANGLE = -0.4
 """Where grids begin [rad]; joints turn from -0.3 to 0.8, and angles beyond the grid belong to its outermost cells."""
@@ -157,7 +157,8 @@ def clearance_of(model: mujoco.MjModel) -> Clearance:
             if not (a in pads and b in pads) and collides(model, a, b) and bodies_collide(model, a, b)
         ]
     )
-    reaches = np.array([[reach(model, pair, joint) for joint in range(_hinges(model))] for pair in pairs])
+    of_geoms = {geom: np.array([reach(model, geom, joint) for joint in range(_hinges(model))]) for geom in robot}
+    reaches = np.array([approach(of_geoms[a], of_geoms[b]) for a, b in pairs])
     joints = np.array([[model.joint(f"{GRIPPER}{s}_{j}_joint").id for j in FINGER_JOINTS] for s in SIDES])
     moved = reaches > 0.0
     by_arm = np.delete(moved, joints.ravel(), axis=1).any(axis=1)
@@ -222,7 +223,7 @@ def _fingers(model: mujoco.MjModel, joints: Indices, within: list[tuple[Indices,
         inner=np.zeros((*grid, 2)),
         swing=np.array(
             [
-                [max(reach_of(model, int(geom), int(joint)) for geom in of_finger) for joint in own]
+                [max(reach(model, int(geom), int(joint)) for geom in of_finger) for joint in own]
                 for own, of_finger in zip(joints, geoms, strict=True)
             ]
         ),

@@ -15,6 +15,8 @@ FARTHEST = 0.5
 """Distances of links are measured up to here [m]."""
 MARGIN = 1e-4
 """Subtracted from measured distances [m]; MuJoCo's tolerance is 1e-6."""
+STALE = 0.3
+"""Distances are measured anew when no more of them is left than this part."""
 ROUNDING = 1e-7
 """By which spheres and boxes must be apart [m]."""
 
@@ -191,7 +193,10 @@ def _inner(side, positions, matrices, fingers):
 
 @leaf
 def _links_apart(model, data, angles, links):
-    """Whether no two links touch of which one is the arm's. Measures those that may have lost half their distance."""
+    """Whether no two links touch of which one is the arm's.
+
+    Measures those again that may have lost most of their distance.
+    """
     if _turn(angles, links.weight, links.origin) < 1.0:
         return True
     for j in range(len(angles)):
@@ -199,7 +204,7 @@ def _links_apart(model, data, angles, links):
         links.origin[j] = angles[j]
     for p in range(len(links.pairs)):
         spare = links.slack[p] - _turn(angles, links.reach[p], links.anchor[p])
-        if spare <= 0.5 * links.slack[p]:
+        if spare <= STALE * links.slack[p]:
             spare = mj_geomDistance(model, data, links.pairs[p, 0], links.pairs[p, 1], FARTHEST, 0) - MARGIN
             links.slack[p] = max(spare, 0.0)
             for j in range(len(angles)):

@@ -56,7 +56,7 @@ class Control:
         self._model, self._site = solver._model, int(solver._site_ids[0])
         self._data = mujoco.MjData(self._model)  # one of our own: the environment's stays as it is
         self._addresses = self._model._address, self._data._address
-        self._joints = self._data.qpos
+        self._joints: Floats = self._data.qpos
         self._site_pose = self._data.site_xpos[self._site], self._data.site_xmat[self._site]
         self._damping, self._largest_change = solver._damping, float(solver._max_angle_change)
         self._jacobian, self._error = np.empty((6, self._model.nv)), np.empty(6)

@@ -93,7 +93,7 @@ class Episodes:
     @property
     def steps(self) -> int:
         """Steps of an episode."""
-        return self.actions.shape[1]
+        return int(self.actions.shape[1])
 
     @cached_property
     def cubes(self) -> Floats:
@@ -201,7 +201,7 @@ def _make_shard(shard: _Shard) -> int:
 
 def _taken(simulator: CubeSimulator, arrays: dict[str, NDArray[Any]], side: int) -> NDArray[np.uint8]:
     """Pictures (episodes, steps, side, side, 3) of recorded moments."""
-    episodes = Episodes(**arrays)
+    episodes = Episodes(*(arrays[name] for name in RECORDED))
     pictures = np.empty((len(episodes), episodes.steps, side, side, 3), np.uint8)
     for place in np.ndindex(pictures.shape[:2]):
         simulator.start_at(episodes.state(*place))

@@ -233,7 +233,8 @@ class Sigreg(nn.Module):
         directions = torch.randn(latents.shape[-1], self.directions, device=latents.device)
         angles = (latents @ (directions / directions.norm(dim=0)))[..., None] * self.points
         off = (angles.cos().mean(0) - self.gaussian).square() + angles.sin().mean(0).square()
-        return (off @ self.weights).mean() * len(latents)
+        statistic: Tensor = (off @ self.weights).mean() * len(latents)
+        return statistic
 
 
 def _encoder(config: LewmConfig) -> nn.Module:

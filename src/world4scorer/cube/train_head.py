@@ -190,7 +190,8 @@ def _ranks(values: NDArray[np.floating]) -> Floats:
     """Ranks within rows; equal values share the mean of theirs."""
     below = (values[:, :, None] > values[:, None, :]).sum(2)
     equal = (values[:, :, None] == values[:, None, :]).sum(2)
-    return below + (equal - 1) / 2
+    ranks: Floats = below + (equal - 1) / 2
+    return ranks
 
 
 def _ordering(scores: Tensor, utility: Tensor) -> float:

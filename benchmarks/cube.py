@@ -1,0 +1,163 @@
+"""How fast are replays of candidate actions in OGBench's cube, beside the environment's own steps?
+
+    python benchmarks/cube.py               # a minute or two
+
+Writes results/cube_labels.json and results/cube_labels.md. States come from the expert's episodes; candidates are what
+the expert did next, with noise, so that the cube is reached and carried. Each candidate is run by `env.step`, by the
+two calls of it that move the world, and by `Replay`, one after the other, so that whatever else the machine does weighs
+on all; processor time of one thread. All cube positions are compared, to the bit.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import ogbench.manipspace  # noqa: F401 (registers the environments)
+import tyro
+from gymnasium import make
+from ogbench.manipspace.oracles.markov.cube_markov import CubeMarkovOracle
+
+from world4scorer import __version__
+from world4scorer.cube.clearance import CUBE, CUBE_JOINT, PADS, SIDES
+from world4scorer.cube.replay import Replay
+
+ROOT = Path(__file__).resolve().parents[1]
+STEPS, NOISE = 25, 0.5
+EPISODE, EVERY = 150, 10
+"""Steps of an episode, and from one state that is taken to the next."""
+WAYS = ("env.step", "set_control and mj_step", "Replay")
+KINDS = ("untouched", "pushed", "held")
+
+
+def episodes(env: Any, count: int, seed: int) -> Iterator[tuple[mujoco.MjData, np.ndarray]]:
+    """States, and what the expert did in the steps after."""
+    for number in range(count):
+        np.random.seed(seed + number)  # noqa: NPY002 (the expert draws from this generator)
+        observation, info = env.reset(seed=seed + number)
+        model = env.unwrapped.model
+        expert = CubeMarkovOracle(env=env, min_norm=0.4)
+        expert.reset(observation, info)
+        states, actions = [], []
+        for step in range(EPISODE + STEPS):
+            if step % EVERY == 0 and step < EPISODE:
+                state = mujoco.MjData(model)
+                mujoco.mj_copyData(state, model, env.unwrapped.data)
+                states.append((step, state))
+            if expert.done:
+                env.unwrapped.set_new_target(p_stack=0.0)
+                expert.reset(observation, info)
+            actions.append(expert.select_action(observation, info))
+            observation, _, _, _, info = env.step(actions[-1])
+        for step, state in states:
+            yield state, np.array(actions[step : step + STEPS])
+
+
+def held(model: mujoco.MjModel, state: mujoco.MjData) -> bool:
+    """Whether both fingers touch the cube."""
+    cube = model.geom(CUBE).id
+    touching = {int(geom) for pair in state.contact.geom[: state.ncon] if cube in pair for geom in pair}
+    return all(touching & {model.geom(name).id for name in PADS if side in name} for side in SIDES)
+
+
+def run(world: Any, way: str, replay: Replay, state: mujoco.MjData, candidate: np.ndarray) -> tuple[float, np.ndarray]:
+    """Processor seconds, and the cube's path."""
+    if way == "Replay":
+        start = time.process_time()
+        (path,) = replay.paths(state, candidate[None])
+        return time.process_time() - start, path
+    model, data = world.model, world.data
+    first = int(model.joint(CUBE_JOINT).qposadr[0])
+    path = np.empty((len(candidate), 3))
+    start = time.process_time()
+    mujoco.mj_copyData(data, model, state)
+    for cube, action in zip(path, candidate, strict=True):
+        if way == "env.step":
+            world.step(action)
+        else:
+            world.set_control(action)
+            mujoco.mj_step(model, data, nstep=world._n_steps)
+        cube[:] = data.qpos[first : first + 3]
+    return time.process_time() - start, path
+
+
+def main(candidates: int = 8, count: int = 8, seed: int = 300, out: Path = ROOT / "results" / "cube_labels") -> None:
+    """Measure and write the tables: so many candidates for each state of so many episodes."""
+    options = {"terminate_at_goal": False, "mode": "data_collection", "visualize_info": False}
+    env = make("cube-single-v0", max_episode_steps=10**6, disable_env_checker=True, **options)
+    env.reset(seed=seed)
+    world, rng = env.unwrapped, np.random.default_rng(seed)
+    states = list(episodes(env, count, seed))
+    start = time.process_time()
+    replay = Replay(world)
+    for way in WAYS:
+        run(world, way, replay, *states[0])
+    ready = time.process_time() - start
+    seconds = {kind: dict.fromkeys(WAYS, 0.0) for kind in KINDS}
+    number, complete, different = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0), 0
+    for state, expert in states:
+        for candidate in np.clip(expert + rng.normal(0.0, NOISE, (candidates, *expert.shape)), -1.0, 1.0):
+            before = replay.complete_steps
+            ran = {way: run(world, way, replay, state, candidate) for way in WAYS}
+            path = ran["env.step"][1]
+            moved = np.ptp(path, axis=0).max() > 1e-3
+            kind = "held" if held(world.model, state) else "pushed" if moved else "untouched"
+            number[kind] += 1
+            complete[kind] += replay.complete_steps - before
+            different += any(not np.array_equal(path, other) for _, other in ran.values())
+            for way, (took, _) in ran.items():
+                seconds[kind][way] += took
+    per_step = {
+        kind: {way: 1e3 * took / max(number[kind], 1) / STEPS for way, took in seconds[kind].items()} for kind in KINDS
+    }
+    made = f"Made by `python benchmarks/cube.py --count {count} --candidates {candidates}` on "
+    made += f"{datetime.date.today()} with world4scorer {__version__}, "
+    made += f"MuJoCo {mujoco.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores, "
+    made += f"load {os.getloadavg()[0]:.1f}."
+    values = {
+        "candidates": number,
+        "milliseconds per step": per_step,
+        "part of physics steps with all collisions": {
+            kind: complete[kind] / max(number[kind] * STEPS * world._n_steps, 1) for kind in KINDS
+        },
+        "candidates whose paths differ": different,
+        "seconds to prepare": ready,
+    }
+    out.with_suffix(".json").write_text(json.dumps(values, indent=1) + "\n")
+    lines = [
+        "# Replays of candidate actions in OGBench's cube",
+        "",
+        made,
+        "",
+        f"{len(states)} states of {count} episodes of the expert, {candidates} candidates each: the expert's next "
+        f"{STEPS} actions with noise of {NOISE}. Processor time of one thread [ms per environment step]; candidates "
+        f"whose cube positions differ in any bit: {different} of {sum(number.values())}.",
+        "",
+        "| cube | candidates | env.step | set_control and mj_step | Replay | env.step / Replay | with all collisions |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for kind in KINDS:
+        times, part = per_step[kind], values["part of physics steps with all collisions"][kind]
+        each = " | ".join(f"{times[way]:.3f}" for way in WAYS)
+        ratio = times["env.step"] / times["Replay"]
+        lines.append(f"| {kind} | {number[kind]} | {each} | {ratio:.2f} | {part:.2%} |")
+    lines += [
+        "",
+        "Held: both fingers touch the cube in the state. Pushed: not held, yet it moves by more than a millimetre. "
+        "With all collisions: physics steps that could not be verified and were repeated. Once per process: "
+        f"{ready:.1f} s to load kernels and prepare.",
+    ]
+    out.with_suffix(".md").write_text("\n".join(lines) + "\n")
+    print(out.with_suffix(".md").read_text())
+
+
+if __name__ == "__main__":
+    tyro.cli(main)
