@@ -230,7 +230,11 @@ class Sigreg(nn.Module):
 
     def forward(self, latents: Tensor) -> Tensor:
         """Latents (samples, frames, latent); samples are compared frame by frame."""
-        directions = torch.randn(latents.shape[-1], self.directions, device=latents.device)
+        drawn = torch.randn(latents.shape[-1], self.directions, device=latents.device)
+        return self.along(drawn, latents)
+
+    def along(self, directions: Tensor, latents: Tensor) -> Tensor:
+        """The same along given directions (latent, directions) of any length."""
         angles = (latents @ (directions / directions.norm(dim=0)))[..., None] * self.points
         off = (angles.cos().mean(0) - self.gaussian).square() + angles.sin().mean(0).square()
         statistic: Tensor = (off @ self.weights).mean() * len(latents)
