@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from world4scorer.cube.camera import Camera, Quality, choose_backend
 from world4scorer.cube.errors import CubeError
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class CubeSimulator:
     def __init__(self) -> None:
         if find_spec("ogbench") is None:
             raise CubeError("OGBench is not installed: pip install 'world4scorer[cube]'")
+        choose_backend()
         from ogbench.manipspace.envs.cube_env import CubeEnv
 
         self.environment: Any = CubeEnv(
@@ -66,6 +68,7 @@ class CubeSimulator:
             visualize_info=False,
         )
         self.environment.reset(seed=0)
+        self._cameras: dict[tuple[int, Quality], Camera] = {}
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -95,6 +98,16 @@ class CubeSimulator:
 
         mujoco.mj_rnePostConstraint(self.model, self.data)  # contact forces, which it holds
         return np.asarray(self.environment.compute_observation(), dtype=np.float32)
+
+    def picture(self, side: int, quality: Quality = "fast") -> NDArray[np.uint8]:
+        """This moment as (side, side, 3); the state stays as it is to the bit.
+
+        Raises:
+            CubeError: This machine cannot render off screen.
+        """
+        if (side, quality) not in self._cameras:
+            self._cameras[side, quality] = Camera(self, side, quality)
+        return self._cameras[side, quality].picture()
 
     def snapshot(self) -> mujoco.MjData:
         """A copy of the whole state, for `restore`."""

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from world4scorer.cube.camera import Quality
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.keeping import ABOUT, read_json, write_json
 from world4scorer.cube.lewm import Lewm, LewmConfig
@@ -87,15 +88,16 @@ class ActionScale:
 class OwnWorldModel:
     """`Lewm` with its action scale, as planning uses it."""
 
-    def __init__(self, network: Lewm, scale: ActionScale) -> None:
-        self.network, self.scale = network.eval(), scale
+    def __init__(self, network: Lewm, scale: ActionScale, camera: Quality = "fast") -> None:
+        """`camera` is the kind of pictures that the network was trained on, if it sees pictures."""
+        self.network, self.scale, self.camera = network.eval(), scale, camera
         self.latent = network.config.latent
 
     def look(self, simulator: CubeSimulator) -> NDArray[Any]:
         """A state observation or a picture, as the model was trained."""
         if self.network.config.sees == "state":
             return simulator.observation()
-        return simulator.picture(self.network.config.image)
+        return simulator.picture(self.network.config.image, self.camera)
 
     def look_at(self, simulator: CubeSimulator, state: CubeState) -> NDArray[Any]:
         """The same of a recorded moment."""
@@ -123,7 +125,8 @@ class OwnWorldModel:
         """Write weights and description."""
         folder.mkdir(parents=True, exist_ok=True)
         scale = {"mean": self.scale.mean.tolist(), "std": self.scale.std.tolist()}
-        write_json(folder / DESCRIPTION, {"sizes": asdict(self.network.config), "actions": scale})
+        described = {"sizes": asdict(self.network.config), "camera": self.camera, "actions": scale}
+        write_json(folder / DESCRIPTION, described)
         write_tensors(self.network.state_dict(), folder / WEIGHTS)
 
     @classmethod
@@ -142,7 +145,7 @@ class OwnWorldModel:
             scale = ActionScale(*(np.asarray(described["actions"][name]) for name in ("mean", "std")))
         except (KeyError, TypeError, RuntimeError, ValueError) as error:
             raise CubeError(f"{folder} does not hold a world model of this version: {error}") from error
-        return cls(network, scale)
+        return cls(network, scale, described.get("camera", "fast"))
 
 
 def as_input(seen: Tensor) -> Tensor:
