@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from world4scorer.cube import camera
-from world4scorer.cube.camera import Camera, choose_backend
+from world4scorer.cube import backend, camera
+from world4scorer.cube.backend import choose_backend
+from world4scorer.cube.camera import Camera
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.simulator import CubeSimulator, CubeState, this_process_simulator
 
@@ -127,7 +128,7 @@ def test_without_a_renderer_the_error_names_the_remedy(monkeypatch: pytest.Monke
 def test_the_backend_follows_the_libraries(
     monkeypatch: pytest.MonkeyPatch, libraries: tuple[str, ...], chosen: str
 ) -> None:
-    monkeypatch.setattr(camera, "find_library", lambda name: f"lib{name}.so" if name in libraries else None)
+    monkeypatch.setattr(backend, "find_library", lambda name: f"lib{name}.so" if name in libraries else None)
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.setenv("MUJOCO_GL", "")

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import copy
 import os
-import sys
-from ctypes.util import find_library
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -45,17 +43,6 @@ REMEDY: Final = (
     "install EGL (Debian and Ubuntu: apt-get install libegl1 libgl1), or OSMesa (libosmesa6) and set MUJOCO_GL=osmesa; "
     "models that see the state need no pictures"
 )
-
-
-def choose_backend() -> None:
-    """Let MuJoCo render off screen where there is no display; must be called before MuJoCo is imported.
-
-    Without this it would choose GLFW, which cannot render there and says so at import. What the user has set stays.
-    """
-    if not sys.platform.startswith("linux") or os.environ.get("MUJOCO_GL") or os.environ.get("DISPLAY"):
-        return
-    found = next((name for name in ("EGL", "OSMesa") if find_library(name)), "disable")
-    os.environ["MUJOCO_GL"] = found.lower()
 
 
 class Camera:

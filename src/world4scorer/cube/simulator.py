@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from world4scorer.cube.camera import Camera, Quality, choose_backend
+from world4scorer.cube.camera import Camera, Quality
 from world4scorer.cube.errors import CubeError
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ class CubeSimulator:
     def __init__(self) -> None:
         if find_spec("ogbench") is None:
             raise CubeError("OGBench is not installed: pip install 'world4scorer[cube]'")
-        choose_backend()
         from ogbench.manipspace.envs.cube_env import CubeEnv
 
         self.environment: Any = CubeEnv(
