@@ -201,7 +201,7 @@ def _make_shard(shard: _Shard) -> int:
 
 def _taken(simulator: CubeSimulator, arrays: dict[str, NDArray[Any]], side: int) -> NDArray[np.uint8]:
     """Pictures (episodes, steps, side, side, 3) of recorded moments."""
-    episodes = Episodes(*(arrays[name] for name in RECORDED))
+    episodes = Episodes(arrays["qpos"], arrays["qvel"], arrays["observations"], arrays["actions"])
     pictures = np.empty((len(episodes), episodes.steps, side, side, 3), np.uint8)
     for place in np.ndindex(pictures.shape[:2]):
         simulator.start_at(episodes.state(*place))

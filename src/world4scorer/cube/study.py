@@ -19,7 +19,6 @@ from world4scorer.cube.train_head import HeadConfig, TrainedHead, save_head, tra
 from world4scorer.cube.train_world_model import WorldModelConfig, read_history, train_world_model
 from world4scorer.cube.tune import Tuned, tune
 from world4scorer.cube.windows import evaluated_episodes
-from world4scorer.cube.world_model import WEIGHTS as MODEL_WEIGHTS
 
 STAGES: Final = "stages.json"
 
@@ -136,8 +135,7 @@ def make_data(study: Study, workers: int | None = None, progress: bool = True) -
 def make_world_model(study: Study, config: WorldModelConfig, progress: bool = True) -> dict[str, float]:
     """Train the world model; returns how well it imagines held-out episodes in the end."""
     with study.stages.timed("world model"):
-        if not (study.model / MODEL_WEIGHTS).exists():
-            train_world_model(study.episodes, study.model, config, study.held_out, progress)
+        train_world_model(study.episodes, study.model, config, study.held_out, progress)
     return read_history(study.model)[-1]
 
 

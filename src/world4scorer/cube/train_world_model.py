@@ -19,7 +19,7 @@ from world4scorer.cube.errors import CubeError
 from world4scorer.cube.keeping import ABOUT, digest_of, read_json, write_about, write_json
 from world4scorer.cube.lewm import ACTION_BLOCK, Lewm, LewmConfig, Sigreg
 from world4scorer.cube.simulator import ACTION
-from world4scorer.cube.world_model import ActionScale, OwnWorldModel, as_input
+from world4scorer.cube.world_model import WEIGHTS, ActionScale, OwnWorldModel, as_input
 from world4scorer.model.weight_files import check_checkpoint
 from world4scorer.progress import ProgressBar
 from world4scorer.scene.files import atomic_write
@@ -95,6 +95,8 @@ def train_world_model(
         CubeError: No episodes, or `folder` holds a model of other settings.
     """
     write_about(folder, config, "world model", data=digest_of(data / ABOUT), held_out=sorted(held_out))
+    if (folder / WEIGHTS).exists():
+        return OwnWorldModel.load(folder)
     expert = read_episodes(data, Kind.EXPERT)
     learned = [index for index in range(len(expert)) if index not in held_out]
     if not learned:

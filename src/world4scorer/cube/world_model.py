@@ -164,4 +164,5 @@ def held_out_of(folder: Path) -> set[int] | None:
     """Expert episodes that a model of ours did not learn from; None for a model of others."""
     if not (folder / ABOUT).exists():
         return None
-    return set(read_json(folder / ABOUT)["made_from"]["held_out"])
+    held_out = read_json(folder / ABOUT)["made_from"].get("held_out")
+    return None if held_out is None else set(held_out)
