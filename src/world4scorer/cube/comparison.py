@@ -116,7 +116,7 @@ def _tables(
     yield _success_table(results, solved)
     yield _count_table(solved)
     for (after, before), found in gains.items():
-        yield _gain_table(f"{LABELS[after]} against {LABELS[before]}, paired by window", found)
+        yield _gain_table(LABELS[after], LABELS[before], found)
     if by_seed:
         yield _seed_table(by_seed)
         yield _paper_table(gains[ADDED][Starts.ALL], by_seed, head)
@@ -152,7 +152,7 @@ def _count_table(solved: _Solved) -> Table:
     return Table("Windows solved", ("player", *map(str, Starts)), rows)
 
 
-def _gain_table(title: str, found: Mapping[Starts, Gain]) -> Table:
+def _gain_table(after: str, before: str, found: Mapping[Starts, Gain]) -> Table:
     rows = tuple(
         (
             str(starts),
@@ -165,7 +165,8 @@ def _gain_table(title: str, found: Mapping[Starts, Gain]) -> Table:
         )
         for starts, one in found.items()
     )
-    return Table(title, ("starts", "windows", "before", "after", "rescued", "lost", "gain [points]"), rows)
+    title = f"{after[0].upper()}{after[1:]} against {before}, paired by window"
+    return Table(title, ("starts", "windows", before, after, "rescued", "lost", "gain [points]"), rows)
 
 
 def _seed_table(by_seed: Mapping[int, Gain]) -> Table:
@@ -240,6 +241,12 @@ def _remarks(
         yield (
             "The world model against random actions, starts not already solved: random actions solve "
             f"{one.before} and LeWM's search {one.after} of {one.windows} windows; {_sentence(one.share)}"
+        )
+    if tuned is not None:
+        alone, best = (tuned.successes[weight] for weight in (0.0, tuned.weight))
+        yield (
+            f"On {tuned.windows} windows of the tuning seeds, weight {tuned.weight:g} solves {best}, which no "
+            f"other weight tried exceeds, and the latent cost alone {alone}."
         )
     if head is not None:
         yield from head.remarks()

@@ -68,7 +68,9 @@ def _draw_shares(axis: Axes, results: Results) -> None:
         rows = np.arange(len(found)) + shift
         axis.hlines(rows, [one.low for one in found], [one.high for one in found], color=colour, lw=1.6)
         axis.plot([one.value for one in found], rows, marker, color=colour, ms=5.5, label=str(starts))
-    axis.set_yticks(range(len(results)), [LABELS[player] for player in results])
+    windows = {player: successes(results, player).windows for player in results}
+    fewer = {player: f"\n({count} windows)" for player, count in windows.items() if count < max(windows.values())}
+    axis.set_yticks(range(len(results)), [LABELS[player] + fewer.get(player, "") for player in results])
     axis.set_ylim(len(results) - 0.4, -0.6)
     axis.set_xlim(-2, 102)
     axis.grid(axis="y", visible=False)

@@ -60,34 +60,36 @@ def _pictures(cases: Sequence[Case], quality: Quality) -> Iterator[Image.Image]:
 
 def _of_case(case: Case, title: str, stage: Stage) -> Iterator[Image.Image]:
     """Who arrives first waits for the other."""
-    courses = [stage.course(case.window, played) for _, played in case.played()]
+    played = [one for _, one in case.played()]
+    courses = [stage.course(case.window, one) for one in played]
     steps = shown_steps(max(course.last for course in courses))
     pictures = [
-        stage.pictures(case.window, played, {min(step, course.last) for step in steps})
-        for course, (_, played) in zip(courses, case.played(), strict=True)
+        stage.pictures(case.window, one, {min(step, course.last) for step in steps})
+        for course, one in zip(courses, played, strict=True)
     ]
     page = Image.new("RGB", (2 * SIDE + 3 * GAP, HEAD + SIDE + FOOT), style.PAPER)
-    ImageDraw.Draw(page).text((GAP, 4), title, style.FAINT, letters(13))
+    brush = ImageDraw.Draw(page)
+    brush.text((GAP, 4), title, style.FAINT, letters(13))
+    for place, (name, _) in enumerate(case.played()):
+        brush.text((GAP + place * (SIDE + GAP), HEAD - 6), name, style.INK, letters(16, bold=True), anchor="ls")
     for step in steps:
         page = page.copy()
         for place, course in enumerate(courses):
             now = min(step, course.last)
-            _draw_player(page, place, case, course, now, pictures[place][now])
+            _draw_player(page, place, course, now, pictures[place][now])
+            if now == course.last:
+                badge(ImageDraw.Draw(page), (GAP + place * (SIDE + GAP), HEAD + SIDE - 22), SIDE, played[place])
         yield page
     for _ in range(round(PAUSE * FPS)):
         yield page
 
 
-def _draw_player(page: Image.Image, place: int, case: Case, course: Course, step: int, picture: Image.Image) -> None:
-    """One half of the page."""
+def _draw_player(page: Image.Image, place: int, course: Course, step: int, picture: Image.Image) -> None:
+    """What changes in one half of the page."""
     brush = ImageDraw.Draw(page)
-    name, played = list(case.played())[place]
     left, low = GAP + place * (SIDE + GAP), HEAD + SIDE
-    brush.text((left, HEAD - 6), name, style.INK, letters(16, bold=True), anchor="ls")
     page.paste(picture, (left, HEAD))
     brush.rectangle((left, low, left + SIDE, page.height), style.PAPER)
     brush.text((left, low + FOOT / 2), f"step {step}", style.INK, letters(15), anchor="lm")
     distance = f"{100 * course.metres[step]:.1f} cm to the goal"
     brush.text((left + SIDE, low + FOOT / 2), distance, style.INK, letters(15), anchor="rm")
-    if step == course.last:
-        badge(brush, (left, low - 22), SIDE, played)
