@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from world4scorer.cube.collect import Groups
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.keeping import read_json, write_json
+from world4scorer.cube.keeping import read_json, write_arrays, write_json
 from world4scorer.cube.outcome_head import OutcomeHead, outcome_loss, pairwise_accuracy, standardised
 from world4scorer.cube.simulator import SUCCESS_METRES, Floats
 from world4scorer.model.weight_files import read_tensors, write_tensors
@@ -21,6 +21,13 @@ from world4scorer.progress import ProgressBar
 
 WEIGHTS: Final = "head.safetensors"
 DESCRIPTION: Final = "head.json"
+VALIDATION: Final = "validation.npz"
+LATENT_COST, OUTCOME_HEAD, BEST, RANDOM = "latent cost", "outcome head", "best candidate", "random candidate"
+"""What orders candidates, beside the sums of the first two."""
+SUMMED_WEIGHTS: Final = (0.1, 0.2, 0.3, 0.5, 1.0)
+"""Weights of the head in sums with the latent cost: those measured on validation groups, and tried in the planner."""
+GROUPS_AT_ONCE: Final = 64
+"""Ordering compares all pairs of a group, which takes a megabyte for each."""
 LEAST_SPREAD: Final = 1e-4
 """Groups whose utilities (in metres) spread less teach nothing and are dropped."""
 
@@ -65,6 +72,40 @@ class Quality:
 
 
 @dataclass(frozen=True)
+class GroupQuality:
+    """How well a score orders the candidates of each group; arrays (groups,)."""
+
+    rank_correlation: Floats
+    """NaN where score or outcome is the same for all."""
+    ordering: Floats
+    """NaN where no pair differs."""
+    chosen_metres: Floats
+
+    def mean(self) -> Quality:
+        """Over groups."""
+        return Quality(
+            groups=len(self.chosen_metres),
+            rank_correlation=float(np.nanmean(self.rank_correlation)),
+            ordering=float(np.nanmean(self.ordering)),
+            chosen_metres=float(self.chosen_metres.mean()),
+            chosen_success=float((self.chosen_metres <= SUCCESS_METRES).mean()),
+        )
+
+
+_PER_GROUP: Final = tuple(field.name for field in fields(GroupQuality))
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What was measured on validation groups, one by one."""
+
+    episode: NDArray[np.int64]
+    """Episodes of the groups (groups,)."""
+    scores: dict[str, GroupQuality]
+    """By what orders the candidates: latent cost, head, their sums; the best and a random candidate for comparison."""
+
+
+@dataclass(frozen=True)
 class TrainedHead:
     """An outcome head and how it came about."""
 
@@ -73,11 +114,11 @@ class TrainedHead:
     """The epoch kept, counted from 0."""
     train_groups: int
     """Groups that it learned from."""
+    train_episodes: int
+    """Episodes of these."""
     episodes: list[int]
     """Episodes that it learned from or that chose the epoch."""
-    quality: dict[str, Quality]
-    """On validation groups, by what scores: the head, the latent cost alone, both together; the best and a random
-    candidate for comparison."""
+    validation: Validation
     history: list[float]
     """Validation ordering accuracy of every epoch."""
 
@@ -128,7 +169,7 @@ def train_head(groups: Groups, config: HeadConfig, progress: bool = True) -> Tra
                 loss.backward()
                 optimiser.step()
             schedule.step()
-            history.append(_ordering(scores_of(head, unseen), utility))
+            history.append(float(_ordering(scores_of(head, unseen), utility).nanmean()))
             if int(np.argmax(history)) == epoch:
                 best = {name: tensor.clone() for name, tensor in head.state_dict().items()}
             bar.advance()
@@ -137,8 +178,9 @@ def train_head(groups: Groups, config: HeadConfig, progress: bool = True) -> Tra
         head=head.eval(),
         epoch=int(np.argmax(history)),
         train_groups=len(learned),
+        train_episodes=len(np.unique(learned.episode)),
         episodes=np.unique(groups.episode).tolist(),
-        quality=qualities(head, validated),
+        validation=validate(head, validated),
         history=history,
     )
 
@@ -146,34 +188,37 @@ def train_head(groups: Groups, config: HeadConfig, progress: bool = True) -> Tra
 @torch.inference_mode()
 def scores_of(head: OutcomeHead, features: Tensor) -> Tensor:
     """Scores (groups, candidates) of a head that is not learning."""
-    return torch.cat([head.eval()(part) for part in features.split(64)])
+    return torch.cat([head.eval()(part) for part in features.split(GROUPS_AT_ONCE)])
 
 
-def qualities(head: OutcomeHead, groups: Groups, weight: float = 0.3) -> dict[str, Quality]:
-    """How well the head, the latent cost and their sum order the candidates of groups, between best and random."""
+def sum_name(weight: float) -> str:
+    """What the sum of latent cost and head is called."""
+    return f"cost + {weight:g} head"
+
+
+def validate(head: OutcomeHead, groups: Groups) -> Validation:
+    """How well the head, the latent cost and their sums order the candidates of groups, between best and random."""
     utility, cost = torch.from_numpy(groups.utility), torch.from_numpy(groups.cost)
     outcome = standardised(scores_of(head, groups.features()))
     likeness = standardised(-cost)
     shuffled = np.random.default_rng(0).permuted(groups.utility, axis=1)
     scores = {
-        "latent cost": likeness,
-        "outcome head": outcome,
-        f"cost + {weight:g} head": likeness + weight * outcome,
-        "best candidate": utility,
-        "random candidate": torch.from_numpy(shuffled),
+        LATENT_COST: likeness,
+        OUTCOME_HEAD: outcome,
+        **{sum_name(weight): likeness + weight * outcome for weight in SUMMED_WEIGHTS},
+        BEST: utility,
+        RANDOM: torch.from_numpy(shuffled),
     }
-    return {name: quality(score.double(), utility) for name, score in scores.items()}
+    return Validation(groups.episode, {name: quality(score.double(), utility) for name, score in scores.items()})
 
 
-def quality(scores: Tensor, utility: Tensor) -> Quality:
+def quality(scores: Tensor, utility: Tensor) -> GroupQuality:
     """How well scores order candidates; both (groups, candidates)."""
     chosen = utility.gather(1, scores.argmax(1, keepdim=True))[:, 0]
-    return Quality(
-        groups=len(utility),
-        rank_correlation=float(np.nanmean(rank_correlations(scores.numpy(), utility.numpy()))),
-        ordering=_ordering(scores, utility),
-        chosen_metres=float(-chosen.mean()),
-        chosen_success=float((-chosen <= SUCCESS_METRES).double().mean()),
+    return GroupQuality(
+        rank_correlation=rank_correlations(scores.numpy(), utility.numpy()),
+        ordering=_ordering(scores, utility).numpy(),
+        chosen_metres=-chosen.numpy(),
     )
 
 
@@ -194,22 +239,28 @@ def _ranks(values: NDArray[np.floating]) -> Floats:
     return ranks
 
 
-def _ordering(scores: Tensor, utility: Tensor) -> float:
-    return float(pairwise_accuracy(scores, utility).nanmean())
+def _ordering(scores: Tensor, utility: Tensor) -> Tensor:
+    parts = zip(scores.split(GROUPS_AT_ONCE), utility.split(GROUPS_AT_ONCE), strict=True)
+    return torch.cat([pairwise_accuracy(*part) for part in parts])
 
 
 def save_head(trained: TrainedHead, config: HeadConfig, folder: Path) -> None:
     """Write weights and what is known of them; the description last, so that with it all is there."""
     folder.mkdir(parents=True, exist_ok=True)
     write_tensors(trained.head.state_dict(), folder / WEIGHTS)
+    scores = trained.validation.scores
+    measured = {name: np.stack([getattr(one, name) for one in scores.values()]) for name in _PER_GROUP}
+    arrays = {"episode": trained.validation.episode, "scores": np.array(list(scores)), **measured}
+    write_arrays(folder / VALIDATION, arrays)
     write_json(
         folder / DESCRIPTION,
         {
             "config": asdict(config),
             "epoch": trained.epoch,
             "train_groups": trained.train_groups,
+            "train_episodes": trained.train_episodes,
             "episodes": trained.episodes,
-            "quality": {name: asdict(one) for name, one in trained.quality.items()},
+            "quality": {name: asdict(one.mean()) for name, one in scores.items()},
             "history": trained.history,
         },
     )
@@ -233,5 +284,21 @@ def load_head(folder: Path) -> OutcomeHead:
 
 
 def read_head_report(folder: Path) -> dict[str, Any]:
-    """What `save_head` wrote about a head."""
-    return read_json(folder / DESCRIPTION)
+    """What `save_head` wrote about a head; as `validation` a `Validation`.
+
+    Raises:
+        CubeError: Something is missing or cannot be read.
+    """
+    report = read_json(folder / DESCRIPTION)
+    path = folder / VALIDATION
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            episode, names = arrays["episode"], arrays["scores"].tolist()
+            measured = {name: arrays[name] for name in _PER_GROUP}
+    except (OSError, KeyError, ValueError) as error:
+        raise CubeError(f"{path} cannot be read ({error}): run `w4s cube head` with this folder again") from error
+    scores = {
+        name: GroupQuality(**{measure: values[row] for measure, values in measured.items()})
+        for row, name in enumerate(names)
+    }
+    return {**report, "validation": Validation(episode, scores)}

@@ -10,9 +10,10 @@ from typing import Final
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Contest, EvaluateConfig, Player, evaluate
 from world4scorer.cube.keeping import read_json, write_json
+from world4scorer.cube.train_head import SUMMED_WEIGHTS
 
 TUNING_SEEDS: Final = (200, 201, 202, 203)
-WEIGHTS_TRIED: Final = (0.1, 0.2, 0.3, 0.5, 1.0)
+WEIGHTS_TRIED: Final = SUMMED_WEIGHTS
 CHOICE: Final = "weight.json"
 
 

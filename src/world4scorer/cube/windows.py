@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from world4scorer.cube.episodes import Episodes
 from world4scorer.cube.errors import CubeError
@@ -84,10 +85,14 @@ def evaluated_episodes(episodes: int, steps: int, seeds: Iterable[int], count: i
     return frozenset(episode for seed in seeds for episode, _ in draw_places(episodes, steps, seed, count))
 
 
+def is_held(observation: NDArray[np.floating]) -> bool:
+    """Whether the gripper has the cube, by OGBench's state observation (28,)."""
+    gap = np.linalg.norm(observation[EFFECTOR] - observation[CUBE]) / 10
+    return bool(gap < HELD_METRES and observation[CONTACT] > HELD_CONTACT)
+
+
 def _window(episodes: Episodes, seed: int, episode: int, step: int) -> Window:
     start = episodes.state(episode, step)
-    observation = start.observation
-    gap = np.linalg.norm(observation[EFFECTOR] - observation[CUBE]) / 10
     goal_state = episodes.state(episode, step + GOAL_STEPS)
     return Window(
         seed=seed,
@@ -96,6 +101,6 @@ def _window(episodes: Episodes, seed: int, episode: int, step: int) -> Window:
         start=start,
         goal=goal_state.cube,
         goal_state=goal_state,
-        held=bool(gap < HELD_METRES and observation[CONTACT] > HELD_CONTACT),
+        held=is_held(start.observation),
         expert=episodes.actions[episode, step : step + GOAL_STEPS],
     )

@@ -1,0 +1,299 @@
+"""What an evaluation says: players beside each other, what outcome scores add, how well they order candidates.
+
+Successes have intervals by drawing seeds with replacement, the quality of scores by drawing episodes.
+
+Example::
+
+    finding = compare(read_played(played), read_head_report(head), read_tuned(tuned), {"collect": 5400.0})
+    finding.save(folder, "w4s cube compare ...")
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from world4scorer.cube.evaluate import Player, Results
+from world4scorer.cube.figure import players_figure
+from world4scorer.cube.head_readout import HeadReadout
+from world4scorer.cube.simulator import SUCCESS_METRES
+from world4scorer.cube.success import (
+    LABELS,
+    Gain,
+    Starts,
+    Successes,
+    gain,
+    gains_by_seed,
+    median_miss,
+    successes,
+)
+from world4scorer.cube.tune import Tuned
+from world4scorer.cube.windows import BUDGET_STEPS
+from world4scorer.evaluation.bootstrap import Interval
+from world4scorer.evaluation.finding import Finding, Table
+from world4scorer.evaluation.intervals import cell, plain
+from world4scorer.evaluation.paper import paper
+
+NAME: Final = "cube"
+RELEASED_SEED: Final = 42
+"""LeWM's own evaluation seed, which the paper reports by itself."""
+ADDED: Final = (Player.OURS, Player.ANCHOR)
+LEARNED: Final = (Player.ANCHOR, Player.RANDOM)
+LEFT: Final = (Player.SIMULATOR, Player.ANCHOR)
+"""Who is measured against whom, window by window: what outcome scores add, what the world model is worth, and what a
+perfect scorer would add."""
+
+
+def compare(
+    results: Results, head_report: dict[str, Any] | None, tuned: Tuned | None, stages: Mapping[str, float]
+) -> Finding:
+    """The finding, with its figure.
+
+    Args:
+        results: What was played; what a missing player would have shown is left out.
+        head_report: Of the outcome head, as `read_head_report` gives it.
+        tuned: The weight and how it was chosen.
+        stages: Seconds that each stage of the study took.
+    """
+    solved = {player: {starts: successes(results, player, starts) for starts in Starts} for player in results}
+    gains = {
+        pair: {starts: gain(results, *pair, starts) for starts in Starts}
+        for pair in (ADDED, LEARNED, LEFT)
+        if set(pair) <= {*results}
+    }
+    by_seed = gains_by_seed(results, *ADDED) if ADDED in gains else {}
+    head = None if head_report is None else HeadReadout.of(head_report, None if tuned is None else tuned.weight)
+    seeds = {seed for some in results.values() for seed in some}
+    windows = max((found[Starts.ALL].windows for found in solved.values()), default=0)
+    return Finding(
+        name=NAME,
+        title="Outcome scores inside a world model's planner",
+        question="Does a learned outcome score, added to the latent cost, let a frozen world model's search succeed "
+        "more often?",
+        data=f"OGBench-Cube: {windows} windows of {_counted(len(seeds), 'seed')}; success is a cube within "
+        f"{100 * SUCCESS_METRES:g} cm of its goal after a step, in at most {BUDGET_STEPS} steps.",
+        weights="",
+        numbers={
+            "players": {
+                str(player): {
+                    "seeds": list(results[player]),
+                    "median_miss_metres": _known(median_miss(results, player)),
+                    "success": {str(starts): _plain(one) for starts, one in found.items()},
+                }
+                for player, found in solved.items()
+            },
+            "gains": {
+                f"{after} - {before}": {str(starts): _plain(one) for starts, one in found.items()}
+                for (after, before), found in gains.items()
+            },
+            "seeds": {str(seed): _plain(one) for seed, one in by_seed.items()},
+            "head": None if head is None else head.numbers(),
+            "tuned": None if tuned is None else _tuned_numbers(tuned),
+            "seconds": dict(stages),
+        },
+        tables=tuple(_tables(results, solved, gains, by_seed, head, tuned, stages)),
+        remarks=tuple(_remarks(solved, gains, by_seed, head, tuned)),
+        paper=paper("cube"),
+        figure=players_figure(results),
+    )
+
+
+_Solved = dict[Player, dict[Starts, Successes]]
+_Gains = dict[tuple[Player, Player], dict[Starts, Gain]]
+
+
+def _tables(
+    results: Results,
+    solved: _Solved,
+    gains: _Gains,
+    by_seed: Mapping[int, Gain],
+    head: HeadReadout | None,
+    tuned: Tuned | None,
+    stages: Mapping[str, float],
+) -> Iterator[Table]:
+    yield _success_table(results, solved)
+    yield _count_table(solved)
+    for (after, before), found in gains.items():
+        yield _gain_table(LABELS[after], LABELS[before], found)
+    if by_seed:
+        yield _seed_table(by_seed)
+        yield _paper_table(gains[ADDED][Starts.ALL], by_seed, head)
+    if head is not None:
+        yield head.quality_table()
+        yield head.change_table()
+    if tuned is not None:
+        yield _tuned_table(tuned)
+    if stages:
+        rows = tuple((name, f"{seconds / 60:.1f}") for name, seconds in stages.items())
+        yield Table("Time", ("stage", "minutes"), rows)
+
+
+def _success_table(results: Results, solved: _Solved) -> Table:
+    rows = tuple(
+        (
+            LABELS[player],
+            str(len(results[player])),
+            *(cell(one.share) for one in found.values()),
+            Interval(median_miss(results, player), math.nan, math.nan).times(100).text(),
+        )
+        for player, found in solved.items()
+    )
+    columns = ("player", "seeds", *(f"{starts} [%]" for starts in Starts), "median miss [cm]")
+    return Table("Success", columns, rows)
+
+
+def _count_table(solved: _Solved) -> Table:
+    rows = tuple(
+        (LABELS[player], *(f"{one.solved} of {one.windows}" for one in found.values()))
+        for player, found in solved.items()
+    )
+    return Table("Windows solved", ("player", *map(str, Starts)), rows)
+
+
+def _gain_table(after: str, before: str, found: Mapping[Starts, Gain]) -> Table:
+    rows = tuple(
+        (
+            str(starts),
+            str(one.windows),
+            str(one.before),
+            str(one.after),
+            str(one.rescued),
+            str(one.lost),
+            cell(one.share, signed=True),
+        )
+        for starts, one in found.items()
+    )
+    title = f"{after[0].upper()}{after[1:]} against {before}, paired by window"
+    return Table(title, ("starts", "windows", before, after, "rescued", "lost", "gain [points]"), rows)
+
+
+def _seed_table(by_seed: Mapping[int, Gain]) -> Table:
+    rows = tuple(
+        (
+            str(seed),
+            f"{100 * one.before / one.windows:.1f}",
+            f"{100 * one.after / one.windows:.1f}",
+            f"{100 * one.share.value:+.1f}",
+            str(one.rescued),
+            str(one.lost),
+        )
+        for seed, one in by_seed.items()
+    )
+    columns = ("seed", "LeWM [%]", "with outcome score [%]", "difference [points]", "rescued", "lost")
+    return Table("Seeds", columns, rows)
+
+
+def _paper_table(found: Gain, by_seed: Mapping[int, Gain], head: HeadReadout | None) -> Table:
+    reported = paper("cube")
+    rows = [
+        ("LeWM [%]", f"{100 * found.before / found.windows:.1f}", f"{reported['lewm']:.1f}"),
+        ("with outcome score [%]", f"{100 * found.after / found.windows:.1f}", f"{reported['ours']:.1f}"),
+        ("gain [points]", cell(found.share, signed=True), Interval(*reported["delta"]).text(signed=True)),
+        ("rescued, lost", f"{found.rescued}, {found.lost}", f"{reported['rescued']}, {reported['lost']}"),
+        ("windows, seeds", f"{found.windows}, {len(by_seed)}", f"{reported['episodes']}, {reported['seeds']}"),
+    ]
+    if RELEASED_SEED in by_seed:
+        one = by_seed[RELEASED_SEED]
+        here = f"{100 * one.before / one.windows:.0f}, {100 * one.after / one.windows:.0f}"
+        rows.append((f"seed {RELEASED_SEED}: LeWM, with outcome score [%]", here, "{}, {}".format(*reported["seed42"])))
+    if head is not None:
+        here = f"{head.report['train_groups']}, {head.groups}"
+        there = f"{reported['groups_train']}, {reported['groups_val']}"
+        rows.append(("groups that trained, that validated", here, there))
+    return Table("Beside the paper", ("", "here", "paper, released LeWM"), tuple(rows))
+
+
+def _tuned_table(tuned: Tuned) -> Table:
+    rows = tuple(
+        (
+            f"{weight:g}" + (" (chosen)" if weight == tuned.weight else " (latent cost alone)" if not weight else ""),
+            f"{count} of {tuned.windows}",
+            f"{100 * count / tuned.windows:.1f}",
+        )
+        for weight, count in tuned.successes.items()
+    )
+    return Table("Weights tried on the tuning seeds", ("weight", "solved", "success [%]"), rows)
+
+
+def _remarks(
+    solved: _Solved,
+    gains: _Gains,
+    by_seed: Mapping[int, Gain],
+    head: HeadReadout | None,
+    tuned: Tuned | None,
+) -> Iterator[str]:
+    ours, model = gains.get(ADDED), gains.get(LEARNED)
+    if ours is not None:
+        weight = "" if tuned is None else f" with weight {tuned.weight:g}"
+        one, unsolved = ours[Starts.ALL], ours[Starts.UNSOLVED]
+        differences = [seed.after - seed.before for seed in by_seed.values()]
+        yield (
+            f"Outcome scores{weight}: {_from_to(one)}; {_sentence(one.share)} "
+            f"{one.rescued} windows are rescued, {one.lost} lost; success rises on "
+            f"{_counted(sum(d > 0 for d in differences), 'seed')}, is equal on {differences.count(0)} and falls on "
+            f"{sum(d < 0 for d in differences)}."
+        )
+        yield f"Starts not already solved: {_from_to(unsolved)}; {_sentence(unsolved.share)}"
+    if model is not None:
+        one = model[Starts.UNSOLVED]
+        yield (
+            "The world model against random actions, starts not already solved: random actions solve "
+            f"{one.before} and LeWM's search {one.after} of {one.windows} windows; {_sentence(one.share)}"
+        )
+    if tuned is not None:
+        alone, best = (tuned.successes[weight] for weight in (0.0, tuned.weight))
+        yield (
+            f"On {tuned.windows} windows of the tuning seeds, weight {tuned.weight:g} solves {best}, which no "
+            f"other weight tried exceeds, and the latent cost alone {alone}."
+        )
+    if head is not None:
+        yield from head.remarks()
+    most = max((found[Starts.ALL].windows for found in solved.values()), default=0)
+    fewer = [
+        f"{LABELS[player]} {found[Starts.ALL].windows}"
+        for player, found in solved.items()
+        if found[Starts.ALL].windows < most
+    ]
+    if fewer:
+        yield f"Not all players played all {most} windows: {', '.join(fewer)}."
+    yield (
+        "The paper's numbers are those of the released LeWM on OGBench's own episodes; they stand here for orientation."
+    )
+
+
+def _from_to(one: Gain) -> str:
+    if not one.windows:
+        return "no windows"
+    shares = (100 * count / one.windows for count in (one.before, one.after))
+    return "from {:.1f} to {:.1f} %".format(*shares) + f" ({one.before} to {one.after} of {one.windows} windows)"
+
+
+def _sentence(change: Interval) -> str:
+    """What the interval of a difference allows to say."""
+    if math.isnan(change.value):
+        return "there is nothing to compare."
+    told = f"difference {cell(change, signed=True)} points"
+    if math.isnan(change.low):
+        return f"{told}; one seed gives no interval."
+    if change.low > 0 or change.high < 0:
+        return f"{told}, an interval without zero."
+    return f"{told}, an interval with zero in it: these windows do not tell the two apart."
+
+
+def _plain(found: Successes | Gain) -> dict[str, Any]:
+    return {**asdict(found), "share": plain(found.share)}
+
+
+def _tuned_numbers(tuned: Tuned) -> dict[str, Any]:
+    successes = {f"{weight:g}": count for weight, count in tuned.successes.items()}
+    return {"weight": tuned.weight, "windows": tuned.windows, "successes": successes}
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")

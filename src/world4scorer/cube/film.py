@@ -1,0 +1,95 @@
+"""A film of rescued windows: LeWM on the left, with outcome scores on the right, from the same start to the same goal.
+
+Example::
+
+    film_cases(Path("cube/data"), read_played(Path("cube/played")), Path("rescued.webp"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from PIL import Image, ImageDraw
+
+from world4scorer.cube.cases import Case, Course, Quality, Stage, open_stage, rescued_cases
+from world4scorer.cube.evaluate import Results
+from world4scorer.cube.figure import badge
+from world4scorer.film.files import check_film, write_film
+from world4scorer.film.letters import letters
+from world4scorer.view import style
+
+FPS: Final = 8.0
+STRIDE: Final = 2
+"""Steps from one picture to the next: the film runs at four fifths of real time."""
+PAUSE: Final = 2.0
+"""How long the end of a window is shown [s]."""
+SIDE: Final = 256
+"""Of a player's picture [pixels]."""
+GAP: Final = 8
+HEAD: Final = 56
+FOOT: Final = 36
+
+
+def film_cases(episodes_folder: Path, results: Results, path: Path, count: int = 3, quality: Quality = "stock") -> int:
+    """Film rescued windows to `path`: WebP, MP4 or GIF by its ending.
+
+    Those are shown that LeWM left furthest from the goal. Returns how many there are.
+
+    Raises:
+        NothingRescued: There is none.
+        CubeError: The episodes are missing or others, or a way does not end where it did.
+    """
+    check_film(path, FPS)
+    cases = rescued_cases(episodes_folder, results, count)
+    write_film(path, _pictures(cases, quality), FPS)
+    return len(cases)
+
+
+def shown_steps(last: int) -> list[int]:
+    """Steps that are shown of a window whose longer way has `last`."""
+    return [*range(0, last, STRIDE), last]
+
+
+def _pictures(cases: Sequence[Case], quality: Quality) -> Iterator[Image.Image]:
+    with open_stage(SIDE, quality) as stage:
+        for number, case in enumerate(cases, 1):
+            yield from _of_case(case, f"{number} of {len(cases)}: {case.window.name}", stage)
+
+
+def _of_case(case: Case, title: str, stage: Stage) -> Iterator[Image.Image]:
+    """Who arrives first waits for the other."""
+    played = [one for _, one in case.played()]
+    courses = [stage.course(case.window, one) for one in played]
+    steps = shown_steps(max(course.last for course in courses))
+    pictures = [
+        stage.pictures(case.window, one, {min(step, course.last) for step in steps})
+        for course, one in zip(courses, played, strict=True)
+    ]
+    page = Image.new("RGB", (2 * SIDE + 3 * GAP, HEAD + SIDE + FOOT), style.PAPER)
+    brush = ImageDraw.Draw(page)
+    brush.text((GAP, 4), title, style.FAINT, letters(13))
+    for place, (name, _) in enumerate(case.played()):
+        brush.text((GAP + place * (SIDE + GAP), HEAD - 6), name, style.INK, letters(16, bold=True), anchor="ls")
+    for step in steps:
+        page = page.copy()
+        for place, course in enumerate(courses):
+            now = min(step, course.last)
+            _draw_player(page, place, course, now, pictures[place][now])
+            if now == course.last:
+                badge(ImageDraw.Draw(page), (GAP + place * (SIDE + GAP), HEAD + SIDE - 22), SIDE, played[place])
+        yield page
+    for _ in range(round(PAUSE * FPS)):
+        yield page
+
+
+def _draw_player(page: Image.Image, place: int, course: Course, step: int, picture: Image.Image) -> None:
+    """What changes in one half of the page."""
+    brush = ImageDraw.Draw(page)
+    left, low = GAP + place * (SIDE + GAP), HEAD + SIDE
+    page.paste(picture, (left, HEAD))
+    brush.rectangle((left, low, left + SIDE, page.height), style.PAPER)
+    brush.text((left, low + FOOT / 2), f"step {step}", style.INK, letters(15), anchor="lm")
+    distance = f"{100 * course.metres[step]:.1f} cm to the goal"
+    brush.text((left + SIDE, low + FOOT / 2), distance, style.INK, letters(15), anchor="rm")

@@ -1,0 +1,145 @@
+"""How often players succeed, from which starts, and by how much one does better than another on the same windows.
+
+Intervals: 95 %, by drawing seeds with replacement; a single seed has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from world4scorer.cube.errors import CubeError
+from world4scorer.cube.evaluate import Player, Results
+from world4scorer.cube.play import Played
+from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
+
+DRAWS: Final = 10_000
+LABELS: Final = {
+    Player.ANCHOR: "LeWM",
+    Player.OURS: "LeWM + outcome score",
+    Player.RANDOM: "random actions",
+    Player.ZERO: "no action",
+    Player.EXPERT: "expert's actions",
+    Player.SIMULATOR: "search in the simulator",
+}
+"""What players are called where people read."""
+
+
+class Starts(StrEnum):
+    """Which windows count, by their start."""
+
+    ALL = "all starts"
+    UNSOLVED = "not already solved"
+    """The cube lies further from its goal than success allows."""
+    HELD = "not solved, held"
+    """And the gripper has it."""
+    FREE = "not solved, not held"
+    """And it has to be grasped or pushed."""
+
+    def has(self, played: Played) -> bool:
+        """Whether a window counts."""
+        if self is Starts.ALL:
+            return True
+        return not played.solved_at_start and (self is Starts.UNSOLVED or played.held is (self is Starts.HELD))
+
+
+class Pair(NamedTuple):
+    """A window that two players played."""
+
+    seed: int
+    before: Played
+    after: Played
+
+
+@dataclass(frozen=True)
+class Successes:
+    """Windows that a player solved."""
+
+    solved: int
+    windows: int
+    share: Interval
+    """Of the windows; NaN where there are none."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What one player adds to another, window by window."""
+
+    before: int
+    """Windows that the other solved."""
+    after: int
+    """Windows that the one solved."""
+    windows: int
+    rescued: int
+    """Windows that only the one solved."""
+    lost: int
+    """Windows that only the other solved."""
+    share: Interval
+    """Difference of the shares of solved windows; NaN where there are no windows."""
+
+
+def successes(results: Results, player: Player, starts: Starts = Starts.ALL) -> Successes:
+    """Count what a player solved."""
+    played = [(seed, one) for seed, some in results[player].items() for one in some if starts.has(one)]
+    return Successes(
+        solved=sum(one.success for _, one in played),
+        windows=len(played),
+        share=_mean([seed for seed, _ in played], [float(one.success) for _, one in played]),
+    )
+
+
+def gain(results: Results, after: Player, before: Player, starts: Starts = Starts.ALL) -> Gain:
+    """What `after` adds to `before`, on the windows that both played."""
+    pairs = [pair for pair in pairs_of(results, after, before) if starts.has(pair.before)]
+    changes = [int(pair.after.success) - int(pair.before.success) for pair in pairs]
+    return Gain(
+        before=sum(pair.before.success for pair in pairs),
+        after=sum(pair.after.success for pair in pairs),
+        windows=len(pairs),
+        rescued=changes.count(1),
+        lost=changes.count(-1),
+        share=_mean([pair.seed for pair in pairs], [float(change) for change in changes]),
+    )
+
+
+def gains_by_seed(results: Results, after: Player, before: Player) -> dict[int, Gain]:
+    """What `after` adds to `before` on each seed that both played."""
+    return {
+        seed: gain({before: {seed: results[before][seed]}, after: {seed: results[after][seed]}}, after, before)
+        for seed in results[before]
+        if seed in results[after]
+    }
+
+
+def pairs_of(results: Results, after: Player, before: Player) -> Iterator[Pair]:
+    """Windows that both players played.
+
+    Raises:
+        CubeError: On a seed that both played, their windows differ.
+    """
+    for seed, some in results[before].items():
+        if seed not in results[after]:
+            continue
+        others = results[after][seed]
+        if [(one.episode, one.step) for one in some] != [(one.episode, one.step) for one in others]:
+            raise CubeError(
+                f"seed {seed}: {before} and {after} played different windows; evaluate both into one new folder"
+            )
+        for one, other in zip(some, others, strict=True):
+            yield Pair(seed, one, other)
+
+
+def median_miss(results: Results, player: Player) -> float:
+    """Median distance from the goal at the end, in metres, of windows that were not solved; NaN if all were."""
+    misses = [one.final_metres for some in results[player].values() for one in some if not one.success]
+    return float(np.median(misses)) if misses else float("nan")
+
+
+def _mean(seeds: list[int], values: list[float]) -> Interval:
+    if not values:
+        return Interval(np.nan, np.nan, np.nan)
+    return LogBootstrap([str(seed) for seed in seeds], DRAWS).mean(values)
