@@ -145,10 +145,10 @@ def head(study: GivenFolder, /, epochs: MaybeCount = None, seed: MaybeCount = No
 
     opened = _open(study)
     trained = make_head(opened, _changed(opened.preset.head, epochs=epochs, seed=seed))
-    print(
-        f"{opened.head}: epoch {trained.epoch} kept; on {next(iter(trained.quality.values())).groups:,} unseen groups:"
-    )
-    for name, quality in trained.quality.items():
+    groups = len(trained.validation.episode)
+    print(f"{opened.head}: epoch {trained.epoch} kept; on {groups:,} unseen groups:")
+    for name, scores in trained.validation.scores.items():
+        quality = scores.mean()
         print(
             f"  {name}: ordering {100 * quality.ordering:.1f} %, rank correlation {quality.rank_correlation:.3f}, "
             f"its best candidate ends {100 * quality.chosen_metres:.1f} cm from the goal"
