@@ -65,7 +65,7 @@ def test_same_options_are_told_the_same(capsys):
         "executor": ("Where the work is done.",),
         "lqr": ("Tracker of the rollouts: as",),
         "draws": ("Of the bootstrap over logs.", "Of the bootstrap over routes."),
-        "weight": ("How much consistency with the last choice counts",),
+        "weight": ("How much consistency with the last choice counts", "How much outcome scores count"),
     }
     found = set()
     for line in LINES:

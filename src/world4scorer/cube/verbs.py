@@ -197,7 +197,7 @@ def evaluate(
 
     Args:
         study: Folder of the study.
-        weight: Weight of outcome scores; as tuned unless given.
+        weight: How much outcome scores count; as tuned unless given.
         seeds: Whose windows; the preset's unless given.
         players: Who plays; the preset's unless given.
         out: Folder of tables, figures and film; report, in the study's, unless given.
