@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from world4scorer.cube.episodes import Episodes, Kind, read_episodes
 from world4scorer.cube.lewm import Lewm
@@ -42,4 +43,9 @@ def expert(begun: Study) -> Episodes:
 
 @pytest.fixture(scope="session")
 def untrained(expert: Episodes) -> OwnWorldModel:
-    return OwnWorldModel(Lewm(SMOKE.world_model.sizes), ActionScale.of(expert.actions))
+    """A model with open gates: at the start of training actions have no effect at all."""
+    torch.manual_seed(0)
+    network = Lewm(SMOKE.world_model.sizes)
+    for layer in network.predictor.layers:
+        torch.nn.init.normal_(layer.modulation.weight, std=0.3)
+    return OwnWorldModel(network, ActionScale.of(expert.actions))

@@ -81,8 +81,8 @@ def test_median_miss(results):
 def test_finding_is_written(results, tmp_path):
     report = head_report([1, 1, 2, 2, 3, 3], 0.2)
     tuned = Tuned(0.5, {0.0: 10, 0.3: 11, 0.5: 12}, 20)
-    finding = compare(results, report, tuned, {"collect": 90.0})
-    finding.save(tmp_path, "w4s cube compare")
+    finding = compare(results, report, tuned, 0.5, {"collect": 90.0})
+    finding.save(tmp_path, "w4s cube evaluate study")
     page, numbers = (tmp_path / "cube.md").read_text(), json.loads((tmp_path / "cube.json").read_text())["numbers"]
     assert (tmp_path / "cube.png").exists()
     assert numbers["gains"]["ours - lewm"]["all starts"]["rescued"] == 3
@@ -99,16 +99,16 @@ def test_finding_is_written(results, tmp_path):
 
 
 def test_words_follow_the_interval(results):
-    unclear = compare(results, None, None, {}).remarks[0]
+    unclear = compare(results, None, None, None, {}).remarks[0]
     assert "an interval with zero in it: these windows do not tell the two apart" in unclear
     results[Player.OURS] = {number: seed("++++++") for number in results[Player.ANCHOR]}
-    assert "an interval without zero." in compare(results, None, None, {}).remarks[0]
+    assert "an interval without zero." in compare(results, None, None, None, {}).remarks[0]
     alone = {player: {42: some[42]} for player, some in results.items()}
-    assert "one seed gives no interval" in compare(alone, None, None, {}).remarks[0]
+    assert "one seed gives no interval" in compare(alone, None, None, None, {}).remarks[0]
 
 
 def test_players_may_be_missing(results):
-    finding = compare({Player.ANCHOR: results[Player.ANCHOR]}, None, None, {})
+    finding = compare({Player.ANCHOR: results[Player.ANCHOR]}, None, None, None, {})
     assert [table.title for table in finding.tables] == ["Success", "Windows solved"]
     assert finding.numbers["head"] is None
 
@@ -116,10 +116,10 @@ def test_players_may_be_missing(results):
 def test_head_changes_are_paired_by_group():
     episodes = np.repeat(np.arange(8), 3)
     results = {Player.ANCHOR: {0: seed("++----")}}
-    head = compare(results, head_report(episodes, 0.2), None, {}).numbers["head"]
+    head = compare(results, head_report(episodes, 0.2), None, 0.3, {}).numbers["head"]
     assert head["compared"] == "cost + 0.3 head"
     # The same shift in every group: no spread is left once they are paired.
     assert head["changes"]["rank correlation"] == pytest.approx({"value": 0.2, "low": 0.2, "high": 0.2})
     assert head["changes"]["chosen: distance"]["value"] == pytest.approx(-0.02)
-    remarks = compare(results, head_report(episodes, 0.0), None, {}).remarks
+    remarks = compare(results, head_report(episodes, 0.0), None, 0.3, {}).remarks
     assert any("change +0.000 [+0.000, +0.000], an interval with zero in it" in remark for remark in remarks)

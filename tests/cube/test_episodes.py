@@ -10,7 +10,7 @@ import pytest
 from world4scorer.cube import episodes as module
 from world4scorer.cube.episodes import RECORDED, EpisodeConfig, Episodes, Kind, make_episodes, read_episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.simulator import CubeSimulator
+from world4scorer.cube.simulator import CubeSimulator, cube_of
 from world4scorer.cube.study import Study
 
 SMALL = EpisodeConfig(expert=3, noisy=2, steps=12)
@@ -49,8 +49,9 @@ def test_an_episode_depends_on_nothing_but_its_seed(begun: Study, expert: Episod
 def test_recorded_actions_lead_to_the_recorded_moments(expert: Episodes, simulator: CubeSimulator) -> None:
     """From the first moment on; positions alone do not restore the solver's warm start, hence the tolerance."""
     simulator.start_at(expert.state(0, 0))
-    path = simulator.run(expert.actions[0, :10])
-    np.testing.assert_allclose(path, expert.cubes[0, 1:11], atol=2e-3)
+    for step in range(10):
+        simulator.step(expert.actions[0, step])
+        np.testing.assert_allclose(simulator.cube, cube_of(expert.qpos[0, step + 1]), atol=2e-3)
 
 
 def test_the_noisy_expert_is_noisy(begun: Study, expert: Episodes) -> None:
@@ -64,12 +65,21 @@ def test_other_settings_are_refused(begun: Study) -> None:
         make_episodes(begun.episodes, SMALL, workers=1, progress=False)
 
 
+def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
+    make_episodes(tmp_path, SMALL, workers=1, progress=False)
+    (tmp_path / "noisy_000000.npz").write_bytes(b"")
+    with pytest.raises(CubeError, match=r"noisy_000000\.npz is damaged.*delete it"):
+        read_episodes(tmp_path, Kind.NOISY)
+
+
 def test_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(CubeError, match="holds no episodes"):
         read_episodes(tmp_path, Kind.EXPERT)
 
 
-@pytest.mark.parametrize("wrong", [{"expert": 0}, {"noisy": 0}, {"steps": 1}, {"noise": -1.0}, {"random_share": 1.5}])
+@pytest.mark.parametrize(
+    "wrong", [{"expert": 0}, {"noisy": 0}, {"steps": 1}, {"noise": -1.0}, {"random_share": 1.5}, {"pictures": -1}]
+)
 def test_settings_that_make_no_sense(wrong: dict[str, float]) -> None:
     with pytest.raises(CubeError):
         EpisodeConfig(**wrong)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from world4scorer.cube.cases import Course, NothingRescued, course_of, rescued, 
 from world4scorer.cube.episodes import EpisodeConfig, Kind, make_episodes, read_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player
-from world4scorer.cube.figure import FRAMES, draw_cases, draw_players, frame_steps, players_figure
+from world4scorer.cube.figure import FRAMES, draw_cases, frame_steps, players_figure
 from world4scorer.cube.film import FPS, HEAD, PAUSE, SIDE, film_cases, shown_steps
 from world4scorer.cube.planners import ExpertReplay, ZeroPlanner
 from world4scorer.cube.play import play
@@ -62,7 +62,7 @@ def results(episodes):
     }
 
 
-def test_chart_shows_shares_and_seeds(tmp_path):
+def test_chart_shows_shares_and_seeds():
     results = {
         Player.ANCHOR: {42: windows("++--"), 0: windows("+---")},
         Player.OURS: {42: windows("++++"), 0: windows("-+--")},
@@ -71,8 +71,6 @@ def test_chart_shows_shares_and_seeds(tmp_path):
     assert [label.get_text() for label in shares.get_yticklabels()] == ["LeWM", "LeWM + outcome score"]
     assert shares.get_lines()[0].get_xdata() == pytest.approx([37.5, 62.5])
     assert [bar.get_height() for bar in seeds.patches[:2]] == pytest.approx([50, 0])
-    draw_players(results, tmp_path / "players.png")
-    assert Image.open(tmp_path / "players.png").width > 1000
     assert len(players_figure({Player.ZERO: {1: windows("+-")}}).axes) == 1
     with pytest.raises(CubeError, match="nobody played"):
         players_figure({})

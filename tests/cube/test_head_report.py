@@ -47,7 +47,7 @@ def test_quality_of_each_group():
 def test_report_comes_back(tmp_path):
     config = HeadConfig(epochs=1)
     trained = train_head(groups_of(20), config, progress=False)
-    save_head(trained, config, tmp_path)
+    save_head(trained, config, tmp_path, {"groups": "a", "model": "b"})
     report = read_head_report(tmp_path)
     found = report["validation"]
     assert found.episode.tolist() == trained.validation.episode.tolist()
@@ -59,7 +59,7 @@ def test_report_comes_back(tmp_path):
 
 def test_missing_groups_are_named(tmp_path):
     config = HeadConfig(epochs=1)
-    save_head(train_head(groups_of(20), config, progress=False), config, tmp_path)
+    save_head(train_head(groups_of(20), config, progress=False), config, tmp_path, {})
     (tmp_path / VALIDATION).unlink()
-    with pytest.raises(CubeError, match=r"validation\.npz cannot be read .*w4s cube head"):
+    with pytest.raises(CubeError, match=r"validation\.npz is missing.*w4s cube head"):
         read_head_report(tmp_path)

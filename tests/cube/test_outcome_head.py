@@ -176,7 +176,7 @@ def test_one_episode_is_too_few() -> None:
 def test_a_head_survives_its_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
     config = HeadConfig(epochs=1)
     trained = train_head(made_groups(20, informative=True), config, progress=False)
-    save_head(trained, config, tmp_path)
+    save_head(trained, config, tmp_path, {})
     features = torch.randn(3, 4, feature_width(LATENT))
     torch.testing.assert_close(load_head(tmp_path)(features), trained.head(features))
     (tmp_path / "head.safetensors").write_bytes(b"garbage")

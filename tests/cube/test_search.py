@@ -55,9 +55,13 @@ def test_a_search_does_not_depend_on_its_neighbours() -> None:
 
 
 def test_the_mean_is_always_among_the_candidates() -> None:
-    seen = []
-    budget = Search(candidates=20, elites=2, iterations=3, blocks=2)
-    plan = search(budget, toy_score, generators(1), watch=lambda _, candidates: seen.append(candidates.clone()))
+    seen: list[torch.Tensor] = []
+
+    def score(candidates: torch.Tensor) -> torch.Tensor:
+        seen.append(candidates.clone())
+        return toy_score(candidates)
+
+    plan = search(Search(candidates=20, elites=2, iterations=3, blocks=2), score, generators(1))
     assert len(seen) == 3
     best = toy_score(seen[0])[0].topk(2).indices
     torch.testing.assert_close(seen[1][0, 0], seen[0][0, best].mean(0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +14,9 @@ import torch
 from world4scorer.cube.collect import read_groups
 from world4scorer.cube.episodes import expert_episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.evaluate import Contest, Player, evaluate, read_played
+from world4scorer.cube.evaluate import EvaluateConfig, Player, evaluate
 from world4scorer.cube.simulator import CubeSimulator
-from world4scorer.cube.study import Study, make_groups
-from world4scorer.cube.tune import read_tuned
+from world4scorer.cube.study import Study, make_groups, make_head, play_all
 from world4scorer.cube.windows import draw_windows, evaluated_episodes
 from world4scorer.cube.world_model import held_out_of, load_world_model
 
@@ -34,14 +34,13 @@ def test_no_evaluated_episode_was_learned_from(finished: Study) -> None:
 
 
 def test_seeds_that_were_learned_from_are_refused(finished: Study, tmp_path: Path) -> None:
-    contest = Contest(finished.episodes, finished.model, finished.head, 0.3)
     config = replace(finished.preset.evaluate, seeds=finished.preset.collect.seeds, windows=20)
     with pytest.raises(CubeError, match="learned from"):
-        evaluate(contest, tmp_path, config, workers=1, progress=False)
+        evaluate(finished.contest(0.3), tmp_path, config, workers=1, progress=False)
 
 
 def test_every_player_played_every_window(finished: Study) -> None:
-    results = read_played(finished.played)
+    results = play_all(finished, 0.3, finished.preset.evaluate, workers=1, progress=False)
     assert set(results) == set(Player)
     places = {
         player: [(seed, one.episode, one.step) for seed, played in seeds.items() for one in played]
@@ -61,8 +60,11 @@ def test_labels_are_what_the_simulator_says(finished: Study, simulator: CubeSimu
     window = next(one for one in windows if one.episode == groups.episode[0] and not one.solved_at_start)
     for candidate, utility in zip(groups.candidates[0][:3], groups.utility[0][:3], strict=True):
         simulator.start_at(window.start)
-        path = simulator.run(model.scale.to_simulator(torch.from_numpy(candidate)))
-        assert -min(np.linalg.norm(place - window.goal) for place in path) == utility
+        distances = []
+        for action in model.scale.to_simulator(torch.from_numpy(candidate)):
+            simulator.step(action)
+            distances.append(np.linalg.norm(simulator.cube - window.goal))
+        assert -min(distances) == utility
 
 
 def test_a_lost_part_is_collected_again(finished: Study) -> None:
@@ -77,7 +79,7 @@ def test_a_lost_part_is_collected_again(finished: Study) -> None:
 
 
 def test_the_tuned_weight_is_kept(finished: Study) -> None:
-    tuned = read_tuned(finished.tuning)
+    tuned = finished.tuned()
     assert tuned.weight == 0.3
     assert set(tuned.successes) == {0.0, 0.3}
 
@@ -88,8 +90,63 @@ def test_stages_are_timed(finished: Study) -> None:
 
 
 def test_another_preset_in_the_same_folder_is_refused(begun: Study) -> None:
-    with pytest.raises(CubeError, match="other settings"):
+    with pytest.raises(CubeError, match="study of the preset smoke"):
         Study.begin(begun.folder, "cpu")
+    with pytest.raises(CubeError, match="give the same options"):
+        Study.begin(begun.folder, "smoke", expert=9)
+    assert Study.begin(begun.folder, "smoke") == begun
+
+
+def test_a_refused_study_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(CubeError, match="make more of them"):
+        Study.begin(tmp_path, "cpu", expert=2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_seeds_and_players_can_be_added(finished: Study, tmp_path: Path) -> None:
+    config = replace(finished.preset.evaluate, players=("zero",))
+    evaluate(finished.contest(), tmp_path, config, workers=1, progress=False)
+    grown = replace(config, seeds=(42, 7), players=("zero", "expert"))
+    results = evaluate(finished.contest(), tmp_path, grown, workers=1, progress=False)
+    assert {player: list(seeds) for player, seeds in results.items()} == {Player.ZERO: [42, 7], Player.EXPERT: [42, 7]}
+
+
+def test_another_weight_is_not_mixed_in(finished: Study) -> None:
+    with pytest.raises(CubeError, match=r"played.ours.*other settings"):
+        play_all(finished, 0.5, finished.preset.evaluate, workers=1, progress=False)
+
+
+def test_a_new_head_needs_a_new_weight(finished: Study, tmp_path: Path) -> None:
+    copied = replace(finished, folder=tmp_path / "study")
+    shutil.copytree(finished.folder, copied.folder)
+    shutil.rmtree(copied.head)
+    make_head(copied, replace(copied.preset.head, seed=1), progress=False)
+    with pytest.raises(CubeError, match="chosen for another outcome head"):
+        copied.tuned()
+
+
+def test_a_finished_head_is_kept(finished: Study) -> None:
+    weights = finished.head / "head.safetensors"
+    before = weights.stat().st_mtime_ns
+    make_head(finished, finished.preset.head, progress=False)
+    assert weights.stat().st_mtime_ns == before
+    with pytest.raises(CubeError, match="other settings"):
+        make_head(finished, replace(finished.preset.head, seed=1), progress=False)
+
+
+def test_a_head_of_another_model_is_refused(finished: Study, tmp_path: Path) -> None:
+    copied = replace(finished, folder=tmp_path / "study")
+    shutil.copytree(finished.folder, copied.folder)
+    with (copied.model / "lewm.safetensors").open("ab") as stream:
+        stream.write(b" ")
+    with pytest.raises(CubeError, match="another world model"):
+        play_all(copied, 0.3, copied.preset.evaluate, workers=1, progress=False)
+
+
+@pytest.mark.parametrize("wrong", [{"seeds": ()}, {"seeds": (1, 1)}, {"seeds": (-1,)}, {"players": ("nobody",)}])
+def test_evaluations_that_make_no_sense(wrong: dict[str, tuple[int, ...]]) -> None:
+    with pytest.raises(CubeError, match="give different"):
+        EvaluateConfig(**wrong)  # type: ignore[arg-type]
 
 
 def test_a_folder_without_a_study(tmp_path: Path) -> None:

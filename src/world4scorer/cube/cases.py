@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from PIL import Image
@@ -20,9 +20,7 @@ from world4scorer.cube.success import LABELS, Pair, pairs_of
 from world4scorer.cube.windows import Window, draw_windows, is_held
 
 if TYPE_CHECKING:
-    from world4scorer.cube.camera import Camera
-
-Quality = Literal["fast", "stock"]
+    from world4scorer.cube.camera import Camera, Look
 
 SHOWN: Final = (Player.ANCHOR, Player.OURS)
 RELEASED_STEPS: Final = 3
@@ -155,7 +153,7 @@ class Stage:
 
 
 @contextmanager
-def open_stage(side: int, quality: Quality) -> Iterator[Stage]:
+def open_stage(side: int, quality: Look) -> Iterator[Stage]:
     """A stage whose pictures have this side [pixels]."""
     from world4scorer.cube.camera import Camera
 

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.cube.link_pairs import approach, bodies_collide, collides, reach
+from world4scorer.cube.simulator import Floats
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 CUBE, FLOOR = "object_0", "floor"

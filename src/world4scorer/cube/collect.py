@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 
 from world4scorer.cube.episodes import expert_episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.keeping import ABOUT, digest_of, read_about, write_about, write_arrays
-from world4scorer.cube.parts import make_missing
+from world4scorer.cube.keeping import ABOUT, digest_of, read_about, read_arrays, write_about, write_arrays
+from world4scorer.cube.lewm import ACTION_BLOCK
+from world4scorer.cube.parts import make_missing, one_thread
 from world4scorer.cube.planners import Imagined, Moment, WorldModelPlanner
 from world4scorer.cube.play import play
 from world4scorer.cube.replay import Replay
 from world4scorer.cube.search import Search
 from world4scorer.cube.simulator import CubeSimulator, Floats, this_process_simulator
-from world4scorer.cube.windows import draw_windows
+from world4scorer.cube.windows import check_seeds, draw_windows
 from world4scorer.cube.world_model import WEIGHTS, WorldModel, load_world_model
 
 WINDOWS_OF_A_FILE: Final = 5
@@ -52,12 +53,17 @@ class CollectConfig:
     """Candidates of a group that are run in the simulator, drawn at random when there are more."""
     every: int = 1
     """Of the iterations of a search, every how many-th is labelled, the last one always."""
+    unsolved_only: bool = False
+    """Whether windows that are solved at the start are left out."""
     search: Search = field(default_factory=Search)
     """The searches' budget."""
 
     def __post_init__(self) -> None:
-        if not 2 <= self.labelled <= self.search.candidates or self.every < 1:
+        check_seeds(self.seeds)
+        if not 2 <= self.labelled <= self.search.candidates:
             raise CubeError(f"between 2 and {self.search.candidates} candidates of a group can be labelled")
+        if self.every < 1 or self.windows < 1:
+            raise CubeError("at least one window of a seed is needed, and at least every iteration can be labelled")
 
     def labels(self, iteration: int) -> bool:
         """Whether an iteration is labelled."""
@@ -108,6 +114,9 @@ class _Task:
     seed: int
     first: int
 
+    def __str__(self) -> str:
+        return str(self.path)
+
     @property
     def path(self) -> Path:
         return _file(self.folder, self.seed, self.first)
@@ -154,13 +163,9 @@ def read_groups(folder: Path) -> Groups:
     Raises:
         CubeError: Files are missing, or there is not one group.
     """
-    config = read_about(folder, CollectConfig, "candidate groups")
-    parts = []
-    for path in _files(folder, config):
-        if not path.exists():
-            raise CubeError(f"{path} is missing: run `w4s cube collect` with this study again, it goes on")
-        with np.load(path, allow_pickle=False) as arrays:
-            parts.append({name: arrays[name] for name in GROUP_FIELDS})
+    config = read_about(folder, CollectConfig, "candidate groups", "run `w4s cube collect` first")
+    again = "run `w4s cube collect` with this study again, it goes on"
+    parts = [read_arrays(path, GROUP_FIELDS, again) for path in _files(folder, config)]
     groups = Groups(**{name: np.concatenate([part[name] for part in parts]) for name in GROUP_FIELDS})
     if not len(groups):
         raise CubeError(f"{folder} holds no group: its seeds have no window to learn from")
@@ -178,14 +183,16 @@ def _file(folder: Path, seed: int, first: int) -> Path:
 
 def _collect(task: _Task) -> int:
     """Play some windows by latent cost, and label what was tried on the way."""
-    torch.set_num_threads(1)
     simulator, config = this_process_simulator(), task.config
     drawn = draw_windows(expert_episodes(task.data), task.seed, config.windows)[
         task.first : task.first + WINDOWS_OF_A_FILE
     ]
-    kept = [window for window in drawn if window.episode not in task.held_out and not window.solved_at_start]
+    kept = [window for window in drawn if window.episode not in task.held_out]
+    if config.unsolved_only:
+        kept = [window for window in kept if not window.solved_at_start]
     labelling = _Labelling(simulator, load_world_model(task.model), config)
-    play(kept, labelling, simulator)
+    with one_thread():
+        play(kept, labelling, simulator)
     write_arrays(task.path, labelling.arrays())
     return task.size
 
@@ -232,7 +239,7 @@ class _Labelling:
         if not self._groups:
             search, count = self._config.search, self._config.labelled
             shapes = {
-                "candidates": (0, count, search.blocks, 25),
+                "candidates": (0, count, search.blocks, ACTION_BLOCK),
                 "final": (0, count, self._model.latent),
                 "goal": (0, self._model.latent),
                 "cost": (0, count),

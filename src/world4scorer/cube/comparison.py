@@ -4,8 +4,8 @@ Successes have intervals by drawing seeds with replacement, the quality of score
 
 Example::
 
-    finding = compare(read_played(played), read_head_report(head), read_tuned(tuned), {"collect": 5400.0})
-    finding.save(folder, "w4s cube compare ...")
+    finding = compare(results, read_head_report(study.head), study.tuned(), 0.3, study.stages.seconds)
+    finding.save(folder, "w4s cube evaluate study")
 """
 
 from __future__ import annotations
@@ -47,14 +47,19 @@ perfect scorer would add."""
 
 
 def compare(
-    results: Results, head_report: dict[str, Any] | None, tuned: Tuned | None, stages: Mapping[str, float]
+    results: Results,
+    head_report: dict[str, Any] | None,
+    tuned: Tuned | None,
+    weight: float | None,
+    stages: Mapping[str, float],
 ) -> Finding:
     """The finding, with its figure.
 
     Args:
         results: What was played; what a missing player would have shown is left out.
         head_report: Of the outcome head, as `read_head_report` gives it.
-        tuned: The weight and how it was chosen.
+        tuned: The weight that was chosen on tuning seeds, and how.
+        weight: The weight that was played.
         stages: Seconds that each stage of the study took.
     """
     solved = {player: {starts: successes(results, player, starts) for starts in Starts} for player in results}
@@ -64,7 +69,7 @@ def compare(
         if set(pair) <= {*results}
     }
     by_seed = gains_by_seed(results, *ADDED) if ADDED in gains else {}
-    head = None if head_report is None else HeadReadout.of(head_report, None if tuned is None else tuned.weight)
+    head = None if head_report is None else HeadReadout.of(head_report, weight)
     seeds = {seed for some in results.values() for seed in some}
     windows = max((found[Starts.ALL].windows for found in solved.values()), default=0)
     return Finding(
@@ -91,10 +96,11 @@ def compare(
             "seeds": {str(seed): _plain(one) for seed, one in by_seed.items()},
             "head": None if head is None else head.numbers(),
             "tuned": None if tuned is None else _tuned_numbers(tuned),
+            "weight": weight,
             "seconds": dict(stages),
         },
         tables=tuple(_tables(results, solved, gains, by_seed, head, tuned, stages)),
-        remarks=tuple(_remarks(solved, gains, by_seed, head, tuned)),
+        remarks=tuple(_remarks(solved, gains, by_seed, head, tuned, weight)),
         paper=paper("cube"),
         figure=players_figure(results),
     )
@@ -223,10 +229,11 @@ def _remarks(
     by_seed: Mapping[int, Gain],
     head: HeadReadout | None,
     tuned: Tuned | None,
+    played: float | None,
 ) -> Iterator[str]:
     ours, model = gains.get(ADDED), gains.get(LEARNED)
     if ours is not None:
-        weight = "" if tuned is None else f" with weight {tuned.weight:g}"
+        weight = "" if played is None else f" with weight {played:g}"
         one, unsolved = ours[Starts.ALL], ours[Starts.UNSOLVED]
         differences = [seed.after - seed.before for seed in by_seed.values()]
         yield (

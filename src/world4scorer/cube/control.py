@@ -12,11 +12,10 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from world4scorer.cube.control_kernels import effector_quaternion, move, pose_error
+from world4scorer.cube.simulator import Floats
 
-Floats = NDArray[np.float64]
 Quaternion = tuple[float, float, float, float]
 
 ITERATIONS = 20

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.keeping import read_about, write_about, write_arrays
+from world4scorer.cube.keeping import read_about, read_arrays, write_about, write_arrays
 from world4scorer.cube.parts import make_missing
-from world4scorer.cube.simulator import ACTION, CubeSimulator, CubeState, Floats, cube_of, this_process_simulator
+from world4scorer.cube.simulator import ACTION, CubeSimulator, CubeState, Floats, this_process_simulator
 from world4scorer.scene.files import atomic_write
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Kind(StrEnum):
     """The oracle, disturbed, with blocks of random actions between: what a search tries looks more like this."""
 
 
+AGAIN: Final = "run `w4s cube data` with this study again, it goes on"
 RECORDED: Final = ("qpos", "qvel", "observations", "actions")
 FIRST_SEED: Final = {Kind.EXPERT: 1_000_000, Kind.NOISY: 2_000_000}
 
@@ -64,6 +65,8 @@ class EpisodeConfig:
     def __post_init__(self) -> None:
         if self.expert < 1 or self.noisy < 1 or self.steps < 2:
             raise CubeError("at least one episode of each kind is needed, of two steps or more")
+        if self.pictures < 0:
+            raise CubeError("pictures have a side of pixels, or 0 for none")
         if self.noise < 0 or not 0 <= self.random_share <= 1:
             raise CubeError("the noise must not be negative, the share of random blocks within 0 and 1")
 
@@ -95,11 +98,6 @@ class Episodes:
         """Steps of an episode."""
         return int(self.actions.shape[1])
 
-    @cached_property
-    def cubes(self) -> Floats:
-        """Where the cube was (episodes, steps, 3)."""
-        return cube_of(self.qpos)
-
     def only(self, chosen: Sequence[int]) -> Episodes:
         """Some of the episodes."""
         arrays = {name: getattr(self, name)[list(chosen)] for name in RECORDED}
@@ -119,6 +117,9 @@ class _Shard:
     kind: Kind
     first: int
     size: int
+
+    def __str__(self) -> str:
+        return str(self.path)
 
     @property
     def path(self) -> Path:
@@ -146,7 +147,7 @@ def make_episodes(folder: Path, config: EpisodeConfig, workers: int | None = Non
 
 def read_config(folder: Path) -> EpisodeConfig:
     """How the episodes of a folder are made."""
-    return read_about(folder, EpisodeConfig, "episodes")
+    return read_about(folder, EpisodeConfig, "episodes", "run `w4s cube data` first")
 
 
 def read_episodes(folder: Path, kind: Kind) -> Episodes:
@@ -160,10 +161,7 @@ def read_episodes(folder: Path, kind: Kind) -> Episodes:
     for shard in _shards(folder, config):
         if shard.kind is not kind:
             continue
-        if not shard.path.exists():
-            raise CubeError(f"{shard.path} is missing: run `w4s cube data --out {folder}` again, it goes on")
-        with np.load(shard.path, allow_pickle=False) as arrays:
-            parts.append({name: arrays[name] for name in RECORDED})
+        parts.append(read_arrays(shard.path, RECORDED, AGAIN))
         if config.pictures:
             pictures += list(np.load(shard.pictures, mmap_mode="r", allow_pickle=False))
     if not parts:

@@ -1,22 +1,22 @@
-"""Play the windows of many seeds with several planners; what is finished is kept, so that a broken run goes on.
+"""Play the windows of many seeds with several players; what is finished is kept, so that a broken run goes on.
 
-OUT/about.json says what is played; OUT/PLAYER/SEED_FIRST.json what became of ten windows of a seed.
+OUT/PLAYER/about.json says who plays; OUT/PLAYER/SEED_FIRST.json what became of ten windows of a seed. Seeds and players
+can be added later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-import torch
-
 from world4scorer.cube.episodes import expert_episodes, read_config
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.keeping import ABOUT, digest_of, read_about, read_json, write_about, write_json
-from world4scorer.cube.parts import make_missing
+from world4scorer.cube.keeping import ABOUT, digest_of, read_json, write_about, write_json
+from world4scorer.cube.parts import make_missing, one_thread
 from world4scorer.cube.planners import (
     CubePlanner,
     ExpertReplay,
@@ -30,7 +30,7 @@ from world4scorer.cube.search import Search
 from world4scorer.cube.simulator import this_process_simulator
 from world4scorer.cube.train_head import WEIGHTS as HEAD_WEIGHTS
 from world4scorer.cube.train_head import load_head, read_head_report
-from world4scorer.cube.windows import draw_windows, evaluated_episodes
+from world4scorer.cube.windows import check_seeds, draw_windows, evaluated_episodes
 from world4scorer.cube.world_model import WEIGHTS as MODEL_WEIGHTS
 from world4scorer.cube.world_model import held_out_of, load_world_model
 
@@ -72,8 +72,13 @@ class EvaluateConfig:
     """Who plays."""
 
     def __post_init__(self) -> None:
-        if not self.seeds or not self.players:
-            raise CubeError("an evaluation needs a seed and a player")
+        check_seeds(self.seeds)
+        known = [str(player) for player in Player]
+        if not self.players or set(self.players) - set(known) or len(set(self.players)) < len(self.players):
+            given = ", ".join(self.players) or "missing"
+            raise CubeError(f"players {given}: give different ones of {', '.join(known)}")
+        if self.windows < 1:
+            raise CubeError("at least one window of a seed must be played")
 
     def seeds_of(self, player: Player) -> tuple[int, ...]:
         """Seeds that somebody plays."""
@@ -95,15 +100,36 @@ class Contest:
     weight: float = 0.0
     """Weight of its scores."""
 
-    def identity(self) -> dict[str, str | float]:
-        """What it is, wherever it lies."""
-        head = "none" if self.head is None else digest_of(self.head / HEAD_WEIGHTS)
-        return {
-            "data": digest_of(self.data / ABOUT),
-            "model": digest_of(self.model / MODEL_WEIGHTS),
-            "head": head,
-            "weight": self.weight,
-        }
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight < math.inf:
+            raise CubeError(f"a weight of outcome scores of {self.weight}: it must be a number, and not negative")
+
+    def identity(self, player: Player) -> dict[str, str | float]:
+        """What a player is made of, wherever that lies."""
+        found: dict[str, str | float] = {"data": digest_of(self.data / ABOUT)}
+        if player not in (Player.ZERO, Player.EXPERT):
+            found["model"] = digest_of(self.model / MODEL_WEIGHTS)
+        if player is Player.OURS:
+            found |= {"head": self.head_identity(), "weight": self.weight}
+        return found
+
+    def head_identity(self) -> str:
+        """What tells the head from others.
+
+        Raises:
+            CubeError: None plays, or it is missing.
+        """
+        if self.head is None:
+            raise CubeError("to play with outcome scores, an outcome head is needed: run `w4s cube head` first")
+        return digest_of(self.head / HEAD_WEIGHTS)
+
+
+@dataclass(frozen=True)
+class _About:
+    """What a player plays by."""
+
+    windows: int
+    search: Search
 
 
 @dataclass(frozen=True)
@@ -114,6 +140,9 @@ class _Task:
     player: Player
     seed: int
     first: int
+
+    def __str__(self) -> str:
+        return str(self.path)
 
     @property
     def path(self) -> Path:
@@ -131,49 +160,55 @@ Results = dict[Player, dict[int, list[Played]]]
 def evaluate(
     contest: Contest, folder: Path, config: EvaluateConfig, workers: int | None = None, progress: bool = True
 ) -> Results:
-    """Play what `folder` does not hold yet, and return everything.
+    """Play what `folder` does not hold yet, and return what was asked for.
 
     Raises:
-        CubeError: Something is missing, `folder` holds another evaluation, or model or head learned from an episode
-            that would be played.
+        CubeError: Something is missing, a player's folder holds what another one played, or model or head learned from
+            an episode that would be played.
     """
-    _check_unseen(contest, config)
-    write_about(folder, config, "played windows", **contest.identity())
+    players = [Player(name) for name in config.players]
+    _check_unseen(contest, config, players)
+    for player in players:
+        search = config.simulator_search if player is Player.SIMULATOR else config.search
+        about = _About(config.windows, search)
+        write_about(folder / player, about, f"windows played by {player}", **contest.identity(player))
     tasks = list(_tasks(folder, config, contest))
     make_missing(tasks, _play, folder, "Windows", "windows", workers, progress)
-    return read_played(folder)
+    results: Results = {}
+    for task in tasks:
+        results.setdefault(task.player, {}).setdefault(task.seed, []).extend(_read(task.path))
+    return results
 
 
-def read_played(folder: Path) -> Results:
-    """All that was played in a folder.
-
-    Raises:
-        CubeError: Parts are missing.
-    """
-    config = read_about(folder, EvaluateConfig, "played windows")
-    found: Results = {}
-    for task in _tasks(folder, config, Contest(Path(), Path())):
-        if not task.path.exists():
-            raise CubeError(f"{task.path} is missing: run `w4s cube evaluate` with this folder again, it goes on")
-        windows = [Played(**one) for one in read_json(task.path)["windows"]]
-        found.setdefault(task.player, {}).setdefault(task.seed, []).extend(windows)
-    return found
+def _read(path: Path) -> list[Played]:
+    try:
+        return [Played(**one) for one in read_json(path)["windows"]]
+    except (KeyError, TypeError) as error:
+        raise CubeError(f"{path} is damaged ({error}): delete it, and run the command again") from error
 
 
-def _check_unseen(contest: Contest, config: EvaluateConfig) -> None:
-    """Refuse to play windows of episodes that were learned from."""
+def _check_unseen(contest: Contest, config: EvaluateConfig, players: Sequence[Player]) -> None:
+    """Refuse to play windows of episodes that were learned from, and heads of other models."""
     episodes = read_config(contest.data)
     played = evaluated_episodes(episodes.expert, episodes.steps, config.seeds, config.windows)
-    learned = {
-        "the outcome head": set[int]() if contest.head is None else set(read_head_report(contest.head)["episodes"])
-    }
-    if (held_out := held_out_of(contest.model)) is not None:
+    learned: dict[str, set[int]] = {}
+    if Player.OURS in players:
+        contest.head_identity()
+        assert contest.head is not None
+        report = read_head_report(contest.head)
+        if report["made_from"]["model"] != digest_of(contest.model / MODEL_WEIGHTS):
+            raise CubeError(
+                f"{contest.head} was trained on candidates of another world model than {contest.model}: "
+                "collect candidates and train the head anew"
+            )
+        learned["the outcome head"] = set(report["episodes"])
+    if {Player.OURS, Player.ANCHOR} & set(players) and (held_out := held_out_of(contest.model)) is not None:
         learned["the world model"] = set(range(episodes.expert)) - held_out
     for who, known in learned.items():
         if common := sorted(played & known):
             raise CubeError(
-                f"{who} learned from {len(common)} of the episodes that seeds {config.seeds} have windows in "
-                f"(episode {common[0]}, for one): play seeds of the preset, or train again with these held out"
+                f"{who} learned from {len(common)} of the episodes that seeds {', '.join(map(str, config.seeds))} have "
+                f"windows in (episode {common[0]}, for one): play the preset's seeds, which are held out"
             )
 
 
@@ -185,10 +220,10 @@ def _tasks(folder: Path, config: EvaluateConfig, contest: Contest) -> Iterator[_
 
 
 def _play(task: _Task) -> int:
-    torch.set_num_threads(1)
     windows = draw_windows(expert_episodes(task.contest.data), task.seed, task.config.windows)
     windows = windows[task.first : task.first + WINDOWS_OF_A_FILE]
-    played = play(windows, _planner(task), this_process_simulator())
+    with one_thread():
+        played = play(windows, _planner(task), this_process_simulator())
     write_json(task.path, {"seed": task.seed, "windows": [asdict(one) for one in played]})
     return task.size
 
@@ -205,6 +240,5 @@ def _planner(task: _Task) -> CubePlanner:
         return SimulatorPlanner(model.scale, task.config.simulator_search)
     if task.player is Player.ANCHOR:
         return WorldModelPlanner(model, task.config.search)
-    if task.contest.head is None:
-        raise CubeError("to play with outcome scores, an outcome head is needed")
+    assert task.contest.head is not None, "checked before any part is played"
     return WorldModelPlanner(model, task.config.search, load_head(task.contest.head), task.contest.weight)

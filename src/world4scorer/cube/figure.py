@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image, ImageDraw
 
-from world4scorer.cube.cases import Case, Course, Quality, Stage, open_stage, rescued, rescued_cases
+from world4scorer.cube.camera import Look
+from world4scorer.cube.cases import Case, Course, Stage, open_stage, rescued, rescued_cases
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player, Results
 from world4scorer.cube.play import Played
@@ -19,7 +20,6 @@ from world4scorer.cube.windows import Window
 from world4scorer.film.letters import letters
 from world4scorer.scene.files import atomic_write
 from world4scorer.view import style
-from world4scorer.view.birdseye import save
 from world4scorer.view.charts import BAD, GOOD, OTHER, OURS, chart, titled
 
 DPI: Final = 130
@@ -40,11 +40,6 @@ HEAD: Final = 26
 FOOT: Final = 40
 SHORT: Final = ("LeWM", "LeWM\n+ outcome\nscore")
 COLOURS: Final = 256
-
-
-def draw_players(results: Results, path: Path) -> None:
-    """Write the chart (PNG, SVG or PDF by the name's ending)."""
-    save(players_figure(results), path, DPI)
 
 
 def players_figure(results: Results) -> Figure:
@@ -99,7 +94,7 @@ def _draw_seeds(axis: Axes, results: Results) -> None:
     titled(axis, "Outcome score added: change in points")
 
 
-def draw_cases(episodes_folder: Path, results: Results, path: Path, count: int = 4, quality: Quality = "stock") -> int:
+def draw_cases(episodes_folder: Path, results: Results, path: Path, count: int = 4, quality: Look = "stock") -> int:
     """Draw rescued windows (PNG): for each, eight frames of LeWM above eight with outcome scores.
 
     Those are shown that LeWM left furthest from the goal. Returns how many there are.

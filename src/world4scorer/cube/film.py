@@ -13,7 +13,8 @@ from typing import Final
 
 from PIL import Image, ImageDraw
 
-from world4scorer.cube.cases import Case, Course, Quality, Stage, open_stage, rescued_cases
+from world4scorer.cube.camera import Look
+from world4scorer.cube.cases import Case, Course, Stage, open_stage, rescued_cases
 from world4scorer.cube.evaluate import Results
 from world4scorer.cube.figure import badge
 from world4scorer.film.files import check_film, write_film
@@ -32,7 +33,7 @@ HEAD: Final = 56
 FOOT: Final = 36
 
 
-def film_cases(episodes_folder: Path, results: Results, path: Path, count: int = 3, quality: Quality = "stock") -> int:
+def film_cases(episodes_folder: Path, results: Results, path: Path, count: int = 3, quality: Look = "stock") -> int:
     """Film rescued windows to `path`: WebP, MP4 or GIF by its ending.
 
     Those are shown that LeWM left furthest from the goal. Returns how many there are.
@@ -52,7 +53,7 @@ def shown_steps(last: int) -> list[int]:
     return [*range(0, last, STRIDE), last]
 
 
-def _pictures(cases: Sequence[Case], quality: Quality) -> Iterator[Image.Image]:
+def _pictures(cases: Sequence[Case], quality: Look) -> Iterator[Image.Image]:
     with open_stage(SIDE, quality) as stage:
         for number, case in enumerate(cases, 1):
             yield from _of_case(case, f"{number} of {len(cases)}: {case.window.name}", stage)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,33 +38,40 @@ def write_about(folder: Path, config: DataclassInstance, what: str, **made_from:
         found = read_json(path)
         if any(found.get(key) != value for key, value in described.items()):
             raise CubeError(
-                f"{folder} holds {found.get('what', 'something')} made with other settings ({path}): "
-                "choose another folder, or delete it"
+                f"{folder} holds {found.get('what', 'something')} made with other settings, or from something else "
+                f"({path}): give the same options as then, or delete the folder to make it anew"
             )
         return
     write_json(path, {**described, "version": __version__})
 
 
-def read_about(folder: Path, config: type[_Config], what: str) -> _Config:
-    """The configuration that a folder was made with.
+def read_about(folder: Path, config: type[_Config], what: str, remedy: str) -> _Config:
+    """The configuration that a folder was made with; `remedy` says what makes one.
 
     Raises:
         CubeError: It holds no such thing.
     """
     path = folder / ABOUT
     if not path.exists():
-        raise CubeError(f"{folder} holds no {what}: {path} is missing")
+        raise CubeError(f"{folder} holds no {what} ({path} is missing): {remedy}")
     found = read_json(path)
     names = {field.name for field in fields(config)}
     if found.get("what") != what or set(found.get("config", {})) != names:
         raise CubeError(f"{path} describes {found.get('what', 'something else')}, not {what} of this version")
-    return _restored(config, found["config"])
+    try:
+        return _restored(config, found["config"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CubeError(f"{path} does not describe {what} of this version: {error}") from error
 
 
 def digest_of(path: Path) -> str:
-    """What tells a file's content from another's; "none" when there is no such file."""
+    """What tells a file's content from another's.
+
+    Raises:
+        CubeError: There is no such file.
+    """
     if not path.exists():
-        return "none"
+        raise CubeError(f"{path} is missing: run the stage that makes it first")
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()[:16]
 
@@ -84,6 +92,21 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays as one `.npz`, whole or not at all."""
     with atomic_write(path, durable=False) as stream:
         np.savez(stream, allow_pickle=False, **arrays)
+
+
+def read_arrays(path: Path, names: Iterable[str], remedy: str) -> dict[str, NDArray[Any]]:
+    """What `write_arrays` wrote; `remedy` says what makes it anew.
+
+    Raises:
+        CubeError: It is missing, damaged or something else.
+    """
+    if not path.exists():
+        raise CubeError(f"{path} is missing: {remedy}")
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in names}
+    except (OSError, EOFError, KeyError, ValueError, BadZipFile) as error:
+        raise CubeError(f"{path} is damaged ({error}): delete it, and {remedy}") from error
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

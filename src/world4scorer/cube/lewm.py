@@ -15,16 +15,19 @@ from torch.nn import functional
 
 from world4scorer.cube.encoders import PictureEncoder, StateEncoder
 from world4scorer.cube.errors import CubeError
+from world4scorer.cube.simulator import ACTION
 
 ACTION_BLOCK: Final = 25
 """Numbers of an action block: five steps of five."""
+BLOCK_STEPS: Final = ACTION_BLOCK // ACTION
+"""Steps of it."""
 KNOTS: Final = 17
 """Points at which SIGReg compares characteristic functions, between 0 and 3."""
 
 
 @dataclass(frozen=True)
 class LewmConfig:
-    """Sizes; the defaults are those of the published model."""
+    """Sizes; the defaults are those of the published model, whose action encoder begins narrower (10 numbers)."""
 
     sees: Literal["pixels", "state"] = "pixels"
     """What is encoded: camera pictures, or OGBench's state observation."""

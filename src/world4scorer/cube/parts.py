@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -23,6 +24,19 @@ class Part(Protocol):
     def size(self) -> int:
         """How much work it is."""
         ...
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch use one thread: parts run beside each other."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 _Part = TypeVar("_Part", bound=Part)

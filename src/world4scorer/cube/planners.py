@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from world4scorer.cube.errors import CubeError
+from world4scorer.cube.lewm import ACTION_BLOCK, BLOCK_STEPS
 from world4scorer.cube.outcome_head import OutcomeHead, candidate_features, standardised
 from world4scorer.cube.search import Search, search
 from world4scorer.cube.simulator import ACTION, CubeSimulator, Floats
@@ -152,7 +153,9 @@ class RandomPlanner:
 
     def plan(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> Floats:
         """The first draw of each moment, within the action space."""
-        drawn = torch.stack([torch.randn(STEPS // 5, 25, generator=moment.generator()) for moment in moments])
+        drawn = torch.stack(
+            [torch.randn(STEPS // BLOCK_STEPS, ACTION_BLOCK, generator=moment.generator()) for moment in moments]
+        )
         return np.clip(self.scale.to_simulator(drawn), -1, 1)
 
 
@@ -165,7 +168,7 @@ class ZeroPlanner:
 
 
 class ExpertReplay:
-    """What the expert did, which leads to the goal by construction; then nothing."""
+    """What the expert did, which led to the goal; then nothing."""
 
     def plan(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> Floats:
         """The recorded actions."""

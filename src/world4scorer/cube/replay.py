@@ -13,17 +13,12 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from world4scorer.cube.clearance import CUBE_JOINT, clearance_of, quick_model
 from world4scorer.cube.clearance_kernels import STATE, advance
 from world4scorer.cube.control import Control
 from world4scorer.cube.mujoco_library import untimed
-
-Floats = NDArray[np.float64]
-
-ACTION = 5
-"""Numbers of an action: move in x, y, z, turn about the vertical, close the gripper."""
+from world4scorer.cube.simulator import ACTION, Floats
 
 
 class Replay:

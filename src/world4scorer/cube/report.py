@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from world4scorer.cube.cases import NothingRescued
 from world4scorer.cube.comparison import NAME, compare
-from world4scorer.cube.evaluate import read_played
+from world4scorer.cube.errors import CubeError
+from world4scorer.cube.evaluate import Player, Results
 from world4scorer.cube.figure import draw_cases
 from world4scorer.cube.film import film_cases
 from world4scorer.cube.study import Study
 from world4scorer.cube.train_head import read_head_report
-from world4scorer.cube.tune import read_tuned
+from world4scorer.cube.tune import CHOICE
 
 
-def write_report(study: Study, folder: Path, command: str) -> str:
-    """Write all of it to `folder`, and return the tables as text."""
-    results = read_played(study.played)
-    finding = compare(results, read_head_report(study.head), read_tuned(study.tuning), study.stages.seconds)
-    finding.save(folder, command)
-    text = finding.markdown(command)
+def write_report(study: Study, results: Results, weight: float, folder: Path, command: str) -> str:
+    """Write all of it to `folder`, and return the tables as text.
+
+    Args:
+        study: Whose results they are.
+        results: What was played.
+        weight: Of outcome scores.
+        folder: Where to.
+        command: What led to it.
+    """
+    scored = Player.OURS in results
+    finding = compare(
+        results,
+        read_head_report(study.head) if scored else None,
+        study.tuned() if scored and (study.tuning / CHOICE).exists() else None,
+        weight if scored else None,
+        study.stages.seconds,
+    )
+    cases, film = folder / f"{NAME}_cases.png", folder / f"{NAME}_rescued.webp"
+    cases.unlink(missing_ok=True)
+    film.unlink(missing_ok=True)
     try:
-        draw_cases(study.episodes, results, folder / f"{NAME}_cases.png")
-        film_cases(study.episodes, results, folder / f"{NAME}_rescued.webp")
-    except NothingRescued as error:
-        text += f"\nNo figure of cases, no film: {error}\n"
-    return text
+        draw_cases(study.episodes, results, cases)
+        film_cases(study.episodes, results, film)
+    except CubeError as error:  # tables need no pictures
+        finding = replace(finding, remarks=(*finding.remarks, f"No figure of cases, or no film: {error}."))
+    finding.save(folder, command)
+    return finding.markdown(command)

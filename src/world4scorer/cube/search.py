@@ -19,8 +19,6 @@ from world4scorer.cube.lewm import ACTION_BLOCK
 
 Score = Callable[[Tensor], Tensor]
 """Scores (starts, candidates), more is better, of candidates (starts, candidates, blocks, 25)."""
-Watch = Callable[[int, Tensor], None]
-"""Is shown the candidates of each iteration."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Search:
     """How often."""
     blocks: int = 5
     """Action blocks of a sequence, of five steps each; all of them are carried out before the next search."""
-    bounded: bool = True
+    bounded: bool = False
     """Whether candidates are kept within the action space; the published planner lets them leave it."""
 
     def __post_init__(self) -> None:
@@ -51,7 +49,6 @@ def search(
     score: Score,
     generators: Sequence[torch.Generator],
     bounds: tuple[Tensor, Tensor] | None = None,
-    watch: Watch | None = None,
 ) -> Tensor:
     """Plans (starts, blocks, 25), in units of the data's standard deviation of actions.
 
@@ -61,19 +58,16 @@ def search(
         generators: One for each of the searches that run side by side, each with candidates and elites of its own:
             what one of them finds does not depend on the others.
         bounds: Least and most (25,) of an action block, for a bounded search.
-        watch: Called with the number of each iteration and its candidates, before they are scored.
     """
     shape = (budget.candidates, budget.blocks, ACTION_BLOCK)
     mean = torch.zeros(len(generators), *shape[1:])
     spread = torch.ones_like(mean)
-    for iteration in range(budget.iterations):
+    for _ in range(budget.iterations):
         noise = torch.stack([torch.randn(shape, generator=generator) for generator in generators])
         candidates = mean[:, None] + spread[:, None] * noise
         candidates[:, 0] = mean
         if budget.bounded and bounds is not None:
             candidates = candidates.clamp(*bounds)
-        if watch is not None:
-            watch(iteration, candidates)
         best = score(candidates).topk(budget.elites, dim=1).indices
         elites = candidates.gather(1, best[..., None, None].expand(-1, -1, budget.blocks, ACTION_BLOCK))
         mean, spread = elites.mean(1), elites.std(1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from world4scorer.cube.camera import Camera, Quality
+from world4scorer.cube.camera import Camera, Look
 from world4scorer.cube.errors import CubeError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class CubeSimulator:
             visualize_info=False,
         )
         self.environment.reset(seed=0)
-        self._cameras: dict[tuple[int, Quality], Camera] = {}
+        self._cameras: dict[tuple[int, Look], Camera] = {}
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -98,7 +98,7 @@ class CubeSimulator:
         mujoco.mj_rnePostConstraint(self.model, self.data)  # contact forces, which it holds
         return np.asarray(self.environment.compute_observation(), dtype=np.float32)
 
-    def picture(self, side: int, quality: Quality = "fast") -> NDArray[np.uint8]:
+    def picture(self, side: int, quality: Look = "fast") -> NDArray[np.uint8]:
         """This moment as (side, side, 3); the state stays as it is to the bit.
 
         Raises:
@@ -128,14 +128,6 @@ class CubeSimulator:
 
         self.environment.set_control(np.asarray(action, dtype=np.float64))
         mujoco.mj_step(self.model, self.data, nstep=self.environment._n_steps)
-
-    def run(self, actions: ArrayLike) -> Floats:
-        """Carry out actions (steps, 5), and return where the cube was after each of them (steps, 3)."""
-        path = []
-        for action in np.asarray(actions, dtype=np.float64):
-            self.step(action)
-            path.append(self.cube)
-        return np.asarray(path).reshape(-1, 3)
 
 
 @cache

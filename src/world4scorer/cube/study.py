@@ -10,17 +10,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from world4scorer.cube.collect import CollectConfig, Groups, collect, read_groups
-from world4scorer.cube.episodes import make_episodes, read_config
+from world4scorer.cube.episodes import make_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Contest, EvaluateConfig, Results, evaluate
-from world4scorer.cube.keeping import ABOUT, read_about, read_json, write_about, write_json
+from world4scorer.cube.keeping import ABOUT, digest_of, read_about, read_json, write_about, write_json
 from world4scorer.cube.presets import PRESETS, Preset
-from world4scorer.cube.train_head import HeadConfig, TrainedHead, save_head, train_head
+from world4scorer.cube.train_head import DESCRIPTION, HeadConfig, read_head_report, save_head, train_head
 from world4scorer.cube.train_world_model import WorldModelConfig, read_history, train_world_model
-from world4scorer.cube.tune import Tuned, tune
+from world4scorer.cube.tune import Tuned, read_tuned, tune
 from world4scorer.cube.windows import evaluated_episodes
+from world4scorer.cube.world_model import WEIGHTS as MODEL_WEIGHTS
 
 STAGES: Final = "stages.json"
+WHAT: Final = "study of the cube"
 
 
 @dataclass(frozen=True)
@@ -28,32 +30,41 @@ class Study:
     """A study: its sizes, and where its parts are."""
 
     folder: Path
+    name: str
+    """Of its preset."""
     preset: Preset
 
     @classmethod
     def begin(cls, folder: Path, preset: str, **changed: Any) -> Study:
-        """Open a folder as a study of a preset, whose episodes may be changed.
+        """Open a folder as a study of a preset, whose episodes may be changed; one that was begun before goes on.
 
         Raises:
-            CubeError: It is another one already.
+            CubeError: It is another one already, or nothing would be left to learn from.
         """
-        write_about(folder, _About(preset), "a study of the cube", **changed)
-        chosen = PRESETS[preset]
-        return cls(folder, replace(chosen, episodes=replace(chosen.episodes, **changed)))
+        if (folder / ABOUT).exists():
+            begun = cls.open(folder)
+            differs = {name: value for name, value in changed.items() if getattr(begun.preset.episodes, name) != value}
+            if begun.name != preset or differs:
+                raise CubeError(
+                    f"{folder} holds a study of the preset {begun.name} with episodes {begun.preset.episodes}: "
+                    "give the same options as then, or another folder"
+                )
+            return begun
+        chosen = replace(PRESETS[preset], episodes=replace(PRESETS[preset].episodes, **changed))
+        study = cls(folder, preset, chosen)
+        if len(study.held_out) == chosen.episodes.expert:
+            raise CubeError(
+                f"of {chosen.episodes.expert} expert episodes every one has a window that is evaluated or tuned on: "
+                "make more of them, something must be left to learn from"
+            )
+        write_about(folder, _About(preset, chosen), WHAT)
+        return study
 
     @classmethod
     def open(cls, folder: Path) -> Study:
-        """Open a folder in which a study was begun."""
-        about = read_about(folder, _About, "a study of the cube")
-        if about.preset not in PRESETS:
-            raise CubeError(
-                f"{folder / ABOUT}: there is no preset {about.preset!r}; choose one of {', '.join(PRESETS)}"
-            )
-        episodes = folder / "episodes"
-        chosen = PRESETS[about.preset]
-        if (episodes / ABOUT).exists():
-            chosen = replace(chosen, episodes=read_config(episodes))
-        return cls(folder, chosen)
+        """Open a folder in which a study was begun, with the sizes of then."""
+        about = read_about(folder, _About, WHAT, "run `w4s cube data` first")
+        return cls(folder, about.name, about.preset)
 
     @property
     def episodes(self) -> Path:
@@ -97,6 +108,14 @@ class Study:
         reported = evaluated_episodes(*sizes, self.preset.evaluate.seeds, self.preset.evaluate.windows)
         return reported | evaluated_episodes(*sizes, self.preset.tuning.seeds, self.preset.tuning.windows)
 
+    def contest(self, weight: float = 0.0) -> Contest:
+        """What plays, with a weight of outcome scores."""
+        return Contest(self.episodes, self.model, self.head, weight)
+
+    def tuned(self) -> Tuned:
+        """The weight that was chosen."""
+        return read_tuned(self.tuning, self.contest())
+
     @property
     def stages(self) -> Stages:
         """Seconds spent so far."""
@@ -105,7 +124,8 @@ class Study:
 
 @dataclass(frozen=True)
 class _About:
-    preset: str
+    name: str
+    preset: Preset
 
 
 class Stages:
@@ -145,25 +165,30 @@ def make_groups(study: Study, config: CollectConfig, workers: int | None = None,
         return collect(study.episodes, study.model, study.groups, config, study.held_out, workers, progress)
 
 
-def make_head(study: Study, config: HeadConfig, progress: bool = True) -> TrainedHead:
-    """Train the outcome head."""
-    with study.stages.timed("outcome head"):
-        trained = train_head(read_groups(study.groups), config, progress)
-        save_head(trained, config, study.head)
-    return trained
+def make_head(study: Study, config: HeadConfig, progress: bool = True) -> dict[str, Any]:
+    """Train the outcome head, unless it was trained so on these groups; returns what is known of it.
+
+    Raises:
+        CubeError: No groups, or the folder holds another head.
+    """
+    groups = read_groups(study.groups)
+    made_from = {"groups": digest_of(study.groups / ABOUT), "model": digest_of(study.model / MODEL_WEIGHTS)}
+    write_about(study.head, config, "outcome head", **made_from)
+    if not (study.head / DESCRIPTION).exists():
+        with study.stages.timed("outcome head"):
+            save_head(train_head(groups, config, progress), config, study.head, made_from)
+    return read_head_report(study.head)
 
 
 def choose_weight(study: Study, weights: tuple[float, ...], workers: int | None = None, progress: bool = True) -> Tuned:
     """Choose the weight of outcome scores on the tuning seeds."""
-    contest = Contest(study.episodes, study.model, study.head)
     with study.stages.timed("weight"):
-        return tune(contest, study.tuning, study.preset.tuning, weights, workers, progress)
+        return tune(study.contest(), study.tuning, study.preset.tuning, weights, workers, progress)
 
 
 def play_all(
     study: Study, weight: float, config: EvaluateConfig, workers: int | None = None, progress: bool = True
 ) -> Results:
     """Play the windows of the report."""
-    contest = Contest(study.episodes, study.model, study.head, weight)
     with study.stages.timed("evaluation"):
-        return evaluate(contest, study.played, config, workers, progress)
+        return evaluate(study.contest(weight), study.played, config, workers, progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from world4scorer.cube.collect import Groups
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.keeping import read_json, write_arrays, write_json
+from world4scorer.cube.keeping import read_arrays, read_json, write_arrays, write_json
 from world4scorer.cube.outcome_head import OutcomeHead, outcome_loss, pairwise_accuracy, standardised
 from world4scorer.cube.simulator import SUCCESS_METRES, Floats
 from world4scorer.model.weight_files import read_tensors, write_tensors
@@ -50,9 +51,10 @@ class HeadConfig:
     """Seed of split, weights and batches."""
 
     def __post_init__(self) -> None:
-        if self.epochs < 1 or self.batch < 1 or not 0 < self.validation < 1:
+        if self.epochs < 1 or self.batch < 1 or not 0 < self.validation < 1 or self.seed < 0:
             raise CubeError(
-                "training needs an epoch, a group a step, and a share of episodes to validate between 0 and 1"
+                "training needs an epoch, a group a step, a share of episodes to validate between 0 and 1, and a seed "
+                "that is not negative"
             )
 
 
@@ -244,8 +246,11 @@ def _ordering(scores: Tensor, utility: Tensor) -> Tensor:
     return torch.cat([pairwise_accuracy(*part) for part in parts])
 
 
-def save_head(trained: TrainedHead, config: HeadConfig, folder: Path) -> None:
-    """Write weights and what is known of them; the description last, so that with it all is there."""
+def save_head(trained: TrainedHead, config: HeadConfig, folder: Path, made_from: Mapping[str, str]) -> None:
+    """Write weights and what is known of them; the description last, so that with it all is there.
+
+    `made_from`: what tells the groups, and the world model whose candidates they hold, from others.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     write_tensors(trained.head.state_dict(), folder / WEIGHTS)
     scores = trained.validation.scores
@@ -256,6 +261,7 @@ def save_head(trained: TrainedHead, config: HeadConfig, folder: Path) -> None:
         folder / DESCRIPTION,
         {
             "config": asdict(config),
+            "made_from": dict(made_from),
             "epoch": trained.epoch,
             "train_groups": trained.train_groups,
             "train_episodes": trained.train_episodes,
@@ -289,16 +295,12 @@ def read_head_report(folder: Path) -> dict[str, Any]:
     Raises:
         CubeError: Something is missing or cannot be read.
     """
-    report = read_json(folder / DESCRIPTION)
-    path = folder / VALIDATION
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            episode, names = arrays["episode"], arrays["scores"].tolist()
-            measured = {name: arrays[name] for name in _PER_GROUP}
-    except (OSError, KeyError, ValueError) as error:
-        raise CubeError(f"{path} cannot be read ({error}): run `w4s cube head` with this folder again") from error
+    if not (folder / DESCRIPTION).exists():
+        raise CubeError(f"{folder} holds no finished outcome head: run `w4s cube head` first")
+    again = "run `w4s cube head` with this study again"
+    arrays = read_arrays(folder / VALIDATION, ("episode", "scores", *_PER_GROUP), again)
     scores = {
-        name: GroupQuality(**{measure: values[row] for measure, values in measured.items()})
-        for row, name in enumerate(names)
+        name: GroupQuality(**{measure: arrays[measure][row] for measure in _PER_GROUP})
+        for row, name in enumerate(arrays["scores"].tolist())
     }
-    return {**report, "validation": Validation(episode, scores)}
+    return {**read_json(folder / DESCRIPTION), "validation": Validation(arrays["episode"], scores)}

@@ -17,8 +17,7 @@ from torch.nn import functional
 from world4scorer.cube.episodes import Episodes, Kind, read_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.keeping import ABOUT, digest_of, read_json, write_about, write_json
-from world4scorer.cube.lewm import ACTION_BLOCK, Lewm, LewmConfig, Sigreg
-from world4scorer.cube.simulator import ACTION
+from world4scorer.cube.lewm import ACTION_BLOCK, BLOCK_STEPS, Lewm, LewmConfig, Sigreg
 from world4scorer.cube.world_model import WEIGHTS, ActionScale, OwnWorldModel, as_input
 from world4scorer.model.weight_files import check_checkpoint
 from world4scorer.progress import ProgressBar
@@ -26,7 +25,6 @@ from world4scorer.scene.files import atomic_write
 
 CHECKPOINT: Final = "checkpoint.pt"
 HISTORY: Final = "history.json"
-BLOCK_STEPS: Final = ACTION_BLOCK // ACTION
 KEPT_EVERY: Final = 500
 """Steps between checkpoints, and between lines of the history."""
 HELD_OUT_WINDOWS: Final = 512
@@ -51,15 +49,12 @@ class WorldModelConfig:
     """Weight of SIGReg."""
     directions: int = 1024
     """Directions along which SIGReg compares."""
-    rolled: float = 0.0
-    """Weight of a second prediction loss, on latents imagined from the first frame alone, as planning imagines them;
-    the published model has none."""
     seed: int = 0
     """Seed of weights and batches."""
 
     def __post_init__(self) -> None:
-        if self.steps < 1 or self.batch < 2 or self.rate <= 0:
-            raise CubeError("training needs a step, a batch of two and a positive rate")
+        if self.steps < 1 or self.batch < 2 or self.rate <= 0 or self.seed < 0:
+            raise CubeError("training needs a step, a batch of two, a positive rate and a seed that is not negative")
 
 
 See = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[Any]]
@@ -158,9 +153,6 @@ def _step(
     latents = network.encode(seen)
     loss = functional.mse_loss(network.predict(latents[:, :-1], actions), latents[:, 1:])
     loss = loss + config.spread * sigreg(latents)
-    if config.rolled:
-        imagined = network.roll_out(latents[:, 0], actions[:, None])[:, 0]
-        loss = loss + config.rolled * functional.mse_loss(imagined, latents[:, 1:])
     optimiser.zero_grad()
     loss.backward()
     nn.utils.clip_grad_norm_(network.parameters(), 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,11 +39,11 @@ def tune(
     """Play the windows of `config` with each weight; of equally good ones the smallest is chosen.
 
     Raises:
-        CubeError: No weight to try, or one that is not positive.
+        CubeError: No head, no weight to try, or one that is not positive.
     """
-    if not weights or min(weights) <= 0:
-        raise CubeError("weights to try must be positive; 0 is always played for comparison")
-    successes, windows = {}, 0
+    if not weights or not all(0 < weight < math.inf for weight in weights):
+        raise CubeError("weights to try must be positive numbers; 0 is always played for comparison")
+    head, successes, windows = contest.head_identity(), {}, 0
     for weight in (0.0, *sorted(weights)):
         player = Player.OURS if weight else Player.ANCHOR
         used = replace(contest, weight=weight) if weight else replace(contest, head=None, weight=0.0)
@@ -56,6 +57,7 @@ def tune(
         folder / CHOICE,
         {
             "weight": best,
+            "head": head,
             "windows": windows,
             "successes": {f"{weight:g}": count for weight, count in successes.items()},
         },
@@ -63,8 +65,22 @@ def tune(
     return tuned
 
 
-def read_tuned(folder: Path) -> Tuned:
-    """The choice that was made in a folder."""
-    found = read_json(folder / CHOICE)
-    successes = {float(weight): int(count) for weight, count in found["successes"].items()}
-    return Tuned(float(found["weight"]), successes, int(found["windows"]))
+def read_tuned(folder: Path, contest: Contest) -> Tuned:
+    """The choice that was made in a folder.
+
+    Raises:
+        CubeError: None was made, or for another head.
+    """
+    path = folder / CHOICE
+    if not path.exists():
+        raise CubeError(f"{path} is missing: run `w4s cube tune` first, or give a weight")
+    found = read_json(path)
+    try:
+        head = found["head"]
+        successes = {float(weight): int(count) for weight, count in found["successes"].items()}
+        tuned = Tuned(float(found["weight"]), successes, int(found["windows"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise CubeError(f"{path} is damaged ({error}): delete it, and run `w4s cube tune` again") from error
+    if head != contest.head_identity():
+        raise CubeError(f"{path} was chosen for another outcome head: delete {folder}, and run `w4s cube tune` again")
+    return tuned

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from world4scorer.commands.arguments import Counts, GivenFolder, MaybeCount, MaybeFolder, MaybeNumber, called
+from world4scorer.commands.exit_codes import WrongCommand
 from world4scorer.commands.learning import needs_torch
 from world4scorer.commands.told import told
 
 if TYPE_CHECKING:
+    from world4scorer.cube.evaluate import EvaluateConfig
     from world4scorer.cube.study import Study
 
 PresetName = Literal["smoke", "cpu", "paper"]
@@ -81,6 +83,8 @@ def world_model(
 
     opened = _open(study)
     if released is not None:
+        if steps is not None or seed is not None:
+            raise WrongCommand("--steps and --seed belong to training; --released takes a model as it is")
         from world4scorer.cube.released import import_released
 
         model = import_released(released, opened.episodes, opened.model)
@@ -144,10 +148,10 @@ def head(study: GivenFolder, /, epochs: MaybeCount = None, seed: MaybeCount = No
     from world4scorer.cube.study import make_head
 
     opened = _open(study)
-    trained = make_head(opened, _changed(opened.preset.head, epochs=epochs, seed=seed))
-    groups = len(trained.validation.episode)
-    print(f"{opened.head}: epoch {trained.epoch} kept; on {groups:,} unseen groups:")
-    for name, scores in trained.validation.scores.items():
+    report = make_head(opened, _changed(opened.preset.head, epochs=epochs, seed=seed))
+    validation = report["validation"]
+    print(f"{opened.head}: epoch {report['epoch']} kept; on {len(validation.episode):,} unseen groups:")
+    for name, scores in validation.scores.items():
         quality = scores.mean()
         print(
             f"  {name}: ordering {100 * quality.ordering:.1f} %, rank correlation {quality.rank_correlation:.3f}, "
@@ -204,15 +208,13 @@ def evaluate(
         workers: Processes; one for each core unless given.
     """
     _ready("w4s cube evaluate")
-    from world4scorer.cube.study import play_all
-    from world4scorer.cube.tune import read_tuned
-
     opened = _open(study)
-    weight = read_tuned(opened.tuning).weight if weight is None else weight
     config = _changed(opened.preset.evaluate, seeds=seeds or None, players=players or None)
-    play_all(opened, weight, config, workers)
+    if weight is None:
+        weight = opened.tuned().weight if "ours" in config.players else 0.0
     given = {"weight": weight, "seeds": seeds, "players": players}
-    return _report(opened, out, told(["w4s", "cube", "evaluate"], evaluate, study, given))
+    command = told(["w4s", "cube", "evaluate"], evaluate, study, given)
+    return _play_and_report(opened, config, weight, out, command, workers)
 
 
 def reproduce(
@@ -232,19 +234,17 @@ def reproduce(
     """
     _ready("w4s cube reproduce")
     from world4scorer.cube.study import Study
+    from world4scorer.cube.world_model import WEIGHTS
 
-    Study.begin(study, preset)
+    opened = Study.begin(study, preset)
     data(study, preset=preset, workers=workers)
-    world_model(study)
+    if not (opened.model / WEIGHTS).exists():  # a released one may be there, too
+        world_model(study)
     collect(study, workers=workers)
     head(study)
     tune(study, workers=workers)
-    opened = _open(study)
-    from world4scorer.cube.study import play_all
-    from world4scorer.cube.tune import read_tuned
-
-    play_all(opened, read_tuned(opened.tuning).weight, opened.preset.evaluate, workers)
-    return _report(opened, out, told(["w4s", "cube", "reproduce"], reproduce, study, {"preset": preset}))
+    command = told(["w4s", "cube", "reproduce"], reproduce, study, {"preset": preset})
+    return _play_and_report(opened, opened.preset.evaluate, opened.tuned().weight, out, command, workers)
 
 
 VERBS: Final[dict[str, Callable[..., int]]] = {
@@ -277,11 +277,14 @@ def _ready(verb: str) -> None:
         raise ValueError(f"{verb} needs {' and '.join(missing)}: pip install 'world4scorer[cube]'")
 
 
-def _report(study: Study, out: Path | None, command: str) -> int:
-    """Write and print what was found."""
+def _play_and_report(
+    study: Study, config: EvaluateConfig, weight: float, out: Path | None, command: str, workers: int | None
+) -> int:
     from world4scorer.cube.report import write_report
+    from world4scorer.cube.study import play_all
 
+    results = play_all(study, weight, config, workers)
     folder = study.report if out is None else out
-    print(write_report(study, folder, command))
+    print(write_report(study, results, weight, folder, command))
     print(f"written: {folder}")
     return 0

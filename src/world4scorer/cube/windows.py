@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,6 +56,18 @@ class Window:
     def solved_at_start(self) -> bool:
         """Whether there is nothing to do."""
         return self.start_distance <= SUCCESS_METRES
+
+
+def check_seeds(seeds: Sequence[int]) -> None:
+    """Refuse seeds that cannot be drawn from, or would count twice.
+
+    Raises:
+        CubeError: They are none, negative or not all different.
+    """
+    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        raise CubeError(
+            f"seeds {', '.join(map(str, seeds)) or 'missing'}: give different numbers, none of them negative"
+        )
 
 
 def draw_windows(episodes: Episodes, seed: int, count: int = 50) -> list[Window]:

@@ -15,10 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from world4scorer.cube.camera import Quality
+from world4scorer.cube.camera import Look
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.keeping import ABOUT, read_json, write_json
-from world4scorer.cube.lewm import Lewm, LewmConfig
+from world4scorer.cube.lewm import BLOCK_STEPS, Lewm, LewmConfig
 from world4scorer.cube.simulator import ACTION, CubeSimulator, CubeState, Floats
 from world4scorer.model.weight_files import read_tensors, write_tensors
 
@@ -80,15 +80,14 @@ class ActionScale:
 
     def bounds(self) -> tuple[Tensor, Tensor]:
         """Least and most of an action block (25,) in the model's unit."""
-        blocks = 25 // ACTION
         low, high = self.to_model(-np.ones(ACTION)), self.to_model(np.ones(ACTION))
-        return torch.from_numpy(np.tile(low, blocks)).float(), torch.from_numpy(np.tile(high, blocks)).float()
+        return torch.from_numpy(np.tile(low, BLOCK_STEPS)).float(), torch.from_numpy(np.tile(high, BLOCK_STEPS)).float()
 
 
 class OwnWorldModel:
     """`Lewm` with its action scale, as planning uses it."""
 
-    def __init__(self, network: Lewm, scale: ActionScale, camera: Quality = "fast") -> None:
+    def __init__(self, network: Lewm, scale: ActionScale, camera: Look = "fast") -> None:
         """`camera` is the kind of pictures that the network was trained on, if it sees pictures."""
         self.network, self.scale, self.camera = network.eval(), scale, camera
         self.latent = network.config.latent
