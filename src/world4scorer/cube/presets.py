@@ -92,6 +92,6 @@ SMOKE: Final = Preset(
         players=tuple(Player),
     ),
 )
-"""Seconds: shows that everything works, and nothing else."""
+"""A minute: shows that everything works, and nothing else."""
 
 PRESETS: Final = {"smoke": SMOKE, "cpu": CPU, "paper": PAPER}

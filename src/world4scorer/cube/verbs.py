@@ -46,7 +46,7 @@ def data(
 
     Args:
         study: Folder of the study.
-        preset: Sizes of the study: smoke takes seconds, cpu at most two hours on two cores, paper is as published.
+        preset: Sizes of the study: smoke takes a minute, cpu at most two hours on two cores, paper is as published.
         expert: Episodes of the expert, from which starts and goals are drawn; the preset's unless given.
         noisy: Episodes of the noisy expert, which only the world model learns from; the preset's unless given.
         steps: Steps of an episode, 0.05 s each; the preset's unless given.
@@ -228,7 +228,7 @@ def reproduce(
 
     Args:
         study: Folder of the study.
-        preset: Sizes of the study: smoke takes seconds, cpu at most two hours on two cores, paper is as published.
+        preset: Sizes of the study: smoke takes a minute, cpu at most two hours on two cores, paper is as published.
         out: Folder of tables, figures and film; report, in the study's, unless given.
         workers: Processes; one for each core unless given.
     """
