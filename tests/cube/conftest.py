@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from world4scorer.cube.camera import Camera
 from world4scorer.cube.episodes import Episodes, Kind, read_episodes
+from world4scorer.cube.errors import CubeError
 from world4scorer.cube.lewm import Lewm
 from world4scorer.cube.presets import SMOKE
 from world4scorer.cube.simulator import CubeSimulator, this_process_simulator
@@ -14,6 +16,15 @@ from world4scorer.cube.world_model import ActionScale, OwnWorldModel
 @pytest.fixture(scope="session")
 def simulator() -> CubeSimulator:
     return this_process_simulator()
+
+
+@pytest.fixture(scope="session")
+def rendering(simulator: CubeSimulator) -> None:
+    """Skips where the system has no library to render with."""
+    try:
+        Camera(simulator, 8).close()
+    except CubeError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

@@ -48,6 +48,7 @@ def expected(simulator: CubeSimulator, place: tuple[float, float, float]) -> NDA
     return np.array([SIDE / 2 + focal * up / back, SIDE / 2 - focal * across / back])
 
 
+@pytest.mark.usefixtures("rendering")
 @pytest.mark.parametrize("place", [(0.5, 0.2, 0.02), (0.35, -0.2, 0.02)])
 def test_the_cube_is_red_where_it_lies(place: tuple[float, float, float]) -> None:
     simulator = simulator_with(place)
@@ -56,6 +57,7 @@ def test_the_cube_is_red_where_it_lies(place: tuple[float, float, float]) -> Non
     assert np.abs(centre(picture) - expected(simulator, place)).max() < 1.5
 
 
+@pytest.mark.usefixtures("rendering")
 def test_a_stock_picture_shows_the_same_cube_and_a_purple_gripper() -> None:
     place = (0.5, 0.2, 0.02)
     simulator = simulator_with(place)
@@ -65,6 +67,7 @@ def test_a_stock_picture_shows_the_same_cube_and_a_purple_gripper() -> None:
     assert np.sum((blue > red + 10) & (red > green + 25)) > 10
 
 
+@pytest.mark.usefixtures("rendering")
 def test_a_goal_is_shown_only_when_asked_for() -> None:
     simulator = simulator_with((0.5, 0.2, 0.02))
     goal = (0.4, -0.25, 0.02)
@@ -76,6 +79,7 @@ def test_a_goal_is_shown_only_when_asked_for() -> None:
     assert np.array_equal(without, again)
 
 
+@pytest.mark.usefixtures("rendering")
 def test_pictures_leave_the_simulation_alone() -> None:
     simulator = simulator_with((0.45, 0.0, 0.02))
     start = simulator.snapshot()
@@ -97,6 +101,7 @@ def test_pictures_leave_the_simulation_alone() -> None:
     assert all(np.array_equal(before, after) for before, after in zip(colours, kept, strict=True))
 
 
+@pytest.mark.usefixtures("rendering")
 def test_a_moment_looks_the_same_again() -> None:
     simulator = simulator_with((0.45, 0.1, 0.02))
     first = simulator.picture(SIDE)
