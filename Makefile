@@ -43,6 +43,7 @@ bench: setup
 	$(BIN)/python benchmarks/pools.py
 	$(BIN)/python benchmarks/model.py
 	$(BIN)/python benchmarks/serving.py
+	$(BIN)/python benchmarks/cube.py
 	$(BIN)/python benchmarks/city.py --data out/bench-city
 	$(BIN)/python benchmarks/render.py out/bench-city/city/networks/berlin.net.xml
 	$(BIN)/python benchmarks/scaling.py
