@@ -143,7 +143,7 @@ def read_streets(path: str | os.PathLike[str], name: str | None = None) -> Stree
         raise CityError(f"{path}: no such network; `w4s city make` writes it")
     try:
         net = sumolib.net.readNet(str(path), withInternal=True, withFoes=False, withPedestrianConnections=True)
-    except (xml.sax.SAXException, SyntaxError, ValueError, KeyError, OSError, EOFError) as error:  # lxml's is the second
+    except (xml.sax.SAXException, SyntaxError, ValueError, KeyError, OSError, EOFError) as error:  # lxml: SyntaxError
         raise CityError(f"{path}: not a readable SUMO network ({error}); delete it and make it again") from error
     lanes = {lane.id: lane for lane in _lanes(net)}
     if not any(lane.use is LaneUse.DRIVE for lane in lanes.values()):
