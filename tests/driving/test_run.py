@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from small_training import SMALL
 from world4scorer.cache.executors import SerialExecutor
 from world4scorer.city.events import EventKind
 from world4scorer.city.simulation import CitySimulation
@@ -129,6 +131,15 @@ def test_a_folder_holds_one_set_of_drives(city: Path, drives: Drives) -> None:
 def test_some_drivers_need_more(city: Path, tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(DriveError, match=message):
         drive_all(Plan(city, SPLIT, 1), [DriverChoice.parse(name)], tmp_path, SerialExecutor())
+
+
+def test_a_planner_that_knows_nothing_of_directions_does_not_choose_by_v2(city: Path, tmp_path: Path) -> None:
+    planner = tmp_path / "planner"
+    planner.mkdir()
+    (planner / "config.json").write_text(replace(SMALL.model, ego_numbers=13).to_json())
+    with pytest.raises(DriveError, match=rf"benchmark v2: .* for which {planner} was not trained .*; use v1"):
+        drive_all(Plan(city, SPLIT, 1, planner=planner), [DriverChoice.parse("framewise", "v2")], tmp_path / "drives")
+    assert not (tmp_path / "drives").exists()
 
 
 def test_the_table(drives: Drives) -> None:

@@ -16,9 +16,9 @@ from world4scorer.serving.protocol import Frame, Kind
 from world4scorer.serving.requests import steering_angle
 from world4scorer.serving.rig import bench2drive_rig
 from world4scorer.serving.session import ServedPlanner, Session
-from world4scorer.serving.start import knows_directions
 from world4scorer.training import config as training
 from world4scorer.training.losses import bench2drive, paper
+from world4scorer.training.run_files import knows_directions
 
 BEND = np.column_stack([20 * np.sin(np.arange(0, 1.5, 0.05)), 20 - 20 * np.cos(np.arange(0, 1.5, 0.05))])
 """A left turn with a radius of 20 m."""

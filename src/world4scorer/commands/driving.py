@@ -45,7 +45,8 @@ def drive(
         split: Name of a split of the city; the routes lead through its simulations.
         routes: How many.
         drivers: Who drives; framewise, inertial, route and all that need no planner unless given.
-        benchmark: Whose utility the planner chooses by.
+        benchmark: Whose utility the planner chooses by; v2 is refused for planners trained on Bench2Drive, who lack one
+            of its terms.
         seed: Of the choice of routes.
         films: Routes to film with every driver, by name; `all` for all of them.
         film_format: Of films; WebP and GIF need no player.

@@ -52,6 +52,14 @@ class PilotOptions:
         check_weight(self.route)
 
 
+def why_not_v2(planner: object) -> str:
+    """What to tell those who want a planner to choose by v2 that was not trained for all of its terms."""
+    return (
+        f"benchmark v2: counts driving direction compliance, for which {planner} was not trained (clips of Bench2Drive "
+        "do not tell it); use v1"
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Rig:
     """Where the cameras of a car are."""

@@ -27,7 +27,7 @@ from world4scorer.driving.city_routes import CityRoute, find_routes
 from world4scorer.driving.creep import Creeping
 from world4scorer.driving.drive import Driven, Venue, drive_route, rig_of
 from world4scorer.driving.drivers import ConstantVelocity, Driver, EgoStatusDriver, PdmClosed, PilotDriver
-from world4scorer.driving.pilot import Pilot
+from world4scorer.driving.pilot import Pilot, why_not_v2
 from world4scorer.driving.referee import Rules
 from world4scorer.leaderboard.records import RouteRecord, write_results
 from world4scorer.leaderboard.smoothness import chunks_passed
@@ -245,13 +245,26 @@ def _digest_of_run(run: Path) -> str:
 
 
 def _check(choice: DriverChoice, plan: Plan) -> None:
-    if choice.options is not None and plan.planner is None:
-        raise DriveError(f"driver {choice.name!r}: needs a planner; give --checkpoint")
+    if choice.options is not None:
+        if plan.planner is None:
+            raise DriveError(f"driver {choice.name!r}: needs a planner; give --checkpoint")
+        if choice.options.benchmark == "v2" and not _knows_directions(plan.planner):
+            raise DriveError(why_not_v2(plan.planner))
     if choice.name == EGO_STATUS and plan.run is None:
         raise DriveError(
             f"driver {choice.name!r}: is trained on the data of a training run; give the run's folder as --checkpoint, "
             "or leave this driver out"
         )
+
+
+def _knows_directions(planner: Path) -> bool:
+    """Whether a planner was trained for driving direction compliance; released checkpoints are."""
+    from world4scorer.model.config import ModelConfig
+    from world4scorer.model.planner import CONFIG_FILE
+    from world4scorer.training.run_files import knows_directions
+
+    config = planner / CONFIG_FILE
+    return not config.is_file() or knows_directions(planner, ModelConfig.from_json(config.read_text(), str(config)))
 
 
 def _claim(plan: Plan, out: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from world4scorer import __version__
-from world4scorer.driving.pilot import Decision, Pilot, PilotOptions
+from world4scorer.driving.pilot import Decision, Pilot, PilotOptions, why_not_v2
 from world4scorer.model.planner import Planner
 from world4scorer.serving.fields import RequestError
 from world4scorer.serving.protocol import VERSION, Frame, Kind, Limits
@@ -51,10 +51,7 @@ class ServedPlanner:
     def check(self, options: PilotOptions) -> None:
         """Raise a RequestError for options that it cannot choose by."""
         if options.benchmark == "v2" and not self.knows_directions:
-            raise RequestError(
-                f"benchmark v2: counts driving direction compliance, for which {self.name} was not trained (clips of "
-                "Bench2Drive do not tell it); use v1"
-            )
+            raise RequestError(why_not_v2(self.name))
 
     @property
     def cameras(self) -> tuple[str, ...]:

@@ -8,15 +8,13 @@ from typing import Any, Final
 import numpy as np
 
 from world4scorer.driving.pilot import PilotOptions
-from world4scorer.model.config import EGO_NUMBERS, ModelConfig
 from world4scorer.model.planner import Planner
 from world4scorer.pools.digests import digest_of_planner
 from world4scorer.routes.commands import RoadOption
 from world4scorer.serving.protocol import Frame, Kind
 from world4scorer.serving.rig import CAMERAS
 from world4scorer.serving.session import ServedPlanner, Session
-from world4scorer.training.config import TrainConfig
-from world4scorer.training.run import CONFIG, DATA
+from world4scorer.training.run_files import knows_directions
 
 OF_A_RUN: Final = "planner"
 """The planner's folder in that of a run."""
@@ -34,18 +32,6 @@ def load_served(checkpoint: Path, options: PilotOptions, fixed: bool = False, de
         raise ValueError(f"{folder}: looks through {planner.config.cameras} cameras; {len(CAMERAS)} can be served")
     known = knows_directions(folder, planner.config)
     return ServedPlanner(planner, str(checkpoint), digest_of_planner(folder), options, fixed, known)
-
-
-def knows_directions(folder: Path, model: ModelConfig) -> bool:
-    """Whether the planner of a folder was trained for driving direction compliance.
-
-    The configuration of its run says so. Without it, a planner that takes a route point is taken for one of
-    Bench2Drive, whose training leaves that prediction as it began.
-    """
-    run = folder.absolute().parent
-    if (run / CONFIG).is_file() and (run / DATA).is_file():
-        return TrainConfig.from_json((run / CONFIG).read_text(), str(run / CONFIG)).losses.driving_direction
-    return model.ego_numbers == EGO_NUMBERS
 
 
 def practise(served: ServedPlanner) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from world4scorer.model.config import EGO_NUMBERS, ModelConfig
 from world4scorer.training.config import TrainConfig
 from world4scorer.training.run import CONFIG, DATA, HISTORY, PLANNER, TrainData
 
@@ -39,6 +40,18 @@ def trained_on_clips(run: Path) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(raw, dict) and CLIPS in raw and "data" not in raw
+
+
+def knows_directions(folder: Path, model: ModelConfig) -> bool:
+    """Whether the planner of a folder was trained for driving direction compliance.
+
+    The configuration of its run says so. Without it, a planner that takes a route point is taken for one of
+    Bench2Drive, whose training leaves that prediction as it began.
+    """
+    run = folder.absolute().parent
+    if (run / CONFIG).is_file() and (run / DATA).is_file():
+        return TrainConfig.from_json((run / CONFIG).read_text(), str(run / CONFIG)).losses.driving_direction
+    return model.ego_numbers == EGO_NUMBERS
 
 
 def _as_read(name: str, value: str | None) -> Any:
