@@ -14,10 +14,9 @@ from world4scorer.routes.commands import RoadOption
 from world4scorer.serving.protocol import Frame, Kind
 from world4scorer.serving.rig import CAMERAS
 from world4scorer.serving.session import ServedPlanner, Session
+from world4scorer.training.run import PLANNER
 from world4scorer.training.run_files import knows_directions
 
-OF_A_RUN: Final = "planner"
-"""The planner's folder in that of a run."""
 PRACTICE: Final = 3
 """Decisions before the first client comes: kernels are loaded, torch's memory is laid out."""
 
@@ -26,7 +25,7 @@ def load_served(checkpoint: Path, options: PilotOptions, fixed: bool = False, de
     """A planner from its folder, or from that of the run that trained it."""
     if not checkpoint.exists():
         raise ValueError(f"{checkpoint}: no such folder; `w4s train` makes one, `w4s import` another")
-    folder = checkpoint / OF_A_RUN if (checkpoint / OF_A_RUN).is_dir() else checkpoint
+    folder = checkpoint / PLANNER if (checkpoint / PLANNER).is_dir() else checkpoint
     planner = Planner.from_pretrained(folder).to(device)
     if planner.config.cameras > len(CAMERAS):
         raise ValueError(f"{folder}: looks through {planner.config.cameras} cameras; {len(CAMERAS)} can be served")
