@@ -32,6 +32,14 @@ def test_a_finished_study_is_only_reported(study: Path, capsys: pytest.CaptureFi
     assert (study / "report" / "cube.png").exists()
 
 
+def test_a_head_says_how_well_it_orders(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = json.loads((study / "head" / "head.json").read_text())["epoch"]
+    assert cli.main(["cube", "head", str(study)]) == 0
+    said = capsys.readouterr().out
+    assert f"head: epoch {kept + 1} of 3 kept; on " in said
+    assert "best candidate: ordering 100.0 %, rank correlation 1.000, the candidate it chooses ends" in said
+
+
 def test_players_without_a_head(study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["cube", "evaluate", str(study), "--players", "zero", "expert", "--workers", "1", "--out", str(tmp_path)]
     assert cli.main(words) == 0

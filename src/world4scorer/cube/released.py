@@ -148,7 +148,8 @@ def _read(path: Path) -> Tensors:
         tensors = read_tensors(path)
     except ValueError as error:
         raise CubeError(
-            f"{error}. If it is a whole pickled model, save its tensors alone where stable-worldmodel is installed: "
+            f"{error}. If it is a whole pickled model, which runs code when it is read, and you trust whom it is from, "
+            "save its tensors alone where stable-worldmodel is installed: "
             f"torch.save(torch.load('{path.name}', weights_only=False).state_dict(), 'weights.pt')"
         ) from error
     if any(name.startswith(WRAPPED) for name in tensors):

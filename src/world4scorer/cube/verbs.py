@@ -150,12 +150,13 @@ def head(study: GivenFolder, /, epochs: MaybeCount = None, seed: MaybeCount = No
     opened = _open(study)
     report = make_head(opened, _changed(opened.preset.head, epochs=epochs, seed=seed))
     validation = report["validation"]
-    print(f"{opened.head}: epoch {report['epoch']} kept; on {len(validation.episode):,} unseen groups:")
+    kept, epochs_run = report["epoch"] + 1, report["config"]["epochs"]
+    print(f"{opened.head}: epoch {kept} of {epochs_run} kept; on {len(validation.episode):,} unseen groups:")
     for name, scores in validation.scores.items():
         quality = scores.mean()
         print(
             f"  {name}: ordering {100 * quality.ordering:.1f} %, rank correlation {quality.rank_correlation:.3f}, "
-            f"its best candidate ends {100 * quality.chosen_metres:.1f} cm from the goal"
+            f"the candidate it chooses ends {100 * quality.chosen_metres:.1f} cm from the goal"
         )
     return 0
 
