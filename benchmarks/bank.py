@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from world4scorer.bank import BankConfig, Pack, pack_statistics
-from world4scorer.bank.choice import distinct, is_unsafe
-from world4scorer.bank.perturbations import Perturbations
-from world4scorer.bank.report import family_rows, markdown, rows
-from world4scorer.bank.scene_bank import bank_of
-from world4scorer.outcomes import label
-from world4scorer.store import SceneStore
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.outcomes import label
+from world4scorer.planner.bank import BankConfig, Pack, pack_statistics
+from world4scorer.planner.bank.choice import distinct, is_unsafe
+from world4scorer.planner.bank.perturbations import Perturbations
+from world4scorer.planner.bank.report import family_rows, markdown, rows
+from world4scorer.planner.bank.scene_bank import bank_of
 
 ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 5

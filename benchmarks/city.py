@@ -20,14 +20,14 @@ from typing import Any, Literal
 import tyro
 
 import world4scorer as w4s
-from world4scorer.cache.executors import choose_executor
-from world4scorer.cache.prepare import prepare
-from world4scorer.cache.source import NavsimSource
-from world4scorer.city.config import preset
-from world4scorer.city.make import make_city
-from world4scorer.evaluation.agent_scores import evaluate_agents
-from world4scorer.navsim.splits import find_split
-from world4scorer.store import SceneStore
+from world4scorer.city.world.config import preset
+from world4scorer.city.world.make import make_city
+from world4scorer.datasets.navsim.splits import find_split
+from world4scorer.datasets.prepare.fill_store import prepare
+from world4scorer.datasets.prepare.source import NavsimSource
+from world4scorer.datasets.store import SceneStore
+from world4scorer.evaluation.scores.agent_scores import evaluate_agents
+from world4scorer.jobs.executors import choose_executor
 
 ROOT = Path(__file__).resolve().parents[1]
 AGENTS = ("human", "constant-velocity", "stationary")

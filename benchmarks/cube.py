@@ -27,8 +27,8 @@ from gymnasium import make
 from ogbench.manipspace.oracles.markov.cube_markov import CubeMarkovOracle
 
 from world4scorer import __version__
-from world4scorer.cube.clearance import CUBE, CUBE_JOINT, PADS, SIDES
-from world4scorer.cube.replay import Replay
+from world4scorer.cube.simulator.clearance import CUBE, CUBE_JOINT, PADS, SIDES
+from world4scorer.cube.simulator.replay import Replay
 
 ROOT = Path(__file__).resolve().parents[1]
 STEPS, NOISE = 25, 0.5

@@ -2,7 +2,7 @@
 
 What a straightforward implementation does: query, key and value by three products, attention as a softmax of a matrix
 that is written out, adapters beside their layers, every token through every block, one camera after the other, always
-float32. Parameters have the names of `world4scorer.model.Network`, so that it loads the same weights.
+float32. Parameters have the names of `world4scorer.planner.model.Network`, so that it loads the same weights.
 
 Shapes: B scenes, N plans, T poses, L tokens, S keys, D width.
 """
@@ -14,7 +14,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from world4scorer.model import COMPONENTS, ModelConfig
+from world4scorer.planner.model import COMPONENTS, ModelConfig
 
 
 class Linear(nn.Linear):

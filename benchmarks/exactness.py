@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from world4scorer.evaluation.exchange_files import score_frames
-from world4scorer.scene import State, read_exchange
+from world4scorer.engine.scene import State, read_exchange
+from world4scorer.evaluation.scores.exchange_files import score_frames
 
 ROOT = Path(__file__).resolve().parents[1]
 V1_DISCRETE, V2_DISCRETE = [0, 1, 3, 4, 5], [0, 1, 2, 3, 5, 6, 7, 8]

@@ -36,14 +36,15 @@ import tyro
 from eager_model import EagerModel
 from torch import Tensor
 
-from world4scorer.model import Planner, paper
-from world4scorer.model.config import PRESETS, ModelConfig, pretrained_city
-from world4scorer.model.network import Network
-from world4scorer.model.profile import latency, peak_memory, profile
-from world4scorer.outcomes import label, label_batch, set_threads
-from world4scorer.store import SceneStore
-from world4scorer.training import LossConfig, Predictions, Targets, compute_losses, predict, propose
-from world4scorer.training.bf16_linear import use_bf16_products
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.outcomes import label, label_batch, set_threads
+from world4scorer.planner.model import paper
+from world4scorer.planner.model.config import PRESETS, ModelConfig, pretrained_city
+from world4scorer.planner.model.network import Network
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.profiling.profile import latency, peak_memory, profile
+from world4scorer.planner.training import LossConfig, Predictions, Targets, compute_losses, predict, propose
+from world4scorer.planner.training.bf16_linear import use_bf16_products
 
 ROOT = Path(__file__).resolve().parents[1]
 BANK = 16

@@ -29,9 +29,9 @@ from oracle import comfort as comfort_oracle  # noqa: E402
 from oracle import metrics as oracle  # noqa: E402
 from oracle import rollout as rollout_oracle  # noqa: E402
 from scene_factory import make_frame  # noqa: E402
-from world4scorer.outcomes import comfort, judge  # noqa: E402
-from world4scorer.outcomes.extended_comfort import extended_comfort  # noqa: E402
-from world4scorer.rollout.plans import roll_out_kernel  # noqa: E402
+from world4scorer.engine.outcomes import comfort, judge  # noqa: E402
+from world4scorer.engine.outcomes.extended_comfort import extended_comfort  # noqa: E402
+from world4scorer.engine.rollout.plans import roll_out_kernel  # noqa: E402
 
 OFFICIAL_MS = {"label 64 plans": 266.0, "re-rank 64 plans": 178.0}
 """Median milliseconds of the official code for the same golden scenes on one core of a machine of this kind."""

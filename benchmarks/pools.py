@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from world4scorer import InertialReranker, epdms, extended_comfort, pdms, read_exchange, roll_out
-from world4scorer.outcomes.extended_comfort import extended_comfort_pairs
-from world4scorer.pools import LogPool, ScoredPools, inertial
-from world4scorer.pools.outcome_files import judge_log
-from world4scorer.store import SceneStore, write_shard
+from world4scorer.datasets.store import SceneStore, write_shard
+from world4scorer.engine.outcomes.extended_comfort import extended_comfort_pairs
+from world4scorer.evaluation.pools import LogPool, ScoredPools, inertial
+from world4scorer.evaluation.pools.outcome_files import judge_log
 
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = sorted((ROOT / "tests" / "golden" / "outcomes").glob("*_log*.npz"))

@@ -27,26 +27,26 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from navsim_golden import DATA_SPLIT, LOCATION, unpack_compact  # noqa: E402
-from world4scorer.cache.drivable import cut_map, find_areas  # noqa: E402
-from world4scorer.cache.ego_box import box_centre  # noqa: E402
-from world4scorer.cache.executors import SerialExecutor  # noqa: E402
-from world4scorer.cache.forecast import forecast  # noqa: E402
-from world4scorer.cache.planner import plan_reference  # noqa: E402
-from world4scorer.cache.preparation import Prepared, Preparer  # noqa: E402
-from world4scorer.cache.prepare import prepare  # noqa: E402
-from world4scorer.cache.route import load_route, locate, route_lanes  # noqa: E402
-from world4scorer.cache.source import NavsimSource  # noqa: E402
-from world4scorer.cache.starting_lane import starting_lane  # noqa: E402
-from world4scorer.cache.tracks import interpolate_tracks  # noqa: E402
-from world4scorer.navsim.annotations import Annotations  # noqa: E402
-from world4scorer.navsim.city_map import CityMap  # noqa: E402
-from world4scorer.navsim.filters import Split, Window, read_split, windows  # noqa: E402
-from world4scorer.navsim.frames import LogFrame  # noqa: E402
-from world4scorer.navsim.layout import Layout  # noqa: E402
-from world4scorer.navsim.logs import read_log  # noqa: E402
-from world4scorer.navsim.map_reader import read_city_map  # noqa: E402
-from world4scorer.scene.packed import pack_map  # noqa: E402
-from world4scorer.store import SceneStore  # noqa: E402
+from world4scorer.datasets.navsim.annotations import Annotations  # noqa: E402
+from world4scorer.datasets.navsim.city_map import CityMap  # noqa: E402
+from world4scorer.datasets.navsim.filters import Split, Window, read_split, windows  # noqa: E402
+from world4scorer.datasets.navsim.frames import LogFrame  # noqa: E402
+from world4scorer.datasets.navsim.layout import Layout  # noqa: E402
+from world4scorer.datasets.navsim.logs import read_log  # noqa: E402
+from world4scorer.datasets.navsim.map_reader import read_city_map  # noqa: E402
+from world4scorer.datasets.pdm_closed.ego_box import box_centre  # noqa: E402
+from world4scorer.datasets.pdm_closed.forecast import forecast  # noqa: E402
+from world4scorer.datasets.pdm_closed.planner import plan_reference  # noqa: E402
+from world4scorer.datasets.prepare.drivable import cut_map, find_areas  # noqa: E402
+from world4scorer.datasets.prepare.fill_store import prepare  # noqa: E402
+from world4scorer.datasets.prepare.route import load_route, locate, route_lanes  # noqa: E402
+from world4scorer.datasets.prepare.scene_builder import Prepared, Preparer  # noqa: E402
+from world4scorer.datasets.prepare.source import NavsimSource  # noqa: E402
+from world4scorer.datasets.prepare.starting_lane import starting_lane  # noqa: E402
+from world4scorer.datasets.prepare.tracks import interpolate_tracks  # noqa: E402
+from world4scorer.datasets.store import SceneStore  # noqa: E402
+from world4scorer.engine.scene.packed import pack_map  # noqa: E402
+from world4scorer.jobs.executors import SerialExecutor  # noqa: E402
 
 OFFICIAL_MS = (330.0, 450.0)
 """CPU milliseconds a token of the official metric caching, v1.1 and v2.2 runs on a machine of this kind. Ours makes

@@ -22,15 +22,15 @@ from time import perf_counter, process_time
 import numpy as np
 
 import world4scorer as w4s
-from world4scorer.render import renderer as parts
-from world4scorer.render.actors import ActorKind, Actors
-from world4scorer.render.cameras import CameraRig
-from world4scorer.render.frame import Light
-from world4scorer.render.polyline import points_at, stations, tidy
-from world4scorer.render.renderer import Renderer, World
-from world4scorer.render.sky import paint_sky
-from world4scorer.render.weather import PRESETS, clear_noon
-from world4scorer.streets.street_map import LaneUse, read_streets
+from world4scorer.city.render import renderer as parts
+from world4scorer.city.render.cameras import CameraRig
+from world4scorer.city.render.frame import Light
+from world4scorer.city.render.renderer import Renderer, World
+from world4scorer.city.render.sky import paint_sky
+from world4scorer.city.render.weather import PRESETS, clear_noon
+from world4scorer.city.scenery.actors import ActorKind, Actors
+from world4scorer.city.scenery.polyline import points_at, stations, tidy
+from world4scorer.city.streets.street_map import LaneUse, read_streets
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = ((112, 196), (224, 400), (672, 1148))
@@ -168,9 +168,9 @@ from time import perf_counter
 sys.path.insert(0, {tests!r})
 import numpy as np
 from tiny_town import CAR, bare_world, some_actors, tiny_town
-from world4scorer.render.cameras import CameraRig
-from world4scorer.render.renderer import Renderer
-from world4scorer.render.weather import clear_noon
+from world4scorer.city.render.cameras import CameraRig
+from world4scorer.city.render.renderer import Renderer
+from world4scorer.city.render.weather import clear_noon
 renderer = Renderer(bare_world(tiny_town()), CameraRig.default())
 start = perf_counter()
 renderer.draw(np.array([20.0, 0, 0]), some_actors((40, 0, 0, *CAR)), {{}}, clear_noon(), classes=True)

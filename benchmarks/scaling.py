@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import tyro
 
-from world4scorer.evaluation.paper import paper
+from world4scorer.evaluation.scores.paper import paper
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 SOURCES: Final = ("prepare", "store", "outcomes", "bank", "pools", "model", "city", "city_quick")

@@ -34,17 +34,17 @@ import torch
 import tyro
 
 from world4scorer import __version__
-from world4scorer.driving.pilot import Pilot, PilotOptions
-from world4scorer.model import Planner
-from world4scorer.model.config import PRESETS
-from world4scorer.model.plan_sampling import Cameras
-from world4scorer.model.profile import latency
-from world4scorer.routes.commands import RoadOption
-from world4scorer.routes.route import Route
-from world4scorer.serving.client import PlannerClient
-from world4scorer.serving.protocol import Frame, Kind, encode
-from world4scorer.serving.requests import read_decide
-from world4scorer.serving.rig import CAMERAS, bench2drive_rig
+from world4scorer.driving.closed_loop.pilot import Pilot, PilotOptions
+from world4scorer.driving.serving.client import PlannerClient
+from world4scorer.driving.serving.protocol import Frame, Kind, encode
+from world4scorer.driving.serving.requests import read_decide
+from world4scorer.driving.serving.rig import CAMERAS, bench2drive_rig
+from world4scorer.engine.routes.commands import RoadOption
+from world4scorer.engine.routes.route import Route
+from world4scorer.planner.model.config import PRESETS
+from world4scorer.planner.model.plan_sampling import Cameras
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.profiling.profile import latency
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = {"city, RGB": (112, 196, 3), "Bench2Drive, BGRA": (900, 1600, 4)}

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from world4scorer.scene import Layer, PolygonMap, Scene, Tracks
-from world4scorer.store import SceneStore, write_shard
+from world4scorer.datasets.store import SceneStore, write_shard
+from world4scorer.engine.scene import Layer, PolygonMap, Scene, Tracks
 
 ROOT = Path(__file__).resolve().parents[1]
 

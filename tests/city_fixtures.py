@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from world4scorer.streets.network import build_network
-from world4scorer.streets.places import INGOLSTADT
-from world4scorer.streets.street_map import StreetMap, read_streets
+from world4scorer.city.streets.network import build_network
+from world4scorer.city.streets.places import INGOLSTADT
+from world4scorer.city.streets.street_map import StreetMap, read_streets
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from world4scorer.city.config import CityConfig, preset
-from world4scorer.city.make import make_city
+from world4scorer.city.world.config import CityConfig, preset
+from world4scorer.city.world.make import make_city
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -28,8 +28,8 @@ def compact_folder() -> Path:
 @pytest.fixture(scope="session")
 def sumo() -> None:
     """Skips where the system lacks what SUMO's library is linked against."""
-    from world4scorer.streets.errors import CityError
-    from world4scorer.streets.sumo import load_sumo
+    from world4scorer.city.streets.errors import CityError
+    from world4scorer.city.streets.sumo import load_sumo
 
     try:
         load_sumo()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.streets.street_map import Connection, Junction, Lane, LaneUse, SignalLink, StreetMap, Turn
+from world4scorer.city.streets.street_map import Connection, Junction, Lane, LaneUse, SignalLink, StreetMap, Turn
 
 WIDTH = 3.2
 NEAR, FAR, END = 16.0, 70.0, 110.0

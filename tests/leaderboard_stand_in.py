@@ -14,7 +14,7 @@ from typing import Any
 import carla
 import numpy as np
 
-from world4scorer.serving.agent_file import SOURCE
+from world4scorer.driving.serving.agent_file import SOURCE
 
 DOWN_SAMPLED = 50.0
 """m between the points that the base class keeps, besides those where the option changes."""

@@ -9,7 +9,8 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
-from world4scorer.model import ModelConfig, Planner
+from world4scorer.planner.model import ModelConfig
+from world4scorer.planner.planner import Planner
 
 FOLDER = Path(__file__).parent / "golden" / "model"
 WEIGHTS = FOLDER / "weights.safetensors"

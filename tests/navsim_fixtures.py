@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from navsim_golden import DATA_SPLIT, LOCATION, NavsimGolden, full_golden, unpack_compact
-from world4scorer.navsim.city_map import CityMap
-from world4scorer.navsim.filters import Split, read_split
-from world4scorer.navsim.layout import Layout
-from world4scorer.navsim.logs import Log, read_log
-from world4scorer.navsim.map_reader import read_city_map
+from world4scorer.datasets.navsim.city_map import CityMap
+from world4scorer.datasets.navsim.filters import Split, read_split
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.logs import Log, read_log
+from world4scorer.datasets.navsim.map_reader import read_city_map
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.navsim.frames import LogFrame
+from world4scorer.datasets.navsim.frames import LogFrame
 
 COMPACT = Path(__file__).parent / "golden" / "navsim"
 FULL = Path(__file__).parents[2] / "shared" / "golden" / "navsim"

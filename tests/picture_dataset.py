@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from world4scorer.model.config import ModelConfig
-from world4scorer.navsim.annotations import Annotations
-from world4scorer.navsim.cameras import VIEWS, Camera
-from world4scorer.navsim.filters import SceneFilter, Split, write_split
-from world4scorer.navsim.layout import Layout
-from world4scorer.navsim.log_writer import FrameRecord, write_image, write_log
+from world4scorer.datasets.navsim.annotations import Annotations
+from world4scorer.datasets.navsim.cameras import VIEWS, Camera
+from world4scorer.datasets.navsim.filters import SceneFilter, Split, write_split
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.log_writer import FrameRecord, write_image, write_log
+from world4scorer.planner.model.config import ModelConfig
 
 SPLIT, FOLDER = "tiny_train", "trainval"
 HISTORY = 4

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from world4scorer.outcomes.results import V1_COLUMNS, V2_COLUMNS
-from world4scorer.pools.scored import ScoredPools
+from world4scorer.engine.outcomes.results import V1_COLUMNS, V2_COLUMNS
+from world4scorer.evaluation.pools.scored import ScoredPools
 
 INTERVAL = 0.5
 

@@ -7,9 +7,9 @@ import hashlib
 import numpy as np
 
 from tiny_town import CAR, PERSON, some_actors, tiny_town
-from world4scorer.render.cameras import CameraRig
-from world4scorer.render.renderer import Renderer, World
-from world4scorer.render.weather import Weather
+from world4scorer.city.render.cameras import CameraRig
+from world4scorer.city.render.renderer import Renderer, World
+from world4scorer.city.render.weather import Weather
 
 
 def digest() -> str:

@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from world4scorer.driving.pilot import PilotOptions
-from world4scorer.model.components import COMPONENTS
-from world4scorer.model.config import city
-from world4scorer.model.planner import ScoredPlans
-from world4scorer.serving.address import Address, listening
-from world4scorer.serving.server import PlannerServer
-from world4scorer.serving.session import ServedPlanner
+from world4scorer.driving.closed_loop.pilot import PilotOptions
+from world4scorer.driving.serving.address import Address, listening
+from world4scorer.driving.serving.server import PlannerServer
+from world4scorer.driving.serving.session import ServedPlanner
+from world4scorer.planner.model.components import COMPONENTS
+from world4scorer.planner.model.config import city
+from world4scorer.planner.planner import ScoredPlans
 
 SPEEDS = (4.0, 2.0, 0.0)
 """m/s of its plans, the best first."""

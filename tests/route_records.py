@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from world4scorer.leaderboard.records import RouteRecord, Scores
-from world4scorer.leaderboard.scores import route_scores
+from world4scorer.evaluation.leaderboard.records import RouteRecord, Scores
+from world4scorer.evaluation.leaderboard.scores import route_scores
 
 
 def record(

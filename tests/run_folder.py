@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from small_training import TrainingSet
-from world4scorer.training.run import CONFIG, DATA, TrainData
+from world4scorer.planner.training.run import CONFIG, DATA, TrainData
 
 
 def write_run(folder: Path, training_set: TrainingSet, data: TrainData) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from world4scorer.scene import Box, Frame, Layer, Light, Lights, PolygonMap, Scene, State, Tracks, TrackType
+from world4scorer.engine.scene import Box, Frame, Layer, Light, Lights, PolygonMap, Scene, State, Tracks, TrackType
 
 LANE_WIDTH = 3.5
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.scene import Layer, Light, Lights, PolygonMap, Scene, Tracks, TrackType
+from world4scorer.engine.scene import Layer, Light, Lights, PolygonMap, Scene, Tracks, TrackType
 
 ORIGIN = np.array([587_000.25, 4_475_000.5])
 LANE_WIDTH = 3.6

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from world4scorer.model import city as city_model
-from world4scorer.training.augmentation import AugmentationConfig
-from world4scorer.training.config import OptimiserConfig, TrainConfig
-from world4scorer.training.grid_mask import GridMaskConfig
-from world4scorer.training.run import Machine, TrainData
+from world4scorer.planner.model import city as city_model
+from world4scorer.planner.training.augmentation import AugmentationConfig
+from world4scorer.planner.training.config import OptimiserConfig, TrainConfig
+from world4scorer.planner.training.grid_mask import GridMaskConfig
+from world4scorer.planner.training.run import Machine, TrainData
 
 SMALL = TrainConfig(
     model=replace(

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from scenes import make_log, make_plans
-from world4scorer.pools import LogPool, PoolFolder
-from world4scorer.pools.digests import digest_of_tokens
-from world4scorer.store import write_shard
+from world4scorer.datasets.store import write_shard
+from world4scorer.evaluation.pools import LogPool, PoolFolder
+from world4scorer.evaluation.pools.digests import digest_of_tokens
 
 LOGS = ("alpha", "beta", "gamma")
 

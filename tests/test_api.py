@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import world4scorer as w4s
-from world4scorer.model.planner import ScoredPlans
-from world4scorer.outcomes import Cause
+from world4scorer.engine.outcomes import Cause
+from world4scorer.planner.planner import ScoredPlans
 
 ROOT = Path(__file__).parents[1]
 NAMES = [name for name in w4s.__all__ if name != "__version__"]

@@ -14,7 +14,7 @@ import pytest
 import tyro
 
 from world4scorer import cli
-from world4scorer.commands.verbs import VERBS
+from world4scorer.cli.command_table import VERBS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from world4scorer.navsim.submissions import write_submission
-from world4scorer.store import SceneStore
+from world4scorer.datasets.navsim.submissions import write_submission
+from world4scorer.datasets.store import SceneStore
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

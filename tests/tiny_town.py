@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from world4scorer.render.actors import ActorKind, Actors
-from world4scorer.render.facades import Facade
-from world4scorer.render.ground import Ground
-from world4scorer.render.ground_plan import GroundPlan
-from world4scorer.render.parts import Parts
-from world4scorer.render.renderer import World
-from world4scorer.render.scenery import Scenery
-from world4scorer.streets.street_map import (
+from world4scorer.city.render.ground import Ground
+from world4scorer.city.render.renderer import World
+from world4scorer.city.scenery.actors import ActorKind, Actors
+from world4scorer.city.scenery.facade import Facade
+from world4scorer.city.scenery.ground_plan import GroundPlan
+from world4scorer.city.scenery.parts import Parts
+from world4scorer.city.scenery.scenery import Scenery
+from world4scorer.city.streets.street_map import (
     Connection,
     Junction,
     Lane,

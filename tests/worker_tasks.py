@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from scenes import make_log
-from world4scorer.cache.prepare import Skipped
-from world4scorer.scene import Scene
+from world4scorer.datasets.prepare.fill_store import Skipped
+from world4scorer.engine.scene import Scene
 
 
 def square(number: int) -> int:

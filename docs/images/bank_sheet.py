@@ -13,16 +13,16 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from world4scorer.bank import BankConfig
-from world4scorer.bank.choice import is_unsafe
-from world4scorer.bank.family import FAMILIES
-from world4scorer.bank.perturbations import Perturbations
-from world4scorer.bank.scene_bank import bank_of
-from world4scorer.outcomes import label
-from world4scorer.store import SceneStore
-from world4scorer.view import style
-from world4scorer.view.frame import EgoFrame
-from world4scorer.view.surroundings import draw_map, draw_tracks
+from world4scorer.datasets.store import SceneStore
+from world4scorer.drawing import style
+from world4scorer.drawing.frame import EgoFrame
+from world4scorer.drawing.surroundings import draw_map, draw_tracks
+from world4scorer.engine.outcomes import label
+from world4scorer.planner.bank import BankConfig
+from world4scorer.planner.bank.choice import is_unsafe
+from world4scorer.planner.bank.family import FAMILIES
+from world4scorer.planner.bank.perturbations import Perturbations
+from world4scorer.planner.bank.scene_bank import bank_of
 
 OUT = Path(__file__).with_name("bank.png")
 

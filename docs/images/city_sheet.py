@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from world4scorer.city.config import CityConfig, Share, Simulation
-from world4scorer.city.make import Simulating
-from world4scorer.city.manifest import network_path
-from world4scorer.render.cameras import CameraRig
-from world4scorer.render.renderer import Renderer, World
-from world4scorer.render.weather import PRESETS
-from world4scorer.streets.network import build_network
-from world4scorer.streets.places import BERLIN
-from world4scorer.streets.street_map import read_streets
+from world4scorer.city.render.cameras import CameraRig
+from world4scorer.city.render.renderer import Renderer, World
+from world4scorer.city.render.weather import PRESETS
+from world4scorer.city.streets.network import build_network
+from world4scorer.city.streets.places import BERLIN
+from world4scorer.city.streets.street_map import read_streets
+from world4scorer.city.world.config import CityConfig, Share, Simulation
+from world4scorer.city.world.make import Simulating
+from world4scorer.city.world.manifest import network_path
 
 CAMERAS = ("CAM_L0", "CAM_F0", "CAM_R0", "CAM_B0")
 HEIGHT, WIDTH, GAP = 168, 294, 4

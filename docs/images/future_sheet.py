@@ -16,15 +16,15 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from world4scorer.navsim.logs import read_log
-from world4scorer.pools import ScoredPools
-from world4scorer.rollout import roll_out
-from world4scorer.store import SceneStore
-from world4scorer.view import style
-from world4scorer.view.frame import EgoFrame
-from world4scorer.view.strokes import ramp
-from world4scorer.view.surroundings import draw_map, draw_tracks
-from world4scorer.view.ways import draw_ego
+from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.store import SceneStore
+from world4scorer.drawing import style
+from world4scorer.drawing.frame import EgoFrame
+from world4scorer.drawing.strokes import ramp
+from world4scorer.drawing.surroundings import draw_map, draw_tracks
+from world4scorer.drawing.ways import draw_ego
+from world4scorer.engine.rollout import roll_out
+from world4scorer.evaluation.pools import ScoredPools
 
 OUT: Final = Path(__file__).with_name("future.png")
 WINDOW: Final = (-9.0, 45.0, -15.5, 15.5)

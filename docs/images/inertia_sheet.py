@@ -16,16 +16,16 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from world4scorer.outcomes.extended_comfort import LARGEST, extended_comfort_rms, overlap_shift
-from world4scorer.pools import ScoredPools, framewise, inertial
-from world4scorer.rollout import roll_out
-from world4scorer.scene import State
-from world4scorer.store import SceneStore
-from world4scorer.view import style
-from world4scorer.view.frame import EgoFrame
-from world4scorer.view.strokes import draw_way, look
-from world4scorer.view.surroundings import draw_map, draw_tracks
-from world4scorer.view.ways import draw_ego
+from world4scorer.datasets.store import SceneStore
+from world4scorer.drawing import style
+from world4scorer.drawing.frame import EgoFrame
+from world4scorer.drawing.strokes import draw_way, look
+from world4scorer.drawing.surroundings import draw_map, draw_tracks
+from world4scorer.drawing.ways import draw_ego
+from world4scorer.engine.outcomes.extended_comfort import LARGEST, extended_comfort_rms, overlap_shift
+from world4scorer.engine.rollout import roll_out
+from world4scorer.engine.scene import State
+from world4scorer.evaluation.pools import ScoredPools, framewise, inertial
 
 OUT: Final = Path(__file__).with_name("inertia.png")
 WINDOW: Final = (-9.0, 29.0, -14.0, 11.0)

@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from world4scorer.view import style
+from world4scorer.drawing import style
 
 OUT: Final = Path(__file__).with_name("parts.svg")
 GIVEN: Final = "#ecebe7"

@@ -18,15 +18,15 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 from numpy.typing import NDArray
 
-from world4scorer.pools import ScoredPools
-from world4scorer.rollout import roll_out
-from world4scorer.scene import Scene
-from world4scorer.store import SceneStore
-from world4scorer.view import style
-from world4scorer.view.frame import EgoFrame
-from world4scorer.view.strokes import ramp
-from world4scorer.view.surroundings import draw_map, draw_tracks
-from world4scorer.view.ways import draw_ego
+from world4scorer.datasets.store import SceneStore
+from world4scorer.drawing import style
+from world4scorer.drawing.frame import EgoFrame
+from world4scorer.drawing.strokes import ramp
+from world4scorer.drawing.surroundings import draw_map, draw_tracks
+from world4scorer.drawing.ways import draw_ego
+from world4scorer.engine.rollout import roll_out
+from world4scorer.engine.scene import Scene
+from world4scorer.evaluation.pools import ScoredPools
 
 OUT = Path(__file__).with_name("pool.png")
 WINDOW = (-9.0, 48.0, -19.0, 19.0)

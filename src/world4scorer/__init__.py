@@ -51,8 +51,8 @@ _OF_TRAIN = ("torch", "transformers", "safetensors")
 """Packages of the extra `train` that a part needs."""
 
 if TYPE_CHECKING:
-    from world4scorer.model import Planner
-    from world4scorer.outcomes import (
+    from world4scorer.datasets.store import SceneStore
+    from world4scorer.engine.outcomes import (
         V1Outcome,
         V2Outcome,
         epdms,
@@ -62,10 +62,10 @@ if TYPE_CHECKING:
         pdms,
         set_threads,
     )
-    from world4scorer.rollout import roll_out
-    from world4scorer.scene import Frame, Scene, SceneError, read_exchange, write_exchange
-    from world4scorer.selection import InertialReranker
-    from world4scorer.store import SceneStore
+    from world4scorer.engine.rollout import roll_out
+    from world4scorer.engine.scene import Frame, Scene, SceneError, read_exchange, write_exchange
+    from world4scorer.engine.selection import InertialReranker
+    from world4scorer.planner.planner import Planner
 
 __all__ = [
     "Frame",

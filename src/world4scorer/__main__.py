@@ -2,6 +2,6 @@
 
 import sys
 
-from world4scorer.cli import main
+from world4scorer.cli.run import main
 
 sys.exit(main())

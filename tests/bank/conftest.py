@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from scenes import make_log
-from world4scorer.bank import BankConfig, Pack, make_bank
-from world4scorer.cache.executors import SerialExecutor
-from world4scorer.store import write_shard
+from world4scorer.datasets.store import write_shard
+from world4scorer.jobs.executors import SerialExecutor
+from world4scorer.planner.bank import BankConfig, Pack, make_bank
 
 SMALL = BankConfig(seed=5, proposals=80)
 

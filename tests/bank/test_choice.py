@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from world4scorer.bank import BankConfig
-from world4scorer.bank.choice import choose, distinct, enough, is_unsafe
+from world4scorer.planner.bank import BankConfig
+from world4scorer.planner.bank.choice import choose, distinct, enough, is_unsafe
 
 
 def test_unsafe_is_collision_or_off_the_road() -> None:

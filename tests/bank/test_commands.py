@@ -11,9 +11,9 @@ import pytest
 
 from scenes import make_plans
 from world4scorer import cli
-from world4scorer.bank import Pack
-from world4scorer.outcomes import label
-from world4scorer.store import SceneStore
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.outcomes import label
+from world4scorer.planner.bank import Pack
 
 
 def test_make_and_info(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,6 +69,7 @@ def test_wrong_folders_are_named(store: Path, tmp_path: Path, capsys: pytest.Cap
 
 
 def test_needs_no_torch() -> None:
-    code = "import sys; sys.modules['torch'] = None; import world4scorer.bank, world4scorer.bank.verbs; print('fine')"
+    modules = "world4scorer.planner.bank, world4scorer.cli.bank"
+    code = f"import sys; sys.modules['torch'] = None; import {modules}; print('fine')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "fine"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from world4scorer.bank import Pack
-from world4scorer.bank.choice import is_unsafe
-from world4scorer.bank.drawing import draw_places
+from world4scorer.planner.bank import Pack
+from world4scorer.planner.bank.choice import is_unsafe
+from world4scorer.planner.bank.drawing import draw_places
 
 
 @settings(max_examples=200, deadline=None)

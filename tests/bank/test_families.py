@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from world4scorer.bank import BankConfig, Family
-from world4scorer.bank.family import FAMILIES
-from world4scorer.bank.logged import AT_POSES, TIME, Logged, take_apart
-from world4scorer.bank.perturbations import PERTURBATIONS, generator, numbers, perturb, sideways
+from world4scorer.planner.bank import BankConfig, Family
+from world4scorer.planner.bank.family import FAMILIES
+from world4scorer.planner.bank.logged import AT_POSES, TIME, Logged, take_apart
+from world4scorer.planner.bank.perturbations import PERTURBATIONS, generator, numbers, perturb, sideways
 
 CONFIG = BankConfig()
 COUNT = 6

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from world4scorer.bank import BankConfig, Pack, PackError, make_bank
-from world4scorer.bank.choice import is_unsafe
-from world4scorer.bank.make import LOCK
-from world4scorer.bank.pack import PARTS
-from world4scorer.cache.executors import ProcessExecutor, SerialExecutor
-from world4scorer.outcomes import label
-from world4scorer.store import SceneStore
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.outcomes import label
+from world4scorer.jobs.executors import ProcessExecutor, SerialExecutor
+from world4scorer.planner.bank import BankConfig, Pack, PackError, make_bank
+from world4scorer.planner.bank.choice import is_unsafe
+from world4scorer.planner.bank.make import LOCK
+from world4scorer.planner.bank.pack import PARTS
 
 CONFIG = BankConfig(seed=5, proposals=80)
 
@@ -106,7 +106,7 @@ def test_one_run_per_folder(store: Path, tmp_path: Path) -> None:
 
 
 def test_failed_logs_are_named(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from world4scorer.bank import make
+    from world4scorer.planner.bank import make
 
     original = make.bank_of
 

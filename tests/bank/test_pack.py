@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from world4scorer.bank import Pack, PackError
-from world4scorer.bank.pack import CANDIDATES, FAMILY, MASK, NOTES, PARTS, SUBSCORES, TOKENS
+from world4scorer.planner.bank import Pack, PackError
+from world4scorer.planner.bank.pack import CANDIDATES, FAMILY, MASK, NOTES, PARTS, SUBSCORES, TOKENS
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from scenes import make_plans
-from world4scorer.bank import Pack, PackError, copy_pack, label_plans
-from world4scorer.bank.pack import CANDIDATES, FAMILY, MASK, SUBSCORES, TOKENS
-from world4scorer.bank.plan_files import PlanFileError, read_plans
-from world4scorer.cache.executors import SerialExecutor
-from world4scorer.outcomes import label
-from world4scorer.store import SceneStore
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.outcomes import label
+from world4scorer.jobs.executors import SerialExecutor
+from world4scorer.planner.bank import Pack, PackError, copy_pack, label_plans
+from world4scorer.planner.bank.pack import CANDIDATES, FAMILY, MASK, SUBSCORES, TOKENS
+from world4scorer.planner.bank.plan_files import PlanFileError, read_plans
 
 
 @pytest.fixture

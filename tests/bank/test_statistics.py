@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from world4scorer.bank import Family, Pack, pack_statistics
-from world4scorer.bank import pack as pack_module
-from world4scorer.bank.pack import CANDIDATES, FAMILY, MASK, SUBSCORES, TOKENS
+from world4scorer.planner.bank import Family, Pack, pack_statistics
+from world4scorer.planner.bank import pack as pack_module
+from world4scorer.planner.bank.pack import CANDIDATES, FAMILY, MASK, SUBSCORES, TOKENS
 
 
 @pytest.fixture

@@ -16,27 +16,27 @@ from PIL import Image
 from route_follower import serving
 from small_training import SMALL
 from world4scorer import cli
-from world4scorer.bench2drive.city_clips import make_city_clips
-from world4scorer.bench2drive.clip import find_clips, image_name, read_clip
-from world4scorer.bench2drive.config import with_route_point
-from world4scorer.bench2drive.errors import ClipError
-from world4scorer.bench2drive.judge import ClipJudge
-from world4scorer.bench2drive.prepared import PreparedClips
-from world4scorer.cache.executors import SerialExecutor
-from world4scorer.city.manifest import FOLDER, read_manifest, read_simulation
-from world4scorer.driving.pilot import PilotOptions
-from world4scorer.model.planner import Planner
-from world4scorer.navsim.cameras import VIEWS
-from world4scorer.navsim.layout import Layout
-from world4scorer.navsim.logs import read_log
-from world4scorer.navsim.poses import relative_poses
-from world4scorer.outcomes.results import V1_COLUMNS
-from world4scorer.scene.indices import TrackType
-from world4scorer.serving.agent_file import CONFIG, copy_agent
-from world4scorer.serving.start import load_served
-from world4scorer.training.config import OptimiserConfig
-from world4scorer.training.losses import bench2drive
-from world4scorer.training.run_files import read_history
+from world4scorer.city.world.manifest import FOLDER, read_manifest, read_simulation
+from world4scorer.datasets.navsim.cameras import VIEWS
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.navsim.poses import relative_poses
+from world4scorer.driving.bench2drive.config import with_route_point
+from world4scorer.driving.bench2drive.judge import ClipJudge
+from world4scorer.driving.clips.city_clips import make_city_clips
+from world4scorer.driving.clips.clip import find_clips, image_name, read_clip
+from world4scorer.driving.clips.errors import ClipError
+from world4scorer.driving.clips.prepared import PreparedClips
+from world4scorer.driving.closed_loop.pilot import PilotOptions
+from world4scorer.driving.serving.agent_file import CONFIG, copy_agent
+from world4scorer.driving.serving.start import load_served
+from world4scorer.engine.outcomes.results import V1_COLUMNS
+from world4scorer.engine.scene.indices import TrackType
+from world4scorer.jobs.executors import SerialExecutor
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.training.config import OptimiserConfig
+from world4scorer.planner.training.losses import bench2drive
+from world4scorer.planner.training.run_files import read_history
 
 SECONDS = 8
 SMALL_B2D = replace(

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from carla_clips import left_turn, write_clip
-from world4scorer.bench2drive.clip import read_clip
-from world4scorer.bench2drive.clip_route import clip_route, route_points
-from world4scorer.bench2drive.errors import ClipError
-from world4scorer.bench2drive.prepared import PreparedClips
-from world4scorer.bench2drive.scan import scan_distances
-from world4scorer.routes import Route, RouteCursor
+from world4scorer.driving.bench2drive.scan import scan_distances
+from world4scorer.driving.clips.clip import read_clip
+from world4scorer.driving.clips.clip_route import clip_route, route_points
+from world4scorer.driving.clips.errors import ClipError
+from world4scorer.driving.clips.prepared import PreparedClips
+from world4scorer.engine.routes import Route, RouteCursor
 
 
 @pytest.fixture

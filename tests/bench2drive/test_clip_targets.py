@@ -11,17 +11,17 @@ from PIL import Image
 
 from carla_clips import NAME, write_clip
 from world4scorer import cli
-from world4scorer.bench2drive.clip_targets import lacking, ready_targets
-from world4scorer.bench2drive.config import city
-from world4scorer.bench2drive.drivable import GridPainter
-from world4scorer.bench2drive.errors import ClipError
-from world4scorer.bench2drive.prepare import prepare_clips
-from world4scorer.bench2drive.prepared import PreparedClips
-from world4scorer.bench2drive.train import ClipData, train_clips
-from world4scorer.cache.executors import SerialExecutor
-from world4scorer.training.future_targets import FutureTargets, TargetNotes, write_file
-from world4scorer.training.losses import bench2drive
-from world4scorer.training.make_targets import target_notes
+from world4scorer.driving.bench2drive.clip_targets import lacking, ready_targets
+from world4scorer.driving.bench2drive.config import city
+from world4scorer.driving.bench2drive.train import ClipData, train_clips
+from world4scorer.driving.clips.drivable import GridPainter
+from world4scorer.driving.clips.errors import ClipError
+from world4scorer.driving.clips.prepare import prepare_clips
+from world4scorer.driving.clips.prepared import PreparedClips
+from world4scorer.jobs.executors import SerialExecutor
+from world4scorer.planner.targets.future_targets import FutureTargets, TargetNotes, write_file
+from world4scorer.planner.targets.make_targets import target_notes
+from world4scorer.planner.training.losses import bench2drive
 
 
 def prepare(folder: Path, every: int) -> PreparedClips:

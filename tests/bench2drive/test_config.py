@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from world4scorer.bench2drive.config import LEARNING_RATE, city, paper, with_steps
+from world4scorer.driving.bench2drive.config import LEARNING_RATE, city, paper, with_steps
 
 
 def test_the_papers_learning_rate_holds_for_any_number_of_devices():

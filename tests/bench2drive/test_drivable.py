@@ -10,10 +10,10 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from world4scorer.bench2drive.city_drivable import grid_of_city
-from world4scorer.bench2drive.drivable import DrivableGrid, GridPainter, packed, unpacked
-from world4scorer.bench2drive.errors import ClipError
-from world4scorer.bench2drive.opendrive_map import grid_of_opendrive
+from world4scorer.driving.clips.city_drivable import grid_of_city
+from world4scorer.driving.clips.drivable import DrivableGrid, GridPainter, packed, unpacked
+from world4scorer.driving.clips.errors import ClipError
+from world4scorer.driving.clips.opendrive_map import grid_of_opendrive
 
 HAS_CARLA = importlib.util.find_spec("carla") is not None
 ROAD = """<?xml version="1.0"?>

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle.bench2drive import labels
-from world4scorer.bench2drive.outcomes import Surroundings, label_plans
-from world4scorer.outcomes.results import V1_COLUMNS
-from world4scorer.scene.checks import SceneError
+from world4scorer.driving.clips.outcomes import Surroundings, label_plans
+from world4scorer.engine.outcomes.results import V1_COLUMNS
+from world4scorer.engine.scene.checks import SceneError
 
 TIMES = 0.5 * np.arange(1, 9)
 

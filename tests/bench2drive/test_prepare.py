@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from carla_clips import NAME, box, left_turn, write_clip
-from world4scorer.bench2drive.clip_images import ClipImages
-from world4scorer.bench2drive.clip_samples import samples_of
-from world4scorer.bench2drive.drivable import GridPainter
-from world4scorer.bench2drive.errors import ClipError
-from world4scorer.bench2drive.judge import ClipJudge
-from world4scorer.bench2drive.prepare import prepare_clips
-from world4scorer.bench2drive.prepared import PreparedClips
-from world4scorer.bench2drive.train import divided
-from world4scorer.cache.executors import SerialExecutor
-from world4scorer.outcomes.results import V1_COLUMNS
+from world4scorer.driving.bench2drive.clip_images import ClipImages
+from world4scorer.driving.bench2drive.clip_samples import samples_of
+from world4scorer.driving.bench2drive.judge import ClipJudge
+from world4scorer.driving.bench2drive.train import divided
+from world4scorer.driving.clips.drivable import GridPainter
+from world4scorer.driving.clips.errors import ClipError
+from world4scorer.driving.clips.prepare import prepare_clips
+from world4scorer.driving.clips.prepared import PreparedClips
+from world4scorer.engine.outcomes.results import V1_COLUMNS
+from world4scorer.jobs.executors import SerialExecutor
 
 OTHER = "TurnLeft_Town99_Route1_Weather1"
 

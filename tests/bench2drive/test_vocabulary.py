@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from world4scorer.bench2drive.build_vocabulary import build_vocabulary
-from world4scorer.bench2drive.errors import ClipError
-from world4scorer.bench2drive.negatives import coarse_round, expert_round
-from world4scorer.bench2drive.vocabulary import Vocabulary, distances, shape_of, speed_targets, stretched
+from world4scorer.driving.bench2drive.build_vocabulary import build_vocabulary
+from world4scorer.driving.bench2drive.negatives import coarse_round, expert_round
+from world4scorer.driving.bench2drive.vocabulary import Vocabulary, distances, shape_of, speed_targets, stretched
+from world4scorer.driving.clips.errors import ClipError
 
 
 def arcs(count: int, seed: int = 0) -> np.ndarray:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from world4scorer.branches.choice import choose_plans, spread_scenes
-from world4scorer.branches.ways import BRANCH_STEPS, rolled_out
-from world4scorer.scene.indices import STEPS, State
+from world4scorer.engine.scene.indices import STEPS, State
+from world4scorer.studies.branches.choice import choose_plans, spread_scenes
+from world4scorer.studies.branches.ways import BRANCH_STEPS, rolled_out
 
 
 def test_scenes_are_spread_over_logs_and_their_time():

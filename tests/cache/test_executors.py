@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import worker_tasks as tasks
-from world4scorer.cache.executors import Done, ProcessExecutor, RayExecutor, SerialExecutor, choose_executor, run_all
-from world4scorer.scene.checks import SceneError
+from world4scorer.engine.scene.checks import SceneError
+from world4scorer.jobs.executors import Done, ProcessExecutor, RayExecutor, SerialExecutor, choose_executor, run_all
 
 
 def outcomes(results: Any) -> dict[int, Done[int, int]]:

@@ -9,17 +9,17 @@ import pytest
 from numpy.typing import NDArray
 
 from navsim_golden import DATA_SPLIT, LOCATION, NavsimGolden
-from world4scorer.cache.course import target_speeds
-from world4scorer.cache.preparation import Prepared, Preparer
-from world4scorer.cache.reference_progress import reference_progress
-from world4scorer.navsim.city_map import CityMap
-from world4scorer.navsim.filters import read_split, windows
-from world4scorer.navsim.layout import Layout
-from world4scorer.navsim.logs import read_log
-from world4scorer.navsim.map_reader import read_city_map
-from world4scorer.outcomes.history_comfort import history_rows
-from world4scorer.rollout.resample import sample_times
-from world4scorer.scene import Box, Layer, Light, Scene, Tracks
+from world4scorer.datasets.navsim.city_map import CityMap
+from world4scorer.datasets.navsim.filters import read_split, windows
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.navsim.map_reader import read_city_map
+from world4scorer.datasets.pdm_closed.course import target_speeds
+from world4scorer.datasets.pdm_closed.reference_progress import reference_progress
+from world4scorer.datasets.prepare.scene_builder import Prepared, Preparer
+from world4scorer.engine.outcomes.history_comfort import history_rows
+from world4scorer.engine.rollout.resample import sample_times
+from world4scorer.engine.scene import Box, Layer, Light, Scene, Tracks
 
 TOLERANCE = 1e-8
 """m, rad, m/s: coordinates of UTM size carry an error of 1e-9 m of their own."""

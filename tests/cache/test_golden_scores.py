@@ -9,13 +9,13 @@ import pytest
 from numpy.typing import NDArray
 
 from navsim_golden import DATA_SPLIT, LOCATION, NavsimGolden
-from world4scorer.cache.preparation import build_scenes
-from world4scorer.navsim.filters import read_split
-from world4scorer.navsim.layout import Layout
-from world4scorer.navsim.logs import read_log
-from world4scorer.navsim.map_reader import read_city_map
-from world4scorer.outcomes import epdms, extended_comfort, pdms
-from world4scorer.scene import Scene, State
+from world4scorer.datasets.navsim.filters import read_split
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.navsim.map_reader import read_city_map
+from world4scorer.datasets.prepare.scene_builder import build_scenes
+from world4scorer.engine.outcomes import epdms, extended_comfort, pdms
+from world4scorer.engine.scene import Scene, State
 
 TOLERANCE = 1e-8
 

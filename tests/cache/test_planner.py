@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from shapely.affinity import rotate, translate
 
-from world4scorer.cache.contact import box_distance, outlines, polygon_distance, polygon_meets_box
-from world4scorer.cache.course import Course
-from world4scorer.cache.idm import HORIZON, no_proposals
-from world4scorer.cache.paths import LateralPaths, pose_at
-from world4scorer.cache.preparation import Prepared, Preparer
-from world4scorer.kernels import kernel
-from world4scorer.navsim.city_map import CityMap
-from world4scorer.navsim.filters import Split, windows
-from world4scorer.navsim.logs import Log
+from world4scorer.datasets.navsim.city_map import CityMap
+from world4scorer.datasets.navsim.filters import Split, windows
+from world4scorer.datasets.navsim.logs import Log
+from world4scorer.datasets.pdm_closed.contact import box_distance, outlines, polygon_distance, polygon_meets_box
+from world4scorer.datasets.pdm_closed.course import Course
+from world4scorer.datasets.pdm_closed.idm import HORIZON, no_proposals
+from world4scorer.datasets.pdm_closed.paths import LateralPaths, pose_at
+from world4scorer.datasets.prepare.scene_builder import Prepared, Preparer
+from world4scorer.engine.kernels import kernel
 
 SHAPES = np.array(
     [

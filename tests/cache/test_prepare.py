@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from worker_tasks import MadeUpSource
-from world4scorer.cache.executors import ProcessExecutor, SerialExecutor
-from world4scorer.cache.prepare import PrepareError, prepare
-from world4scorer.store import SceneStore, StoreError
+from world4scorer.datasets.prepare.fill_store import PrepareError, prepare
+from world4scorer.datasets.store import SceneStore, StoreError
+from world4scorer.jobs.executors import ProcessExecutor, SerialExecutor
 
 TESTS = Path(__file__).parents[1]
 
@@ -89,8 +89,8 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {tests!r})
 from worker_tasks import MadeUpSource
-from world4scorer.cache.executors import ProcessExecutor
-from world4scorer.cache.prepare import prepare
+from world4scorer.jobs.executors import ProcessExecutor
+from world4scorer.datasets.prepare.fill_store import prepare
 if __name__ == "__main__":
     print(prepare(MadeUpSource(logs=10, slow=0.1), {store!r}, ProcessExecutor(2), show_progress=False))
 """

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from world4scorer.cache.centerline import centerline, find_lanes
-from world4scorer.cache.preparation import build_scene, build_scenes
-from world4scorer.cache.route import Whereabouts, correct_route, load_route, locate, route_lanes
-from world4scorer.cache.search import find_chain
-from world4scorer.navsim.city_map import CityMap
-from world4scorer.navsim.errors import DatasetError
-from world4scorer.navsim.filters import SceneFilter, Split, windows
-from world4scorer.navsim.frames import LogFrame
-from world4scorer.navsim.logs import Log
+from world4scorer.datasets.navsim.city_map import CityMap
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.filters import SceneFilter, Split, windows
+from world4scorer.datasets.navsim.frames import LogFrame
+from world4scorer.datasets.navsim.logs import Log
+from world4scorer.datasets.prepare.centerline import centerline, find_lanes
+from world4scorer.datasets.prepare.route import Whereabouts, correct_route, load_route, locate, route_lanes
+from world4scorer.datasets.prepare.scene_builder import build_scene, build_scenes
+from world4scorer.datasets.prepare.search import find_chain
 
 
 def changed(log: Log, **fields: Any) -> tuple[LogFrame, ...]:

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from picture_dataset import HISTORY, SPLIT, make_dataset
-from world4scorer.cache.executors import SerialExecutor
-from world4scorer.cache.samples import FILE, Samples
-from world4scorer.navsim.agent_input import future_poses
-from world4scorer.navsim.cameras import VIEWS
-from world4scorer.navsim.errors import DatasetError
-from world4scorer.navsim.filters import Split, windows
-from world4scorer.navsim.logs import read_log
-from world4scorer.navsim.splits import find_split
+from world4scorer.datasets.navsim.agent_input import future_poses
+from world4scorer.datasets.navsim.cameras import VIEWS
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.filters import Split, windows
+from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.navsim.splits import find_split
+from world4scorer.datasets.prepare.samples import FILE, Samples
+from world4scorer.jobs.executors import SerialExecutor
 
 FRAMES = 17
 
@@ -62,7 +62,7 @@ def test_the_file_is_used_again_and_made_again_when_it_must(data, tmp_path, monk
     first = of(data, tmp_path)
     written = (tmp_path / FILE).read_bytes()
     with monkeypatch.context() as patched:
-        patched.setattr("world4scorer.cache.samples.read_log", None)
+        patched.setattr("world4scorer.datasets.prepare.samples.read_log", None)
         again = of(data, tmp_path)
     for field in fields(Samples):
         one, other = getattr(first, field.name), getattr(again, field.name)

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 from navsim_golden import DATA_SPLIT, NavsimGolden
-from world4scorer.cache.executors import ProcessExecutor, SerialExecutor
-from world4scorer.cache.preparation import build_scenes
-from world4scorer.cache.prepare import prepare
-from world4scorer.cache.source import NavsimSource
-from world4scorer.navsim.city_map import CityMap
-from world4scorer.navsim.errors import DatasetError
-from world4scorer.navsim.filters import Split
-from world4scorer.navsim.layout import Layout
-from world4scorer.navsim.logs import Log
-from world4scorer.navsim.pickles import load_restricted
-from world4scorer.outcomes import pdms
-from world4scorer.store import SceneStore
+from world4scorer.datasets.navsim.city_map import CityMap
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.filters import Split
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.logs import Log
+from world4scorer.datasets.navsim.pickles import load_restricted
+from world4scorer.datasets.prepare.fill_store import prepare
+from world4scorer.datasets.prepare.scene_builder import build_scenes
+from world4scorer.datasets.prepare.source import NavsimSource
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.outcomes import pdms
+from world4scorer.jobs.executors import ProcessExecutor, SerialExecutor
 
 
 def test_stored_scenes_are_the_prepared_ones(

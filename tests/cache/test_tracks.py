@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from world4scorer.cache.lights import light_states
-from world4scorer.cache.tracks import interpolate_tracks
-from world4scorer.navsim.annotations import Annotations
-from world4scorer.navsim.frames import LogFrame
-from world4scorer.navsim.logs import Log
-from world4scorer.scene import Box, Light, Tracks, TrackType
+from world4scorer.datasets.navsim.annotations import Annotations
+from world4scorer.datasets.navsim.frames import LogFrame
+from world4scorer.datasets.navsim.logs import Log
+from world4scorer.datasets.prepare.lights import light_states
+from world4scorer.datasets.prepare.tracks import interpolate_tracks
+from world4scorer.engine.scene import Box, Light, Tracks, TrackType
 
 Sightings = list[list[tuple[str, int, float]]]
 """Frame by frame: name, type, a number that the box is made from."""

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from crossing import crossing
-from world4scorer.city.commands import LEFT, RIGHT, STRAIGHT, UNKNOWN, RouteReader
-from world4scorer.streets.street_map import LaneUse, StreetMap
+from world4scorer.city.streets.street_map import LaneUse, StreetMap
+from world4scorer.city.world.commands import LEFT, RIGHT, STRAIGHT, UNKNOWN, RouteReader
 
 
 @pytest.fixture(scope="module")

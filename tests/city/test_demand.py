@@ -6,10 +6,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from world4scorer.city.demand import demand_text
-from world4scorer.streets.errors import CityError
-from world4scorer.streets.places import PLACES
-from world4scorer.streets.street_map import LaneUse, StreetMap
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.streets.places import PLACES
+from world4scorer.city.streets.street_map import LaneUse, StreetMap
+from world4scorer.city.world.demand import demand_text
 
 PLACE = PLACES["ingolstadt"]
 

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from world4scorer.city.expert import TIME_SMOOTHING, expert_drive
-from world4scorer.city.recording import Drive
-from world4scorer.city.traffic import STEP
-from world4scorer.scene.vehicle import FRONT_OVERHANG
+from world4scorer.city.world.expert import TIME_SMOOTHING, expert_drive
+from world4scorer.city.world.recording import Drive
+from world4scorer.city.world.traffic import STEP
+from world4scorer.engine.scene.vehicle import FRONT_OVERHANG
 
 
 def drive_along(way: NDArray[np.float64], speed: NDArray[np.float64]) -> Drive:

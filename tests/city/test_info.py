@@ -8,14 +8,14 @@ from dataclasses import asdict
 import pytest
 from rich.console import Console
 
-from world4scorer.city import manifest as notes
-from world4scorer.city.config import CityConfig, Share, preset
-from world4scorer.city.info import SITUATIONS, city_info
-from world4scorer.city.info_report import print_city, write_info
-from world4scorer.city.manifest import LogEntry, SimulationEntry
-from world4scorer.navsim.layout import MAP_INDEX, Layout
-from world4scorer.streets.errors import CityError
-from world4scorer.streets.network_length import street_km
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.streets.network_length import street_km
+from world4scorer.city.world import manifest as notes
+from world4scorer.city.world.config import CityConfig, Share, preset
+from world4scorer.city.world.info import SITUATIONS, city_info
+from world4scorer.city.world.info_report import print_city, write_info
+from world4scorer.city.world.manifest import LogEntry, SimulationEntry
+from world4scorer.datasets.navsim.layout import MAP_INDEX, Layout
 
 CONFIG = CityConfig(
     shares=(

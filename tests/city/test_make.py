@@ -15,14 +15,15 @@ import pytest
 import shapely
 
 from navsim_golden import unpack_compact
-from world4scorer.cache.check_data import check_data
-from world4scorer.cache.executors import choose_executor
-from world4scorer.city import make as module
-from world4scorer.city.casting import FUTURE, HISTORY
-from world4scorer.city.commands import RouteReader
-from world4scorer.city.config import CityConfig, Share
-from world4scorer.city.make import make_city
-from world4scorer.city.manifest import (
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.streets.places import PLACES
+from world4scorer.city.streets.street_map import read_streets
+from world4scorer.city.world import make as module
+from world4scorer.city.world.casting import FUTURE, HISTORY
+from world4scorer.city.world.commands import RouteReader
+from world4scorer.city.world.config import CityConfig, Share
+from world4scorer.city.world.make import make_city
+from world4scorer.city.world.manifest import (
     find_log,
     network_path,
     read_config,
@@ -30,21 +31,20 @@ from world4scorer.city.manifest import (
     read_simulation,
     simulation_path,
 )
-from world4scorer.navsim.errors import DatasetError
-from world4scorer.navsim.frames import COMMANDS
-from world4scorer.navsim.layout import Layout
-from world4scorer.navsim.logs import Log, read_log
-from world4scorer.navsim.map_reader import read_city_map
-from world4scorer.navsim.map_writer import complete_maps
-from world4scorer.navsim.pickles import load_restricted
-from world4scorer.navsim.poses import wrap
-from world4scorer.navsim.splits import find_split
-from world4scorer.scene.files import only_one
-from world4scorer.scene.indices import TrackType
-from world4scorer.scene.vehicle import REAR_AXLE_TO_CENTRE
-from world4scorer.streets.errors import CityError
-from world4scorer.streets.places import PLACES
-from world4scorer.streets.street_map import read_streets
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.frames import COMMANDS
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.logs import Log, read_log
+from world4scorer.datasets.navsim.map_reader import read_city_map
+from world4scorer.datasets.navsim.map_writer import complete_maps
+from world4scorer.datasets.navsim.pickles import load_restricted
+from world4scorer.datasets.navsim.poses import wrap
+from world4scorer.datasets.navsim.splits import find_split
+from world4scorer.datasets.prepare.check_data import check_data
+from world4scorer.engine.scene.indices import TrackType
+from world4scorer.engine.scene.vehicle import REAR_AXLE_TO_CENTRE
+from world4scorer.jobs.executors import choose_executor
+from world4scorer.jobs.files import only_one
 
 COMFORTABLE = 4.0
 """m/s^2"""

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from world4scorer.city.manifest import read_manifest, read_simulation
-from world4scorer.city.simulation import CitySimulation, Observation
-from world4scorer.navsim.agent_input import agent_input
-from world4scorer.navsim.layout import Layout
-from world4scorer.navsim.logs import Log, read_log
-from world4scorer.streets.errors import CityError
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.world.manifest import read_manifest, read_simulation
+from world4scorer.city.world.simulation import CitySimulation, Observation
+from world4scorer.datasets.navsim.agent_input import agent_input
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.logs import Log, read_log
 
 FRAME = 12
 

@@ -7,13 +7,13 @@ import pytest
 from numpy.typing import NDArray
 
 from crossing import crossing
-from world4scorer.city.expert import expert_drive
-from world4scorer.city.recording import STEPS_PER_FRAME, Drive, Recording
-from world4scorer.city.situations import Situations, find_situations, frame_rows
-from world4scorer.city.traffic import STEP, Agents, Moment
-from world4scorer.render.actors import ActorKind
-from world4scorer.scene.vehicle import LENGTH, WIDTH
-from world4scorer.streets.street_map import StreetMap
+from world4scorer.city.scenery.actors import ActorKind
+from world4scorer.city.streets.street_map import StreetMap
+from world4scorer.city.world.expert import expert_drive
+from world4scorer.city.world.recording import STEPS_PER_FRAME, Drive, Recording
+from world4scorer.city.world.situations import Situations, find_situations, frame_rows
+from world4scorer.city.world.traffic import STEP, Agents, Moment
+from world4scorer.engine.scene.vehicle import LENGTH, WIDTH
 
 STEPS = 200
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from world4scorer.city.traffic import JUMPED, comes_back
+from world4scorer.city.world.traffic import JUMPED, comes_back
 
 
 def test_who_comes_back():

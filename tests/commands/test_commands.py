@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from world4scorer import cli
-from world4scorer.outcomes import get_threads, set_threads
+from world4scorer.engine.outcomes import get_threads, set_threads
 
 
 @pytest.fixture(autouse=True)
@@ -128,7 +128,7 @@ def test_doctor(capsys):
 
 
 def test_doctor_notices_wrong_numbers(monkeypatch, capsys):
-    from world4scorer.evaluation import exchange_files
+    from world4scorer.evaluation.scores import exchange_files
 
     right = exchange_files.score_frames
 

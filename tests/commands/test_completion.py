@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from world4scorer import cli
-from world4scorer.completion import SHELLS
-from world4scorer.completion.options import all_verbs
+from world4scorer.cli.completion import SHELLS
+from world4scorer.cli.completion.options import all_verbs
 
 VERBS = {verb.name: verb for verb in all_verbs()}
 CASES = {

@@ -17,17 +17,17 @@ from navsim_golden import DATA_SPLIT, unpack_compact
 from random_pools import random_pools
 from scenes import make_plans
 from stored_pools import store_pools, write_pools
-from world4scorer.cli import main
-from world4scorer.film.decisions import Decisions, liveliest_log
-from world4scorer.navsim.cameras import VIEWS
-from world4scorer.navsim.layout import Layout
-from world4scorer.navsim.log_writer import write_image
-from world4scorer.navsim.logs import read_log
-from world4scorer.navsim.submissions import write_submission
-from world4scorer.pools.choices import framewise, inertial
-from world4scorer.pools.pool_files import LogPool
-from world4scorer.pools.scored import ScoredPools
-from world4scorer.store import SceneStore
+from world4scorer.cli.run import main
+from world4scorer.datasets.navsim.cameras import VIEWS
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.log_writer import write_image
+from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.navsim.submissions import write_submission
+from world4scorer.datasets.store import SceneStore
+from world4scorer.evaluation.pools.choices import framewise, inertial
+from world4scorer.evaluation.pools.pool_files import LogPool
+from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.reporting.film.decisions import Decisions, liveliest_log
 
 LOG = "2021.06.03.11.30.00_veh-38_00200_00220"
 PLANS = 9
@@ -147,7 +147,7 @@ def test_pools_of_a_run_are_found_without_torch(tmp_path: Path, capsys: Any) -> 
     for split in (None, "other"):
         code = (
             "import sys\nfor name in ('torch', 'lightning', 'tensorboard'): sys.modules[name] = None\n"
-            "from pathlib import Path\nfrom world4scorer.commands.drawing import frames, show\n"
+            "from pathlib import Path\nfrom world4scorer.cli.look import frames, show\n"
             f"show(Path({str(run)!r}), ({token!r},), out=Path({str(tmp_path / 'x.png')!r}), split={split!r})\n"
             f"frames(Path({str(run)!r}), split={split!r})"
         )

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from world4scorer import cli
-from world4scorer.commands.verbs import VERBS
+from world4scorer.cli.command_table import VERBS
 
 BAD_INPUT = [
     "demo --preset tiny --out garbage",
@@ -149,7 +149,7 @@ def here(tmp_path, monkeypatch, compact_folder):
 @pytest.mark.parametrize("line", BAD_INPUT)
 def test_bad_inputs_are_named(here, capsys, monkeypatch, line):
     if line.startswith("doctor"):
-        monkeypatch.setattr("world4scorer.doctor.examine", list)
+        monkeypatch.setattr("world4scorer.cli.doctor.examine", list)
     before = sorted(os.listdir(here))
     assert cli.main(line.split()) == 1
     said = capsys.readouterr().err.splitlines()
@@ -177,7 +177,7 @@ def test_a_near_miss_is_guessed(capsys):
 
 
 def test_what_is_missing_to_install_is_said(monkeypatch, capsys):
-    monkeypatch.setattr("world4scorer.commands.learning.find_spec", lambda name: None)
+    monkeypatch.setattr("world4scorer.cli.learn.find_spec", lambda name: None)
     assert cli.main(["train", "--data", "x", "--out", "y"]) == 1
     assert "pip install 'world4scorer[train]'" in capsys.readouterr().err
 
@@ -223,7 +223,7 @@ def test_interrupted(monkeypatch, capsys):
     def press(store=None) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("world4scorer.commands.data.doctor", press)
+    monkeypatch.setattr("world4scorer.cli.data.doctor", press)
     assert cli.main(["doctor"]) == 130
     assert capsys.readouterr().err == "w4s: interrupted; what is finished is kept\n"
 
@@ -234,7 +234,7 @@ def test_a_closed_pipe_is_no_error(tmp_path):
     (tmp_path / "talk.py").write_text("""
 import sys
 from world4scorer import cli
-from world4scorer.commands import data
+from world4scorer.cli import data
 
 def talk(store=None) -> int:
     for _ in range(4000):
@@ -253,7 +253,7 @@ def test_a_broken_pipe_of_others_is_an_error(monkeypatch, capfd):
     def lose_a_worker(store=None) -> int:
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
-    monkeypatch.setattr("world4scorer.commands.data.doctor", lose_a_worker)
+    monkeypatch.setattr("world4scorer.cli.data.doctor", lose_a_worker)
     assert cli.main(["doctor"]) == 1
     assert "Broken pipe: a process that was started has ended" in capfd.readouterr().err
 
@@ -265,7 +265,7 @@ def test_sigterm_ends_what_was_started(tmp_path):
 import multiprocessing, sys, time
 from pathlib import Path
 from world4scorer import cli
-from world4scorer.commands import data
+from world4scorer.cli import data
 
 def slow(store=None) -> int:
     child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(3600,))

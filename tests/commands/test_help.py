@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from world4scorer import __version__, cli
-from world4scorer.commands.verbs import VERBS
+from world4scorer.cli.command_table import VERBS
 
 LINES = [
     line

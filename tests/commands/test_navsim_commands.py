@@ -12,10 +12,10 @@ import pytest
 
 from navsim_golden import NavsimGolden, synthetic_frame, unpack_compact
 from world4scorer import cli
-from world4scorer.navsim.filters import SceneFilter, Split, write_split
-from world4scorer.navsim.logs import read_log
-from world4scorer.navsim.submissions import write_submission
-from world4scorer.store import SceneStore
+from world4scorer.datasets.navsim.filters import SceneFilter, Split, write_split
+from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.navsim.submissions import write_submission
+from world4scorer.datasets.store import SceneStore
 
 
 @pytest.fixture(scope="module")

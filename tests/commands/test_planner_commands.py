@@ -14,8 +14,9 @@ from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersModel
 
 from model_golden import FOLDER, TINY, WEIGHTS, inputs, outputs, tiny_planner
 from world4scorer import cli
-from world4scorer.commands import learning
-from world4scorer.model import COMPONENTS, Planner, config, paper
+from world4scorer.cli import learning
+from world4scorer.planner.model import COMPONENTS, config, paper
+from world4scorer.planner.planner import Planner
 
 PREFIX = "agent._drivor_model."
 GOLDEN = ["--vit-heads", "3"]
@@ -226,5 +227,5 @@ def test_without_torch(tmp_path, monkeypatch, capsys):
 
 
 def test_other_verbs_need_no_torch():
-    code = "import sys, world4scorer.cli; assert 'torch' not in sys.modules"
+    code = "import sys, world4scorer.cli.run; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

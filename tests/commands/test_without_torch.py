@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from stored_pools import store_pools
-from world4scorer.pools.digests import PLANNER_FILES, digest_of_planner
-from world4scorer.pools.pool_files import INFO
+from world4scorer.evaluation.pools.digests import PLANNER_FILES, digest_of_planner
+from world4scorer.evaluation.pools.pool_files import INFO
 
 WITHOUT_TORCH = """
 import json, sys

@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from world4scorer.cube.camera import Camera
 from world4scorer.cube.episodes import Episodes, Kind, read_episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.lewm import Lewm
+from world4scorer.cube.model.lewm import Lewm
+from world4scorer.cube.model.world_model import ActionScale, OwnWorldModel
 from world4scorer.cube.presets import SMOKE
-from world4scorer.cube.simulator import CubeSimulator, this_process_simulator
+from world4scorer.cube.simulator.camera import Camera
+from world4scorer.cube.simulator.cube_env import CubeSimulator, this_process_simulator
 from world4scorer.cube.study import Study, choose_weight, make_data, make_groups, make_head, make_world_model, play_all
-from world4scorer.cube.world_model import ActionScale, OwnWorldModel
 
 
 @pytest.fixture(scope="session")

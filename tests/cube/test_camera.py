@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from world4scorer.cube import backend, camera
-from world4scorer.cube.backend import choose_backend
-from world4scorer.cube.camera import Camera
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.simulator import CubeSimulator, CubeState, this_process_simulator
+from world4scorer.cube.simulator import backend, camera
+from world4scorer.cube.simulator.backend import choose_backend
+from world4scorer.cube.simulator.camera import Camera
+from world4scorer.cube.simulator.cube_env import CubeSimulator, CubeState, this_process_simulator
 
 SIDE = 64
 
@@ -146,6 +146,6 @@ def test_the_backend_follows_the_libraries(
 
 def test_nothing_warns_without_a_display() -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "MUJOCO_GL")}
-    code = "from world4scorer.cube.simulator import CubeSimulator; CubeSimulator()"
+    code = "from world4scorer.cube.simulator.cube_env import CubeSimulator; CubeSimulator()"
     ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert "GLFW" not in ended.stderr

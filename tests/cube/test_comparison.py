@@ -12,7 +12,7 @@ from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player
 from world4scorer.cube.success import Starts, gain, gains_by_seed, median_miss, successes
 from world4scorer.cube.tune import Tuned
-from world4scorer.evaluation.paper import paper
+from world4scorer.evaluation.scores.paper import paper
 
 AT_GOAL, HELD = {0}, {1, 2}
 """Of every seed: window 0 is solved at the start, windows 1 and 2 are held, windows 3 to 5 are neither."""

@@ -10,7 +10,7 @@ import pytest
 from world4scorer.cube import episodes as module
 from world4scorer.cube.episodes import RECORDED, EpisodeConfig, Episodes, Kind, make_episodes, read_episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.simulator import CubeSimulator, cube_of
+from world4scorer.cube.simulator.cube_env import CubeSimulator, cube_of
 from world4scorer.cube.study import Study
 
 SMALL = EpisodeConfig(expert=3, noisy=2, steps=12)

@@ -15,9 +15,9 @@ from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player
 from world4scorer.cube.figure import FRAMES, draw_cases, frame_steps, players_figure
 from world4scorer.cube.film import FPS, HEAD, PAUSE, SIDE, film_cases, shown_steps
-from world4scorer.cube.planners import ExpertReplay, ZeroPlanner
+from world4scorer.cube.model.planners import ExpertReplay, ZeroPlanner
 from world4scorer.cube.play import play
-from world4scorer.cube.simulator import this_process_simulator
+from world4scorer.cube.simulator.cube_env import this_process_simulator
 from world4scorer.cube.windows import draw_windows
 
 COLOUR = (30, 60, 200)
@@ -39,7 +39,7 @@ class PlainCamera:
 
 @pytest.fixture
 def camera(monkeypatch):
-    module = ModuleType("world4scorer.cube.camera")
+    module = ModuleType("world4scorer.cube.simulator.camera")
     module.Camera = PlainCamera
     monkeypatch.setitem(sys.modules, module.__name__, module)
 

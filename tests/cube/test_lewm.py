@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from world4scorer.cube import train_world_model as module
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.lewm import Lewm, LewmConfig, Sigreg
+from world4scorer.cube.model import train_world_model as module
+from world4scorer.cube.model.lewm import Lewm, LewmConfig, Sigreg
+from world4scorer.cube.model.train_world_model import train_world_model
+from world4scorer.cube.model.world_model import AT_ONCE, OwnWorldModel
 from world4scorer.cube.presets import SMOKE
 from world4scorer.cube.study import Study
-from world4scorer.cube.train_world_model import train_world_model
-from world4scorer.cube.world_model import AT_ONCE, OwnWorldModel
 
 SMALL = SMOKE.world_model.sizes
 

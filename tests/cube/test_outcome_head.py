@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from world4scorer.cube.collect import Groups
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.outcome_head import (
+from world4scorer.cube.model.outcome_head import (
     OutcomeHead,
     candidate_features,
     feature_width,
@@ -18,7 +18,7 @@ from world4scorer.cube.outcome_head import (
     pairwise_accuracy,
     standardised,
 )
-from world4scorer.cube.train_head import (
+from world4scorer.cube.model.train_head import (
     HeadConfig,
     load_head,
     rank_correlations,

@@ -10,13 +10,13 @@ import pytest
 
 from world4scorer.cube.episodes import EpisodeConfig, Kind, make_episodes, read_episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.lewm import LewmConfig
-from world4scorer.cube.planners import WorldModelPlanner
+from world4scorer.cube.model.lewm import LewmConfig
+from world4scorer.cube.model.planners import WorldModelPlanner
+from world4scorer.cube.model.search import Search
+from world4scorer.cube.model.train_world_model import train_world_model
 from world4scorer.cube.play import play
 from world4scorer.cube.presets import SMOKE
-from world4scorer.cube.search import Search
-from world4scorer.cube.simulator import CubeSimulator
-from world4scorer.cube.train_world_model import train_world_model
+from world4scorer.cube.simulator.cube_env import CubeSimulator
 from world4scorer.cube.windows import draw_windows
 
 SIZES = LewmConfig(

@@ -8,8 +8,8 @@ import torch
 
 from world4scorer.cube.episodes import Episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.outcome_head import OutcomeHead, feature_width
-from world4scorer.cube.planners import (
+from world4scorer.cube.model.outcome_head import OutcomeHead, feature_width
+from world4scorer.cube.model.planners import (
     ExpertReplay,
     Imagined,
     Moment,
@@ -18,11 +18,11 @@ from world4scorer.cube.planners import (
     WorldModelPlanner,
     ZeroPlanner,
 )
+from world4scorer.cube.model.search import Search
+from world4scorer.cube.model.world_model import OwnWorldModel
 from world4scorer.cube.play import play, replayed
-from world4scorer.cube.search import Search
-from world4scorer.cube.simulator import SUCCESS_METRES, CubeSimulator, cube_of
+from world4scorer.cube.simulator.cube_env import SUCCESS_METRES, CubeSimulator, cube_of
 from world4scorer.cube.windows import BUDGET_STEPS, Window, draw_windows
-from world4scorer.cube.world_model import OwnWorldModel
 
 SMALL = Search(candidates=12, elites=3, iterations=2)
 

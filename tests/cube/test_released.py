@@ -15,10 +15,10 @@ import torch
 
 from world4scorer.cube.episodes import EpisodeConfig, Kind, make_episodes, read_episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.lewm import Sigreg
-from world4scorer.cube.outcome_head import candidate_features
-from world4scorer.cube.released import import_released, load_released
-from world4scorer.cube.world_model import ActionScale, OwnWorldModel
+from world4scorer.cube.model.lewm import Sigreg
+from world4scorer.cube.model.outcome_head import candidate_features
+from world4scorer.cube.model.released import import_released, load_released
+from world4scorer.cube.model.world_model import ActionScale, OwnWorldModel
 
 GOLDEN = Path(__file__).parent / "data" / "released_lewm.npz"
 CONFIG = {

@@ -12,10 +12,10 @@ import pytest
 from gymnasium import make
 from ogbench.manipspace.oracles.markov.cube_markov import CubeMarkovOracle
 
-from world4scorer.cube.clearance import CUBE, FLOOR, PADS, clearance_of
-from world4scorer.cube.control import Control
-from world4scorer.cube.link_pairs import approach, collides, reach
-from world4scorer.cube.replay import Replay
+from world4scorer.cube.simulator.clearance import CUBE, FLOOR, PADS, clearance_of
+from world4scorer.cube.simulator.control import Control
+from world4scorer.cube.simulator.link_pairs import approach, collides, reach
+from world4scorer.cube.simulator.replay import Replay
 
 CUBE_AT = slice(14, 17)
 HINGES = 14

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.search import Search, search
+from world4scorer.cube.model.search import Search, search
 
 TARGET = torch.linspace(-0.8, 0.8, 50).view(2, 25)
 

@@ -15,10 +15,10 @@ from world4scorer.cube.collect import read_groups
 from world4scorer.cube.episodes import expert_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import EvaluateConfig, Player, evaluate
-from world4scorer.cube.simulator import CubeSimulator
+from world4scorer.cube.model.world_model import held_out_of, load_world_model
+from world4scorer.cube.simulator.cube_env import CubeSimulator
 from world4scorer.cube.study import Study, make_groups, make_head, play_all
 from world4scorer.cube.windows import draw_windows, evaluated_episodes
-from world4scorer.cube.world_model import held_out_of, load_world_model
 
 
 def test_no_evaluated_episode_was_learned_from(finished: Study) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from world4scorer.demo.ledger import FILE
-from world4scorer.demo.pace import Pace, in_words
-from world4scorer.demo.run import StageFailed, run_stages
-from world4scorer.demo.stages import OUT, Stage, stages
+from world4scorer.cli.demo.ledger import FILE
+from world4scorer.cli.demo.pace import Pace, in_words
+from world4scorer.cli.demo.run import StageFailed, run_stages
+from world4scorer.cli.demo.stages import OUT, Stage, stages
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_a_run_that_was_moved_cannot_go_on(chain, tmp_path):
 
 def test_a_stop_counts_in_the_time(chain, tmp_path, monkeypatch):
     clock = iter(range(0, 1000, 7))
-    monkeypatch.setattr("world4scorer.demo.run.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("world4scorer.cli.demo.run.time.monotonic", lambda: next(clock))
     with pytest.raises(StageFailed):
         run(chain, tmp_path, Recorder(fails=("a",)))
     ledger = run(chain, tmp_path, Recorder())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from world4scorer.driving.choice import DEFAULT, DriverChoice
-from world4scorer.driving.pilot import PilotOptions
+from world4scorer.driving.closed_loop.choice import DEFAULT, DriverChoice
+from world4scorer.driving.closed_loop.pilot import PilotOptions
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from world4scorer.city.episode import EgoFrame
-from world4scorer.city.excursion import Excursion
-from world4scorer.city.simulation import CitySimulation
-from world4scorer.driving.city_routes import CityRoute, find_routes
-from world4scorer.driving.contacts import contacts
-from world4scorer.scene.indices import TrackType
+from world4scorer.city.world.episode import EgoFrame
+from world4scorer.city.world.excursion import Excursion
+from world4scorer.city.world.simulation import CitySimulation
+from world4scorer.driving.closed_loop.city_routes import CityRoute, find_routes
+from world4scorer.driving.closed_loop.contacts import contacts
+from world4scorer.engine.scene.indices import TrackType
 
 SECONDS = 40
 

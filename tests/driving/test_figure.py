@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from route_records import record
-from world4scorer.driving.figure import KINDS, draw_drives
-from world4scorer.evaluation.route_results import WORDS, measure
-from world4scorer.leaderboard.merge import Results
-from world4scorer.leaderboard.route_set import RouteSet
+from world4scorer.driving.closed_loop.figure import KINDS, draw_drives
+from world4scorer.evaluation.leaderboard.merge import Results
+from world4scorer.evaluation.leaderboard.route_set import RouteSet
+from world4scorer.evaluation.scores.route_results import WORDS, measure
 
 
 def numbers_of(*records):

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from PIL import Image, ImageColor
 
-from world4scorer.driving.drive_view import WORDS, DrivePool, DriveView
-from world4scorer.driving.film import DRIVE_KEY, film_drive, street_view_of
-from world4scorer.driving.recording import DriveRecording
-from world4scorer.driving.referee import Offence
-from world4scorer.film.page import Page
-from world4scorer.leaderboard.infractions import Infraction, outside_lanes
-from world4scorer.navsim.errors import DatasetError
-from world4scorer.scene.indices import State, TrackType
-from world4scorer.streets.places import INGOLSTADT
-from world4scorer.view import style
+from world4scorer.city.streets.places import INGOLSTADT
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.drawing import style
+from world4scorer.driving.closed_loop.drive_view import WORDS, DrivePool, DriveView
+from world4scorer.driving.closed_loop.film import DRIVE_KEY, film_drive, street_view_of
+from world4scorer.driving.closed_loop.recording import DriveRecording
+from world4scorer.driving.closed_loop.referee import Offence
+from world4scorer.engine.scene.indices import State, TrackType
+from world4scorer.evaluation.leaderboard.infractions import Infraction, outside_lanes
+from world4scorer.reporting.film.page import Page
 
 ROWS, SPEED = 31, 5.0
 """Three seconds at 5 m/s."""

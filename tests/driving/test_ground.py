@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tiny_town import tiny_town
-from world4scorer.driving.contacts import contacts
-from world4scorer.driving.ground import Ground, ego_corners
+from world4scorer.driving.closed_loop.contacts import contacts
+from world4scorer.driving.closed_loop.ground import Ground, ego_corners
 
 
 @pytest.fixture(scope="module")

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 import torch
 
-from world4scorer.city.manifest import read_config, read_manifest
-from world4scorer.city.simulation import CitySimulation
-from world4scorer.driving.city_routes import find_routes
-from world4scorer.driving.creep import Creeping
-from world4scorer.driving.drive import Venue, drive_route, rig_of
-from world4scorer.driving.drivers import Answer, PilotDriver
-from world4scorer.driving.pilot import Decision, Pilot, PilotOptions, Rig, Sight
-from world4scorer.driving.referee import Rules
-from world4scorer.model.config import ModelConfig, city
-from world4scorer.model.planner import Planner
-from world4scorer.routes import CommandKeeper, RoadOption, Route
-from world4scorer.selection.route import route_agreement
+from world4scorer.city.world.manifest import read_config, read_manifest
+from world4scorer.city.world.simulation import CitySimulation
+from world4scorer.driving.closed_loop.city_routes import find_routes
+from world4scorer.driving.closed_loop.creep import Creeping
+from world4scorer.driving.closed_loop.drive import Venue, drive_route, rig_of
+from world4scorer.driving.closed_loop.drivers import Answer, PilotDriver
+from world4scorer.driving.closed_loop.pilot import Decision, Pilot, PilotOptions, Rig, Sight
+from world4scorer.driving.closed_loop.referee import Rules
+from world4scorer.engine.routes import CommandKeeper, RoadOption, Route
+from world4scorer.engine.selection.route import route_agreement
+from world4scorer.planner.model.config import ModelConfig, city
+from world4scorer.planner.planner import Planner
 
 SIZE = (112, 196)
 ROUTE = Route([[0.0, 0.0], [200.0, 0.0]])
@@ -36,7 +36,7 @@ def planner(config: ModelConfig | None = None) -> Planner:
 
 
 def rig() -> Rig:
-    from world4scorer.city.config import preset
+    from world4scorer.city.world.config import preset
 
     return rig_of(preset("quick"))
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from world4scorer.city.episode import Departure
-from world4scorer.city.events import Event, EventKind
-from world4scorer.driving.city_routes import CityRoute
-from world4scorer.driving.ground import StopLines
-from world4scorer.driving.referee import Others, Referee, Rules
-from world4scorer.leaderboard.infractions import Infraction
-from world4scorer.scene.indices import State, TrackType
-from world4scorer.streets.street_map import SignalLink
+from world4scorer.city.streets.street_map import SignalLink
+from world4scorer.city.world.episode import Departure
+from world4scorer.city.world.events import Event, EventKind
+from world4scorer.driving.closed_loop.city_routes import CityRoute
+from world4scorer.driving.closed_loop.ground import StopLines
+from world4scorer.driving.closed_loop.referee import Others, Referee, Rules
+from world4scorer.engine.scene.indices import State, TrackType
+from world4scorer.evaluation.leaderboard.infractions import Infraction
 
 POINTS = np.column_stack([np.arange(101.0), np.zeros(101)])
 NOBODY = Others([], np.zeros(0, np.int8), np.zeros((0, 2)), np.zeros((0, 3)), np.zeros(0), {"s": "G"})

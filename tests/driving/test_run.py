@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 from small_training import SMALL
-from world4scorer.cache.executors import SerialExecutor
-from world4scorer.city.events import EventKind
-from world4scorer.city.simulation import CitySimulation
-from world4scorer.driving.choice import DriverChoice
-from world4scorer.driving.city_routes import CityRoute, find_routes, scenario_counts
-from world4scorer.driving.comparison import compare_drivers
-from world4scorer.driving.drive import Venue, drive_route
-from world4scorer.driving.drivers import ConstantVelocity
-from world4scorer.driving.recording import DriveRecording
-from world4scorer.driving.run import DriveError, Drives, Plan, drive_all, write_driver_results
-from world4scorer.leaderboard.records import read_results
-from world4scorer.streets.errors import CityError
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.world.events import EventKind
+from world4scorer.city.world.simulation import CitySimulation
+from world4scorer.driving.closed_loop.choice import DriverChoice
+from world4scorer.driving.closed_loop.city_routes import CityRoute, find_routes, scenario_counts
+from world4scorer.driving.closed_loop.comparison import compare_drivers
+from world4scorer.driving.closed_loop.drive import Venue, drive_route
+from world4scorer.driving.closed_loop.drivers import ConstantVelocity
+from world4scorer.driving.closed_loop.recording import DriveRecording
+from world4scorer.driving.closed_loop.run import DriveError, Drives, Plan, drive_all, write_driver_results
+from world4scorer.evaluation.leaderboard.records import read_results
+from world4scorer.jobs.executors import SerialExecutor
 
 SPLIT = "city_train"
 DRIVERS = tuple(map(DriverChoice.parse, ("constant-velocity", "pdm-closed", "sumo")))

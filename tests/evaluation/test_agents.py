@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from scenes import make_log
-from world4scorer.evaluation.agent_scores import COLUMNS, evaluate_agents
-from world4scorer.evaluation.agents import AGENTS
-from world4scorer.evaluation.submission import evaluate_plans
-from world4scorer.scene.indices import State
-from world4scorer.store import SceneStore, write_shard
+from world4scorer.datasets.store import SceneStore, write_shard
+from world4scorer.engine.scene.indices import State
+from world4scorer.evaluation.scores.agent_scores import COLUMNS, evaluate_agents
+from world4scorer.evaluation.scores.agents import AGENTS
+from world4scorer.evaluation.scores.submission import evaluate_plans
 
 
 @pytest.fixture(scope="module")

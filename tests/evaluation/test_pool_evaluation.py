@@ -8,10 +8,10 @@ import pyarrow.parquet
 import pytest
 
 from random_pools import random_pools
-from world4scorer.evaluation.bootstrap import LogBootstrap
-from world4scorer.evaluation.frames import compare_frames, read_frames
-from world4scorer.evaluation.pool_evaluation import TABLE_1, evaluate_pools
-from world4scorer.outcomes.results import V1_COLUMNS, V2_COLUMNS
+from world4scorer.engine.outcomes.results import V1_COLUMNS, V2_COLUMNS
+from world4scorer.evaluation.scores.bootstrap import LogBootstrap
+from world4scorer.evaluation.scores.frames import compare_frames, read_frames
+from world4scorer.evaluation.scores.pool_evaluation import TABLE_1, evaluate_pools
 
 
 def by_hand(pools, weight=1.0):

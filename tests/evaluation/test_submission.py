@@ -12,9 +12,9 @@ import pytest
 import world4scorer as w4s
 from conftest import golden_files
 from scenes import make_log, make_plans
-from world4scorer.evaluation.submission import V1_NAMES, evaluate_plans
-from world4scorer.evaluation.two_stage import evaluate_two_stage, read_groups
-from world4scorer.store import SceneStore, write_shard
+from world4scorer.datasets.store import SceneStore, write_shard
+from world4scorer.evaluation.scores.submission import V1_NAMES, evaluate_plans
+from world4scorer.evaluation.scores.two_stage import evaluate_two_stage, read_groups
 
 GOLDEN_LOGS = [path for path in golden_files() if "_log" in path.name]
 

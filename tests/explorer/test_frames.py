@@ -12,17 +12,17 @@ import pytest
 
 from scenes import make_plans, make_scene
 from stored_pools import LOGS, store_pools
-from world4scorer.cli import main
-from world4scorer.explorer.record import Thoughts, frame_record
-from world4scorer.explorer.rounding import ANGLE, LENGTH, SCORE, UNITS, UTILITY
-from world4scorer.outcomes.results import V1_COLUMNS, V2_COLUMNS, epdms_of_table
-from world4scorer.outcomes.v1 import pdms
-from world4scorer.outcomes.v2 import epdms
-from world4scorer.pools.choices import continued, framewise, inertial
-from world4scorer.pools.scored import ScoredPools
-from world4scorer.scene.indices import Box, Layer, State
-from world4scorer.store import SceneStore
-from world4scorer.view.frame import EgoFrame
+from world4scorer.cli.run import main
+from world4scorer.datasets.store import SceneStore
+from world4scorer.drawing.frame import EgoFrame
+from world4scorer.engine.outcomes.results import V1_COLUMNS, V2_COLUMNS, epdms_of_table
+from world4scorer.engine.outcomes.v1 import pdms
+from world4scorer.engine.outcomes.v2 import epdms
+from world4scorer.engine.scene.indices import Box, Layer, State
+from world4scorer.evaluation.pools.choices import continued, framewise, inertial
+from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.reporting.explorer.record import Thoughts, frame_record
+from world4scorer.reporting.explorer.rounding import ANGLE, LENGTH, SCORE, UNITS, UTILITY
 
 
 @pytest.fixture(scope="module")

@@ -12,17 +12,17 @@ from PIL import Image, ImageColor
 
 from navsim_fixtures import compact  # noqa: F401
 from navsim_golden import DATA_SPLIT, LOCATION
-from world4scorer.film.birdseye import Birdseye
-from world4scorer.film.files import write_film
-from world4scorer.film.log_film import film_log, film_times, find_data_split
-from world4scorer.film.motion import Motion, between
-from world4scorer.film.page import Page
-from world4scorer.film.street_picture import read_street_picture, without_holes, zebra
-from world4scorer.navsim.errors import DatasetError
-from world4scorer.navsim.layout import Layout
-from world4scorer.navsim.log_writer import write_image
-from world4scorer.navsim.logs import Log, read_log
-from world4scorer.view import style
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.log_writer import write_image
+from world4scorer.datasets.navsim.logs import Log, read_log
+from world4scorer.drawing import style
+from world4scorer.reporting.film.birdseye import Birdseye
+from world4scorer.reporting.film.files import write_film
+from world4scorer.reporting.film.log_film import film_log, film_times, find_data_split
+from world4scorer.reporting.film.motion import Motion, between
+from world4scorer.reporting.film.page import Page
+from world4scorer.reporting.film.street_picture import read_street_picture, without_holes, zebra
 
 LOG = "2021.06.03.11.30.00_veh-38_00200_00220"
 BARE_LOG = "2021.05.12.10.00.00_veh-35_00100_00120"

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from world4scorer.navsim.pickles import load_restricted
+from world4scorer.datasets.navsim.pickles import load_restricted
 
 HERE = Path(__file__).parent / "navsim"
 EVERY = 9

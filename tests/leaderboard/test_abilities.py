@@ -5,10 +5,16 @@ import json
 import pytest
 
 from route_records import crashed, record
-from world4scorer.evaluation.route_results import measure, results_finding
-from world4scorer.leaderboard.abilities import ABILITIES, OTHER_NAMES, asks_for, of_no_ability, read_abilities
-from world4scorer.leaderboard.merge import Results
-from world4scorer.leaderboard.route_set import RouteSet
+from world4scorer.evaluation.leaderboard.abilities import (
+    ABILITIES,
+    OTHER_NAMES,
+    asks_for,
+    of_no_ability,
+    read_abilities,
+)
+from world4scorer.evaluation.leaderboard.merge import Results
+from world4scorer.evaluation.leaderboard.route_set import RouteSet
+from world4scorer.evaluation.scores.route_results import measure, results_finding
 
 
 def results_of(*records):

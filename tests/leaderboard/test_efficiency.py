@@ -5,8 +5,8 @@ import math
 import pytest
 
 from route_records import record
-from world4scorer.leaderboard.efficiency import efficiency, route_efficiency, undefined_percentages
-from world4scorer.leaderboard.infractions import share_outside, slower_than_others
+from world4scorer.evaluation.leaderboard.efficiency import efficiency, route_efficiency, undefined_percentages
+from world4scorer.evaluation.leaderboard.infractions import share_outside, slower_than_others
 
 
 def drive(route, *percentages):

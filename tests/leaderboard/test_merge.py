@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from route_records import crashed, record
-from world4scorer.leaderboard.merge import merge, result_files
-from world4scorer.leaderboard.records import write_results
-from world4scorer.leaderboard.route_set import STREAMING_RADIUS, RouteSet, route_set, split_routes
+from world4scorer.evaluation.leaderboard.merge import merge, result_files
+from world4scorer.evaluation.leaderboard.records import write_results
+from world4scorer.evaluation.leaderboard.route_set import STREAMING_RADIUS, RouteSet, route_set, split_routes
 
 SET = RouteSet("four", 4, ("1", "2", "3", "4"))
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from world4scorer.leaderboard.infractions import Infraction, outside_lanes, percentage, share_outside
-from world4scorer.leaderboard.records import RouteRecord, read_results, write_results
+from world4scorer.evaluation.leaderboard.infractions import Infraction, outside_lanes, percentage, share_outside
+from world4scorer.evaluation.leaderboard.records import RouteRecord, read_results, write_results
 
 RECORD = {
     "index": 4,

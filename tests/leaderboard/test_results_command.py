@@ -9,8 +9,8 @@ import pytest
 
 from route_records import crashed, record
 from world4scorer import cli
-from world4scorer.leaderboard.infractions import slower_than_others
-from world4scorer.leaderboard.records import read_results, write_results
+from world4scorer.evaluation.leaderboard.infractions import slower_than_others
+from world4scorer.evaluation.leaderboard.records import read_results, write_results
 
 
 def w4s(line):

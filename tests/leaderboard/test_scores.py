@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from route_records import crashed, record
-from world4scorer.leaderboard.infractions import Infraction, outside_lanes, slower_than_others
-from world4scorer.leaderboard.records import RouteRecord, Scores
-from world4scorer.leaderboard.scores import (
+from world4scorer.evaluation.leaderboard.infractions import Infraction, outside_lanes, slower_than_others
+from world4scorer.evaluation.leaderboard.records import RouteRecord, Scores
+from world4scorer.evaluation.leaderboard.scores import (
     driving_score,
     is_success,
     penalty,

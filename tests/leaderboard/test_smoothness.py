@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.signal import savgol_filter
 
-from world4scorer.leaderboard.smoothness import Motion, chunks_passed, read_motion, smoothness
+from world4scorer.evaluation.leaderboard.smoothness import Motion, chunks_passed, read_motion, smoothness
 
 
 def drive(longitudinal=0.0, lateral=0.0, yaw_rate=0.0, samples=20, heading=0.4):

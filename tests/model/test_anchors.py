@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from model_golden import tiny_inputs, tiny_planner
-from world4scorer.model.anchors import controls_of, fit_anchors, integrate
+from world4scorer.planner.model.anchors import controls_of, fit_anchors, integrate
 
 
 def driven(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -7,10 +7,10 @@ import torch
 from torch import nn
 
 from model_golden import TINY, tiny_inputs, tiny_planner
-from world4scorer.model import Network
-from world4scorer.model.attention import Attention
-from world4scorer.model.decoder import Branch
-from world4scorer.model.lora import LoraLinear
+from world4scorer.planner.model import Network
+from world4scorer.planner.model.attention import Attention
+from world4scorer.planner.model.decoder import Branch
+from world4scorer.planner.model.lora import LoraLinear
 
 
 @pytest.mark.parametrize("heads", [1, 4])

@@ -8,8 +8,9 @@ from safetensors.torch import load_file, save_file
 from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersModel
 
 from model_golden import TINY
-from world4scorer.model import Network, Planner
-from world4scorer.model.dinov2 import resample_positions
+from world4scorer.planner.model import Network
+from world4scorer.planner.model.dinov2 import resample_positions
+from world4scorer.planner.planner import Planner
 
 SIDE = 5
 """Of the square of patches that the foreign weights were made for."""

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from model_golden import expected, golden_planner, inputs, outputs
-from world4scorer.model import COMPONENTS
+from world4scorer.planner.model import COMPONENTS
 
 TOLERANCE = 2e-5
 

@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from model_golden import tiny_inputs, tiny_planner
-from world4scorer.model import Cameras, Planner
-from world4scorer.model.plan_sampling import best_view, ground_points, project, sample
-from world4scorer.render.cameras import CameraRig
-from world4scorer.training import predict, propose
+from world4scorer.city.render.cameras import CameraRig
+from world4scorer.planner.model import Cameras
+from world4scorer.planner.model.plan_sampling import best_view, ground_points, project, sample
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.training import predict, propose
 
 HEIGHT, WIDTH = 28, 42
 FOCAL = 40.0

@@ -7,7 +7,8 @@ import torch
 
 import world4scorer
 from model_golden import TINY, tiny_inputs, tiny_planner
-from world4scorer.model import COMPONENTS, ModelConfig, Planner, ScoredPlans, baseline, city, paper
+from world4scorer.planner.model import COMPONENTS, ModelConfig, baseline, city, paper
+from world4scorer.planner.planner import Planner, ScoredPlans
 
 
 def test_public_name():

@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from model_golden import tiny_inputs, tiny_planner
-from world4scorer.model import Cameras, Network, Planner, baseline, city, paper
-from world4scorer.model.operations import FVCORE_NORM, OperationCounter, TensorMemory
-from world4scorer.model.profile import latency, peak_memory, profile
+from world4scorer.planner.model import Cameras, Network, baseline, city, paper
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.profiling.operations import FVCORE_NORM, OperationCounter, TensorMemory
+from world4scorer.planner.profiling.profile import latency, peak_memory, profile
 
 
 def test_the_paper_numbers():

@@ -9,8 +9,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from model_golden import FOLDER, WEIGHTS, golden_planner, tiny_inputs, tiny_planner
-from world4scorer.model import Network, Planner, paper
-from world4scorer.model.names import released_names, to_theirs
+from world4scorer.planner.model import Network, paper
+from world4scorer.planner.model.names import released_names, to_theirs
+from world4scorer.planner.planner import Planner
 
 HEADS = {"heads": 1, "vit_heads": 3}
 PREFIX = "agent._drivor_model."

@@ -11,16 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model_golden import TINY
-from world4scorer.model import COMPONENTS, Planner, utility
-from world4scorer.model.network import Network
-from world4scorer.model.stability import Geometry, LossWeights, NotConverged, SupervisedScenes, Supervision
-from world4scorer.model.stability.conjugate_gradients import solve
-from world4scorer.model.stability.geometry import make_sketch
-from world4scorer.model.stability.nystrom import Nystrom
-from world4scorer.model.stability.observations import curvature, observed_change, pulled_back
-from world4scorer.model.stability.radii import contrasts, radii
-from world4scorer.model.stability.shared_scorer import SharedScorer
-from world4scorer.model.stability.supervision import bank_outcomes
+from world4scorer.planner.model import COMPONENTS, utility
+from world4scorer.planner.model.network import Network
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.stability import Geometry, LossWeights, NotConverged, SupervisedScenes, Supervision
+from world4scorer.planner.stability.conjugate_gradients import solve
+from world4scorer.planner.stability.geometry import make_sketch
+from world4scorer.planner.stability.nystrom import Nystrom
+from world4scorer.planner.stability.observations import curvature, observed_change, pulled_back
+from world4scorer.planner.stability.radii import contrasts, radii
+from world4scorer.planner.stability.shared_scorer import SharedScorer
+from world4scorer.planner.stability.supervision import bank_outcomes
 
 SMALL = replace(
     TINY, width=8, heads=2, feed_forward=8, predictor_layers=1, decoder_mlp_ratio=1, future_width=5, proposals=4
@@ -125,7 +126,7 @@ def test_the_function_of_theta_is_the_network(network, supervision):
 
 def test_weights_are_the_hessian_of_the_training_loss(supervision):
     """The cross-entropies of training, differentiated twice in their logits."""
-    from world4scorer.training.losses import bank_loss, score_loss
+    from world4scorer.planner.training.losses import bank_loss, score_loss
 
     generated, bank = supervision.outcomes
     scorer = supervision.scorer
@@ -166,7 +167,7 @@ def test_chunks_do_not_matter(supervision, monkeypatch):
     scorer, seen = supervision.scorer, supervision.outcomes[0]
     vectors = torch.randn(2, len(scorer.theta), dtype=torch.float64)
     whole = curvature(scorer, seen, vectors)
-    monkeypatch.setattr("world4scorer.model.stability.observations.CHUNK", 2)
+    monkeypatch.setattr("world4scorer.planner.stability.observations.CHUNK", 2)
     torch.testing.assert_close(curvature(scorer, seen, vectors), whole)
 
 

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from world4scorer.model import COMPONENTS, utility
-from world4scorer.model.utility import WEIGHTS
+from world4scorer.planner.model import COMPONENTS, utility
+from world4scorer.planner.model.utility import WEIGHTS
 
 GATES = ("no_at_fault_collisions", "drivable_area_compliance", "driving_direction_compliance")
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from model_golden import tiny_inputs, tiny_planner
-from world4scorer.model import city, paper
-from world4scorer.model.network import Network
-from world4scorer.model.planner import Planner
-from world4scorer.model.warm_start import start_from
+from world4scorer.planner.model import city, paper
+from world4scorer.planner.model.network import Network
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.training.warm_start import start_from
 
 
 def test_plans_and_scores_are_the_same_whatever_the_route_point():

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from navsim_golden import NavsimGolden
-from world4scorer.navsim.errors import DatasetError
-from world4scorer.navsim.filters import (
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.filters import (
     OFFICIAL_COUNTS,
     SceneFilter,
     Split,
@@ -18,7 +18,7 @@ from world4scorer.navsim.filters import (
     windows,
     write_split,
 )
-from world4scorer.navsim.logs import Log
+from world4scorer.datasets.navsim.logs import Log
 
 
 def test_golden_tokens(compact: NavsimGolden, logs: list[Log], split: Split) -> None:

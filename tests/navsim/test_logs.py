@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from navsim_golden import DATA_SPLIT, NavsimGolden
-from world4scorer.navsim.agent_input import agent_input, future_poses, history_poses
-from world4scorer.navsim.cameras import CAMERAS
-from world4scorer.navsim.errors import DatasetError
-from world4scorer.navsim.filters import Split, windows
-from world4scorer.navsim.layout import Layout
-from world4scorer.navsim.logs import Log, read_log
-from world4scorer.navsim.pickles import load_restricted
+from world4scorer.datasets.navsim.agent_input import agent_input, future_poses, history_poses
+from world4scorer.datasets.navsim.cameras import CAMERAS
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.filters import Split, windows
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.logs import Log, read_log
+from world4scorer.datasets.navsim.pickles import load_restricted
 
 Frames = list[dict[str, Any]]
 

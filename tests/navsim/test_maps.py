@@ -10,12 +10,12 @@ import pytest
 import shapely
 
 from navsim_golden import LOCATION, NavsimGolden
-from world4scorer.navsim.city_map import CityMap
-from world4scorer.navsim.errors import DatasetError
-from world4scorer.navsim.geopackage import projected_crs, read_layers
-from world4scorer.navsim.layout import LOCATIONS, map_path
-from world4scorer.navsim.map_reader import LAYERS, read_city_map, read_map_file
-from world4scorer.navsim.map_writer import LAYER_COLUMNS, TableOfShapes, complete_maps, write_map
+from world4scorer.datasets.navsim.city_map import CityMap
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.geopackage import projected_crs, read_layers
+from world4scorer.datasets.navsim.layout import LOCATIONS, map_path
+from world4scorer.datasets.navsim.map_reader import LAYERS, read_city_map, read_map_file
+from world4scorer.datasets.navsim.map_writer import LAYER_COLUMNS, TableOfShapes, complete_maps, write_map
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_every_location_opens(compact: NavsimGolden) -> None:
 
 
 def test_store_gathers_polygons_with_holes_and_parts() -> None:
-    from world4scorer.navsim.polygon_store import PolygonStore
+    from world4scorer.datasets.navsim.polygon_store import PolygonStore
 
     holed = shapely.box(0, 0, 10, 10).difference(shapely.box(2, 2, 4, 4))
     double = shapely.MultiPolygon([shapely.box(20, 0, 21, 1), shapely.box(30, 0, 31, 1)])

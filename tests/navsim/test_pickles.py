@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from world4scorer.navsim.pickles import Shim, UnsafePickle, load_restricted
+from world4scorer.datasets.navsim.pickles import Shim, UnsafePickle, load_restricted
 
 PLAIN: dict[str, Any] = {
     "matrix": np.arange(6.0).reshape(2, 3).T,

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from world4scorer.navsim import agent as agent_module
-from world4scorer.navsim.errors import DatasetError
-from world4scorer.navsim.pickles import UnsafePickle
-from world4scorer.navsim.pools import read_pools
-from world4scorer.navsim.submissions import read_submission, write_submission
+from world4scorer.datasets.navsim import agent as agent_module
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.pickles import UnsafePickle
+from world4scorer.datasets.navsim.pools import read_pools
+from world4scorer.datasets.navsim.submissions import read_submission, write_submission
 
 PLAN = np.stack([np.arange(1, 9) * 2.5, np.linspace(0, 0.3, 8), np.linspace(0, 0.1, 8)], axis=1)
 
@@ -256,7 +256,7 @@ def devkit(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> t
 @pytest.mark.parametrize("devkit", [1, 2], indirect=True)
 @pytest.mark.usefixtures("devkit")
 def test_agent() -> None:
-    from world4scorer.navsim.agent import World4ScorerAgent
+    from world4scorer.datasets.navsim.agent import World4ScorerAgent
 
     planner = StraightOn()
     agent = World4ScorerAgent(planner)

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from navsim_golden import LOCATION, synthetic_frame
-from world4scorer.cache.preparation import build_scene
-from world4scorer.navsim.city_map import CityMap
-from world4scorer.navsim.errors import DatasetError
-from world4scorer.navsim.frames import LogFrame
-from world4scorer.navsim.logs import Log
-from world4scorer.navsim.pickles import UnsafePickle
-from world4scorer.navsim.synthetic import ALLOWED, read_synthetic_scene, tracked_objects
-from world4scorer.scene import TrackType
+from world4scorer.datasets.navsim.city_map import CityMap
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.frames import LogFrame
+from world4scorer.datasets.navsim.logs import Log
+from world4scorer.datasets.navsim.pickles import UnsafePickle
+from world4scorer.datasets.navsim.synthetic import ALLOWED, read_synthetic_scene, tracked_objects
+from world4scorer.datasets.prepare.scene_builder import build_scene
+from world4scorer.engine.scene import TrackType
 
 ACTOR = "nuplan.common.actor_state"
 

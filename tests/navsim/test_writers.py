@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from navsim_golden import NavsimGolden
-from world4scorer.cache.preparation import build_scene
-from world4scorer.navsim.annotations import Annotations
-from world4scorer.navsim.city_map import CityMap
-from world4scorer.navsim.errors import DatasetError
-from world4scorer.navsim.frames import LogFrame
-from world4scorer.navsim.log_writer import FrameRecord, write_image, write_log
-from world4scorer.navsim.logs import Log, read_log
-from world4scorer.navsim.pickles import load_restricted
+from world4scorer.datasets.navsim.annotations import Annotations
+from world4scorer.datasets.navsim.city_map import CityMap
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.frames import LogFrame
+from world4scorer.datasets.navsim.log_writer import FrameRecord, write_image, write_log
+from world4scorer.datasets.navsim.logs import Log, read_log
+from world4scorer.datasets.navsim.pickles import load_restricted
+from world4scorer.datasets.prepare.scene_builder import build_scene
 
 
 def record(frame: LogFrame) -> FrameRecord:

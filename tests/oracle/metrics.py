@@ -8,7 +8,7 @@ import numpy as np
 import shapely
 from shapely.geometry import LineString, Point, Polygon
 
-from world4scorer.scene import Layer, Light
+from world4scorer.engine.scene import Layer, Light
 
 HALF_LENGTH, HALF_WIDTH, TO_CENTRE = 2.588, 1.1485, 1.461
 DRIVABLE = (Layer.ROADBLOCK, Layer.INTERSECTION, Layer.DRIVABLE_AREA, Layer.CARPARK_AREA)

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from scipy.signal import savgol_filter
 from shapely.geometry import LineString, Point, Polygon
 
-from world4scorer.outcomes.area_grid import build_grid
-from world4scorer.outcomes.areas import covered
-from world4scorer.outcomes.boxes import boxes_meet, segment_meets_box
-from world4scorer.outcomes.ego import EgoBoxes
-from world4scorer.outcomes.progress import BLOCK, arc_length, measure_line
-from world4scorer.outcomes.savgol import savgol, smooth
-from world4scorer.scene import Layer, PolygonMap
-from world4scorer.scene.packed import DRIVABLE, pack_map
+from world4scorer.engine.outcomes.area_grid import build_grid
+from world4scorer.engine.outcomes.areas import covered
+from world4scorer.engine.outcomes.boxes import boxes_meet, segment_meets_box
+from world4scorer.engine.outcomes.ego import EgoBoxes
+from world4scorer.engine.outcomes.progress import BLOCK, arc_length, measure_line
+from world4scorer.engine.outcomes.savgol import savgol, smooth
+from world4scorer.engine.scene import Layer, PolygonMap
+from world4scorer.engine.scene.packed import DRIVABLE, pack_map
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from conftest import golden_files
-from world4scorer.evaluation.exchange_files import score_frames
-from world4scorer.outcomes.areas import ego_areas
-from world4scorer.outcomes.ego import ego_boxes
-from world4scorer.outcomes.extended_comfort import extended_comfort, lanes_last
-from world4scorer.outcomes.v1 import label
-from world4scorer.outcomes.v2 import epdms
-from world4scorer.scene import State, read_exchange
-from world4scorer.selection import pair_interval
+from world4scorer.engine.outcomes.areas import ego_areas
+from world4scorer.engine.outcomes.ego import ego_boxes
+from world4scorer.engine.outcomes.extended_comfort import extended_comfort, lanes_last
+from world4scorer.engine.outcomes.v1 import label
+from world4scorer.engine.outcomes.v2 import epdms
+from world4scorer.engine.scene import State, read_exchange
+from world4scorer.engine.selection import pair_interval
+from world4scorer.evaluation.scores.exchange_files import score_frames
 
 POSE = [State.X, State.Y, State.HEADING]
 OTHER = [column for column in State if column not in POSE]

@@ -10,10 +10,10 @@ from oracle import metrics as oracle
 from oracle import rollout as rollout_oracle
 from scene_factory import make_frame
 from world4scorer import epdms, label
-from world4scorer.outcomes.areas import ego_areas
-from world4scorer.outcomes.ego import ego_boxes
-from world4scorer.outcomes.extended_comfort import extended_comfort_rms, lanes_last
-from world4scorer.outcomes.history_comfort import history_rows
+from world4scorer.engine.outcomes.areas import ego_areas
+from world4scorer.engine.outcomes.ego import ego_boxes
+from world4scorer.engine.outcomes.extended_comfort import extended_comfort_rms, lanes_last
+from world4scorer.engine.outcomes.history_comfort import history_rows
 
 SEEDS = range(12)
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import world4scorer as w4s
 from scene_factory import make_frame, moved
-from world4scorer.outcomes import get_threads
-from world4scorer.scene import Box, Tracks
+from world4scorer.engine.outcomes import get_threads
+from world4scorer.engine.scene import Box, Tracks
 
 seeds = st.integers(0, 10_000)
 calm = settings(max_examples=25, deadline=None)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from scenes import make_log, make_plans
-from world4scorer.pools import LogPool, PoolFolder
-from world4scorer.pools.digests import digest_of_tokens
-from world4scorer.store import SceneStore, write_shard
+from world4scorer.datasets.store import SceneStore, write_shard
+from world4scorer.evaluation.pools import LogPool, PoolFolder
+from world4scorer.evaluation.pools.digests import digest_of_tokens
 
 PLANS = 9
 

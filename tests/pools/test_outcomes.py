@@ -11,10 +11,10 @@ import pytest
 from conftest import golden_files
 from scenes import make_log
 from world4scorer import InertialReranker, epdms, extended_comfort, pdms, read_exchange, roll_out
-from world4scorer.evaluation.submission import evaluate_plans
-from world4scorer.pools import LogPool, PoolError, ScoredPools, continued, framewise, inertial
-from world4scorer.pools.outcome_files import FOLDER, judge_log
-from world4scorer.store import SceneStore, write_shard
+from world4scorer.datasets.store import SceneStore, write_shard
+from world4scorer.evaluation.pools import LogPool, PoolError, ScoredPools, continued, framewise, inertial
+from world4scorer.evaluation.pools.outcome_files import FOLDER, judge_log
+from world4scorer.evaluation.scores.submission import evaluate_plans
 
 from .conftest import make_pool
 

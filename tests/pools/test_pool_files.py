@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from world4scorer.pools import LogPool, PoolError, PoolFolder, ScoredPools
+from world4scorer.evaluation.pools import LogPool, PoolError, PoolFolder, ScoredPools
 
 from .conftest import make_pool
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from world4scorer.model.city_encoder import city_encoder
-from world4scorer.pretraining.probe import patch_features, probe_patches, random_encoder
-from world4scorer.pretraining.probe_labels import PATCH_QUESTIONS, ProbeSet
+from world4scorer.planner.model.city_encoder import city_encoder
+from world4scorer.planner.pretraining.probe import patch_features, probe_patches, random_encoder
+from world4scorer.planner.pretraining.probe_labels import PATCH_QUESTIONS, ProbeSet
 
 
 def read_set(content, name):

@@ -8,16 +8,16 @@ import torch
 from safetensors.torch import load_file
 
 from picture_dataset import SMALL, SPLIT, make_dataset
-from world4scorer.model import Planner
-from world4scorer.model.city_encoder import city_encoder, load_city_encoder
-from world4scorer.model.config import pretrained_city
-from world4scorer.model.image_encoder import load_encoder
-from world4scorer.model.images import ImageError, normalise
-from world4scorer.pretraining.batches import Patches, _draw_views, cut_patches, draw_batch
-from world4scorer.pretraining.config import PretrainConfig
-from world4scorer.pretraining.masked_views import MaskedViews, encode_patches, tell_apart
-from world4scorer.pretraining.pretrain import CHECKPOINT_FILE, pretrain
-from world4scorer.pretraining.views import read_views
+from world4scorer.planner.model.city_encoder import city_encoder, load_city_encoder
+from world4scorer.planner.model.config import pretrained_city
+from world4scorer.planner.model.image_encoder import load_encoder
+from world4scorer.planner.model.images import ImageError, normalise
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.pretraining.batches import Patches, _draw_views, cut_patches, draw_batch
+from world4scorer.planner.pretraining.config import PretrainConfig
+from world4scorer.planner.pretraining.masked_views import MaskedViews, encode_patches, tell_apart
+from world4scorer.planner.pretraining.pretrain import CHECKPOINT_FILE, pretrain
+from world4scorer.planner.pretraining.views import read_views
 
 RECIPE = PretrainConfig(
     steps=12,
@@ -189,7 +189,7 @@ def test_committed_encoder_starts_a_city_planner():
 
 
 def encoder_file():
-    from world4scorer.model.image_encoder import CITY_FILE
+    from world4scorer.planner.model.image_encoder import CITY_FILE
 
     assert CITY_FILE.stat().st_size < 5_000_000
     return CITY_FILE

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from picture_dataset import SMALL
-from world4scorer.model.image_encoder import ImageEncoder
-from world4scorer.navsim.cameras import Camera
-from world4scorer.pretraining.linear_probe import area_under_curve, between_logs, dimensions, probe, r_squared
-from world4scorer.pretraining.probe import probe_encoder
-from world4scorer.pretraining.probe_labels import (
+from world4scorer.city.render.cameras import CameraRig
+from world4scorer.datasets.navsim.cameras import Camera
+from world4scorer.planner.model.image_encoder import ImageEncoder
+from world4scorer.planner.pretraining.linear_probe import area_under_curve, between_logs, dimensions, probe, r_squared
+from world4scorer.planner.pretraining.probe import probe_encoder
+from world4scorer.planner.pretraining.probe_labels import (
     PATCH_QUESTIONS,
     SCENE_QUESTIONS,
     SPREAD_QUESTIONS,
@@ -16,8 +17,7 @@ from world4scorer.pretraining.probe_labels import (
     ProbeSet,
     _in_outlines,
 )
-from world4scorer.pretraining.probe_report import describe, table
-from world4scorer.render.cameras import CameraRig
+from world4scorer.planner.pretraining.probe_report import describe, table
 
 
 def test_area_under_curve_counts_pairs():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from world4scorer.readouts.condgrid import CondGrid, change_direction, condgrid_loss
-from world4scorer.readouts.config import ReadoutConfig
-from world4scorer.readouts.diffusion import GridDiffusion
+from world4scorer.studies.readout_networks.condgrid import CondGrid, change_direction, condgrid_loss
+from world4scorer.studies.readout_networks.config import ReadoutConfig
+from world4scorer.studies.readout_networks.diffusion import GridDiffusion
 
 TINY = ReadoutConfig(width=8, layers=1, heads=2)
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from world4scorer.readouts.config import ReadoutConfig
-from world4scorer.readouts.fitting import fit, learning_rate
+from world4scorer.studies.readout_networks.config import ReadoutConfig
+from world4scorer.studies.readout_networks.fitting import fit, learning_rate
 
 CONFIG = ReadoutConfig(checkpoint_every=3, learning_rate=0.05)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from world4scorer.readouts.pairs import draw_tokens
+from world4scorer.studies.readout_networks.pairs import draw_tokens
 
 
 @pytest.mark.parametrize("seed", range(20))

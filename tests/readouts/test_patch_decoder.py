@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from world4scorer.readouts.patch_decoder import RIDGE, SHARP, PatchDecoder, image_loss
+from world4scorer.studies.readout_networks.patch_decoder import RIDGE, SHARP, PatchDecoder, image_loss
 
 GRID, PATCH, CHANNELS = (2, 3), 4, 5
 

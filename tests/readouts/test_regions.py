@@ -6,14 +6,22 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from world4scorer.city.frame_labels import FrameLabels
-from world4scorer.city.manifest import read_manifest, read_simulation
-from world4scorer.model.config import pretrained_city
-from world4scorer.navsim.cameras import FRONT, VIEWS
-from world4scorer.navsim.layout import Layout
-from world4scorer.navsim.logs import read_log
-from world4scorer.readouts.regions import DYNAMIC, REGION_OF, ROAD, STATIC, has_labels, patch_regions, read_regions
-from world4scorer.render.surface import SurfaceClass
+from world4scorer.city.scenery.surface import SurfaceClass
+from world4scorer.city.world.frame_labels import FrameLabels
+from world4scorer.city.world.manifest import read_manifest, read_simulation
+from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.planner.model.config import pretrained_city
+from world4scorer.studies.readout_networks.regions import (
+    DYNAMIC,
+    REGION_OF,
+    ROAD,
+    STATIC,
+    has_labels,
+    patch_regions,
+    read_regions,
+)
 
 CONFIG = replace(pretrained_city(), image_height=4, image_width=6, crop_top=2, patch=2, sampling_fine=0)
 

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from world4scorer.readouts.diffusion import ddim
-from world4scorer.readouts.schedule import MOST, OFFSET, Schedule
+from world4scorer.studies.readout_networks.diffusion import ddim
+from world4scorer.studies.readout_networks.schedule import MOST, OFFSET, Schedule
 
 SCHEDULE = Schedule.cosine(1000)
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from world4scorer.readouts.config import ReadoutConfig
-from world4scorer.readouts.vectors import guided, kept, of_length, perturbed
+from world4scorer.studies.readout_networks.config import ReadoutConfig
+from world4scorer.studies.readout_networks.vectors import guided, kept, of_length, perturbed
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.0, 2.0, -1.5])

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from tiny_town import bare_world, tiny_town
-from world4scorer.render.cameras import CameraRig
-from world4scorer.render.renderer import Renderer, World
-from world4scorer.streets.street_map import StreetMap
+from world4scorer.city.render.cameras import CameraRig
+from world4scorer.city.render.renderer import Renderer, World
+from world4scorer.city.streets.street_map import StreetMap
 
 
 @pytest.fixture(scope="session")

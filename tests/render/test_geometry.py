@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tiny_town import CAR, PERSON, some_actors
-from world4scorer.navsim.cameras import Camera
-from world4scorer.render.actors import Actors
-from world4scorer.render.cameras import DEFAULT_CAMERAS, CameraRig
-from world4scorer.render.renderer import Renderer
-from world4scorer.render.surface import SurfaceClass
-from world4scorer.render.weather import clear_noon
+from world4scorer.city.render.cameras import DEFAULT_CAMERAS, CameraRig
+from world4scorer.city.render.renderer import Renderer
+from world4scorer.city.render.weather import clear_noon
+from world4scorer.city.scenery.actors import Actors
+from world4scorer.city.scenery.surface import SurfaceClass
+from world4scorer.datasets.navsim.cameras import Camera
 
 EGO = np.array([20.0, -0.6, 0.0])
 NOON = clear_noon()
@@ -78,7 +78,7 @@ def test_the_nearer_actor_hides_the_farther(bare):
 
 
 def test_a_bus_beside_the_camera_is_clipped_not_lost(bare):
-    from world4scorer.render.actors import ActorKind
+    from world4scorer.city.scenery.actors import ActorKind
 
     row = (EGO[0] + 3, EGO[1] + 2.0, 0.0, 12.0, 2.5, 3.1, ActorKind.BUS)
     drawn = bare.draw(EGO, some_actors(row), {}, NOON, classes=True, depth=True)

@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 
 from tiny_town import bare_world, tiny_town
-from world4scorer.render.ground import Ground, mip_levels
-from world4scorer.render.ground_look import COARSE, FINE, LEVELS, TILE
-from world4scorer.render.ground_plan import PAVING_COLOUR, GroundPlan, Paving
-from world4scorer.render.surface import SurfaceClass
+from world4scorer.city.render.ground import Ground, mip_levels
+from world4scorer.city.render.ground_look import COARSE, FINE, LEVELS, TILE
+from world4scorer.city.scenery.ground_plan import PAVING_COLOUR, GroundPlan, Paving
+from world4scorer.city.scenery.surface import SurfaceClass
 
 
 def plan_of(square, paving):

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from tiny_town import CAR, PERSON, bare_world, some_actors, tiny_town
-from world4scorer.render.actors import Actors
-from world4scorer.render.cameras import CameraRig
-from world4scorer.render.renderer import Renderer
-from world4scorer.render.surface import SurfaceClass
-from world4scorer.render.weather import PRESETS, Weather, clear_noon, dusk, overcast, rain
+from world4scorer.city.render.cameras import CameraRig
+from world4scorer.city.render.renderer import Renderer
+from world4scorer.city.render.weather import PRESETS, Weather, clear_noon, dusk, overcast, rain
+from world4scorer.city.scenery.actors import Actors
+from world4scorer.city.scenery.surface import SurfaceClass
 
 EGO = np.array([40.0, -0.6, 0.0])
 AHEAD = (50.0, -0.6, 0.0, *CAR)

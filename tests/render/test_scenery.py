@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import shapely
 
-from world4scorer.render.light import to_linear, to_srgb
-from world4scorer.render.models import actor_models
-from world4scorer.render.polyline import cut, parallel, points_at, stations
-from world4scorer.render.scenery import Scenery
-from world4scorer.render.surface import SurfaceClass
-from world4scorer.streets.street_map import LaneUse
+from world4scorer.city.scenery.light import to_linear, to_srgb
+from world4scorer.city.scenery.models import actor_models
+from world4scorer.city.scenery.polyline import cut, parallel, points_at, stations
+from world4scorer.city.scenery.scenery import Scenery
+from world4scorer.city.scenery.surface import SurfaceClass
+from world4scorer.city.streets.street_map import LaneUse
 
 
 def traffic_area(streets):

@@ -17,18 +17,18 @@ import pytest
 from random_pools import random_pools
 from scenes import make_log, make_plans
 from stored_pools import write_pools
-from world4scorer.cli import main
-from world4scorer.evaluation.finding import Finding, Table
-from world4scorer.model import config as models
-from world4scorer.pools.digests import PLANNER_FILES, digest_of_planner
-from world4scorer.pools.pool_files import LogPool, PoolFolder
-from world4scorer.pools.scored import ScoredPools
-from world4scorer.report.findings import read_findings
-from world4scorer.report.gallery import Gallery, absent
-from world4scorer.report.write import write_report
-from world4scorer.store import write_shard
-from world4scorer.training.config import TrainConfig
-from world4scorer.view.charts import chart
+from world4scorer.cli.run import main
+from world4scorer.datasets.store import write_shard
+from world4scorer.drawing.charts import chart
+from world4scorer.evaluation.pools.digests import PLANNER_FILES, digest_of_planner
+from world4scorer.evaluation.pools.pool_files import LogPool, PoolFolder
+from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.evaluation.scores.finding import Finding, Table
+from world4scorer.planner.model import config as models
+from world4scorer.planner.training.config import TrainConfig
+from world4scorer.reporting.report.findings import read_findings
+from world4scorer.reporting.report.gallery import Gallery, absent
+from world4scorer.reporting.report.write import write_report
 
 EVIL = "<script>alert('x')</script> & \"quoted\""
 VOID = {"meta", "img", "br", "hr", "link"}
@@ -279,7 +279,7 @@ def test_a_folder_of_pools_has_a_gallery_and_no_training(pools: Path, tmp_path: 
 def test_pools_need_neither_torch_nor_a_template_engine(pools: Path) -> None:
     code = (
         "import sys\nfor name in ('torch', 'lightning', 'tensorboard', 'jinja2'): sys.modules[name] = None\n"
-        "from pathlib import Path\nfrom world4scorer.report.write import write_report\n"
+        "from pathlib import Path\nfrom world4scorer.reporting.report.write import write_report\n"
         f"write_report(Path({str(pools)!r}))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

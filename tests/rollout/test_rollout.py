@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from oracle import rollout as oracle
 from scene_factory import make_frame
-from world4scorer.rollout import roll_out, roll_out_batch
-from world4scorer.rollout.angles import sine_cosine, wrap
-from world4scorer.rollout.profile import CORRECTED, NAVSIM, fit_curvature, fit_speed, residual
-from world4scorer.scene import SceneError, State
+from world4scorer.engine.rollout import roll_out, roll_out_batch
+from world4scorer.engine.rollout.angles import sine_cosine, wrap
+from world4scorer.engine.rollout.profile import CORRECTED, NAVSIM, fit_curvature, fit_speed, residual
+from world4scorer.engine.scene import SceneError, State
 
 
 @numba.njit
@@ -127,7 +127,7 @@ def test_unknown_profile():
 DIGEST = """
 import hashlib
 from scene_factory import make_frame
-from world4scorer.rollout import roll_out
+from world4scorer.engine.rollout import roll_out
 frame = make_frame(2)
 print(hashlib.sha256(roll_out(frame.scene, frame.plans).tobytes()).hexdigest())
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from world4scorer.routes.commands import CommandKeeper, RoadOption, one_hot, sparse_nodes
+from world4scorer.engine.routes.commands import CommandKeeper, RoadOption, one_hot, sparse_nodes
 
 FOLLOW, LEFT, RIGHT, STRAIGHT = RoadOption.LANE_FOLLOW, RoadOption.LEFT, RoadOption.RIGHT, RoadOption.STRAIGHT
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
-from world4scorer.routes import Route, RouteCursor
+from world4scorer.engine.routes import Route, RouteCursor
 
 EAST = [[0.0, 0.0], [100.0, 0.0]]
 CORNER = [[0.0, 0.0], [30.0, 0.0], [30.0, 30.0]]

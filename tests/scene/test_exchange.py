@@ -8,7 +8,7 @@ import pytest
 
 import world4scorer as w4s
 from scene_factory import make_frame
-from world4scorer.scene import SceneError, read_exchange, write_exchange
+from world4scorer.engine.scene import SceneError, read_exchange, write_exchange
 
 
 @pytest.fixture

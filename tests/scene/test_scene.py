@@ -9,7 +9,7 @@ import pytest
 
 import world4scorer as w4s
 from scene_factory import make_frame
-from world4scorer.scene import (
+from world4scorer.engine.scene import (
     Box,
     Layer,
     Light,
@@ -223,7 +223,7 @@ def test_separate_v2_tracks_and_reference(frame):
 
 
 def test_read_only_arrays_compile_nothing_new(frame):
-    from world4scorer.outcomes.judge import judge_v1
+    from world4scorer.engine.outcomes.judge import judge_v1
 
     plans = frame.plans.copy()
     expected = w4s.label(frame.scene, plans).table

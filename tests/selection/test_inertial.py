@@ -7,7 +7,7 @@ import pytest
 
 from scene_factory import make_frame
 from world4scorer import InertialReranker, SceneError, extended_comfort, roll_out
-from world4scorer.selection import inertial_utility, pair_interval
+from world4scorer.engine.selection import inertial_utility, pair_interval
 
 
 def later(frame, seconds, **changes):

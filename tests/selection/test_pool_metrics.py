@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from world4scorer.selection.pool_metrics import MARGIN, pool_metrics
+from world4scorer.engine.selection.pool_metrics import MARGIN, pool_metrics
 
 
 def test_against_loops():

@@ -8,7 +8,7 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from world4scorer.selection.route import route_agreement, route_utility
+from world4scorer.engine.selection.route import route_agreement, route_utility
 
 AHEAD = np.column_stack([np.arange(31.0), np.zeros(31)])
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from world4scorer.model.components import COMPONENTS
-from world4scorer.model.utility import utility
-from world4scorer.selection.utility import utility_of_logits
+from world4scorer.engine.selection.utility import utility_of_logits
+from world4scorer.planner.model.components import COMPONENTS
+from world4scorer.planner.model.utility import utility
 
 LOGITS = np.random.default_rng(0).normal(0, 4, (5, 7, 6))
 

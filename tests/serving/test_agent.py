@@ -17,10 +17,10 @@ carla = pytest.importorskip("carla")
 
 from leaderboard_stand_in import Car, Provider, aside, installed, left_turn, pictures  # noqa: E402
 from route_follower import RouteFollower, serving  # noqa: E402
-from world4scorer.driving.pilot import PilotOptions  # noqa: E402
-from world4scorer.serving.address import Address  # noqa: E402
-from world4scorer.serving.client import PlannerClient  # noqa: E402
-from world4scorer.serving.protocol import HEADER, MAGIC, VERSION  # noqa: E402
+from world4scorer.driving.closed_loop.pilot import PilotOptions  # noqa: E402
+from world4scorer.driving.serving.address import Address  # noqa: E402
+from world4scorer.driving.serving.client import PlannerClient  # noqa: E402
+from world4scorer.driving.serving.protocol import HEADER, MAGIC, VERSION  # noqa: E402
 
 BY_UTILITY = {"keep_commands": True, "route": 0.0}
 """The route follower's best plan is its first; of its nine, the one that stands agrees best with a route."""

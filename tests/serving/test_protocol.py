@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from world4scorer.serving.protocol import (
+from world4scorer.driving.serving.protocol import (
     DTYPES,
     HEADER,
     MAGIC,

@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 
 from route_follower import RouteFollower, serving
 from world4scorer import cli
-from world4scorer.model.config import city
-from world4scorer.model.planner import Planner
-from world4scorer.serving.address import Address, listening
-from world4scorer.serving.client import PlannerClient, ServerError
-from world4scorer.serving.protocol import HEADER, MAGIC, VERSION, Frame, FrameReader, Kind, encode
+from world4scorer.driving.serving.address import Address, listening
+from world4scorer.driving.serving.client import PlannerClient, ServerError
+from world4scorer.driving.serving.protocol import HEADER, MAGIC, VERSION, Frame, FrameReader, Kind, encode
+from world4scorer.planner.model.config import city
+from world4scorer.planner.planner import Planner
 
 LINE = np.column_stack([np.arange(60.0), np.zeros(60)])
 STILL = {"pose": [0.0, 0.0, 0.0], "velocity": [0.0, 0.0], "acceleration": [0.0, 0.0], "command": 4}

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from route_follower import CRUISE, RouteFollower, arc
-from world4scorer.driving.pilot import Pilot, PilotOptions, Sight
-from world4scorer.routes.route import Route
-from world4scorer.serving.fields import RequestError
-from world4scorer.serving.protocol import Frame, Kind
-from world4scorer.serving.requests import steering_angle
-from world4scorer.serving.rig import bench2drive_rig
-from world4scorer.serving.session import ServedPlanner, Session
-from world4scorer.training import config as training
-from world4scorer.training.losses import bench2drive, paper
-from world4scorer.training.run_files import knows_directions
+from world4scorer.driving.closed_loop.pilot import Pilot, PilotOptions, Sight
+from world4scorer.driving.serving.fields import RequestError
+from world4scorer.driving.serving.protocol import Frame, Kind
+from world4scorer.driving.serving.requests import steering_angle
+from world4scorer.driving.serving.rig import bench2drive_rig
+from world4scorer.driving.serving.session import ServedPlanner, Session
+from world4scorer.engine.routes.route import Route
+from world4scorer.planner.training import config as training
+from world4scorer.planner.training.losses import bench2drive, paper
+from world4scorer.planner.training.run_files import knows_directions
 
 BEND = np.column_stack([20 * np.sin(np.arange(0, 1.5, 0.05)), 20 - 20 * np.cos(np.arange(0, 1.5, 0.05))])
 """A left turn with a radius of 20 m."""

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from world4scorer import cli
-from world4scorer.bench2drive.ego_car import REAR_AXLE_TO_CENTRE
-from world4scorer.bench2drive.rig import IMAGE_SIZE, MOUNTS
-from world4scorer.serving import protocol
-from world4scorer.serving.agent_file import OPTIONS, SOURCE
-from world4scorer.serving.rig import CAMERAS
+from world4scorer.driving.clips.ego_car import REAR_AXLE_TO_CENTRE
+from world4scorer.driving.clips.rig import IMAGE_SIZE, MOUNTS
+from world4scorer.driving.serving import protocol
+from world4scorer.driving.serving.agent_file import OPTIONS, SOURCE
+from world4scorer.driving.serving.rig import CAMERAS
 
 STRAIGHT = np.column_stack([2.0 * np.arange(1, 9), np.zeros(8), np.zeros(8)])
 """4 m/s."""

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import world4scorer as w4s
 from scenes import make_log, make_map, make_plans, make_scene
-from world4scorer.scene import Lights, PolygonMap, Scene, Tracks
-from world4scorer.store import PreparedScene, SceneStore, StoreError, UnknownTokenError, schema, write_shard
-from world4scorer.store.index import INDEX_NAME
+from world4scorer.datasets.store import PreparedScene, SceneStore, StoreError, UnknownTokenError, schema, write_shard
+from world4scorer.datasets.store.index import INDEX_NAME
+from world4scorer.engine.scene import Lights, PolygonMap, Scene, Tracks
 
 
 def assert_same(a: Any, b: Any, where: str = "") -> None:
@@ -177,7 +177,7 @@ def test_store_on_a_disk_that_may_only_be_read(folder: Path, monkeypatch: pytest
     def refuse(path: Path) -> Any:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("world4scorer.store.index.atomic_write", refuse)
+    monkeypatch.setattr("world4scorer.datasets.store.index.atomic_write", refuse)
     assert len(SceneStore(folder)) == 12
     assert not (folder / INDEX_NAME).exists()
 
@@ -249,7 +249,7 @@ def test_any_flipped_bit_is_found_or_harmless(tmp_path_factory: pytest.TempPathF
 
 def test_other_schema_version(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("world4scorer.store.shard_writer.SCHEMA_VERSION", schema.SCHEMA_VERSION + 1)
+        patch.setattr("world4scorer.datasets.store.shard_writer.SCHEMA_VERSION", schema.SCHEMA_VERSION + 1)
         write_shard(folder, "beta", make_log("beta", 2))
     with pytest.raises(
         StoreError, match=r"beta\.arrow: written with schema version 2, this world4scorer reads version 1"

@@ -9,20 +9,20 @@ import pytest
 import shapely
 
 from crossing import OFFSET, crossing
-from world4scorer.cache.preparation import build_scene
-from world4scorer.navsim.annotations import Annotations
-from world4scorer.navsim.frames import COMMANDS
-from world4scorer.navsim.layout import map_path
-from world4scorer.navsim.log_writer import FrameRecord, write_log
-from world4scorer.navsim.logs import read_log
-from world4scorer.navsim.map_reader import read_city_map
-from world4scorer.navsim.map_writer import LAYER_COLUMNS, write_map
-from world4scorer.outcomes import epdms
-from world4scorer.streets.errors import CityError
-from world4scorer.streets.map_export import Layers, export_map
-from world4scorer.streets.map_index import MapIndex
-from world4scorer.streets.street_map import StreetMap, Turn
-from world4scorer.streets.swept_path import corner_trails
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.streets.map_export import Layers, export_map
+from world4scorer.city.streets.map_index import MapIndex
+from world4scorer.city.streets.street_map import StreetMap, Turn
+from world4scorer.city.streets.swept_path import corner_trails
+from world4scorer.datasets.navsim.annotations import Annotations
+from world4scorer.datasets.navsim.frames import COMMANDS
+from world4scorer.datasets.navsim.layout import map_path
+from world4scorer.datasets.navsim.log_writer import FrameRecord, write_log
+from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.navsim.map_reader import read_city_map
+from world4scorer.datasets.navsim.map_writer import LAYER_COLUMNS, write_map
+from world4scorer.datasets.prepare.scene_builder import build_scene
+from world4scorer.engine.outcomes import epdms
 
 LOCATION = "de-crossing"
 ROUTE = ["south_in", "east_out", "far_out"]

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from world4scorer.streets import network as module
-from world4scorer.streets.errors import CityError
-from world4scorer.streets.network import build_network, round_corners
-from world4scorer.streets.places import INGOLSTADT, PLACES
-from world4scorer.streets.street_map import LaneUse, StreetMap, Turn, read_streets
+from world4scorer.city.streets import network as module
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.streets.network import build_network, round_corners
+from world4scorer.city.streets.places import INGOLSTADT, PLACES
+from world4scorer.city.streets.street_map import LaneUse, StreetMap, Turn, read_streets
 
 
 def turns(points: np.ndarray) -> np.ndarray:

@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from world4scorer.streets import sumo
-from world4scorer.streets.errors import CityError
+from world4scorer.city.streets import sumo
+from world4scorer.city.streets.errors import CityError
 
 
 def test_a_missing_system_library_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,7 +26,7 @@ def test_without_the_wheels_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_loading_leaves_the_environment_alone(sumo: None) -> None:
-    from world4scorer.streets.sumo import load_sumo
+    from world4scorer.city.streets.sumo import load_sumo
 
     before = dict(os.environ)
     load_sumo()

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from random_pools import random_pools
-from world4scorer.pools import framewise, inertial
-from world4scorer.studies.consecutive import changes, consecutive, distance_to_logged
-from world4scorer.studies.consecutive_figure import STRETCH, example
-from world4scorer.studies.plan_change import plan_change
+from world4scorer.evaluation.pools import framewise, inertial
+from world4scorer.studies.consecutive.figure import STRETCH, example
+from world4scorer.studies.consecutive.plan_change import plan_change
+from world4scorer.studies.consecutive.study import changes, consecutive, distance_to_logged
 
 
 def along_a_circle(start: float, times: np.ndarray, radius: float = 30.0, speed: float = 8.0) -> tuple:

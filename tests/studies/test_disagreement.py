@@ -16,11 +16,11 @@ from scipy.stats import pearsonr, rankdata, spearmanr
 
 from log_draws import assert_close, drawn_interval, mean_interval
 from random_pools import random_pools
-from world4scorer.cli import main
-from world4scorer.outcomes.results import V1_COLUMNS, V2_COLUMNS
-from world4scorer.studies.disagreement import disagreement
-from world4scorer.studies.objectives import gap_parts, logarithmic_mean, objective
-from world4scorer.studies.row_correlation import correlation, rank_correlation, ranks
+from world4scorer.cli.run import main
+from world4scorer.engine.outcomes.results import V1_COLUMNS, V2_COLUMNS
+from world4scorer.studies.disagreement.objectives import gap_parts, logarithmic_mean, objective
+from world4scorer.studies.disagreement.study import disagreement
+from world4scorer.studies.shared.row_correlation import correlation, rank_correlation, ranks
 
 DRAWS = 120
 NAN = float("nan")
@@ -201,7 +201,7 @@ def test_numbers_from_files_read_with_arrow_alone(pool_folder, tmp_path):
 def test_pools_can_be_studied_without_torch(pool_folder, tmp_path, study):
     code = (
         "import sys; from pathlib import Path; sys.modules['torch'] = None; "
-        "from world4scorer.studies.options import StudyOptions; from world4scorer.studies.verbs import VERBS; "
+        "from world4scorer.studies.shared.options import StudyOptions; from world4scorer.cli.study import VERBS; "
         "VERBS[sys.argv[1]](Path(sys.argv[2]), options=StudyOptions(Path(sys.argv[3]), draws=10))"
     )
     words = [sys.executable, "-c", code, study, str(pool_folder), str(tmp_path)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from world4scorer.studies.future_match import (
+from world4scorer.studies.shared.future_match import (
     chance,
     cosines,
     directions,

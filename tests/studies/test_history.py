@@ -12,15 +12,15 @@ import pytest
 from random_pools import random_pools
 from scenes import make_map, make_plans, make_scene
 from stored_pools import write_pools
-from world4scorer.outcomes.extended_comfort import extended_comfort
-from world4scorer.outcomes.v2 import epdms
-from world4scorer.pools import LogPool, ScoredPools, framewise, inertial
-from world4scorer.rollout.plans import roll_out
-from world4scorer.store import SceneStore, write_shard
-from world4scorer.studies.history import ROWS, choose_given, histories, history
-from world4scorer.studies.history_rollouts import OtherHistories, foreign_places, has_two_before, other_histories
-from world4scorer.studies.options import StudyOptions
-from world4scorer.studies.verbs import VERBS
+from world4scorer.cli.study import VERBS
+from world4scorer.datasets.store import SceneStore, write_shard
+from world4scorer.engine.outcomes.extended_comfort import extended_comfort
+from world4scorer.engine.outcomes.v2 import epdms
+from world4scorer.engine.rollout.plans import roll_out
+from world4scorer.evaluation.pools import LogPool, ScoredPools, framewise, inertial
+from world4scorer.studies.history.rollouts import OtherHistories, foreign_places, has_two_before, other_histories
+from world4scorer.studies.history.study import ROWS, choose_given, histories, history
+from world4scorer.studies.shared.options import StudyOptions
 
 PLANS = 8
 STARTS = {"first": (0.0, 0.5, 1.0, 1.5, 2.5, 3.0, 3.5, 4.0, 4.5), "second": (0.0, 0.4, 0.9, 1.4, 1.9, 2.4, 2.9)}

@@ -14,15 +14,15 @@ from PIL import Image
 from log_draws import assert_close, drawn_interval, mean_interval
 from model_golden import tiny_inputs, tiny_planner
 from random_pools import random_pools
-from world4scorer.cli import main
-from world4scorer.model.utility import utility
-from world4scorer.pools import ScoredPools, framewise
-from world4scorer.selection.pool_metrics import MARGIN as TRAINING_MARGIN
-from world4scorer.selection.pool_metrics import pool_metrics
-from world4scorer.store import SceneStore
-from world4scorer.studies.intervention_scenes import EACH, STRAIGHT, TURN, pick_scenes
-from world4scorer.studies.interventions import Block, interventions, labelled
-from world4scorer.studies.reassignment import MARGIN, SINGLE_SEED, derangement, ordered_pairs, reassigned
+from world4scorer.cli.run import main
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.selection.pool_metrics import MARGIN as TRAINING_MARGIN
+from world4scorer.engine.selection.pool_metrics import pool_metrics
+from world4scorer.evaluation.pools import ScoredPools, framewise
+from world4scorer.planner.model.utility import utility
+from world4scorer.studies.interventions.scenes import EACH, STRAIGHT, TURN, pick_scenes
+from world4scorer.studies.interventions.study import Block, interventions, labelled
+from world4scorer.studies.shared.reassignment import MARGIN, SINGLE_SEED, derangement, ordered_pairs, reassigned
 
 DRAWS, REPEATS, FIRST = 150, 6, 20260909
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from random_pools import random_pools
-from world4scorer.outcomes.results import V2_COLUMNS
-from world4scorer.studies.lambda_weight import lambda_weight
+from world4scorer.engine.outcomes.results import V2_COLUMNS
+from world4scorer.studies.lambda_weight.study import lambda_weight
 
 
 def slow_scores(pools, weight: float) -> tuple[list[float], list[float]]:

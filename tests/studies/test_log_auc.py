@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from world4scorer.studies.log_auc import log_auc
+from world4scorer.studies.stability.log_auc import log_auc
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.sampled_from("abc")), min_size=1, max_size=12))

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from world4scorer.studies.bank_states import Outcome, outcome_of
-from world4scorer.studies.neighbours import agreement, agreement_by_chance, nearest, shuffled_agreement
-from world4scorer.studies.state_geometry_figure import pick_scenes, two_components
+from world4scorer.studies.shared.bank_states import Outcome, outcome_of
+from world4scorer.studies.state_geometry.figure import pick_scenes, two_components
+from world4scorer.studies.state_geometry.neighbours import agreement, agreement_by_chance, nearest, shuffled_agreement
 
 
 def slow_agreement(vectors, group, count):

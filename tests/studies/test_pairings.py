@@ -7,9 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from world4scorer.evaluation.bootstrap import LogBootstrap
-from world4scorer.studies.pair_statistics import auc, cohen_d, quantile
-from world4scorer.studies.pairings import APART, HORIZON, cosines, mean_cosine_of_all, of_other_groups, of_same_log
+from world4scorer.evaluation.scores.bootstrap import LogBootstrap
+from world4scorer.studies.target_geometry.pair_statistics import auc, cohen_d, quantile
+from world4scorer.studies.target_geometry.pairings import (
+    APART,
+    HORIZON,
+    cosines,
+    mean_cosine_of_all,
+    of_other_groups,
+    of_same_log,
+)
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=30), st.integers(0, 5))

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from world4scorer.outcomes.results import V1_COLUMNS
-from world4scorer.studies.readout_scenes import drawn_scenes, junctions
+from world4scorer.engine.outcomes.results import V1_COLUMNS
+from world4scorer.studies.readouts.scenes import drawn_scenes, junctions
 
 
 def pools(turns, inside, utility, way=20.0):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from world4scorer.evaluation.bootstrap import LogBootstrap
-from world4scorer.readouts.regions import REGIONS
-from world4scorer.studies.readout_measures import consistency, fitted, view_shift
-from world4scorer.studies.readout_tables import by_region
+from world4scorer.evaluation.scores.bootstrap import LogBootstrap
+from world4scorer.studies.readout_networks.regions import REGIONS
+from world4scorer.studies.readouts.measures import consistency, fitted, view_shift
+from world4scorer.studies.readouts.tables import by_region
 
 
 def test_consistency_by_hand_and_by_region():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from random_pools import random_pools
-from world4scorer.evaluation.bootstrap import LogBootstrap
-from world4scorer.studies.reranking import reranking
+from world4scorer.evaluation.scores.bootstrap import LogBootstrap
+from world4scorer.studies.reranking.study import reranking
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from world4scorer.studies import ridge
+from world4scorer.studies.counterfactual import ridge
 
 
 def test_solution_of_the_normal_equations():

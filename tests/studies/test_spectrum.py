@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from world4scorer.evaluation.bootstrap import LogBootstrap
-from world4scorer.studies.spectrum import (
+from world4scorer.evaluation.scores.bootstrap import LogBootstrap
+from world4scorer.studies.shared.spectrum import (
     effective_rank,
     rank_of_singular_values,
     rank_of_variances,

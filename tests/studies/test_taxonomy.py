@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 from random_pools import random_pools
-from world4scorer.pools import LogPool, PoolFolder, ScoredPools, continued
-from world4scorer.pools.outcome_files import FOLDER, LogOutcomes, read_outcomes, write_outcomes
-from world4scorer.studies.reachable import smoothest
-from world4scorer.studies.taxonomy import taxonomy
+from world4scorer.evaluation.pools import LogPool, PoolFolder, ScoredPools, continued
+from world4scorer.evaluation.pools.outcome_files import FOLDER, LogOutcomes, read_outcomes, write_outcomes
+from world4scorer.studies.taxonomy.reachable import smoothest
+from world4scorer.studies.taxonomy.study import taxonomy
 
 DRAWS = 60
 

@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from random_pools import random_pools
-from world4scorer.commands.told import told
-from world4scorer.evaluation.bootstrap import LogBootstrap
-from world4scorer.studies import auxiliary_target, coverage, label_pairing, parts
-from world4scorer.studies.coverage import coverage_measures, spread
-from world4scorer.studies.options import AS_IN_THE_PAPER, StudyOptions
-from world4scorer.studies.variant_scores import EC, ORDERING, PDMS, VariantScores, mean, pool_measures
-from world4scorer.studies.verbs import VERBS
+from world4scorer.cli.command_line import told
+from world4scorer.cli.study import VERBS
+from world4scorer.evaluation.scores.bootstrap import LogBootstrap
+from world4scorer.studies.auxiliary_target import study as auxiliary_target
+from world4scorer.studies.coverage import study as coverage
+from world4scorer.studies.coverage.study import coverage_measures, spread
+from world4scorer.studies.label_pairing import study as label_pairing
+from world4scorer.studies.parts import study as parts
+from world4scorer.studies.shared.options import AS_IN_THE_PAPER, StudyOptions
+from world4scorer.studies.shared.variant_scores import EC, ORDERING, PDMS, VariantScores, mean, pool_measures
 
 DRAWS = 300
 

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from small_training import SMALL, TrainingSet
-from world4scorer.bank import BankConfig, make_bank
-from world4scorer.cache.executors import SerialExecutor
-from world4scorer.cache.prepare import prepare
-from world4scorer.cache.samples import Samples
-from world4scorer.cache.source import NavsimSource
-from world4scorer.navsim.splits import find_split
-from world4scorer.training.make_targets import make_targets
-from world4scorer.training.run import TrainData
+from world4scorer.datasets.navsim.splits import find_split
+from world4scorer.datasets.prepare.fill_store import prepare
+from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.datasets.prepare.source import NavsimSource
+from world4scorer.jobs.executors import SerialExecutor
+from world4scorer.planner.bank import BankConfig, make_bank
+from world4scorer.planner.targets.make_targets import make_targets
+from world4scorer.planner.training.run import TrainData
 
 
 @pytest.fixture(scope="session")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from world4scorer.model.plan_sampling import Cameras, project
-from world4scorer.render.cameras import CameraRig
-from world4scorer.training.augmentation import (
+from world4scorer.city.render.cameras import CameraRig
+from world4scorer.planner.model.plan_sampling import Cameras, project
+from world4scorer.planner.training.augmentation import (
     AugmentationConfig,
     mirrored,
     mirrored_cameras,
@@ -14,7 +14,7 @@ from world4scorer.training.augmentation import (
     mirrored_status,
     relit,
 )
-from world4scorer.training.dataset import Batch
+from world4scorer.planner.training.dataset import Batch
 
 VIEWS = ("CAM_F0", "CAM_B0", "CAM_L0", "CAM_R0")
 HEIGHT, WIDTH = 112, 196

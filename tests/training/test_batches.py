@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from world4scorer.training.batches import EpochBatches
+from world4scorer.planner.training.batches import EpochBatches
 
 sizes = st.tuples(st.integers(1, 6), st.sampled_from([1, 2, 4])).map(lambda pair: (pair[0] * pair[1], pair[1]))
 

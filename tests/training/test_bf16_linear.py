@@ -5,7 +5,7 @@ import copy
 import torch
 
 from model_golden import tiny_inputs, tiny_planner
-from world4scorer.training.bf16_linear import Bf16Linear, use_bf16_products
+from world4scorer.planner.training.bf16_linear import Bf16Linear, use_bf16_products
 
 
 def test_products_are_near_and_parameters_stay_float32():

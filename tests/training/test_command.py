@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from small_training import MACHINE
-from world4scorer.bank import Pack
-from world4scorer.cli import main
-from world4scorer.training.command import parse
-from world4scorer.training.config import PRESETS, TrainConfig, baseline, city, paper
-from world4scorer.training.future_targets import FutureTargets
-from world4scorer.training.losses import LossConfig
-from world4scorer.training.prepare import prepare_data
-from world4scorer.training.run import train
+from world4scorer.cli.run import main
+from world4scorer.cli.train_options import parse
+from world4scorer.planner.bank import Pack
+from world4scorer.planner.targets.future_targets import FutureTargets
+from world4scorer.planner.training.config import PRESETS, TrainConfig, baseline, city, paper
+from world4scorer.planner.training.losses import LossConfig
+from world4scorer.planner.training.prepare_data import prepare_data
+from world4scorer.planner.training.run import train
 
 WORDS = ["--data", "d", "--out", "o"]
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from small_training import MACHINE
-from world4scorer.bank.plan_files import read_plans
-from world4scorer.cli import main
-from world4scorer.evaluation.comparison import compare
-from world4scorer.outcomes import pdms
-from world4scorer.store import SceneStore
-from world4scorer.training.run import train
-from world4scorer.training.run_files import read_run
+from world4scorer.cli.run import main
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.outcomes import pdms
+from world4scorer.evaluation.scores.comparison import compare
+from world4scorer.planner.bank.plan_files import read_plans
+from world4scorer.planner.training.run import train
+from world4scorer.planner.training.run_files import read_run
 
 
 @pytest.fixture(scope="module")

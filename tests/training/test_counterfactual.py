@@ -13,11 +13,28 @@ import pytest
 import torch
 
 from run_folder import write_run
-from world4scorer.branches.drive import Branching
-from world4scorer.branches.make import MadeBranches, ask, make_branches
-from world4scorer.branches.outcomes import branch_outcomes
-from world4scorer.branches.reactive import reactive_scene
-from world4scorer.branches.records import (
+from world4scorer.city.world.simulation import CitySimulation, SimulationGone
+from world4scorer.cli.run import main
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.logs import read_log as read_navsim_log
+from world4scorer.datasets.navsim.splits import find_split
+from world4scorer.datasets.prepare.tracks import STEPS_PER_FRAME
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.outcomes.results import V1_COLUMNS, V2_COLUMNS
+from world4scorer.engine.rollout.plans import roll_out
+from world4scorer.engine.scene.indices import State
+from world4scorer.evaluation.pools.open import open_pools
+from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.jobs.executors import SerialExecutor
+from world4scorer.planner.model.image_encoder import load_encoder
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.targets.future_targets import FutureTargets, read_file, write_file
+from world4scorer.planner.training.run import CONFIG, PLANNER
+from world4scorer.studies.branches.drive import Branching
+from world4scorer.studies.branches.make import MadeBranches, ask, make_branches
+from world4scorer.studies.branches.outcomes import branch_outcomes
+from world4scorer.studies.branches.reactive import reactive_scene
+from world4scorer.studies.branches.records import (
     FIRST_PLAN,
     LOGGED_PLAN,
     LOGGED_POSES,
@@ -26,27 +43,10 @@ from world4scorer.branches.records import (
     read_log,
     write_log,
 )
-from world4scorer.cache.executors import SerialExecutor
-from world4scorer.cache.tracks import STEPS_PER_FRAME
-from world4scorer.city.simulation import CitySimulation, SimulationGone
-from world4scorer.cli import main
-from world4scorer.model.image_encoder import load_encoder
-from world4scorer.model.planner import Planner
-from world4scorer.navsim.layout import Layout
-from world4scorer.navsim.logs import read_log as read_navsim_log
-from world4scorer.navsim.splits import find_split
-from world4scorer.outcomes.results import V1_COLUMNS, V2_COLUMNS
-from world4scorer.pools.open import open_pools
-from world4scorer.pools.scored import ScoredPools
-from world4scorer.rollout.plans import roll_out
-from world4scorer.scene.indices import State
-from world4scorer.store import SceneStore
-from world4scorer.studies import counterfactual as study
-from world4scorer.studies.branched_scenes import encode
-from world4scorer.studies.counterfactual_models import without_outcomes
-from world4scorer.studies.future_match import unit
-from world4scorer.training.future_targets import FutureTargets, read_file, write_file
-from world4scorer.training.run import CONFIG, PLANNER
+from world4scorer.studies.counterfactual import study as study
+from world4scorer.studies.counterfactual.branched_scenes import encode
+from world4scorer.studies.counterfactual.models import without_outcomes
+from world4scorer.studies.shared.future_match import unit
 
 SCENES, PLANS = 2, 2
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from picture_dataset import HISTORY, SMALL, SPLIT, make_dataset
-from world4scorer.model.image_encoder import ImageEncoder, load_encoder, save_encoder
-from world4scorer.navsim.cameras import VIEWS
-from world4scorer.navsim.logs import read_log
-from world4scorer.training import FutureTargets, make_targets
-from world4scorer.training.future_targets import TargetError
+from world4scorer.datasets.navsim.cameras import VIEWS
+from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.planner.model.image_encoder import ImageEncoder, load_encoder, save_encoder
+from world4scorer.planner.targets.future_targets import FutureTargets, TargetError
+from world4scorer.planner.targets.make_targets import make_targets
 
 FRAMES = 14
 

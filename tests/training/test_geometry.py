@@ -12,19 +12,19 @@ import pytest
 import torch
 
 from run_folder import write_run
-from world4scorer.bank import Pack
-from world4scorer.cli import main
-from world4scorer.model.image_encoder import load_encoder
-from world4scorer.model.planner import Planner
-from world4scorer.pools.planner_source import PlannerSource
-from world4scorer.store import SceneStore
-from world4scorer.studies import view_features
-from world4scorer.studies.bank_states import Drawing, draw_scenes, states_of, untrained
-from world4scorer.studies.target_views import open_views
-from world4scorer.training.future_targets import read_file, write_file
-from world4scorer.training.make_targets import make_targets
-from world4scorer.training.run import PLANNER, TrainData
-from world4scorer.training.run_files import read_run
+from world4scorer.cli.run import main
+from world4scorer.datasets.store import SceneStore
+from world4scorer.evaluation.pools.planner_source import PlannerSource
+from world4scorer.planner.bank import Pack
+from world4scorer.planner.model.image_encoder import load_encoder
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.targets.future_targets import read_file, write_file
+from world4scorer.planner.targets.make_targets import make_targets
+from world4scorer.planner.training.run import PLANNER, TrainData
+from world4scorer.planner.training.run_files import read_run
+from world4scorer.studies.shared import view_features
+from world4scorer.studies.shared.bank_states import Drawing, draw_scenes, states_of, untrained
+from world4scorer.studies.target_geometry.views import open_views
 
 
 @pytest.fixture(scope="module")

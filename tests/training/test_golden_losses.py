@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from model_golden import expected, golden_planner, inputs
-from world4scorer.model.names import released_names
-from world4scorer.training import Targets, compute_losses, paper, predict, propose
+from world4scorer.planner.model.names import released_names
+from world4scorer.planner.training import Targets, compute_losses, paper, predict, propose
 
 LOSSES = {"wta": "imitation", "score": "score", "future": "future", "bank": "bank", "total": "total"}
 

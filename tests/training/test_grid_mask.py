@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from world4scorer.training.grid_mask import GridMaskConfig, Pattern, draw_pattern, grid_mask, kept_pixels
+from world4scorer.planner.training.grid_mask import GridMaskConfig, Pattern, draw_pattern, grid_mask, kept_pixels
 
 
 def painted(pattern, height, width, inverted):

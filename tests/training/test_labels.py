@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from scenes import make_log
-from world4scorer.outcomes import label
-from world4scorer.store import SceneStore, UnknownTokenError, write_shard
-from world4scorer.training.labels import LabelError, LabelMaker, SceneJudge
+from world4scorer.datasets.store import SceneStore, UnknownTokenError, write_shard
+from world4scorer.engine.outcomes import label
+from world4scorer.planner.training.labels import LabelError, LabelMaker, SceneJudge
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,6 @@ def test_bad_plans_labels_and_tokens_are_named(store, monkeypatch):
     class Broken:
         table = np.full((3, 7), np.nan)
 
-    monkeypatch.setattr("world4scorer.training.labels.label", lambda *_, **__: Broken)
+    monkeypatch.setattr("world4scorer.planner.training.labels.label", lambda *_, **__: Broken)
     with pytest.raises(LabelError, match=f"{store.tokens[0]!r}: a label is not finite"):
         LabelMaker(SceneJudge(store)).submit(store.tokens[:1], some_plans(1, 3)).result()

@@ -7,10 +7,10 @@ import torch
 from torch.nn import functional
 
 from model_golden import tiny_inputs, tiny_planner
-from world4scorer.model import COMPONENTS
-from world4scorer.model.components import DDC
-from world4scorer.training import LossConfig, Targets, bench2drive, compute_losses, paper, predict, propose
-from world4scorer.training.losses import (
+from world4scorer.planner.model import COMPONENTS
+from world4scorer.planner.model.components import DDC
+from world4scorer.planner.training import LossConfig, Targets, bench2drive, compute_losses, paper, predict, propose
+from world4scorer.planner.training.losses import (
     COLUMN,
     bank_loss,
     baseline,
@@ -19,7 +19,7 @@ from world4scorer.training.losses import (
     score_loss,
     winner_takes_all,
 )
-from world4scorer.training.predictions import Predictions
+from world4scorer.planner.training.predictions import Predictions
 
 
 def labels_of(**columns):

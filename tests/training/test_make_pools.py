@@ -11,13 +11,13 @@ import torch
 
 from small_training import SMALL
 from world4scorer import cli
-from world4scorer.model.planner import Planner
-from world4scorer.pools import PoolError, PoolFolder, ScoredPools
-from world4scorer.pools.foreign import import_dump
-from world4scorer.pools.make import make_pools
-from world4scorer.pools.planner_source import PlannerSource
-from world4scorer.selection.utility import utility_of_logits
-from world4scorer.training.pools import make_pools as in_memory
+from world4scorer.engine.selection.utility import utility_of_logits
+from world4scorer.evaluation.pools import PoolError, PoolFolder, ScoredPools
+from world4scorer.evaluation.pools.foreign import import_dump
+from world4scorer.evaluation.pools.make import make_pools
+from world4scorer.evaluation.pools.planner_source import PlannerSource
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.training.pools import make_pools as in_memory
 
 
 @pytest.fixture(scope="module")

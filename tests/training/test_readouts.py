@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from world4scorer.cache.samples import Samples
-from world4scorer.cli import main
-from world4scorer.model.planner import Planner
-from world4scorer.navsim.splits import find_split
-from world4scorer.readouts import make
-from world4scorer.readouts.config import ReadoutConfig
-from world4scorer.training.run import PLANNER, claim, make_network
+from world4scorer.cli.run import main
+from world4scorer.datasets.navsim.splits import find_split
+from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.training.run import PLANNER, claim, make_network
+from world4scorer.studies.readout_networks import make
+from world4scorer.studies.readout_networks.config import ReadoutConfig
 
 TINY = ("--pairs", "12", "--condgrid-steps", "2", "--diffusion-steps", "2", "--decoder-steps", "2")
 FEW = ("--scenes", "3", "--draws", "20")

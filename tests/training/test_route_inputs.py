@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from world4scorer.model.network import Network
-from world4scorer.training.config import TrainConfig
-from world4scorer.training.dataset import PlanningDataset, collate
-from world4scorer.training.route_inputs import with_route_points
-from world4scorer.training.split_samples import split_samples
+from world4scorer.planner.model.network import Network
+from world4scorer.planner.training.config import TrainConfig
+from world4scorer.planner.training.dataset import PlanningDataset, collate
+from world4scorer.planner.training.route_inputs import with_route_points
+from world4scorer.planner.training.split_samples import split_samples
 
 LEFT, RIGHT = 7, 9
 """Places of these commands in an ego status."""

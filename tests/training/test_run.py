@@ -14,20 +14,20 @@ import pytest
 import torch
 
 from small_training import MACHINE, TrainingSet
-from world4scorer.bank import Pack
-from world4scorer.cache.samples import Samples
-from world4scorer.model import Planner
-from world4scorer.model.weight_files import read_tensors
-from world4scorer.navsim.splits import find_split
-from world4scorer.pretraining.schedule import learning_rate
-from world4scorer.store import SceneStore
-from world4scorer.training.augmentation import AugmentationConfig
-from world4scorer.training.config import TrainConfig
-from world4scorer.training.dataset import PlanningDataset, collate
-from world4scorer.training.labels import SceneJudge
-from world4scorer.training.losses import LossConfig
-from world4scorer.training.module import ScorerModule, permuted
-from world4scorer.training.run import drawn, make_network, train
+from world4scorer.datasets.navsim.splits import find_split
+from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.datasets.store import SceneStore
+from world4scorer.jobs.tensor_files import read_tensors
+from world4scorer.planner.bank import Pack
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.pretraining.schedule import learning_rate
+from world4scorer.planner.training.augmentation import AugmentationConfig
+from world4scorer.planner.training.config import TrainConfig
+from world4scorer.planner.training.dataset import PlanningDataset, collate
+from world4scorer.planner.training.labels import SceneJudge
+from world4scorer.planner.training.losses import LossConfig
+from world4scorer.planner.training.module import ScorerModule, permuted
+from world4scorer.planner.training.run import drawn, make_network, train
 
 HERE = Path(__file__).parents[1]
 
@@ -71,8 +71,8 @@ def test_validation_is_the_simulators_score_of_the_selected_plans(training_set, 
     dataset = PlanningDataset(samples, training_set.config.model)
     batch = collate([dataset[place, 0] for place in range(len(samples))])
     planner = Planner.from_pretrained(finished / "planner")
-    from world4scorer.model.images import normalise
-    from world4scorer.outcomes import pdms
+    from world4scorer.engine.outcomes import pdms
+    from world4scorer.planner.model.images import normalise
 
     scored = planner(normalise(batch.views), batch.ego_status, batch.cameras)
     store, chosen = SceneStore(data.val_store), scored.choice("v1")
@@ -97,9 +97,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from small_training import MACHINE
-from world4scorer.training.run_files import read_run
-from world4scorer.training.module import ScorerModule
-from world4scorer.training.run import train
+from world4scorer.planner.training.run_files import read_run
+from world4scorer.planner.training.module import ScorerModule
+from world4scorer.planner.training.run import train
 
 config, data = read_run(Path(sys.argv[1]))
 out, devices, stop = Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
@@ -265,7 +265,7 @@ def test_ablations_train_without_what_they_leave_out(training_set, tmp_path, cha
 
 
 def test_a_model_without_images_never_opens_one(training_set, tmp_path, monkeypatch):
-    monkeypatch.setattr("world4scorer.training.dataset.read_view", None)
+    monkeypatch.setattr("world4scorer.planner.training.dataset.read_view", None)
     config = replace(
         training_set.config, epochs=1, model=replace(training_set.config.model, images=False), auxiliary_target="none"
     )

@@ -9,18 +9,18 @@ import pytest
 from random_pools import random_pools
 from run_folder import write_run
 from small_training import TrainingSet
-from world4scorer.model.image_encoder import load_encoder
-from world4scorer.navsim.cameras import FRONT, VIEWS
-from world4scorer.navsim.layout import Layout
-from world4scorer.navsim.logs import read_log
-from world4scorer.navsim.splits import find_split
-from world4scorer.pools import ScoredPools
-from world4scorer.store import SceneStore
-from world4scorer.studies import view_features
-from world4scorer.studies.dynamics import scene_change
-from world4scorer.training.future_targets import FutureTargets
-from world4scorer.training.make_targets import make_targets
-from world4scorer.training.run import DATA
+from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.navsim.splits import find_split
+from world4scorer.datasets.store import SceneStore
+from world4scorer.evaluation.pools import ScoredPools
+from world4scorer.planner.model.image_encoder import load_encoder
+from world4scorer.planner.targets.future_targets import FutureTargets
+from world4scorer.planner.targets.make_targets import make_targets
+from world4scorer.planner.training.run import DATA
+from world4scorer.studies.shared import view_features
+from world4scorer.studies.shared.scene_change import scene_change
 
 
 @pytest.fixture(scope="module")

@@ -11,17 +11,17 @@ import pytest
 import torch
 
 from small_training import TrainingSet
-from world4scorer.cli import main
-from world4scorer.model.images import normalise
-from world4scorer.model.planner import Planner
-from world4scorer.model.stability import Geometry
-from world4scorer.studies.options import StabilityOptions
-from world4scorer.studies.stability import stability
-from world4scorer.studies.stability_scenes import KINDS, KeptScenes, Measure
-from world4scorer.training.dataset import collate
-from world4scorer.training.losses import INVALID_TTC
-from world4scorer.training.run import CONFIG, DATA
-from world4scorer.training.supervision import TrainedScenes
+from world4scorer.cli.run import main
+from world4scorer.planner.model.images import normalise
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.stability import Geometry
+from world4scorer.planner.training.dataset import collate
+from world4scorer.planner.training.losses import INVALID_TTC
+from world4scorer.planner.training.run import CONFIG, DATA
+from world4scorer.planner.training.supervision import TrainedScenes
+from world4scorer.studies.shared.options import StabilityOptions
+from world4scorer.studies.stability.scenes import KINDS, KeptScenes, Measure
+from world4scorer.studies.stability.study import stability
 
 FEW = StabilityOptions(supervised=3, scenes=2, rivals=2, detailed=1, mu=1.0, scales=(5.0,), draws=50)
 FLAGS = ["--supervised", "3", "--scenes", "2", "--rivals", "2", "--detailed", "1", "--mu", "1.0", "--scales", "5.0"]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import CubicSpline
 
-from world4scorer.training.time_warp import imitation_targets, sample_points, time_warped
+from world4scorer.planner.training.time_warp import imitation_targets, sample_points, time_warped
 
 LITTLE = st.integers(0, 2**32 - 1)
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from small_training import SMALL
-from world4scorer.model.network import Network
-from world4scorer.model.plan_sampling import Cameras
-from world4scorer.training import LossConfig, Targets, compute_losses, predict, propose
-from world4scorer.training.module import freeze_unused
+from world4scorer.planner.model.network import Network
+from world4scorer.planner.model.plan_sampling import Cameras
+from world4scorer.planner.training import LossConfig, Targets, compute_losses, predict, propose
+from world4scorer.planner.training.module import freeze_unused
 
 WEIGHTS = {
     "all": LossConfig(),

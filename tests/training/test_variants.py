@@ -8,16 +8,16 @@ import pytest
 import tyro
 
 from small_training import MACHINE
-from world4scorer.cli import main
-from world4scorer.pools.open import open_pools
-from world4scorer.studies import train_variant, variants
-from world4scorer.studies.options import TrainingOptions
-from world4scorer.studies.parts import PARTS
-from world4scorer.studies.variants import Variant, train_variants
-from world4scorer.training.config import TrainConfig
-from world4scorer.training.future_targets import FutureTargets
-from world4scorer.training.run import PLANNER, TrainData, claim, train
-from world4scorer.training.run_files import read_history, read_run
+from world4scorer.cli.run import main
+from world4scorer.evaluation.pools.open import open_pools
+from world4scorer.planner.targets.future_targets import FutureTargets
+from world4scorer.planner.training.config import TrainConfig
+from world4scorer.planner.training.run import PLANNER, TrainData, claim, train
+from world4scorer.planner.training.run_files import read_history, read_run
+from world4scorer.studies.parts.study import PARTS
+from world4scorer.studies.shared import train_variant, variants
+from world4scorer.studies.shared.options import TrainingOptions
+from world4scorer.studies.shared.variants import Variant, train_variants
 
 HERE = ["--accelerator", "cpu", "--threads", "1", "--draws", "200"]
 OPTIONS = TrainingOptions(accelerator="cpu", threads=1)

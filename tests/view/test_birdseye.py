@@ -11,11 +11,11 @@ from PIL import Image
 
 import world4scorer as w4s
 from scenes import make_plans, make_scene
-from world4scorer.scene import Light, SceneError, TrackType
-from world4scorer.view.birdseye import draw_scene, save
-from world4scorer.view.frame import EgoFrame
-from world4scorer.view.surroundings import red_light_in_view
-from world4scorer.view.verdict import Fault, faults_of, forgiven_of
+from world4scorer.drawing.birdseye import draw_scene, save
+from world4scorer.drawing.frame import EgoFrame
+from world4scorer.drawing.surroundings import red_light_in_view
+from world4scorer.drawing.verdict import Fault, faults_of, forgiven_of
+from world4scorer.engine.scene import Light, SceneError, TrackType
 
 
 def test_scene_alone(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from world4scorer.scene.indices import TrackType
-from world4scorer.view import style
+from world4scorer.drawing import style
+from world4scorer.engine.scene.indices import TrackType
 
 # Complete colour blindness after Machado, Oliveira and Fernandes (2009), for linear RGB.
 VISIONS = {

@@ -5,6 +5,6 @@ predict the latent each leads to, keep those nearest to the goal's latent. Simul
 small head, and its score is added to the planning cost; world model and search budget stay as they are.
 """
 
-from world4scorer.cube.backend import choose_backend
+from world4scorer.cube.simulator.backend import choose_backend
 
 choose_backend()  # here, because nearly every module of this folder imports MuJoCo

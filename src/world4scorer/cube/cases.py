@@ -15,12 +15,12 @@ from world4scorer.cube.episodes import Kind, read_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player, Results
 from world4scorer.cube.play import Played, replayed
-from world4scorer.cube.simulator import CubeSimulator, distance_to, this_process_simulator
+from world4scorer.cube.simulator.cube_env import CubeSimulator, distance_to, this_process_simulator
 from world4scorer.cube.success import LABELS, Pair, pairs_of
 from world4scorer.cube.windows import Window, draw_windows, is_held
 
 if TYPE_CHECKING:
-    from world4scorer.cube.camera import Camera, Look
+    from world4scorer.cube.simulator.camera import Camera, Look
 
 SHOWN: Final = (Player.ANCHOR, Player.OURS)
 RELEASED_STEPS: Final = 3
@@ -155,7 +155,7 @@ class Stage:
 @contextmanager
 def open_stage(side: int, quality: Look) -> Iterator[Stage]:
     """A stage whose pictures have this side [pixels]."""
-    from world4scorer.cube.camera import Camera
+    from world4scorer.cube.simulator.camera import Camera
 
     simulator = this_process_simulator()
     with closing(Camera(simulator, side, quality=quality)) as camera:

@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from world4scorer.cube.episodes import expert_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.keeping import ABOUT, digest_of, read_about, read_arrays, write_about, write_arrays
-from world4scorer.cube.lewm import ACTION_BLOCK
+from world4scorer.cube.model.lewm import ACTION_BLOCK
+from world4scorer.cube.model.planners import Imagined, Moment, WorldModelPlanner
+from world4scorer.cube.model.search import Search
+from world4scorer.cube.model.world_model import WEIGHTS, WorldModel, load_world_model
 from world4scorer.cube.parts import make_missing, one_thread
-from world4scorer.cube.planners import Imagined, Moment, WorldModelPlanner
 from world4scorer.cube.play import play
-from world4scorer.cube.replay import Replay
-from world4scorer.cube.search import Search
-from world4scorer.cube.simulator import CubeSimulator, Floats, this_process_simulator
+from world4scorer.cube.simulator.cube_env import CubeSimulator, Floats, this_process_simulator
+from world4scorer.cube.simulator.replay import Replay
 from world4scorer.cube.windows import check_seeds, draw_windows
-from world4scorer.cube.world_model import WEIGHTS, WorldModel, load_world_model
 
 WINDOWS_OF_A_FILE: Final = 5
 GROUP_FIELDS: Final = {

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from world4scorer.cube.evaluate import Player, Results
 from world4scorer.cube.figure import players_figure
-from world4scorer.cube.head_readout import HeadReadout
-from world4scorer.cube.simulator import SUCCESS_METRES
+from world4scorer.cube.model.head_readout import HeadReadout
+from world4scorer.cube.simulator.cube_env import SUCCESS_METRES
 from world4scorer.cube.success import (
     LABELS,
     Gain,
@@ -31,10 +31,10 @@ from world4scorer.cube.success import (
 )
 from world4scorer.cube.tune import Tuned
 from world4scorer.cube.windows import BUDGET_STEPS
-from world4scorer.evaluation.bootstrap import Interval
-from world4scorer.evaluation.finding import Finding, Table
-from world4scorer.evaluation.intervals import cell, plain
-from world4scorer.evaluation.paper import paper
+from world4scorer.evaluation.scores.bootstrap import Interval
+from world4scorer.evaluation.scores.finding import Finding, Table
+from world4scorer.evaluation.scores.intervals import cell, plain
+from world4scorer.evaluation.scores.paper import paper
 
 NAME: Final = "cube"
 RELEASED_SEED: Final = 42

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.keeping import read_about, read_arrays, write_about, write_arrays
 from world4scorer.cube.parts import make_missing
-from world4scorer.cube.simulator import ACTION, CubeSimulator, CubeState, Floats, this_process_simulator
-from world4scorer.scene.files import atomic_write
+from world4scorer.cube.simulator.cube_env import ACTION, CubeSimulator, CubeState, Floats, this_process_simulator
+from world4scorer.jobs.files import atomic_write
 
 if TYPE_CHECKING:
     from ogbench.manipspace.oracles.markov.cube_markov import CubeMarkovOracle

@@ -16,8 +16,7 @@ from typing import Final
 from world4scorer.cube.episodes import expert_episodes, read_config
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.keeping import ABOUT, digest_of, read_json, write_about, write_json
-from world4scorer.cube.parts import make_missing, one_thread
-from world4scorer.cube.planners import (
+from world4scorer.cube.model.planners import (
     CubePlanner,
     ExpertReplay,
     RandomPlanner,
@@ -25,14 +24,15 @@ from world4scorer.cube.planners import (
     WorldModelPlanner,
     ZeroPlanner,
 )
+from world4scorer.cube.model.search import Search
+from world4scorer.cube.model.train_head import WEIGHTS as HEAD_WEIGHTS
+from world4scorer.cube.model.train_head import load_head, read_head_report
+from world4scorer.cube.model.world_model import WEIGHTS as MODEL_WEIGHTS
+from world4scorer.cube.model.world_model import held_out_of, load_world_model
+from world4scorer.cube.parts import make_missing, one_thread
 from world4scorer.cube.play import Played, play
-from world4scorer.cube.search import Search
-from world4scorer.cube.simulator import this_process_simulator
-from world4scorer.cube.train_head import WEIGHTS as HEAD_WEIGHTS
-from world4scorer.cube.train_head import load_head, read_head_report
+from world4scorer.cube.simulator.cube_env import this_process_simulator
 from world4scorer.cube.windows import check_seeds, draw_windows, evaluated_episodes
-from world4scorer.cube.world_model import WEIGHTS as MODEL_WEIGHTS
-from world4scorer.cube.world_model import held_out_of, load_world_model
 
 WINDOWS_OF_A_FILE: Final = 10
 

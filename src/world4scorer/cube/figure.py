@@ -10,17 +10,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image, ImageDraw
 
-from world4scorer.cube.camera import Look
 from world4scorer.cube.cases import Case, Course, Stage, open_stage, rescued, rescued_cases
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player, Results
 from world4scorer.cube.play import Played
+from world4scorer.cube.simulator.camera import Look
 from world4scorer.cube.success import LABELS, Starts, gain, gains_by_seed, successes
 from world4scorer.cube.windows import Window
-from world4scorer.film.letters import letters
-from world4scorer.scene.files import atomic_write
-from world4scorer.view import style
-from world4scorer.view.charts import BAD, GOOD, OTHER, OURS, chart, titled
+from world4scorer.drawing import style
+from world4scorer.drawing.charts import BAD, GOOD, OTHER, OURS, chart, titled
+from world4scorer.jobs.files import atomic_write
+from world4scorer.reporting.film.letters import letters
 
 DPI: Final = 130
 ROW: Final = 0.36

@@ -13,13 +13,13 @@ from typing import Final
 
 from PIL import Image, ImageDraw
 
-from world4scorer.cube.camera import Look
 from world4scorer.cube.cases import Case, Course, Stage, open_stage, rescued_cases
 from world4scorer.cube.evaluate import Results
 from world4scorer.cube.figure import badge
-from world4scorer.film.files import check_film, write_film
-from world4scorer.film.letters import letters
-from world4scorer.view import style
+from world4scorer.cube.simulator.camera import Look
+from world4scorer.drawing import style
+from world4scorer.reporting.film.files import check_film, write_film
+from world4scorer.reporting.film.letters import letters
 
 FPS: Final = 8.0
 STRIDE: Final = 2

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from world4scorer import __version__
 from world4scorer.cube.errors import CubeError
-from world4scorer.scene.files import atomic_write
+from world4scorer.jobs.files import atomic_write
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

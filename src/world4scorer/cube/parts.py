@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from world4scorer.cache.executors import choose_executor, run_all
 from world4scorer.cube.errors import CubeError
-from world4scorer.progress import ProgressBar
+from world4scorer.jobs.executors import choose_executor, run_all
+from world4scorer.jobs.progress import ProgressBar
 
 
 class Part(Protocol):

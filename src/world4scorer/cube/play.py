@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from world4scorer.cube.planners import CubePlanner, Moment
-from world4scorer.cube.simulator import SUCCESS_METRES, CubeSimulator, Floats
+from world4scorer.cube.model.planners import CubePlanner, Moment
+from world4scorer.cube.simulator.cube_env import SUCCESS_METRES, CubeSimulator, Floats
 from world4scorer.cube.windows import BUDGET_STEPS, GOAL_STEPS, Window
 
 

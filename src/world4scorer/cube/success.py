@@ -15,7 +15,7 @@ import numpy as np
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player, Results
 from world4scorer.cube.play import Played
-from world4scorer.evaluation.bootstrap import Interval, LogBootstrap
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
 
 DRAWS: Final = 10_000
 LABELS: Final = {

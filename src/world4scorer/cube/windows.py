@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from world4scorer.cube.episodes import Episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.simulator import SUCCESS_METRES, CubeState, Floats, distance_to
+from world4scorer.cube.simulator.cube_env import SUCCESS_METRES, CubeState, Floats, distance_to
 
 GOAL_STEPS: Final = 25
 """The goal is where the expert had the cube so many steps later."""

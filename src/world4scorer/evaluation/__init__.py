@@ -1,1 +1,5 @@
-"""Scores of many frames: files in, tables out."""
+"""Pools of plans, their scores, and results with intervals.
+
+`pools` keeps a planner's plans with their outcomes, `leaderboard` has Bench2Drive's formulas, `scores` makes tables and
+findings. Knows `planner`, `drawing` and the rooms above them.
+"""

@@ -1,0 +1,184 @@
+"""Pictures of a world from the cameras of a car.
+
+Example::
+
+    world = World.build(read_streets("berlin.net.xml"), seed=0)
+    renderer = Renderer(world, CameraRig.default(), size=(112, 196))
+    rendering = renderer.draw(ego_pose, actors, signals, weather, classes=True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.city.render.cameras import DEFAULT_CAMERAS, CameraRig
+from world4scorer.city.render.frame import ANCHOR_PERIOD, Frame, Light, View
+from world4scorer.city.render.ground import Ground
+from world4scorer.city.render.instancing import gather_scenery, place_actors
+from world4scorer.city.render.rasteriser import CONTACT_MARGIN
+from world4scorer.city.render.sky import paint_sky
+from world4scorer.city.render.views import draw_views, label_views
+from world4scorer.city.render.weather import Weather
+from world4scorer.city.scenery.actors import ActorKind, Actors
+from world4scorer.city.scenery.ground_plan import GroundPlan
+from world4scorer.city.scenery.houses import forecourts
+from world4scorer.city.scenery.light import decode_table, tone_table
+from world4scorer.city.scenery.models import actor_models
+from world4scorer.city.scenery.scenery import Scenery
+from world4scorer.city.scenery.signal_heads import lamp_bits
+from world4scorer.city.streets.street_map import StreetMap
+
+SCENERY_REACH: Final = 170.0
+FINE_REACH: Final = 52.0
+"""How far scenery is drawn, and how far with all its detail [m]."""
+ACTOR_REACH: Final = 130.0
+"""How far actors are drawn [m]."""
+EGO_SIZE: Final = (4.6, 1.9, 1.6)
+EGO_CENTRE: Final = 1.4
+"""The car that carries the cameras: its size and how far its middle lies before the rear axle [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """What stays while cars drive: streets, painted ground, houses, trees, signals."""
+
+    streets: StreetMap
+    ground: Ground
+    scenery: Scenery
+
+    @classmethod
+    def build(cls, streets: StreetMap, seed: int) -> World:
+        """Furnish the streets; takes seconds for a city."""
+        scenery = Scenery.build(streets, seed)
+        return cls(streets, Ground(GroundPlan.of(streets, forecourts(scenery.houses), seed)), scenery)
+
+
+@dataclass(frozen=True, eq=False)
+class Rendering:
+    """Pictures of c cameras; labels are seen through the centres of pixels."""
+
+    images: NDArray[np.uint8]
+    """(c, H, W, 3) RGB"""
+    classes: NDArray[np.uint8] | None = None
+    """(c, H, W) `SurfaceClass`"""
+    depth: NDArray[np.float32] | None = None
+    """(c, H, W) metres along the optical axis, inf for the sky"""
+    instances: NDArray[np.int16] | None = None
+    """(c, H, W) row of the actors, -1 for none"""
+
+
+class Renderer:
+    """Draws one world at one picture size. Not to be shared between threads."""
+
+    def __init__(
+        self,
+        world: World,
+        rig: CameraRig,
+        size: tuple[int, int] = (112, 196),
+        supersample: int = 2,
+        cameras: tuple[str, ...] = DEFAULT_CAMERAS,
+    ) -> None:
+        if min(size) < 1 or supersample < 1:
+            raise ValueError(f"size {size} and supersample {supersample} must be at least 1")
+        self.world = world
+        self.rig = rig.select(cameras)
+        self.size = size
+        self.supersample = supersample
+        self._frame = Frame.room(40_000, 1_000)
+        self._tables = (decode_table(), tone_table())
+
+    def draw(
+        self,
+        ego_pose: NDArray[np.float64],
+        actors: Actors,
+        signals: Mapping[str, str],
+        weather: Weather,
+        classes: bool = False,
+        depth: bool = False,
+        cameras: Sequence[str] | None = None,
+    ) -> Rendering:
+        """Pictures from an ego whose rear axle is at `ego_pose` (3,) x, y, heading.
+
+        `signals` maps the name of a signal to its SUMO state; with `classes` or `depth`, labels are drawn too.
+        `cameras` names those to be drawn, in this order; all unless given.
+        """
+        rig = self.rig if cameras is None else self.rig.select(tuple(cameras))
+        x, y, heading = (float(value) for value in ego_pose)
+        light = Light.of(weather, paint_sky(weather))
+        ground = self.world.ground.around(x, y)
+        chunks = self._collect(x, y, heading, actors, signals, light)
+        footprints = _footprints(actors, x, y, heading)
+        height, width = self.size
+        images = np.empty((len(rig.names), height, width, 3), np.uint8)
+        views = self._views(rig, x, y, heading, self.supersample)
+        facades = self.world.scenery.facades
+        draw_views(
+            self._frame, chunks, footprints, facades, ground, light, views, self._tables, self.supersample, images
+        )
+        if not (classes or depth):
+            return Rendering(images)
+        shape = images.shape[:3]
+        labels = (np.empty(shape, np.uint8), np.empty(shape, np.float32), np.empty(shape, np.int16))
+        label_views(self._frame, chunks, ground, self._views(rig, x, y, heading, 1), *labels)
+        return Rendering(images, labels[0] if classes else None, labels[1] if depth else None, labels[2])
+
+    def _collect(
+        self, x: float, y: float, heading: float, actors: Actors, signals: Mapping[str, str], light: Light
+    ) -> int:
+        """Fill the frame with all triangles near by; returns the number of chunks."""
+        scenery = self.world.scenery
+        bits = lamp_bits(scenery.heads, signals)
+        rows = np.append(actors.near(x, y, ACTOR_REACH), -1)
+        middle = (x + EGO_CENTRE * np.cos(heading), y + EGO_CENTRE * np.sin(heading), heading)
+        table = (
+            np.concatenate([actors.pose, [middle]]),
+            np.concatenate([actors.size, [EGO_SIZE]]),
+            np.append(actors.kind, np.int8(ActorKind.CAR)).astype(np.int64),
+            np.append(actors.look, np.uint32(0)).astype(np.int64),
+            np.append(actors.brake, False),
+            np.append(actors.left, False),
+            np.append(actors.right, False),
+            np.append(actors.stride, 0.0),
+        )
+        while True:
+            n, chunks = gather_scenery(scenery.arrays, x, y, SCENERY_REACH, FINE_REACH, light, bits, self._frame)
+            if n >= 0:
+                n, chunks = place_actors(
+                    actor_models(), scenery.arrays, *table, rows, x, y, light, self._frame, n, chunks
+                )
+            if n >= 0:
+                return int(chunks)
+            self._frame = Frame.room(2 * len(self._frame.corners), 2 * len(self._frame.chunk_span))
+
+    def _views(self, rig: CameraRig, x: float, y: float, heading: float, supersample: int) -> View:
+        """The cameras in axes parallel to the map's with the origin at the ego."""
+        c, s = np.cos(heading), np.sin(heading)
+        turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]])
+        height, width = self.size
+        focal = np.float32(rig.intrinsics(height, width)[0, 0, 0] * supersample)
+        anchor = np.array([x % ANCHOR_PERIOD, y % ANCHOR_PERIOD], np.float32)
+        return View(
+            np.ascontiguousarray((turn @ rig.rotation).transpose(0, 2, 1), np.float32),
+            (rig.translation @ turn.T).astype(np.float32),
+            focal,
+            np.array([c, s], np.float32),
+            anchor,
+        )
+
+
+def _footprints(actors: Actors, x: float, y: float, heading: float) -> NDArray[np.float32]:
+    """(n, 4, 2) ground below vehicles near by, and below the ego, relative to (x, y)."""
+    near = actors.near(x, y, ACTOR_REACH)
+    pose = np.concatenate([actors.pose[near] - (x, y, 0), [(np.cos(heading), np.sin(heading), heading)]])
+    pose[-1, :2] *= EGO_CENTRE
+    size = np.concatenate([actors.size[near, :2], [EGO_SIZE[:2]]]) * CONTACT_MARGIN / 2
+    c, s = np.cos(pose[:, 2]), np.sin(pose[:, 2])
+    signs = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
+    along, across = signs[:, 0] * size[:, :1], signs[:, 1] * size[:, 1:]
+    corners = np.stack([along * c[:, None] - across * s[:, None], along * s[:, None] + across * c[:, None]], -1)
+    return np.asarray(corners + pose[:, None, :2], np.float32)

@@ -1,0 +1,1 @@
+"""Shapes and materials of what cameras see: houses, trees, lamps, signals, road markings, vehicles, people."""

@@ -1,0 +1,28 @@
+"""What stands beside the streets, seen from above: the static things that a car can drive into."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import shapely
+
+from world4scorer.city.scenery.parts import SceneryArrays
+
+BUMPERS: Final = (0.2, 1.2)
+"""Heights between which a car runs into things [m]."""
+
+
+def footprints(scenery: SceneryArrays) -> shapely.STRtree:
+    """Outlines of all triangles that reach into the height of bumpers: houses, trunks, posts, hedges."""
+    rows, columns = np.nonzero(scenery.cells >= 0)
+    centre = np.zeros((len(scenery.span), 2))
+    centre[scenery.cells[rows, columns]] = scenery.corner + (np.stack([columns, rows], 1) + 0.5) * scenery.cell
+    counts = scenery.span[:, 3] - scenery.span[:, 0]
+    corners = scenery.corners.astype(np.float64)
+    corners[..., :2] += np.repeat(centre, counts, axis=0)[:, None]
+    height = corners[..., 2]
+    low = (height.min(1) < BUMPERS[1]) & (height.max(1) > BUMPERS[0])
+    outline = corners[low][..., :2]
+    closed = np.concatenate([outline, outline[:, :1]], axis=1)
+    return shapely.STRtree(shapely.linestrings(closed))

@@ -1,0 +1,196 @@
+"""Houses along the streets: closed fronts on main streets, free-standing ones elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.city.scenery.clearance import Clearance, Roadside
+from world4scorer.city.scenery.light import to_linear
+from world4scorer.city.scenery.parts import Parts
+from world4scorer.city.scenery.polyline import Line, points_at, stations
+from world4scorer.city.scenery.surface import Material, SurfaceClass
+
+MARGIN: Final = 0.8
+"""Houses keep at least so far from sidewalks and lanes [m]."""
+CLOSED_SETBACK, OPEN_SETBACK = 3.6, 6.5
+"""Between the border of the street and the house front [m]."""
+STRETCH: Final = 4.0
+"""Roadsides are searched in steps of this length [m]."""
+CLOSED_SHARE: Final = 0.6
+"""Of the sides of small streets that have closed fronts all the same."""
+WALLS: Final = to_linear(
+    [
+        (222, 208, 178), (206, 186, 150), (232, 224, 206), (196, 160, 132), (184, 128, 104), (168, 112, 92),
+        (204, 200, 192), (178, 186, 188), (214, 190, 168), (226, 206, 160), (190, 198, 180), (160, 152, 146),
+    ]
+)  # fmt: skip
+ROOFS: Final = to_linear([(146, 82, 62), (126, 74, 60), (98, 90, 88), (84, 80, 82), (118, 98, 86)])
+SIGNS: Final = to_linear(
+    [(170, 40, 40), (40, 84, 140), (44, 110, 80), (200, 150, 50), (90, 70, 60), (60, 60, 66), (196, 196, 190)]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class House:
+    """A box with a roof."""
+
+    outline: Line
+    """(4, 2) counter-clockwise; the first side faces the street."""
+    height: float
+    """Of the walls [m]."""
+    roof: float
+    """Height of the roof above the walls, 0 for a flat one [m]."""
+    closed: bool
+    """Part of a closed street front."""
+
+
+def place_houses(sides: list[Roadside], clearance: Clearance, seed: int) -> list[House]:
+    """Fill the roadsides with houses that touch neither traffic nor each other."""
+    rng = np.random.default_rng([seed, 0xB01])
+    houses: list[House] = []
+    for side in sorted(sides, key=lambda side: not side.big):
+        closed = side.big or rng.random() < CLOSED_SHARE
+        length = float(stations(side.border)[-1])
+        along, storeys = 0.5, int(rng.integers(4, 7))
+        free = _free_stretches(side.border, length, clearance)
+        while along < length - 5:
+            if not free[int(along // STRETCH)]:
+                along += STRETCH
+                continue
+            wide = rng.uniform(12, 24) if closed else rng.uniform(9, 14)
+            depth = rng.uniform(11, 14) if closed else rng.uniform(8, 11)
+            wide = min(wide, length - along)
+            house = None
+            if wide >= 5:
+                count = int(np.clip(storeys + rng.integers(-1, 2), 3, 7)) if closed else int(rng.integers(1, 4))
+                height = count * rng.uniform(3.1, 3.6) + 1.0
+                roof = rng.uniform(2.0, 4.2) if rng.random() < (0.6 if closed else 0.85) else 0.0
+                setback = CLOSED_SETBACK if closed else OPEN_SETBACK + rng.uniform(-1.5, 2.0)
+                house = _fit(side.border, along, wide, depth, setback, clearance, height, roof, closed)
+            if house is None:
+                along += STRETCH
+                continue
+            houses.append(house)
+            along += wide + (0.0 if closed and rng.random() < 0.94 else rng.uniform(4, 10))
+    return houses
+
+
+def _free_stretches(border: Line, length: float, clearance: Clearance) -> NDArray[np.bool_]:
+    """Which stretches of a roadside could hold a house at all; spares most of the exact tests."""
+    where = np.arange(0, length + STRETCH, STRETCH)
+    xy, heading = points_at(border, np.minimum(where + STRETCH / 2, length))
+    return clearance.far_from_traffic(xy + 5.5 * np.stack([np.sin(heading), -np.cos(heading)], 1), MARGIN)
+
+
+def _fit(
+    border: Line,
+    along: float,
+    wide: float,
+    depth: float,
+    setback: float,
+    clearance: Clearance,
+    height: float,
+    roof: float,
+    closed: bool,
+) -> House | None:
+    """The largest of some sizes that is free."""
+    for share in (1.0, 0.7, 0.5):
+        (start, end), _ = points_at(border, np.array([along, along + wide]))
+        front = end - start
+        size = float(np.hypot(*front))
+        if size < 4:
+            return None
+        front /= size
+        out = np.array([front[1], -front[0]])
+        base = start + setback * out
+        far = size * front
+        back = depth * share * out
+        # Seen from above, the street lies to the left of the front: back, far side, front.
+        outline = np.array([base + far, base, base + back, base + back + far])
+        if clearance.claim(outline, MARGIN):
+            return House(outline, height, roof, closed)
+    return None
+
+
+def build_houses(houses: list[House], parts: Parts, seed: int) -> None:
+    """Walls with windows, roofs, and the boxes that cast shade on actors."""
+    rng = np.random.default_rng([seed, 0xB02])
+    for house in houses:
+        outline, height = house.outline, house.height
+        centre = outline.mean(0)
+        paint = WALLS[rng.integers(len(WALLS))] * rng.uniform(0.8, 1.05)
+        storeys = max(round((height - 1.0) / 3.3), 1)
+        style = {
+            "storey": (height - 0.6) / storeys,
+            "bay": rng.uniform(2.2, 3.4),
+            "wide": rng.uniform(0.36, 0.58),
+            "tall": rng.uniform(0.44, 0.58),
+            "shops": float(house.closed and rng.random() < 0.5),
+            "balconies": float(rng.integers(3, 5)) if rng.random() < 0.35 else 0.0,
+            "seed": float(rng.integers(4096)),
+        }
+        sign = SIGNS[rng.integers(len(SIGNS))]
+        for k in range(4):
+            _wall(parts, outline[k], outline[(k + 1) % 4], height, paint, style, sign, front=k == 0)
+        _roof(parts, house, paint, ROOFS[rng.integers(len(ROOFS))] * rng.uniform(0.85, 1.1))
+        side, back = outline[1] - outline[0], outline[2] - outline[1]
+        length, depth = np.hypot(*side), np.hypot(*back)
+        parts.boxes.append((*centre, *(side / length), length / 2, depth / 2, height + 0.5 * house.roof))
+
+
+def _wall(
+    parts: Parts,
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    height: float,
+    paint: NDArray[np.float32],
+    style: dict[str, float],
+    sign: NDArray[np.float32],
+    front: bool,
+) -> None:
+    length = float(np.hypot(*(end - start)))
+    along = (end - start) / length
+    bay = length / max(round(length / style["bay"]), 1)
+    row = [*along, 1 / style["storey"], 1 / bay, style["wide"], style["tall"], style["shops"] if front else 0.0]
+    row += [height, style["seed"], *sign.tolist(), style["balconies"] if front else 0.0]
+    a, b = (*start, 0.0), (*end, 0.0)
+    c, d = (*end, height), (*start, height)
+    parts.add(
+        np.array([[a, b, c], [a, c, d]]),
+        paint,
+        Material.FACADE,
+        SurfaceClass.BUILDING,
+        (start + end) / 2,
+        detail=len(parts.facades),
+    )
+    parts.facades.append(row)
+
+
+def _roof(parts: Parts, house: House, wall: NDArray[np.float32], paint: NDArray[np.float32]) -> None:
+    outline, height = house.outline, house.height
+    a, b, c, d = (np.array([*corner, height]) for corner in outline)
+    centre = outline.mean(0)
+    if house.roof == 0:
+        parts.add(np.array([[a, b, c], [a, c, d]]), paint * 0.7, Material.MATT, SurfaceClass.BUILDING, centre)
+        return
+    up = np.array([0, 0, house.roof])
+    left, right = (a + d) / 2 + up, (b + c) / 2 + up
+    slopes = np.array([[a, b, right], [a, right, left], [c, d, left], [c, left, right]])
+    parts.add(slopes, paint, Material.ROOF, SurfaceClass.BUILDING, centre)
+    parts.add(np.array([[b, c, right], [d, a, left]]), wall, Material.MATT, SurfaceClass.BUILDING, centre)
+
+
+def forecourts(houses: list[House]) -> list[Line]:
+    """Paved ground in front of closed street fronts."""
+    plots = []
+    for house in houses:
+        if house.closed:
+            out = house.outline[2] - house.outline[1]
+            out = out / np.hypot(*out)
+            street = house.outline[:2] - out * (CLOSED_SETBACK + 0.3)
+            plots.append(np.concatenate([street, house.outline[2:]]))
+    return plots

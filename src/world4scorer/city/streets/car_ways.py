@@ -1,0 +1,160 @@
+"""The ways of cars in a street map: lanes and the connections between them, with centrelines that join."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.streets.map_shapes import Line, Shapes, bands, directions, evenly, fitted, sides
+from world4scorer.city.streets.street_map import Connection, Lane, LaneUse, StreetMap, Turn
+
+SHORTEST_CONNECTION: Final = 0.1
+"""m; where lanes meet without room for a connection, the first of them ends earlier."""
+ROOM: Final = 0.25
+"""m made for such a connection."""
+SHARPEST_SEAM: Final = 0.94
+"""Cosine of the angle up to which the band of a connection is cut off along the lane's end instead of its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """A lane or a connection with its centreline and the band that it takes up."""
+
+    line: Line
+    half_width: NDArray[np.float64]
+    """(n,) m"""
+    left: Line
+    right: Line
+    band: Any
+    """Polygon between `left` and `right`."""
+
+
+@dataclass(frozen=True, eq=False)
+class CarWays:
+    """Lanes and connections for cars, in the order of the street map."""
+
+    lanes: tuple[Lane, ...]
+    connections: tuple[Connection, ...]
+    lane_ways: dict[str, Way]
+    """By lane."""
+    connection_ways: tuple[Way, ...]
+
+    @cached_property
+    def edges(self) -> tuple[str, ...]:
+        """Edges with lanes for cars."""
+        return tuple(dict.fromkeys(lane.edge for lane in self.lanes))
+
+    @cached_property
+    def edge_of(self) -> dict[str, str]:
+        """The edge of each lane."""
+        return {lane.id: lane.edge for lane in self.lanes}
+
+    @cached_property
+    def by_edges(self) -> dict[tuple[str, str], list[int]]:
+        """Connections from one edge to another."""
+        found: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for index, connection in enumerate(self.connections):
+            found[self.edge_of[connection.from_lane], self.edge_of[connection.to_lane]].append(index)
+        return dict(found)
+
+    @cached_property
+    def by_junction(self) -> dict[str, list[int]]:
+        """Connections through each junction."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for index, connection in enumerate(self.connections):
+            found[connection.junction].append(index)
+        return dict(found)
+
+    @cached_property
+    def following(self) -> dict[str, int]:
+        """The connection that continues a lane, straight where there is a choice."""
+        return self._choice(connection.from_lane for connection in self.connections)
+
+    @cached_property
+    def preceding(self) -> dict[str, int]:
+        """The connection that leads to a lane, straight where there is a choice."""
+        return self._choice(connection.to_lane for connection in self.connections)
+
+    def _choice(self, lanes: Iterable[str]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for index, lane in enumerate(lanes):
+            turn = self.connections[index].turn
+            if turn is not Turn.AROUND and (lane not in found or turn is Turn.STRAIGHT):
+                found[lane] = index
+        return found
+
+
+def car_ways(streets: StreetMap) -> CarWays:
+    """Find the ways of cars, and make their centrelines join: every connection begins and ends at its lanes."""
+    lanes = tuple(lane for lane in streets.lanes.values() if lane.use is LaneUse.DRIVE and not lane.internal)
+    if not lanes:
+        raise CityError(f"{streets.name}: no lane for cars")
+    names = {lane.id for lane in lanes}
+    connections = tuple(
+        connection
+        for connection in streets.connections
+        if connection.use is LaneUse.DRIVE and connection.from_lane in names and connection.to_lane in names
+    )
+    lines = {lane.id: _checked(lane) for lane in lanes}
+    for connection in connections:
+        gap = lines[connection.to_lane][0] - lines[connection.from_lane][-1]
+        if np.hypot(*gap) < SHORTEST_CONNECTION:
+            lines[connection.from_lane] = _shortened(lines[connection.from_lane])
+    lines = {name: evenly(line) for name, line in lines.items()}
+    lane_ways = dict(
+        zip(
+            lines,
+            _ways(
+                list(lines.values()),
+                [np.full(len(lines[lane.id]), lane.width / 2) for lane in lanes],
+                [directions(line) for line in lines.values()],
+            ),
+            strict=True,
+        )
+    )
+    return CarWays(lanes, connections, lane_ways, _connection_ways(streets, connections, lines))
+
+
+def _connection_ways(
+    streets: StreetMap, connections: tuple[Connection, ...], lines: dict[str, Line]
+) -> tuple[Way, ...]:
+    if not connections:
+        return ()
+    courses, halves, ends = [], [], []
+    for connection in connections:
+        before, after = lines[connection.from_lane], lines[connection.to_lane]
+        course = evenly(fitted(connection.shape, before[-1], after[0]))
+        share = np.linspace(0.0, 1.0, len(course))
+        first, last = streets.lanes[connection.from_lane].width / 2, streets.lanes[connection.to_lane].width / 2
+        own, seams = directions(course), np.stack([directions(before)[1], directions(after)[0]])
+        courses.append(course)
+        halves.append((1.0 - share) * first + share * last)
+        ends.append(np.where(((own * seams).sum(1) > SHARPEST_SEAM)[:, None], seams, own))
+    return _ways(courses, halves, ends)
+
+
+def _ways(lines: list[Line], halves: list[NDArray[np.float64]], ends: list[Line]) -> tuple[Way, ...]:
+    left, right = sides(lines, halves, ends)
+    polygons: Shapes = bands(lines, halves, left, right)
+    return tuple(Way(*parts) for parts in zip(lines, halves, left, right, polygons, strict=True))
+
+
+def _checked(lane: Lane) -> Line:
+    if np.hypot(*np.diff(lane.shape, axis=0).T).sum() == 0.0:
+        raise CityError(f"lane {lane.id}: no length")
+    return lane.shape
+
+
+def _shortened(line: Line) -> Line:
+    """The line without its last `ROOM`, or without its second half where it is shorter than twice that."""
+    marks = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
+    end = max(marks[-1] - ROOM, marks[-1] / 2)
+    last = [np.interp(end, marks, line[:, 0]), np.interp(end, marks, line[:, 1])]
+    return np.concatenate([line[marks < end], [last]])

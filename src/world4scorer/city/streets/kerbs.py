@@ -1,0 +1,168 @@
+"""Kerbs laid out by the paths that cars sweep over.
+
+Whatever a car's corners sweep over in a turn belongs to the road, and a margin beside it: plans are judged by a tracker
+that starts with straight wheels and can be a metre off in turns, where real streets leave as much room.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import shapely
+
+from world4scorer.city.streets.car_ways import CarWays
+from world4scorer.city.streets.map_shapes import DETAIL, JUNCTION_GAP, Line, Shapes, one_piece
+from world4scorer.city.streets.street_map import Turn
+from world4scorer.city.streets.swept_path import STEP, corner_trails
+
+TURN_MARGIN: Final = 1.2
+"""m between the way of a turning car's corner and the kerb."""
+SWEPT_MARGIN: Final = 0.3
+"""m, where the car goes nearly straight on."""
+TURNING: Final = 0.35
+"""rad that a way must change its direction by to count as a turn."""
+RUN_IN: Final = 12.0
+RUN_OUT: Final = 15.0
+"""m that a car is followed before and behind a connection."""
+SHARP_BEND: Final = 0.3
+"""rad"""
+BEND_LENGTH: Final = 5.0
+"""m"""
+SMALLEST_PIECE: Final = 0.01
+"""m^2"""
+
+Key = tuple[bool, str]
+"""A junction (True) or an edge (False), by its name."""
+
+
+def widen_by_sweeps(ways: CarWays, roadblocks: dict[str, Any], intersections: dict[str, Any]) -> None:
+    """Add what cars sweep over outside of all areas so far, each piece to the area on the way that it lies at."""
+    passing = [index for index, connection in enumerate(ways.connections) if connection.turn is not Turn.AROUND]
+    bending = [lane for lane in ways.lanes if _bends_sharply(ways.lane_ways[lane.id].line)]
+    # The start of a lane belongs to the connections that lead there.
+    lanes = [_Course(ways.lane_ways[lane.id].line, RUN_OUT, ((False, lane.edge),)) for lane in bending]
+    courses = [_course(ways, index) for index in passing] + lanes
+    if not courses:
+        return
+    shapes: dict[Key, Any] = {(False, edge): shape for edge, shape in roadblocks.items()}
+    shapes |= {(True, junction): shape for junction, shape in intersections.items()}
+    passed = [[key for key in course.areas if key in shapes] for course in courses]
+    swept = _swept(courses, len(passing), [[shapes[key] for key in row] for row in passed])
+    pieces, owners = _outside(swept, np.array(list(shapes.values()), object))
+    more: dict[Key, list[Any]] = defaultdict(list)
+    for piece, row in zip(pieces, owners.tolist(), strict=True):
+        near = np.array([shapes[key] for key in passed[row]], object)
+        more[passed[row][int(np.argmin(np.round(shapely.distance(near, piece), 3)))]].append(piece)
+    for (at_junction, name), found in more.items():
+        wider = intersections if at_junction else roadblocks
+        wider[name] = one_piece(shapely.union_all([wider[name], *found]), 0.0, JUNCTION_GAP)
+
+
+def _swept(courses: Sequence[_Course], connections: int, passed: Sequence[Sequence[Any]]) -> Shapes:
+    """The ways of the corners with their margins, course by course; of straight ones only what leaves the road."""
+    lines = [course.line for course in courses]
+    # Apart, for lanes can be much longer than connections.
+    found = [*corner_trails(lines[:connections]), *corner_trails(lines[connections:])]
+    trails = np.empty(len(courses), object)
+    turning = np.zeros(len(courses), np.bool_)
+    for row, trail in enumerate(found):
+        behind = trail[:, int(courses[row].run_in / STEP) :]
+        trails[row] = shapely.multilinestrings(list(behind))
+        ahead = behind[0] - behind[3]
+        turning[row] = np.ptp(np.unwrap(np.arctan2(ahead[:, 1], ahead[:, 0]))) > TURNING
+    trails = shapely.simplify(trails, DETAIL, preserve_topology=False)
+    straight = np.flatnonzero(~turning)
+    trails[straight] = _without(trails[straight], [passed[row] for row in straight.tolist()])
+    grown: Shapes = shapely.buffer(trails, np.where(turning, TURN_MARGIN, SWEPT_MARGIN), quad_segs=2)
+    return grown
+
+
+def _outside(shapes: Shapes, areas: Shapes) -> tuple[Shapes, Any]:
+    """Parts of shapes outside of all areas, and the shape that each is a part of."""
+    rows, hits = shapely.STRtree(areas).query(shapes, predicate="intersects")
+    left = shapes.copy()
+    for row in np.unique(rows).tolist():
+        left[row] = shapely.difference(shapes[row], shapely.union_all(areas[hits[rows == row]]))
+    pieces, owners = shapely.get_parts(left, return_index=True)
+    large = shapely.area(pieces) > SMALLEST_PIECE
+    return pieces[large], owners[large]
+
+
+@dataclass(frozen=True, eq=False)
+class _Course:
+    """The way of a car over a connection: some metres before it, and behind it."""
+
+    line: Line
+    run_in: float
+    """m before the connection begins."""
+    areas: tuple[Key, ...]
+    """On the way, the connection's own junction first."""
+
+
+def _course(ways: CarWays, index: int) -> _Course:
+    connection = ways.connections[index]
+    edges: list[str] = []
+    junctions = [connection.junction]
+    before, early = _follow(ways, connection.from_lane, RUN_IN, False, edges, junctions)
+    after, late = _follow(ways, connection.to_lane, RUN_OUT, True, edges, junctions)
+    line = np.concatenate([*before[::-1], ways.connection_ways[index].line, *after])
+    run_in = sum(_length(piece) for piece in before) - early
+    keys = [(True, junctions[0]), *((False, edge) for edge in edges), *((True, name) for name in junctions[1:])]
+    return _Course(_between(line, early, late), run_in, tuple(dict.fromkeys(keys)))
+
+
+def _follow(
+    ways: CarWays, lane: str, metres: float, forward: bool, edges: list[str], junctions: list[str]
+) -> tuple[list[Line], float]:
+    """Lines from a lane on, for so many metres if the net reaches that far, and by how much they are too long."""
+    links = ways.following if forward else ways.preceding
+    pieces: list[Line] = []
+    while True:
+        pieces.append(ways.lane_ways[lane].line)
+        edges.append(ways.edge_of[lane])
+        metres -= _length(pieces[-1])
+        if metres <= 0.0 or lane not in links:
+            return pieces, max(-metres, 0.0)
+        link = links[lane]
+        pieces.append(ways.connection_ways[link].line)
+        metres -= _length(pieces[-1])
+        junctions.append(ways.connections[link].junction)
+        lane = ways.connections[link].to_lane if forward else ways.connections[link].from_lane
+
+
+def _bends_sharply(line: Line) -> bool:
+    """Whether the direction changes by more than `SHARP_BEND` within `BEND_LENGTH`."""
+    steps = np.diff(line, axis=0)
+    if _length(line) < RUN_OUT + BEND_LENGTH:
+        return False
+    headings = np.unwrap(np.arctan2(steps[:, 1], steps[:, 0]))
+    marks = np.concatenate([[0.0], np.cumsum(np.hypot(*steps.T))])[:-1]
+    change = np.interp(marks + BEND_LENGTH, marks, headings) - headings
+    return bool(np.abs(change).max() > SHARP_BEND)
+
+
+def _length(line: Line) -> float:
+    return float(np.hypot(*np.diff(line, axis=0).T).sum())
+
+
+def _between(line: Line, cut_first: float, cut_last: float) -> Line:
+    """The line without so many metres at its ends, and without repeated vertices."""
+    marks = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
+    inside = np.unique(marks[(marks > cut_first) & (marks < marks[-1] - cut_last)])
+    at = np.concatenate([[cut_first], inside, [marks[-1] - cut_last]])
+    return np.column_stack([np.interp(at, marks, line[:, 0]), np.interp(at, marks, line[:, 1])])
+
+
+def _without(shapes: Shapes, areas: Sequence[Iterable[Any]]) -> Shapes:
+    """What each shape has outside of its areas."""
+    left = shapes.copy()
+    columns = [list(row) for row in areas]
+    for place in range(max(len(row) for row in columns)):
+        rows = [i for i, row in enumerate(columns) if place < len(row) and not left[i].is_empty]
+        if rows:
+            left[rows] = shapely.difference(left[rows], np.array([columns[i][place] for i in rows], object))
+    return left

@@ -1,0 +1,148 @@
+"""Shapes of streets: centrelines with evenly spaced vertices, bands along them, outlines of pieces grown together.
+
+Lines are (n, 2) arrays in metres. Of many lines at once, all vertices (V, 2) lie one line after the other, and
+`start` (lines + 1,) says where each begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from world4scorer.city.streets.errors import CityError
+
+Line = NDArray[np.float64]
+Shapes = NDArray[np.object_]
+
+FINEST: Final = 0.25
+"""m between vertices; networks are rounded to centimetres, so directions between closer ones are noise."""
+COARSEST: Final = 1.0
+"""m between vertices; routes are matched by the nearest vertex, not by the nearest point of a segment."""
+LONGEST_MITRE: Final = 2.0
+"""A corner may lie this many half widths from its vertex."""
+SMALLEST_HOLE: Final = 40.0
+"""m^2; smaller holes in a carriageway are seams between its pieces, not islands."""
+WIDEST_GAP: Final = 8.0
+"""m that the pieces of one outline may lie apart."""
+JUNCTION_GAP: Final = 1.0
+"""m; junctions close gaps between the ways through them up to twice this."""
+DETAIL: Final = 0.02
+"""m; outlines are simplified by no more than this."""
+
+
+def evenly(line: Line) -> Line:
+    """The line with vertices `FINEST` to `COARSEST` apart; its ends stay."""
+    steps = np.hypot(*np.diff(line, axis=0).T)
+    kept, way, length = [0], 0.0, float(steps.sum())
+    if length == 0.0:
+        raise CityError(f"a line of no length at {line[0].tolist()}")
+    done = 0.0
+    for index, step in enumerate(steps[:-1].tolist(), start=1):
+        way, done = way + step, done + step
+        if way >= FINEST and length - done >= FINEST:
+            kept.append(index)
+            way = 0.0
+    points = line[[*kept, len(line) - 1]]
+    steps = np.hypot(*np.diff(points, axis=0).T)
+    marks = np.concatenate([[0.0], np.cumsum(steps)])
+    inserted = [
+        np.linspace(a, b, pieces, endpoint=False)
+        for a, b, pieces in zip(
+            marks[:-1], marks[1:], np.maximum(np.ceil(steps / COARSEST), 1).astype(int), strict=True
+        )
+    ]
+    where = np.concatenate([*inserted, marks[-1:]])
+    return np.column_stack([np.interp(where, marks, points[:, 0]), np.interp(where, marks, points[:, 1])])
+
+
+def fitted(line: Line, first: Line, last: Line) -> Line:
+    """The line moved so that it leads from point `first` to point `last`, each vertex in proportion to the way."""
+    way = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
+    if way[-1] == 0.0:
+        return np.stack([first, last])
+    share = (way / way[-1])[:, None]
+    moved: Line = line + (1.0 - share) * (first - line[0]) + share * (last - line[-1])
+    moved[0], moved[-1] = first, last  # to the last bit: lines that join share their vertex
+    return moved
+
+
+def directions(line: Line) -> Line:
+    """(2, 2) unit vectors in which a line sets out and arrives."""
+    ends = np.stack([line[1] - line[0], line[-1] - line[-2]])
+    unit: Line = ends / np.hypot(*ends.T)[:, None]
+    return unit
+
+
+def sides(
+    lines: Sequence[Line], half_widths: Sequence[NDArray[np.float64]], ends: Sequence[Line]
+) -> tuple[list[Line], list[Line]]:
+    """The left and right side of each line, vertex by vertex.
+
+    `half_widths` (n,) of every line may change along it. `ends` (2, 2) are the directions that the band is cut off at
+    right angles to, so that bands which follow each other can share their seam.
+    """
+    start = np.cumsum([0, *map(len, lines)])
+    points, half = np.concatenate(lines), np.concatenate(half_widths)
+    ahead = np.zeros_like(points)
+    ahead[:-1] = np.diff(points, axis=0)
+    last = start[1:] - 1
+    ahead[last] = ahead[last - 1]
+    ahead /= np.hypot(*ahead.T)[:, None]
+    behind = np.roll(ahead, 1, axis=0)
+    behind[start[:-1]] = ahead[start[:-1]]
+    cut = np.stack(ends)
+    behind[start[:-1]] = ahead[start[:-1]] = cut[:, 0]
+    behind[last] = ahead[last] = cut[:, 1]
+    normal = np.stack([-(ahead + behind)[:, 1], (ahead + behind)[:, 0]], axis=1)
+    square = (normal * normal).sum(1)
+    # |normal| is 2 cos(a/2) at a corner of angle a; the mitre lies at 1 / cos(a/2).
+    reach = np.minimum(2.0 / np.maximum(square, 1e-9), LONGEST_MITRE / np.sqrt(np.maximum(square, 1e-9)))
+    outward = normal * (reach * half)[:, None]
+    cuts = start[1:-1]
+    return np.split(points + outward, cuts), np.split(points - outward, cuts)
+
+
+def bands(
+    lines: Sequence[Line], half_widths: Sequence[NDArray[np.float64]], lefts: list[Line], rights: list[Line]
+) -> Shapes:
+    """Polygons between the sides of lines; where a side crosses itself, in tight bends, the line grown by its width."""
+    rings = [np.concatenate([left, right[::-1]]) for left, right in zip(lefts, rights, strict=True)]
+    out: Shapes = shapely.polygons(
+        shapely.linearrings(np.concatenate(rings), indices=np.repeat(np.arange(len(rings)), [len(r) for r in rings]))
+    )
+    for index in np.flatnonzero(~shapely.is_valid(out)).tolist():
+        out[index] = grown(shapely.LineString(lines[index]), float(half_widths[index].max()))
+    simple: Shapes = shapely.simplify(out, DETAIL)
+    return simple
+
+
+def grown(line: shapely.LineString, half_width: float) -> shapely.Polygon:
+    """A line grown sideways, cut off straight at its ends."""
+    return one_piece(shapely.buffer(line, half_width, cap_style="flat", quad_segs=4), 0.0, 0.0)
+
+
+def line_bands(lines: Sequence[Line], widths: Sequence[float]) -> Shapes:
+    """Bands of constant width along lines."""
+    halves = [np.full(len(line), width / 2) for line, width in zip(lines, widths, strict=True)]
+    return bands(lines, halves, *sides(lines, halves, [directions(line) for line in lines]))
+
+
+def one_piece(shape: shapely.Geometry, margin: float, reach: float, sharp: bool = False) -> shapely.Polygon:
+    """A shape grown by `margin`, its gaps up to twice `reach` closed, without small holes, as a single polygon."""
+    style = {"join_style": "mitre", "mitre_limit": LONGEST_MITRE} if sharp else {"quad_segs": 4}
+    while True:
+        closed = shape
+        if margin + reach > 0.0:
+            closed = shapely.buffer(shapely.buffer(shape, margin + reach, **style), -reach, **style)
+        if isinstance(closed, shapely.Polygon) and not closed.is_empty:
+            break
+        if reach > WIDEST_GAP:
+            closed = shapely.convex_hull(shape)
+            break
+        reach = 2.0 * reach + 0.25
+    holes = [ring for ring in closed.interiors if shapely.Polygon(ring).area > SMALLEST_HOLE]
+    return shapely.simplify(shapely.Polygon(closed.exterior, holes), DETAIL)

@@ -1,0 +1,138 @@
+"""From a network in SUMO's wheel to one whose streets can be driven smoothly.
+
+Streets from OpenStreetMap bend in corners, and a car that follows them turns its heading at once. The streets are
+exported, every corner is rounded, and the network is built anew with finely drawn ways through its junctions. Names of
+streets, signals and their programs stay as they were.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.streets.places import Network
+from world4scorer.city.streets.sumo import netconvert, sumo_home
+from world4scorer.jobs.files import atomic_write
+
+FILLET_LENGTH: Final = 12.0
+"""Of street given up on each side of a corner [m]."""
+SMALLEST_CORNER: Final = np.radians(3.0)
+"""Corners below this are left alone."""
+DEGREES_PER_PIECE: Final = 4.0
+SMALLEST_STEP: Final = 0.02
+"""Between points of a street [m]; networks are written in centimetres."""
+LANE_WIDTH: Final = 3.6
+"""Of lanes whose width the source does not give [m]."""
+BUILD_OPTIONS: Final = (
+    *("--default.lanewidth", f"{LANE_WIDTH}"),
+    *("--junctions.internal-link-detail", "20"),
+    *("--junctions.corner-detail", "8"),
+    *("--junctions.limit-turn-speed", "1.6"),
+    *("--default.junctions.radius", "9"),
+    *("--geometry.remove", "true"),
+    *("--no-turnarounds", "true"),  # also as guesses for lanes that have lost theirs
+    *("--geometry.avoid-overlap", "true"),
+    *("--offset.disable-normalization", "true"),
+    "--no-warnings",
+)
+SIDEWALK_OPTIONS: Final = (
+    *("--sidewalks.guess", "true"),
+    *("--sidewalks.guess.max-speed", "14"),
+    *("--crossings.guess", "true"),
+    *("--walkingareas", "true"),
+)
+
+
+def build_network(network: Network, path: str | os.PathLike[str]) -> Path:
+    """Write the smooth version of a network to `path` (`.net.xml`), all or nothing; an existing file is kept."""
+    path = Path(path)
+    if path.exists():
+        return path
+    source = sumo_home() / "tools" / "game" / network.source
+    if not source.is_file():
+        raise CityError(f"{source}: SUMO's wheel lacks this network; `pip install --force-reinstall eclipse-sumo`")
+    with tempfile.TemporaryDirectory(prefix="w4s-network-") as folder:
+        prefix = Path(folder) / "plain"
+        plain = Path(folder) / "source.net.xml"
+        data = source.read_bytes()
+        plain.write_bytes(gzip.decompress(data) if source.suffix == ".gz" else data)
+        netconvert(["-s", plain, "--plain-output-prefix", prefix, "--no-warnings"])
+        _round_corners(Path(f"{prefix}.edg.xml"))
+        _forbid_turning_around(prefix)
+        built = Path(folder) / "built.net.xml"
+        inputs = [
+            part
+            for option, ending in (("-n", "nod"), ("-e", "edg"), ("-x", "con"), ("-i", "tll"), ("-t", "typ"))
+            if Path(f"{prefix}.{ending}.xml").exists()
+            for part in (option, f"{prefix}.{ending}.xml")
+        ]
+        netconvert([*inputs, "-o", built, *BUILD_OPTIONS, *(SIDEWALK_OPTIONS if network.guess_sidewalks else ())])
+        with atomic_write(path) as stream:
+            stream.write(_without_history(built.read_bytes()))
+    return path
+
+
+def _without_history(text: bytes) -> bytes:
+    """The network without the comment that tells when and from which files it was made: same input, same bytes."""
+    start, end = text.find(b"<!--"), text.find(b"-->")
+    return text[:start] + text[end + 3 :].lstrip() if 0 <= start < end else text
+
+
+def _round_corners(path: Path) -> None:
+    tree = ElementTree.parse(path)
+    for edge in tree.getroot().iter("edge"):
+        text = edge.get("shape")
+        if text:
+            points = np.array([[float(value) for value in point.split(",")[:2]] for point in text.split()])
+            edge.set("shape", " ".join(f"{x:.2f},{y:.2f}" for x, y in round_corners(points)))
+    tree.write(path)
+
+
+def _forbid_turning_around(prefix: Path) -> None:
+    """Take ways back to where one came from out of the junctions: no car could drive their tiny arcs."""
+    edges = ElementTree.parse(f"{prefix}.edg.xml").iter("edge")
+    ends = {edge.get("id"): (edge.get("from"), edge.get("to")) for edge in edges}
+    for ending in ("con", "tll"):
+        path = Path(f"{prefix}.{ending}.xml")
+        if not path.exists():
+            continue
+        tree = ElementTree.parse(path)
+        root = tree.getroot()
+        for way in root.findall("connection"):
+            before, after = ends.get(way.get("from")), ends.get(way.get("to"))
+            if before is not None and after is not None and before == after[::-1]:
+                root.remove(way)
+        tree.write(path)
+
+
+def round_corners(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A polyline (n, 2) with each inner corner replaced by a quadratic Bezier arc."""
+    rounded = [points[0]]
+    for before, corner, after in zip(points[:-2], points[1:-1], points[2:], strict=True):
+        lengths = np.linalg.norm(corner - before), np.linalg.norm(after - corner)
+        if min(lengths) < 0.05:
+            continue
+        inward, outward = (corner - before) / lengths[0], (after - corner) / lengths[1]
+        angle = abs(np.arctan2(inward[0] * outward[1] - inward[1] * outward[0], inward @ outward))
+        if angle < SMALLEST_CORNER:
+            rounded.append(corner)
+            continue
+        reach = min(FILLET_LENGTH, lengths[0] / 2, lengths[1] / 2)
+        start, end = corner - reach * inward, corner + reach * outward
+        pieces = max(3, int(np.degrees(angle) / DEGREES_PER_PIECE))
+        for share in np.linspace(0.0, 1.0, pieces + 1):
+            rounded.append((1 - share) ** 2 * start + 2 * share * (1 - share) * corner + share**2 * end)
+    rounded.append(points[-1])
+    line = np.array(rounded)
+    # Where two arcs meet, one ends in the point where the next begins.
+    distinct = np.linalg.norm(np.diff(line, axis=0), axis=1) > SMALLEST_STEP
+    kept: NDArray[np.float64] = line[np.concatenate([[True], distinct[:-1], [True]])]
+    return kept

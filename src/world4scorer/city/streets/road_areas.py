@@ -1,0 +1,180 @@
+"""Where cars can drive: the carriageways of streets and the areas of junctions.
+
+A carriageway reaches from kerb to kerb: lanes for cars, the bicycle and bus lanes beside them, and a gutter. A junction
+covers its outline, the ways through it, and what the corners of a car sweep over in its turns.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import shapely
+
+from world4scorer.city.streets.car_ways import CarWays
+from world4scorer.city.streets.kerbs import widen_by_sweeps
+from world4scorer.city.streets.map_shapes import JUNCTION_GAP, Line, Shapes, line_bands, one_piece
+from world4scorer.city.streets.street_map import Lane, LaneUse, StreetMap, Turn
+
+GUTTER: Final = 0.4
+"""m from the outermost lane to the kerb."""
+JUNCTION_MARGIN: Final = 0.6
+"""m beside the ways through a junction."""
+CLOSED_GAP: Final = 0.5
+"""m; carriageways close gaps between their lanes up to twice this."""
+SLIVER: Final = 0.75
+"""m; remains of an outline narrower than twice this are left out."""
+OVERLAP: Final = 0.2
+"""m that a carriageway may reach into the oncoming lanes."""
+ONCOMING: Final = -0.8
+"""Cosine of the angle between two directions below which they are those of one street; others cross on a bridge."""
+DRIVABLE_BESIDE: Final = (LaneUse.DRIVE, LaneUse.SERVICE, LaneUse.BICYCLE)
+"""Uses of lanes at the level of the carriageway if nothing lies between them and the lanes for cars."""
+
+
+@dataclass(frozen=True, eq=False)
+class RoadAreas:
+    """Polygons in the frame of the street map."""
+
+    roadblocks: dict[str, Any]
+    """By edge."""
+    intersections: dict[str, Any]
+    """By junction; only those where streets meet."""
+
+
+def road_areas(streets: StreetMap, ways: CarWays) -> RoadAreas:
+    """Lay out carriageways and junctions so that a car on any way, other than turning around, stays inside."""
+    carriageways = _carriageways(streets, ways)
+    areas = RoadAreas(
+        {edge: one_piece(shape, GUTTER, CLOSED_GAP, sharp=True) for edge, shape in carriageways.items()},
+        {},
+    )
+    _keep_apart(areas.roadblocks, carriageways, ways)
+    outlines = _junction_outlines(
+        streets, [junction for junction in ways.by_junction if not _passes_through(ways, junction)]
+    )
+    parts: dict[str, list[Any]] = defaultdict(list)
+    for junction, found in ways.by_junction.items():
+        turning = [index for index in found if ways.connections[index].turn is Turn.AROUND]
+        # Ways to turn around are narrower than any car can drive; they count where there is no other.
+        for index in turning if len(turning) == len(found) else sorted(set(found) - set(turning)):
+            band, source = ways.connection_ways[index].band, ways.edge_of[ways.connections[index].from_lane]
+            if junction in outlines:
+                parts[junction].append(shapely.buffer(band, JUNCTION_MARGIN, quad_segs=2))
+            else:
+                more = shapely.buffer(band, GUTTER, join_style="mitre", mitre_limit=2.0)
+                areas.roadblocks[source] = shapely.union(areas.roadblocks[source], more)
+    for edge, shape in areas.roadblocks.items():
+        if not isinstance(shape, shapely.Polygon):
+            areas.roadblocks[edge] = one_piece(shape, 0.0, CLOSED_GAP, sharp=True)
+    for junction, outline in outlines.items():
+        whole = shapely.union_all([outline, *parts[junction]])
+        areas.intersections[junction] = one_piece(whole, 0.0, JUNCTION_GAP)
+    widen_by_sweeps(ways, areas.roadblocks, areas.intersections)
+    return areas
+
+
+def _junction_outlines(streets: StreetMap, junctions: Sequence[str]) -> dict[str, Any]:
+    """Outlines of junctions without the pavements that SUMO counts in."""
+    pavements = [lane for lane in streets.lanes.values() if lane.use is LaneUse.WALKING_AREA and len(lane.shape) > 2]
+    shapes = [shapely.buffer(shapely.make_valid(shapely.Polygon(lane.shape)), 0.0) for lane in pavements]
+    tree = shapely.STRtree(shapes)
+    outlines = {}
+    for junction in junctions:
+        points = streets.junctions[junction].shape
+        outline = shapely.Polygon()
+        if len(points) > 2:
+            outline = shapely.buffer(shapely.make_valid(shapely.Polygon(points)), 0.0)
+            outline = shapely.difference(outline, shapely.union_all(tree.geometries[tree.query(outline)]))
+            # What remains of corners is too narrow for a car.
+            outline = shapely.buffer(shapely.buffer(outline, -SLIVER), SLIVER, quad_segs=2)
+        outlines[junction] = outline
+    return outlines
+
+
+def _carriageways(streets: StreetMap, ways: CarWays) -> dict[str, Any]:
+    """Lanes for cars, and what lies at their level beside them, edge by edge."""
+    beside: dict[str, dict[int, Lane]] = {edge: {} for edge in ways.edges}
+    for lane in streets.lanes.values():
+        if lane.edge in beside and lane.use in DRIVABLE_BESIDE:
+            beside[lane.edge][lane.index] = lane
+    shapes: dict[str, list[Any]] = {edge: [] for edge in ways.edges}
+    others: list[Lane] = []
+    for edge, lanes in beside.items():
+        cars = [index for index, lane in lanes.items() if lane.use is LaneUse.DRIVE]
+        first, last = min(cars), max(cars)
+        while first - 1 in lanes:
+            first -= 1
+        while last + 1 in lanes:
+            last += 1
+        for index, lane in lanes.items():
+            if lane.use is LaneUse.DRIVE:
+                shapes[edge].append(ways.lane_ways[lane.id].band)
+            elif first <= index <= last:
+                others.append(lane)
+    if others:
+        for lane, band in zip(others, line_bands([o.shape for o in others], [o.width for o in others]), strict=True):
+            shapes[lane.edge].append(band)
+    return {edge: parts[0] if len(parts) == 1 else shapely.union_all(parts) for edge, parts in shapes.items()}
+
+
+def _passes_through(ways: CarWays, junction: str) -> bool:
+    """Whether a street only goes on here, with other lanes or another name.
+
+    Metrics are lenient inside intersections (lane keeping and driving direction are not asked for) and strict in
+    another way (traffic from the side counts for the time to collision). Neither is meant for a street that goes on,
+    so its carriageway closes the gap instead, and the lanes' rules hold throughout. Where signals stop the traffic, or
+    ways cross, or there is nothing to do but turn around, the place stays an intersection.
+    """
+    before: dict[str, set[str]] = defaultdict(set)
+    after: dict[str, set[str]] = defaultdict(set)
+    courses: dict[str, list[Any]] = defaultdict(list)
+    for index in ways.by_junction[junction]:
+        connection = ways.connections[index]
+        if connection.link is not None:
+            return False
+        if connection.turn is Turn.AROUND:
+            continue
+        source, target = ways.edge_of[connection.from_lane], ways.edge_of[connection.to_lane]
+        after[source].add(target)
+        before[target].add(source)
+        courses[source].append(shapely.LineString(ways.connection_ways[index].line))
+    if not 1 <= len(after) <= 2 or any(len(edges) > 1 for edges in (*after.values(), *before.values())):
+        return False
+    if len(after) == 1:
+        return True
+    one, other = (shapely.union_all(lines) for lines in courses.values())
+    return not shapely.intersects(one, other)
+
+
+def _keep_apart(roadblocks: dict[str, Any], carriageways: dict[str, Any], ways: CarWays) -> None:
+    """Cut carriageways back where they reach into those of the oncoming direction."""
+    edges = list(roadblocks)
+    middle = {lane.edge: shapely.LineString(ways.lane_ways[lane.id].line) for lane in ways.lanes}
+    inner = shapely.buffer(np.array([carriageways[edge] for edge in edges], object), -OVERLAP, join_style="mitre")
+    outer = np.array([roadblocks[edge] for edge in edges], object)
+    mine, theirs = shapely.STRtree(inner).query(outer, predicate="intersects")
+    other = mine != theirs
+    mine, theirs = mine[other], theirs[other]
+    where = shapely.centroid(shapely.intersection(outer[mine], inner[theirs]))
+    lines = np.array([middle[edge] for edge in edges], object)
+    oncoming = (_heading_at(lines[mine], where) * _heading_at(lines[theirs], where)).sum(1) < ONCOMING
+    for index in np.unique(mine[oncoming]).tolist():
+        kept = shapely.difference(outer[index], shapely.union_all(inner[theirs[oncoming & (mine == index)]]))
+        # Two directions drawn over each other leave no carriageway of its own: then both keep theirs.
+        if shapely.area(kept) > shapely.area(carriageways[edges[index]]) / 2:
+            roadblocks[edges[index]] = one_piece(kept, 0.0, 0.0)
+
+
+def _heading_at(lines: Shapes, points: Shapes) -> Line:
+    """Unit directions (n, 2) of lines where they are nearest to points."""
+    at = shapely.line_locate_point(lines, points)
+    ends = [
+        shapely.get_coordinates(shapely.line_interpolate_point(lines, np.maximum(at + d, 0.0))) for d in (-0.5, 0.5)
+    ]
+    heading: Line = ends[1] - ends[0]
+    heading /= np.maximum(np.hypot(*heading.T), 1e-9)[:, None]
+    return heading

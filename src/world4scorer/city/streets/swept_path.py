@@ -1,0 +1,55 @@
+"""The ground that a car sweeps over: front axle on the centreline, rear axle dragged behind it (tractrix).
+
+In a turn the tail cuts the corner and the front bumper swings wide; real kerbs are laid out by such paths too.
+
+Shapes: N paths, K steps along the longest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_OVERHANG, WHEEL_BASE
+
+STEP: Final = 0.25
+"""m along the path."""
+
+
+def corner_trails(paths: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    """For each path (n, 2) of a front axle the ways (4, k, 2) of the car's corners; at first it stands straight.
+
+    Corners: front left, front right, rear right, rear left.
+    """
+    if not paths:
+        return []
+    lengths = np.array([_marks(path)[-1] for path in paths])
+    counts = np.ceil(lengths / STEP).astype(int) + 1
+    front = np.empty((len(paths), counts.max(), 2))
+    for row, path in enumerate(paths):
+        marks = _marks(path)
+        at = np.minimum(np.arange(front.shape[1]) * STEP, marks[-1])
+        front[row, :, 0], front[row, :, 1] = np.interp(at, marks, path[:, 0]), np.interp(at, marks, path[:, 1])
+    ahead = np.empty_like(front)
+    ahead[:, 0] = _unit(front[:, 1] - front[:, 0])
+    rear = front[:, 0] - WHEEL_BASE * ahead[:, 0]
+    for k in range(1, front.shape[1]):
+        ahead[:, k] = _unit(front[:, k] - rear)
+        rear = front[:, k] - WHEEL_BASE * ahead[:, k]
+    left = np.stack([-ahead[..., 1], ahead[..., 0]], axis=-1)
+    nose, tail = front + (FRONT_OVERHANG - WHEEL_BASE) * ahead, front - (WHEEL_BASE + REAR_OVERHANG) * ahead
+    aside = HALF_WIDTH * left
+    corners = np.stack([nose + aside, nose - aside, tail - aside, tail + aside], axis=1)
+    return [trail[:, :count] for trail, count in zip(corners, counts, strict=True)]
+
+
+def _marks(path: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(path, axis=0).T))])
+
+
+def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    unit: NDArray[np.float64] = vectors / np.hypot(vectors[:, 0], vectors[:, 1])[:, None]
+    return unit

@@ -1,0 +1,1 @@
+"""The embedded world: real streets, SUMO's traffic, rendered cameras, written as a NAVSIM dataset."""

@@ -1,0 +1,171 @@
+"""How large a city dataset is, and of what it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from world4scorer.city.render.cameras import DEFAULT_CAMERAS
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.streets.places import PLACES
+from world4scorer.datasets.navsim.cameras import CAMERAS
+
+SMALLEST_IMAGE, LARGEST_IMAGE = 16, 4096
+"""Pixels."""
+LARGEST_SEED: Final = 2_000_000
+"""SUMO's seeds are 32 bits long, and a city needs a thousand of them."""
+DATA_SPLITS: Final = ("trainval", "test", "mini")
+"""Folders of logs that NAVSIM knows."""
+PresetName = Literal["tiny", "quick", "standard"]
+
+
+@dataclass(frozen=True)
+class Share:
+    """The part of a split that comes from one place."""
+
+    split: str
+    """Name of the split file, e.g. `city_train`."""
+    data_split: str
+    """Folder of its logs: `trainval` or `test`."""
+    place: str
+    simulations: int
+    """With seeds of their own; each serves many egos."""
+    decisions: int
+    """Frames that the split lists from here."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """One run of the traffic and what is wanted from it."""
+
+    share: Share
+    number: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Of its files, and the beginning of the names of its logs."""
+        return f"{self.share.place}_{self.number:03d}"
+
+    @property
+    def decisions(self) -> int:
+        """Frames wanted from it: the share's, spread evenly."""
+        each, rest = divmod(self.share.decisions, self.share.simulations)
+        return each + (self.number < rest)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class CityConfig:
+    """Everything that a city dataset depends on: same configuration, same bytes."""
+
+    shares: tuple[Share, ...]
+    seed: int = 0
+    """Of traffic, egos, scenery and weather."""
+    height: int = 112
+    """Of images [pixels]."""
+    width: int = 196
+    """Of images [pixels]."""
+    supersample: int = 2
+    """Samples across and down a pixel."""
+    quality: int = 90
+    """Of JPEG files."""
+    cameras: tuple[str, ...] = DEFAULT_CAMERAS
+    """Which are drawn; all eight are described in the logs."""
+    warm_up: float = 40.0
+    """Simulated before anything is kept [s]."""
+    duration: float = 120.0
+    """Simulated for logs [s]."""
+    devkit_maps: bool = False
+    """Write maps under names that the NAVSIM devkit knows, so that it reads the dataset."""
+
+    @property
+    def simulations(self) -> list[Simulation]:
+        """All of them, each with a seed of its own."""
+        return [
+            Simulation(share, number, 1000 * self.seed + 100 * index + number + 1)
+            for index, share in enumerate(self.shares)
+            for number in range(share.simulations)
+        ]
+
+    def __post_init__(self) -> None:
+        if not self.shares:
+            raise CityError("a city needs at least one share of a split")
+        for share in self.shares:
+            _check_share(share, self.shares)
+        splits = {place: {s.split for s in self.shares if s.place == place} for place in PLACES}
+        for place, names in splits.items():
+            if len(names) > 1:
+                raise CityError(
+                    f"place {place!r} is in the splits {', '.join(sorted(names))}; streets must be disjoint"
+                )
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise CityError(f"seed {self.seed}: choose one from 0 to {LARGEST_SEED:,}")
+        size = min(self.height, self.width) >= SMALLEST_IMAGE and max(self.height, self.width) <= LARGEST_IMAGE
+        if not size or not 1 <= self.supersample <= 4 or not 1 <= self.quality <= 100:
+            raise CityError(
+                f"images of {self.width} x {self.height} at {self.supersample} x supersampling and JPEG quality "
+                f"{self.quality}: at least {SMALLEST_IMAGE} x {SMALLEST_IMAGE}, at most {LARGEST_IMAGE} x "
+                f"{LARGEST_IMAGE}, 1 x to 4 x, and a quality of 1 to 100"
+            )
+        unknown = [name for name in self.cameras if name not in CAMERAS]
+        if unknown or not self.cameras or len(set(self.cameras)) < len(self.cameras):
+            raise CityError(
+                f"cameras {', '.join(self.cameras) or 'none'}: choose different ones of {', '.join(CAMERAS)}"
+            )
+        if self.warm_up < 0 or self.duration <= 0:
+            raise CityError(f"warm-up of {self.warm_up} s, duration of {self.duration} s: both must be positive")
+
+
+def _check_share(share: Share, shares: tuple[Share, ...]) -> None:
+    if share.place not in PLACES:
+        raise CityError(f"place {share.place!r} is unknown; there are {', '.join(PLACES)}")
+    if share.simulations < 1 or share.decisions < 1:
+        raise CityError(
+            f"place {share.place!r}: {share.simulations} simulations, {share.decisions} frames; at least one"
+        )
+    if share.data_split not in DATA_SPLITS or not share.split.isidentifier():
+        raise CityError(
+            f"split {share.split!r} in {share.data_split!r}: want a plain name, in one of {', '.join(DATA_SPLITS)}"
+        )
+    if any(other.split == share.split and other.data_split != share.data_split for other in shares):
+        raise CityError(f"split {share.split!r} is in two folders; one split, one folder")
+
+
+PRESETS: Final[dict[str, CityConfig]] = {
+    "tiny": CityConfig(
+        shares=(
+            Share("city_train", "trainval", "ingolstadt", 1, 60),
+            Share("city_val", "trainval", "braunschweig", 1, 30),
+        ),
+        height=56,
+        width=98,
+        warm_up=25.0,
+        duration=45.0,
+    ),
+    "quick": CityConfig(
+        shares=(
+            Share("city_train", "trainval", "berlin-east", 5, 8000),
+            Share("city_val", "trainval", "berlin-west", 1, 1000),
+            Share("city_test", "test", "ingolstadt", 1, 150),
+            Share("city_test", "test", "braunschweig", 1, 150),
+        ),
+    ),
+    "standard": CityConfig(
+        shares=(
+            Share("city_train", "trainval", "berlin-east", 20, 30000),
+            Share("city_train", "trainval", "wusterhausen", 4, 5000),
+            Share("city_val", "trainval", "berlin-west", 3, 3000),
+            Share("city_test", "test", "ingolstadt", 3, 1000),
+            Share("city_test", "test", "braunschweig", 3, 1000),
+        ),
+    ),
+}
+"""tiny: seconds, for tests. quick: minutes on two cores. standard: for results worth reporting."""
+
+
+def preset(name: PresetName, **changes: object) -> CityConfig:
+    """A named configuration, with changes to its fields."""
+    return replace(PRESETS[name], **changes)  # type: ignore[arg-type]

@@ -1,0 +1,148 @@
+"""Whom an ego meets on its way: kernels over the frames of one drive.
+
+Shapes: F frames, A boxes at most in a frame, H half-second steps ahead, P points of the way.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from world4scorer.engine.kernels import kernel
+from world4scorer.engine.outcomes.boxes import boxes_meet
+from world4scorer.engine.rollout.angles import sine_cosine, wrap
+from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH, REAR_AXLE_TO_CENTRE
+
+HORIZON: Final = 8
+"""Half-second steps that are looked ahead."""
+REACH: Final = 80.0
+"""Nobody further away can be met within the horizon [m]."""
+SUBSTEPS: Final = 2
+"""Times between two frames at which boxes are compared."""
+NOBODY: Final = -1
+CONTACT_STEPS: Final = 5
+"""Between two frames, when looking for contacts."""
+CONTACT_MARGIN: Final = 0.1
+"""Closer than this is a contact [m]."""
+
+
+@kernel
+def find_leaders(pose, boxes, count, way, first, half_lane, reach, leaders, gaps, nearest):
+    """The first box on each frame's way ahead, and the nearest box at all.
+
+    `pose` (F, 3) rear axle; `boxes` (F, A, 5) centre x, y, heading, length, width, of which `count` (F,) are there;
+    `way` (P, 2) points 1 m apart that the rear axle will pass, `first` (F,) the point where it is. Fills, per frame,
+    the row of the leader or -1, the gap to its nearest point [m], and the distance of the nearest box's centre to the
+    ego's centre [m].
+    """
+    points = way.shape[0]
+    for frame in range(pose.shape[0]):
+        sine, cosine = sine_cosine(pose[frame, 2])
+        x = pose[frame, 0] + REAR_AXLE_TO_CENTRE * cosine
+        y = pose[frame, 1] + REAR_AXLE_TO_CENTRE * sine
+        leaders[frame], gaps[frame], nearest[frame] = NOBODY, reach, 1e9
+        for row in range(count[frame]):
+            bx, by, bh, bl, bw = boxes[frame, row]
+            distance = math.sqrt((bx - x) ** 2 + (by - y) ** 2)
+            nearest[frame] = min(nearest[frame], distance)
+            if distance > reach + 15.0:
+                continue
+            bs, bc = sine_cosine(bh)
+            for ahead in range(4, int(reach)):
+                point = first[frame] + ahead
+                if point >= points:
+                    break
+                dx, dy = way[point, 0] - bx, way[point, 1] - by
+                # How deep the lane reaches into the box's sides.
+                inside_length = abs(dx * bc + dy * bs) - bl / 2
+                inside_width = abs(dy * bc - dx * bs) - bw / 2
+                if max(inside_length, inside_width) < half_lane:
+                    gap = ahead + half_lane - 4.0
+                    if gap < gaps[frame]:
+                        gaps[frame], leaders[frame] = gap, row
+                    break
+
+
+@kernel
+def find_conflicts(pose, speed, boxes, ids, count, way, first, least_speed, conflicts):
+    """Whether an ego that kept its speed on its way would hit somebody who is moving, within the horizon.
+
+    `ids` (F, A) tell who a box is in each frame; other arguments as in `find_leaders`. A standing ego is taken to
+    start at `least_speed`. Fills the row of the first box that is hit in each frame, or -1.
+    """
+    frames, points = pose.shape[0], way.shape[0]
+    for frame in range(frames):
+        conflicts[frame] = NOBODY
+        pace = max(speed[frame], least_speed)
+        for row in range(count[frame]):
+            if conflicts[frame] != NOBODY:
+                break
+            dx, dy = boxes[frame, row, 0] - pose[frame, 0], boxes[frame, row, 1] - pose[frame, 1]
+            if dx * dx + dy * dy > REACH**2:
+                continue
+            before = row
+            met = False
+            for step in range(HORIZON):
+                if frame + step + 1 >= frames:
+                    break
+                after = _row_of(ids, count, frame + step + 1, ids[frame, row])
+                if after == NOBODY:
+                    break
+                for part in range(1, SUBSTEPS + 1):
+                    share = part / SUBSTEPS
+                    travel = pace * (step + share) * 0.5
+                    point = first[frame] + int(travel)
+                    if point + 3 >= points:
+                        break
+                    # The centre of a car whose axle is on the way lies over the way ahead.
+                    rx, ry = way[point, 0], way[point, 1]
+                    hx, hy = way[point + 3, 0] - rx, way[point + 3, 1] - ry
+                    length = max(math.sqrt(hx * hx + hy * hy), 1e-9)
+                    ec, es = hx / length, hy / length
+                    ex, ey = rx + REAR_AXLE_TO_CENTRE * ec, ry + REAR_AXLE_TO_CENTRE * es
+                    old, new = boxes[frame + step, before], boxes[frame + step + 1, after]
+                    bx, by = old[0] + share * (new[0] - old[0]), old[1] + share * (new[1] - old[1])
+                    bs, bc = sine_cosine(new[2])
+                    if boxes_meet(ex, ey, ec, es, HALF_LENGTH, HALF_WIDTH, bx, by, bc, bs, new[3] / 2, new[4] / 2):
+                        # Who runs into the ego from behind is not its concern.
+                        met = True
+                        if (bx - ex) * ec + (by - ey) * es > 0.0:
+                            conflicts[frame] = row
+                        break
+                if met:
+                    break
+                before = after
+
+
+@kernel
+def find_contacts(pose, boxes, ids, count, touching):
+    """Whether a box comes within the margin of the ego at a frame or on the way to the next; arguments as above."""
+    frames = pose.shape[0]
+    for frame in range(frames):
+        touching[frame] = False
+        following = min(frame + 1, frames - 1)
+        for row in range(count[frame]):
+            dx, dy = boxes[frame, row, 0] - pose[frame, 0], boxes[frame, row, 1] - pose[frame, 1]
+            if dx * dx + dy * dy > REACH**2:
+                continue
+            after = _row_of(ids, count, following, ids[frame, row])
+            old = boxes[frame, row]
+            new = boxes[following, after] if after != NOBODY else old
+            for part in range(CONTACT_STEPS):
+                share = part / CONTACT_STEPS
+                sine, cosine = sine_cosine(pose[frame, 2] + share * (pose[following, 2] - pose[frame, 2]))
+                x = pose[frame, 0] + share * (pose[following, 0] - pose[frame, 0]) + REAR_AXLE_TO_CENTRE * cosine
+                y = pose[frame, 1] + share * (pose[following, 1] - pose[frame, 1]) + REAR_AXLE_TO_CENTRE * sine
+                bs, bc = sine_cosine(old[2] + share * wrap(new[2] - old[2]))
+                bx, by = old[0] + share * (new[0] - old[0]), old[1] + share * (new[1] - old[1])
+                length, width = old[3] / 2 + CONTACT_MARGIN, old[4] / 2 + CONTACT_MARGIN
+                if boxes_meet(x, y, cosine, sine, HALF_LENGTH, HALF_WIDTH, bx, by, bc, bs, length, width):
+                    touching[frame] = True
+
+
+@kernel
+def _row_of(ids, count, frame, wanted):
+    for row in range(count[frame]):
+        if ids[frame, row] == wanted:
+            return row
+    return NOBODY

@@ -1,0 +1,202 @@
+"""Things that happen to an ego on its way: somebody steps onto the road, a vehicle stands there, one cuts in.
+
+Everybody in an event is a vehicle to SUMO, a pedestrian too, so that the traffic reacts to them as to any other; each
+waits until the ego comes near. Coordinates are those of the street map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.city.streets.street_map import LaneUse, StreetMap
+from world4scorer.city.world.traffic import STEP, Traffic
+from world4scorer.city.world.vehicles import WALKER_SIZE, WALKER_TYPE
+
+Floats = NDArray[np.float64]
+
+ENTERS: Final = 90.0
+"""Who waits is put on the road when the ego is as near as this [m]."""
+CUT_IN_ENTERS: Final = 48.0
+"""And one who will cut in, who drives on at once, when it is as near as this [m]."""
+NEAR: Final = 25.0
+"""An ego as near as this has met a standing vehicle [m]."""
+STANDS: Final = 8.0
+"""A vehicle goes on so long after the ego has met it [s]."""
+SLOW: Final = 0.5
+"""Of the speed limit: how fast one drives who will cut in."""
+CUT_IN_GAP: Final = 10.0
+"""From its bumper back to the ego's when a vehicle cuts in, plus `CUT_IN_NOTICE` of approach [m]."""
+CUT_IN_NOTICE: Final = 1.2
+"""s"""
+CUT_IN_TIME: Final = 4.0
+"""It stays slow so long after it has begun to change lanes [s]."""
+WARNING: Final = 3.4
+"""A pedestrian sets off so long before the ego would be there [s]."""
+LEAST_SPEED: Final = 3.0
+"""Of an ego in that reckoning [m/s]."""
+WALKING: Final = 1.5
+"""m/s"""
+KERB: Final = 0.8
+"""Pedestrians wait so far from the lanes [m]."""
+BEYOND: Final = 5.0
+"""And leave so far behind them [m]."""
+IGNORES_GAPS: Final = 0
+"""SUMO's mode of changing lanes: only when told, then at once."""
+
+
+class EventKind(StrEnum):
+    """What happens."""
+
+    PEDESTRIAN = "pedestrian"
+    STOPPED_VEHICLE = "stopped-vehicle"
+    CUT_IN = "cut-in"
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happens at a place of a route."""
+
+    kind: EventKind
+    lane: str
+    """Of the ego's route there."""
+    position: float
+    """From the start of the lane [m]."""
+    edges: tuple[str, ...]
+    """The route from that lane on, which vehicles take."""
+    side: int = -1
+    """Where pedestrians and those who cut in come from: 1 left, -1 right."""
+
+
+class EventPlay:
+    """An event while it is played; called before every step of the traffic."""
+
+    def __init__(self, event: Event, streets: StreetMap, name: str) -> None:
+        self.event, self.name = event, name
+        self.happened = False
+        """Whether the ego has met it."""
+        self._lane = streets.lanes[event.lane]
+        self._point, self._ahead = _on_lane(self._lane.shape, event.position)
+        self._left = np.array([-self._ahead[1], self._ahead[0]])
+        beside = [lane for lane in streets.lanes.values() if lane.edge == self._lane.edge and lane.use is LaneUse.DRIVE]
+        self._beside = {lane.index: lane.width for lane in beside}
+        self._entered = self._over = False
+        self._since = 0.0
+        self._walked = 0.0
+
+    def step(self, traffic: Traffic, bumper: Floats, speed: float) -> None:
+        """Let it happen: the ego's bumper is at `bumper` (2,) and moves at `speed` [m/s]."""
+        if self._over:
+            return
+        to_go = float((self._point - bumper) @ self._ahead)
+        if self.event.kind is EventKind.PEDESTRIAN:
+            self._walk(traffic, to_go, speed)
+        elif not self._entered:
+            near = CUT_IN_ENTERS if self.event.kind is EventKind.CUT_IN else ENTERS
+            if float(np.linalg.norm(self._point - bumper)) < near:
+                self._enter(traffic.sumo)
+        elif self.name in traffic.sumo.vehicle.getIDList():
+            if self.event.kind is EventKind.STOPPED_VEHICLE:
+                self._stand(traffic.sumo, to_go)
+            else:
+                self._cut_in(traffic.sumo, bumper, speed)
+
+    def _enter(self, sumo: Any) -> None:
+        index, speed = self._lane.index, 0.0
+        if self.event.kind is EventKind.CUT_IN:
+            index, speed = index + self.event.side, SLOW * self._lane.speed
+        sumo.route.add(self.name, list(self.event.edges))
+        kind = "van" if self.event.kind is EventKind.STOPPED_VEHICLE else "saloon"
+        sumo.vehicle.add(
+            self.name,
+            self.name,
+            typeID=kind,
+            departLane=str(index),
+            departPos=f"{self.event.position:.2f}",
+            departSpeed=f"{speed:.2f}",
+        )
+        self._entered = True
+
+    def _stand(self, sumo: Any, to_go: float) -> None:
+        if to_go < NEAR:
+            self.happened = True
+            self._since += STEP
+        if self._since < STANDS:
+            sumo.vehicle.setSpeed(self.name, 0.0)
+        else:
+            sumo.vehicle.setSpeed(self.name, -1.0)
+            self._over = True
+
+    def _cut_in(self, sumo: Any, bumper: Floats, speed: float) -> None:
+        slow = SLOW * self._lane.speed
+        sumo.vehicle.setLaneChangeMode(self.name, IGNORES_GAPS)
+        sumo.vehicle.setSpeed(self.name, slow)
+        gap = float((np.array(sumo.vehicle.getPosition(self.name)) - bumper) @ self._ahead)
+        near = CUT_IN_GAP + CUT_IN_NOTICE * max(speed - slow, 0.0)
+        if not self.happened and gap < near and sumo.vehicle.getRoadID(self.name) == self._lane.edge:
+            sumo.vehicle.changeLane(self.name, self._lane.index, CUT_IN_TIME)
+            self.happened = True
+        if self.happened:
+            self._since += STEP
+        if self._since > CUT_IN_TIME or gap < 0.0:
+            sumo.vehicle.setSpeed(self.name, -1.0)
+            self._over = True
+
+    def _walk(self, traffic: Traffic, to_go: float, speed: float) -> None:
+        sumo = traffic.sumo
+        own = self._lane.width / 2
+        right = sum(width for index, width in self._beside.items() if index < self._lane.index)
+        left = sum(width for index, width in self._beside.items() if index > self._lane.index)
+        near, far = (own + right, own + left) if self.event.side < 0 else (own + left, own + right)
+        if not self._entered and to_go < ENTERS:
+            add_walker_type(sumo)
+            sumo.route.add(self.name, list(self.event.edges[:1]))
+            sumo.vehicle.add(self.name, self.name, typeID=WALKER_TYPE)
+            self._entered = True
+        if not self._entered:
+            return
+        if to_go < WARNING * max(speed, LEAST_SPEED):
+            self.happened = True
+        if self.happened:
+            self._walked += WALKING * STEP
+        if self._walked > near + KERB + far + BEYOND:
+            sumo.vehicle.remove(self.name)
+            self._over = True
+            return
+        across = -self.event.side * self._left  # the way they walk
+        place = self._point + across * (self._walked - near - KERB)
+        angle = float(90.0 - np.degrees(np.arctan2(across[1], across[0]))) % 360.0
+        sumo.vehicle.moveToXY(self.name, "", -1, float(place[0]), float(place[1]), angle, 2)
+
+
+def plays(events: Sequence[Event], streets: StreetMap) -> list[EventPlay]:
+    """Events ready to be played, each under a name of its own."""
+    return [EventPlay(event, streets, f"event{number}") for number, event in enumerate(events)]
+
+
+def add_walker_type(sumo: Any) -> None:
+    """Let SUMO know pedestrians on the road; cities on disk do not have this type."""
+    if WALKER_TYPE in sumo.vehicletype.getIDList():
+        return
+    length, width, height = WALKER_SIZE
+    sumo.vehicletype.copy("bicycle", WALKER_TYPE)
+    sumo.vehicletype.setLength(WALKER_TYPE, length)
+    sumo.vehicletype.setWidth(WALKER_TYPE, width)
+    sumo.vehicletype.setHeight(WALKER_TYPE, height)
+    sumo.vehicletype.setMinGap(WALKER_TYPE, 0.5)
+    sumo.vehicletype.setVehicleClass(WALKER_TYPE, "passenger")
+
+
+def _on_lane(shape: Floats, position: float) -> tuple[Floats, Floats]:
+    """The point (2,) and the direction (2,) so far along a centreline."""
+    step = np.diff(shape, axis=0)
+    length = np.linalg.norm(step, axis=1)
+    along = np.concatenate([[0.0], np.cumsum(length)])
+    piece = int(np.clip(np.searchsorted(along, position, side="right") - 1, 0, len(step) - 1))
+    direction = step[piece] / length[piece]
+    return shape[piece] + (position - along[piece]) * direction, direction

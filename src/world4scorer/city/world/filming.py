@@ -1,0 +1,193 @@
+"""Film a script: draw the cameras of every frame, and write the log.
+
+A log appears whole or not at all: images go to a hidden folder that is renamed at the end, the log file comes last.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.city.render.cameras import CameraRig
+from world4scorer.city.render.weather import Weather
+from world4scorer.city.scenery.actors import ActorKind
+from world4scorer.city.streets.map_index import MapIndex
+from world4scorer.city.streets.street_map import StreetMap, read_streets
+from world4scorer.city.world.config import CityConfig
+from world4scorer.city.world.manifest import is_filmed
+from world4scorer.city.world.script import LogScript, ScriptFrame, digest
+from world4scorer.city.world.studio import Studio
+from world4scorer.city.world.traffic import STEP
+from world4scorer.datasets.navsim.annotations import Annotations
+from world4scorer.datasets.navsim.cameras import Camera
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.log_writer import FrameRecord, write_log
+from world4scorer.datasets.navsim.poses import wrap
+from world4scorer.engine.scene.indices import TrackType
+
+EPOCH: Final = 1_630_000_000_000_000
+"""Of log times [us]."""
+SIGNAL_REACH: Final = 110.0
+"""Lights within this distance of the ego are in the log [m]."""
+TRACK_TYPES: Final = {
+    ActorKind.BICYCLE: TrackType.BICYCLE,
+    ActorKind.PEDESTRIAN: TrackType.PEDESTRIAN,
+    ActorKind.CONE: TrackType.TRAFFIC_CONE,
+    ActorKind.BARRIER: TrackType.BARRIER,
+}
+"""Everything else is a vehicle."""
+
+
+@dataclass(frozen=True)
+class FilmTask:
+    """A script and the folder of logs that it belongs to."""
+
+    script: LogScript
+    data_split: str
+
+    def __str__(self) -> str:
+        return self.script.name
+
+
+@dataclass(frozen=True)
+class Filming:
+    """Films scripts below a dataset folder; given to worker processes."""
+
+    root: Path
+    config: CityConfig
+    networks: Mapping[str, Path]
+    locations: Mapping[str, str]
+    """Names of the maps, by network."""
+    indices: Mapping[str, MapIndex]
+
+    def __call__(self, task: FilmTask) -> int:
+        """Film one script; returns the number of frames."""
+        script, layout = task.script, Layout(self.root)
+        path = layout.log(task.data_split, script.name)
+        images = layout.sensors(task.data_split) / script.name
+        if is_filmed(self.root, task.data_split, script.name, len(script.frames), self.config):
+            return len(script.frames)
+        draft = images.with_name(f".{script.name}.tmp")
+        shutil.rmtree(draft, ignore_errors=True)
+        self._draw(script, draft)
+        shutil.rmtree(images, ignore_errors=True)
+        draft.rename(images)
+        write_log(path, digest(script.name), self.records(script))
+        return len(script.frames)
+
+    def _draw(self, script: LogScript, folder: Path) -> None:
+        studio = _studio(self.networks[script.network], self.config)
+        weather = Weather.draw(script.weather_seed)
+        for name in self.config.cameras:
+            (folder / name).mkdir(parents=True)
+        for number, frame in enumerate(script.frames):
+            for name, file in studio.shoot(frame, weather).items():
+                (folder / image_path(script, number, name).relative_to(script.name)).write_bytes(file)
+
+    def records(self, script: LogScript) -> list[FrameRecord]:
+        """The frames of the log."""
+        streets, index = _streets(self.networks[script.network]), self.indices[script.network]
+        route = index.route(script.route)
+        connectors = _connector_places(streets, index)
+        scene = digest(script.name, "scene")
+        return [
+            FrameRecord(
+                token=script.token(number),
+                time_us=EPOCH + round(frame.step * STEP * 1e6),
+                scene_name=f"scene-{scene[:8]}",
+                scene_token=scene,
+                map_location=self.locations[script.network],
+                ego_pose=frame.ego_pose + np.append(streets.offset, 0.0),
+                velocity=np.array([frame.speed, 0.0]),
+                acceleration=frame.acceleration,
+                command=frame.command,
+                roadblock_ids=route,
+                traffic_lights=_lights_near(frame, index, connectors),
+                annotations=boxes_seen(frame, script.name),
+                cameras=cameras(script, number, self.config),
+                yaw_rate=frame.yaw_rate,
+                vehicle_name="veh-w4s",
+            )
+            for number, frame in enumerate(script.frames)
+        ]
+
+
+def image_path(script: LogScript, frame: int, camera: str) -> Path:
+    """Below the sensor folder of the split."""
+    return Path(script.name) / camera / f"{digest(script.name, frame, camera)}.jpg"
+
+
+def cameras(script: LogScript, frame: int, config: CityConfig) -> list[Camera]:
+    """All eight cameras of the rig; only those of the configuration have images."""
+    rig = CameraRig.default()
+    intrinsics = rig.intrinsics(config.height, config.width)
+    return [
+        Camera(
+            name=name,
+            path=str(image_path(script, frame, name)),
+            rotation=rig.rotation[number],
+            translation=rig.translation[number],
+            intrinsics=intrinsics[number],
+            distortion=np.zeros(5),
+        )
+        for number, name in enumerate(rig.names)
+    ]
+
+
+def boxes_seen(frame: ScriptFrame, log: str) -> Annotations:
+    """The road users of a frame, seen from the ego."""
+    actors = frame.actors
+    x, y, heading = frame.ego_pose
+    cosine, sine = np.cos(heading), np.sin(heading)
+    to_ego = np.array([[cosine, sine], [-sine, cosine]])
+    place = (actors.pose[:, :2] - [x, y]) @ to_ego.T
+    turn = wrap(actors.pose[:, 2] - heading)
+    boxes = np.column_stack([place, actors.size[:, 2] / 2, actors.size, turn])
+    velocity = frame.speeds[:, None] * np.column_stack([np.cos(turn), np.sin(turn), np.zeros(len(turn))])
+    return Annotations(
+        boxes=boxes,
+        type=np.array([TRACK_TYPES.get(ActorKind(kind), TrackType.VEHICLE) for kind in actors.kind], np.int8),
+        velocity=velocity,
+        instance_tokens=tuple(digest(log, frame.step, name) for name in frame.names),
+        track_tokens=tuple(track_token(log, name) for name in frame.names),
+    )
+
+
+def track_token(log: str, name: str) -> str:
+    """How a log calls a road user that the traffic knows under a name."""
+    return digest(log, name)
+
+
+def _lights_near(
+    frame: ScriptFrame, index: MapIndex, places: Mapping[str, NDArray[np.float64]]
+) -> list[tuple[str, bool]]:
+    return [
+        (connector, red)
+        for connector, red in index.lights(frame.signals)
+        if np.abs(places[connector] - frame.ego_pose[:2]).max() < SIGNAL_REACH
+    ]
+
+
+def _connector_places(streets: StreetMap, index: MapIndex) -> dict[str, NDArray[np.float64]]:
+    return {
+        str(index.connector[way.from_lane, way.to_lane]): way.shape[0]
+        for way in streets.connections
+        if (way.from_lane, way.to_lane) in index.connector
+    }
+
+
+@lru_cache(8)
+def _streets(network: Path) -> StreetMap:
+    return read_streets(network)
+
+
+@lru_cache(8)
+def _studio(network: Path, config: CityConfig) -> Studio:
+    return Studio(_streets(network), config)

@@ -1,0 +1,103 @@
+"""What every pixel of a city log's frame shows, drawn again from the log alone: no traffic has to be simulated.
+
+>>> labels = FrameLabels(Path("city"))
+>>> labels.classes(frame)                    # (H, W) SurfaceClass of the front camera
+
+A log keeps the pose and size of everybody near; sizes tell kinds of vehicles apart. What it does not keep (colours,
+lamps, the phase of steps) changes no pixel's class but at the legs of walkers and riders.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.city.render.cameras import CameraRig
+from world4scorer.city.render.renderer import Renderer, Rendering, World
+from world4scorer.city.render.weather import Weather
+from world4scorer.city.scenery.actors import ActorKind, Actors
+from world4scorer.city.streets.places import PLACES
+from world4scorer.city.streets.street_map import read_streets
+from world4scorer.city.world.filming import TRACK_TYPES
+from world4scorer.city.world.manifest import FOLDER, find_log, network_path, read_config, read_manifest
+from world4scorer.city.world.vehicles import VEHICLE_TYPES
+from world4scorer.datasets.navsim.annotations import Annotations
+from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
+from world4scorer.datasets.navsim.frames import LogFrame
+from world4scorer.engine.scene.indices import TrackType
+
+OTHERS: Final = {track: kind for kind, track in TRACK_TYPES.items()}
+"""Kinds of what is no vehicle."""
+
+
+class FrameLabels:
+    """Draws frames of the logs of one city with their labels."""
+
+    def __init__(self, root: Path, camera: str = VIEWS[FRONT]) -> None:
+        self._root, self._camera = root, camera
+        self._config = read_config(read_manifest(root))
+        self._renderers: dict[str, Renderer] = {}
+        self._offsets: dict[str, NDArray[np.float64]] = {}
+
+    def classes(self, frame: LogFrame) -> NDArray[np.uint8]:
+        """(H, W) `SurfaceClass` of every pixel, as large as the images on disk."""
+        classes = self.draw(frame).classes
+        assert classes is not None
+        front: NDArray[np.uint8] = classes[0]
+        return front
+
+    def draw(self, frame: LogFrame) -> Rendering:
+        """The picture and its classes."""
+        simulation, entry = find_log(self._root, frame.log_name)
+        network = PLACES[simulation.place].network.name
+        renderer = self._renderer(network)
+        pose = frame.ego_pose - np.append(self._offsets[network], 0.0)
+        actors = actors_of(frame.annotations or Annotations.none(), pose)
+        return renderer.draw(pose, actors, {}, Weather.draw(entry.weather_seed), classes=True)
+
+    def _renderer(self, network: str) -> Renderer:
+        if network not in self._renderers:
+            streets = read_streets(network_path(self._root / FOLDER, network))
+            config = self._config
+            self._offsets[network] = streets.offset
+            self._renderers[network] = Renderer(
+                World.build(streets, config.seed),
+                CameraRig.default(),
+                (config.height, config.width),
+                config.supersample,
+                (self._camera,),
+            )
+        return self._renderers[network]
+
+
+def actors_of(seen: Annotations, ego_pose: NDArray[np.float64]) -> Actors:
+    """Annotated boxes as the renderer draws them, in the coordinates of the ego's pose (3,)."""
+    x, y, heading = ego_pose
+    cosine, sine = np.cos(heading), np.sin(heading)
+    place = seen.boxes[:, :2] @ np.array([[cosine, sine], [-sine, cosine]]) + [x, y]
+    size, none = seen.boxes[:, 3:6], np.zeros(len(seen.boxes), np.bool_)
+    return Actors(
+        pose=np.column_stack([place, seen.boxes[:, 6] + heading]),
+        size=size,
+        kind=np.array([_kind(TrackType(track), box) for track, box in zip(seen.type, size, strict=True)], np.int8),
+        look=np.zeros(len(size), np.uint32),
+        brake=none,
+        left=none,
+        right=none,
+        stride=np.zeros(len(size)),
+    )
+
+
+def _kind(track: TrackType, size: NDArray[np.float64]) -> ActorKind:
+    """The kind whose vehicles are nearest in size."""
+    if track is not TrackType.VEHICLE:
+        return OTHERS.get(track, ActorKind.BARRIER)
+    nearest = min(VEHICLE_TYPES.values(), key=lambda one: float(np.abs(size - _size(one)).sum()))
+    return nearest.kind
+
+
+def _size(vehicle: object) -> NDArray[np.float64]:
+    return np.array([getattr(vehicle, name) for name in ("length", "width", "height")])

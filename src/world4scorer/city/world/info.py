@@ -1,0 +1,233 @@
+"""What a city dataset holds: places, splits, situations, weather, size, and whether anything is missing.
+
+Example::
+
+    info = city_info("city")
+    print(info.state, info.splits[0].share("red_light"))
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from world4scorer.city.render.weather import PRESETS as WEATHERS
+from world4scorer.city.render.weather import Weather
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.streets.network_length import street_km
+from world4scorer.city.streets.places import PLACES
+from world4scorer.city.world import manifest as notes
+from world4scorer.city.world.config import PRESETS, CityConfig, Share
+from world4scorer.city.world.manifest import SimulationEntry, is_filmed
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.layout import Layout
+
+SITUATIONS: Final = (
+    "left_turn",
+    "right_turn",
+    "red_light",
+    "following",
+    "queue",
+    "yielding",
+    "crossing",
+    "cut_in",
+    "lane_change",
+    "start",
+    "stop",
+    "standing",
+    "near_agent",
+    "interaction",
+    "conflict",
+)
+"""Flags of decision frames, see `situations.Situations`."""
+PARTS: Final = {
+    "images": "sensor_blobs",
+    "logs": "navsim_logs",
+    "maps": "maps",
+    "networks and trips": notes.FOLDER,
+    "splits": "config",
+}
+"""Folders whose sizes are told apart."""
+NAMED: Final = 3
+"""Examples that a line about missing things gives."""
+
+
+@dataclass(frozen=True)
+class PlaceInfo:
+    """A place that the dataset uses."""
+
+    name: str
+    network: str
+    location: str
+    """Name of its map."""
+    split: str
+    network_km: float | None
+    """Streets for cars of the whole network, each direction [km]; None where it is not built yet."""
+    place_km: float | None
+    """Of these, what lies in the place's own area [km]."""
+
+
+@dataclass(frozen=True)
+class SplitInfo:
+    """A split, as far as it is made."""
+
+    name: str
+    data_split: str
+    places: tuple[str, ...]
+    simulations: int
+    simulations_wanted: int
+    logs: int
+    frames: int
+    decisions: int
+    """Frames that the split lists."""
+    decisions_wanted: int
+    situations: Mapping[str, int]
+    """How many decision frames carry each flag."""
+    weather: Mapping[str, int]
+    """Frames by weather."""
+
+    def share(self, situation: str) -> float:
+        """Of the decision frames that carry a flag, 0..1."""
+        return self.situations.get(situation, 0) / self.decisions if self.decisions else 0.0
+
+
+@dataclass(frozen=True)
+class CityInfo:
+    """All that is known about a city dataset."""
+
+    root: str
+    preset: str | None
+    """Whose configuration it is; None if it is changed."""
+    config: Mapping[str, Any]
+    complete: bool
+    missing: tuple[str, ...]
+    """What is not there, one line each."""
+    places: tuple[PlaceInfo, ...]
+    splits: tuple[SplitInfo, ...]
+    size: Mapping[str, int]
+    """Bytes by part."""
+    attribution: str
+
+    @property
+    def state(self) -> str:
+        """In words."""
+        if self.complete:
+            return "complete"
+        return "INCOMPLETE: " + "; ".join(self.missing)
+
+
+def city_info(root: str | os.PathLike[str]) -> CityInfo:
+    """Look at a dataset, finished or not."""
+    root = Path(root)
+    manifest = notes.read_manifest(root)
+    try:
+        config = notes.read_config(manifest)
+    except (KeyError, TypeError) as error:
+        raise CityError(
+            f"{root}: its manifest has settings that this version does not know ({error}); make the city again"
+        ) from error
+    entries: dict[str, SimulationEntry] = {}
+    waiting: list[str] = []
+    for name in [simulation.name for simulation in config.simulations]:
+        if notes.simulation_path(root / notes.FOLDER, name).is_file():
+            entries[name] = notes.read_simulation(root / notes.FOLDER, name)
+        else:
+            waiting.append(name)
+    missing = _missing(root, config, entries, waiting, bool(manifest.get("complete")))
+    return CityInfo(
+        root=str(root),
+        preset=_preset_of(config),
+        config=manifest["config"],
+        complete=not missing,
+        missing=tuple(missing),
+        places=tuple(_place(root, config, share) for share in config.shares),
+        splits=tuple(_split(name, config, entries.values()) for name in dict.fromkeys(s.split for s in config.shares)),
+        size={part: folder_size(root / folder) for part, folder in PARTS.items()},
+        attribution=manifest.get("attribution", "; ".join(dict.fromkeys(_credits(config)))),
+    )
+
+
+def folder_size(folder: Path) -> int:
+    """Bytes of all files below a folder."""
+    if not folder.is_dir():
+        return 0
+    with os.scandir(folder) as found:
+        return sum(
+            folder_size(Path(entry.path)) if entry.is_dir(follow_symlinks=False) else entry.stat().st_size
+            for entry in found
+        )
+
+
+def _preset_of(config: CityConfig) -> str | None:
+    return next((name for name, known in PRESETS.items() if known == config), None)
+
+
+def _credits(config: CityConfig) -> list[str]:
+    return [PLACES[share.place].network.credit for share in config.shares]
+
+
+def _place(root: Path, config: CityConfig, share: Share) -> PlaceInfo:
+    place = PLACES[share.place]
+    path = notes.network_path(root / notes.FOLDER, place.network.name)
+    whole, part = street_km(path, place.area) if path.is_file() else (None, None)
+    location = place.network.devkit_location if config.devkit_maps else place.network.location
+    return PlaceInfo(place.name, place.network.name, location, share.split, whole, part)
+
+
+def _split(name: str, config: CityConfig, entries: Iterable[SimulationEntry]) -> SplitInfo:
+    shares = [share for share in config.shares if share.split == name]
+    mine = [entry for entry in entries if entry.split == name]
+    logs = [log for entry in mine for log in entry.logs]
+    weather = dict.fromkeys(WEATHERS, 0)
+    for log in logs:
+        weather[Weather.draw(log.weather_seed).name] += log.frames
+    return SplitInfo(
+        name=name,
+        data_split=shares[0].data_split,
+        places=tuple(share.place for share in shares),
+        simulations=len(mine),
+        simulations_wanted=sum(share.simulations for share in shares),
+        logs=len(logs),
+        frames=sum(log.frames for log in logs),
+        decisions=sum(len(log.tokens) for log in logs),
+        decisions_wanted=sum(share.decisions for share in shares),
+        situations={flag: sum(log.situations.get(flag, 0) for log in logs) for flag in SITUATIONS},
+        weather=weather,
+    )
+
+
+def _missing(
+    root: Path, config: CityConfig, entries: Mapping[str, SimulationEntry], waiting: Sequence[str], finished: bool
+) -> list[str]:
+    """What the configuration and the notes promise and the folder lacks."""
+    layout, out = Layout(root), []
+    networks = {PLACES[share.place].network.name: PLACES[share.place].network for share in config.shares}
+    for network in networks.values():
+        location = network.devkit_location if config.devkit_maps else network.location
+        try:
+            there = layout.map(location).is_file()
+        except DatasetError:
+            there = False
+        if not there:
+            out.append(f"map {location}")
+    out += _some("simulations are not done", waiting)
+    logs = [(entry, log) for entry in entries.values() for log in entry.logs]
+    out += _some("logs", [log.name for entry, log in logs if not layout.log(entry.data_split, log.name).is_file()])
+    unfilmed = [log.name for e, log in logs if not is_filmed(root, e.data_split, log.name, log.frames, config)]
+    out += _some("logs without all images", unfilmed)
+    folder = root / "config" / "train_test_split"
+    splits = dict.fromkeys(share.split for share in config.shares)
+    out += _some("split files", [name for name in splits if not (folder / f"{name}.yaml").is_file()])
+    if not out and not finished:
+        out.append("the manifest is not finished")
+    return out
+
+
+def _some(what: str, names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    more = ", ..." if len(names) > NAMED else ""
+    return [f"{len(names)} {what} ({', '.join(names[:NAMED])}{more})"]

@@ -1,0 +1,148 @@
+"""What a city dataset holds, as tables: on the terminal, as Markdown, as JSON.
+
+Example::
+
+    info = city_info("city")
+    print_city(info)
+    write_info(info, "city.md")
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from world4scorer.city.render.weather import PRESETS as WEATHERS
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.world.info import SITUATIONS, CityInfo
+from world4scorer.jobs.files import atomic_write
+
+TableText = tuple[str, Sequence[str], list[Sequence[str]]]
+"""Title, head and rows."""
+WIDTH: Final = 132
+"""Of tables that go into a file or a pipe."""
+WORDS: Final = ("network", "map", "split", "folder", "places")
+"""Columns that hold words; the others hold numbers."""
+
+
+def print_city(info: CityInfo, console: Console | None = None) -> None:
+    """Print tables for the terminal."""
+    console = console or _console()
+    console.print(f"[bold]{info.root}[/bold]  {_headline(info)}", highlight=False)
+    console.print(info.state, style=None if info.complete else "bold red", highlight=False)
+    for title, head, rows in _tables(info):
+        table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+        for column, name in enumerate(head):
+            table.add_column(name, justify="left" if column == 0 or name in WORDS else "right", no_wrap=True)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+    console.print(info.attribution, style="dim", highlight=False)
+
+
+def write_info(info: CityInfo, path: str | os.PathLike[str]) -> None:
+    """Write JSON or Markdown, by the ending of the name, all or nothing."""
+    path = Path(path)
+    if path.suffix.lower() == ".json":
+        text = json.dumps({**asdict(info), "bytes": sum(info.size.values())}, indent=1)
+    elif path.suffix.lower() == ".md":
+        text = as_markdown(info)
+    else:
+        raise CityError(f"{path}: a report ends in .json or .md")
+    with atomic_write(path) as stream:
+        stream.write(text.encode())
+
+
+def as_markdown(info: CityInfo) -> str:
+    """The tables as Markdown."""
+    lines = [f"# {Path(info.root).name}", "", _headline(info), "", info.state, ""]
+    for title, head, rows in _tables(info):
+        marks = ["---" if column == 0 or name in WORDS else "---:" for column, name in enumerate(head)]
+        lines += [f"## {title}", "", *(f"| {' | '.join(row)} |" for row in (head, marks, *rows)), ""]
+    return "\n".join([*lines, info.attribution, ""])
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH)
+
+
+def _headline(info: CityInfo) -> str:
+    config = info.config
+    preset = f"preset {info.preset}" if info.preset else "settings of its own"
+    return (
+        f"{preset}, seed {config['seed']}, {len(config['cameras'])} cameras of {config['width']} x {config['height']}, "
+        f"{_bytes(sum(info.size.values()))}"
+    )
+
+
+def _tables(info: CityInfo) -> list[TableText]:
+    """Title, head and rows of each table."""
+    splits = info.splits
+    names = [split.name for split in splits]
+    return [
+        (
+            "Places",
+            ("place", "split", "network", "map", "km of streets", "of network"),
+            [
+                (place.name, place.split, place.network, place.location, _km(place.place_km), _km(place.network_km))
+                for place in info.places
+            ],
+        ),
+        (
+            "Splits",
+            ("split", "folder", "simulations", "logs", "frames", "decision frames", "wanted"),
+            [
+                (
+                    split.name,
+                    split.data_split,
+                    f"{split.simulations} of {split.simulations_wanted}",
+                    f"{split.logs:,}",
+                    f"{split.frames:,}",
+                    f"{split.decisions:,}",
+                    f"{split.decisions_wanted:,}",
+                )
+                for split in splits
+            ],
+        ),
+        (
+            "Situations (share of decision frames)",
+            ("situation", *names),
+            [
+                (flag.replace("_", " "), *(f"{split.share(flag):.1%}" if split.decisions else "-" for split in splits))
+                for flag in SITUATIONS
+            ],
+        ),
+        (
+            "Weather (share of frames)",
+            ("weather", *names),
+            [
+                (
+                    weather.replace("_", " "),
+                    *(f"{split.weather[weather] / split.frames:.1%}" if split.frames else "-" for split in splits),
+                )
+                for weather in WEATHERS
+            ],
+        ),
+        ("Size", ("part", "bytes"), [(part, _bytes(size)) for part, size in info.size.items()]),
+    ]
+
+
+def _km(length: float | None) -> str:
+    return "-" if length is None else f"{length:.1f}"
+
+
+def _bytes(count: int) -> str:
+    if count < 1000:
+        return f"{count} B"
+    power = min(int(math.log10(count) / 3), 4)
+    return f"{count / 1000**power:.1f} {('B', 'kB', 'MB', 'GB', 'TB')[power]}"

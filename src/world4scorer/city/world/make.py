@@ -1,0 +1,265 @@
+"""Make a city dataset: networks and maps, simulations, logs with images, splits.
+
+Same configuration, same bytes, on any number of processes. What is finished is kept: an interrupted run goes on where
+it was when it is started again, and a finished one is not repeated.
+
+Example::
+
+    manifest = make_city(preset("tiny"), "city")
+    print(manifest["splits"]["city_train"]["situations"]["frames"])
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.streets.map_export import export_map
+from world4scorer.city.streets.map_index import MapIndex
+from world4scorer.city.streets.network import build_network
+from world4scorer.city.streets.places import PLACES, Network
+from world4scorer.city.streets.street_map import read_streets
+from world4scorer.city.world import manifest as notes
+from world4scorer.city.world.casting import FUTURE, HISTORY, cast
+from world4scorer.city.world.commands import RouteReader
+from world4scorer.city.world.config import CityConfig, Simulation
+from world4scorer.city.world.demand import write_demand
+from world4scorer.city.world.filming import Filming, FilmTask
+from world4scorer.city.world.manifest import LogEntry, SimulationEntry, is_filmed
+from world4scorer.city.world.progress import CityProgress
+from world4scorer.city.world.recording import record
+from world4scorer.city.world.script import LogScript, write_script
+from world4scorer.datasets.navsim.filters import SceneFilter, Split, write_split
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.map_writer import complete_maps, write_map
+from world4scorer.jobs.executors import Done, Executor, choose_executor
+from world4scorer.jobs.files import only_one
+
+STRIP: Final = 250.0
+"""Logs are drawn strip by strip, so wide [m]."""
+LOCK: Final = ".lock"
+ATTRIBUTION: Final = (
+    "Streets: (c) OpenStreetMap contributors, ODbL; crossing in Braunschweig: German Aerospace Center. "
+    "Networks from Eclipse SUMO."
+)
+
+
+@dataclass(frozen=True)
+class Simulating:
+    """Runs simulations and writes scripts of their logs; given to worker processes."""
+
+    folder: Path
+    config: CityConfig
+    networks: Mapping[str, Path]
+
+    def __call__(self, simulation: Simulation) -> list[LogScript]:
+        """Run one simulation."""
+        place = PLACES[simulation.share.place]
+        network = self.networks[place.network.name]
+        streets = read_streets(network)
+        duration = self.config.warm_up + self.config.duration
+        demand = notes.demand_path(self.folder, simulation.name)
+        write_demand(streets, place, simulation.seed, duration, demand)
+        recording = record(network, demand, simulation.seed, self.config.warm_up, self.config.duration)
+        routes = RouteReader(streets)
+        return [
+            write_script(stretch, recording, routes, simulation.name, place.network.name, self.config.seed)
+            for stretch in cast(recording, streets, place, simulation.decisions)
+        ]
+
+
+def make_city(
+    config: CityConfig,
+    root: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    show_progress: bool = False,
+) -> dict[str, Any]:
+    """Write the dataset below `root` and return its manifest (`city/city.json`)."""
+    root = Path(root)
+    folder = root / notes.FOLDER
+    _check_folder(config, root)
+    with only_one(folder / LOCK, CityError(f"{root}: another run is making this city; wait for it, or stop it first")):
+        missing = [simulation for simulation in config.simulations if not _is_done(config, root, simulation)]
+        if not missing and notes.read_manifest(root).get("complete"):
+            return notes.read_manifest(root)
+        notes.write_manifest(root, {"config": _plain(config), "complete": False})
+        _sweep(root)
+        return _make(config, root, missing, workers, show_progress)
+
+
+def _make(
+    config: CityConfig, root: Path, missing: Sequence[Simulation], workers: int | None, show_progress: bool
+) -> dict[str, Any]:
+    folder = root / notes.FOLDER
+    executor = choose_executor("serial" if workers == 1 else "processes", workers=workers)
+    networks = {PLACES[share.place].network.name: PLACES[share.place].network for share in config.shares}
+    paths = {name: build_network(network, notes.network_path(folder, name)) for name, network in networks.items()}
+    locations = {n: net.devkit_location if config.devkit_maps else net.location for n, net in networks.items()}
+    indices = _write_maps(Layout(root).maps, networks, paths, locations, config.devkit_maps)
+    with CityProgress(len(missing), show_progress) as progress:
+        scripts = _simulate(executor, Simulating(folder, config, paths), missing, progress)
+        _film(executor, Filming(root, config, paths, locations, indices), scripts, folder, progress)
+    entries = [notes.read_simulation(folder, simulation.name) for simulation in config.simulations]
+    manifest = {
+        "config": _plain(config),
+        "complete": True,
+        "attribution": ATTRIBUTION,
+        "versions": {package: version(package) for package in ("world4scorer", "eclipse-sumo", "libsumo")},
+        "locations": locations,
+        "splits": {name: _write_split(root, name, entries) for name in dict.fromkeys(s.split for s in config.shares)},
+        "simulations": [entry.name for entry in entries],
+    }
+    notes.write_manifest(root, manifest)
+    return manifest
+
+
+def _check_folder(config: CityConfig, root: Path) -> None:
+    """A folder holds one city: one with other settings, or another dataset, is refused."""
+    if (root / notes.FOLDER / "city.json").exists():
+        known, wanted = notes.read_manifest(root)["config"], _plain(config)
+        changed = sorted(key for key in wanted if known.get(key) != wanted[key])
+        if changed:
+            raise CityError(
+                f"{root}: holds a city made with other settings ({', '.join(changed)}); choose another folder"
+            )
+    elif Layout(root).maps.exists() or (root / "navsim_logs").exists():
+        raise CityError(f"{root}: holds a dataset that is no city; choose another folder")
+    else:
+        notes.write_manifest(root, {"config": _plain(config), "complete": False})
+
+
+def _is_done(config: CityConfig, root: Path, simulation: Simulation) -> bool:
+    """Whether a simulation is noted as done and all its logs and images are still there."""
+    folder = root / notes.FOLDER
+    if not notes.simulation_path(folder, simulation.name).exists():
+        return False
+    entry = notes.read_simulation(folder, simulation.name)
+    return all(is_filmed(root, entry.data_split, log.name, log.frames, config) for log in entry.logs)
+
+
+def _sweep(root: Path) -> None:
+    """Remove what a run that was killed had begun to write: the devkit reads every file among the logs."""
+    for parent in ("navsim_logs", "sensor_blobs"):
+        for leftover in (root / parent).glob("*/.*.tmp"):
+            if leftover.is_dir():
+                shutil.rmtree(leftover)
+            else:
+                leftover.unlink()
+
+
+def _plain(config: CityConfig) -> dict[str, Any]:
+    """As JSON has it: lists instead of tuples."""
+    values = asdict(config)
+    return {**values, "shares": list(values["shares"]), "cameras": list(values["cameras"])}
+
+
+def _write_maps(
+    maps: Path, networks: Mapping[str, Network], paths: Mapping[str, Path], locations: Mapping[str, str], devkit: bool
+) -> dict[str, MapIndex]:
+    indices = {}
+    for name in networks:
+        streets = read_streets(paths[name])
+        layers, indices[name] = export_map(streets)
+        write_map(maps, locations[name], layers, crs=streets.crs)
+    if devkit:
+        complete_maps(maps)
+    return indices
+
+
+def _simulate(
+    executor: Executor, work: Simulating, simulations: Sequence[Simulation], progress: CityProgress
+) -> dict[Simulation, list[LogScript]]:
+    # The executor runs its first task alone: the smallest.
+    tasks = sorted(simulations, key=lambda simulation: PLACES[simulation.share.place].vehicles)
+    scripts: dict[Simulation, list[LogScript]] = {}
+    for done in executor.run(work, tasks):
+        if done.error is not None or done.result is None:
+            raise _failure("simulation", done)
+        scripts[done.task] = done.result
+        progress.simulated(len(scripts))
+    return {simulation: scripts[simulation] for simulation in simulations}
+
+
+def _film(
+    executor: Executor,
+    work: Filming,
+    scripts: Mapping[Simulation, list[LogScript]],
+    folder: Path,
+    progress: CityProgress,
+) -> None:
+    """Film all logs; a simulation is noted as done with its last one."""
+    tasks = [FilmTask(script, simulation.share.data_split) for simulation, found in scripts.items() for script in found]
+    tasks.sort(key=_whereabouts)
+    progress.begin_filming(sum(len(task.script.frames) for task in tasks))
+    open_logs = {simulation.name: {script.name for script in found} for simulation, found in scripts.items()}
+    by_name = {simulation.name: simulation for simulation in scripts}
+    for done in executor.run(work, tasks):
+        if done.error is not None or done.result is None:
+            raise _failure("log", done)
+        progress.filmed(done.result)
+        name = done.task.script.simulation
+        open_logs[name].discard(done.task.script.name)
+        if not open_logs[name]:
+            _note_simulation(folder, by_name[name], scripts[by_name[name]])
+    for simulation, found in scripts.items():
+        if not found:
+            _note_simulation(folder, simulation, found)
+
+
+def _failure(what: str, done: Done[Any, Any]) -> Exception:
+    """What users can mend is said in a line; the rest keeps its traceback."""
+    text = f"{what} {done.error}"
+    return CityError(text) if done.mendable else RuntimeError(f"{text}\n{done.details}")
+
+
+def _whereabouts(task: FilmTask) -> tuple[str, int, float]:
+    """Neighbours one after the other: each process paints the ground around a place once."""
+    x, y, _ = task.script.frames[len(task.script.frames) // 2].ego_pose
+    strip = int(x // STRIP)
+    return task.script.network, strip, float(y if strip % 2 else -y)
+
+
+def _note_simulation(folder: Path, simulation: Simulation, scripts: Sequence[LogScript]) -> None:
+    share = simulation.share
+    entry = SimulationEntry(
+        name=simulation.name,
+        place=share.place,
+        split=share.split,
+        data_split=share.data_split,
+        seed=simulation.seed,
+        logs=[LogEntry.of(script) for script in scripts],
+    )
+    notes.write_simulation(folder, entry)
+
+
+def _write_split(root: Path, name: str, entries: Sequence[SimulationEntry]) -> dict[str, Any]:
+    """Write a split file in the devkit's format, and return what the manifest says about the split."""
+    mine = [entry for entry in entries if entry.split == name]
+    logs = [log for entry in mine for log in entry.logs]
+    scene_filter = SceneFilter(
+        num_history_frames=HISTORY + 1,
+        num_future_frames=FUTURE,
+        frame_interval=1,
+        has_route=True,
+        log_names=tuple(log.name for log in logs),
+        tokens=tuple(token for log in logs for token in log.tokens),
+    )
+    write_split(root / "config" / "train_test_split", Split(name, mine[0].data_split, scene_filter))
+    situations: dict[str, int] = {}
+    for log in logs:
+        for situation, count in log.situations.items():
+            situations[situation] = situations.get(situation, 0) + count
+    return {
+        "data_split": mine[0].data_split,
+        "places": sorted({entry.place for entry in mine}),
+        "logs": len(logs),
+        "frames": sum(log.frames for log in logs),
+        "situations": situations,
+    }

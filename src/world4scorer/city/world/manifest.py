@@ -1,0 +1,150 @@
+"""What is written about a city dataset: `city/city.json`, and a file for each simulation."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.world.config import CityConfig, Share
+from world4scorer.city.world.script import LogScript
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.jobs.files import atomic_write
+
+FOLDER: Final = "city"
+"""Below the dataset: networks, trips and these files."""
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """How a log came about."""
+
+    name: str
+    vehicle: str
+    """SUMO's name of the ego."""
+    first_step: int
+    """Of the simulation, 0.1 s each."""
+    frames: int
+    weather_seed: int
+    route: Sequence[str]
+    """Edges of the network."""
+    tokens: Sequence[str]
+    """Of the frames that the split lists."""
+    situations: Mapping[str, int]
+
+    @classmethod
+    def of(cls, script: LogScript) -> LogEntry:
+        """The entry of a script."""
+        return cls(
+            name=script.name,
+            vehicle=script.vehicle,
+            first_step=script.frames[0].step,
+            frames=len(script.frames),
+            weather_seed=script.weather_seed,
+            route=list(script.route),
+            tokens=[script.token(int(frame)) for frame in script.decisions],
+            situations=dict(script.situations),
+        )
+
+
+@dataclass(frozen=True)
+class SimulationEntry:
+    """A simulation whose logs are all written."""
+
+    name: str
+    place: str
+    split: str
+    data_split: str
+    seed: int
+    logs: Sequence[LogEntry]
+
+
+def write_simulation(folder: Path, entry: SimulationEntry) -> None:
+    """Note that a simulation is done."""
+    with atomic_write(simulation_path(folder, entry.name)) as stream:
+        stream.write(json.dumps(asdict(entry), indent=1).encode())
+
+
+def read_simulation(folder: Path, name: str) -> SimulationEntry:
+    """Read the note of a simulation."""
+    path = simulation_path(folder, name)
+    values = _read(path)
+    try:
+        return SimulationEntry(**{**values, "logs": [LogEntry(**log) for log in values["logs"]]})
+    except (KeyError, TypeError) as error:
+        raise CityError(f"{path}: not the note of a simulation ({error}); delete it and make the city again") from error
+
+
+def simulation_path(folder: Path, name: str) -> Path:
+    """Where the note of a simulation lies."""
+    return folder / "simulations" / f"{name}.json"
+
+
+def demand_path(folder: Path, simulation: str) -> Path:
+    """Where the trips of a simulation lie."""
+    return folder / "simulations" / f"{simulation}.rou.xml"
+
+
+def network_path(folder: Path, network: str) -> Path:
+    """Where a network lies."""
+    return folder / "networks" / f"{network}.net.xml"
+
+
+def is_filmed(root: Path, data_split: str, name: str, frames: int, config: CityConfig) -> bool:
+    """Whether a log and all its images are there."""
+    layout = Layout(root)
+    folders = [layout.sensors(data_split) / name / camera for camera in config.cameras]
+    return layout.log(data_split, name).is_file() and all(
+        folder.is_dir() and len(os.listdir(folder)) == frames for folder in folders
+    )
+
+
+def write_manifest(root: Path, values: Mapping[str, Any]) -> None:
+    """Write `city/city.json`."""
+    with atomic_write(root / FOLDER / "city.json") as stream:
+        stream.write(json.dumps(values, indent=1).encode())
+
+
+def read_manifest(root: str | os.PathLike[str]) -> dict[str, Any]:
+    """What is known about the dataset below `root`."""
+    path = Path(root) / FOLDER / "city.json"
+    if not path.exists():
+        raise CityError(f"{path}: no such file; {root} is no city (`w4s city make --out {root}` makes one)")
+    values = _read(path)
+    if "config" not in values:
+        raise CityError(f"{path}: not a manifest of a city; choose another folder")
+    return values
+
+
+def read_config(manifest: Mapping[str, Any]) -> CityConfig:
+    """The configuration that a manifest holds."""
+    values = dict(manifest["config"])
+    values["shares"] = tuple(Share(**share) for share in values["shares"])
+    values["cameras"] = tuple(values["cameras"])
+    return CityConfig(**values)
+
+
+def find_log(root: str | os.PathLike[str], name: str) -> tuple[SimulationEntry, LogEntry]:
+    """The entry of a log, and of the simulation that it comes from."""
+    manifest = read_manifest(root)
+    for simulation in manifest.get("simulations", ()):
+        if name.startswith(simulation):
+            entry = read_simulation(Path(root) / FOLDER, simulation)
+            for log in entry.logs:
+                if log.name == name:
+                    return entry, log
+    raise CityError(f"{root}: no log {name!r}; `w4s city info {root}` lists the simulations")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise CityError(f"{path}: not readable ({error}); delete it and make the city again") from error
+    if not isinstance(values, dict):
+        raise CityError(f"{path}: not readable (no object); delete it and make the city again")
+    return values

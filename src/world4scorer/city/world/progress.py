@@ -1,0 +1,26 @@
+"""The progress bars of making a city."""
+
+from __future__ import annotations
+
+from world4scorer.jobs.progress import JobProgress
+
+
+class CityProgress(JobProgress):
+    """Simulations done, then frames drawn, with the time left; on standard error."""
+
+    def __init__(self, simulations: int, show: bool) -> None:
+        super().__init__("{task.description}", "{task.fields[unit]}", show)
+        self._simulating = self._bar.add_task("simulating", total=simulations, unit="simulations")
+        self._filming = self._bar.add_task("drawing   ", total=None, unit="frames")
+
+    def simulated(self, count: int) -> None:
+        """So many simulations are done."""
+        self._bar.update(self._simulating, completed=count)
+
+    def begin_filming(self, frames: int) -> None:
+        """So many frames will be drawn."""
+        self._bar.update(self._filming, total=frames)
+
+    def filmed(self, frames: int) -> None:
+        """So many more frames are drawn."""
+        self._bar.advance(self._filming, frames)

@@ -1,0 +1,337 @@
+"""Drive in a city dataset: put the ego back into a log, move it, see what it sees, and branch off what could happen.
+
+Example::
+
+    with CitySimulation("city") as city:
+        seen = city.reset("berlin-east_000_v57_00650", frame=10)
+        other = city.branch()              # an exact copy that goes on by itself
+        city.step(seen.ego_pose)           # stay where we are, 0.1 s
+        print(city.observe().agent_input.velocities[-1])
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import operator
+import os
+import secrets
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection, Listener
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.streets.places import PLACES
+from world4scorer.city.streets.street_map import read_streets
+from world4scorer.city.world.episode import HISTORY, Departure, EgoFrame, LiveFrame, Setting, serve
+from world4scorer.city.world.excursion import Excursion
+from world4scorer.city.world.filming import boxes_seen
+from world4scorer.city.world.manifest import (
+    FOLDER,
+    LogEntry,
+    SimulationEntry,
+    demand_path,
+    find_log,
+    network_path,
+    read_config,
+    read_manifest,
+    read_simulation,
+)
+from world4scorer.city.world.recording import STEPS_PER_FRAME
+from world4scorer.city.world.traffic import STEP
+from world4scorer.datasets.navsim.agent_input import AgentInput
+from world4scorer.datasets.navsim.annotations import Annotations
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.logs import read_log
+
+END_TIME: Final = 3.0
+"""A process that has not ended by then is ended [s]."""
+CONNECT_TIME: Final = 60.0
+"""A branch that has not answered by then is lost [s]."""
+
+
+class SimulationGone(CityError):
+    """A process of a simulation has ended: it was killed, or SUMO crashed in it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """What the ego knows at one moment."""
+
+    time: float
+    """Of the simulation [s]."""
+    agent_input: AgentInput
+    """The same as from disk: four frames, 0.5 s apart."""
+    images: Mapping[str, NDArray[np.uint8]]
+    """(H, W, 3) by camera, through the same compression as images on disk; empty if none were asked for."""
+    ego_pose: NDArray[np.float64]
+    """(3,) x, y [m], heading [rad] of the rear axle, global like the poses of logs."""
+    annotations: Annotations
+    """Everybody within 150 m, seen from the ego."""
+    signals: Mapping[str, str]
+    """SUMO's state text of every signal."""
+    off_road: bool
+    """So far from every lane that the traffic no longer sees the ego: an episode should end here."""
+    finished: bool
+    """The ego has reached the end of its route and is gone."""
+
+
+class CitySimulation:
+    """The traffic of a log, with the ego in the caller's hands.
+
+    Traffic runs in processes of its own. Resets within one simulation are quick in the order of time: the undisturbed
+    traffic is kept and copied.
+    """
+
+    def __init__(self, root: str | os.PathLike[str], *, height: int | None = None, width: int | None = None) -> None:
+        self._root = Path(root)
+        config = read_config(read_manifest(root))
+        self._config = replace(config, height=height or config.height, width=width or config.width)
+        self._undisturbed: _Process | None = None
+        self._undisturbed_name = ""
+        self._undisturbed_step = 0
+        self._episode: _Process | None = None
+        self._offset = np.zeros(3)
+        self._log = ""
+
+    def __enter__(self) -> CitySimulation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the processes."""
+        for process in (self._episode, self._undisturbed):
+            if process is not None:
+                process.close()
+        self._episode = self._undisturbed = None
+        self._undisturbed_name, self._undisturbed_step = "", 0
+
+    def reset(self, log: str, frame: int, *, images: bool | Sequence[str] = True) -> Observation:
+        """Put the ego back to where it was at a frame of a log (0 is the first); `images` as for `observe`."""
+        simulation, entry = find_log(self._root, log)
+        frame = operator.index(frame)
+        if not HISTORY - 1 <= frame < entry.frames:
+            raise CityError(f"log {log!r}: frame {frame}; a start needs {HISTORY - 1} to {entry.frames - 1}")
+        offset = self._prepare(simulation, entry.first_step + STEPS_PER_FRAME * frame)
+        past = self._past(simulation, entry, frame, offset)
+        departure = Departure(entry.name, entry.vehicle, tuple(entry.route), entry.weather_seed, past)
+        return self._depart(departure, offset, images)
+
+    def start(self, simulation: str, departure: Departure, *, images: bool | Sequence[str] = True) -> Observation:
+        """Take a vehicle of a simulation over at the last moment of its past; `images` as for `observe`."""
+        entry = read_simulation(self._root / FOLDER, simulation)
+        return self._depart(departure, self._prepare(entry, departure.past[-1].step), images)
+
+    def _depart(
+        self, departure: Departure, offset: NDArray[np.float64], images: bool | Sequence[str] = True
+    ) -> Observation:
+        assert self._undisturbed is not None
+        if self._episode is not None:
+            self._episode.close()
+        self._offset = np.append(offset, 0.0)
+        self._log = departure.name
+        if images is not False:
+            self._undisturbed.ask("visit", departure.past[-1].pose)
+        self._episode = self._undisturbed.branch()
+        self._episode.ask("take_over", departure)
+        return self.observe(images=images)
+
+    def step(
+        self, pose: ArrayLike, *, velocity: ArrayLike | None = None, acceleration: ArrayLike | None = None
+    ) -> bool:
+        """Move the ego's rear axle to a global pose (3,) and let 0.1 s pass.
+
+        Velocity (2,) and acceleration (2,) in ego axes are taken from the last poses unless given. Returns whether the
+        ego is still on its way.
+        """
+        values = np.asarray(pose, np.float64)
+        if values.shape != (3,) or not np.isfinite(values).all():
+            raise CityError(f"pose: {values.tolist()}; want x, y, heading")
+        local = values - self._offset
+        given = [_pair(name, value) for name, value in (("velocity", velocity), ("acceleration", acceleration))]
+        return bool(self._running().ask("step", local, *given))
+
+    def drive(
+        self, poses: ArrayLike, velocities: ArrayLike, accelerations: ArrayLike, looks: Mapping[int, Sequence[str]]
+    ) -> Excursion:
+        """Many steps at once: the ego along global poses (T, 3), with velocities and accelerations (T, 2) in ego axes.
+
+        `looks` names the cameras to be drawn at steps (0 is now, T the last). Returns everybody around at each step.
+        Where the ego reaches the end of its route on the way, the others go on without it: see `Excursion.gone`.
+        """
+        way = np.asarray(poses, np.float64)
+        if way.ndim != 2 or way.shape[1] != 3 or not np.isfinite(way).all():
+            raise CityError(f"poses: shape {way.shape}; want rows of x, y, heading, all finite")
+        moved = [np.asarray(values, np.float64) for values in (velocities, accelerations)]
+        for name, values in zip(("velocities", "accelerations"), moved, strict=True):
+            if values.shape != (len(way), 2) or not np.isfinite(values).all():
+                raise CityError(f"{name}: shape {values.shape}; want ({len(way)}, 2), forward and left, all finite")
+        asked = {int(step): self._cameras(cameras) for step, cameras in looks.items()}
+        found: Excursion = self._running().ask("drive", way - self._offset, *moved, asked)
+        return found.shifted(self._offset)
+
+    def watch(self, steps: int, looks: Mapping[int, Sequence[str]]) -> tuple[Excursion, list[EgoFrame]]:
+        """Let SUMO drive the ego itself for so many steps; `looks` as for `drive`. Poses of frames are global."""
+        asked = {int(step): self._cameras(cameras) for step, cameras in looks.items()}
+        found, drive = self._running().ask("watch", operator.index(steps), asked)
+        return found.shifted(self._offset), [replace(frame, pose=frame.pose + self._offset) for frame in drive]
+
+    def happened(self) -> list[bool]:
+        """Which events of the departure the ego has met."""
+        return list(self._running().ask("happened"))
+
+    def observe(self, *, images: bool | Sequence[str] = True) -> Observation:
+        """What the ego sees now: through all cameras, through those of some names, or, with False, without images."""
+        live: LiveFrame = self._running().ask("observe", self._cameras(images))
+        frame = live.frame
+        return Observation(
+            time=frame.step * STEP,
+            agent_input=live.agent_input,
+            images=live.images,
+            ego_pose=frame.ego_pose + self._offset,
+            annotations=boxes_seen(frame, self._log),
+            signals=frame.signals,
+            off_road=live.off_road,
+            finished=live.finished,
+        )
+
+    def branch(self) -> CitySimulation:
+        """An exact copy of this moment that goes on by itself; close it when done."""
+        copy = CitySimulation(self._root, height=self._config.height, width=self._config.width)
+        copy._offset, copy._log = self._offset, self._log
+        copy._episode = self._running().branch()
+        return copy
+
+    def _cameras(self, images: bool | Sequence[str]) -> tuple[str, ...] | None:
+        """Names of the cameras to be drawn; None for all."""
+        if isinstance(images, bool):
+            return None if images else ()
+        unknown = [name for name in images if name not in self._config.cameras]
+        if unknown:
+            raise CityError(f"camera {unknown[0]!r} is not of this city; it has {', '.join(self._config.cameras)}")
+        return tuple(images)
+
+    def _running(self) -> _Process:
+        if self._episode is None:
+            raise CityError("no ego yet: call reset(log, frame) first")
+        return self._episode
+
+    def _prepare(self, simulation: SimulationEntry, step: int) -> NDArray[np.float64]:
+        """Bring the undisturbed traffic of a simulation to a step; returns the offset of its street map."""
+        folder = self._root / FOLDER
+        network = network_path(folder, PLACES[simulation.place].network.name)
+        usable = self._undisturbed is not None and self._undisturbed.alive
+        if not usable or self._undisturbed_name != simulation.name or self._undisturbed_step > step:
+            if self._undisturbed is not None:
+                self._undisturbed.close()
+                self._undisturbed = None
+            setting = Setting(network, demand_path(folder, simulation.name), simulation.seed, self._config)
+            self._undisturbed = _Process.start(setting)
+            self._undisturbed_name = simulation.name
+        assert self._undisturbed is not None
+        self._undisturbed_step = int(self._undisturbed.ask("advance", step))
+        return read_streets(network).offset
+
+    def _past(
+        self, simulation: SimulationEntry, entry: LogEntry, frame: int, offset: NDArray[np.float64]
+    ) -> tuple[EgoFrame, ...]:
+        """The frames of the log up to now."""
+        log = read_log(Layout(self._root).log(simulation.data_split, entry.name))
+        return tuple(
+            EgoFrame(
+                step=entry.first_step + STEPS_PER_FRAME * index,
+                pose=log.frames[index].ego_pose - np.append(offset, 0.0),
+                velocity=log.frames[index].velocity,
+                acceleration=log.frames[index].acceleration,
+                command=int(np.argmax(log.frames[index].command)),
+            )
+            for index in range(frame - HISTORY + 1, frame + 1)
+        )
+
+
+def _pair(name: str, value: ArrayLike | None) -> NDArray[np.float64] | None:
+    if value is None:
+        return None
+    values = np.asarray(value, np.float64)
+    if values.shape != (2,) or not np.isfinite(values).all():
+        raise CityError(f"{name}: {values.tolist()}; want forward, left")
+    return values
+
+
+class _Process:
+    """A connection to a process that runs `episode.serve`."""
+
+    def __init__(self, connection: Connection, process: BaseProcess | None = None) -> None:
+        self._connection = connection
+        self._process = process
+        """Only of those started here; branches are children of the process that they come from."""
+        self.alive = True
+
+    @classmethod
+    def start(cls, setting: Setting) -> _Process:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=serve, args=(theirs, setting), daemon=True)
+        process.start()
+        theirs.close()
+        started = cls(ours, process)
+        started._answer()
+        return started
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        self._send((name, arguments))
+        return self._answer()
+
+    def branch(self) -> _Process:
+        key = secrets.token_bytes(16)
+        with (
+            tempfile.TemporaryDirectory(prefix="w4s-") as folder,
+            Listener(os.path.join(folder, "branch"), family="AF_UNIX", authkey=key) as listener,
+        ):
+            listener._listener._socket.settimeout(CONNECT_TIME)  # type: ignore[attr-defined]
+            self._send(("branch", (listener.address, key)))
+            try:
+                return _Process(listener.accept())
+            except TimeoutError:
+                raise self._gone() from None
+
+    def close(self) -> None:
+        self.alive = False
+        self._connection.close()
+        if self._process is not None:
+            self._process.join(END_TIME)
+            if self._process.is_alive():  # in the middle of many steps
+                self._process.terminate()
+                self._process.join()
+
+    def _send(self, request: tuple[str, Any]) -> None:
+        try:
+            self._connection.send(request)
+        except OSError:
+            raise self._gone() from None
+
+    def _answer(self) -> Any:
+        try:
+            kind, value = self._connection.recv()
+        except (EOFError, OSError):
+            raise self._gone() from None
+        if kind == "refused":
+            raise CityError(value)
+        if kind == "failed":
+            raise RuntimeError(f"the simulation failed:\n{value}")
+        return value
+
+    def _gone(self) -> SimulationGone:
+        self.alive = False
+        return SimulationGone("the process of the simulation is gone; reset it")

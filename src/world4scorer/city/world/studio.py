@@ -1,0 +1,51 @@
+"""The cameras of a city: frames as JPEG files, the same bytes on disk and while driving."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from world4scorer.city.render.cameras import CameraRig
+from world4scorer.city.render.renderer import Renderer, World
+from world4scorer.city.render.weather import Weather
+from world4scorer.city.scenery.actors import Actors
+from world4scorer.city.streets.street_map import StreetMap
+from world4scorer.city.world.config import CityConfig
+from world4scorer.city.world.script import ScriptFrame
+
+
+class Studio:
+    """Draws frames of one network; scenery is built with the first."""
+
+    def __init__(self, streets: StreetMap, config: CityConfig) -> None:
+        self._streets, self._config = streets, config
+
+    @cached_property
+    def _renderer(self) -> Renderer:
+        return Renderer(
+            World.build(self._streets, self._config.seed),
+            CameraRig.default(),
+            size=(self._config.height, self._config.width),
+            supersample=self._config.supersample,
+            cameras=self._config.cameras,
+        )
+
+    def visit(self, ego_pose: NDArray[np.float64]) -> None:
+        """Build scenery and paint the ground around a pose (3,), so that copies of this process need not."""
+        self._renderer.draw(ego_pose, Actors.empty(), {}, Weather.draw(0), cameras=self._config.cameras[:1])
+
+    def shoot(self, frame: ScriptFrame, weather: Weather, cameras: Sequence[str] | None = None) -> dict[str, bytes]:
+        """JPEG files by camera: all of the configuration, or some of them, which are the same bytes."""
+        wanted = self._config.cameras if cameras is None else tuple(cameras)
+        drawn = self._renderer.draw(frame.ego_pose, frame.actors, frame.signals, weather, cameras=wanted).images
+        files = {}
+        for name, pixels in zip(wanted, drawn, strict=True):
+            stream = io.BytesIO()
+            Image.fromarray(pixels).save(stream, format="JPEG", quality=self._config.quality)
+            files[name] = stream.getvalue()
+        return files

@@ -1,0 +1,261 @@
+"""SUMO's traffic, step by step, as arrays of boxes.
+
+SUMO knows front bumpers and the direction of the lane under them. A real vehicle's rear axle is dragged along behind
+its front axle, so its heading changes smoothly and it cuts corners; `Traffic` keeps every rear axle and gives the boxes
+that follow. It runs in the process that made it: SUMO has one simulation per process.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.city.scenery.actors import ActorKind, Actors
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.streets.sumo import load_sumo, sumo_environment
+from world4scorer.city.world.vehicles import PEDESTRIAN_SIZE, vehicle_type
+
+STEP: Final = 0.1
+"""s"""
+BRAKE, LEFT, RIGHT = 8, 2, 1
+"""Bits of SUMO's vehicle signals."""
+LARGEST_JUMP: Final = 1.6
+"""Further in a step than in the last one [m]: SUMO moved somebody, e.g. out of a jam, who comes back as somebody new.
+Lanes that do not quite meet make steps of up to a metre."""
+JUMPED: Final = "~"
+"""In the names of those who came back."""
+NEWCOMER_STEP: Final = 3.0
+"""Nobody is faster in the first step, with which there is nothing to compare [m]."""
+OPTIONS: Final = (
+    *("--step-length", f"{STEP}"),
+    *("--lanechange.duration", "3"),
+    *("--collision.action", "none"),
+    *("--time-to-teleport", "60"),
+    *("--ignore-route-errors", "true"),
+    *("--no-step-log", "true"),
+    *("--no-warnings", "true"),
+    *("--xml-validation", "never"),
+    *("--xml-validation.net", "never"),
+)
+
+
+def comes_back(name: str) -> int:
+    """Index of somebody whom SUMO put elsewhere, by the name under which he came back; -1 for everybody else."""
+    _, found, index = name.partition(JUMPED)
+    return int(index) if found else -1
+
+
+@dataclass(eq=False)
+class Agents:
+    """Everybody who was ever seen, in order of appearance."""
+
+    ids: list[str] = field(default_factory=list)
+    types: list[str] = field(default_factory=list)
+    kinds: list[ActorKind] = field(default_factory=list)
+    sizes: list[tuple[float, float, float]] = field(default_factory=list)
+
+    def add(self, name: str, type_name: str, kind: ActorKind, size: tuple[float, float, float]) -> int:
+        """Enter somebody, and return the index."""
+        self.ids.append(name)
+        self.types.append(type_name)
+        self.kinds.append(kind)
+        self.sizes.append(size)
+        return len(self.ids) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """Everybody at one time."""
+
+    step: int
+    agent: NDArray[np.int64]
+    """(n,) index into `Agents`."""
+    pose: NDArray[np.float64]
+    """(n, 3) x, y [m], heading [rad] of the centre of the box."""
+    speed: NDArray[np.float64]
+    """(n,) m/s"""
+    lamps: NDArray[np.uint8]
+    """(n,) bits `BRAKE`, `LEFT`, `RIGHT`."""
+    travelled: NDArray[np.float64]
+    """(n,) m since first seen."""
+    signals: Mapping[str, str]
+    """State text of every signal."""
+
+    def around(self, place: NDArray[np.float64], reach: float, without: int) -> Moment:
+        """Those within `reach` metres of a place (2,), without one agent (the ego)."""
+        near = np.linalg.norm(self.pose[:, :2] - place, axis=1) < reach
+        rows = np.flatnonzero(near & (self.agent != without))
+        return Moment(
+            self.step,
+            self.agent[rows],
+            self.pose[rows],
+            self.speed[rows],
+            self.lamps[rows],
+            self.travelled[rows],
+            self.signals,
+        )
+
+
+def actors_at(moment: Moment, agents: Agents) -> Actors:
+    """A moment for the renderer."""
+    return Actors(
+        pose=moment.pose,
+        size=np.array([agents.sizes[index] for index in moment.agent]).reshape(-1, 3),
+        kind=np.array([agents.kinds[index] for index in moment.agent], np.int8),
+        look=np.array([zlib.crc32(agents.ids[index].encode()) for index in moment.agent], np.uint32),
+        brake=moment.lamps & BRAKE > 0,
+        left=moment.lamps & LEFT > 0,
+        right=moment.lamps & RIGHT > 0,
+        stride=moment.travelled,
+    )
+
+
+class Traffic:
+    """A running simulation."""
+
+    def __init__(self, network: str | os.PathLike[str], demand: str | os.PathLike[str], seed: int) -> None:
+        for path in (network, demand):
+            if not Path(path).is_file():
+                raise CityError(f"{path}: no such file; make the city again with `w4s city make`")
+        self._sumo = load_sumo()
+        command = ["sumo", "-n", str(network), "-r", str(demand), "--seed", str(seed), *OPTIONS]
+        try:
+            with sumo_environment():
+                self._sumo.start(command)
+        except (self._sumo.TraCIException, self._sumo.FatalTraCIError) as error:
+            raise CityError(f"{network}: SUMO refuses it ({error}); delete it and make the city again") from error
+        self.agents = Agents()
+        self.steps = 0
+        self._index: dict[str, int] = {}
+        self._used: set[str] = set()
+        self._rear = np.zeros((256, 2))
+        self._front = np.zeros((256, 2))
+        self._travelled = np.zeros(256)
+        self._stride = np.zeros(256)  # length of the last step
+        self._lengths = np.zeros(
+            (256, 3)
+        )  # of the bumper before the front axle, wheelbase, box centre before the rear axle
+        self._order: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._names: list[str] = []
+        self._poses = np.zeros((0, 3))
+
+    @property
+    def sumo(self) -> Any:
+        """The library, for what is not offered here."""
+        return self._sumo
+
+    def close(self) -> None:
+        """End the simulation; another can begin."""
+        self._sumo.close()
+
+    def present(self) -> Iterable[tuple[str, int]]:
+        """Names and indices of everybody who is there now."""
+        return zip(self._names, self._order.tolist(), strict=True)
+
+    def rear_axle(self, name: str) -> NDArray[np.float64]:
+        """(3,) x, y [m], heading [rad] of the rear axle of a vehicle that is there."""
+        row = self._names.index(name)
+        return np.append(self._rear[self._order[row]], self._poses[row, 2])
+
+    def step(self) -> None:
+        """Let 0.1 s pass."""
+        self._sumo.simulationStep()
+        self.steps += 1
+        vehicle, person = self._sumo.vehicle, self._sumo.person
+        names = list(vehicle.getIDList())
+        vehicles = len(names)
+        position, angle = vehicle.getPosition, vehicle.getAngle
+        rows = [(*position(name), angle(name)) for name in names]
+        walkers = person.getIDList()
+        position, angle = person.getPosition, person.getAngle
+        rows += [(*position(name), angle(name)) for name in walkers]
+        names += walkers
+        state = np.array(rows).reshape(-1, 3)
+        front, heading = state[:, :2], np.radians(90.0 - state[:, 2])
+        order = np.array([self._index.get(name, -1) for name in names], np.int64)
+        self._enter(names, order, front, heading, vehicles)
+        self._drag(order, front, heading, vehicles)
+        self._names = names
+        self._order = order
+        gone = self._index.keys() - set(names)
+        for name in gone:
+            del self._index[name]
+
+    def moment(self) -> Moment:
+        """Everybody now."""
+        vehicle, person, light = self._sumo.vehicle, self._sumo.person, self._sumo.trafficlight
+        walkers = set(person.getIDList())
+        speed = [(person if name in walkers else vehicle).getSpeed(name) for name in self._names]
+        lamps = [0 if name in walkers else vehicle.getSignals(name) & (BRAKE | LEFT | RIGHT) for name in self._names]
+        return Moment(
+            step=self.steps,
+            agent=self._order.copy(),
+            pose=self._poses.copy(),
+            speed=np.array(speed, np.float64),
+            lamps=np.array(lamps, np.uint8),
+            travelled=self._travelled[self._order],
+            signals={name: light.getRedYellowGreenState(name) for name in light.getIDList()},
+        )
+
+    def _enter(
+        self,
+        names: list[str],
+        order: NDArray[np.int64],
+        front: NDArray[np.float64],
+        heading: NDArray[np.float64],
+        vehicles: int,
+    ) -> None:
+        """Give newcomers, and those whom SUMO moved elsewhere, an index and a straight body; fills `order`."""
+        moved = np.linalg.norm(front - self._front[order], axis=1)
+        for row in np.flatnonzero((order < 0) | (moved > self._stride[order] + LARGEST_JUMP)):
+            name = names[row]
+            if row < vehicles:
+                type_name = self._sumo.vehicle.getTypeID(name)
+                kind = vehicle_type(type_name)
+                size = (kind.length, kind.width, kind.height)
+                ahead = kind.length - kind.rear_overhang - kind.wheelbase
+                lengths = (ahead, kind.wheelbase, kind.length / 2 - kind.rear_overhang)
+                index = self.agents.add(self._fresh(name), type_name, kind.kind, size)
+            else:
+                lengths = (0.0, 0.0, 0.0)
+                index = self.agents.add(self._fresh(name), "pedestrian", ActorKind.PEDESTRIAN, PEDESTRIAN_SIZE)
+            if index >= len(self._rear):
+                for held in ("_rear", "_front", "_travelled", "_stride", "_lengths"):
+                    old = getattr(self, held)
+                    setattr(self, held, np.concatenate([old, np.zeros_like(old)]))
+            direction = np.array([np.cos(heading[row]), np.sin(heading[row])])
+            self._rear[index] = front[row] - (lengths[0] + lengths[1]) * direction
+            self._front[index] = front[row]
+            self._stride[index] = NEWCOMER_STEP
+            self._lengths[index] = lengths
+            self._index[name] = order[row] = index
+
+    def _fresh(self, name: str) -> str:
+        """A name that nobody had: SUMO's own, or with a number after a jump."""
+        fresh = name if name not in self._used else f"{name}{JUMPED}{len(self.agents.ids)}"
+        self._used.add(fresh)
+        return fresh
+
+    def _drag(
+        self, order: NDArray[np.int64], front: NDArray[np.float64], heading: NDArray[np.float64], vehicles: int
+    ) -> None:
+        """Move bodies to their new bumpers: the rear axle follows the front axle at the wheelbase."""
+        ahead, wheelbase, centre = self._lengths[order].T
+        direction = np.stack([np.cos(heading), np.sin(heading)], axis=1)
+        axle = front - ahead[:, None] * direction
+        body = axle - self._rear[order]
+        length = np.linalg.norm(body, axis=1)
+        rolls = (np.arange(len(order)) < vehicles) & (length > 0.1)
+        body = np.where(rolls[:, None], body / np.maximum(length, 0.1)[:, None], direction)
+        rear = axle - wheelbase[:, None] * body
+        self._stride[order] = np.linalg.norm(front - self._front[order], axis=1)
+        self._travelled[order] += self._stride[order]
+        self._front[order], self._rear[order] = front, rear
+        self._poses = np.column_stack([rear + centre[:, None] * body, np.arctan2(body[:, 1], body[:, 0])])

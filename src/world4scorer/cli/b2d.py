@@ -1,0 +1,314 @@
+"""The verbs of `w4s b2d`. Heavy imports happen inside the verb that needs them.
+
+w4s b2d map Town05.xodr --out maps/Town05.npz
+w4s b2d prepare Bench2Drive --maps maps --out prepared
+w4s b2d vocab prepared --out vocabulary.npz
+w4s b2d train prepared --vocab vocabulary.npz --vit-weights dinov2-with-registers-small --out runs/b2d
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from world4scorer.cli.arguments import (
+    UNSET,
+    Executor,
+    File,
+    Folder,
+    GivenFile,
+    GivenFolder,
+    MaybeAddress,
+    MaybeCount,
+    MaybeEncoder,
+    MaybeFile,
+    MaybeFolder,
+    MaybeNumber,
+    Split,
+    called,
+)
+from world4scorer.cli.b2d_results import VERBS as RESULTS
+from world4scorer.cli.exit_codes import WrongCommand
+from world4scorer.cli.learn import needs_torch
+from world4scorer.cli.serve import agent
+
+Preset = Literal["paper", "city"]
+MaybeName = Annotated[str | None, called("NAME")]
+MaybePrecision = Annotated[Literal["fp32", "bf16", "fp16", "bf16-vit"] | None, UNSET]
+TARGETS: Final = "targets.arrow"
+"""Of prepared clips, in their folder."""
+
+
+def map_(opendrive: GivenFile, /, out: File, town: MaybeName = None) -> int:
+    """Make the drivable area of a town from its OpenDRIVE file.
+
+    CARLA's own client reads the file, without a server.
+
+    Example: w4s b2d map Town05.xodr --out maps/Town05.npz
+
+    Args:
+        opendrive: OpenDRIVE file of the town (.xodr), as CARLA has it in CarlaUE4/Content/Carla/Maps/OpenDrive.
+        out: File of the map (.npz), called as the town: clips look for it under that name.
+        town: Name of the town, if not the file's.
+    """
+    from world4scorer.driving.clips.drivable import CELL
+    from world4scorer.driving.clips.opendrive_map import grid_of_opendrive
+    from world4scorer.jobs.files import check_file
+
+    _must_end_in(out, ".npz")
+    check_file(out)
+    grid = grid_of_opendrive(opendrive, town)
+    grid.save(out)
+    size = " x ".join(f"{cells * CELL:,.0f}" for cells in grid.cells.shape)
+    print(f"{out}: {grid.town}, {size} m, {grid.cells.sum() * CELL**2:,.0f} m2 of it drivable")
+    return 0
+
+
+def prepare(
+    clips: GivenFolder,
+    /,
+    maps: Folder,
+    out: Folder,
+    every: int = 5,
+    executor: Executor = "processes",
+    workers: MaybeCount = None,
+    ray_address: MaybeAddress = None,
+) -> int:
+    """Prepare Bench2Drive's clips: routes, boxes, drivable areas.
+
+    Images stay where they are. May be killed and run again: finished clips are kept. Clips that cannot be used are left
+    out and named.
+
+    Example: w4s b2d prepare Bench2Drive --maps maps --out prepared
+
+    Args:
+        clips: Folder that the clips were unpacked to.
+        maps: Folder with TOWN.npz of each town, see `w4s b2d map`.
+        out: Folder for what training needs.
+        every: Frames, 0.1 s each, from one moment to train on to the next.
+        executor: Where the work is done.
+        workers: Processes, or tasks on the cluster; one for each core unless given.
+        ray_address: Address of a running Ray cluster; chooses Ray.
+    """
+    from world4scorer.driving.clips.prepare import prepare_clips
+    from world4scorer.jobs.executors import choose_executor
+
+    chosen = choose_executor(executor, workers=workers, ray_address=ray_address)
+    print(f"{out}: {prepare_clips(clips, maps, out, every, chosen, show_progress=True)}")
+    return 0
+
+
+def vocab(prepared: GivenFolder, /, out: File, shapes: int = 256, seed: int = 0) -> int:
+    """Make a vocabulary of plans: path shapes of experts, speed targets.
+
+    Same clips and seed, same shapes.
+
+    Example: w4s b2d vocab prepared --out vocabulary.npz
+
+    Args:
+        prepared: Folder of prepared clips.
+        out: File of the vocabulary (.npz).
+        shapes: How many shapes of paths.
+        seed: Of the clusters.
+    """
+    from world4scorer.driving.bench2drive.build_vocabulary import build_vocabulary
+    from world4scorer.driving.bench2drive.clip_samples import samples_of
+    from world4scorer.driving.clips.prepared import PreparedClips
+    from world4scorer.engine.scene.indices import PLAN_POSES
+    from world4scorer.jobs.files import check_file
+
+    _must_end_in(out, ".npz")
+    check_file(out)
+    futures = samples_of(PreparedClips.open(prepared), route_point=False).future[:, :PLAN_POSES]
+    vocabulary = build_vocabulary(futures, shapes, seed, str(prepared))
+    vocabulary.save(out)
+    notes = vocabulary.notes
+    print(
+        f"{out}: {len(vocabulary.shapes)} shapes x {len(vocabulary.speeds)} speeds from {notes['paths']:,} paths; "
+        f"{notes['left_out']:,} paths too short; a path of 1 m lies {100 * notes['mean_error']:.1f} cm from its shape"
+    )
+    return 0
+
+
+def scan(prepared: GivenFolder, /, clips: MaybeCount = None) -> int:
+    """Compare distances of the route point, as the paper does.
+
+    For each, how often the point lies on the side of a turn, and how often the route ends before it.
+
+    Example: w4s b2d scan prepared --clips 60
+
+    Args:
+        prepared: Folder of prepared clips.
+        clips: Look at so many of them; all unless given.
+    """
+    from world4scorer.driving.bench2drive.scan import as_table, scan_distances
+    from world4scorer.driving.clips.prepared import PreparedClips
+
+    print(as_table(scan_distances(PreparedClips.open(prepared), count=clips)))
+    return 0
+
+
+def train(
+    prepared: GivenFolder,
+    /,
+    out: Folder,
+    vocab: MaybeFile = None,
+    preset: Preset = "paper",
+    settings: MaybeFile = None,
+    route_blind: bool = False,
+    from_planner: MaybeFolder = None,
+    vit_weights: MaybeEncoder = None,
+    targets: MaybeFile = None,
+    target_encoder: MaybeEncoder = None,
+    only_targets: bool = False,
+    epochs: MaybeCount = None,
+    batch: MaybeCount = None,
+    learning_rate: MaybeNumber = None,
+    precision: MaybePrecision = None,
+    seed: MaybeCount = None,
+    validation: float = 0.05,
+    accelerator: str = "auto",
+    devices: int = 1,
+    nodes: int = 1,
+    loaders: int = 0,
+    label_threads: int = 2,
+    threads: int = 0,
+) -> int:
+    """Train a planner on prepared clips.
+
+    May be killed and run again: it ends with the same weights. Future targets are made first where they are missing, or
+    of other moments than the clips have.
+    The paper trains twice: route-blind, then with the route point from that planner.
+
+    Example: w4s b2d train prepared --vocab vocabulary.npz --from-planner runs/blind/planner --out runs/b2d
+
+    Args:
+        prepared: Folder of prepared clips.
+        out: Folder of the run; OUT/planner holds the result.
+        vocab: Vocabulary to draw plans from.
+        preset: paper, or a small planner for clips of the city.
+        settings: Configuration of another run (its config.json) instead of a preset.
+        route_blind: Train without the route point.
+        from_planner: Folder of a planner to begin with; a route-blind one learns of the route point.
+        vit_weights: What the ViT begins with: "city", or DINOv2 weights, a file or a folder.
+        targets: File of future targets (.arrow); PREPARED/targets.arrow unless given, made if missing.
+        target_encoder: What missing future targets are made with; --vit-weights unless given, or the city's.
+        only_targets: Make the future targets and end: before a run on several machines, which cannot make them.
+        epochs: Passes through the clips, if not the preset's.
+        batch: Moments per step over all devices, if not the preset's.
+        learning_rate: At its peak, if not the preset's; holds whatever the batch.
+        precision: Of the computation, if not the preset's.
+        seed: Of weights, order and draws, if not the preset's.
+        validation: Share of clips to validate with instead of training on them.
+        accelerator: Of Lightning: auto, cpu, gpu, ...
+        devices: Processes on this machine, one per device.
+        nodes: Machines.
+        loaders: Processes per device that read images and judge plans of the vocabulary; 0 does it between steps.
+        label_threads: Threads per device that judge generated plans.
+        threads: Threads per device that compute the model on CPUs; 0 shares the cores evenly.
+    """
+    needs_torch("w4s b2d train")
+    from dataclasses import replace
+
+    from world4scorer.driving.bench2drive import config as presets
+    from world4scorer.driving.bench2drive.clip_targets import ready_targets
+    from world4scorer.driving.bench2drive.train import ClipData, check, train_clips
+    from world4scorer.driving.clips.prepared import PreparedClips
+    from world4scorer.planner.training.config import TrainConfig
+    from world4scorer.planner.training.run import Machine, check_machine, check_start, hush, is_first
+
+    hush()
+    machine = Machine(accelerator, devices, nodes, loaders, label_threads, threads)
+    check_machine(machine)
+    if settings is not None:
+        config = TrainConfig.from_json(settings.read_text(), str(settings))
+    else:
+        config = presets.PRESETS[preset](devices * nodes)
+    if route_blind:
+        config = replace(config, model=presets.without_route_point(config.model))
+    given = {
+        "epochs": epochs,
+        "precision": precision,
+        "seed": seed,
+        "vit_weights": vit_weights,
+        "from_planner": None if from_planner is None else str(from_planner),
+    }
+    config = replace(config, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    config = presets.with_steps(config, batch, learning_rate)
+    check(config)
+    check_start(config)
+    clips = PreparedClips.open(prepared)
+    if config.loss_weights.bank and vocab is None and not only_targets:
+        raise WrongCommand("--vocab: needed, `w4s b2d vocab` makes it")
+    file = (targets or prepared / TARGETS) if config.loss_weights.future else None
+    first = is_first()  # of all machines; here, Lightning starts the other processes when this one is ready
+    if file is not None and (first or not (file.is_file() or only_targets)):
+        encoder = target_encoder or config.vit_weights or ("city" if preset == "city" else "")
+        refusal = ""
+        if not first or (nodes > 1 and not only_targets):
+            refusal = "processes that start together cannot make them: do it first, on one machine, with --only-targets"
+        elif targets is not None and file.is_file():
+            encoder = target_encoder or ""  # who names a file knows what made it
+            refusal = "give another file, or delete this one to have it made again"
+        ready_targets(clips, file, encoder, refusal, partial(print, file=sys.stderr))
+    if only_targets:
+        if first:
+            print(f"targets: {file or 'not needed, their loss has no weight'}")
+        return 0
+    planner = train_clips(config, ClipData(prepared, vocab, file, validation), out, machine)
+    if first:
+        print(f"planner: {planner}")
+    return 0
+
+
+def city_clips(
+    data: Folder,
+    out: Folder,
+    split: Split = "city_train",
+    clips: MaybeCount = None,
+    seconds: MaybeNumber = None,
+    workers: MaybeCount = None,
+) -> int:
+    """Drive in the embedded city and write clips in Bench2Drive's layout.
+
+    With OUT/maps, so that they can be prepared. May be killed and run again, also for more clips: finished ones are
+    kept. Other options need another folder.
+
+    Example: w4s b2d city-clips --data city --out clips
+
+    Args:
+        data: Dataset folder of the city.
+        out: Folder for the clips.
+        split: Name of a split, whose logs are driven.
+        clips: So many of them; all unless given.
+        seconds: The first seconds of each; all unless given.
+        workers: Processes; one for each core unless given.
+    """
+    from world4scorer.driving.clips.city_clips import MAPS, make_city_clips
+    from world4scorer.jobs.executors import choose_executor
+
+    executor = choose_executor("serial" if workers == 1 else "processes", workers=workers)
+    made = make_city_clips(data, out, split, clips, seconds, executor, show_progress=True)
+    print(f"{out}: {len(made)} clips")
+    print(f"next: w4s b2d prepare {out} --maps {out / MAPS} --out {out.with_name('prepared')}")
+    return 0
+
+
+def _must_end_in(path: Path, suffix: str) -> None:
+    if path.suffix != suffix:
+        raise WrongCommand(f"--out {path}: must end in {suffix}")
+
+
+VERBS: Final[dict[str, Callable[..., int]]] = {
+    "map": map_,
+    "prepare": prepare,
+    "vocab": vocab,
+    "scan": scan,
+    "train": train,
+    "city-clips": city_clips,
+    "agent": agent,
+    **RESULTS,
+}

@@ -1,0 +1,161 @@
+"""The verbs of `w4s bank`. Heavy imports happen inside the verb that needs them.
+
+w4s bank make --store scenes --out bank
+w4s bank info bank
+w4s bank import candidates.pkl --store scenes --out bank
+w4s bank histogram bank --generated pool.pkl --store scenes --out histogram.png
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Final
+
+import tyro
+
+from world4scorer.cli.arguments import (
+    Executor,
+    File,
+    Files,
+    Folder,
+    GivenFolder,
+    GivenPath,
+    MaybeAddress,
+    MaybeCount,
+    MaybeFile,
+    MaybeFolder,
+)
+from world4scorer.cli.exit_codes import WrongCommand
+from world4scorer.planner.bank.config import BankConfig
+
+
+def make(
+    store: Folder,
+    out: Folder,
+    config: Annotated[BankConfig, tyro.conf.arg(name="")] = BankConfig(),  # noqa: B008 - tyro makes flags of its fields
+    executor: Executor = "processes",
+    workers: MaybeCount = None,
+    ray_address: MaybeAddress = None,
+) -> int:
+    """Make a bank: perturbed copies of logged trajectories.
+
+    For every scene they are labelled, chosen, packed. May be killed and run again: finished logs are kept. Same store
+    and settings, same bytes.
+
+    Example: w4s bank make --store scenes --out bank
+
+    Args:
+        store: Scene store.
+        out: Folder of the pack.
+        config: Sizes, quota and ranges of the perturbations.
+        executor: Where the work is done.
+        workers: Processes, or tasks on the cluster; one for each core unless given.
+        ray_address: Address of a running Ray cluster; chooses Ray.
+    """
+    from world4scorer.jobs.executors import choose_executor
+    from world4scorer.planner.bank.make import make_bank
+
+    chosen = choose_executor(executor, workers=workers, ray_address=ray_address)
+    print(f"{out}: {make_bank(store, out, config, chosen, show_progress=True)}")
+    _tell(out)
+    return 0
+
+
+def info(pack: GivenFolder, /, out: MaybeFile = None) -> int:
+    """Tell what a pack holds: candidates per scene, quota, families, scores.
+
+    Example: w4s bank info bank
+
+    Args:
+        pack: Folder of the pack; published ones too.
+        out: Also write it to a file (.json or .md).
+    """
+    _tell(pack, out)
+    return 0
+
+
+def import_(
+    file: GivenPath,
+    /,
+    out: Folder,
+    store: MaybeFolder = None,
+    relabel: bool = False,
+    executor: Executor = "processes",
+    workers: MaybeCount = None,
+) -> int:
+    """Make a pack of candidates that others made.
+
+    Example: w4s bank import candidates.pkl --store scenes --out bank
+
+    Args:
+        file: Pickled dict or .npz of plans (K, 8, 3) by token, to label; or a pack, to copy with its labels.
+        out: Folder of the pack.
+        store: Scene store; needed to label.
+        relabel: Label the candidates of a pack anew.
+        executor: Where the work is done.
+        workers: Processes; one for each core unless given.
+    """
+    from world4scorer.jobs.executors import choose_executor
+    from world4scorer.planner.bank.published import copy_pack, label_plans
+
+    if file.is_dir() and not relabel:
+        report = copy_pack(file, out)
+    elif store is None:
+        raise WrongCommand("--store: needed to label these candidates")
+    else:
+        report = label_plans(file, store, out, choose_executor(executor, workers=workers), show_progress=True)
+    print(f"{out}: {report}")
+    _tell(out)
+    return 0
+
+
+def histogram(pack: GivenFolder, /, generated: Files, store: Folder, out: File, threads: MaybeCount = None) -> int:
+    """Draw the PDMS of generated plans beside the bank's.
+
+    With the numbers as JSON and Markdown.
+
+    Example: w4s bank histogram bank --generated pool.pkl --store scenes --out histogram.png
+
+    Args:
+        pack: Folder of the pack.
+        generated: Pool dumps (.pkl), or .npz with tokens and plans (n, K, 8, 3).
+        store: Scene store, to score the generated plans with.
+        out: Picture (.png, .pdf or .svg).
+        threads: Threads; one for each core unless given.
+    """
+    from world4scorer.datasets.store import SceneStore
+    from world4scorer.engine.outcomes.batch import set_threads
+    from world4scorer.planner.bank.histogram import compare
+    from world4scorer.planner.bank.histogram_figure import write_comparison
+    from world4scorer.planner.bank.pack import Pack
+    from world4scorer.planner.bank.plan_files import read_plans
+
+    if threads is not None:
+        set_threads(threads)
+    plans = {token: pool for file in generated for token, pool in read_plans(file).items()}
+    found = compare(Pack.open(pack), plans, SceneStore(store))
+    words = ["w4s", "bank", "histogram", pack, "--generated", *generated, "--store", store, "--out", out]
+    write_comparison(found, out, shlex.join(str(word) for word in words))
+    for name, spread in (("generated", found.generated), ("bank", found.bank)):
+        print(
+            f"{name:10s} {spread.candidates:9,} candidates  PDMS {100 * spread.pdms:5.1f}  unsafe {spread.unsafe:.1%}"
+        )
+    print(f"{out}: {found.scenes:,} scenes, {found.left_out:,} generated ones left out that the bank does not have")
+    return 0
+
+
+def _tell(folder: Path, out: Path | None = None) -> None:
+    from world4scorer.planner.bank.pack import Pack
+    from world4scorer.planner.bank.report import print_statistics, write_statistics
+    from world4scorer.planner.bank.statistics import pack_statistics
+
+    pack = Pack.open(folder)
+    found = pack_statistics(pack)
+    if out is not None:
+        write_statistics(pack, found, out)
+    print_statistics(pack, found)
+
+
+VERBS: Final[dict[str, Callable[..., int]]] = {"make": make, "info": info, "import": import_, "histogram": histogram}

@@ -1,0 +1,90 @@
+"""The verbs of `w4s city`. Heavy imports happen inside the verb that needs them.
+
+w4s city make --preset quick --out city
+w4s city info city
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final, Literal
+
+from world4scorer.cli.arguments import Folder, GivenFolder, MaybeCount, MaybeFile
+
+Preset = Literal["tiny", "quick", "standard"]
+
+
+def make(
+    out: Folder,
+    preset: Preset = "quick",
+    seed: int = 0,
+    height: MaybeCount = None,
+    width: MaybeCount = None,
+    all_cameras: bool = False,
+    devkit_maps: bool = False,
+    workers: MaybeCount = None,
+) -> int:
+    """Make a city: streets, traffic, an expert, cameras.
+
+    Written as a NAVSIM dataset. May be stopped and run again: what is finished is kept. Same preset and seed, same
+    bytes.
+
+    Example: w4s city make --preset quick --out city
+
+    Args:
+        out: Folder of the dataset.
+        preset: tiny: seconds, to try things. quick: 8,000 frames to train on, minutes. standard: about 40,000 frames.
+        seed: Of traffic, egos, scenery and weather.
+        height: Of images in pixels, if not the preset's.
+        width: Of images in pixels, if not the preset's; 1148 x 672 is what the paper's model sees.
+        all_cameras: Draw all eight cameras instead of four.
+        devkit_maps: Write the maps under names that the NAVSIM devkit knows, so that it can read the dataset.
+        workers: Processes; one for each core unless given.
+    """
+    from world4scorer.city.world import config
+    from world4scorer.city.world.make import make_city
+    from world4scorer.datasets.navsim.cameras import CAMERAS
+
+    base = config.PRESETS[preset]
+    chosen = config.preset(
+        preset,
+        seed=seed,
+        height=base.height if height is None else height,
+        width=base.width if width is None else width,
+        cameras=CAMERAS if all_cameras else base.cameras,
+        devkit_maps=devkit_maps,
+    )
+    start = time.monotonic()
+    manifest = make_city(chosen, out, workers=workers, show_progress=True)
+    frames = sum(split["frames"] for split in manifest["splits"].values())
+    took = time.monotonic() - start
+    print(f"{out}: {frames:,} frames in {took:.0f} s ({frames / max(took, 1e-9):.0f} a second)")
+    for name, split in manifest["splits"].items():
+        places = ", ".join(split["places"])
+        print(f"  {name}: {split['situations']['frames']:,} scenes of {split['logs']} logs in {places}")
+    first = next(iter(manifest["splits"]))
+    print(f"next: w4s prepare --data {out} --split {first} --store {out}/store/{first}")
+    return 0
+
+
+def info(root: GivenFolder, /, out: MaybeFile = None) -> int:
+    """Tell what a city dataset holds: places, splits, situations, weather, size.
+
+    Example: w4s city info city
+
+    Args:
+        root: Folder of the dataset.
+        out: Also write it to a file (.json or .md).
+    """
+    from world4scorer.city.world.info import city_info
+    from world4scorer.city.world.info_report import print_city, write_info
+
+    found = city_info(root)
+    if out is not None:
+        write_info(found, out)
+    print_city(found)
+    return 0
+
+
+VERBS: Final[dict[str, Callable[..., int]]] = {"make": make, "info": info}

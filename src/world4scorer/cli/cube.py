@@ -1,0 +1,291 @@
+"""The verbs of `w4s cube`. Heavy imports happen inside the verb that needs them.
+
+w4s cube reproduce study --preset smoke
+w4s cube reproduce study --preset cpu
+
+or one stage after the other: data, world-model, collect, head, tune, evaluate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from world4scorer.cli.arguments import Counts, GivenFolder, MaybeCount, MaybeFolder, MaybeNumber, called
+from world4scorer.cli.command_line import told
+from world4scorer.cli.exit_codes import WrongCommand
+from world4scorer.cli.learn import needs_torch
+
+if TYPE_CHECKING:
+    from world4scorer.cube.evaluate import EvaluateConfig
+    from world4scorer.cube.study import Study
+
+PresetName = Literal["smoke", "cpu", "paper"]
+Numbers = Annotated[tuple[float, ...], called("NUMBER [NUMBER ...]")]
+Players = Annotated[tuple[str, ...], called("PLAYER [PLAYER ...]")]
+
+
+def data(
+    study: GivenFolder,
+    /,
+    preset: PresetName = "cpu",
+    expert: MaybeCount = None,
+    noisy: MaybeCount = None,
+    steps: MaybeCount = None,
+    pictures: MaybeCount = None,
+    workers: MaybeCount = None,
+) -> int:
+    """Begin a study: record episodes of OGBench's expert, pure and noisy.
+
+    Episode I of a kind comes from its own seed, to the bit. May be killed and run again: finished shards are kept.
+
+    Example: w4s cube data study --preset smoke
+
+    Args:
+        study: Folder of the study.
+        preset: Sizes of the study: smoke takes a minute, cpu at most two hours on two cores, paper is as published.
+        expert: Episodes of the expert, from which starts and goals are drawn; the preset's unless given.
+        noisy: Episodes of the noisy expert, which only the world model learns from; the preset's unless given.
+        steps: Steps of an episode, 0.05 s each; the preset's unless given.
+        pictures: Pixels of a picture's side, 0 for no pictures; the preset's unless given.
+        workers: Processes; one for each core unless given.
+    """
+    _ready("w4s cube data")
+    from world4scorer.cube.study import Study, make_data
+
+    changed = {"expert": expert, "noisy": noisy, "steps": steps, "pictures": pictures}
+    begun = Study.begin(study, preset, **{name: value for name, value in changed.items() if value is not None})
+    print(f"{begun.episodes}: {make_data(begun, workers):,} episodes of {begun.preset.episodes.steps} steps")
+    return 0
+
+
+def world_model(
+    study: GivenFolder, /, steps: MaybeCount = None, seed: MaybeCount = None, released: MaybeFolder = None
+) -> int:
+    """Train the world model on the episodes, or take a released one.
+
+    A LeWM: encoder, action encoder, causal predictor, SIGReg. Episodes that are evaluated or tuned on are held out. May
+    be killed and run again: it goes on from the last checkpoint.
+
+    Example: w4s cube world-model study
+
+    Args:
+        study: Folder of the study.
+        steps: Optimiser steps; the preset's unless given.
+        seed: Of weights and batches; the preset's unless given.
+        released: Folder of a LeWM as stable-worldmodel releases it (configuration and weights), used as it is.
+    """
+    _ready("w4s cube world-model")
+    from world4scorer.cube.study import make_world_model
+
+    opened = _open(study)
+    if released is not None:
+        if steps is not None or seed is not None:
+            raise WrongCommand("--steps and --seed belong to training; --released takes a model as it is")
+        from world4scorer.cube.model.released import import_released
+
+        model = import_released(released, opened.episodes, opened.model)
+        print(f"{opened.model}: {released.name}, latents of {model.latent} numbers")
+        return 0
+    config = _changed(opened.preset.world_model, steps=steps, seed=seed)
+    found = make_world_model(opened, config)
+    print(
+        f"{opened.model}: {config.steps:,} steps; its error on held-out episodes, in per cent of that of assuming no "
+        f"change: {100 * found['one_block']:.1f} one block ahead, {100 * found['all_blocks']:.1f} over all of them"
+    )
+    return 0
+
+
+def collect(
+    study: GivenFolder,
+    /,
+    labelled: MaybeCount = None,
+    every: MaybeCount = None,
+    workers: MaybeCount = None,
+) -> int:
+    """Collect candidates of the world model's searches, and label them in the simulator.
+
+    Each is run from the search's exact state; its utility is minus the least distance between cube and goal. Nothing
+    comes from an episode that is evaluated or tuned on. May be killed and run again.
+
+    Example: w4s cube collect study
+
+    Args:
+        study: Folder of the study.
+        labelled: Candidates of an iteration that are run in the simulator; the preset's unless given.
+        every: Of the iterations of a search, every how many-th is labelled; the preset's unless given.
+        workers: Processes; one for each core unless given.
+    """
+    _ready("w4s cube collect")
+    from world4scorer.cube.study import make_groups
+
+    opened = _open(study)
+    groups = make_groups(opened, _changed(opened.preset.collect, labelled=labelled, every=every), workers)
+    episodes = len(set(groups.episode.tolist()))
+    print(
+        f"{opened.groups}: {len(groups):,} groups of {groups.utility.shape[1]} candidates, from {episodes:,} episodes"
+    )
+    return 0
+
+
+def head(study: GivenFolder, /, epochs: MaybeCount = None, seed: MaybeCount = None) -> int:
+    """Train the outcome head on the labelled candidates.
+
+    Four fifths of the episodes train, the others choose the epoch, by the share of pairs of candidates in the right
+    order.
+
+    Example: w4s cube head study
+
+    Args:
+        study: Folder of the study.
+        epochs: Passes over the groups; the preset's unless given.
+        seed: Of split, weights and batches; the preset's unless given.
+    """
+    _ready("w4s cube head")
+    from world4scorer.cube.study import make_head
+
+    opened = _open(study)
+    report = make_head(opened, _changed(opened.preset.head, epochs=epochs, seed=seed))
+    validation = report["validation"]
+    kept, epochs_run = report["epoch"] + 1, report["config"]["epochs"]
+    print(f"{opened.head}: epoch {kept} of {epochs_run} kept; on {len(validation.episode):,} unseen groups:")
+    for name, scores in validation.scores.items():
+        quality = scores.mean()
+        print(
+            f"  {name}: ordering {100 * quality.ordering:.1f} %, rank correlation {quality.rank_correlation:.3f}, "
+            f"the candidate it chooses ends {100 * quality.chosen_metres:.1f} cm from the goal"
+        )
+    return 0
+
+
+def tune(study: GivenFolder, /, weights: Numbers = (), workers: MaybeCount = None) -> int:
+    """Choose the weight of outcome scores on the tuning seeds.
+
+    By windows solved; of equal ones the smallest. May be killed and run again.
+
+    Example: w4s cube tune study
+
+    Args:
+        study: Folder of the study.
+        weights: Weights to try; the preset's unless given.
+        workers: Processes; one for each core unless given.
+    """
+    _ready("w4s cube tune")
+    from world4scorer.cube.study import choose_weight
+
+    opened = _open(study)
+    tuned = choose_weight(opened, weights or opened.preset.weights, workers)
+    for weight, count in tuned.successes.items():
+        print(f"weight {weight:g}: {count} of {tuned.windows} windows solved")
+    print(f"{opened.tuning}: weight {tuned.weight:g}")
+    return 0
+
+
+def evaluate(
+    study: GivenFolder,
+    /,
+    weight: MaybeNumber = None,
+    seeds: Counts = (),
+    players: Players = (),
+    out: MaybeFolder = None,
+    workers: MaybeCount = None,
+) -> int:
+    """Play paired windows with and without outcome scores, beside reference players, and report.
+
+    Players: `lewm` searches by latent cost, `ours` with outcome scores added, `random`, `zero` and `expert` do what
+    their names say, `simulator` searches by the simulator's own outcomes. May be killed and run again.
+
+    Example: w4s cube evaluate study
+
+    Args:
+        study: Folder of the study.
+        weight: How much outcome scores count; as tuned unless given.
+        seeds: Whose windows; the preset's unless given.
+        players: Who plays; the preset's unless given.
+        out: Folder of tables, figures and film; report, in the study's, unless given.
+        workers: Processes; one for each core unless given.
+    """
+    _ready("w4s cube evaluate")
+    opened = _open(study)
+    config = _changed(opened.preset.evaluate, seeds=seeds or None, players=players or None)
+    if weight is None:
+        weight = opened.tuned().weight if "ours" in config.players else 0.0
+    given = {"weight": weight, "seeds": seeds, "players": players}
+    command = told(["w4s", "cube", "evaluate"], evaluate, study, given)
+    return _play_and_report(opened, config, weight, out, command, workers)
+
+
+def reproduce(
+    study: GivenFolder, /, preset: PresetName = "cpu", out: MaybeFolder = None, workers: MaybeCount = None
+) -> int:
+    """Run the whole study: data, world model, candidates, head, weight, evaluation, report.
+
+    May be killed and run again: what is finished is kept.
+
+    Example: w4s cube reproduce study --preset smoke
+
+    Args:
+        study: Folder of the study.
+        preset: Sizes of the study: smoke takes a minute, cpu at most two hours on two cores, paper is as published.
+        out: Folder of tables, figures and film; report, in the study's, unless given.
+        workers: Processes; one for each core unless given.
+    """
+    _ready("w4s cube reproduce")
+    from world4scorer.cube.model.world_model import WEIGHTS
+    from world4scorer.cube.study import Study
+
+    opened = Study.begin(study, preset)
+    data(study, preset=preset, workers=workers)
+    if not (opened.model / WEIGHTS).exists():  # a released one may be there, too
+        world_model(study)
+    collect(study, workers=workers)
+    head(study)
+    tune(study, workers=workers)
+    command = told(["w4s", "cube", "reproduce"], reproduce, study, {"preset": preset})
+    return _play_and_report(opened, opened.preset.evaluate, opened.tuned().weight, out, command, workers)
+
+
+VERBS: Final[dict[str, Callable[..., int]]] = {
+    "data": data,
+    "world-model": world_model,
+    "collect": collect,
+    "head": head,
+    "tune": tune,
+    "evaluate": evaluate,
+    "reproduce": reproduce,
+}
+
+
+def _open(folder: Path) -> Study:
+    from world4scorer.cube.study import Study
+
+    return Study.open(folder)
+
+
+def _changed(config: Any, **given: Any) -> Any:
+    """A configuration with what was given on the command line in place of its own."""
+    return replace(config, **{name: value for name, value in given.items() if value is not None})
+
+
+def _ready(verb: str) -> None:
+    """Refuse before the work begins if packages are missing."""
+    needs_torch(verb)
+    missing = [name for name in ("mujoco", "ogbench") if find_spec(name) is None]
+    if missing:
+        raise ValueError(f"{verb} needs {' and '.join(missing)}: pip install 'world4scorer[cube]'")
+
+
+def _play_and_report(
+    study: Study, config: EvaluateConfig, weight: float, out: Path | None, command: str, workers: int | None
+) -> int:
+    from world4scorer.cube.report import write_report
+    from world4scorer.cube.study import play_all
+
+    results = play_all(study, weight, config, workers)
+    folder = study.report if out is None else out
+    print(write_report(study, results, weight, folder, command))
+    print(f"written: {folder}")
+    return 0

@@ -1,0 +1,111 @@
+"""Verbs that look after data and installation: check-data, prepare, doctor."""
+
+from __future__ import annotations
+
+import sys
+
+from world4scorer.cli.arguments import (
+    Executor,
+    Folder,
+    MaybeAddress,
+    MaybeCount,
+    MaybeFolder,
+    Split,
+)
+from world4scorer.cli.exit_codes import INPUT_FAILED
+
+
+def check_data(data: Folder, split: Split, images: bool = True, workers: MaybeCount = None) -> int:
+    """Tell what of a NAVSIM dataset is there, and what it is enough for.
+
+    For scoring: logs and maps. For training: images. For future targets: the front image two seconds ahead.
+
+    Example: w4s check-data --data openscene --split navtest
+
+    Args:
+        data: Dataset folder with navsim_logs, maps and sensor_blobs.
+        split: Name of a split (navtrain, navtest, mini, ...), or the path of its YAML file.
+        images: Look for images too; --no-images looks at logs and maps only.
+        workers: Processes; one for each core unless given.
+    """
+    from world4scorer.datasets.navsim.splits import find_split
+    from world4scorer.datasets.prepare.check_data import check_data as check
+    from world4scorer.jobs.executors import choose_executor
+
+    report = check(data, find_split(split, data), choose_executor(workers=workers), images=images)
+    print("\n".join(report.lines()))
+    if report.can_score:
+        return 0
+    print(f"w4s: {data}: not enough to score {split}", file=sys.stderr)
+    return INPUT_FAILED
+
+
+def prepare(
+    data: Folder,
+    split: Split,
+    store: Folder,
+    executor: Executor = "processes",
+    workers: MaybeCount = None,
+    ray_address: MaybeAddress = None,
+    synthetic: MaybeFolder = None,
+) -> int:
+    """Prepare the scenes of a NAVSIM split for scoring.
+
+    May be killed and run again: finished logs are kept.
+
+    Example: w4s prepare --data openscene --split navtest --store scenes
+
+    Args:
+        data: Dataset folder with navsim_logs, maps and sensor_blobs.
+        split: Name of a split (navtrain, navtest, mini, ...), or the path of its YAML file.
+        store: Scene store to make.
+        executor: Where the work is done.
+        workers: Processes, or tasks on the cluster; one for each core unless given.
+        ray_address: Address of a running Ray cluster; chooses Ray.
+        synthetic: Folder synthetic_scene_pickles of a two-stage split.
+    """
+    from world4scorer.datasets.navsim.splits import find_split
+    from world4scorer.datasets.prepare.fill_store import prepare as prepare_store
+    from world4scorer.datasets.prepare.source import NavsimSource, synthetic_by_log
+    from world4scorer.jobs.executors import choose_executor
+
+    found = find_split(split, data)
+    source = NavsimSource(data, found, synthetic={} if synthetic is None else synthetic_by_log(synthetic))
+    missing = source.missing_logs()
+    if missing:
+        print(
+            f"w4s: {len(missing)} logs of {found.name} are not on disk ({missing[0]}, ...); preparing the others",
+            file=sys.stderr,
+        )
+    tokens = found.filter.tokens
+    report = prepare_store(
+        source,
+        store,
+        choose_executor(executor, workers=workers, ray_address=ray_address),
+        expected_scenes=None if tokens is None else len(tokens),
+    )
+    print(report)
+    return 0
+
+
+def doctor(store: MaybeFolder = None) -> int:
+    """Check this installation: versions, threads, a numerical self-test.
+
+    Rollouts and scores of a bundled log are compared with the values that the official implementation gave for it.
+
+    Example: w4s doctor
+
+    Args:
+        store: Also read a whole scene store and compare its checksums.
+    """
+    from world4scorer.cli.doctor import examine, examine_store
+
+    findings = examine()
+    if store is not None:
+        findings.append(examine_store(store))
+    for finding in findings:
+        print(f"{'ok  ' if finding.sound else 'BAD '} {finding.topic:22s} {finding.text}")
+    bad = [finding for finding in findings if not finding.sound]
+    for finding in bad:
+        print(f"w4s: {finding.topic}: {finding.text}", file=sys.stderr)
+    return INPUT_FAILED if bad else 0

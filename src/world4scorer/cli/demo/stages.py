@@ -1,0 +1,263 @@
+"""The stages of the demonstration: each is a command that could be typed, in the order of the work.
+
+Where things go, below OUT:
+
+    city/         the dataset, with store/, bank/ and targets/ inside
+    run/          the training run: planner, pools, evaluation, studies, frames, film, report.html
+    agents.csv    drivers without a model, on the same scenes
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal
+
+from world4scorer.datasets.store.index import INDEX_NAME
+from world4scorer.evaluation.pools.open import pools_of_run
+from world4scorer.evaluation.pools.pool_files import INFO
+from world4scorer.evaluation.scores.finding import STUDIES as STUDIES_FOLDER
+from world4scorer.reporting.explorer.index import INDEX
+from world4scorer.reporting.report.contents import EVALUATED
+from world4scorer.reporting.report.write import REPORT
+
+Preset = Literal["quick", "tiny"]
+
+TRAIN: Final = "city_train"
+VAL: Final = "city_val"
+STUDIES: Final = {
+    "reranking": "what inertial re-ranking changes",
+    "interventions": "do choices come from the plans' own states?",
+    "taxonomy": "why consecutive choices do not continue each other",
+    "disagreement": "where NAVSIM v1 and v2 want different plans",
+    "lambda": "how much consistency should count",
+}
+"""Those that train nothing, and what each asks."""
+OUT: Final = "OUT"
+"""Stands for the folder of the demonstration."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A command, what it is for, and how one sees that it was run. Paths begin with OUT."""
+
+    name: str
+    title: str
+    words: tuple[str, ...]
+    """After `w4s`."""
+    made: Path
+    """There when the stage is finished, and written last."""
+    needs: tuple[str, ...]
+    """Stages whose results it reads; they come before it."""
+    seconds: float
+    """On two cores, for the first estimate."""
+
+    @property
+    def command(self) -> str:
+        """The command line, with OUT for the folder."""
+        return shlex.join(("w4s", *self.words))
+
+    def at(self, out: Path) -> Stage:
+        """The stage with a folder in the place of OUT."""
+
+        def moved(path: str) -> str:
+            first, *rest = Path(path).parts or ("",)
+            return str(out.joinpath(*rest)) if first == OUT else path
+
+        return replace(self, words=tuple(moved(word) for word in self.words), made=Path(moved(str(self.made))))
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the demonstration keeps what."""
+
+    out: Path
+
+    @property
+    def city(self) -> Path:
+        """The dataset."""
+        return self.out / "city"
+
+    @property
+    def run(self) -> Path:
+        """The training run."""
+        return self.out / "run"
+
+    @property
+    def agents(self) -> Path:
+        """The table of drivers without a model."""
+        return self.out / "agents.csv"
+
+    def store(self, split: str) -> Path:
+        """The scene store of a split."""
+        return self.city / "store" / split
+
+    @property
+    def evaluation(self) -> Path:
+        """What `w4s evaluate` found."""
+        return self.run / EVALUATED
+
+    def study(self, name: str) -> Path:
+        """What a study found."""
+        return self.run / STUDIES_FOLDER / f"{name}.json"
+
+    @property
+    def film(self) -> Path:
+        """A drive."""
+        return self.run / "film.mp4"
+
+    @property
+    def report(self) -> Path:
+        """The page of the run."""
+        return self.run / REPORT
+
+
+def stages(preset: Preset = "quick") -> tuple[Stage, ...]:
+    """All stages, each after those that it needs."""
+    places = Places(Path(OUT))
+    return (*_data(places, preset), _training(places, preset), *_judging(places, preset), *_looking(places, preset))
+
+
+def _data(places: Places, preset: Preset) -> tuple[Stage, ...]:
+    city, data = places.city, ("--data", str(places.city), "--split")
+    train, val = places.store(TRAIN), places.store(VAL)
+    bank, targets = city / "bank" / TRAIN, city / "targets" / f"{TRAIN}-future.arrow"
+    return (
+        Stage(
+            "city",
+            "streets, traffic, four cameras: a dataset in NAVSIM's layout",
+            ("city", "make", "--preset", preset, "--out", str(city)),
+            city / "city" / "city.json",
+            (),
+            190 if preset == "quick" else 20,
+        ),
+        Stage(
+            "prepare train",
+            "scenes to learn from, ready for scoring",
+            ("prepare", *data, TRAIN, "--store", str(train)),
+            train / INDEX_NAME,
+            ("city",),
+            45 if preset == "quick" else 15,
+        ),
+        Stage(
+            "prepare val",
+            "scenes to be judged on",
+            ("prepare", *data, VAL, "--store", str(val)),
+            val / INDEX_NAME,
+            ("city",),
+            4,
+        ),
+        Stage(
+            "bank",
+            "bad plans for every scene, with their outcomes",
+            ("bank", "make", "--store", str(train), "--out", str(bank)),
+            bank / "tokens.npy",
+            ("prepare train",),
+            25 if preset == "quick" else 4,
+        ),
+        Stage(
+            "targets",
+            "what the front camera sees two seconds later, as features",
+            ("targets", *data, TRAIN, "--store", str(train), "--encoder", "city", "--out", str(targets)),
+            targets,
+            ("prepare train",),
+            25 if preset == "quick" else 8,
+        ),
+    )
+
+
+def _training(places: Places, preset: Preset) -> Stage:
+    words: tuple[str, ...] = (
+        "train",
+        "--preset",
+        "city",
+        "--data",
+        str(places.city),
+        "--out",
+        str(places.run),
+        "--devices",
+        "2",
+    )
+    words += ("--epochs", "3") if preset == "quick" else ("--epochs", "1", "--batch", "8")
+    return Stage(
+        "train",
+        "generator, shared predictor, score heads, visual readout",
+        words,
+        places.run / "planner" / "model.safetensors",
+        ("prepare val", "bank", "targets"),
+        350 if preset == "quick" else 20,
+    )
+
+
+def _judging(places: Places, preset: Preset) -> tuple[Stage, ...]:
+    run, store = str(places.run), str(places.store(VAL))
+    agents = ("--agents", "human", "constant-velocity", "stationary")
+    return (
+        Stage(
+            "pools",
+            "64 plans for every scene, with scores and states",
+            ("pools", run),
+            pools_of_run(places.run, VAL) / INFO,
+            ("train",),
+            15 if preset == "quick" else 7,
+        ),
+        Stage(
+            "agents",
+            "the expert, constant velocity, standing still",
+            ("evaluate", *agents, "--store", store, "--out", str(places.agents)),
+            places.agents.with_suffix(".json"),
+            ("prepare val",),
+            4,
+        ),
+        Stage(
+            "evaluate",
+            "PDMS v1.1, EPDMS v2.2, framewise and re-ranked",
+            ("evaluate", run),
+            places.evaluation,
+            ("pools",),
+            12 if preset == "quick" else 7,
+        ),
+        *(
+            Stage(
+                f"study {study}",
+                title,
+                ("study", study, run),
+                places.study(study),
+                ("pools",),
+                15 if preset == "quick" else 8,
+            )
+            for study, title in STUDIES.items()
+        ),
+    )
+
+
+def _looking(places: Places, preset: Preset) -> tuple[Stage, ...]:
+    run = str(places.run)
+    judged = ("evaluate", *(f"study {study}" for study in STUDIES))
+    return (
+        Stage(
+            "frames",
+            "every frame with its 64 plans as JSON, for a viewer",
+            ("frames", run),
+            places.run / "frames" / VAL / INDEX,
+            ("pools",),
+            15 if preset == "quick" else 4,
+        ),
+        Stage(
+            "film",
+            "a drive: cameras, plans and choices from above",
+            ("film", run, "--duration", "12", "--out", str(places.film)),
+            places.film,
+            ("pools",),
+            20 if preset == "quick" else 10,
+        ),
+        Stage(
+            "report",
+            "everything on one page",
+            ("report", run),
+            places.report,
+            judged,
+            10,
+        ),
+    )

@@ -1,0 +1,268 @@
+"""Verbs about a planner's decisions: pools, evaluate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import tyro
+
+from world4scorer.cli.arguments import (
+    UNSET,
+    Benchmark,
+    GivenPath,
+    Lqr,
+    MaybeBenchmark,
+    MaybeCount,
+    MaybeFolder,
+    MaybeNumber,
+    MaybePath,
+    MaybeSplit,
+    called,
+)
+from world4scorer.cli.command_line import told
+from world4scorer.cli.exit_codes import WrongCommand
+from world4scorer.cli.learn import needs_device, needs_torch
+
+if TYPE_CHECKING:
+    from world4scorer.evaluation.pools.scored import ScoredPools
+
+AgentName = Literal["human", "constant-velocity", "stationary"]
+Agents = Annotated[tuple[AgentName, ...], UNSET]
+MaybeSource = Annotated[Path | None, tyro.conf.Positional, called("RUN|POOLS|PLANNER|SUBMISSION")]
+
+DRAWS: Final = 10_000
+
+
+def pools(
+    source: GivenPath,
+    /,
+    out: MaybeFolder = None,
+    data: MaybeFolder = None,
+    split: MaybeSplit = None,
+    store: MaybeFolder = None,
+    plans: MaybePath = None,
+    states: Literal["float32", "float16", "none"] = "float32",
+    allow_missing: bool = False,
+    device: str = "cpu",
+) -> int:
+    """Keep a planner's pools: all plans, logits, utilities and states.
+
+    One pass over the frames of a split, one file per log. May be killed and run again: finished logs are kept.
+    Evaluation and studies work on these files.
+
+    Example: w4s pools runs/city
+
+    Args:
+        source: Folder of a training run or of a planner, a released checkpoint, or another planner's dump (.pkl).
+        out: Folder of the pools; RUN/pools/SPLIT for a training run unless given.
+        data: Dataset folder of a planner; a training run knows its own.
+        split: Name of a split, or its YAML file; a training run's validation split unless given.
+        store: Scene store of the split; DATA/store/SPLIT unless given.
+        plans: Score these plans instead of the planner's own: a folder of pools, or a dump (.pkl).
+        states: How states are kept; they are most of the size.
+        allow_missing: Of a dump: leave out frames of the store that it lacks, instead of refusing.
+        device: Of torch: cpu, cuda, cuda:1, ...
+    """
+    if source.suffix == ".pkl":
+        from world4scorer.evaluation.pools.foreign import import_dump
+
+        if store is None or out is None or plans is not None:
+            raise WrongCommand(f"{source}: a dump needs --store and --out, and brings its own plans")
+        folder = import_dump(source, store, out, allow_missing)
+    else:
+        needs_torch("w4s pools")
+        needs_device(device)
+        from world4scorer.evaluation.pools.foreign import read_plans
+        from world4scorer.evaluation.pools.make import make_pools
+        from world4scorer.evaluation.pools.open import is_planner, is_run_folder, pools_of_run
+        from world4scorer.evaluation.pools.planner_source import PlannerSource
+
+        if is_planner(source) and (data is None or split is None):
+            raise WrongCommand(f"{source}: a planner needs --data and --split; a training run knows its own")
+        found = PlannerSource.find(source, data, split, store)
+        if out is None:
+            if not is_run_folder(source) or plans is not None:
+                raise WrongCommand("--out: say where these pools shall go")
+            out = pools_of_run(source, found.split)
+        given = None if plans is None else read_plans(plans)
+        folder = make_pools(
+            found,
+            out,
+            states=states,
+            plans=given,
+            plans_from=None if plans is None else plans.name,
+            device=device,
+            show_progress=True,
+        )
+    print(f"pools: {folder.folder}, {len(folder.logs)} logs; next: w4s evaluate {_evaluable(source, folder.folder)}")
+    return 0
+
+
+def _evaluable(source: Path, folder: Path) -> Path:
+    """What to evaluate next: a run, if `evaluate` would take these pools of it, else the pools."""
+    from world4scorer.evaluation.pools.open import is_run_folder, pools_of_run, validation_split
+
+    if is_run_folder(source) and folder == pools_of_run(source, validation_split(source)):
+        return source
+    return folder
+
+
+def evaluate(
+    source: MaybeSource = None,
+    /,
+    *,
+    out: MaybePath = None,
+    store: MaybeFolder = None,
+    data: MaybeFolder = None,
+    split: MaybeSplit = None,
+    against: MaybeFolder = None,
+    weight: float = 1.0,
+    draws: int = DRAWS,
+    agents: Agents = (),
+    metric: MaybeBenchmark = None,
+    kernel_variance: MaybeNumber = None,
+    allow_missing: bool = False,
+    lqr: Lqr = "navsim",
+    threads: MaybeCount = None,
+) -> int:
+    """Evaluate a run, pools, a planner or a submission.
+
+    By PDMS v1.1, EPDMS v2.2 and EPDMS pre-151, framewise and re-ranked. Writes a table of frames (Parquet and CSV) and
+    a summary (JSON, Markdown, figure) with intervals by bootstrap over logs. A submission with --out FILE.csv gives the
+    official table of one metric instead, and for a two-stage split a second one,
+    FILE_stage_two.csv; --agents compares agents that need no model.
+
+    Example: w4s evaluate runs/city
+
+    Args:
+        source: Training run, folder of pools, planner or released checkpoint (with --data and --split), or submission.
+        out: Folder of the evaluation; SOURCE/evaluation for runs and pools unless given. Or a CSV file.
+        store: Scene store; runs and pools know theirs.
+        data: Dataset folder of a planner; of a run, if not its own.
+        split: Name of a split, or its YAML file: of a planner; of a run, if not its own; of a two-stage submission.
+        against: Another evaluation's folder: differences paired by frame, with intervals.
+        weight: How much consistency with the last choice counts in re-ranking.
+        draws: Of the bootstrap over logs.
+        agents: Evaluate these instead of a source; --out is a CSV file.
+        metric: Of the official table; epdms-v2.2 unless given.
+        kernel_variance: Of two-stage splits, in m^2: weigh second-stage frames by their distance, print one score.
+        allow_missing: Leave tokens of the store without a plan out instead of refusing a submission.
+        lqr: Tracker of the rollouts: as the official simulator has it, or with the intended jerk penalty.
+        threads: Threads; one for each core unless given.
+    """
+    from world4scorer.engine.outcomes.batch import set_threads
+
+    if threads is not None:
+        set_threads(threads)
+    if (source is None) != bool(agents):
+        raise WrongCommand("give something to evaluate: a run, pools, a planner, a submission; or --agents")
+    ends_in_csv = out is not None and out.suffix == ".csv"
+    if agents or ends_in_csv or metric is not None or kernel_variance is not None:
+        if against is not None or data is not None or (weight, draws) != (1.0, DRAWS):
+            raise WrongCommand("--against, --data, --weight and --draws belong to an evaluation into a folder")
+        return _official(source, out, store, split, agents, metric, kernel_variance, allow_missing, lqr)
+    assert source is not None
+    if out is not None and out.is_file():
+        raise ValueError(f"--out {out}: a file; give a folder, or for an official table a name that ends in .csv")
+    from world4scorer.evaluation.scores.finding import EVALUATION
+    from world4scorer.evaluation.scores.frames import read_frames
+    from world4scorer.evaluation.scores.pool_evaluation import evaluate_pools
+    from world4scorer.jobs.files import check_folder
+
+    check_folder(source if out is None else out)
+    others = None if against is None else read_frames(against)
+    pools = _pools(source, out, store, data, split, allow_missing, lqr)
+    evaluated = evaluate_pools(pools, weight, draws)
+    if others is not None and against is not None:
+        evaluated = evaluated.against(others, against.name, draws)
+    given = {"split": split, "against": against, "weight": weight, "draws": draws}
+    given |= {"allow_missing": allow_missing, "lqr": lqr}
+    command = told(["w4s", "evaluate"], evaluate, source, given)
+    folder = source / EVALUATION if out is None else out
+    evaluated.save(folder, command)
+    print(evaluated.finding.markdown(command))
+    print(f"written: {folder}/frames.parquet, frames.csv, evaluation.json, evaluation.md, evaluation.png")
+    return 0
+
+
+def _pools(
+    source: Path,
+    out: Path | None,
+    store: Path | None,
+    data: Path | None,
+    split: str | None,
+    allow_missing: bool,
+    lqr: Lqr,
+) -> ScoredPools:
+    """The scored pools of whatever `source` is; options that do not belong to it are errors."""
+    from world4scorer.evaluation.pools.open import (
+        is_planner,
+        is_pools,
+        is_submission,
+        open_pools,
+        pools_of_planner,
+        pools_of_submission,
+    )
+
+    if allow_missing and not is_submission(source):
+        raise WrongCommand("--allow-missing: belongs to submissions")
+    if is_submission(source):
+        if out is None or store is None or data is not None or split is not None:
+            raise WrongCommand(
+                f"{source}: a submission needs --store and --out, and no --data; --split belongs to official tables of "
+                "two stages (--out FILE.csv)"
+            )
+        return pools_of_submission(source, store, lqr, allow_missing)
+    if is_planner(source):
+        needs_torch("w4s evaluate")
+        if out is None or data is None or split is None:
+            raise WrongCommand(f"{source}: a planner needs --data, --split and --out; a training run knows its own")
+        return pools_of_planner(source, data, split, store, out / "pools", lqr)
+    if is_pools(source):
+        if data is not None or split is not None:
+            raise WrongCommand(f"{source}: a folder of pools has its frames already; leave out --data and --split")
+        return open_pools(source, store, lqr)
+    if (data is not None or split is not None) and out is None:
+        raise WrongCommand("--out: say where the evaluation on other data or another split shall go")
+    return open_pools(source, store, lqr, data, split)
+
+
+def _official(
+    source: Path | None,
+    out: Path | None,
+    store: Path | None,
+    split: str | None,
+    agents: tuple[AgentName, ...],
+    metric: Benchmark | None,
+    kernel_variance: float | None,
+    allow_missing: bool,
+    lqr: Lqr,
+) -> int:
+    """A CSV as the official scripts write it."""
+    from world4scorer.datasets.navsim.submissions import read_submission
+    from world4scorer.datasets.store import SceneStore
+    from world4scorer.evaluation.scores.reports import compare_agents, evaluate_both_stages, evaluate_one_stage
+
+    if out is None or out.suffix != ".csv":
+        raise WrongCommand(f"--out {out}: must end in .csv for --agents, --metric and two-stage splits")
+    if store is None:
+        raise WrongCommand("--store: say which scene store to evaluate on")
+    if kernel_variance is not None and split is None:
+        raise WrongCommand("--kernel-variance: belongs to two-stage evaluation; give --split as well")
+    if agents and (metric is not None or split is not None or allow_missing):
+        raise WrongCommand(
+            "--agents: scored by both metrics on all recorded frames; --metric, --split and --allow-missing "
+            "belong to submissions"
+        )
+    scenes = SceneStore(store)
+    if source is None:
+        compare_agents(scenes, agents, out, lqr)
+        return 0
+    plans = read_submission(source)
+    metric = metric or "epdms-v2.2"
+    if split is None:
+        evaluate_one_stage(scenes, plans, out, metric, lqr, allow_missing)
+    else:
+        evaluate_both_stages(scenes, plans, Path(split), out, metric, lqr, allow_missing, kernel_variance)
+    return 0

@@ -1,0 +1,278 @@
+"""Verbs that draw: show, film, frames."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import tyro
+
+from world4scorer.cli.arguments import (
+    UNSET,
+    Benchmark,
+    MaybeCount,
+    MaybeFile,
+    MaybeFolder,
+    MaybeNumber,
+    MaybePath,
+    MaybeSplit,
+    RunOrPools,
+    called,
+)
+from world4scorer.cli.exit_codes import WrongCommand
+
+if TYPE_CHECKING:
+    from world4scorer.evaluation.pools.scored import ScoredPools
+    from world4scorer.evaluation.scores.pictures import Cameras, PoolPictures, StorePictures
+
+Drawn = Annotated[Path, tyro.conf.Positional, called("RUN|POOLS|STORE")]
+Filmed = Annotated[Path, tyro.conf.Positional, called("RUN|POOLS|LOG")]
+Tokens = Annotated[tuple[str, ...], tyro.conf.Positional, called("TOKEN [TOKEN ...]")]
+MaybeLog = Annotated[str | None, called("NAME")]
+MaybeSelection = Annotated[Literal["reranked", "framewise"] | None, UNSET]
+
+PICTURES: Final = (".png", ".svg", ".pdf")
+
+
+def show(
+    source: Drawn,
+    tokens: Tokens = (),
+    /,
+    out: MaybePath = None,
+    submission: MaybeFile = None,
+    selection: MaybeSelection = None,
+    plan: MaybeCount = None,
+    metric: Benchmark = "epdms-v2.2",
+    thumbnail: bool = False,
+    cameras: bool = False,
+    split: MaybeSplit = None,
+    store: MaybeFolder = None,
+    data: MaybeFolder = None,
+) -> int:
+    """Draw moments from above, with plans and the reason of each zero.
+
+    Map, traffic, route, human, reference. Of a run or pools all plans by utility, and the choice with its rollout; of
+    a scene store one plan.
+
+    Example: w4s show runs/city TOKEN --cameras
+
+    Args:
+        source: Training run, folder of pools, or scene store.
+        tokens: The moments to draw.
+        out: Picture (.png, .svg, .pdf), or a folder for TOKEN.png of each; TOKEN.png here unless given.
+        submission: Of a store: draw this submission's plan; without one, what the human drove.
+        selection: Of pools: which choice is drawn; reranked unless given, with pdms-v1.1 framewise always.
+        plan: Of pools: show the scores and reasons of this plan instead of those of the choice.
+        metric: Which outcomes to show.
+        thumbnail: Small pictures without text beside them.
+        cameras: Show what the cameras see above the picture.
+        split: Whose pools of a run to show; those of the validation split unless given.
+        store: Scene store of a run or pools, if it is not where they say.
+        data: Dataset folder with the images, if it is not where the pools say.
+    """
+    from world4scorer.drawing.birdseye import save
+
+    pictures = _pictures(source, submission, selection, plan, metric, split, store)
+    if not tokens:
+        raise WrongCommand(f"{source}: which moments? {_where_tokens_are(source, pictures)}")
+    if cameras and thumbnail:
+        raise WrongCommand("--cameras: a thumbnail has no room for them")
+    images = _cameras(pictures, data) if cameras else None
+    for token, path in zip(tokens, _paths(tokens, out), strict=True):
+        shown = pictures.show(token, thumbnail, None if images is None else images.images(token))
+        save(shown.figure, path)
+        print("\n".join([f"{path}: {shown.lines[0]}", *shown.lines[1:]]))
+    return 0
+
+
+def _pictures(
+    source: Path,
+    submission: Path | None,
+    selection: MaybeSelection,
+    plan: int | None,
+    metric: Benchmark,
+    split: str | None,
+    store: Path | None,
+) -> PoolPictures | StorePictures:
+    from world4scorer.datasets.navsim.submissions import read_submission
+    from world4scorer.datasets.store import SceneStore
+    from world4scorer.evaluation.pools.open import is_pools, is_run_folder, kept_pools
+    from world4scorer.evaluation.pools.scored import ScoredPools
+    from world4scorer.evaluation.scores.pictures import PoolPictures, StorePictures
+
+    if is_pools(source) or is_run_folder(source):
+        if submission is not None:
+            raise WrongCommand(f"--submission: belongs to a scene store; {source} has plans of its own")
+        if metric == "pdms-v1.1" and selection == "reranked":
+            raise WrongCommand("--selection reranked: belongs to EPDMS; with --metric pdms-v1.1 choices are framewise")
+        if selection is None:
+            selection = "framewise" if metric == "pdms-v1.1" else "reranked"
+        pools = ScoredPools.open(kept_pools(source, split), store)
+        return PoolPictures(pools, SceneStore(pools.about["store"]), selection, metric, plan)
+    scenes = SceneStore(source)
+    if not len(scenes):
+        raise ValueError(f"{source}: neither a training run, nor pools, nor a scene store")
+    if split is not None or store is not None or plan is not None or selection is not None:
+        raise WrongCommand(
+            f"--split, --store, --plan and --selection belong to runs and pools; {source} is a scene store"
+        )
+    return StorePictures(scenes, None if submission is None else read_submission(submission), metric)
+
+
+def _where_tokens_are(source: Path, pictures: PoolPictures | StorePictures) -> str:
+    from world4scorer.evaluation.scores.pictures import StorePictures
+
+    if isinstance(pictures, StorePictures):
+        return f"Name tokens after it, e.g. w4s show {source} {pictures.store.tokens[0]}"
+    return (
+        f"Name tokens after it, e.g. w4s show {source} {pictures.pools.tokens[0]}. `w4s evaluate {source}` lists all "
+        f"{len(pictures.pools):,} with their scores in {source}/evaluation/frames.csv"
+    )
+
+
+def _cameras(pictures: PoolPictures | StorePictures, data: Path | None) -> Cameras:
+    from world4scorer.evaluation.scores.pictures import Cameras, StorePictures
+
+    if isinstance(pictures, StorePictures):
+        options = pictures.store.provenance(pictures.store.logs[0]).get("options", {})
+        root, split = data, options.get("split")
+    else:
+        about = pictures.pools.about
+        root, split = data or about.get("data"), about.get("split")
+    if root is None or split is None or not Path(root).is_dir():
+        raise ValueError("--cameras: the dataset with the images is not known or not there; say where with --data")
+    return Cameras.of(Path(root), str(split), pictures.store.folder)
+
+
+def _paths(tokens: tuple[str, ...], out: Path | None) -> list[Path]:
+    if out is not None and out.suffix.lower() in PICTURES:
+        if len(tokens) > 1:
+            raise WrongCommand(f"--out {out}: one picture, but {len(tokens)} tokens; give a folder")
+        return [out]
+    if out is not None and out.suffix and not out.is_dir():
+        raise WrongCommand(f"--out {out}: pictures are {', '.join(PICTURES)}; or give a folder")
+    folder = Path() if out is None else out
+    return [folder / f"{token}.png" for token in tokens]
+
+
+def film(
+    source: Filmed,
+    /,
+    log: MaybeLog = None,
+    out: MaybeFile = None,
+    selection: MaybeSelection = None,
+    start: float = 0.0,
+    duration: MaybeNumber = None,
+    height: int = 720,
+    speed: float = 1.0,
+    split: MaybeSplit = None,
+    store: MaybeFolder = None,
+    data: MaybeFolder = None,
+) -> int:
+    """Film a log: cameras, the view from above, and a planner's decisions.
+
+    Without --log, a run or pools show the log whose ego accelerates most on average, forwards, backwards and sideways.
+
+    Example: w4s film runs/city --out drive.webp
+
+    Args:
+        source: Path of a log (DATA/navsim_logs/SPLIT/NAME.pkl), dataset folder, training run, or folder of pools.
+        log: Name of the log, if the source has several.
+        out: The film (.mp4, .webp or .gif); NAME.mp4 here unless given.
+        selection: Of a run or pools: which choice is drawn; reranked unless given.
+        start: Where in the log the film begins, in seconds.
+        duration: How much of the log is filmed, in seconds; up to its end unless given.
+        height: Of the film in pixels.
+        speed: Of the film; 2 plays twice as fast as it was.
+        split: Whose pools of a run to show, those of the validation split unless given; of a dataset the folder of
+            logs, if the log is in several.
+        store: Scene store of a run or pools, if it is not where they say.
+        data: Dataset folder, if it is not where the pools say.
+    """
+    from world4scorer.datasets.store import SceneStore
+    from world4scorer.evaluation.pools.open import is_pools, is_run_folder, kept_pools
+    from world4scorer.evaluation.pools.scored import ScoredPools
+    from world4scorer.reporting.film.decisions import Decisions
+    from world4scorer.reporting.film.log_film import film_log
+
+    decisions, data_split = None, None
+    if is_pools(source) or is_run_folder(source):
+        pools = ScoredPools.open(kept_pools(source, split), store)
+        root, log, data_split = _filmed_log(source, pools, log, data)
+        decisions = Decisions(pools, SceneStore(pools.about["store"]), selection or "reranked")
+    else:
+        if selection is not None or store is not None or data is not None:
+            raise WrongCommand(f"--selection, --store and --data belong to runs and pools; {source} is neither")
+        root, data_split = source, split
+        if source.suffix == ".pkl":
+            if split is not None or log is not None or len(source.resolve().parents) < 3:
+                raise WrongCommand(
+                    f"{source}: give DATA/navsim_logs/SPLIT/NAME.pkl alone, or a dataset folder and --log NAME"
+                )
+            if not source.is_file():
+                raise ValueError(f"{source}: no such log")
+            root, log, data_split = source.resolve().parents[2], source.stem, source.resolve().parent.name
+        elif log is None:
+            raise WrongCommand(f"{source}: which log? Name it with --log, or give the path of its pickle")
+    out = Path(f"{log}.mp4") if out is None else out
+    report = film_log(
+        root,
+        log,
+        out,
+        data_split=data_split,
+        decisions=decisions,
+        start=start,
+        duration=duration,
+        height=height,
+        speed=speed,
+        show_progress=True,
+    )
+    print(report)
+    return 0
+
+
+def _filmed_log(source: Path, pools: ScoredPools, log: str | None, data: Path | None) -> tuple[Path, str, str | None]:
+    """The dataset of pools, the log to film, and its folder of logs where its name alone does not tell."""
+    from world4scorer.datasets.navsim.splits import find_split
+    from world4scorer.reporting.film.decisions import liveliest_log
+
+    if log is None:
+        log = liveliest_log(pools)
+    elif log not in pools.log_names:
+        raise ValueError(f"--log {log}: no pools of it; there are {', '.join(sorted(set(pools.log_names))[:3])}, ...")
+    known, split = data or pools.about.get("data"), pools.about.get("split")
+    if known is None or not Path(known).is_dir():
+        raise ValueError(f"{source}: the dataset of these pools is not known or not there; say where with --data")
+    root = Path(known)
+    ambiguous = split is not None and len(list(root.glob(f"navsim_logs/*/{log}.pkl"))) > 1
+    return root, log, find_split(str(split), root).data_split if ambiguous else None
+
+
+def frames(
+    source: RunOrPools,
+    /,
+    out: MaybeFolder = None,
+    split: MaybeSplit = None,
+    store: MaybeFolder = None,
+    data: MaybeFolder = None,
+) -> int:
+    """Write every frame as JSON, for a viewer in a browser.
+
+    One file per frame of a planner's pools, and an index. May be killed and run again: finished frames are kept.
+
+    Example: w4s frames runs/city
+
+    Args:
+        source: Training run, or folder of pools.
+        out: Folder; SOURCE/frames/SPLIT unless given.
+        split: Whose pools of a run; those of the validation split unless given.
+        store: Scene store of the pools, if it is not where they say.
+        data: Dataset folder, if it is not where the pools say; tells the images of the cameras.
+    """
+    from world4scorer.evaluation.pools.open import kept_pools
+    from world4scorer.reporting.explorer.write import write_frames
+
+    pools = kept_pools(source, split)
+    folder = source / "frames" if pools == source else source / "frames" / pools.name
+    print(write_frames(pools, folder if out is None else out, store, data, show_progress=True))
+    return 0

@@ -1,0 +1,77 @@
+"""Verbs that judge plans: score, rerank."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from world4scorer.cli.arguments import Folder, GivenPaths, Lqr, MaybeCount
+from world4scorer.cli.exit_codes import INPUT_FAILED, WrongCommand
+
+Metric = Literal["labels-v1", "pdms-v1.1", "epdms-v2.2", "epdms-pre151", "all"]
+
+
+def score(
+    files: GivenPaths, /, out: Folder, metric: Metric = "all", lqr: Lqr = "navsim", threads: MaybeCount = None
+) -> int:
+    """Score every plan of exchange files.
+
+    Writes one result file for each, and prints a table of means.
+
+    Example: w4s score scenes/ --metric all --out scores
+
+    Args:
+        files: Exchange files (.npz), or folders of them.
+        out: Folder for the results, one .npz of the same name for each file.
+        metric: Which outcomes to compute.
+        lqr: Tracker of the rollouts: as the official simulator has it, or with the intended jerk penalty.
+        threads: Files at a time; one for each core unless given.
+    """
+    from world4scorer.engine.outcomes.batch import set_threads
+    from world4scorer.evaluation.scores.exchange_files import exchange_files, score_files
+    from world4scorer.evaluation.scores.tables import print_means
+
+    _need(files)
+    if threads is not None:
+        set_threads(threads)
+    scored = list(score_files(exchange_files(files), metric, out, lqr))
+    print_means(scored)
+    return _report_failures([result.error for result in scored if result.error is not None], len(scored))
+
+
+def rerank(files: GivenPaths, /, out: Folder, weight: float = 1.0, lqr: Lqr = "navsim") -> int:
+    """Choose plan after plan along logs with inertial re-ranking.
+
+    Each exchange file holds the frames of a log in time order, with utilities of their plans.
+
+    Example: w4s rerank logs/ --weight 1.0 --out choices
+
+    Args:
+        files: Exchange files (.npz) with utilities, or folders of them.
+        out: Folder for the choices, one .npz of the same name for each file.
+        weight: How much consistency with the last choice counts; 0 turns re-ranking off.
+        lqr: Tracker of the rollouts: as the official simulator has it, or with the intended jerk penalty.
+    """
+    from world4scorer.evaluation.scores.exchange_files import exchange_files
+    from world4scorer.evaluation.scores.rerank_files import rerank_files
+    from world4scorer.evaluation.scores.tables import print_reranked
+
+    _need(files)
+    results = list(rerank_files(exchange_files(files), weight, out, lqr))
+    print_reranked(results, weight)
+    return _report_failures([result.error for result in results if result.error is not None], len(results))
+
+
+def _need(files: Sequence[Path]) -> None:
+    if not files:
+        raise WrongCommand("no exchange files given; name .npz files, or folders of them")
+
+
+def _report_failures(errors: Sequence[str], total: int) -> int:
+    for error in errors:
+        print(f"w4s: {error}", file=sys.stderr)
+    if errors and total > 1:
+        print(f"w4s: {len(errors)} of {total} files could not be used; the others are done", file=sys.stderr)
+    return INPUT_FAILED if errors else 0

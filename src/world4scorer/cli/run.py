@@ -1,0 +1,173 @@
+"""The `w4s` command: which verb, and what becomes of errors. The verbs are listed in `command_table`.
+
+w4s --help
+w4s city make --preset quick --out city
+w4s train --preset city --data city --out run
+w4s evaluate run
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from types import FrameType
+from typing import Any, Final, TextIO
+
+from world4scorer.cli.command_table import VERBS, Verb
+from world4scorer.cli.exit_codes import (
+    INPUT_FAILED,
+    INTERRUPTED,
+    PIPE_CLOSED,
+    TERMINATED,
+    WRONG_COMMAND,
+    WrongCommand,
+)
+
+HELP: Final = ("-h", "--help", "help")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a verb and return the exit code, see `exit_codes`."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    with _ended_by_sigterm():
+        try:
+            code = _run(words)
+            sys.stdout.flush()
+            return code
+        except BrokenPipeError as error:
+            if _write_nowhere():
+                return PIPE_CLOSED
+            return _say(f"{_told(error)}: a process that was started has ended; run this again", INPUT_FAILED)
+        except WrongCommand as error:
+            return _say(f"{error}", WRONG_COMMAND)
+        except OSError as error:
+            return _say(_told(error), INPUT_FAILED)
+        except ValueError as error:  # what a user can cause; anything else is ours and keeps its traceback
+            return _say(f"{error}", INPUT_FAILED)
+        except KeyboardInterrupt:
+            return _say("interrupted; what is finished is kept", INTERRUPTED)
+        except _Terminated:
+            return _say("terminated; what is finished is kept", TERMINATED)
+        except SystemExit as ended:  # tyro has told what is wrong, or help
+            return ended.code if isinstance(ended.code, int) else WRONG_COMMAND
+
+
+def _run(words: Sequence[str]) -> int:
+    if not words or (words[0] in HELP and len(words) == 1):
+        from world4scorer.cli.overview import overview
+
+        print(overview(), end="")
+        return 0
+    if words[0] in ("-V", "--version"):
+        from world4scorer import __version__
+
+        print(f"w4s {__version__}")
+        return 0
+    if words[0] in HELP:
+        words = [*words[1:], "--help"]
+    verb = _named({verb.name: verb for verb in VERBS}, words[0], "w4s")
+    return _run_family(verb, words[1:]) if verb.is_family else _run_verb(verb, words[1:])
+
+
+def _run_family(family: Verb, words: Sequence[str]) -> int:
+    if not words or words[0] in HELP:
+        from world4scorer.cli.overview import family_overview
+
+        print(family_overview(family), end="")
+        return 0
+    function = _named(family.members(), words[0], f"w4s {family.name}")
+    return _call(function, words[1:], f"w4s {family.name} {words[0]}")
+
+
+def _run_verb(verb: Verb, words: Sequence[str]) -> int:
+    function = verb.function()
+    return function(words) if verb.reads_words else _call(function, words, f"w4s {verb.name}")
+
+
+def _call(function: Callable[..., int], words: Sequence[str], prog: str) -> int:
+    import tyro
+
+    from world4scorer.cli.overview import description
+
+    config = (tyro.conf.DisallowNone, tyro.conf.FlagCreatePairsOff)
+    return tyro.cli(function, prog=prog, description=description(function), args=list(words), config=config)
+
+
+def _named(known: Mapping[str, Any], name: str, prog: str) -> Any:
+    if name in known:
+        return known[name]
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean `{prog} {near[0]}`?" if near else f"`{prog} --help` lists all."
+    raise WrongCommand(f"`{prog} {name}`: no such verb; {hint}")
+
+
+def _told(error: OSError) -> str:
+    """The file first, as in our own messages; of a renaming the name that was wanted."""
+    name = error.filename2 or error.filename
+    return f"{error}" if name is None else f"{os.fsdecode(name)}: {error.strerror}"
+
+
+def _say(text: str, code: int) -> int:
+    print("w4s:", " ".join(text.splitlines()), file=sys.stderr)
+    return code
+
+
+def _write_nowhere() -> bool:
+    """Whether nobody reads our output any more; then what Python still writes at its end goes unnoticed."""
+    closed = [stream for stream in (sys.stdout, sys.stderr) if _is_closed(stream)]
+    for stream in closed:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+    return bool(closed)
+
+
+def _is_closed(stream: TextIO) -> bool:
+    """Whether a stream is a pipe without a reader. Asking writes nothing: a buffer may be empty after it failed."""
+    try:
+        number = stream.fileno()
+    except (OSError, ValueError):  # not a file, as in notebooks
+        return False
+    if not hasattr(select, "poll"):  # Windows: taken to be so, which is what a broken pipe mostly means
+        return stream is sys.stdout
+    asked = select.poll()
+    asked.register(number, select.POLLOUT)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in asked.poll(0))
+
+
+class _Terminated(BaseException):
+    """SIGTERM, so that files under way are tidied up on the way out."""
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Within it, SIGTERM ends the processes that were started, then this one in good order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    process = os.getpid()
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        import multiprocessing
+
+        if os.getpid() != process:  # a fork that has inherited this
+            os._exit(TERMINATED)
+        for child in multiprocessing.active_children():  # one that works on would be waited for
+            child.terminate()
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""`w4s train`: every field of the configuration is a flag, a preset says what they are unless given.
+
+w4s train --preset city --data city --out runs/city
+w4s train --preset city --data city --out runs/none --auxiliary-target none
+w4s train --preset paper --data openscene --split navtrain --store scenes/navtrain --val-split navtest \
+    --val-store scenes/navtest --vit-weights dinov2-with-registers-small --devices 4
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Final, Literal
+
+import tyro
+
+from world4scorer.cli.arguments import (
+    Folder,
+    MaybeEncoder,
+    MaybeFolder,
+    MaybePath,
+    MaybeSplit,
+)
+from world4scorer.cli.overview import description
+from world4scorer.planner.training.config import PRESETS, TrainConfig
+from world4scorer.planner.training.run import Machine
+
+Preset = Literal["city", "paper", "baseline"]
+
+SPLITS: Final = {"city": ("city_train", "city_val")}
+"""Splits to train and validate on, for presets that know their data."""
+ENCODERS: Final = {"city": "city"}
+"""Encoders of future targets, for presets that know theirs."""
+DEFAULT_PRESET: Final = "city"
+
+
+@dataclass(frozen=True)
+class TrainCommand:
+    """Train a planner: generator, predictor, score heads, readout.
+
+    May be killed and run again: it ends with the same weights. A bank and future targets are made first where they are
+    needed and missing. RUN/planner holds the result.
+
+    Example: w4s train --preset city --data city --out runs/city
+    """
+
+    data: Folder
+    """Dataset folder with navsim_logs, maps and sensor_blobs."""
+    out: Folder
+    """Folder of the run."""
+    preset: Preset = "city"
+    """What all other settings are unless given."""
+    split: MaybeSplit = None
+    """Split to train on; the city's presets know theirs."""
+    store: MaybeFolder = None
+    """Its scene store; DATA/store/SPLIT unless given."""
+    val_split: MaybeSplit = None
+    """Split to validate on."""
+    val_store: MaybeFolder = None
+    """Its scene store; DATA/store/SPLIT unless given."""
+    val_data: MaybeFolder = None
+    """Dataset folder of the validation split, if another."""
+    bank: MaybeFolder = None
+    """Pack of candidates; DATA/bank/SPLIT unless given, made if it is missing."""
+    targets: MaybePath = None
+    """File of future targets, or a released cache; DATA/targets/SPLIT-WHEN.arrow unless given, made if missing."""
+    target_encoder: MaybeEncoder = None
+    """What missing future targets are made with: `city`, a folder or a file; --vit-weights unless given."""
+    machine: Annotated[Machine, tyro.conf.arg(name="")] = field(default_factory=Machine)
+    config: Annotated[TrainConfig, tyro.conf.arg(name="")] = field(default_factory=TrainConfig)
+
+
+def parse(words: Sequence[str]) -> TrainCommand:
+    """Read a command line; the preset first, because it settles the defaults."""
+    preset = _preset(words)
+    return tyro.cli(
+        TrainCommand,
+        prog="w4s train",
+        description=description(TrainCommand),
+        config=(tyro.conf.DisallowNone,),
+        args=list(words),
+        default=TrainCommand(
+            data=tyro.MISSING, out=tyro.MISSING, preset=preset, machine=_machine(preset), config=PRESETS[preset]()
+        ),
+    )
+
+
+def run(words: Sequence[str]) -> int:
+    """Carry out `w4s train` with these words after it."""
+    command = parse(words)
+    from world4scorer.planner.training.prepare_data import prepare_data
+    from world4scorer.planner.training.run import check_machine, hush, train
+
+    hush()
+    check_machine(command.machine)
+    data = prepare_data(command)
+    planner = train(command.config, data, command.out, command.machine)
+    if int(os.environ.get("LOCAL_RANK", "0")) == 0:  # of several devices, the first speaks
+        print(f"planner: {planner}")
+    return 0
+
+
+def _machine(preset: Preset) -> Machine:
+    if preset == "city":
+        return Machine(accelerator="cpu", devices=1)
+    return Machine(devices=4, loaders=8, label_threads=8)
+
+
+def _preset(words: Sequence[str]) -> Preset:
+    for place, word in enumerate(words):
+        name = word.partition("=")[2] if word.startswith("--preset=") else None
+        if word == "--preset" and place + 1 < len(words):
+            name = words[place + 1]
+        if name in PRESETS:
+            return name  # type: ignore[return-value]
+    return DEFAULT_PRESET

@@ -1,0 +1,1 @@
+"""LeWM, the search that plans with it, and the outcome head. Needs torch."""

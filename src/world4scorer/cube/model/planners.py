@@ -1,0 +1,176 @@
+"""Planners of the study: the world model's search, the same with outcome scores, and what to compare them with.
+
+A planner is asked for the next 25 actions of several windows at once. Candidates of a window are drawn from its own
+seed, so that two planners try the same first candidates and a window's plan does not depend on the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from world4scorer.cube.errors import CubeError
+from world4scorer.cube.model.lewm import ACTION_BLOCK, BLOCK_STEPS
+from world4scorer.cube.model.outcome_head import OutcomeHead, candidate_features, standardised
+from world4scorer.cube.model.search import Search, search
+from world4scorer.cube.model.world_model import ActionScale, WorldModel
+from world4scorer.cube.simulator.cube_env import ACTION, CubeSimulator, Floats
+from world4scorer.cube.windows import GOAL_STEPS, Window
+
+if TYPE_CHECKING:
+    import mujoco
+
+STEPS: Final = GOAL_STEPS
+"""Steps of a plan, all of which are carried out."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A window under way."""
+
+    window: Window
+    round: int
+    """Plans carried out before."""
+    snapshot: mujoco.MjData
+    """The simulator's state."""
+
+    def generator(self) -> torch.Generator:
+        """Draws this moment's candidates, whoever plans."""
+        place = (self.window.seed, self.window.episode, self.window.step, self.round)
+        return torch.Generator().manual_seed(int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> 1))
+
+
+class CubePlanner(Protocol):
+    """Plans."""
+
+    def plan(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> Floats:
+        """Actions of the simulator (moments, 25, 5); the simulator's state may be used and changed."""
+        ...
+
+
+@dataclass(frozen=True)
+class Imagined:
+    """Candidates of an iteration with what the world model makes of them; the first axis is the moments'."""
+
+    iteration: int
+    candidates: Tensor
+    """(…, candidates, blocks, 25), in the model's unit."""
+    final: Tensor
+    """Latents at their ends (…, candidates, latent)."""
+    goal: Tensor
+    """Latents of the goals (…, latent)."""
+    cost: Tensor
+    """Squared distances between the two (…, candidates)."""
+
+    def features(self) -> Tensor:
+        """What the outcome head sees."""
+        return candidate_features(self.final, self.goal, self.cost, self.candidates)
+
+
+class WorldModelPlanner:
+    """Cross-entropy search in a world model, by latent cost alone or with an outcome head's score added."""
+
+    def __init__(
+        self,
+        model: WorldModel,
+        budget: Search,
+        head: OutcomeHead | None = None,
+        weight: float = 0.0,
+        watch: Callable[[Imagined], None] | None = None,
+    ) -> None:
+        """`watch` is shown what was imagined in each iteration."""
+        if weight and head is None:
+            raise CubeError("a weight of outcome scores needs an outcome head")
+        self.model, self.budget, self.weight, self._watch = model, budget, weight, watch
+        self.head = None if head is None else head.eval()
+
+    def plan(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> Floats:
+        """Search for all moments side by side."""
+        start, goal = self._latents(simulator, moments)
+        iteration = -1
+
+        def score(candidates: Tensor) -> Tensor:
+            nonlocal iteration
+            iteration += 1
+            final = self.model.imagine(start, candidates)
+            cost = (final - goal[:, None]).square().sum(-1)
+            imagined = Imagined(iteration, candidates, final, goal, cost)
+            if self._watch is not None:
+                self._watch(imagined)
+            if self.head is None or not self.weight:
+                return -cost
+            return standardised(-cost) + self.weight * standardised(self.head(imagined.features()))
+
+        generators = [moment.generator() for moment in moments]
+        plans = search(self.budget, score, generators, self.model.scale.bounds())
+        return self.model.scale.to_simulator(plans)
+
+    def _latents(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> tuple[Tensor, Tensor]:
+        goals = [self.model.look_at(simulator, moment.window.goal_state) for moment in moments]
+        starts = []
+        for moment in moments:
+            if moment.round == 0:
+                starts.append(self.model.look_at(simulator, moment.window.start))
+            else:
+                simulator.restore(moment.snapshot)
+                starts.append(self.model.look(simulator))
+        latents = self.model.encode(np.stack(starts + goals))
+        return latents[: len(moments)], latents[len(moments) :]
+
+
+class SimulatorPlanner:
+    """The same search with the simulator's own outcome in place of the model's cost: what a perfect scorer reaches."""
+
+    def __init__(self, scale: ActionScale, budget: Search) -> None:
+        self.scale, self.budget = scale, budget
+
+    def plan(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> Floats:
+        """Search for one moment after the other."""
+        from world4scorer.cube.simulator.replay import Replay
+
+        replay = Replay(simulator.environment)
+        plans = []
+        for moment in moments:
+
+            def score(candidates: Tensor, moment: Moment = moment) -> Tensor:
+                actions = self.scale.to_simulator(candidates[0])
+                return -torch.from_numpy(replay.outcomes(moment.snapshot, actions, moment.window.goal))[None]
+
+            plans.append(search(self.budget, score, [moment.generator()], self.scale.bounds()))
+        return self.scale.to_simulator(torch.cat(plans))
+
+
+class RandomPlanner:
+    """One random action sequence, from where searches begin."""
+
+    def __init__(self, scale: ActionScale) -> None:
+        self.scale = scale
+
+    def plan(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> Floats:
+        """The first draw of each moment, within the action space."""
+        drawn = torch.stack(
+            [torch.randn(STEPS // BLOCK_STEPS, ACTION_BLOCK, generator=moment.generator()) for moment in moments]
+        )
+        return np.clip(self.scale.to_simulator(drawn), -1, 1)
+
+
+class ZeroPlanner:
+    """Actions of nothing, with which the arm stays where it is."""
+
+    def plan(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> Floats:
+        """Zeros."""
+        return np.zeros((len(moments), STEPS, ACTION))
+
+
+class ExpertReplay:
+    """What the expert did, which led to the goal; then nothing."""
+
+    def plan(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> Floats:
+        """The recorded actions."""
+        nothing = np.zeros((STEPS, ACTION))
+        return np.stack([moment.window.expert if moment.round == 0 else nothing for moment in moments])

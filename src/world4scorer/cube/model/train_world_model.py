@@ -1,0 +1,209 @@
+"""Train a LeWM on episodes: predict the next latent, keep latents spread, and go on after an interruption."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from world4scorer.cube.episodes import Episodes, Kind, read_episodes
+from world4scorer.cube.errors import CubeError
+from world4scorer.cube.keeping import ABOUT, digest_of, read_json, write_about, write_json
+from world4scorer.cube.model.lewm import ACTION_BLOCK, BLOCK_STEPS, Lewm, LewmConfig, Sigreg
+from world4scorer.cube.model.world_model import WEIGHTS, ActionScale, OwnWorldModel, as_input
+from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.progress import ProgressBar
+from world4scorer.jobs.tensor_files import check_checkpoint
+
+CHECKPOINT: Final = "checkpoint.pt"
+HISTORY: Final = "history.json"
+KEPT_EVERY: Final = 500
+"""Steps between checkpoints, and between lines of the history."""
+HELD_OUT_WINDOWS: Final = 512
+"""Windows of held-out episodes on which the history measures prediction."""
+
+
+@dataclass(frozen=True)
+class WorldModelConfig:
+    """A world model and how it is trained."""
+
+    sizes: LewmConfig = field(default_factory=LewmConfig)
+    """The network."""
+    steps: int = 100_000
+    """Optimiser steps."""
+    batch: int = 128
+    """Windows of a step."""
+    rate: float = 3e-4
+    """Learning rate after the first 200 steps; falls to 2 % of it along a cosine."""
+    decay: float = 1e-3
+    """Weight decay."""
+    spread: float = 0.1
+    """Weight of SIGReg."""
+    directions: int = 1024
+    """Directions along which SIGReg compares."""
+    seed: int = 0
+    """Seed of weights and batches."""
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or self.batch < 2 or self.rate <= 0 or self.seed < 0:
+            raise CubeError("training needs a step, a batch of two, a positive rate and a seed that is not negative")
+
+
+See = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class TrainingWindows:
+    """Windows of consecutive frames, one action block apart, drawn from episodes."""
+
+    see: See
+    """What the model sees of moments, by episodes and steps."""
+    actions: NDArray[np.float32]
+    """In the model's unit (episodes, steps, 5)."""
+    frames: int
+    """Frames of a window."""
+
+    def draw(self, generator: np.random.Generator, count: int) -> tuple[Tensor, Tensor]:
+        """Frames (count, frames, …) and the action blocks between them (count, frames - 1, 25)."""
+        between = BLOCK_STEPS * (self.frames - 1)
+        episode = generator.integers(len(self.actions), size=count)[:, None]
+        first = generator.integers(self.actions.shape[1] - between, size=count)[:, None]
+        seen = self.see(episode, first + BLOCK_STEPS * np.arange(self.frames))
+        actions = self.actions[episode, first + np.arange(between)]
+        return as_input(torch.from_numpy(seen)), torch.from_numpy(actions).view(count, self.frames - 1, ACTION_BLOCK)
+
+
+def train_world_model(
+    data: Path, folder: Path, config: WorldModelConfig, held_out: frozenset[int], progress: bool = True
+) -> OwnWorldModel:
+    """Train on all episodes in `data` but the expert's in `held_out`; an interrupted training goes on.
+
+    Raises:
+        CubeError: No episodes, or `folder` holds a model of other settings.
+    """
+    write_about(folder, config, "world model", data=digest_of(data / ABOUT), held_out=sorted(held_out))
+    if (folder / WEIGHTS).exists():
+        return OwnWorldModel.load(folder)
+    expert = read_episodes(data, Kind.EXPERT)
+    learned = [index for index in range(len(expert)) if index not in held_out]
+    if not learned:
+        raise CubeError(f"{data}: every expert episode is evaluated, none is left to learn from; make more")
+    scale = ActionScale.of(expert.actions[learned])
+    parts = [expert.only(learned), read_episodes(data, Kind.NOISY)]
+    windows = _windows(parts, scale, config.sizes)
+    unseen = _windows([expert.only(sorted(held_out) or learned)], scale, config.sizes)
+
+    torch.manual_seed(config.seed)
+    network = Lewm(config.sizes)
+    optimiser = torch.optim.AdamW(network.parameters(), lr=config.rate, weight_decay=config.decay)
+    history = _resume(folder / CHECKPOINT, network, optimiser)
+    first = history[-1]["step"] if history else 0
+    sigreg = Sigreg(config.directions)
+    check = unseen.draw(np.random.default_rng(config.seed), HELD_OUT_WINDOWS)
+    with ProgressBar("World model", "steps", config.steps, progress) as bar:
+        bar.advance(int(first))
+        for step in range(int(first), config.steps):
+            drawn = windows.draw(np.random.default_rng((config.seed, step)), config.batch)
+            _step(network, optimiser, sigreg, config, step, *drawn)
+            bar.advance()
+            if (step + 1) % KEPT_EVERY == 0 or step + 1 == config.steps:
+                history.append({"step": step + 1, **measure(network, *check)})
+                _keep(folder, network, optimiser, history)
+    model = OwnWorldModel(network, scale)
+    model.save(folder)
+    return model
+
+
+@torch.inference_mode()
+def measure(network: Lewm, seen: Tensor, actions: Tensor) -> dict[str, float]:
+    """How well a network imagines: mean squared error one block and a whole window ahead, each as a share of the
+    error of assuming that nothing changes."""
+    network.eval()
+    latents = network.encode(seen)
+    imagined = network.roll_out(latents[:, 0], actions[:, None])[:, 0]
+    still = latents[:, :1]
+    found = {}
+    for name, block in (("one_block", 0), ("all_blocks", actions.shape[1] - 1)):
+        change = functional.mse_loss(still[:, 0], latents[:, block + 1])
+        found[name] = float(functional.mse_loss(imagined[:, block], latents[:, block + 1]) / change)
+    network.train()
+    return found
+
+
+def _step(
+    network: Lewm,
+    optimiser: torch.optim.Optimizer,
+    sigreg: Sigreg,
+    config: WorldModelConfig,
+    step: int,
+    seen: Tensor,
+    actions: Tensor,
+) -> None:
+    torch.manual_seed(hash((config.seed, step)))  # dropout and directions, the same after an interruption
+    for group in optimiser.param_groups:
+        group["lr"] = config.rate * _share_of_rate(step, config.steps)
+    latents = network.encode(seen)
+    loss = functional.mse_loss(network.predict(latents[:, :-1], actions), latents[:, 1:])
+    loss = loss + config.spread * sigreg(latents)
+    optimiser.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+    optimiser.step()
+
+
+def _share_of_rate(step: int, steps: int) -> float:
+    falling = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / steps))
+    return min(1.0, (step + 1) / 200) * falling
+
+
+def _windows(parts: list[Episodes], scale: ActionScale, sizes: LewmConfig) -> TrainingWindows:
+    steps, frames = parts[0].steps, sizes.context + 1
+    if steps <= BLOCK_STEPS * (frames - 1):
+        raise CubeError(f"episodes of {steps} steps are too short for windows of {frames} frames")
+    actions = np.concatenate([scale.to_model(part.actions).astype(np.float32) for part in parts])
+    if sizes.sees == "pixels":
+        pictures = [one for part in parts for one in part.pictures]
+        if not pictures or pictures[0].shape[1] != sizes.image:
+            raise CubeError(
+                f"the episodes have no pictures of {sizes.image} pixels: make them with --pictures {sizes.image}"
+            )
+
+        def see(episode: NDArray[np.int64], step: NDArray[np.int64]) -> NDArray[Any]:
+            return np.stack(
+                [[pictures[int(one)][moment] for moment in row] for one, row in zip(episode[:, 0], step, strict=True)]
+            )
+
+        return TrainingWindows(see, actions, frames)
+    observations = np.concatenate([part.observations for part in parts])
+    return TrainingWindows(lambda episode, step: observations[episode, step], actions, frames)
+
+
+def _keep(folder: Path, network: Lewm, optimiser: torch.optim.Optimizer, history: list[dict[str, float]]) -> None:
+    with atomic_write(folder / CHECKPOINT) as stream:
+        torch.save({"network": network.state_dict(), "optimiser": optimiser.state_dict(), "history": history}, stream)
+    write_json(folder / HISTORY, {"history": history})
+
+
+def read_history(folder: Path) -> list[dict[str, float]]:
+    """How training went: steps, and what `measure` found."""
+    history: list[dict[str, float]] = read_json(folder / HISTORY)["history"]
+    return history
+
+
+def _resume(path: Path, network: Lewm, optimiser: torch.optim.Optimizer) -> list[dict[str, float]]:
+    if not path.exists():
+        return []
+    check_checkpoint(path)
+    kept = torch.load(path, weights_only=True)
+    network.load_state_dict(kept["network"])
+    optimiser.load_state_dict(kept["optimiser"])
+    history: list[dict[str, float]] = kept["history"]
+    return history

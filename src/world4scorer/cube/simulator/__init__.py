@@ -1,0 +1,1 @@
+"""OGBench's cube environment on MuJoCo: stepping, exact fast replay, pictures."""

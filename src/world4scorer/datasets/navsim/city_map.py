@@ -1,0 +1,189 @@
+"""The map of a city: lanes, roadblocks and areas with their links, as arrays behind spatial indices.
+
+Lanes and lane connectors share one numbering ("lanes", lanes first), and so do roadblocks and roadblock connectors
+("blocks", roadblocks first). All orders are those of the map's tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from world4scorer.datasets.navsim.polygon_store import PolygonStore
+from world4scorer.engine.kernels import kernel
+from world4scorer.engine.scene.indices import Layer
+
+NODE_CAPACITY: Final = 10
+"""Of a spatial index; decides the order of what it finds, and with it which lane wins among equals."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """A lane or a lane connector."""
+
+    id: str
+    block: int
+    """Its roadblock or roadblock connector; -1 where the map does not hold it."""
+    is_connector: bool
+    path: NDArray[np.float64]
+    """(n, 3) x, y [m] of the centreline's vertices and the heading [rad] of the segment that leaves each."""
+    length: float
+    """Of the path [m]."""
+    speed_limit: float | None
+    """m/s; None where unknown."""
+    outgoing: tuple[int, ...]
+    """Lanes that continue it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A roadblock (lanes side by side) or a roadblock connector (lane connectors through a junction)."""
+
+    id: str
+    is_connector: bool
+    lanes: tuple[int, ...]
+    incoming: tuple[int, ...]
+    outgoing: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CityMap:
+    """Everything about a city that preparing scenes needs, in the metric frame of its logs."""
+
+    location: str
+    lanes: tuple[Lane, ...]
+    blocks: tuple[Block, ...]
+    lane_polygons: NDArray[np.object_]
+    """(lanes,) shapely polygons; an empty one where the map has none."""
+    block_polygons: NDArray[np.object_]
+    """(blocks,)"""
+    intersections: NDArray[np.object_]
+    intersection_ids: tuple[str, ...]
+    carparks: NDArray[np.object_]
+    carpark_ids: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+    """Links that lead nowhere and shapes that are missing; they are left out."""
+
+    @cached_property
+    def lane_index(self) -> dict[str, int]:
+        """Lane by id."""
+        return {lane.id: index for index, lane in enumerate(self.lanes)}
+
+    @cached_property
+    def block_index(self) -> dict[str, int]:
+        """Block by id; a roadblock goes before a roadblock connector of the same id."""
+        return {self.blocks[index].id: index for index in range(len(self.blocks) - 1, -1, -1)}
+
+    @cached_property
+    def roadblock_count(self) -> int:
+        """Roadblocks are the blocks before this one."""
+        return sum(not block.is_connector for block in self.blocks)
+
+    @cached_property
+    def block_tree(self) -> shapely.STRtree:
+        """Spatial index of `block_polygons`."""
+        return shapely.STRtree(self.block_polygons)
+
+    @cached_property
+    def intersection_tree(self) -> shapely.STRtree:
+        """Spatial index of `intersections`."""
+        return shapely.STRtree(self.intersections)
+
+    @cached_property
+    def carpark_tree(self) -> shapely.STRtree:
+        """Spatial index of `carparks`."""
+        return shapely.STRtree(self.carparks)
+
+    @cached_property
+    def area_polygons(self) -> NDArray[np.object_]:
+        """(A,) all areas: lanes, blocks, intersections, car parks."""
+        return np.concatenate([self.lane_polygons, self.block_polygons, self.intersections, self.carparks])
+
+    @cached_property
+    def lanes_with_area(self) -> frozenset[int]:
+        """Lanes whose polygon is not empty."""
+        return frozenset(np.flatnonzero(~shapely.is_empty(self.lane_polygons)).tolist())
+
+    @cached_property
+    def areas(self) -> PolygonStore:
+        """Outlines of `area_polygons`."""
+        return PolygonStore.from_geometries(self.area_polygons)
+
+    @cached_property
+    def area_ids(self) -> NDArray[np.object_]:
+        """(A,) ids of `area_polygons`."""
+        lanes, blocks = (lane.id for lane in self.lanes), (block.id for block in self.blocks)
+        return np.array([*lanes, *blocks, *self.intersection_ids, *self.carpark_ids], np.object_)
+
+    @cached_property
+    def area_layers(self) -> NDArray[np.int8]:
+        """(A,) codes of `Layer`; roadblock connectors, which no metric asks for, count as roadblocks."""
+        lanes = [Layer.LANE_CONNECTOR if lane.is_connector else Layer.LANE for lane in self.lanes]
+        rest = [Layer.ROADBLOCK] * len(self.blocks) + [Layer.INTERSECTION] * len(self.intersections)
+        return np.array([*lanes, *rest, *[Layer.CARPARK_AREA] * len(self.carparks)], np.int8)
+
+    @property
+    def first_block_area(self) -> int:
+        """Where blocks begin among the areas; before them come the lanes."""
+        return len(self.lanes)
+
+    @property
+    def first_intersection_area(self) -> int:
+        """Where intersections begin among the areas."""
+        return len(self.lanes) + len(self.blocks)
+
+    @property
+    def first_carpark_area(self) -> int:
+        """Where car parks begin among the areas."""
+        return self.first_intersection_area + len(self.intersections)
+
+    @cached_property
+    def _path_rows(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """All lanes' paths in one table, and where each lane's rows begin."""
+        counts = [len(lane.path) for lane in self.lanes]
+        return np.concatenate([np.zeros((0, 3)), *(lane.path for lane in self.lanes)]), np.cumsum([0, *counts])
+
+    def nearest_vertices(
+        self, lanes: Sequence[int], x: float, y: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Distance [m] and heading [rad] of the path vertex nearest to a point, for each of the lanes (n,)."""
+        rows, starts = self._path_rows
+        return nearest_vertices(rows, starts, np.array(lanes, np.int64), x, y)  # type: ignore[no-any-return]
+
+    def near(self, tree: shapely.STRtree, x: float, y: float, half_side: float) -> NDArray[np.int64]:
+        """What meets the square of this half side around a point, in table order."""
+        square = shapely.box(x - half_side, y - half_side, x + half_side, y + half_side)
+        return np.sort(tree.query(square, predicate="intersects")).astype(np.int64)
+
+    def describe(self) -> str:
+        """One line of counts."""
+        connectors = sum(lane.is_connector for lane in self.lanes)
+        return (
+            f"{self.location}: {len(self.lanes) - connectors} lanes, {connectors} lane connectors, "
+            f"{self.roadblock_count} roadblocks, {len(self.blocks) - self.roadblock_count} roadblock connectors, "
+            f"{len(self.intersections)} intersections, {len(self.carparks)} car parks, {len(self.problems)} problems"
+        )
+
+
+@kernel
+def nearest_vertices(rows, starts, lanes, x, y):
+    """Distances and headings (n,) of the nearest of each lane's `rows` (V, 3), the first of equals."""
+    offsets = np.empty(lanes.size)
+    headings = np.empty(lanes.size)
+    for k in range(lanes.size):
+        best = np.inf
+        headings[k] = np.nan
+        for i in range(starts[lanes[k]], starts[lanes[k] + 1]):
+            dx, dy = rows[i, 0] - x, rows[i, 1] - y
+            square = dx * dx + dy * dy
+            if square < best:
+                best = square
+                headings[k] = rows[i, 2]
+        offsets[k] = np.sqrt(best)
+    return offsets, headings

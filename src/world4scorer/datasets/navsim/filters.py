@@ -1,0 +1,169 @@
+"""Scene filters and splits: which moments of which logs are used.
+
+The devkit keeps them as YAML files: `train_test_split/<name>.yaml` names the folder of the logs and a filter,
+`train_test_split/scene_filter/<name>.yaml` lists logs and tokens.
+
+Example::
+
+    split = read_split("navsim/planning/script/config/common/train_test_split/navtest.yaml")
+    for window in windows(read_log(path), split.filter):
+        print(window[split.filter.num_history_frames - 1].token)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.frames import LogFrame
+from world4scorer.datasets.navsim.logs import Log
+
+OFFICIAL_COUNTS: Final[Mapping[str, tuple[int, int]]] = {"navtrain": (1_192, 103_288), "navtest": (136, 12_146)}
+"""Logs and tokens of the official splits."""
+
+Window = tuple[LogFrame, ...]
+"""Consecutive frames: history, the last of which is now, then future."""
+
+
+@dataclass(frozen=True)
+class SceneFilter:
+    """Which windows of a log are used. Field names are those of the devkit's YAML."""
+
+    num_history_frames: int = 4
+    """Frames up to and including now."""
+    num_future_frames: int = 10
+    frame_interval: int | None = None
+    """Frames between the starts of windows; None cuts windows that do not overlap."""
+    has_route: bool = True
+    """Leave out moments without a route."""
+    max_scenes: int | None = None
+    log_names: tuple[str, ...] | None = None
+    tokens: tuple[str, ...] | None = None
+    """Of the frames that are now."""
+
+    def __post_init__(self) -> None:
+        for name in ("num_history_frames", "num_future_frames", "frame_interval"):
+            value = getattr(self, name)
+            if not (value is None and name == "frame_interval") and (not isinstance(value, int) or value < 1):
+                raise DatasetError(f"scene filter: {name} must be a whole number of at least 1, is {value!r}")
+
+    @cached_property
+    def token_set(self) -> frozenset[str] | None:
+        """The tokens for looking up; official splits have a hundred thousand."""
+        return None if self.tokens is None else frozenset(self.tokens)
+
+    @property
+    def num_frames(self) -> int:
+        """Frames of a window."""
+        return self.num_history_frames + self.num_future_frames
+
+
+@dataclass(frozen=True)
+class Split:
+    """A named choice of moments."""
+
+    name: str
+    data_split: str
+    """Folder of the logs and images: mini, trainval or test."""
+    filter: SceneFilter
+    two_stage: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = ()
+    """Of two-stage splits: token, previous token, and pairs of second-stage token and previous token."""
+
+
+def windows(log: Log, scene_filter: SceneFilter, limit: int | None = None) -> Iterator[Window]:
+    """Cut a log into windows as the devkit does; `limit` ends the cutting early (see `max_scenes`).
+
+    Gaps in time and changes of the nuPlan scene inside a window are not looked at.
+    """
+    if scene_filter.log_names is not None and log.name not in scene_filter.log_names:
+        return
+    size = scene_filter.num_frames
+    wanted = scene_filter.token_set
+    found = 0
+    for start in range(0, len(log.frames) - size + 1, scene_filter.frame_interval or size):
+        window = log.frames[start : start + size]
+        now = window[scene_filter.num_history_frames - 1]
+        if scene_filter.has_route and not now.roadblock_ids:
+            continue
+        if wanted is not None and now.token not in wanted:
+            continue
+        if limit is not None and found >= limit:
+            return
+        found += 1
+        yield window
+
+
+def read_scene_filter(path: str | os.PathLike[str]) -> SceneFilter:
+    """Read a filter; keys that only two-stage evaluation needs are passed over."""
+    raw = _read(path)
+    known = {field.name for field in fields(SceneFilter)}
+    values = {key: value for key, value in raw.items() if key in known}
+    for key in ("log_names", "tokens"):
+        if values.get(key) is not None:
+            if not isinstance(values[key], list):
+                raise DatasetError(f"{path}: {key} must be a list or null")
+            values[key] = tuple(str(name) for name in values[key])
+    try:
+        return SceneFilter(**values)
+    except DatasetError as error:
+        raise DatasetError(f"{path}: {error}") from error
+
+
+def read_split(path: str | os.PathLike[str]) -> Split:
+    """Read a split and the filter it names, which lies in the folder `scene_filter` beside it."""
+    path = Path(path)
+    raw = _read(path)
+    name = next(
+        (d["scene_filter"] for d in raw.get("defaults", []) if isinstance(d, dict) and "scene_filter" in d), None
+    )
+    if name is None or not isinstance(raw.get("data_split"), str):
+        raise DatasetError(f"{path}: a split needs `defaults: [scene_filter: <name>]` and `data_split: <folder>`")
+    chain = raw.get("reactive_all_mapping") or []
+    try:
+        two_stage = tuple((str(a), str(b), tuple((str(c), str(d)) for c, d in pairs)) for a, b, pairs in chain)
+    except (TypeError, ValueError) as error:
+        raise DatasetError(
+            f"{path}: reactive_all_mapping must list [token, previous, [[token, previous], ...]]"
+        ) from error
+    return Split(
+        path.stem, raw["data_split"], read_scene_filter(path.parent / "scene_filter" / f"{name}.yaml"), two_stage
+    )
+
+
+def write_split(folder: str | os.PathLike[str], split: Split) -> Path:
+    """Write a split and its filter into the folder `train_test_split`; returns the path of the split."""
+    folder = Path(folder)
+    (folder / "scene_filter").mkdir(parents=True, exist_ok=True)
+    values = {field.name: getattr(split.filter, field.name) for field in fields(SceneFilter)}
+    for key in ("log_names", "tokens"):
+        values[key] = None if values[key] is None else list(values[key])
+    text = yaml.safe_dump(
+        {"_target_": "navsim.common.dataclasses.SceneFilter", "_convert_": "all", **values}, sort_keys=False
+    )
+    (folder / "scene_filter" / f"{split.name}.yaml").write_text(text, encoding="utf-8")
+    body: dict[str, Any] = {"defaults": [{"scene_filter": split.name}], "data_split": split.data_split}
+    if split.two_stage:
+        body["reactive_all_mapping"] = [[a, b, [list(pair) for pair in pairs]] for a, b, pairs in split.two_stage]
+    path = folder / f"{split.name}.yaml"
+    path.write_text(yaml.safe_dump(body, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # navtrain lists 100,000 tokens: the C reader is 10x faster
+    try:
+        raw = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=loader)
+    except FileNotFoundError:
+        raise DatasetError(f"{path}: no such file; filters come with the NAVSIM devkit (config/common)") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise DatasetError(f"{path}: not YAML: {error}") from error
+    if not isinstance(raw, dict):
+        raise DatasetError(f"{path}: expected keys and values, found {type(raw).__name__}")
+    return raw

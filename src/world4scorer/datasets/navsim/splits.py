@@ -1,0 +1,38 @@
+"""Finding a split by name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.filters import SceneFilter, Split, read_split
+from world4scorer.datasets.navsim.layout import Layout
+
+DEVKIT_VARIABLE = "NAVSIM_DEVKIT_ROOT"
+DEVKIT_FOLDER = Path("navsim/planning/script/config/common/train_test_split")
+
+
+def find_split(name: str, root: Path) -> Split:
+    """Return a split: a YAML file, the name of one, or the name of a folder of logs (all of its moments).
+
+    Names are looked for in `<root>/config/train_test_split`, then in a devkit checkout that the environment variable
+    NAVSIM_DEVKIT_ROOT points to.
+    """
+    if name.endswith((".yaml", ".yml")):
+        return read_split(name)
+    if not root.is_dir():
+        raise DatasetError(f"{root}: no such folder; --data names the one that holds navsim_logs and maps")
+    folders = [root / "config" / "train_test_split"]
+    if DEVKIT_VARIABLE in os.environ:
+        folders.append(Path(os.environ[DEVKIT_VARIABLE]) / DEVKIT_FOLDER)
+    for folder in folders:
+        if (folder / f"{name}.yaml").is_file():
+            return read_split(folder / f"{name}.yaml")
+    if Layout(root).logs(name).is_dir():
+        return Split(name, name, SceneFilter(frame_interval=1))
+    places = ", ".join(str(folder) for folder in folders)
+    raise DatasetError(
+        f"split {name!r}: no {name}.yaml in {places}, and no folder {Layout(root).logs(name)}; give the path of the "
+        f"YAML file, or set {DEVKIT_VARIABLE} to a checkout of the devkit, which has the official splits"
+    )

@@ -1,0 +1,174 @@
+"""The way ahead of the reference planner: its paths, their corridors and what may be in the way.
+
+Ties between objects equally near are settled by the order in which the official planner's spatial index finds them.
+That order is costly and hardly ever matters, so it is looked up only after a run in which it would have.
+
+Shapes: L = 3 paths, N objects, K red lights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from world4scorer.datasets.navsim.city_map import NODE_CAPACITY, CityMap
+from world4scorer.datasets.pdm_closed.contact import Outlines, outlines, outlines_of
+from world4scorer.datasets.pdm_closed.forecast import STEPS as FORECAST_STEPS
+from world4scorer.datasets.pdm_closed.forecast import Forecast
+from world4scorer.datasets.pdm_closed.idm import NO_LIMIT, SPEED_SHARES, Proposals, extend, no_proposals, propose
+from world4scorer.datasets.pdm_closed.leading import Things
+from world4scorer.datasets.pdm_closed.paths import LateralPaths
+from world4scorer.engine.scene.indices import DT, Box, State, TrackType
+
+NOTHING: Final = outlines(np.zeros(0, object))
+
+
+def target_speeds(limit: float | None) -> NDArray[np.float64]:
+    """(5,) m/s, for a speed limit [m/s] or none."""
+    return np.array(SPEED_SHARES) * (NO_LIMIT if limit is None else limit)
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """What the kernels of `idm` need."""
+
+    paths: LateralPaths
+    start: NDArray[np.float64]
+    """(L,) way to the ego along each path [m]."""
+    speed: float
+    """m/s"""
+    targets: NDArray[np.float64]
+    """(5,) m/s"""
+    things: Things
+    """What may be in the way."""
+    areas: NDArray[np.object_]
+    """(L,) corridors, as shapely polygons."""
+    corridors: Outlines
+    """The same for kernels."""
+    met: NDArray[np.bool_]
+    """(L, K) which minded red areas meet the corridors."""
+    city: CityMap
+    seen: Forecast
+
+    @classmethod
+    def of(
+        cls, city: CityMap, paths: LateralPaths, limit: float | None, ego_state: NDArray[np.float64], seen: Forecast
+    ) -> Course:
+        """Lay out the way ahead of `ego_state` (11,)."""
+        targets = target_speeds(limit)
+        start = paths.project(float(ego_state[State.X]), float(ego_state[State.Y]))
+        areas = paths.corridors(start, float(targets.max()) * (FORECAST_STEPS - 1) * DT)
+        closed = np.array(seen.red_lanes, np.int64)[seen.minded_red]
+        met = shapely.intersects(areas[:, None], city.lane_polygons[closed][None, :])
+        return cls(
+            paths,
+            start,
+            float(ego_state[State.VELOCITY_X]),
+            targets,
+            _things(city, seen, closed),
+            areas,
+            outlines(areas),
+            met,
+            city,
+            seen,
+        )
+
+    def propose(self) -> Proposals:
+        """All proposals, 41 steps."""
+        out = no_proposals(len(self.areas))
+        if self._propose(self._any_order(), out):
+            self._propose(self._index_order(), out)
+        return out
+
+    def _propose(self, rank: NDArray[np.int64], out: Proposals) -> bool:
+        paths = self.paths
+        return bool(
+            propose(
+                paths.poses,
+                paths.progress,
+                paths.bounds,
+                self.start,
+                self.speed,
+                self.targets,
+                self.things,
+                self.corridors,
+                self.met,
+                rank,
+                out,
+            )
+        )
+
+    def extend(self, out: Proposals, chosen: int) -> None:
+        """The last ten steps of a proposal."""
+        if self._extend(self._any_order(), out, chosen):
+            self._extend(self._index_order(), out, chosen)
+
+    def _extend(self, rank: NDArray[np.int64], out: Proposals, chosen: int) -> bool:
+        paths = self.paths
+        return bool(
+            extend(
+                paths.poses,
+                paths.progress,
+                paths.bounds,
+                self.targets,
+                self.things,
+                self.corridors,
+                self.met,
+                rank,
+                out,
+                chosen,
+            )
+        )
+
+    def _any_order(self) -> NDArray[np.int64]:
+        return np.zeros((len(self.areas), FORECAST_STEPS // 2 + 1, self.things.x.size), np.int64)
+
+    def _index_order(self) -> NDArray[np.int64]:
+        """(L, 26, N + K) rank of each minded thing among what the official index finds in the corridors."""
+        seen = self.seen
+        names = np.concatenate([np.flatnonzero(seen.minded), len(seen.ids) + np.flatnonzero(seen.minded_red)])
+        place = {int(full): minded for minded, full in enumerate(names)}
+        red = self.city.lane_polygons[list(seen.red_lanes)]
+        rank = np.zeros((len(self.areas), FORECAST_STEPS // 2 + 1, len(names)), np.int64)
+        for pair in range(rank.shape[1]):
+            tree = shapely.STRtree(np.concatenate([_box_polygons(seen, 2 * pair), red]), NODE_CAPACITY)
+            for path, area in enumerate(self.areas):
+                for position, full in enumerate(tree.query(area, predicate="intersects")):
+                    if int(full) in place:
+                        rank[path, pair, place[int(full)]] = position
+        return rank
+
+
+def _things(city: CityMap, seen: Forecast, closed: NDArray[np.int64]) -> Things:
+    boxes, drift = seen.boxes[seen.minded], seen.drift[seen.minded]
+    agents = seen.type[seen.minded] < TrackType.TRAFFIC_CONE
+    centres = shapely.get_coordinates(shapely.centroid(city.lane_polygons[closed]))
+    still = np.zeros(len(closed))
+    heading = boxes[:, Box.HEADING]
+    return Things(
+        x=np.concatenate([boxes[:, Box.X], centres[:, 0]]),
+        y=np.concatenate([boxes[:, Box.Y], centres[:, 1]]),
+        drift_x=np.concatenate([drift[:, 0], still]),
+        drift_y=np.concatenate([drift[:, 1], still]),
+        heading=np.ascontiguousarray(heading),
+        cosine=np.cos(heading),
+        sine=np.sin(heading),
+        half_length=0.5 * boxes[:, Box.LENGTH],
+        half_width=0.5 * boxes[:, Box.WIDTH],
+        speed=np.where(agents, np.hypot(boxes[:, Box.VELOCITY_X], boxes[:, Box.VELOCITY_Y]), 0.0),
+        areas=outlines_of(*city.areas.gather(closed), len(closed)) if len(closed) else NOTHING,
+    )
+
+
+def _box_polygons(seen: Forecast, step: int) -> NDArray[np.object_]:
+    """(N,) all boxes of the forecast at a step."""
+    heading = seen.boxes[:, Box.HEADING]
+    along = np.stack([np.cos(heading), np.sin(heading)], axis=1) * seen.boxes[:, Box.LENGTH, None] / 2
+    across = np.stack([-np.sin(heading), np.cos(heading)], axis=1) * seen.boxes[:, Box.WIDTH, None] / 2
+    centre = seen.boxes[:, : Box.HEADING] + step * DT * seen.drift
+    corners = [centre + along + across, centre - along + across, centre - along - across, centre + along - across]
+    return np.asarray(shapely.polygons(np.stack(corners, axis=1)))

@@ -1,0 +1,30 @@
+"""The ego's box at a pose of its rear axle."""
+
+from __future__ import annotations
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH, REAR_AXLE_TO_CENTRE
+
+
+def box_centre(pose: NDArray[np.float64]) -> tuple[float, float]:
+    """Centre x, y [m] for a pose (3,)."""
+    return (
+        float(pose[0] + REAR_AXLE_TO_CENTRE * np.cos(pose[2])),
+        float(pose[1] + REAR_AXLE_TO_CENTRE * np.sin(pose[2])),
+    )
+
+
+def box_polygon(pose: NDArray[np.float64]) -> shapely.Polygon:
+    """Footprint for a pose (3,)."""
+    x, y = box_centre(pose)
+    cosine, sine = np.cos(pose[2]), np.sin(pose[2])
+    corners = (
+        (HALF_LENGTH, HALF_WIDTH),
+        (-HALF_LENGTH, HALF_WIDTH),
+        (-HALF_LENGTH, -HALF_WIDTH),
+        (HALF_LENGTH, -HALF_WIDTH),
+    )
+    return shapely.Polygon([(x + a * cosine - b * sine, y + a * sine + b * cosine) for a, b in corners])

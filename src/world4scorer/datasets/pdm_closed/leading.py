@@ -1,0 +1,113 @@
+"""The object that a proposal follows: of those in its corridor and ahead of it, the nearest to the ego's box.
+
+Shapes: N objects and K red lights, numbered one after the other ("things").
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.datasets.pdm_closed.contact import Outlines, box_distance, polygon_distance, polygon_meets_box
+from world4scorer.engine.kernels import leaf
+from world4scorer.engine.outcomes.progress import arc_length
+from world4scorer.engine.rollout.angles import sine_cosine
+from world4scorer.engine.scene.indices import DT
+from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH, REAR_AXLE_TO_CENTRE
+
+
+class Things(NamedTuple):
+    """What may be in the way: N boxes that drift, then K areas closed by red lights."""
+
+    x: NDArray[np.float64]
+    """(N + K,) centre now [m]; of an area its centroid."""
+    y: NDArray[np.float64]
+    """(N + K,)"""
+    drift_x: NDArray[np.float64]
+    """(N + K,) m/s"""
+    drift_y: NDArray[np.float64]
+    """(N + K,)"""
+    heading: NDArray[np.float64]
+    """(N,) rad; so below, for boxes only."""
+    cosine: NDArray[np.float64]
+    sine: NDArray[np.float64]
+    half_length: NDArray[np.float64]
+    half_width: NDArray[np.float64]
+    speed: NDArray[np.float64]
+    """m/s along the heading as annotated; 0 for static objects."""
+    areas: Outlines
+    """K areas."""
+
+
+@leaf
+def find_in_corridor(things, corridors, path, line, bounds, progress, step, first, listed, way):
+    """List in `listed` the things that meet the corridor of a path at a step, with their `way` (N + K,) along it [m].
+
+    `listed` (N + K + 1,) holds the count in front. What does not move keeps its entry in `way` (NaN: not in the
+    corridor) unless this is the `first` look.
+    """
+    boxes = things.heading.size
+    count = 0
+    for n in range(things.x.size):
+        moves = things.drift_x[n] != 0.0 or things.drift_y[n] != 0.0
+        if first or moves:
+            x = things.x[n] + step * DT * things.drift_x[n]
+            y = things.y[n] + step * DT * things.drift_y[n]
+            if n < boxes:
+                meets = polygon_meets_box(
+                    corridors, path, x, y, things.cosine[n], things.sine[n], things.half_length[n], things.half_width[n]
+                )
+                way[n] = arc_length(line, bounds, progress, x, y) if meets else np.nan
+            else:  # `way` says on entry whether it meets the corridor
+                way[n] = way[n] if np.isnan(way[n]) else arc_length(line, bounds, progress, x, y)
+        if not np.isnan(way[n]):
+            count += 1
+            listed[count] = n
+    listed[0] = count
+
+
+@leaf
+def nearest_ahead(things, listed, way, rank, step, passed, pose, out):
+    """Fill `out` (2,) with distance [m] and speed [m/s] of the nearest thing ahead of `passed` [m] of the way.
+
+    `pose` (3,) is that of the rear axle and `rank` (N + K,) decides between things equally near. The speed is NaN for
+    a red light, the distance infinite where nothing is ahead. Returns whether rank decided between different speeds.
+    """
+    boxes = things.heading.size
+    sine, cosine = sine_cosine(pose[2])
+    x, y = pose[0] + REAR_AXLE_TO_CENTRE * cosine, pose[1] + REAR_AXLE_TO_CENTRE * sine
+    out[0], out[1] = np.inf, np.nan
+    best, tie = -1, False
+    for k in range(1, listed[0] + 1):
+        n = listed[k]
+        if not way[n] > passed:
+            continue
+        speed = np.nan
+        if n < boxes:
+            bx = things.x[n] + step * DT * things.drift_x[n]
+            by = things.y[n] + step * DT * things.drift_y[n]
+            reach = HALF_LENGTH + HALF_WIDTH + things.half_length[n] + things.half_width[n] + out[0]
+            if abs(bx - x) > reach or abs(by - y) > reach:
+                continue
+            distance = box_distance(
+                x, y, cosine, sine, HALF_LENGTH, HALF_WIDTH,
+                bx, by, things.cosine[n], things.sine[n], things.half_length[n], things.half_width[n],
+            )  # fmt: skip
+            turned = cosine * things.cosine[n] + sine * things.sine[n]
+            speed = things.speed[n] * turned
+        else:
+            distance = polygon_distance(things.areas, n - boxes, x, y, cosine, sine, HALF_LENGTH, HALF_WIDTH)
+        if distance > out[0]:
+            continue
+        if distance == out[0]:
+            same = speed == out[1] or (np.isnan(speed) and np.isnan(out[1]))
+            tie = tie or not same
+            if rank[n] >= rank[best]:
+                continue
+        else:
+            tie = False
+        best = n
+        out[0], out[1] = distance, speed
+    return tie

@@ -1,0 +1,242 @@
+"""Fill a scene store log by log, so that it can be killed at any time and run again.
+
+>>> report = prepare(source, "scenes", choose_executor(workers=8))
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from world4scorer.datasets.prepare.progress import PrepareProgress, human_bytes
+from world4scorer.datasets.store import SceneStore
+from world4scorer.datasets.store.index import shard_names
+from world4scorer.datasets.store.schema import StoreError
+from world4scorer.datasets.store.shard import Shard
+from world4scorer.datasets.store.shard_writer import SUFFIX, PreparedScene, shard_path, write_shard
+from world4scorer.engine.scene.scene import Scene
+from world4scorer.jobs.executors import Executor, ProcessExecutor
+from world4scorer.jobs.files import only_one
+
+TYPICAL_SCENE: Final = 150_000
+"""Bytes of a scene in a busy street, to tell before the first is written whether the disk has room."""
+LEAST_ROOM: Final = 100_000_000
+"""Bytes that must be free at any time."""
+LOCK_NAME: Final = ".lock"
+NAMED: Final = 10
+"""Failed logs that an error message names."""
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Stands in a source's stream for scenes that could not be made, and says why."""
+
+    reason: str
+    count: int = 1
+
+
+class SceneSource(Protocol):
+    """Where scenes come from. Must be picklable to be used in other processes."""
+
+    def log_names(self) -> Sequence[str]:
+        """Return the logs to prepare."""
+        ...
+
+    def scenes(self, log_name: str) -> Iterable[Scene | PreparedScene | Skipped]:
+        """Return the scenes of a log, in any order, and what was left out."""
+        ...
+
+    def options(self) -> Mapping[str, Any]:
+        """Return what the scenes depend on (plain values): a store made with other options is not continued."""
+        ...
+
+
+class PrepareError(StoreError):
+    """Preparation that did not give every scene; the message says what failed."""
+
+
+@dataclass(frozen=True)
+class PrepareReport:
+    """What a run of `prepare` did."""
+
+    logs: int
+    """Logs prepared by this run."""
+    kept: int
+    """Logs that an earlier run had finished."""
+    scenes: int
+    """Scenes prepared by this run."""
+    bytes: int
+    """Written by this run."""
+    seconds: float
+    peak_memory: int
+    """Bytes of the largest process."""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """Scenes left out, by reason."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Error by log."""
+
+    def __str__(self) -> str:
+        rate = self.scenes / self.seconds if self.seconds > 0 else 0.0
+        each = human_bytes(self.bytes / self.scenes) if self.scenes else "-"
+        text = (
+            f"{self.scenes} scenes of {self.logs} logs prepared in {self.seconds:.1f} s ({rate:.0f} scenes/s), "
+            f"{self.kept} logs kept; {each} per scene, peak memory {human_bytes(self.peak_memory)} per process"
+        )
+        return "\n".join([text, *(f"  left out: {count} ({reason})" for reason, count in self.skipped.items())])
+
+
+@dataclass(frozen=True)
+class _LogResult:
+    scenes: int
+    bytes: int
+    skipped: dict[str, int]
+    peak_memory: int
+
+
+@dataclass(frozen=True)
+class _PrepareLog:
+    """The work on one log, as a worker process does it."""
+
+    source: SceneSource
+    folder: Path
+    provenance: dict[str, Any]
+
+    def __call__(self, log_name: str) -> _LogResult:
+        skipped: Counter[str] = Counter()
+        scenes: list[Scene | PreparedScene] = []
+        for item in self.source.scenes(log_name):
+            if isinstance(item, Skipped):
+                skipped[item.reason] += item.count
+            else:
+                scenes.append(item)
+        size = write_shard(self.folder, log_name, scenes, self.provenance).bytes if scenes else 0
+        return _LogResult(len(scenes), size, dict(skipped), peak_memory())
+
+
+def prepare(
+    source: SceneSource,
+    folder: str | os.PathLike[str],
+    executor: Executor | None = None,
+    *,
+    provenance: Mapping[str, Any] | None = None,
+    expected_scenes: int | None = None,
+    show_progress: bool = True,
+) -> PrepareReport:
+    """Prepare every log of `source` that `folder` does not hold yet.
+
+    Logs that fail are left out and named in a PrepareError once the others are done. Preparing no scene at all is an
+    error as well. `expected_scenes`, where known, lets the room on the disk be checked first.
+    """
+    executor = ProcessExecutor() if executor is None else executor
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    names = list(dict.fromkeys(source.log_names()))
+    options = dict(source.options())
+    refusal = StoreError(f"{folder}: another run is preparing this store; wait for it, or stop it first")
+    with only_one(folder / LOCK_NAME, refusal):
+        _sweep(folder)
+        kept = _finished(folder, names, options)
+        missing = [name for name in names if name not in kept]
+        _check_room(folder, None if expected_scenes is None else expected_scenes * len(missing) // max(len(names), 1))
+        work = _PrepareLog(source, folder, {**(provenance or {}), "options": options})
+        report = _run(work, missing, len(kept), executor, show_progress)
+        if report.logs or kept:
+            SceneStore(folder)  # writes the index
+    _check_report(folder, report, names)
+    return report
+
+
+def peak_memory() -> int:
+    """Return the most memory that this process has held [bytes], 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak if sys.platform == "darwin" else peak * 1024)
+
+
+def _run(work: _PrepareLog, names: Sequence[str], kept: int, executor: Executor, show: bool) -> PrepareReport:
+    start = time.monotonic()
+    logs = scenes = size = peak = 0
+    skipped: Counter[str] = Counter()
+    failed: dict[str, str] = {}
+    with PrepareProgress(len(names), show) as progress:
+        for number, done in enumerate(executor.run(work, names), start=1):
+            if done.result is None:
+                failed[done.task] = done.error or "no result"
+                progress.complain(failed[done.task])
+            else:
+                logs += done.result.scenes > 0
+                scenes += done.result.scenes
+                size += done.result.bytes
+                peak = max(peak, done.result.peak_memory)
+                skipped.update(done.result.skipped)
+            progress.update(number, scenes, size, max(peak, peak_memory()))
+            if number < len(names):
+                _check_room_left(work.folder, size * (len(names) - number) // number)
+    return PrepareReport(
+        logs, kept, scenes, size, time.monotonic() - start, max(peak, peak_memory()), dict(skipped), failed
+    )
+
+
+def _finished(folder: Path, names: Sequence[str], options: Mapping[str, Any]) -> set[str]:
+    """Return the logs that are in the store already, all made with the same options."""
+    finished = set(shard_names(folder)) & set(names)
+    for name in sorted(finished):
+        shard = Shard(shard_path(folder, name))
+        made_with = shard.provenance.get("options")
+        if made_with != options:
+            raise StoreError(
+                f"{shard.path}: was prepared with options {made_with}, now they are {options}; "
+                "give another folder, or delete this one to prepare it anew"
+            )
+    return finished
+
+
+def _check_report(folder: Path, report: PrepareReport, names: Sequence[str]) -> None:
+    if report.failed:
+        shown = "\n".join(f"  {error}" for error in list(report.failed.values())[:NAMED])
+        more = f"\n  and {len(report.failed) - NAMED} more" if len(report.failed) > NAMED else ""
+        raise PrepareError(
+            f"{folder}: {len(report.failed)} of {len(names)} logs failed; the others are in the store, run again once "
+            f"the cause is gone:\n{shown}{more}"
+        )
+    if report.scenes == 0 and report.kept == 0:
+        reasons = "; ".join(f"{count} left out: {reason}" for reason, count in report.skipped.items())
+        raise PrepareError(
+            f"{folder}: no scene was prepared from {len(names)} logs"
+            + (f" ({reasons})" if reasons else "; the source gave none: check the split and the data folder")
+        )
+
+
+def _check_room(folder: Path, scenes: int | None) -> None:
+    free = shutil.disk_usage(folder).free
+    needed = LEAST_ROOM + (scenes or 0) * TYPICAL_SCENE
+    if free < needed:
+        raise StoreError(
+            f"{folder}: {human_bytes(free)} free on this disk, about {human_bytes(needed)} needed; "
+            "choose another folder"
+        )
+
+
+def _check_room_left(folder: Path, needed: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < needed + LEAST_ROOM:
+        raise StoreError(
+            f"{folder}: {human_bytes(free)} left on this disk, the logs to come need about {human_bytes(needed)}; "
+            "make room and run again, finished logs are kept"
+        )
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a run that was killed had begun to write."""
+    for leftover in folder.glob(f".*{SUFFIX}.*.tmp"):
+        leftover.unlink(missing_ok=True)

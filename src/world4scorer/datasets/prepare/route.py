@@ -1,0 +1,141 @@
+"""The route: load it, find the block the ego is on, and mend what is wrong with it.
+
+Shapes: B blocks of a route, in driving order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from world4scorer.datasets.navsim.city_map import CityMap
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.poses import wrap
+from world4scorer.datasets.prepare.search import find_chain
+
+Route = tuple[int, ...]
+"""Blocks in driving order."""
+
+AROUND_EGO: Final = 1.0
+"""m: half side of the square in which the block of the ego is looked for."""
+LARGEST_HEADING_ERROR: Final = np.pi / 4
+"""rad: beyond, the ego does not drive along a lane."""
+LARGEST_OFFSET: Final = 3.0
+"""m: beyond, the ego is not on a lane."""
+DEPTH_BACKWARD: Final = 15
+DEPTH_FORWARD: Final = 30
+"""Blocks."""
+FIRST_BLOCKS: Final = 3
+"""Blocks at the head of the route that a forward search may aim at."""
+LOOP_OVERLAP: Final = 1.0
+"""m^2 that two junction crossings must share to count as a loop."""
+
+
+@dataclass(frozen=True)
+class Whereabouts:
+    """Where the ego is among the blocks."""
+
+    block: int
+    candidates: frozenset[int]
+    """Blocks that are as plausible."""
+
+
+def load_route(city: CityMap, roadblock_ids: Iterable[str], where: str) -> Route:
+    """Blocks of the logged ids, the first occurrence of each; `where` names the frame in errors."""
+    route = []
+    for name in dict.fromkeys(roadblock_ids):
+        block = city.block_index.get(name)
+        if block is None:
+            raise DatasetError(
+                f"{where}: the route leads over block {name}, which the map of {city.location} does not hold; "
+                "log and map do not belong together, or the map is incomplete"
+            )
+        route.append(block)
+    if not route:
+        raise DatasetError(f"{where}: the route is empty; filters with `has_route: true` leave such frames out")
+    return tuple(route)
+
+
+def route_lanes(city: CityMap, route: Route) -> tuple[int, ...]:
+    """Lanes of a route, block by block, each once."""
+    return tuple(dict.fromkeys(lane for block in route for lane in city.blocks[block].lanes))
+
+
+def locate(city: CityMap, ego_pose: NDArray[np.float64], route: Route) -> Whereabouts:
+    """Find the block of the ego (pose of the rear axle), preferring those of the route."""
+    x, y, heading = (float(value) for value in ego_pose)
+    blocks = [int(block) for block in city.near(city.block_tree, x, y, AROUND_EGO)]
+    if not blocks:
+        blocks = _nearest_blocks(city, x, y)
+    on_route: list[tuple[float, int]] = []
+    elsewhere: list[tuple[float, int]] = []
+    nearest: list[tuple[float, int]] = []
+    for block in blocks:
+        offsets, headings = city.nearest_vertices(city.blocks[block].lanes, x, y)
+        fits = (np.abs(wrap(headings - heading)) < LARGEST_HEADING_ERROR) & (offsets < LARGEST_OFFSET)
+        (on_route if block in route else elsewhere).extend((float(offset), block) for offset in offsets[fits])
+        nearest.append((float(offsets.min(initial=np.inf)), block))
+    found = on_route or elsewhere or nearest
+    if not found:
+        raise DatasetError(f"the map of {city.location} has no roadblocks")
+    best = min(found, key=lambda pair: pair[0])  # the first of equals
+    return Whereabouts(best[1], frozenset(block for _, block in found))
+
+
+def _nearest_blocks(city: CityMap, x: float, y: float) -> list[int]:
+    """The nearest roadblock and the nearest roadblock connector."""
+    distance = shapely.distance(city.block_polygons, shapely.Point(x, y))
+    split = city.roadblock_count
+    return [
+        first + int(np.nanargmin(part))
+        for first, part in ((0, distance[:split]), (split, distance[split:]))
+        if not np.isnan(part).all()
+    ]
+
+
+def correct_route(city: CityMap, route: Route, ego: Whereabouts) -> Route:
+    """Mend a route in three steps: reach it from where the ego is, close its gaps, cut it where it loops."""
+    return tuple(dict.fromkeys(_without_loop(city, _without_gaps(city, _from_ego(city, route, ego)))))
+
+
+def _from_ego(city: CityMap, route: Route, ego: Whereabouts) -> Route:
+    """If the ego is not on the route, lead it there: back from the route's head, else ahead to its first blocks."""
+    if ego.block in route:
+        return route
+    chain = find_chain(city, route[0], ego.candidates, DEPTH_BACKWARD, forward=False)
+    if chain is not None:
+        return chain[:-1] + route
+    chain = find_chain(city, ego.block, route[:FIRST_BLOCKS], DEPTH_FORWARD, forward=True)
+    if chain is not None:
+        return chain + route[route.index(chain[-1]) + 1 :]
+    return route
+
+
+def _without_gaps(city: CityMap, route: Route) -> Route:
+    mended = list(route[:1])
+    for before, after in pairwise(route):
+        if before not in city.blocks[after].incoming:
+            chain = find_chain(city, before, (after,), DEPTH_FORWARD, forward=True)
+            mended.extend(chain[1:-1] if chain is not None else ())
+        mended.append(after)
+    return tuple(mended)
+
+
+def _without_loop(city: CityMap, route: Route) -> Route:
+    """Cut before the first junction crossing that covers an earlier one."""
+    crossed: list[int] = []
+    for position, block in enumerate(route):
+        if not city.blocks[block].is_connector:
+            continue
+        polygon = city.block_polygons[block]
+        earlier = city.block_polygons[crossed]
+        if len(earlier) and (shapely.area(shapely.intersection(earlier, polygon)) > LOOP_OVERLAP).any():
+            return route[:position]
+        crossed.append(block)
+    return route

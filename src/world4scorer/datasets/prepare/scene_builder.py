@@ -1,0 +1,210 @@
+"""From a window of frames and the map of its city to a `Scene`.
+
+Example::
+
+    city = read_city_map("maps", "us-nv-las-vegas-strip")
+    for scene in build_scenes(read_log(path), city, split.filter):
+        print(scene.token, len(scene.tracks.ids))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.datasets.navsim.agent_input import future_poses
+from world4scorer.datasets.navsim.city_map import CityMap
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.filters import SceneFilter, windows
+from world4scorer.datasets.navsim.frames import LogFrame
+from world4scorer.datasets.navsim.layout import LOCATIONS
+from world4scorer.datasets.navsim.logs import Log
+from world4scorer.datasets.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
+from world4scorer.datasets.pdm_closed.ego_box import box_centre
+from world4scorer.datasets.pdm_closed.forecast import Forecast, forecast
+from world4scorer.datasets.pdm_closed.paths import LateralPaths
+from world4scorer.datasets.pdm_closed.planner import ReferencePlan, plan_reference
+from world4scorer.datasets.prepare.centerline import centerline, find_lanes
+from world4scorer.datasets.prepare.drivable import DrivableMap, cut_map, find_areas
+from world4scorer.datasets.prepare.lights import light_states
+from world4scorer.datasets.prepare.route import Route, Whereabouts, correct_route, load_route, locate, route_lanes
+from world4scorer.datasets.prepare.starting_lane import starting_lane
+from world4scorer.datasets.prepare.tracks import FRAMES_V2, interpolate_tracks
+from world4scorer.engine.scene.checks import SceneError
+from world4scorer.engine.scene.indices import PLAN_POSES, Layer, State
+from world4scorer.engine.scene.packed import pack_map
+from world4scorer.engine.scene.scene import Scene
+from world4scorer.engine.scene.tracks import Lights
+
+HISTORY: Final = 4
+"""Frames of a window up to and including now."""
+REMEMBERED: Final = 512
+"""Routes and centrelines that are kept for the tokens to come."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A scene and how it came about."""
+
+    scene: Scene
+    route: Route
+    """The corrected route."""
+    starting_lane: int
+    drivable: DrivableMap
+    paths: LateralPaths
+    forecast: Forecast
+    plan: ReferencePlan
+
+
+@dataclass(frozen=True, eq=False)
+class _Survey:
+    """What is found out at one moment."""
+
+    route: Route
+    lanes: tuple[int, ...]
+    """Of the corrected route."""
+    start: int
+    paths: LateralPaths
+    forecast: Forecast
+    drivable: DrivableMap
+    lights: Lights
+    plan: ReferencePlan
+
+
+class Preparer:
+    """Prepares the scenes of one city; remembers what neighbouring moments share, never a planner's state."""
+
+    def __init__(self, city: CityMap) -> None:
+        self.city = city
+        self._correct = lru_cache(REMEMBERED)(self._correct_anew)
+        self._paths = lru_cache(REMEMBERED)(self._paths_anew)
+
+    def _correct_anew(self, route: Route, ego: Whereabouts) -> tuple[Route, tuple[int, ...]]:
+        corrected = correct_route(self.city, route, ego)
+        return corrected, route_lanes(self.city, corrected)
+
+    def _paths_anew(self, start: int, route: Route, lanes: tuple[int, ...]) -> LateralPaths:
+        return LateralPaths.from_centerline(centerline(self.city, find_lanes(self.city, start, route, lanes)))
+
+    def prepare(self, frames: Sequence[LogFrame], history: int = HISTORY) -> Prepared:
+        """Prepare the moment of frame `history - 1`; at least eight frames must follow it."""
+        now = frames[history - 1]
+        if len(frames) - history < FRAMES_V2 - 1:
+            raise DatasetError(f"{now.where}: {len(frames) - history} frames follow, {FRAMES_V2 - 1} are needed")
+        city, ahead = self.city, frames[history - 1 :]
+        survey = self._survey(now, ahead)
+        tracks, tracks_v2 = interpolate_tracks(ahead)
+        past = frames[:history]
+        synthetic = len(now.token) == SYNTHETIC_TOKEN_LENGTH  # nobody drove there
+        try:
+            scene = Scene(
+                token=now.token,
+                log_name=now.log_name,
+                time_us=now.time_us,
+                ego_state=_state(now),
+                centerline=survey.paths.centerline,
+                map=survey.drivable.polygons,
+                route_lane_ids=tuple(city.lanes[lane].id for lane in survey.lanes),
+                tracks=tracks,
+                reference=survey.plan.poses_v1,
+                lights=survey.lights,
+                past_states=np.stack([_state(frame) for frame in past]),
+                past_time_us=np.array([frame.time_us for frame in past]),
+                human_future=None if synthetic else future_poses(tuple(frames), PLAN_POSES, history),
+                tracks_v2=tracks_v2,
+                reference_v2=None if survey.plan.best_v1 == survey.plan.best_v2 else survey.plan.poses_v2,
+            )
+        except SceneError as error:
+            raise DatasetError(f"{now.where}: {error}") from error
+        return Prepared(scene, survey.route, survey.start, survey.drivable, survey.paths, survey.forecast, survey.plan)
+
+    def plan(self, now: LogFrame) -> ReferencePlan:
+        """What the reference planner would do now; it needs neither past nor future."""
+        return self._survey(now, [now]).plan
+
+    def _survey(self, now: LogFrame, ahead: Sequence[LogFrame]) -> _Survey:
+        """Everything that is found out at one moment; `ahead` are the frames whose lights are wanted, now first."""
+        city = self.city
+        if now.map_location != city.location:
+            raise DatasetError(f"{now.where}: drives in {now.map_location}, not in {city.location}")
+        logged = load_route(city, now.roadblock_ids, now.where)
+        route, lanes = self._correct(logged, locate(city, now.ego_pose, logged))
+        if not lanes:
+            raise DatasetError(f"{now.where}: no block of the route has lanes in the map of {city.location}")
+        areas = find_areas(city, *box_centre(now.ego_pose))
+        start = starting_lane(city, areas, lanes, now.ego_pose)
+        paths = self._paths(start, route, lanes)
+        seen = forecast(city, now, lanes)
+        states = light_states(ahead, [city.lanes[lane].id for lane in route_lanes(city, logged)])
+        signals = [city.lane_index[connector] for connector in states]
+        drivable = cut_map(city, areas, dict.fromkeys([*signals, *seen.red_lanes]))
+        plan = plan_reference(
+            city,
+            paths,
+            city.lanes[start].speed_limit,
+            _state(now),
+            seen,
+            pack_map(drivable.polygons, np.isin(drivable.area, lanes) & (drivable.polygons.layer != Layer.SIGNAL_AREA)),
+            np.array([drivable.place[lane] for lane in seen.red_lanes if lane in drivable.place], np.int64),
+        )
+        return _Survey(route, lanes, start, paths, seen, drivable, _lights(states, signals, drivable), plan)
+
+
+@lru_cache(len(LOCATIONS))
+def preparer_of(city: CityMap) -> Preparer:
+    """The preparer of a city, one for all calls in this process."""
+    return Preparer(city)
+
+
+def build_scene(frames: Sequence[LogFrame], city: CityMap, history: int = HISTORY) -> Scene:
+    """Prepare the scene of frame `history - 1` of a window."""
+    return preparer_of(city).prepare(frames, history).scene
+
+
+def build_scenes(
+    log: Log,
+    city: CityMap,
+    scene_filter: SceneFilter,
+    on_error: Callable[[str, DatasetError], None] | None = None,
+) -> Iterator[Scene]:
+    """Prepare every scene of a log that a filter lets through, in time order.
+
+    A moment that cannot be prepared ends the run, or, with `on_error`, is reported (token, error) and passed over.
+    """
+    for window in windows(log, scene_filter, scene_filter.max_scenes):
+        try:
+            yield build_scene(window, city, scene_filter.num_history_frames)
+        except DatasetError as error:
+            if on_error is None:
+                raise
+            on_error(window[scene_filter.num_history_frames - 1].token, error)
+
+
+def _state(frame: LogFrame) -> NDArray[np.float64]:
+    """(11,) logged state of the ego; steering, yaw rate and yaw acceleration are not logged and count as 0."""
+    state = np.zeros(len(State))
+    state[[State.X, State.Y, State.HEADING]] = frame.ego_pose
+    state[[State.VELOCITY_X, State.VELOCITY_Y]] = frame.velocity
+    state[[State.ACCELERATION_X, State.ACCELERATION_Y]] = frame.acceleration
+    return state
+
+
+def _lights(states: dict[str, NDArray[np.int8]], lanes: Sequence[int], drivable: DrivableMap) -> Lights:
+    """The lights of the logged route; one whose connector has no area in the map closes nothing and is left out."""
+    closing = [
+        (drivable.place[lane], state)
+        for lane, state in zip(lanes, states.values(), strict=True)
+        if lane in drivable.place
+    ]
+    if not closing:
+        return Lights.none()
+    return Lights(
+        polygon=np.array([place for place, _ in closing], np.int64),
+        status=np.stack([state for _, state in closing]),
+        on_route=np.ones(len(closing), np.bool_),
+    )

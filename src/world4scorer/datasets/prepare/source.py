@@ -1,0 +1,132 @@
+"""A dataset on disk as a source of scenes for `prepare`.
+
+>>> source = NavsimSource(Path("openscene"), read_split("train_test_split/navtest.yaml"))
+>>> report = prepare(source, "scenes", choose_executor(workers=8))
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from world4scorer.datasets.navsim.city_map import CityMap
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.filters import Split, Window, windows
+from world4scorer.datasets.navsim.layout import LOCATIONS, Layout
+from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.navsim.map_reader import read_city_map
+from world4scorer.datasets.navsim.synthetic import read_synthetic_scene
+from world4scorer.datasets.pdm_closed.reference_progress import reference_progress
+from world4scorer.datasets.prepare.fill_store import Skipped
+from world4scorer.datasets.prepare.scene_builder import preparer_of
+from world4scorer.datasets.prepare.tracks import FRAMES_V1
+from world4scorer.datasets.store.shard_writer import PreparedScene
+
+
+@dataclass(frozen=True)
+class NavsimSource:
+    """The scenes of a split. What cannot be prepared is passed over with its reason."""
+
+    root: Path
+    """Dataset folder (`OPENSCENE_DATA_ROOT`)."""
+    split: Split
+    progress: bool = True
+    """Keep the reference's progress with each scene, as training caches do."""
+    synthetic: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    """Pickles of second-stage scenes by the log they were made from (see `synthetic_by_log`)."""
+
+    def log_names(self) -> Sequence[str]:
+        """The logs of the split that are on disk, by name."""
+        return list(self._limits)
+
+    def missing_logs(self) -> list[str]:
+        """Logs that the split names and the folder lacks."""
+        there = {path.stem for path in Layout(self.root).log_paths(self.split.data_split)}
+        return sorted(set(self.split.filter.log_names or ()) - there)
+
+    @cached_property
+    def _limits(self) -> dict[str, int | None]:
+        """Logs, and how many scenes of each are wanted at most."""
+        wanted, most = self.split.filter.log_names, self.split.filter.max_scenes
+        paths = Layout(self.root).log_paths(self.split.data_split)
+        paths = [path for path in paths if wanted is None or path.stem in set(wanted)]
+        if not paths:
+            folder = Layout(self.root).logs(self.split.data_split)
+            raise DatasetError(f"{folder}: holds no log of the split {self.split.name!r}")
+        if most is None:
+            return {path.stem: None for path in paths}
+        limits: dict[str, int | None] = {}
+        for path in paths:  # the limit holds for all logs together, so they must be counted one after the other
+            found = sum(1 for _ in windows(read_log(path), self.split.filter, most))
+            limits[path.stem] = found
+            most -= found
+            if most <= 0:
+                break
+        return limits
+
+    def scenes(self, log_name: str) -> Iterator[PreparedScene | Skipped]:
+        """The scenes of a log in time order, and what was left out."""
+        chosen, history = self.split.filter, self.split.filter.num_history_frames
+        log = read_log(Layout(self.root).log(self.split.data_split, log_name))
+        for window in windows(log, chosen, self._limits[log_name]):
+            now = window[history - 1]
+            yield self._prepare(window, {"scene_token": now.scene_token})
+        for path in self.synthetic.get(log_name, ()):
+            made = read_synthetic_scene(path)
+            try:
+                window = made.window(chosen.num_frames)
+            except DatasetError as error:
+                yield Skipped(str(error).removeprefix(f"synthetic scene {made.token}: "))
+            else:
+                yield self._prepare(window, {"original_token": made.original_token})
+
+    def _prepare(self, window: Window, extras: dict[str, Any]) -> PreparedScene | Skipped:
+        history = self.split.filter.num_history_frames
+        now = window[history - 1]
+        city = _city(Layout(self.root).maps, now.map_location)
+        try:
+            scene = preparer_of(city).prepare(window, history).scene
+        except DatasetError as error:
+            return Skipped(str(error).removeprefix(f"{now.where}: "))
+        extras |= {"map_location": now.map_location}
+        if self.progress and len(window) - history + 1 >= FRAMES_V1:
+            found = reference_progress(scene)
+            extras |= {"pdm_progress": found.official, "pdm_progress_published": found.published}
+        return PreparedScene(scene, extras)
+
+    def options(self) -> Mapping[str, Any]:
+        """The split, with a digest of the tokens and logs it names, and the maps."""
+        chosen = self.split.filter
+        named = repr((chosen.log_names, None if chosen.tokens is None else sorted(chosen.tokens)))
+        return {
+            "split": self.split.name,
+            "data_split": self.split.data_split,
+            "num_history_frames": chosen.num_history_frames,
+            "num_future_frames": chosen.num_future_frames,
+            "frame_interval": chosen.frame_interval,
+            "has_route": chosen.has_route,
+            "max_scenes": chosen.max_scenes,
+            "names": hashlib.sha256(named.encode()).hexdigest()[:16],
+            "progress": self.progress,
+            "synthetic": sorted(path.stem for paths in self.synthetic.values() for path in paths),
+        }
+
+
+def synthetic_by_log(folder: Path) -> dict[str, tuple[Path, ...]]:
+    """Find out which log each second-stage scene of a folder was made from; reads them all."""
+    by_log: dict[str, list[Path]] = {}
+    for path in sorted(folder.glob("*.pkl")):
+        by_log.setdefault(read_synthetic_scene(path).log_name, []).append(path)
+    if not by_log:
+        raise DatasetError(f"{folder}: no second-stage scenes (.pkl) there")
+    return {name: tuple(paths) for name, paths in by_log.items()}
+
+
+@lru_cache(len(LOCATIONS))
+def _city(maps: Path, location: str) -> CityMap:
+    """Maps are read once per process."""
+    return read_city_map(maps, location)

@@ -1,0 +1,98 @@
+"""A scene's map out of the polygons that its log holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.engine.kernels import kernel
+from world4scorer.engine.scene.indices import LANE_LAYERS
+
+
+class Pool(NamedTuple):
+    """All polygons of a log: P of them, R rings, V vertices."""
+
+    name: NDArray[np.int32]
+    """(P,)"""
+    layer: NDArray[np.int8]
+    """(P,)"""
+    lane: NDArray[np.bool_]
+    """(P,) whether it is a lane or lane connector."""
+    first_ring: NDArray[np.int64]
+    """(P + 1,)"""
+    first_vertex: NDArray[np.int64]
+    """(R + 1,)"""
+    vertices: NDArray[np.float64]
+    """(V, 2)"""
+    bounds: NDArray[np.float64]
+    """(P, 4) as `PolygonMap.bounds`."""
+
+    @classmethod
+    def of(cls, columns: Mapping[str, NDArray[Any]]) -> Pool:
+        """Make the pool of a shard's `new_` columns."""
+        pool = cls(
+            columns["new_polygon_name"],
+            columns["new_polygon_layer"],
+            np.isin(columns["new_polygon_layer"], LANE_LAYERS),
+            _starts(columns["new_polygon_rings"]),
+            _starts(columns["new_ring_vertices"]),
+            columns["new_vertices"],
+            np.zeros((0, 4)),
+        )
+        if pool.first_ring[-1] != len(pool.first_vertex) - 1 or pool.first_vertex[-1] != len(pool.vertices):
+            raise ValueError("rings and vertices of the map do not fit together")
+        if len(pool.layer) != len(pool.name) or len(pool.layer) != len(pool.first_ring) - 1:
+            raise ValueError("names and layers of the map do not fit together")
+        return pool._replace(bounds=_bounds(pool))
+
+
+def _bounds(pool: Pool) -> NDArray[np.float64]:
+    first = pool.first_vertex[pool.first_ring[:-1]]
+    if not len(first):
+        return np.zeros((0, 4))
+    return np.concatenate(
+        [np.minimum.reduceat(pool.vertices, first), np.maximum.reduceat(pool.vertices, first)], axis=1
+    )
+
+
+def _starts(counts: NDArray[np.int32]) -> NDArray[np.int64]:
+    if (counts < 0).any():
+        raise ValueError("a count of the map is negative")
+    starts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts
+
+
+def gather(
+    pool: Pool, polygons: NDArray[np.int32]
+) -> tuple[NDArray[np.int8], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return layer, vertices, ring_offsets and ring_polygon of a map of the given polygons, in the given order."""
+    if len(polygons) and (polygons.min() < 0 or polygons.max() >= len(pool.layer)):
+        raise ValueError("a polygon of the map is not in the file")
+    first, last = pool.first_ring[polygons], pool.first_ring[polygons + 1]
+    rings = int((last - first).sum())
+    count = int((pool.first_vertex[last] - pool.first_vertex[first]).sum())
+    vertices = np.empty((count, 2))
+    ring_offsets = np.empty(rings + 1, np.int64)
+    ring_polygon = np.empty(rings, np.int64)
+    _gather(pool.vertices, pool.first_vertex, first, last, vertices, ring_offsets, ring_polygon)
+    return pool.layer[polygons], vertices, ring_offsets, ring_polygon
+
+
+@kernel
+def _gather(source, first_vertex, first, last, vertices, ring_offsets, ring_polygon):
+    at = 0
+    ring = 0
+    for p in range(first.size):
+        for r in range(first[p], last[p]):
+            ring_offsets[ring] = at
+            ring_polygon[ring] = p
+            ring += 1
+            for v in range(first_vertex[r], first_vertex[r + 1]):
+                vertices[at, 0] = source[v, 0]
+                vertices[at, 1] = source[v, 1]
+                at += 1
+    ring_offsets[ring] = at

@@ -1,0 +1,284 @@
+"""One log's Arrow file, memory-mapped: scenes by row.
+
+Scenes come back without being checked again: what was written had been checked, and the checksum tells whether
+it is still that (`Shard.verify`).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from world4scorer.datasets.store.boxes import unpack_boxes
+from world4scorer.datasets.store.digest import digest
+from world4scorer.datasets.store.polygons import Pool, gather
+from world4scorer.datasets.store.schema import (
+    META_CHECKSUM,
+    META_LOG,
+    META_PROVENANCE,
+    META_VERSION,
+    RAGGED,
+    SCHEMA,
+    SCHEMA_VERSION,
+    Ragged,
+    StoreError,
+)
+from world4scorer.engine.scene.indices import STEPS
+from world4scorer.engine.scene.map import PolygonMap
+from world4scorer.engine.scene.scene import LONGEST_PAST_US, Scene
+from world4scorer.engine.scene.tracks import Lights, Tracks
+
+_Type = TypeVar("_Type")
+
+NOTES = (META_VERSION, META_LOG, META_PROVENANCE)
+"""Metadata under the checksum, in this order."""
+
+
+INTEGERS = ("centerline_row", "track_steps", "track_v2_steps", "light_steps")
+"""Columns with one small number in each row."""
+
+
+class Rows(NamedTuple):
+    """A ragged column: row i is `values[offsets[i]:offsets[i + 1]]`, or nothing where `there[i]` is False."""
+
+    offsets: list[int]
+    values: NDArray[Any]
+    there: NDArray[np.bool_] | None
+
+    def view(self, row: int) -> NDArray[Any]:
+        """Return a row as it lies in the file; it cannot be written to."""
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    def copy(self, row: int) -> NDArray[Any]:
+        """Return a row as an ordinary array.
+
+        What a scene holds is copied, since Numba would compile every kernel a second time for arrays that cannot be
+        written to. What is large in a scene, boxes and vertices, is put together anew in any case.
+        """
+        return self.values[self.offsets[row] : self.offsets[row + 1]].copy()
+
+
+class Shard:
+    """An open shard. Its file stays mapped, and only what a scene needs is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        batch = _open(path)
+        notes = _notes(path, batch.schema)
+        self._batch = batch
+        self._notes = notes
+        try:
+            batch.validate(
+                full=True
+            )  # of offsets and text, lest a bad one leads outside the file; numbers are not read
+            self.log_name = notes[META_LOG].decode()
+            self._read_columns(batch)
+        except (pa.ArrowException, ValueError, IndexError) as error:
+            raise StoreError(f"{path}: damaged: {error}; delete it and prepare the log again") from error
+
+    def _read_columns(self, batch: pa.RecordBatch) -> None:
+        self.tokens: list[str] = batch.column("token").to_pylist()
+        self.time_us: NDArray[np.int64] = batch.column("time_us").to_numpy()
+        self._plain = {name: batch.column(name).to_numpy() for name in INTEGERS}
+        if not ((self._plain["centerline_row"] >= 0) & (self._plain["centerline_row"] < len(self.tokens))).all():
+            raise ValueError("a centreline is not in the file")
+        self._extras = batch.column("extras")
+        self._names: list[str] = batch.column("new_names").values.to_pylist()
+        self._rows = {name: _rows(batch.column(name), column) for name, column in RAGGED.items()}
+        self._pool = Pool.of({name: self._rows[name].values for name in RAGGED if name.startswith("new_")})
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """How the scenes were made."""
+        return json.loads(self._notes[META_PROVENANCE])  # type: ignore[no-any-return]
+
+    def extras(self, row: int) -> dict[str, Any]:
+        """Return what was kept beside the scene of a row."""
+        return json.loads(self._extras[row].as_py())  # type: ignore[no-any-return]
+
+    @property
+    def checksum(self) -> str:
+        """Tells these scenes from any others."""
+        return self._notes[META_CHECKSUM].decode()
+
+    def verify(self) -> None:
+        """Read everything and raise a StoreError where the file is not what was written."""
+        try:
+            self._batch.validate(full=True)
+            found = digest(self._batch, *(self._notes[name] for name in NOTES))
+        except (pa.ArrowException, ValueError, IndexError, UnicodeDecodeError) as error:
+            raise StoreError(f"{self.path}: damaged: {error}; delete it and prepare the log again") from error
+        if found.encode() != self._notes[META_CHECKSUM]:
+            raise StoreError(f"{self.path}: damaged: the checksum does not match; delete it and prepare the log again")
+
+    def scene(self, row: int) -> Scene:
+        """Return the scene of a row."""
+        try:
+            return self._scene(row)
+        except (ValueError, IndexError) as error:
+            raise StoreError(
+                f"{self.path}: scene {self.tokens[row]!r} cannot be read: {error}; "
+                "delete the file and prepare the log again"
+            ) from error
+
+    @staticmethod
+    def _check_lights_and_past(scene: Scene) -> None:
+        """Look at what would lead a kernel astray; other numbers are checked by `verify` alone."""
+        lights = scene.lights.polygon
+        if len(lights) and (lights.min() < -1 or lights.max() >= len(scene.map.ids)):
+            raise ValueError("a light's polygon is not in its map")
+        times = scene.past_time_us
+        if times is not None and not (np.diff(times) > 0).all():
+            raise ValueError("the time stamps of the past do not rise")
+        if times is not None and times[-1] - times[0] > LONGEST_PAST_US:
+            raise ValueError("the past is longer than a minute")
+        if min(scene.tracks.steps, len(scene.reference)) < STEPS:
+            raise ValueError("tracks or reference are too short")
+
+    def _scene(self, row: int) -> Scene:
+        rows = self._rows
+        polygons = self._map(row)
+        route = rows["route_lanes"].view(row)
+        tracks = self._tracks(row)
+        lights = rows["light_polygon"].copy(row)
+        scene = _trusted(
+            Scene,
+            token=self.tokens[row],
+            log_name=self.log_name,
+            time_us=int(self.time_us[row]),
+            ego_state=rows["ego_state"].copy(row),
+            centerline=rows["centerline"].copy(int(self._plain["centerline_row"][row])),
+            map=polygons,
+            route_lane_ids=self._named(route),
+            tracks=tracks,
+            reference=rows["reference"].copy(row),
+            lights=_trusted(
+                Lights,
+                polygon=lights,
+                status=rows["light_status"].copy(row).reshape(len(lights), int(self._plain["light_steps"][row])),
+                on_route=rows["light_on_route"].copy(row).view(np.bool_),
+            ),
+            past_states=self._optional("past_states", row),
+            past_time_us=self._optional("past_time_us", row),
+            human_future=self._optional("human_future", row),
+            tracks_v2=self._tracks_v2(row, tracks),
+            reference_v2=self._optional("reference_v2", row),
+        )
+        self._check_lights_and_past(scene)
+        # Known here without comparing text: a lane is on the route where its name's place is among the route's.
+        named = np.zeros(len(self._names), np.bool_)
+        named[route] = True
+        places = rows["polygons"].view(row)
+        scene.__dict__["on_route"] = named[self._pool.name[places]] & self._pool.lane[places]
+        return scene
+
+    def _named(self, places: NDArray[np.int32]) -> tuple[str, ...]:
+        return tuple(map(self._names.__getitem__, places.tolist()))
+
+    def _optional(self, name: str, row: int) -> NDArray[Any] | None:
+        column = self._rows[name]
+        return column.copy(row) if column.there is None or column.there[row] else None
+
+    def _map(self, row: int) -> PolygonMap:
+        polygons = self._rows["polygons"].view(row)
+        layer, vertices, ring_offsets, ring_polygon = gather(self._pool, polygons)
+        return _trusted(
+            PolygonMap,
+            ids=self._named(self._pool.name[polygons]),
+            layer=layer,
+            vertices=vertices,
+            ring_offsets=ring_offsets,
+            ring_polygon=ring_polygon,
+            bounds=self._pool.bounds[polygons],  # a cached property, known here
+        )
+
+    def _tracks(self, row: int) -> Tracks:
+        rows = self._rows
+        names = rows["track_names"].view(row)
+        valid = rows["track_valid"].copy(row).view(np.bool_).reshape(len(names), int(self._plain["track_steps"][row]))
+        alone = np.full(len(names), -1, np.int32)
+        alone.flags.writeable = False  # as the references of `tracks_v2`, so that one compiled kernel does for both
+        boxes = unpack_boxes(
+            rows["track_rows"].view(row), rows["track_size"].view(row), valid, alone, np.zeros((0, 0, 0))
+        )
+        return _trusted(Tracks, ids=self._named(names), type=rows["track_type"].copy(row), boxes=boxes, valid=valid)
+
+    def _tracks_v2(self, row: int, tracks: Tracks) -> Tracks | None:
+        names = self._optional("track_v2_names", row)
+        if names is None:
+            return None
+        rows = self._rows
+        valid = (
+            rows["track_v2_valid"].copy(row).view(np.bool_).reshape(len(names), int(self._plain["track_v2_steps"][row]))
+        )
+        alias = rows["track_v2_alias"].view(row)
+        boxes = unpack_boxes(
+            rows["track_v2_rows"].view(row), rows["track_v2_size"].view(row), valid, alias, tracks.boxes
+        )
+        return _trusted(Tracks, ids=self._named(names), type=rows["track_v2_type"].copy(row), boxes=boxes, valid=valid)
+
+
+def _trusted(kind: type[_Type], **fields: Any) -> _Type:
+    """Make a frozen dataclass of fields that have been checked before."""
+    made = object.__new__(kind)
+    made.__dict__.update(fields)
+    return made
+
+
+def _open(path: Path) -> pa.RecordBatch:
+    try:
+        # Closing gives the file descriptor back; the mapping lives on with the arrays that look into it.
+        with pa.memory_map(str(path)) as source:
+            reader = pa.ipc.open_file(source)
+            _check_version(path, reader.schema)
+            if reader.num_record_batches != 1:
+                raise StoreError(f"{path}: {reader.num_record_batches} record batches; not a shard of a scene store")
+            batch = reader.get_batch(0)
+    except FileNotFoundError:
+        raise StoreError(f"{path}: no such shard") from None
+    except (pa.ArrowException, OSError) as error:
+        raise StoreError(
+            f"{path}: not a readable shard (cut short, damaged or another kind of file): {error}; "
+            "delete it and prepare the log again"
+        ) from error
+    if not batch.schema.equals(SCHEMA):
+        raise StoreError(f"{path}: its columns are not those of a scene shard; delete it and prepare the log again")
+    return batch
+
+
+def _check_version(path: Path, schema: pa.Schema) -> None:
+    found = (schema.metadata or {}).get(META_VERSION)
+    if found is None:
+        raise StoreError(f"{path}: an Arrow file, but not a shard of a scene store; move it out of the folder")
+    if found != str(SCHEMA_VERSION).encode():
+        raise StoreError(
+            f"{path}: written with schema version {found.decode(errors='replace')}, this world4scorer reads version "
+            f"{SCHEMA_VERSION}; prepare the store again or use the release that wrote it"
+        )
+
+
+def _notes(path: Path, schema: pa.Schema) -> dict[bytes, bytes]:
+    notes = dict(schema.metadata or {})
+    missing = [name.decode() for name in (*NOTES, META_CHECKSUM) if name not in notes]
+    if missing:
+        raise StoreError(f"{path}: {missing[0]} is missing from its metadata; delete it and prepare the log again")
+    return notes
+
+
+def _rows(array: pa.ListArray, column: Ragged) -> Rows:
+    values = array.values
+    if column.width > 1:
+        values = values.flatten()
+    flat = values.to_numpy(zero_copy_only=True)
+    if column.width > 1:
+        flat = flat.reshape(-1, column.width)
+    there = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
+    return Rows(array.offsets.to_numpy().tolist(), flat, there)

@@ -1,0 +1,192 @@
+"""A scene from above, with plans, the rollout of one, and the step and object behind each of its zeros.
+
+>>> figure = draw_scene(scene, plans, outcome=epdms(scene, plans))
+>>> save(figure, "scene.png")
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from world4scorer.drawing import style
+from world4scorer.drawing.frame import EgoFrame
+from world4scorer.drawing.panel import draw_badge, draw_panel
+from world4scorer.drawing.sheet import PLAIN, SMALL, Sheet, put_cameras, with_cameras
+from world4scorer.drawing.strokes import draw_way
+from world4scorer.drawing.surroundings import draw_map, draw_red_lights, draw_tracks, kinds_in_view, red_light_in_view
+from world4scorer.drawing.verdict import Outcome, draw_faults, faults_of, tracks_of
+from world4scorer.drawing.ways import draw_ego, draw_plans, draw_rollout, draw_scale
+from world4scorer.engine.outcomes.results import V2Outcome
+from world4scorer.engine.rollout.plans import roll_out
+from world4scorer.engine.scene.checks import SceneError, as_array
+from world4scorer.engine.scene.indices import STEPS, TrackType
+from world4scorer.engine.scene.plan import as_plans
+from world4scorer.engine.scene.scene import Scene
+from world4scorer.jobs.files import atomic_write
+
+Floats = NDArray[np.float64]
+
+BEHIND: Final = 11.0
+"""m of street behind the ego in the picture."""
+LEAST_AHEAD: Final = 34.0
+"""m ahead, or more where the rollout goes farther."""
+BEYOND: Final = 14.0
+"""m of street beyond the end of the rollout."""
+BESIDE: Final = 9.0
+"""m of street at least on either side of rollouts."""
+
+
+def draw_scene(
+    scene: Scene,
+    plans: Any = None,
+    outcome: Outcome | None = None,
+    chosen: int | None = None,
+    *,
+    utilities: Any = None,
+    framewise: int | None = None,
+    explained: int | None = None,
+    cameras: Mapping[str, NDArray[np.uint8]] | None = None,
+    thumbnail: bool = False,
+) -> Figure:
+    """Draw a scene.
+
+    Args:
+        plans: (N, 8, 3); each is drawn as its rollout, coloured by utility, else by score.
+        outcome: what `label`, `pdms` or `epdms` returned for these plans; gives scores and causes.
+        chosen: the choice, drawn with boxes; by default the plan of highest utility, else score.
+        utilities: (N,) the planner's own scores.
+        framewise: what framewise selection chose; drawn where it is another plan.
+        explained: the plan whose scores and faults are shown, if not the choice.
+        cameras: images (H, W, 3) by what is written on them, shown above the picture.
+        thumbnail: a small picture without text beside it, to be read at a width of 240 pixels.
+    """
+    poses = None if plans is None else as_plans(plans, scene.token)
+    worth = _worth(scene, poses, outcome, utilities)
+    if poses is not None and len(poses) and chosen is None:
+        chosen = int(np.argmax(worth)) if worth is not None else 0
+    for name, plan in (("chosen", chosen), ("framewise", framewise), ("explained", explained)):
+        if plan is not None and (poses is None or not 0 <= plan < len(poses)):
+            raise SceneError(f"{name}: plan {plan} of {0 if poses is None else len(poses)}")
+    shown = chosen if explained is None else explained
+    rollouts = None
+    if poses is not None and len(poses):
+        rollouts = roll_out(scene, poses) if outcome is None else outcome.rollouts
+    sheet = SMALL if thumbnail else with_cameras(cameras) if cameras else PLAIN
+    figure = Figure(figsize=sheet.size, facecolor=style.PAPER)
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes(sheet.view)
+    frame = EgoFrame.of(scene)
+    _set_window(axes, frame, sheet, [] if rollouts is None else [rollouts[p] for p in {chosen, shown} if p is not None])
+    draw_map(axes, scene, frame)
+    draw_red_lights(axes, scene, frame)
+    draw_tracks(axes, tracks_of(scene, outcome), frame)
+    _draw_references(axes, scene, frame, outcome)
+    faults = []
+    if rollouts is not None and chosen is not None and shown is not None:
+        special = [plan for plan in (chosen, shown, framewise) if plan is not None]
+        draw_plans(axes, frame, rollouts, worth, special)
+        if framewise is not None and framewise != chosen:
+            draw_way(axes, frame.local(rollouts[framewise][:, :2]), style.FRAMEWISE, 7.45)
+        if shown != chosen:
+            draw_rollout(axes, frame, rollouts[shown], style.REFUSED, 7.5)
+        draw_rollout(axes, frame, rollouts[chosen], style.CHOICE, 7.6)
+        if outcome is not None:
+            faults = faults_of(outcome, shown)
+            draw_faults(axes, scene, frame, outcome, faults, rollouts[shown], numbered=not thumbnail)
+    draw_ego(axes, frame, scene.ego_state)
+    if sheet.panel is None:
+        draw_badge(axes, outcome, shown, faults)
+        return figure
+    draw_scale(axes)
+    seen = kinds_in_view(axes, tracks_of(scene, outcome), frame)
+    red = red_light_in_view(axes, scene, frame)
+    key = _key(scene, rollouts, chosen, framewise, shown, utilities is not None, seen, red)
+    draw_panel(figure.add_axes(sheet.panel), scene, outcome, chosen, shown, faults, key)
+    if cameras:
+        put_cameras(figure, sheet, cameras)
+    return figure
+
+
+def save(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) -> None:
+    """Write a picture (PNG, SVG or PDF by the name's ending), atomically."""
+    kind = Path(path).suffix.lower().removeprefix(".") or "png"
+    with atomic_write(path) as stream:
+        figure.savefig(stream, format=kind, dpi=dpi)
+
+
+def _worth(scene: Scene, poses: Floats | None, outcome: Outcome | None, utilities: Any) -> Floats | None:
+    """Return what plans are coloured by and chosen for (N,)."""
+    if poses is None:
+        if outcome is not None or utilities is not None:
+            raise SceneError("plans: outcome and utilities belong to plans; give them as well")
+        return None
+    if outcome is not None and len(outcome.score) != len(poses):
+        raise SceneError(f"outcome: of {len(outcome.score)} plans, {len(poses)} given")
+    if utilities is not None:
+        return as_array(f"utilities of {scene.token}", utilities, np.float64, (len(poses),))
+    return None if outcome is None else outcome.score
+
+
+def _set_window(axes: Axes, frame: EgoFrame, sheet: Sheet, rollouts: list[Floats]) -> None:
+    ahead, middle = LEAST_AHEAD, 0.0
+    if rollouts:
+        way = np.concatenate([frame.local(rollout[:, :2]) for rollout in rollouts])
+        ahead = max(ahead, float(way[:, 0].max()) + BEYOND)
+        middle = float((way[:, 1].min() + way[:, 1].max()) / 2)
+        ahead = max(ahead, float(np.ptp(way[:, 1]) + 2 * BESIDE) * sheet.view_aspect - BEHIND)
+    width = ahead + BEHIND
+    height = width / sheet.view_aspect
+    axes.set(xlim=(-BEHIND, ahead), ylim=(middle - height / 2, middle + height / 2), aspect="equal")
+    axes.set_facecolor(style.GROUND)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for side in axes.spines.values():
+        side.set_visible(False)
+
+
+def _draw_references(axes: Axes, scene: Scene, frame: EgoFrame, outcome: Outcome | None) -> None:
+    second = isinstance(outcome, V2Outcome) and scene.reference_v2 is not None
+    reference = scene.reference_v2 if second else scene.reference
+    assert reference is not None
+    draw_way(axes, frame.local(reference[:STEPS, :2]), style.REFERENCE_WAY, 7.0)
+    if scene.human_future is not None:  # a plan: in the ego's frame already
+        draw_way(axes, scene.human_future[:, :2], style.DRIVEN, 8.0)
+
+
+def _key(
+    scene: Scene,
+    rollouts: Floats | None,
+    chosen: int | None,
+    framewise: int | None,
+    shown: int | None,
+    was_choice: bool,
+    seen: Collection[TrackType],
+    red: bool,
+) -> list[str]:
+    """Name the entries of the key that the picture needs; `seen` are the kinds of tracks in it, `red` a red light."""
+    objects = {TrackType.TRAFFIC_CONE, TrackType.BARRIER, TrackType.CZONE_SIGN, TrackType.GENERIC_OBJECT}
+    there = {
+        "plan": rollouts is not None and not was_choice,
+        "choice": rollouts is not None and was_choice,
+        "framewise": framewise is not None and framewise != chosen,
+        "refused": shown != chosen,
+        "plans": rollouts is not None and len(rollouts) > 1,
+        "human": scene.human_future is not None,
+        "reference": True,
+        "route": bool(scene.on_route.any()),
+        "red light": red,
+        "vehicle": TrackType.VEHICLE in seen,
+        "bicycle": TrackType.BICYCLE in seen,
+        "pedestrian": TrackType.PEDESTRIAN in seen,
+        "object": not objects.isdisjoint(seen),
+    }
+    return [name for name in style.KEY if there.get(name)]

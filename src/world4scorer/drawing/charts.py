@@ -1,0 +1,48 @@
+"""The one style of charts: quiet axes, colours that colour-blind readers can tell apart."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from world4scorer.drawing import style
+
+OURS: Final = style.EGO
+OTHER: Final = "#e69f00"
+GOOD: Final = "#009e73"
+BAD: Final = style.FAULT
+PAPER: Final = "#9a9a9e"
+"""For what the paper reports, on other data."""
+SERIES: Final = (OURS, OTHER, GOOD, "#cc79a7", BAD, "#56b4e9", "#5f5f63")
+
+
+def chart(
+    columns: int = 1, rows: int = 1, size: tuple[float, float] | None = None, **options: Any
+) -> tuple[Figure, Any]:
+    """A figure and its axes: one, or an array as `Figure.subplots` gives it."""
+    figure = Figure(figsize=size or (4.4 * columns, 3.4 * rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns, **options)
+    for axis in np.atleast_1d(axes).ravel():
+        quiet(axis)
+    return figure, axes
+
+
+def quiet(axis: Axes) -> None:
+    """Leave only what is read."""
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.spines[["left", "bottom"]].set_color(style.FAINT)
+    axis.tick_params(colors=style.INK, labelsize=8.5)
+    axis.xaxis.label.set_fontsize(9)
+    axis.yaxis.label.set_fontsize(9)
+    axis.grid(axis="y", color="#e6e6e3", lw=0.8)
+    axis.set_axisbelow(True)
+
+
+def titled(axis: Axes, title: str) -> None:
+    """Say above an axis what it shows."""
+    axis.set_title(title, fontsize=10, color=style.INK)

@@ -1,0 +1,81 @@
+"""Learning curves of runs: score and ordering on validation, losses in training."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.drawing.charts import SERIES, quiet
+from world4scorer.drawing.style import FAINT
+from world4scorer.jobs.files import atomic_write
+
+SMOOTHED: Final = 15
+"""Logged steps that a point of a training curve is the mean of."""
+
+VALIDATION: Final = (
+    ("val/score", "PDMS of the selected plans", 100.0),
+    ("val/ordering", "pairs in the true order [%]", 100.0),
+)
+TRAINING: Final = (("train/score", "outcome loss, training"), ("train/future", "future loss, training"))
+
+
+class Curves(NamedTuple):
+    """What a run left behind."""
+
+    history: Sequence[Mapping[str, float]]
+    """One line per validation."""
+    losses: Mapping[str, tuple[NDArray[np.int64], NDArray[np.float64]]]
+    """Steps and values by name."""
+
+
+def draw_curves(runs: Mapping[str, Curves], path: Path, rows: int = 1) -> None:
+    """One colour per run in all panels, over steps; the panels in so many rows."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    panels = len(VALIDATION) + len(TRAINING)
+    columns = -(-panels // rows)
+    figure, grid = pyplot.subplots(rows, columns, figsize=(4.0 * columns, 3.2 * rows), layout="constrained")
+    axes = grid.ravel()
+    colours = dict(zip(runs, SERIES * len(runs), strict=False))
+    for axis, (key, title, scale) in zip(axes, VALIDATION, strict=False):
+        for name, (history, _) in runs.items():
+            steps = [line["step"] for line in history]
+            values = [scale * line[key] for line in history]
+            axis.plot(steps, values, "o-", ms=4, color=colours[name], label=name)
+        axis.set_title(title, fontsize=10)
+    for axis, (key, title) in zip(axes[len(VALIDATION) :], TRAINING, strict=True):
+        for name, (_, losses) in runs.items():
+            if key in losses:
+                at, loss = losses[key]
+                axis.plot(_smooth(at), _smooth(loss), color=colours[name], lw=1.2)
+        if not axis.lines:
+            axis.text(0.5, 0.5, "not logged", transform=axis.transAxes, ha="center", color=FAINT)
+        axis.set_title(title, fontsize=10)
+    for axis in axes:
+        axis.set_xlabel("steps")
+        axis.set_xlim(left=0)
+        quiet(axis)
+    oracle = 100 * max(line["val/oracle"] for history, _ in runs.values() for line in history)
+    axes[0].axhline(oracle, color="0.5", ls=":", lw=1)
+    axes[0].annotate("best of the pool", (0.02, oracle), xycoords=("axes fraction", "data"), fontsize=8, va="bottom")
+    axes[0].margins(y=0.12)
+    if len(runs) > 1:
+        axes[0].legend(fontsize=7, loc="lower right")
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=110)
+    pyplot.close(figure)
+    with atomic_write(path) as stream:
+        stream.write(picture.getvalue())
+
+
+def _smooth(values: NDArray[Any]) -> NDArray[np.float64]:
+    window = min(SMOOTHED, len(values))
+    return np.convolve(values.astype(np.float64), np.full(window, 1 / window), "valid")

@@ -1,0 +1,84 @@
+"""Lines and marks of figures, drawn as the style says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.legend import Legend
+from matplotlib.legend_handler import HandlerBase
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.transforms import Transform
+from numpy.typing import NDArray
+
+from world4scorer.drawing import style
+from world4scorer.drawing.style import KeyEntry, Stroke
+
+
+def draw_way(axes: Axes, way: NDArray[np.floating], stroke: Stroke, above: float) -> None:
+    """Draw a way (n, 2) at a height of the drawing order."""
+    if stroke.casing:
+        under = stroke.width + 2 * stroke.casing
+        axes.plot(*way.T, color=style.PAPER, linewidth=under, zorder=above - 0.05, solid_capstyle="round")
+    axes.plot(*way.T, zorder=above, **look(stroke))
+
+
+def look(stroke: Stroke) -> dict[str, Any]:
+    """A stroke in the words of `Axes.plot`."""
+    words: dict[str, Any] = {"color": stroke.colour, "linewidth": stroke.width, "solid_capstyle": "round"}
+    if stroke.dashes is not None:
+        words |= {"dashes": stroke.dashes, "dash_capstyle": "butt"}
+    if stroke.dots:
+        words |= {"marker": "o", "markersize": stroke.dots, "markeredgecolor": style.PAPER, "markeredgewidth": 0.6}
+    return words
+
+
+def ramp() -> LinearSegmentedColormap:
+    """The colours of plans as a colour map, from 0, the worst, to 1."""
+    return LinearSegmentedColormap.from_list("utility", style.UTILITY)
+
+
+class RampMark(Patch):
+    """Stands for the colours of utilities in a legend."""
+
+
+class RampHandler(HandlerBase):
+    """Draws the ramp in a legend, from the worst to the best."""
+
+    def create_artists(
+        self,
+        legend: Legend,
+        orig_handle: Artist,
+        xdescent: float,
+        ydescent: float,
+        width: float,
+        height: float,
+        fontsize: float,
+        trans: Transform,
+    ) -> list[Artist]:
+        """Short pieces side by side."""
+        colours = style.utility_colours(np.arange(24))
+        piece = width / len(colours)
+        left, low = -xdescent, -ydescent + 0.2 * height
+        return [
+            Rectangle((left + i * piece, low), piece * 1.05, 0.6 * height, facecolor=colour, lw=0, transform=trans)
+            for i, colour in enumerate(colours)
+        ]
+
+
+def legend_mark(entry: KeyEntry) -> Artist:
+    """The mark of an entry of the key, for a legend with `RampHandler`."""
+    if isinstance(entry.look, Stroke):
+        return Line2D([], [], label=entry.word, **look(entry.look))
+    if not isinstance(entry.look, str):
+        return RampMark(label=entry.word)
+    if entry.shape == "hatched":
+        return Patch(facecolor="none", edgecolor=entry.look, hatch="////", label=entry.word)
+    edge = style.ROUTE if entry.look == style.ROUTE else style.INK
+    if entry.shape == "round":
+        return Line2D([], [], color=entry.look, lw=0, marker="o", ms=6, mec=edge, mew=0.6, label=entry.word)
+    return Patch(facecolor=entry.look, edgecolor=edge, linewidth=0.6, label=entry.word)

@@ -1,0 +1,59 @@
+"""How a planner is trained on clips: the named configurations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from world4scorer.planner.model import config as models
+from world4scorer.planner.model.config import EGO_NUMBERS, ROUTE_NUMBERS, ModelConfig
+from world4scorer.planner.training import config as training
+from world4scorer.planner.training.config import OptimiserConfig, TrainConfig
+from world4scorer.planner.training.losses import bench2drive
+
+CLIPS_PER_DEVICE: Final = 24
+LEARNING_RATE: Final = 7.5e-5
+LONGEST_GRADIENT: Final = 5.0
+EPOCHS: Final = 15
+
+
+def paper(devices: int = 1) -> TrainConfig:
+    """As in the paper: 24 moments of clips on each device, 15 epochs. The learning rate does not grow with devices."""
+    batch = CLIPS_PER_DEVICE * devices
+    return TrainConfig(
+        model=with_route_point(models.paper()),
+        losses=bench2drive(),
+        optimiser=OptimiserConfig(learning_rate=LEARNING_RATE, reference_batch=batch, clip=LONGEST_GRADIENT),
+        epochs=EPOCHS,
+        batch=batch,
+        precision="bf16",
+    )
+
+
+def city(devices: int = 1) -> TrainConfig:
+    """The city's small planner, for clips of the city: minutes on two cores."""
+    base = training.city()
+    optimiser = replace(base.optimiser, clip=LONGEST_GRADIENT)
+    return replace(base, model=with_route_point(base.model), losses=bench2drive(), optimiser=optimiser)
+
+
+def with_route_point(model: ModelConfig) -> ModelConfig:
+    """A model that takes the route point."""
+    return replace(model, ego_numbers=EGO_NUMBERS + ROUTE_NUMBERS)
+
+
+def without_route_point(model: ModelConfig) -> ModelConfig:
+    """A model that is blind to the route."""
+    return replace(model, ego_numbers=EGO_NUMBERS)
+
+
+def with_steps(config: TrainConfig, batch: int | None = None, learning_rate: float | None = None) -> TrainConfig:
+    """Other steps. The learning rate holds whatever the batch: the one given, or the peak that was configured."""
+    if batch is None and learning_rate is None:
+        return config
+    rate = config.peak_learning_rate if learning_rate is None else learning_rate
+    size = config.batch if batch is None else batch
+    return replace(config, batch=size, optimiser=replace(config.optimiser, learning_rate=rate, reference_batch=size))
+
+
+PRESETS: Final = {"paper": paper, "city": city}

@@ -1,0 +1,151 @@
+"""Plans to judge that need no bank: shapes of paths that experts drove, at speeds of every kind.
+
+>>> vocabulary = Vocabulary.open("vocabulary.npz")
+>>> vocabulary.plans([3, 200], [0, 15], speed=5.0)      # (2, 8, 3)
+
+A shape is a path of length 1 from the origin, as 32 points the same length of path apart. A plan is a shape and a speed
+target: from the speed now the car accelerates by 2 m/s^2 or brakes by 4 m/s^2 until it has the target, never below
+zero; the shape is stretched to the way that this covers in four seconds.
+
+Shapes: P paths, K shapes, J = 32 points, V speed targets, N plans, T = 8 poses.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from world4scorer.driving.clips.errors import ClipError
+from world4scorer.engine.scene.indices import PLAN_INTERVAL, PLAN_POSES
+from world4scorer.jobs.files import atomic_write
+
+FORMAT: Final = "world4scorer-vocabulary-1"
+SHAPES: Final = 256
+POINTS: Final = 32
+SPEEDS: Final = 16
+FASTEST: Final = 16.0
+"""Highest speed target [m/s]; the lowest is 0."""
+ACCELERATION: Final = 2.0
+"""m/s^2"""
+BRAKING: Final = 4.0
+"""m/s^2"""
+STANDING: Final = 0.1
+"""A way so short has no shape [m]."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Shapes and speed targets."""
+
+    shapes: Floats
+    """(K, J, 2) of length 1, from those that end on the right to those that end on the left."""
+    speeds: Floats
+    """(V,) m/s, rising"""
+    notes: Mapping[str, Any]
+    """How it was made."""
+
+    def plans(self, shapes: ArrayLike, targets: ArrayLike, speed: float) -> Floats:
+        """Plans (N, T, 3) with shapes and speed targets of these numbers (N,), from a speed now [m/s]."""
+        ways = distances(speed, self.speeds[np.asarray(targets)])
+        return stretched(self.shapes[np.asarray(shapes)], ways)
+
+    def nearest(self, path: Floats) -> NDArray[np.intp]:
+        """Numbers (K,) of all shapes, those most like a path (T, 2) first; like a straight one if it is too short."""
+        shape = shape_of(path)
+        if shape is None:
+            shape = np.column_stack([np.linspace(0.0, 1.0, POINTS), np.zeros(POINTS)])
+        return np.argsort(((self.shapes - shape) ** 2).sum((1, 2)), kind="stable")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a plain .npz file."""
+        with atomic_write(path) as stream:
+            np.savez(
+                stream,
+                format=np.array(FORMAT),
+                shapes=self.shapes,
+                speeds=self.speeds,
+                notes=np.array(json.dumps(dict(self.notes))),
+            )
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Vocabulary:
+        """Read what `save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                if str(file["format"]) != FORMAT:
+                    raise ClipError(f"{path}: a file of {file['format']}, not of {FORMAT}; make it again")
+                shapes, speeds = np.asarray(file["shapes"], np.float64), np.asarray(file["speeds"], np.float64)
+                notes = json.loads(str(file["notes"]))
+        except FileNotFoundError:
+            raise ClipError(f"{path}: no such vocabulary; `w4s b2d vocab` makes it") from None
+        except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+            if isinstance(error, ClipError):
+                raise
+            raise ClipError(f"{path}: not a vocabulary ({error}); make it again with `w4s b2d vocab`") from error
+        if shapes.ndim != 3 or shapes.shape[1:] != (POINTS, 2) or speeds.ndim != 1 or not len(shapes) * len(speeds):
+            raise ClipError(f"{path}: shapes {shapes.shape}, speeds {speeds.shape}; make it again")
+        if not (np.isfinite(shapes).all() and np.isfinite(speeds).all()):
+            raise ClipError(f"{path}: holds numbers that are not finite; make it again")
+        return cls(shapes, speeds, notes)
+
+
+def speed_targets(count: int = SPEEDS) -> Floats:
+    """(V,) from 0 to 16 m/s."""
+    return np.linspace(0.0, FASTEST, count)
+
+
+def distances(speed: float, targets: Floats) -> Floats:
+    """(N, T) metres covered at the times of a plan's poses, on the ramps from a speed now to speed targets (N,)."""
+    time = PLAN_INTERVAL * np.arange(1, PLAN_POSES + 1)
+    now = max(0.0, float(speed))
+    target = np.maximum(0.0, targets)[:, None]
+    rate = np.where(target >= now, ACCELERATION, -BRAKING)
+    ramp = np.minimum(time, (target - now) / rate)
+    return np.asarray(now * ramp + rate * ramp**2 / 2 + target * (time - ramp))
+
+
+def stretched(shapes: Floats, ways: Floats) -> Floats:
+    """Plans (N, T, 3) along shapes (N, J, 2), as far as ways (N, T) say [m]; headings are those of the shapes."""
+    length = ways[:, -1:]
+    share = np.where(length > STANDING, ways / np.maximum(length, STANDING), 0.0)
+    place = share * (POINTS - 1)
+    before = np.minimum(place.astype(np.int64), POINTS - 2)
+    rest = place - before
+    rows = np.arange(len(shapes))[:, None]
+    start, step = shapes[rows, before], shapes[rows, before + 1] - shapes[rows, before]
+    position = (start + rest[..., None] * step) * np.where(length > STANDING, length, 0.0)[..., None]
+    headings = _headings(shapes)
+    heading = headings[rows, before] + rest * (headings[rows, before + 1] - headings[rows, before])
+    heading = np.where(length > STANDING, heading, 0.0)
+    return np.concatenate([position, heading[..., None]], -1)
+
+
+def shape_of(path: Floats) -> Floats | None:
+    """The shape (J, 2) of a path (T, 2) that begins at the origin; None where it is too short to have one."""
+    line = np.concatenate([np.zeros((1, 2)), np.asarray(path, np.float64)])
+    return normalised(line)
+
+
+def normalised(line: Floats) -> Floats | None:
+    """A polyline (n, 2) as 32 points the same length of path apart, of length 1; None where it is too short."""
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
+    if along[-1] <= STANDING:
+        return None
+    wanted = np.linspace(0.0, along[-1], POINTS)
+    points = np.column_stack([np.interp(wanted, along, line[:, axis]) for axis in (0, 1)])
+    return np.asarray(points / along[-1])
+
+
+def _headings(shapes: Floats) -> Floats:
+    """(N, J) rad"""
+    step = np.gradient(shapes, axis=1)
+    return np.asarray(np.unwrap(np.arctan2(step[..., 1], step[..., 0]), axis=1))

@@ -1,0 +1,195 @@
+"""One annotation of a clip: `anno/00000.json.gz`, a moment as CARLA describes it.
+
+Real annotations have holes. A compass that is NaN is replaced by the yaw of the ego's box, an unknown command means
+to follow the lane, boxes without a size get a small one; speeds and accelerations that are missing are left to the
+clip, which knows the moments before and after. What has no such stand-in is an error.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.driving.clips.axes import flipped, heading_of_compass, heading_of_yaw
+from world4scorer.driving.clips.ego_car import rear_axle
+from world4scorer.driving.clips.errors import ClipError
+from world4scorer.engine.routes.commands import RoadOption
+
+EGO: Final = "ego_vehicle"
+OBSTACLES: Final = ("vehicle", "walker")
+"""Classes of boxes that a car can collide with; lights and signs are none."""
+SMALLEST_HALF: Final = 0.2
+"""m; CARLA has walkers and bicycles without a size."""
+OPTIONS: Final = frozenset(int(option) for option in RoadOption)
+
+
+class Obstacle(IntEnum):
+    """Columns of an obstacle's box."""
+
+    X = 0
+    """m, centre, our world"""
+    Y = 1
+    """m"""
+    HEADING = 2
+    """rad"""
+    HALF_LENGTH = 3
+    """m"""
+    HALF_WIDTH = 4
+    """m"""
+    Z = 5
+    """m, centre"""
+
+
+@dataclass(frozen=True, eq=False)
+class Annotation:
+    """One moment, in our axes."""
+
+    pose: NDArray[np.float64]
+    """(3,) x, y [m], heading [rad] of the rear axle."""
+    z: float
+    """Of the ego [m]; 0 where unknown."""
+    speed: float
+    """m/s; NaN where unknown."""
+    acceleration: NDArray[np.float64]
+    """(2,) forward, left [m/s^2]; NaN where unknown."""
+    command: int
+    """A `RoadOption`."""
+    near: NDArray[np.float64]
+    """(2,) the command point that is next [m]; NaN where unknown."""
+    far: NDArray[np.float64]
+    """(2,) the one after it [m]; NaN where unknown."""
+    obstacles: NDArray[np.float64]
+    """(n, 6) columns of `Obstacle`."""
+    sensors: Mapping[str, Any]
+    """As written."""
+
+
+def read_annotation(path: Path) -> Annotation:
+    """Read one file."""
+    try:
+        raw = json.loads(gzip.decompress(path.read_bytes()))
+    except FileNotFoundError:
+        raise ClipError(f"{path}: no such file; unpack this clip again") from None
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise ClipError(f"{path}: not a readable annotation ({error}); fetch this clip again") from error
+    if not isinstance(raw, Mapping):
+        raise ClipError(f"{path}: holds a {type(raw).__name__}, no annotation; fetch this clip again")
+    return parse_annotation(raw, str(path))
+
+
+def parse_annotation(raw: Mapping[str, Any], where: str) -> Annotation:
+    """Make sense of an annotation; `where` names the file in errors."""
+    boxes = list(_boxes(raw.get("bounding_boxes")))
+    ego = next((box for box in boxes if _is_ego(box)), None)
+    sensors = raw.get("sensors")
+    acceleration = _numbers(raw.get("acceleration"), 2)
+    return Annotation(
+        pose=_pose(raw, ego, where),
+        z=_finite_or(_numbers(None if ego is None else ego.get("location"), 3)[2], 0.0),
+        speed=_number(raw.get("speed")),
+        acceleration=flipped(acceleration),
+        command=_command(raw.get("next_command")),
+        near=flipped([_number(raw.get("x_command_near")), _number(raw.get("y_command_near"))]),
+        far=flipped([_number(raw.get("x_command_far")), _number(raw.get("y_command_far"))]),
+        obstacles=_obstacles(boxes, where),
+        sensors=sensors if isinstance(sensors, Mapping) else {},
+    )
+
+
+def _pose(raw: Mapping[str, Any], ego: Mapping[str, Any] | None, where: str) -> NDArray[np.float64]:
+    """Of the rear axle: from the ego's box, which is where CARLA says the car is; else from x and y."""
+    place = _numbers(None if ego is None else ego.get("location"), 2)
+    if not np.isfinite(place).all():
+        place = np.array([_number(raw.get("x")), _number(raw.get("y"))])
+    if not np.isfinite(place).all():
+        raise ClipError(f"{where}: neither x and y nor the location of the box {EGO!r} say where the ego is")
+    heading = float(heading_of_compass(_number(raw.get("theta"))))
+    if not math.isfinite(heading):
+        heading = float(heading_of_yaw(_yaw({} if ego is None else ego)))
+    if not math.isfinite(heading):
+        raise ClipError(f"{where}: theta is {raw.get('theta')}, and no box {EGO!r} says where the ego looks")
+    return rear_axle(np.append(flipped(place), heading))
+
+
+def _boxes(raw: Any) -> Iterator[Mapping[str, Any]]:
+    """Boxes in a list, by name, or in lists by class."""
+    if isinstance(raw, Mapping):
+        if "class" in raw:
+            yield raw
+            return
+        raw = list(raw.values())
+    if isinstance(raw, list):
+        for part in raw:
+            yield from _boxes(part)
+
+
+def _is_ego(box: Mapping[str, Any]) -> bool:
+    """By its class, or by a matrix that no other box has."""
+    return box.get("class") == EGO or "world2ego" in box
+
+
+def _obstacles(boxes: Sequence[Mapping[str, Any]], where: str) -> NDArray[np.float64]:
+    found = [_obstacle(box, where) for box in boxes if box.get("class") in OBSTACLES and not _is_ego(box)]
+    return np.array(found, np.float64).reshape(-1, len(Obstacle))
+
+
+def _obstacle(box: Mapping[str, Any], where: str) -> NDArray[np.float64]:
+    name = f"{where}: box {box.get('id', '?')} of class {box['class']!r}"
+    place = _numbers(box.get("center"), 3)
+    if not np.isfinite(place).all():
+        place = _numbers(box.get("location"), 3)
+    if not np.isfinite(place).all():
+        raise ClipError(f"{name}: neither center nor location has three numbers; fetch this clip again")
+    yaw = _yaw(box)
+    if not math.isfinite(yaw):
+        raise ClipError(f"{name}: rotation is {box.get('rotation')}; want pitch, roll, yaw")
+    half = np.abs(np.nan_to_num(_numbers(box.get("extent"), 2), nan=0.0, posinf=0.0, neginf=0.0))
+    x, y, z = flipped(place)
+    return np.array([x, y, heading_of_yaw(yaw), *np.maximum(half, SMALLEST_HALF), z])
+
+
+def _yaw(box: Mapping[str, Any]) -> float:
+    """deg; the last of pitch, roll, yaw."""
+    rotation = box.get("rotation")
+    if isinstance(rotation, Mapping):
+        return _number(rotation.get("yaw"))
+    return float(_numbers(rotation, 3)[2])
+
+
+def _numbers(raw: Any, count: int) -> NDArray[np.float64]:
+    """The first numbers of a list, or x, y, z of a dict; NaN where there are none."""
+    if isinstance(raw, Mapping):
+        raw = [raw.get(axis) for axis in "xyz"]
+    if not isinstance(raw, list) or len(raw) < count:
+        return np.full(count, np.nan)
+    return np.array([_number(value) for value in raw[:count]])
+
+
+def _number(raw: Any) -> float:
+    if isinstance(raw, bool) or not isinstance(raw, (int, float)):
+        return math.nan
+    try:
+        value = float(raw)
+    except OverflowError:  # JSON has integers of any length
+        return math.nan
+    return value if math.isfinite(value) else math.nan
+
+
+def _finite_or(value: float, other: float) -> float:
+    return float(value) if math.isfinite(value) else other
+
+
+def _command(raw: Any) -> int:
+    value = _number(raw)
+    known = math.isfinite(value) and int(value) in OPTIONS and value != RoadOption.VOID
+    return int(value) if known else int(RoadOption.LANE_FOLLOW)

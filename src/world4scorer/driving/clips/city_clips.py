@@ -1,0 +1,309 @@
+"""Clips in Bench2Drive's layout, driven in the embedded city: the whole way to a planner without CARLA.
+
+>>> make_city_clips(Path("city"), Path("clips"))
+    clips/CityDrive_TownIngolstadt_Route0_Weather3/...
+    clips/maps/TownIngolstadt.npz
+    clips/city-clips.json
+
+The ego drives as it does in the city's logs, ten moments a second; traffic, signals and images are those of the
+simulation. The ego is written as Bench2Drive's car with its rear axle where the city's is; cameras are the city's own,
+and annotations say where they are. Command points come from the centreline of the log's route: where turns begin and
+end, and at least one each 50 m.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from world4scorer.city.streets.places import PLACES
+from world4scorer.city.streets.street_map import read_streets
+from world4scorer.city.world.commands import RouteReader
+from world4scorer.city.world.course import course
+from world4scorer.city.world.episode import HISTORY
+from world4scorer.city.world.manifest import (
+    FOLDER,
+    LogEntry,
+    SimulationEntry,
+    network_path,
+    read_manifest,
+    read_simulation,
+)
+from world4scorer.city.world.recording import STEPS_PER_FRAME
+from world4scorer.city.world.simulation import CitySimulation
+from world4scorer.city.world.traffic import STEP
+from world4scorer.datasets.navsim.cameras import VIEWS
+from world4scorer.datasets.navsim.frames import COMMANDS
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.logs import Log, read_log
+from world4scorer.datasets.navsim.map_reader import read_city_map
+from world4scorer.driving.clips.city_drivable import grid_of_city
+from world4scorer.driving.clips.clip_writer import Drive, write_clip
+from world4scorer.driving.clips.drivable import map_path
+from world4scorer.driving.clips.errors import ClipError
+from world4scorer.driving.clips.rig import ClipCameras
+from world4scorer.engine.routes import RoadOption, Route, RouteCursor
+from world4scorer.engine.routes.commands import sparse_nodes
+from world4scorer.engine.scene.indices import TrackType
+from world4scorer.jobs.executors import Executor, ProcessExecutor
+from world4scorer.jobs.files import atomic_write, only_one
+from world4scorer.jobs.progress import ProgressBar
+
+MAPS: Final = "maps"
+OPTIONS_FILE: Final = "city-clips.json"
+"""In the folder of the clips: how they were made."""
+FORMAT: Final = "world4scorer-city-clips-1"
+PASSED: Final = 4.0
+"""A command point is no longer next when it is so near along the route [m]."""
+WEATHERS: Final = 26
+"""That CARLA's names count."""
+FIRST: Final = HISTORY - 1
+"""Frame of a log that a clip begins with."""
+OPTIONS: Final = {"left": RoadOption.LEFT, "right": RoadOption.RIGHT}
+"""Of the commands of logs; the others mean to follow the lane."""
+
+Floats = NDArray[np.float64]
+
+
+def make_city_clips(
+    data: Path,
+    out: Path,
+    split: str = "city_train",
+    clips: int | None = None,
+    seconds: float | None = None,
+    executor: Executor | None = None,
+    show_progress: bool = False,
+) -> list[Path]:
+    """Write logs of a city's split as clips: all or some, whole or their first seconds.
+
+    Finished clips are kept; a folder takes clips of one city and split, of one length. More of them may be asked for.
+    """
+    manifest = read_manifest(data)
+    if split not in manifest.get("splits", {}):
+        known = ", ".join(manifest.get("splits", {})) or "none; make the city to its end"
+        raise ClipError(f"{data}: no split {split!r}; it has {known}")
+    simulations = [read_simulation(data / FOLDER, name) for name in manifest["simulations"]]
+    tasks = _tasks([one for one in simulations if one.split == split], clips)
+    with only_one(out / ".lock", ClipError(f"{out}: another run is making these clips; wait for it")):
+        _claim(out, manifest, split, clips, seconds, [name for task in tasks for name in task.logs.values()])
+        _write_maps(data, out, {PLACES[task.simulation.place].network.name for task in tasks}, manifest["locations"])
+        work = _DriveClips(data, out, seconds)
+        total = sum(len(task.logs) for task in tasks)
+        with ProgressBar("clips", "clips", total, show_progress) as progress:
+            for done in (executor or ProcessExecutor()).run(work, tasks):
+                if done.error is not None:
+                    raise ClipError(done.error) if done.mendable else RuntimeError(f"{done.error}\n{done.details}")
+                progress.advance(len(done.task.logs))
+    return [out / name for task in tasks for name in task.logs.values()]
+
+
+def _claim(
+    out: Path, manifest: Mapping[str, Any], split: str, clips: int | None, seconds: float | None, names: Sequence[str]
+) -> None:
+    """Write how the clips of a folder are made, or make sure that it holds no others."""
+    path = out / OPTIONS_FILE
+    city = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:16]
+    wanted = {"format": FORMAT, "city": city, "split": split, "seconds": seconds}
+    if path.is_file():
+        kept = _read_options(path)
+        others = [name for name, value in wanted.items() if kept.get(name) != value]
+        if others:
+            told = ", ".join(f"{name} {kept.get(name)} instead of {wanted[name]}" for name in others)
+            raise ClipError(f"{path}: this folder holds clips made with other options: {told}; choose another --out")
+        if clips is not None and (kept.get("clips") is None or kept["clips"] > clips):
+            count = "all" if kept.get("clips") is None else kept["clips"]
+            raise ClipError(f"{path}: this folder is for {count} clips, more than {clips}; choose another --out")
+    elif any((out / name).is_dir() for name in names):
+        raise ClipError(f"{out}: holds clips, but no {OPTIONS_FILE} that says how they were made; choose another --out")
+    with atomic_write(path) as stream:
+        stream.write((json.dumps({**wanted, "clips": clips}, indent=1) + "\n").encode())
+
+
+def _read_options(path: Path) -> dict[str, Any]:
+    try:
+        kept = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ClipError(f"{path}: not JSON ({error}); choose another --out") from error
+    if not isinstance(kept, dict) or not isinstance(kept.get("clips"), int | None):
+        raise ClipError(f"{path}: not what city-clips writes; choose another --out")
+    return kept
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Logs of one simulation, in the order of time."""
+
+    simulation: SimulationEntry
+    logs: dict[str, str]
+    """The clip of each log."""
+
+    def __str__(self) -> str:
+        return self.simulation.name
+
+
+def _tasks(simulations: Sequence[SimulationEntry], clips: int | None) -> list[_Task]:
+    tasks, number = [], 0
+    for simulation in simulations:
+        logs, town = {}, town_name(PLACES[simulation.place].network.name)
+        for entry in sorted(simulation.logs, key=lambda entry: entry.first_step):
+            if clips is None or number < clips:
+                weather = entry.weather_seed % WEATHERS
+                logs[entry.name] = f"CityDrive_{town}_Route{number}_Weather{weather}"
+                number += 1
+        if logs:
+            tasks.append(_Task(simulation, logs))
+    return tasks
+
+
+def town_name(network: str) -> str:
+    """What a network is called as a town, in the way of CARLA's names."""
+    return f"Town{re.sub('[^0-9A-Za-z]', '', network.title())}"
+
+
+def _write_maps(data: Path, out: Path, networks: set[str], locations: dict[str, str]) -> None:
+    for name in sorted(networks):
+        town = town_name(name)
+        path = map_path(out / MAPS, town)
+        if not path.is_file():
+            grid_of_city(read_city_map(Layout(data).maps, locations[name]), town).save(path)
+
+
+@dataclass(frozen=True)
+class _DriveClips:
+    """The work on the logs of one simulation, as a worker process does it."""
+
+    data: Path
+    out: Path
+    seconds: float | None
+
+    def __call__(self, task: _Task) -> int:
+        entries = {entry.name: entry for entry in task.simulation.logs}
+        missing = {log: name for log, name in task.logs.items() if not (self.out / name).is_dir()}
+        if missing:
+            network = network_path(self.data / FOLDER, PLACES[task.simulation.place].network.name)
+            streets = read_streets(network)
+            reader = RouteReader(streets)
+            with CitySimulation(self.data) as city:
+                for log, name in missing.items():
+                    drive = self._drive(city, task.simulation, entries[log], reader, streets.offset)
+                    write_clip(self.out / name, drive)
+        return len(missing)
+
+    def _drive(
+        self, city: CitySimulation, simulation: SimulationEntry, entry: LogEntry, reader: RouteReader, offset: Floats
+    ) -> Drive:
+        log = read_log(Layout(self.data).log(simulation.data_split, entry.name))
+        way = _at_ten_hertz(log, self.seconds)
+        city.reset(entry.name, FIRST, images=False)
+        looks = dict.fromkeys(range(len(way.poses)), VIEWS)
+        seen = city.drive(way.poses[1:], way.velocity[1:], way.acceleration[1:], looks)
+        near, far = _command_points(reader, entry.route, way.poses, offset)
+        images = [[seen.files[step][name] for name in VIEWS] for step in range(len(way.poses))]
+        return Drive(
+            poses=way.poses,
+            speed=way.velocity[:, 0],
+            acceleration=way.acceleration,
+            yaw_rate=np.gradient(np.unwrap(way.poses[:, 2]), STEP),
+            commands=way.commands,
+            near=near,
+            far=far,
+            users=seen.poses,
+            there=seen.there,
+            sizes=seen.sizes,
+            types=[TrackType(kind) for kind in seen.types],
+            cameras=_cameras(log, images[0][0]),
+            images=images,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """A log's drive, ten moments a second."""
+
+    poses: Floats
+    velocity: Floats
+    acceleration: Floats
+    commands: NDArray[np.int64]
+
+
+def _at_ten_hertz(log: Log, seconds: float | None) -> _Way:
+    """Between frames, 0.5 s apart, positions are cubics with the speeds at both ends; the rest goes along lines."""
+    frames = log.frames[FIRST:]
+    if seconds is not None:
+        frames = frames[: max(2, round(seconds / (STEPS_PER_FRAME * STEP)) + 1)]
+    known: Floats = np.arange(len(frames), dtype=np.float64) * STEPS_PER_FRAME * STEP
+    time: Floats = np.arange((len(frames) - 1) * STEPS_PER_FRAME + 1, dtype=np.float64) * STEP
+    poses = np.stack([frame.ego_pose for frame in frames])
+    heading = np.unwrap(poses[:, 2])
+    velocity = np.stack([frame.velocity for frame in frames])
+    acceleration = np.stack([frame.acceleration for frame in frames])
+    rates = velocity[:, :1] * np.stack([np.cos(heading), np.sin(heading)], -1)
+    lines = [np.interp(time, known, column) for column in (heading, *velocity.T, *acceleration.T)]
+    last = np.minimum(np.arange(len(time)) // STEPS_PER_FRAME, len(frames) - 1)
+    names = [COMMANDS[int(np.argmax(frame.command))] for frame in frames]
+    options = np.array([OPTIONS.get(name, RoadOption.LANE_FOLLOW) for name in names], np.int64)
+    return _Way(
+        poses=np.column_stack([_cubic(time, known, poses[:, :2], rates), lines[0]]),
+        velocity=np.column_stack(lines[1:3]),
+        acceleration=np.column_stack(lines[3:]),
+        commands=options[last],
+    )
+
+
+def _cubic(time: Floats, known: Floats, values: Floats, rates: Floats) -> Floats:
+    """Values (n, 2) between known ones, with known rates there (Hermite)."""
+    left = np.clip(np.searchsorted(known, time, side="right") - 1, 0, len(known) - 2)
+    span = (known[left + 1] - known[left])[:, None]
+    t = (time[:, None] - known[left][:, None]) / span
+    return np.asarray(
+        (2 * t**3 - 3 * t**2 + 1) * values[left]
+        + (t**3 - 2 * t**2 + t) * span * rates[left]
+        + (3 * t**2 - 2 * t**3) * values[left + 1]
+        + (t**3 - t**2) * span * rates[left + 1]
+    )
+
+
+def _command_points(reader: RouteReader, route: Sequence[str], poses: Floats, offset: Floats) -> tuple[Floats, Floats]:
+    """(F, 2) the next command point of each moment, and the one after it."""
+    found = course(reader, route, poses[0] - np.append(offset, 0.0))
+    if found is None:  # streets without a way along the route: the ego found one
+        line, options = poses[:, :2], [RoadOption.LANE_FOLLOW] * len(poses)
+    else:
+        line, options = found[0] + offset, found[1]
+    nodes, _ = sparse_nodes(line, options)
+    cursor = RouteCursor(Route(line))
+    places = [_place(cursor.route, node) for node in nodes]
+    near = np.empty((len(poses), 2))
+    far = np.empty((len(poses), 2))
+    for frame, pose in enumerate(poses):
+        here = cursor.route.distance[cursor.advance(pose[:2])]
+        following = min(int(np.searchsorted(places, here + PASSED, side="right")), len(nodes) - 1)
+        near[frame], far[frame] = nodes[following], nodes[min(following + 1, len(nodes) - 1)]
+    return near, far
+
+
+def _place(route: Route, node: Floats) -> float:
+    """m along the route."""
+    return float(route.distance[np.argmin(((route.points - node) ** 2).sum(1))])
+
+
+def _cameras(log: Log, image: bytes) -> ClipCameras:
+    cameras = [log.frames[FIRST].cameras[name] for name in VIEWS]
+    with Image.open(io.BytesIO(image)) as opened:
+        size = opened.size
+    return ClipCameras(
+        np.stack([camera.intrinsics for camera in cameras]),
+        np.stack([camera.rotation for camera in cameras]),
+        np.stack([camera.translation for camera in cameras]),
+        np.array(size, np.int32),
+    )

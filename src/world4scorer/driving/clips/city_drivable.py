@@ -1,0 +1,21 @@
+"""The drivable area of the embedded city, from its own map."""
+
+from __future__ import annotations
+
+import numpy as np
+import shapely
+
+from world4scorer.datasets.navsim.city_map import CityMap
+from world4scorer.driving.clips.drivable import DrivableGrid, GridPainter
+
+
+def grid_of_city(city: CityMap, town: str) -> DrivableGrid:
+    """Cells whose middle lies on a lane, in a junction or on a car park."""
+    polygons = [polygon for polygon in city.area_polygons if not polygon.is_empty]
+    corners = shapely.bounds(np.array(polygons, np.object_))
+    painter = GridPainter(town, corners[:, :2].min(0), corners[:, 2:].max(0))
+    for polygon, box in zip(polygons, corners, strict=True):
+        columns, rows, middles = painter.middles(box[:2], box[2:])
+        shapely.prepare(polygon)
+        painter.cells[columns, rows] |= shapely.contains_xy(polygon, middles[..., 0], middles[..., 1])
+    return painter.finish()

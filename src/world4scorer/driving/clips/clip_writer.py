@@ -1,0 +1,154 @@
+"""Write a drive as a clip in Bench2Drive's layout, with CARLA's axes and names.
+
+A clip appears whole or not at all: it is written to a hidden folder that is renamed at the end. What CARLA knows and
+training does not ask for (lanes of boxes, weather, controls) is left out.
+
+Shapes: F frames, A road users, C = 4 cameras.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.driving.clips.annotation import EGO
+from world4scorer.driving.clips.axes import compass_of_heading, flipped, yaw_of_heading
+from world4scorer.driving.clips.clip import ANNOTATIONS, SUFFIX, image_name
+from world4scorer.driving.clips.ego_car import HALF_LENGTH, HALF_WIDTH, HEIGHT, centre
+from world4scorer.driving.clips.rig import SENSORS, ClipCameras, carla_matrix
+from world4scorer.engine.scene.indices import TrackType
+
+GRAVITY: Final = 9.81
+"""What an accelerometer at rest measures upwards [m/s^2]."""
+USER_HEIGHT: Final = 1.6
+"""Of road users whose height nobody asks for [m]."""
+CLASSES: Final = {
+    TrackType.VEHICLE: "vehicle",
+    TrackType.BICYCLE: "vehicle",
+    TrackType.PEDESTRIAN: "walker",
+}
+"""CARLA's classes; everything else that stands on a road is a sign to it."""
+TYPE_IDS: Final = {
+    TrackType.VEHICLE: "vehicle.lincoln.mkz_2020",
+    TrackType.BICYCLE: "vehicle.bh.crossbike",
+    TrackType.PEDESTRIAN: "walker.pedestrian.0001",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """What a clip tells, in our axes."""
+
+    poses: NDArray[np.float64]
+    """(F, 3) of the rear axle."""
+    speed: NDArray[np.float64]
+    """(F,) m/s"""
+    acceleration: NDArray[np.float64]
+    """(F, 2) forward, left [m/s^2]."""
+    yaw_rate: NDArray[np.float64]
+    """(F,) rad/s"""
+    commands: NDArray[np.int64]
+    """(F,) codes of `RoadOption`."""
+    near: NDArray[np.float64]
+    """(F, 2) the command point that is next [m]."""
+    far: NDArray[np.float64]
+    """(F, 2) the one after it [m]."""
+    users: NDArray[np.float64]
+    """(A, F, 3) poses of the boxes' centres."""
+    there: NDArray[np.bool_]
+    """(A, F)"""
+    sizes: NDArray[np.float64]
+    """(A, 2) length, width [m]."""
+    types: Sequence[TrackType]
+    """A of them."""
+    cameras: ClipCameras
+    images: Sequence[Sequence[bytes]]
+    """F times C JPEG files."""
+
+
+def write_clip(folder: Path, drive: Drive) -> None:
+    """Write a drive to a folder whose name tells town, route and weather."""
+    draft = folder.with_name(f".{folder.name}.tmp")
+    shutil.rmtree(draft, ignore_errors=True)
+    (draft / ANNOTATIONS).mkdir(parents=True)
+    for camera in range(len(SENSORS)):
+        (draft / image_name(camera, 0)).parent.mkdir(parents=True)
+    sensors = _sensors(drive.cameras)
+    for frame in range(len(drive.poses)):
+        text = json.dumps(annotation(drive, frame, sensors))
+        # Without a time stamp: same drive, same bytes.
+        (draft / ANNOTATIONS / f"{frame:05d}{SUFFIX}").write_bytes(gzip.compress(text.encode(), mtime=0))
+        for camera, file in enumerate(drive.images[frame]):
+            (draft / image_name(camera, frame)).write_bytes(file)
+    shutil.rmtree(folder, ignore_errors=True)
+    draft.rename(folder)
+
+
+def annotation(drive: Drive, frame: int, sensors: Mapping[str, Any]) -> dict[str, Any]:
+    """One moment as CARLA describes it."""
+    place = centre(drive.poses[frame])
+    x, y = flipped(place[:2])
+    forward, left = drive.acceleration[frame]
+    near, far = flipped(drive.near[frame]), flipped(drive.far[frame])
+    command = int(drive.commands[frame])
+    users = [_box(drive, int(user), frame) for user in np.flatnonzero(drive.there[:, frame])]
+    return {
+        "x": float(x),
+        "y": float(y),
+        "theta": float(compass_of_heading(place[2])),
+        "speed": float(drive.speed[frame]),
+        "acceleration": [float(forward), float(-left), GRAVITY],
+        "angular_velocity": [0.0, 0.0, float(-drive.yaw_rate[frame])],
+        "x_command_near": float(near[0]),
+        "y_command_near": float(near[1]),
+        "command_near": command,
+        "x_command_far": float(far[0]),
+        "y_command_far": float(far[1]),
+        "next_command": command,
+        "bounding_boxes": [_ego(place, float(drive.speed[frame])), *users],
+        "sensors": dict(sensors),
+    }
+
+
+def _ego(place: NDArray[np.float64], speed: float) -> dict[str, Any]:
+    half = (HALF_LENGTH, HALF_WIDTH, HEIGHT / 2)
+    return {"class": EGO, "id": "0", "type_id": "vehicle.lincoln.mkz_2020", "speed": speed, **_placed(place, half)}
+
+
+def _box(drive: Drive, user: int, frame: int) -> dict[str, Any]:
+    kind = drive.types[user]
+    length, width = drive.sizes[user]
+    name = {"class": CLASSES.get(kind, "traffic_sign"), "id": str(user + 1)}
+    name["type_id"] = TYPE_IDS.get(kind, "static.prop.trafficcone01")
+    return {**name, **_placed(drive.users[user, frame], (length / 2, width / 2, USER_HEIGHT / 2))}
+
+
+def _placed(pose: NDArray[np.float64], half: tuple[float, float, float]) -> dict[str, Any]:
+    x, y = (float(value) for value in flipped(pose[:2]))
+    return {
+        "location": [x, y, 0.0],
+        "center": [x, y, half[2]],
+        "rotation": [0.0, 0.0, float(yaw_of_heading(pose[2]))],
+        "extent": [float(value) for value in half],
+    }
+
+
+def _sensors(cameras: ClipCameras) -> dict[str, Any]:
+    width, height = (int(value) for value in cameras.image_size)
+    return {
+        name: {
+            "intrinsic": cameras.intrinsics[camera].tolist(),
+            "cam2ego": carla_matrix(cameras.rotation[camera], cameras.translation[camera]).tolist(),
+            "image_size_x": width,
+            "image_size_y": height,
+        }
+        for camera, name in enumerate(SENSORS)
+    }

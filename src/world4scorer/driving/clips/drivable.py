@@ -1,0 +1,153 @@
+"""Where one can drive: a town as a grid of bits, and the part of it around an ego.
+
+>>> grid = DrivableGrid.open("maps/Town05.npz")
+>>> grid.around(pose)                # (120, 100), seen from the ego
+
+Cells are half a metre wide. A town's grid follows the axes of our world; beyond its rim nothing is drivable. A raster
+follows the ego's axes and takes, for each of its cells, the town's cell in which its middle lies.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.driving.clips.errors import ClipError
+from world4scorer.jobs.files import atomic_write
+
+FORMAT: Final = "world4scorer-drivable-1"
+CELL: Final = 0.5
+"""m"""
+BEHIND: Final = 10.0
+"""A raster begins so far behind the ego [m]."""
+SIDE: Final = 25.0
+"""And reaches so far to each side [m]."""
+RASTER_SHAPE: Final = (120, 100)
+"""Cells forward and to the left: 60 m x 50 m."""
+LARGEST: Final = 1 << 31
+"""Cells of a grid; a larger one is a mistake."""
+
+Bits = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class DrivableGrid:
+    """A town's drivable area in our world."""
+
+    town: str
+    origin: NDArray[np.float64]
+    """(2,) least x and y [m]; a whole number of cells."""
+    cells: Bits
+    """(columns along x, rows along y)"""
+
+    def at(self, points: NDArray[np.float64]) -> Bits:
+        """Whether points (..., 2) are drivable."""
+        index = np.floor((points - self.origin) / CELL).astype(np.int64)
+        inside = np.asarray(((index >= 0) & (index < self.cells.shape)).all(-1))
+        index = np.where(inside[..., None], index, 0)
+        return np.asarray(inside & self.cells[index[..., 0], index[..., 1]])
+
+    def around(self, pose: NDArray[np.float64]) -> Bits:
+        """The raster (120, 100) of an ego at a pose (3,)."""
+        sine, cosine = np.sin(pose[2]), np.cos(pose[2])
+        turned = _MIDDLES @ np.array([[cosine, sine], [-sine, cosine]])
+        return self.at(turned + pose[:2])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a plain .npz file."""
+        with atomic_write(path) as stream:
+            np.savez_compressed(
+                stream,
+                format=np.array(FORMAT),
+                town=np.array(self.town),
+                origin=self.origin,
+                shape=np.array(self.cells.shape),
+                bits=np.packbits(self.cells),
+            )
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> DrivableGrid:
+        """Read what `save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                if str(file["format"]) != FORMAT:
+                    raise ClipError(f"{path}: a file of {file['format']}, not of {FORMAT}; make it again")
+                columns, rows = (int(count) for count in file["shape"])
+                if not 0 < columns * rows <= LARGEST:
+                    raise ClipError(f"{path}: a grid of {columns} x {rows} cells; make it again")
+                cells = np.unpackbits(file["bits"], count=columns * rows).reshape(columns, rows).astype(np.bool_)
+                return cls(str(file["town"]), np.asarray(file["origin"], np.float64).reshape(2), cells)
+        except FileNotFoundError:
+            raise no_map(path) from None
+        except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+            if isinstance(error, ClipError):
+                raise
+            raise ClipError(f"{path}: not a drivable area ({error}); make it again with `w4s b2d map`") from error
+
+
+class GridPainter:
+    """A grid to be filled, large enough for a rectangle of our world."""
+
+    def __init__(self, town: str, least: NDArray[np.float64], most: NDArray[np.float64]) -> None:
+        """Corners (2,) of the rectangle [m]."""
+        first = np.floor(np.asarray(least) / CELL) - 1
+        columns, rows = (np.ceil(np.asarray(most) / CELL) + 1 - first).astype(np.int64)
+        if columns * rows > LARGEST:
+            raise ClipError(f"{town}: {columns} x {rows} cells are too many; is the map in metres?")
+        self._town, self._origin = town, first * CELL
+        self.cells: Bits = np.zeros((columns, rows), np.bool_)
+
+    def mark(self, points: NDArray[np.float64]) -> None:
+        """Cells of points (..., 2) are drivable."""
+        index = np.floor((points - self._origin) / CELL).astype(np.int64)
+        self.cells[index[..., 0], index[..., 1]] = True
+
+    def middles(
+        self, least: NDArray[np.float64], most: NDArray[np.float64]
+    ) -> tuple[slice, slice, NDArray[np.float64]]:
+        """Cells of a rectangle, as slices, and their middles (columns, rows, 2)."""
+        first = np.floor((np.asarray(least) - self._origin) / CELL).astype(np.int64)
+        last = np.ceil((np.asarray(most) - self._origin) / CELL).astype(np.int64)
+        x, y = (self._origin[axis] + CELL * (np.arange(first[axis], last[axis]) + 0.5) for axis in (0, 1))
+        found = np.stack(np.meshgrid(x, y, indexing="ij"), -1)
+        return slice(int(first[0]), int(last[0])), slice(int(first[1]), int(last[1])), found
+
+    def finish(self) -> DrivableGrid:
+        """The grid."""
+        return DrivableGrid(self._town, self._origin, self.cells)
+
+
+def _middles() -> NDArray[np.float64]:
+    x = -BEHIND + CELL * (np.arange(RASTER_SHAPE[0]) + 0.5)
+    y = -SIDE + CELL * (np.arange(RASTER_SHAPE[1]) + 0.5)
+    return np.stack(np.meshgrid(x, y, indexing="ij"), -1)
+
+
+_MIDDLES: Final = _middles()
+"""Of a raster's cells, in ego axes [m]."""
+
+
+def packed(raster: Bits) -> NDArray[np.uint8]:
+    """A raster as bytes (1500,)."""
+    return np.packbits(raster)
+
+
+def unpacked(data: NDArray[np.uint8]) -> Bits:
+    """The raster (120, 100) of bytes."""
+    return np.unpackbits(data, count=RASTER_SHAPE[0] * RASTER_SHAPE[1]).reshape(RASTER_SHAPE).astype(np.bool_)
+
+
+def no_map(path: str | os.PathLike[str]) -> ClipError:
+    """What to say of a map that is not there."""
+    return ClipError(f"{path}: no such map; `w4s b2d map` makes it from the town's OpenDRIVE file")
+
+
+def map_path(maps: Path, town: str) -> Path:
+    """Where the map of a town lies."""
+    return maps / f"{town}.npz"

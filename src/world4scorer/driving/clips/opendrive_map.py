@@ -1,0 +1,105 @@
+"""The drivable area of a town from its OpenDRIVE file, read by CARLA's own client. No server is needed.
+
+Lanes are followed metre by metre; what lies within half a lane's width of their middle is drivable. Lanes beside them
+count too if cars may stand or drive there; shoulders, pavements and the like do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.driving.clips.axes import flipped, heading_of_yaw
+from world4scorer.driving.clips.drivable import CELL, DrivableGrid, GridPainter
+from world4scorer.driving.clips.errors import ClipError
+
+STEP: Final = 1.0
+"""Along lanes [m]."""
+FINE: Final = CELL / 2
+"""Between the points that are marked around each step [m]."""
+LANE_TYPES: Final = (
+    "Driving",
+    "Parking",
+    "Bidirectional",
+    "Entry",
+    "Exit",
+    "OnRamp",
+    "OffRamp",
+)
+"""CARLA's names of lanes that are drivable."""
+MARGIN: Final = 20.0
+"""Around the outermost lanes [m]."""
+
+
+def grid_of_opendrive(path: Path, town: str | None = None) -> DrivableGrid:
+    """The drivable area of an OpenDRIVE file (.xodr); the town is called as the file unless given."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ClipError(
+            f"{path}: no such file; CARLA keeps its maps in CarlaUE4/Content/Carla/Maps/OpenDrive"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise ClipError(f"{path}: not OpenDRIVE ({error})") from error
+    if "<OpenDRIVE" not in text:
+        raise ClipError(f"{path}: not OpenDRIVE (no element <OpenDRIVE>)")
+    carla = load_carla()
+    name = town or path.stem
+    try:
+        waypoints = carla.Map(name, text).generate_waypoints(STEP)
+    except RuntimeError as error:
+        raise ClipError(f"{path}: CARLA cannot read this map ({error})") from error
+    rows = np.array([row for waypoint in waypoints for row in _across(waypoint)]).reshape(-1, 4)
+    if not len(rows):
+        raise ClipError(f"{path}: no lane to drive on")
+    return _painted(name, rows)
+
+
+def load_carla() -> Any:
+    """CARLA's client, which comes with an extra."""
+    try:
+        import carla
+    except ImportError:
+        raise ClipError("reading OpenDRIVE needs carla: pip install 'world4scorer[carla]'") from None
+    return carla
+
+
+def _across(waypoint: Any) -> Iterator[tuple[float, float, float, float]]:
+    """x, y, heading and width of a step on a lane, and of lanes beside it that CARLA does not list itself."""
+    yield _row(waypoint)
+    for side in ("get_left_lane", "get_right_lane"):
+        beside, seen = getattr(waypoint, side)(), {waypoint.lane_id}
+        # Beyond the middle of the road the other side's left is this side's right: a lane seen twice ends the search.
+        while beside is not None and beside.lane_id not in seen:
+            seen.add(beside.lane_id)
+            if beside.lane_type.name in LANE_TYPES[1:]:
+                yield _row(beside)
+            if beside.lane_id * waypoint.lane_id < 0:
+                break
+            beside = getattr(beside, side)()
+
+
+def _row(waypoint: Any) -> tuple[float, float, float, float]:
+    place = waypoint.transform
+    x, y = flipped([place.location.x, place.location.y])
+    return float(x), float(y), float(heading_of_yaw(place.rotation.yaw)), float(waypoint.lane_width)
+
+
+def _painted(town: str, rows: NDArray[np.float64]) -> DrivableGrid:
+    """Mark a rectangle around each row: x, y, heading, width."""
+    painter = GridPainter(town, rows[:, :2].min(0) - MARGIN, rows[:, :2].max(0) + MARGIN)
+    for width in np.unique(np.round(rows[:, 3] / FINE)):
+        chosen = rows[np.round(rows[:, 3] / FINE) == width]
+        half = width * FINE / 2
+        along = np.linspace(-STEP / 2, STEP / 2, round(STEP / FINE) + 1)
+        aside = np.linspace(-half, half, max(1, round(2 * half / FINE)) + 1) * (1 - 1e-9)
+        forward = np.stack([np.cos(chosen[:, 2]), np.sin(chosen[:, 2])], -1)
+        left = np.stack([-forward[:, 1], forward[:, 0]], -1)
+        for ahead in along:
+            for offset in aside:
+                painter.mark(chosen[:, :2] + ahead * forward + offset * left)
+    return painter.finish()

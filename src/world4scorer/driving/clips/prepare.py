@@ -1,0 +1,250 @@
+"""Prepare clips: annotations, routes and maps to the arrays that training needs.
+
+>>> report = prepare_clips(Path("Bench2Drive"), Path("maps"), Path("prepared"))
+
+May be killed at any time and run again: finished clips are kept, unless the map, the clip's files or the options are
+others than they were. A clip that cannot be used is left out and named with
+the reason; the others are prepared all the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.driving.clips.annotation import Obstacle
+from world4scorer.driving.clips.clip import ANNOTATIONS, Clip, find_clips, image_name, read_clip, town_of, unpacking
+from world4scorer.driving.clips.clip_route import clip_route, route_points
+from world4scorer.driving.clips.drivable import DrivableGrid, map_path, no_map, packed
+from world4scorer.driving.clips.errors import ClipError
+from world4scorer.driving.clips.prepared import (
+    CLIPS,
+    FORMAT,
+    FRAMES_PER_POSE,
+    FUTURE_FRAMES,
+    PreparedClip,
+    PreparedClips,
+    box_columns,
+    clip_file,
+)
+from world4scorer.driving.clips.rig import FOLDERS
+from world4scorer.jobs.executors import Executor, ProcessExecutor
+from world4scorer.jobs.files import only_one
+from world4scorer.jobs.progress import ProgressBar
+
+EVERY: Final = 5
+"""Frames from one moment to train on to the next: half a second, as in NAVSIM."""
+OTHER_LEVEL: Final = 4.0
+"""Obstacles so much higher or lower than the ego are on another road [m]."""
+SHOWN: Final = 10
+"""Clips that a report names before it only counts."""
+DIGITS: Final = 16
+"""Of digests that are kept."""
+_CAMERAS: Final = range(len(FOLDERS))
+
+
+@dataclass(frozen=True)
+class PrepareReport:
+    """What became of a folder of clips."""
+
+    clips: int
+    """That are prepared."""
+    kept: int
+    """Of them, by an earlier run."""
+    moments: int
+    """To train on."""
+    left_out: Mapping[str, str]
+    """Why, by name."""
+
+    def __str__(self) -> str:
+        lines = [f"{self.moments:,} moments of {self.clips:,} clips, {self.kept:,} of them kept from before"]
+        lines += [f"  left out: {name}: {reason}" for name, reason in list(self.left_out.items())[:SHOWN]]
+        if len(self.left_out) > SHOWN:
+            lines.append(f"  and {len(self.left_out) - SHOWN:,} more; prepared.json names all")
+        return "\n".join(lines)
+
+
+def prepare_clips(
+    source: Path,
+    maps: Path,
+    out: Path,
+    every: int = EVERY,
+    executor: Executor | None = None,
+    show_progress: bool = False,
+) -> PrepareReport:
+    """Prepare all clips below `source`; `maps` holds TOWN.npz of each of their towns."""
+    if every < 1:
+        raise ClipError(f"every: {every}; at least 1")
+    found, archives = find_clips(source)
+    if not maps.is_dir():
+        raise ClipError(f"{maps}: no such folder of maps; `w4s b2d map` makes them")
+    root = source.parent if source in found else source
+    left_out = {path.name: f"not unpacked: {unpacking(path.parent)}" for path in archives}
+    with only_one(out / ".lock", ClipError(f"{out}: another run is preparing these clips; wait for it")):
+        _sweep(out)
+        work = _PrepareClip(maps, out, every)
+        missing = [clip for clip in found if not work.is_done(clip)]
+        with ProgressBar("clips", "clips", len(missing), show_progress) as progress:
+            for done in (executor or ProcessExecutor()).run(work, missing):
+                progress.advance()
+                if done.error is None:
+                    continue
+                if not done.mendable:
+                    raise RuntimeError(f"clip {done.error}\n{done.details}")
+                left_out[done.task.name] = done.error.removeprefix(f"{done.task}: ")
+        usable = [clip for clip in found if clip.name not in left_out]
+        if not usable:
+            name, reason = next(iter(left_out.items()))
+            raise ClipError(f"{source}: none of {len(left_out)} clips can be used; {name}: {reason}")
+        clips = PreparedClips(
+            out, root, {clip.name: os.path.relpath(clip, root) for clip in usable}, dict(sorted(left_out.items()))
+        )
+        clips.save()
+    moments = sum(len(clips[name].moments) for name in clips.clips)
+    return PrepareReport(len(usable), len(found) - len(missing), moments, clips.left_out)
+
+
+@dataclass(frozen=True)
+class _PrepareClip:
+    """The work on one clip, as a worker process does it."""
+
+    maps: Path
+    out: Path
+    every: int
+
+    def is_done(self, folder: Path) -> bool:
+        """Whether a clip was prepared from the same files in the same way; if not, or if damaged, it is made again."""
+        path = clip_file(self.out, folder.name)
+        if not path.is_file():
+            return False
+        try:
+            return PreparedClip.open(path).options == self._options(folder)
+        except ClipError:
+            return False
+
+    def __call__(self, folder: Path) -> int:
+        """Prepare a clip; returns the number of its moments."""
+        options = self._options(folder)
+        path = self._map(folder)
+        grid, town = _grid(path, _digest(path, path.stat().st_mtime_ns)), town_of(folder.name)
+        if grid.town != town:
+            raise ClipError(
+                f"{path}: the map of {grid.town}, and this clip is of {town}; make it again with "
+                f"`w4s b2d map --town {town}` and the OpenDRIVE file of that town"
+            )
+        clip = read_clip(folder)
+        prepared = prepare_clip(clip, grid, self.every, options)
+        prepared.save(clip_file(self.out, clip.name))
+        return len(prepared.moments)
+
+    def _options(self, folder: Path) -> str:
+        """All that a prepared clip depends on, as text."""
+        path = self._map(folder)
+        files = {"map": _digest(path, path.stat().st_mtime_ns), "clip": _listed(folder)}
+        return json.dumps({"format": FORMAT, "every": self.every, **files})
+
+    def _map(self, folder: Path) -> Path:
+        path = map_path(self.maps, town_of(folder.name))
+        if not path.is_file():
+            raise no_map(path)
+        return path
+
+
+def prepare_clip(clip: Clip, grid: DrivableGrid, every: int = EVERY, options: str = "") -> PreparedClip:
+    """The arrays of a clip in a town."""
+    last_image = _last_image(clip)
+    last = min(len(clip) - 1 - FUTURE_FRAMES, last_image)
+    if last < 0:
+        raise ClipError(
+            f"{clip.folder}: {len(clip)} annotations and images up to frame {last_image}; {FUTURE_FRAMES + 1} "
+            "annotations and an image of each camera are the least"
+        )
+    moments = np.arange(0, last + 1, every)
+    steps = FRAMES_PER_POSE * np.arange(1, FUTURE_FRAMES // FRAMES_PER_POSE + 1)
+    box_frames = np.unique(moments[:, None] + steps)
+    boxes = [_on_this_level(clip, int(frame)) for frame in box_frames]
+    origin = np.round(clip.poses[0, :2])
+    shifted = np.concatenate([np.zeros((0, int(Obstacle.Z))), *boxes])
+    shifted[:, :2] -= origin
+    route = clip_route(clip)
+    return PreparedClip(
+        options=options,
+        town=clip.town,
+        moments=moments,
+        poses=clip.poses,
+        velocity=clip.velocity.astype(np.float32),
+        acceleration=clip.acceleration.astype(np.float32),
+        commands=clip.commands,
+        route=route.points,
+        route_points=route_points(route, clip.poses).astype(np.float32),
+        last_image=last_image,
+        boxes=shifted.astype(np.float32),
+        box_origin=origin,
+        box_frames=box_frames,
+        box_offsets=np.cumsum([0, *map(len, boxes)]),
+        rasters=np.stack([packed(grid.around(clip.poses[frame])) for frame in moments]),
+        intrinsics=clip.cameras.intrinsics,
+        rotation=clip.cameras.rotation,
+        translation=clip.cameras.translation,
+        image_size=clip.cameras.image_size,
+    )
+
+
+def _on_this_level(clip: Clip, frame: int) -> NDArray[np.float64]:
+    """Obstacles of a frame, without those on bridges above or roads below."""
+    boxes = clip.boxes_at(frame)
+    level = np.abs(boxes[:, Obstacle.Z] - clip.heights[frame]) <= OTHER_LEVEL
+    return box_columns(boxes[level])
+
+
+def _last_image(clip: Clip) -> int:
+    """The last frame up to which all cameras have images; -1 for none."""
+    last = len(clip) - 1
+    for camera in _CAMERAS:
+        folder = clip.folder / Path(image_name(camera, 0)).parent
+        if not folder.is_dir():
+            raise ClipError(f"{folder}: no such folder; unpack this clip again, images are needed")
+        there = {entry.name for entry in os.scandir(folder)}
+        missing = (frame for frame in range(last + 1) if Path(image_name(camera, frame)).name not in there)
+        last = next(missing, last + 1) - 1
+    return last
+
+
+def _sweep(out: Path) -> None:
+    """Remove what a run that was killed had begun to write."""
+    for leftover in (out / CLIPS).glob(".*.tmp"):
+        leftover.unlink(missing_ok=True)
+
+
+def _listed(folder: Path) -> str:
+    """Digest of names and sizes of a clip's annotations, and of names of its images."""
+    annotations = [(entry.name, entry.stat().st_size) for entry in _entries(folder / ANNOTATIONS)]
+    images = [[entry.name for entry in _entries((folder / image_name(camera, 0)).parent)] for camera in _CAMERAS]
+    text = json.dumps([sorted(annotations), [sorted(names) for names in images]])
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What a folder holds; nothing if it is not there, which reading the clip complains of."""
+    return list(os.scandir(folder)) if folder.is_dir() else []
+
+
+@lru_cache
+def _digest(path: Path, changed: int) -> str:
+    """Of a file that was last changed at a time [ns]."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()[:DIGITS]
+
+
+@lru_cache(4)
+def _grid(path: Path, digest: str) -> DrivableGrid:
+    return DrivableGrid.open(path)

@@ -1,0 +1,1 @@
+"""Closed loop: a planner that drives, moment by moment."""

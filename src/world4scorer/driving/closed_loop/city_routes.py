@@ -1,0 +1,325 @@
+"""Routes through a city: where drives of its traffic led, with the things that happen on the way.
+
+A route follows what SUMO's driver of a vehicle did in undisturbed traffic, lane changes included, as the routes of
+CARLA's leaderboard follow its planner. On some, something is staged: a pedestrian steps out, a vehicle stands, one
+cuts in. Same city, same seed, same routes.
+
+>>> for route in find_routes(Path("city"), "city_test", count=40):
+...     print(route.name, route.scenario, route.route)
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.city.streets.errors import CityError
+from world4scorer.city.streets.places import PLACES
+from world4scorer.city.streets.street_map import Lane, LaneUse, StreetMap, read_streets
+from world4scorer.city.world.casting import edge_lengths, valid_frames
+from world4scorer.city.world.commands import RouteReader
+from world4scorer.city.world.config import CityConfig
+from world4scorer.city.world.course import OPTION_OF
+from world4scorer.city.world.episode import HISTORY, Departure, EgoFrame
+from world4scorer.city.world.events import Event, EventKind
+from world4scorer.city.world.expert import ExpertDrive, expert_drive
+from world4scorer.city.world.manifest import (
+    FOLDER,
+    SimulationEntry,
+    demand_path,
+    network_path,
+    read_config,
+    read_manifest,
+    read_simulation,
+)
+from world4scorer.city.world.recording import STEPS_PER_FRAME, record
+from world4scorer.city.world.situations import Situations, find_situations, frame_rows, signal_links
+from world4scorer.city.world.traffic import STEP
+from world4scorer.driving.closed_loop.ground import Ground, ego_corners
+from world4scorer.engine.routes.commands import CommandKeeper, RoadOption, sparse_nodes
+from world4scorer.engine.routes.route import Route
+
+SCENARIOS: Final = ("signal", "left-turn", "right-turn", "pedestrian", "stopped-vehicle", "cut-in", "lane-change")
+"""In turn, as long as there are drives for them."""
+SHORTEST, LONGEST = 110.0, 260.0
+"""Of routes [m]."""
+LONGEST_WAIT: Final = 40.0
+"""Of SUMO's driver on the way [s]: who waits longer would be called blocked."""
+LONGEST_DRIVE: Final = 110.0
+"""Of SUMO's driver [s]."""
+RUN_UP: Final = 45.0
+"""Before something that is staged [m]."""
+RUN_OUT: Final = 30.0
+"""After it [m]."""
+LEAST_SPEED: Final = 4.5
+"""Of SUMO's driver where something is staged [m/s]: in a queue it would mean little."""
+FROM_LANE_END: Final = 12.0
+"""m"""
+LANE_FOR_CUT_IN: Final = 45.0
+"""Of a lane after the place where somebody will cut in [m]: both drive on until then."""
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CityRoute:
+    """A route, and how to begin it."""
+
+    name: str
+    simulation: str
+    place: str
+    scenario: str
+    """One of `SCENARIOS`."""
+    departure: Departure
+    points: Floats
+    """(n, 2) of the rear axle, global."""
+    options: tuple[int, ...]
+    """n codes of `RoadOption`."""
+    seconds: float
+    """That SUMO's driver took in undisturbed traffic."""
+    event_places: tuple[float, ...]
+    """Where on the route each event of the departure is staged [m]."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    @cached_property
+    def route(self) -> Route:
+        """The polyline."""
+        return Route(self.points)
+
+    def keeper(self) -> CommandKeeper:
+        """Commands by the nodes of the route, from its start."""
+        return CommandKeeper(*sparse_nodes(self.points, self.options))
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """A drive that can become a route, in more than one scenario perhaps."""
+
+    expert: ExpertDrive
+    situations: Situations
+    first: int
+    last: int
+    """Rows of the drive."""
+    places: dict[str, Event | None]
+    """Scenarios, with what is to be staged."""
+
+
+def find_routes(root: Path, split: str, count: int, seed: int = 0) -> list[CityRoute]:
+    """So many routes of a split, of all scenarios in turn, spread over its simulations; fewer are an error."""
+    manifest = read_manifest(root)
+    config = read_config(manifest)
+    folder = root / FOLDER
+    entries = [read_simulation(folder, name) for name in manifest.get("simulations", ())]
+    entries = [entry for entry in entries if entry.split == split]
+    if not entries:
+        known = sorted({share.split for share in config.shares})
+        raise CityError(f"{root}: no simulation of the split {split!r}; there are {', '.join(known)}")
+    rng = np.random.default_rng([seed, 9])
+    found = {entry.name: list(_candidates(folder, entry, config, rng)) for entry in entries}
+    chosen = _choose(found, count, rng)
+    if len(chosen) < count:
+        raise CityError(f"{root}: {len(chosen)} routes in the split {split!r}, {count} wanted; ask for fewer")
+    by_name = {entry.name: entry for entry in entries}
+    return [_route(folder, by_name[name], config, one, scenario) for name, one, scenario in chosen]
+
+
+def _choose(
+    found: dict[str, list[_Candidate]], count: int, rng: np.random.Generator
+) -> list[tuple[str, _Candidate, str]]:
+    """Scenario by scenario, each time from the simulation with the fewest routes so far."""
+    left = {name: [some[i] for i in rng.permutation(len(some))] for name, some in found.items()}
+    taken = dict.fromkeys(left, 0)
+    chosen: list[tuple[str, _Candidate, str]] = []
+    turn = missed = 0
+    while len(chosen) < count and missed < len(SCENARIOS):
+        scenario = SCENARIOS[turn % len(SCENARIOS)]
+        turn += 1
+        for name in sorted(left, key=lambda name: (taken[name], name)):
+            one = next((one for one in left[name] if scenario in one.places), None)
+            if one is not None:
+                left[name].remove(one)
+                taken[name] += 1
+                chosen.append((name, one, scenario))
+                missed = 0
+                break
+        else:
+            missed += 1
+    return chosen
+
+
+def _candidates(
+    folder: Path, entry: SimulationEntry, config: CityConfig, rng: np.random.Generator
+) -> Iterator[_Candidate]:
+    place = PLACES[entry.place]
+    network = network_path(folder, place.network.name)
+    streets = read_streets(network)
+    recording = record(network, demand_path(folder, entry.name), entry.seed, config.warm_up, config.duration)
+    links, lengths, ground = signal_links(streets), edge_lengths(streets), Ground(streets, config.seed)
+    for drive in recording.drives:
+        expert = expert_drive(drive)
+        rows = frame_rows(expert)
+        if len(rows) < HISTORY:
+            continue
+        valid = valid_frames(expert, place, streets, lengths)
+        begin = next((f for f in range(HISTORY - 1, len(rows)) if valid[f - HISTORY + 1 : f + 1].all()), None)
+        if begin is None:
+            continue
+        first, last = int(rows[begin]), int(rows[np.flatnonzero(valid)[-1]])
+        last = min(last, int(np.searchsorted(expert.travelled, expert.travelled[first] + LONGEST)))
+        if expert.travelled[last] - expert.travelled[first] < SHORTEST or _waits_long(expert, first, last):
+            continue
+        situations = find_situations(expert, recording, streets, links)
+        if situations.touching[begin : int(np.searchsorted(rows, last)) + 1].any():
+            continue  # SUMO's own driver touched somebody there
+        if any(ground.hits(ego_corners(expert.pose[row])) for row in range(first, last + 1)):
+            continue  # or something that stands too near to a lane
+        places = _places(expert, situations, first, last, streets, rng)
+        yield _Candidate(expert, situations, first, last, places)
+
+
+def _waits_long(expert: ExpertDrive, first: int, last: int) -> bool:
+    standing = np.concatenate([[0], expert.speed[first : last + 1] < 0.1, [0]]).astype(int)
+    edges = np.flatnonzero(np.diff(standing))
+    longest = max((edges[1::2] - edges[::2]).tolist(), default=0) * STEP
+    return longest > LONGEST_WAIT or (last - first) * STEP > LONGEST_DRIVE
+
+
+def _places(
+    expert: ExpertDrive,
+    situations: Situations,
+    first: int,
+    last: int,
+    streets: StreetMap,
+    rng: np.random.Generator,
+) -> dict[str, Event | None]:
+    """The scenarios that a drive offers."""
+    rows = frame_rows(expert)
+    inside = (rows >= first) & (rows <= last - 20)
+    flags = {
+        "signal": situations.red_light,
+        "left-turn": situations.left_turn,
+        "right-turn": situations.right_turn,
+        "lane-change": situations.lane_change,
+    }
+    places: dict[str, Event | None] = {name: None for name, flag in flags.items() if (flag & inside).any()}
+    way = expert.travelled - expert.travelled[first]
+    fits = (way >= RUN_UP) & (way <= way[last] - RUN_OUT) & (expert.speed > LEAST_SPEED)
+    staged = [
+        row for row in np.flatnonzero(fits).tolist() if first < row < last and _on_open_lane(expert, row, streets)
+    ]
+    if staged:
+        row = staged[int(rng.integers(len(staged)))]
+        places["pedestrian"] = _event(EventKind.PEDESTRIAN, expert, row, streets, -1 if rng.random() < 0.7 else 1)
+        places["stopped-vehicle"] = _event(EventKind.STOPPED_VEHICLE, expert, row, streets)
+    roomy = [row for row in staged if _on_open_lane(expert, row, streets, LANE_FOR_CUT_IN)]
+    beside = [(row, side) for row in roomy for side in (1, -1) if _has_neighbour(expert, row, side, streets)]
+    if beside:
+        row, side = beside[int(rng.integers(len(beside)))]
+        places["cut-in"] = _event(EventKind.CUT_IN, expert, row, streets, side)
+    return places
+
+
+def _position(expert: ExpertDrive, row: int, lane: Lane) -> float:
+    """Of the bumper along a lane [m]."""
+    step = np.linalg.norm(np.diff(lane.shape, axis=0), axis=1)
+    along = np.concatenate([[0.0], np.cumsum(step)])
+    grid = np.arange(0.0, along[-1], 0.5)
+    points = np.column_stack([np.interp(grid, along, lane.shape[:, axis]) for axis in (0, 1)])
+    return float(grid[np.argmin(np.linalg.norm(points - expert.drive.front[row], axis=1))])
+
+
+def _on_open_lane(expert: ExpertDrive, row: int, streets: StreetMap, left: float = FROM_LANE_END) -> bool:
+    """Whether a place of a drive is on a lane that goes on for `left` metres."""
+    lane = streets.lanes.get(expert.drive.lane[row])
+    if lane is None or lane.internal or lane.use is not LaneUse.DRIVE:
+        return False
+    length = float(np.linalg.norm(np.diff(lane.shape, axis=0), axis=1).sum())
+    return FROM_LANE_END < _position(expert, row, lane) < length - left
+
+
+def _has_neighbour(expert: ExpertDrive, row: int, side: int, streets: StreetMap) -> bool:
+    lane = streets.lanes[expert.drive.lane[row]]
+    return any(
+        other.edge == lane.edge and other.index == lane.index + side and other.use is LaneUse.DRIVE
+        for other in streets.lanes.values()
+    )
+
+
+def _event(kind: EventKind, expert: ExpertDrive, row: int, streets: StreetMap, side: int = -1) -> Event:
+    lane = streets.lanes[expert.drive.lane[row]]
+    route = expert.drive.route
+    return Event(kind, lane.id, _position(expert, row, lane), route[route.index(lane.edge) :], side)
+
+
+def _route(folder: Path, entry: SimulationEntry, config: CityConfig, one: _Candidate, scenario: str) -> CityRoute:
+    streets = read_streets(network_path(folder, PLACES[entry.place].network.name))
+    expert, drive, first = one.expert, one.expert.drive, one.first
+    name = f"{entry.name}_{drive.name}_{drive.first_step + first:05d}"
+    reader = RouteReader(streets)
+    event = one.places[scenario]
+    edge = next(edge for lane in drive.lane[first:] if (edge := reader.edge_of(lane, drive.route)) is not None)
+    past = tuple(
+        EgoFrame(
+            step=drive.first_step + row,
+            pose=expert.pose[row].copy(),
+            velocity=np.array([expert.speed[row], 0.0]),
+            acceleration=expert.acceleration[row].copy(),
+            command=reader.command_at(drive.route, expert.pose[row]),
+        )
+        for row in range(first - STEPS_PER_FRAME * (HISTORY - 1), first + 1, STEPS_PER_FRAME)
+    )
+    points, options = _way(expert, one.first, one.last, streets)
+    return CityRoute(
+        name=name,
+        simulation=entry.name,
+        place=entry.place,
+        scenario=scenario,
+        departure=Departure(
+            name=name,
+            vehicle=drive.name,
+            route=drive.route[drive.route.index(edge) :],
+            weather_seed=zlib.crc32(f"{config.seed}/{name}".encode()),
+            past=past,
+            events=() if event is None else (event,),
+        ),
+        points=points + streets.offset,
+        options=options,
+        seconds=(one.last - one.first) * STEP,
+        event_places=() if event is None else (_event_place(points, event, streets),),
+    )
+
+
+def _way(expert: ExpertDrive, first: int, last: int, streets: StreetMap) -> tuple[Floats, tuple[int, ...]]:
+    """The points of a drive, each a little further than the last, and the option at each."""
+    turn_of = {piece: way.turn for way in streets.connections for piece in way.via}
+    rows = [first]
+    for row in range(first + 1, last + 1):
+        if np.linalg.norm(expert.pose[row, :2] - expert.pose[rows[-1], :2]) > 0.2:
+            rows.append(row)
+    options = []
+    for row in rows:
+        turn = turn_of.get(expert.drive.lane[row])
+        options.append(int(RoadOption.LANE_FOLLOW if turn is None else OPTION_OF.get(turn, RoadOption.STRAIGHT)))
+    return expert.pose[rows, :2].copy(), tuple(options)
+
+
+def _event_place(points: Floats, event: Event, streets: StreetMap) -> float:
+    """How far along the route an event is staged [m]."""
+    shape = streets.lanes[event.lane].shape
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(shape, axis=0), axis=1))])
+    place = np.array([np.interp(event.position, along, shape[:, axis]) for axis in (0, 1)])
+    route = Route(points)
+    return float(route.distance[np.argmin(np.linalg.norm(route.points - place, axis=1))])
+
+
+def scenario_counts(routes: Sequence[CityRoute]) -> dict[str, int]:
+    """How many routes each scenario has."""
+    return {name: sum(route.scenario == name for route in routes) for name in SCENARIOS}

@@ -1,0 +1,197 @@
+"""Drivers beside each other, on the same routes: the table of a closed-loop evaluation.
+
+Intervals: 95 %, by drawing routes with replacement. Routes on which the simulation crashed under a driver say nothing
+about that driver; they are left out of its row, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from world4scorer.driving.closed_loop.choice import FRAMEWISE, DriverChoice
+from world4scorer.driving.closed_loop.city_routes import SCENARIOS
+from world4scorer.driving.closed_loop.figure import draw_drives
+from world4scorer.driving.closed_loop.run import Drives, comfort_of
+from world4scorer.evaluation.leaderboard.infractions import Infraction
+from world4scorer.evaluation.leaderboard.merge import Results
+from world4scorer.evaluation.leaderboard.records import RouteRecord
+from world4scorer.evaluation.leaderboard.route_set import RouteSet
+from world4scorer.evaluation.leaderboard.scores import is_success
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
+from world4scorer.evaluation.scores.finding import Finding, Table
+from world4scorer.evaluation.scores.intervals import cell, plain, verdict
+from world4scorer.evaluation.scores.route_results import RouteNumbers, measure, plain_numbers
+
+NAME: Final = "closed_loop"
+DRAWS: Final = 10_000
+COUNTED: Final = {
+    Infraction.PEDESTRIAN_COLLISION: "pedestrians hit",
+    Infraction.VEHICLE_COLLISION: "vehicles hit",
+    Infraction.LAYOUT_COLLISION: "static things hit",
+    Infraction.RED_LIGHT: "red lights run",
+    Infraction.SCENARIO_TIMEOUT: "scenarios out of time",
+    Infraction.DEVIATION: "routes left",
+    Infraction.BLOCKED: "blocked",
+    Infraction.ROUTE_TIMEOUT: "out of time",
+}
+"""Columns of the table of infractions."""
+
+
+def compare_drivers(drives: Drives) -> Finding:
+    """The finding, with its figure."""
+    measured = {choice.name: measure_driver(drives, choice) for choice in drives.choices}
+    changes = _changes(drives)
+    crashed = {name: [record.route_id for record in some if record.crashed] for name, some in drives.records.items()}
+    about = drives.about
+    return Finding(
+        name=NAME,
+        title="Closed loop in the city",
+        question="How well do drivers get along in traffic that reacts to them?",
+        data=f"{len(drives.routes)} routes of {about['split']}, {_kilometres(drives):.1f} km.",
+        weights=about["weights"] or "",
+        numbers={
+            "drivers": {
+                name: plain_numbers(found) | {"smoothness_published": _published_comfort(drives.records[name])}
+                for name, found in measured.items()
+            },
+            "changes": {f"{name} - {FRAMEWISE}": change for name, change in changes.items()},
+            "routes": [
+                {"name": route.name, "scenario": route.scenario, "metres": round(route.route.length, 1)}
+                for route in drives.routes
+            ],
+            "scores": {name: [_score(record) for record in some] for name, some in drives.records.items()},
+            "status": {name: [record.status for record in some] for name, some in drives.records.items()},
+            "crashed": crashed,
+            "benchmark": about["benchmark"],
+            "rules": about["rules"],
+        },
+        tables=(
+            _main_table(drives, measured),
+            _infraction_table(drives),
+            _scenario_table(drives),
+            *([_change_table(drives.choices, changes)] if changes else []),
+        ),
+        remarks=(
+            "Driving Score: route completion times a factor for each infraction. Success: the end was reached without "
+            "any. Efficiency: the ego's speed in percent of the traffic's around it. Comfort: share of chunks of two "
+            "seconds within limits, without the quirks of the published formula (with them in brackets).",
+            "PDM-Closed knows map, boxes and lights; SUMO's driver is the one that the routes were taken from, and "
+            "everybody else in the traffic drives as it does.",
+            *(
+                f"SUMO crashed under {choice.label}: {', '.join(crashed[choice.name])}."
+                for choice in drives.choices
+                if crashed[choice.name]
+            ),
+        ),
+        figure=draw_drives({choice.label: measured[choice.name] for choice in drives.choices}),
+    )
+
+
+def measure_driver(drives: Drives, choice: DriverChoice) -> RouteNumbers:
+    """All numbers of a driver, on the routes that it drove to some end; scenarios stand where abilities do."""
+    records = tuple(record for record in drives.records[choice.name] if not record.crashed)
+    routes = RouteSet(str(drives.about["split"]), len(records), tuple(record.route for record in records))
+    comfort = {record.route: comfort_of(record, corrected=True) for record in records}
+    return measure(Results(routes, records), comfort, {name: (name,) for name in _scenarios(drives)}, DRAWS)
+
+
+def _scenarios(drives: Drives) -> list[str]:
+    return [name for name in SCENARIOS if any(route.scenario == name for route in drives.routes)]
+
+
+def _published_comfort(records: Sequence[RouteRecord]) -> float | None:
+    """Mean comfort by the published formula, quirks included."""
+    known = [value for record in records if not np.isnan(value := comfort_of(record))]
+    return float(np.mean(known)) if known else None
+
+
+def _score(record: RouteRecord) -> float | None:
+    return None if record.crashed or record.scores is None else round(record.scores.composed, 4)
+
+
+def _changes(drives: Drives) -> dict[str, dict[str, Any]]:
+    """What each other way of choosing adds to the framewise one, on routes that both drove to some end."""
+    if FRAMEWISE not in drives.records:
+        return {}
+    bootstrap = LogBootstrap([route.name for route in drives.routes], DRAWS)
+    found = {}
+    for choice in drives.choices:
+        if choice.options is None or choice.name == FRAMEWISE:
+            continue
+        pairs = list(zip(drives.records[choice.name], drives.records[FRAMEWISE], strict=True))
+        values = {"driving_score": _of_one, "success_rate": is_success}
+        found[choice.name] = {
+            name: plain(bootstrap.mean([_gap(one, other, value) for one, other in pairs]))
+            for name, value in values.items()
+        }
+    return found
+
+
+def _of_one(record: RouteRecord) -> float:
+    """Score from 0 to 1."""
+    return (_score(record) or 0.0) / 100
+
+
+def _gap(one: RouteRecord, other: RouteRecord, value: Callable[[RouteRecord], float]) -> float:
+    return float("nan") if one.crashed or other.crashed else float(value(one)) - float(value(other))
+
+
+def _interval(numbers: dict[str, float | None] | None) -> Interval:
+    nothing = {"value": None, "low": None, "high": None}
+    return Interval(*(np.nan if one is None else one for one in (numbers or nothing).values()))
+
+
+def _main_table(drives: Drives, measured: Mapping[str, RouteNumbers]) -> Table:
+    rows = []
+    for choice in drives.choices:
+        found, published = measured[choice.name], _published_comfort(drives.records[choice.name])
+        quirky = "none" if published is None else f"{100 * published:.0f}"
+        rows.append(
+            (
+                choice.label,
+                cell(found.driving_score),
+                cell(found.success_rate),
+                cell(found.completion),
+                Interval(found.efficiency.value, np.nan, np.nan).times(100).text(0),
+                f"{Interval(found.smoothness.value, np.nan, np.nan).times(100).text(0)} ({quirky})",
+                str(sum(not record.crashed for record in drives.records[choice.name])),
+            )
+        )
+    columns = ("driver", "Driving Score", "Success Rate [%]", "completion [%]", "efficiency", "comfort", "routes")
+    return Table("Drivers", columns, tuple(rows))
+
+
+def _infraction_table(drives: Drives) -> Table:
+    rows = []
+    for choice in drives.choices:
+        records = [record for record in drives.records[choice.name] if not record.crashed]
+        counts = [str(sum(len(record.messages(kind)) for record in records)) for kind in COUNTED]
+        driven = sum(record.kilometres for record in records)
+        rows.append((choice.label, f"{driven:.1f}", *counts))
+    return Table("Infractions", ("driver", "km", *COUNTED.values()), tuple(rows))
+
+
+def _scenario_table(drives: Drives) -> Table:
+    rows = []
+    for choice in drives.choices:
+        records = [record for record in drives.records[choice.name] if not record.crashed]
+        here = {name: [_of_one(one) for one in records if one.scenario == name] for name in _scenarios(drives)}
+        rows.append((choice.label, *(f"{100 * np.mean(some):.0f}" if some else "none" for some in here.values())))
+    return Table("Driving Score by scenario", ("driver", *_scenarios(drives)), tuple(rows))
+
+
+def _change_table(choices: Sequence[DriverChoice], changes: dict[str, dict[str, Any]]) -> Table:
+    rows = []
+    for choice in choices:
+        if choice.name in changes:
+            score, success = (_interval(changes[choice.name][name]) for name in ("driving_score", "success_rate"))
+            rows.append((choice.label, cell(score, signed=True), cell(success, signed=True), verdict(score)))
+    columns = ("added", "Driving Score", "Success Rate [%]", "the Driving Score")
+    return Table("Against the framewise choice, paired by route", columns, tuple(rows))
+
+
+def _kilometres(drives: Drives) -> float:
+    return sum(route.route.length for route in drives.routes) / 1000

@@ -1,0 +1,25 @@
+"""Whom the ego's box touches: a kernel over road users."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from world4scorer.engine.kernels import kernel
+from world4scorer.engine.outcomes.boxes import boxes_meet
+from world4scorer.engine.rollout.angles import sine_cosine
+from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH, REAR_AXLE_TO_CENTRE
+
+
+@kernel
+def contacts(ego, poses, sizes):
+    """(A,) whom the ego with its rear axle at `ego` (3,) touches: `poses` (A, 3) of centres, `sizes` (A, 2)."""
+    out = np.zeros(poses.shape[0], np.bool_)
+    sine, cosine = sine_cosine(ego[2])
+    x, y = ego[0] + REAR_AXLE_TO_CENTRE * cosine, ego[1] + REAR_AXLE_TO_CENTRE * sine
+    for n in range(poses.shape[0]):
+        s, c = sine_cosine(poses[n, 2])
+        out[n] = boxes_meet(
+            x, y, cosine, sine, HALF_LENGTH, HALF_WIDTH,
+            poses[n, 0], poses[n, 1], c, s, 0.5 * sizes[n, 0], 0.5 * sizes[n, 1],
+        )  # fmt: skip
+    return out

@@ -1,0 +1,270 @@
+"""One drive along one route: decide twice a second, follow the plan at 10 Hz, and let the referee look on.
+
+A plan is followed by the tracker and the bicycle that also roll plans out for the metrics; each decision starts from
+the state that the bicycle has reached. The traffic reacts.
+
+>>> driven = drive_route(city, venue, route, ConstantVelocity())
+>>> driven.record.status, driven.record.scores.composed
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from world4scorer.city.render.cameras import CameraRig
+from world4scorer.city.streets.map_export import export_map
+from world4scorer.city.streets.map_index import MapIndex
+from world4scorer.city.streets.places import PLACES
+from world4scorer.city.streets.street_map import read_streets
+from world4scorer.city.world.commands import RouteReader
+from world4scorer.city.world.config import CityConfig
+from world4scorer.city.world.episode import EgoFrame
+from world4scorer.city.world.excursion import NEVER, Excursion
+from world4scorer.city.world.manifest import FOLDER, network_path, read_config, read_manifest
+from world4scorer.city.world.recording import STEPS_PER_FRAME
+from world4scorer.city.world.simulation import CitySimulation, SimulationGone
+from world4scorer.city.world.traffic import STEP
+from world4scorer.datasets.navsim.cameras import VIEWS
+from world4scorer.datasets.navsim.frames import COMMANDS
+from world4scorer.driving.closed_loop.city_routes import CityRoute
+from world4scorer.driving.closed_loop.drivers import Driver
+from world4scorer.driving.closed_loop.ground import Ground
+from world4scorer.driving.closed_loop.pilot import Rig, Sight
+from world4scorer.driving.closed_loop.recording import DriveNotes, DriveRecording
+from world4scorer.driving.closed_loop.referee import Offence, Others, Referee, Rules
+from world4scorer.engine.rollout.plans import LqrProfile, roll_out
+from world4scorer.engine.scene.indices import State
+from world4scorer.engine.scene.moment import EgoMoment
+from world4scorer.engine.scene.vehicle import WHEEL_BASE
+from world4scorer.evaluation.leaderboard.infractions import Infraction
+from world4scorer.evaluation.leaderboard.records import RouteRecord
+from world4scorer.evaluation.leaderboard.smoothness import Motion
+
+CRASHED: Final = "Failed - Simulation crashed"
+SLOWEST_TURN: Final = 0.5
+"""Below this speed a steering angle cannot be told from a yaw rate [m/s]."""
+
+Floats = NDArray[np.float64]
+
+
+class Venue:
+    """What drives in one place share."""
+
+    def __init__(self, root: Path, place: str) -> None:
+        config = read_config(read_manifest(root))
+        network = PLACES[place].network
+        streets = read_streets(network_path(root / FOLDER, network.name))
+        self.network: str = network.name
+        self.location: str = network.devkit_location if config.devkit_maps else network.location
+        """Name of the map."""
+        self.ground: Ground = Ground(streets, config.seed)
+        self.routes: RouteReader = RouteReader(streets)
+        self.index: MapIndex = export_map(streets)[1]
+        self.offset: Floats = np.append(streets.offset, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Driven:
+    """What became of a drive."""
+
+    record: RouteRecord
+    motion: Motion | None
+    """Every 0.1 s, for the comfort of the ride; None if the simulation crashed."""
+    recording: DriveRecording | None
+    """Everything, if it was asked for."""
+
+
+def rig_of(config: CityConfig) -> Rig:
+    """Where the cameras of a city are, in the order of a planner's views."""
+    rig = CameraRig.default().select(VIEWS)
+    return Rig(rig.intrinsics(config.height, config.width), rig.rotation, rig.translation)
+
+
+def drive_route(
+    city: CitySimulation,
+    venue: Venue,
+    route: CityRoute,
+    driver: Driver | None,
+    *,
+    name: str = "",
+    rules: Rules | None = None,
+    lqr: LqrProfile = "navsim",
+    keep: bool = False,
+) -> Driven:
+    """Drive a route to its end.
+
+    Args:
+        city: The simulation, which is put to the start of the route.
+        venue: Of the route's place.
+        route: The route.
+        driver: Who drives; None lets SUMO's own driver.
+        name: Of the driver.
+        rules: When a drive is over.
+        lqr: Tracker.
+        keep: Return a recording of everything as well, with images of all drivers.
+    """
+    begun = time.monotonic()
+    city.start(route.simulation, route.departure, images=False)
+    try:
+        return _Drive(city, venue, route, driver, rules, lqr, keep).run(name, begun)
+    except SimulationGone:  # SUMO crashed, as it does now and then where an ego drives as no driver would
+        nothing: dict[str, tuple[str, ...]] = dict.fromkeys(Infraction, ())
+        return Driven(RouteRecord(route.name, CRASHED, nothing, None, route.scenario), None, None)
+
+
+class _Drive:
+    def __init__(
+        self,
+        city: CitySimulation,
+        venue: Venue,
+        route: CityRoute,
+        driver: Driver | None,
+        rules: Rules | None,
+        lqr: LqrProfile,
+        keep: bool,
+    ) -> None:
+        self.city, self.venue, self.route, self.driver, self.lqr = city, venue, route, driver, lqr
+        self.referee = Referee(route, venue.ground, rules)
+        self.cameras: tuple[str, ...] = VIEWS if keep or (driver is not None and driver.sees) else ()
+        self.now = route.departure.past[-1].step * STEP
+        self.state = _first_state(route.departure.past[-1], venue.offset)
+        self.notes = DriveNotes([self.state])
+        self.keep = keep
+
+    def run(self, name: str, begun: float) -> Driven:
+        if self.driver is not None:
+            self.driver.begin(self.route)
+        looked = self.city.drive(np.zeros((0, 3)), np.zeros((0, 2)), np.zeros((0, 2)), {0: self.cameras})
+        while self.referee.end is None:
+            looked = self._half_second(looked)
+        record = self.referee.record(time.monotonic() - begun)
+        recording = None
+        if self.keep:
+            recording = self.notes.finish(
+                route=self.route.name,
+                driver=name,
+                scenario=self.route.scenario,
+                network=self.venue.network,
+                status=record.status,
+                score=0.0 if record.scores is None else record.scores.composed,
+                points=self.route.points,
+                offences=(*self.referee.offences, *self._outside(record)),
+            )
+        return Driven(record, motion_of(np.array(self.notes.states)), recording)
+
+    def _outside(self, record: RouteRecord) -> list[Offence]:
+        """What is only known at the end: how much was driven outside the lanes."""
+        place = (float(self.state[State.X]), float(self.state[State.Y]))
+        messages = record.messages(Infraction.OUTSIDE_LANES)
+        return [Offence(Infraction.OUTSIDE_LANES, self.referee.time, place, message) for message in messages]
+
+    def _half_second(self, looked: Excursion) -> Excursion:
+        """Decide by the last row of what was seen, and go on; returns what was seen on the way."""
+        files = looked.files.get(len(looked.signals) - 1, {})
+        sight = self._sight(files)
+        looks = {STEPS_PER_FRAME: self.cameras} if self.cameras else {}
+        if self.driver is None:
+            seen, frames = self.city.watch(STEPS_PER_FRAME, looks)
+            states = [_sumo_state(frame) for frame in frames[1:]]
+            self.notes.decide(None, None, sight.command, files if self.keep else {})
+        else:
+            answer = self.driver.drive(sight, others_at(looked, -1))
+            states = self._follow(answer.plan)
+            seen = self.city.drive(*_motion(states), looks)
+            self.notes.decide(answer.plan, answer.decision, sight.command, files if self.keep else {})
+        met = self.city.happened() if self.route.event_places else []
+        for step, state in enumerate(states, 1):
+            gone = seen.gone != NEVER and step >= seen.gone
+            self.referee.step(self.state, state, others_at(seen, step), bool(seen.off_road[step]) or gone, met)
+            self.state = state
+            if self.referee.end is not None:
+                break
+        self.now += STEPS_PER_FRAME * STEP
+        self.notes.move(states, seen)  # the half second in which a drive ends is driven, and felt, to its end
+        return seen
+
+    def _sight(self, files: Mapping[str, bytes]) -> Sight:
+        state = self.state
+        pose, speed = state[[State.X, State.Y, State.HEADING]], float(state[State.VELOCITY_X])
+        command = self.venue.routes.command_at(self.route.departure.route, pose - self.venue.offset)
+        return Sight(
+            time=self.now,
+            images=tuple(np.asarray(Image.open(io.BytesIO(files[name]))) for name in VIEWS if name in files),
+            pose=pose,
+            velocity=np.array([speed, 0.0]),
+            acceleration=np.array([state[State.ACCELERATION_X], speed * state[State.ANGULAR_VELOCITY]]),
+            command=np.eye(len(COMMANDS), dtype=np.float32)[command],
+            yaw_rate=float(state[State.ANGULAR_VELOCITY]),
+            steering=float(state[State.STEERING_ANGLE]),
+        )
+
+    def _follow(self, plan: NDArray[np.floating]) -> list[Floats]:
+        """The states that following a plan for half a second leads through."""
+        moment = EgoMoment(f"{self.route.name} at {self.now:.1f} s", self.route.name, round(self.now * 1e6), self.state)
+        return list(roll_out(moment, plan[None], self.lqr)[0, 1 : STEPS_PER_FRAME + 1])
+
+
+def others_at(seen: Excursion, row: int) -> Others:
+    """Everybody at a row of an excursion."""
+    there = seen.there[:, row]
+    return Others(
+        tokens=[token for token, is_there in zip(seen.tokens, there, strict=True) if is_there],
+        types=seen.types[there],
+        sizes=seen.sizes[there],
+        poses=seen.poses[there, row],
+        speeds=seen.speeds[there, row],
+        signals=seen.signals[row],
+    )
+
+
+def motion_of(states: Floats) -> Motion:
+    """States (R, 11) as an agent in CARLA would log them, but in our axes, whose z points up as CARLA's does."""
+    heading, yaw_rate = states[:, State.HEADING], states[:, State.ANGULAR_VELOCITY]
+    nothing = np.zeros(len(states))
+    forward = np.column_stack([np.cos(heading), np.sin(heading), nothing])
+    right = np.column_stack([np.sin(heading), -np.cos(heading), nothing])
+    along = states[:, State.ACCELERATION_X, None] * forward
+    across = -(states[:, State.VELOCITY_X] * yaw_rate)[:, None] * right
+    turning = np.column_stack([nothing, nothing, np.degrees(yaw_rate)])
+    return Motion(along + across, turning, forward, right)
+
+
+def _motion(states: Sequence[Floats]) -> tuple[Floats, Floats, Floats]:
+    """Poses (T, 3), velocities (T, 2) and accelerations (T, 2) of states."""
+    rows = np.array(states)
+    speed, nothing = rows[:, State.VELOCITY_X], np.zeros(len(rows))
+    across = speed * rows[:, State.ANGULAR_VELOCITY]
+    return (
+        rows[:, [State.X, State.Y, State.HEADING]],
+        np.column_stack([speed, nothing]),
+        np.column_stack([rows[:, State.ACCELERATION_X], across]),
+    )
+
+
+def _first_state(frame: EgoFrame, offset: Floats) -> Floats:
+    state = _sumo_state(frame)
+    state[[State.X, State.Y, State.HEADING]] += offset
+    return state
+
+
+def _sumo_state(frame: EgoFrame) -> Floats:
+    """(11,) state of a frame; the steering angle is the one that keeps its yaw rate."""
+    state = np.zeros(len(State))
+    speed = float(frame.velocity[0])
+    yaw_rate = float(frame.acceleration[1]) / speed if speed > SLOWEST_TURN else 0.0
+    state[[State.X, State.Y, State.HEADING]] = frame.pose
+    state[State.VELOCITY_X] = speed
+    state[State.ACCELERATION_X] = frame.acceleration[0]
+    state[State.ANGULAR_VELOCITY] = yaw_rate
+    state[State.STEERING_ANGLE] = math.atan(yaw_rate * WHEEL_BASE / max(speed, SLOWEST_TURN))
+    return state

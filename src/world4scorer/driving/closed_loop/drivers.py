@@ -1,0 +1,171 @@
+"""Who drives: a pilot with a planner, and those that it must be better than.
+
+A driver is asked twice a second for a plan. SUMO's own driver is not among them, as it needs no plan: see `drive.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.city.streets.map_index import MapIndex
+from world4scorer.city.world.filming import EPOCH
+from world4scorer.datasets.navsim.annotations import Annotations
+from world4scorer.datasets.navsim.frames import LogFrame
+from world4scorer.datasets.navsim.map_reader import read_city_map
+from world4scorer.datasets.navsim.poses import relative_poses, wrap
+from world4scorer.datasets.prepare.scene_builder import Preparer
+from world4scorer.driving.closed_loop.city_routes import CityRoute
+from world4scorer.driving.closed_loop.pilot import Decision, Pilot, Sight, ego_state
+from world4scorer.driving.closed_loop.referee import Others
+from world4scorer.engine.scene.indices import PLAN_POSES
+from world4scorer.engine.scene.moment import EgoMoment
+from world4scorer.evaluation.scores.agents import constant_velocity
+
+if TYPE_CHECKING:
+    from world4scorer.planner.training.controls import EgoStatusPlanner
+
+POSES_PER_PLAN: Final = 5
+"""Of the reference planner's, 0.1 s apart, to one of a plan."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a driver wants to do."""
+
+    plan: NDArray[np.floating[Any]]
+    """(8, 3) x forward [m], y left [m], heading [rad] in the ego frame, every 0.5 s."""
+    decision: Decision | None = None
+    """Among which plans it was chosen, if it was."""
+
+
+class Driver(Protocol):
+    """Drives one route after the other."""
+
+    sees: bool
+    """Whether it looks at cameras, which then are drawn."""
+
+    def begin(self, route: CityRoute) -> None:
+        """Start a route."""
+
+    def drive(self, sight: Sight, others: Others) -> Answer:
+        """What to do now; only privileged drivers look at `others`."""
+
+
+class PilotDriver:
+    """A planner that looks at cameras."""
+
+    sees = True
+
+    def __init__(self, pilot: Pilot) -> None:
+        self._pilot = pilot
+
+    def begin(self, route: CityRoute) -> None:
+        """Start a route."""
+        self._pilot.begin(route.name, route.route, route.keeper())
+
+    def drive(self, sight: Sight, others: Others) -> Answer:
+        """Decide."""
+        decision = self._pilot.decide(sight)
+        return Answer(decision.plan, decision)
+
+
+class ConstantVelocity:
+    """Straight on at the speed of now."""
+
+    sees = False
+
+    def begin(self, route: CityRoute) -> None:
+        """Nothing to remember."""
+
+    def drive(self, sight: Sight, others: Others) -> Answer:
+        """Go on."""
+        return Answer(constant_velocity(EgoMoment("", "", 0, ego_state(sight))))
+
+
+class EgoStatusDriver:
+    """An MLP of speed, acceleration and command: what can be driven blindly."""
+
+    sees = False
+
+    def __init__(self, planner: EgoStatusPlanner) -> None:
+        self._planner = planner
+
+    def begin(self, route: CityRoute) -> None:
+        """Nothing to remember."""
+
+    def drive(self, sight: Sight, others: Others) -> Answer:
+        """What was driven in training with such a status."""
+        import torch
+
+        numbers = np.concatenate([np.zeros(3), sight.velocity, sight.acceleration, sight.command])
+        with torch.no_grad():
+            plan = self._planner(torch.from_numpy(numbers.astype(np.float32))[None])[0]
+        return Answer(plan.numpy())
+
+
+class PdmClosed:
+    """The reference planner of NAVSIM, which knows map, boxes and lights exactly."""
+
+    sees = False
+
+    def __init__(self, maps: Path, location: str, index: MapIndex) -> None:
+        self._maps, self._location, self._index = maps, location, index
+        self._route: CityRoute | None = None
+        self._blocks: tuple[str, ...] = ()
+
+    @cached_property
+    def _preparer(self) -> Preparer:
+        return Preparer(read_city_map(self._maps, self._location))
+
+    def begin(self, route: CityRoute) -> None:
+        """Look up the blocks of the route."""
+        self._route = route
+        self._blocks = tuple(self._index.route(route.departure.route))
+
+    def drive(self, sight: Sight, others: Others) -> Answer:
+        """Plan with what is really there."""
+        poses = self._preparer.plan(self._frame(sight, others)).poses_v1
+        ahead = poses[POSES_PER_PLAN : POSES_PER_PLAN * PLAN_POSES + 1 : POSES_PER_PLAN]
+        return Answer(relative_poses(ahead, sight.pose))
+
+    def _frame(self, sight: Sight, others: Others) -> LogFrame:
+        assert self._route is not None
+        name = self._route.name
+        return LogFrame(
+            token=f"{sight.time:.1f}",
+            log_name=name,
+            scene_token=name,
+            map_location=self._location,
+            time_us=EPOCH + round(sight.time * 1e6),
+            ego_pose=sight.pose,
+            velocity=sight.velocity,
+            acceleration=sight.acceleration,
+            command=sight.command.astype(np.int64),
+            roadblock_ids=self._blocks,
+            traffic_lights=tuple(self._index.lights(others.signals)),
+            annotations=seen_from(sight.pose, others),
+            raw={},
+            where=f"{name} at {sight.time:.1f} s",
+        )
+
+
+def seen_from(pose: NDArray[np.float64], others: Others) -> Annotations:
+    """Road users as boxes in the ego frame at `pose` (3,); heights are not known and set to zero."""
+    count = len(others.tokens)
+    place = relative_poses(others.poses, pose)
+    nothing = np.zeros(count)
+    turn = wrap(place[:, 2])
+    velocity = others.speeds[:, None] * np.column_stack([np.cos(turn), np.sin(turn), nothing])
+    return Annotations(
+        boxes=np.column_stack([place[:, :2], nothing, others.sizes, nothing, turn]),
+        type=others.types,
+        velocity=velocity,
+        instance_tokens=tuple(others.tokens),
+        track_tokens=tuple(others.tokens),
+    )

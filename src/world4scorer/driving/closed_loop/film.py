@@ -1,0 +1,131 @@
+"""A film of a drive: four cameras beside a bird's-eye view with route, plans, choice and infractions.
+
+Example::
+
+    film_drive("city", DriveRecording.load("drives/ours/route.npz"), "drive.mp4")
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from PIL import Image
+
+from world4scorer.city.streets.map_export import export_map
+from world4scorer.city.streets.places import PLACES, Network
+from world4scorer.city.streets.street_map import read_streets
+from world4scorer.city.world.manifest import FOLDER, network_path, read_config, read_manifest
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.driving.closed_loop.drive_view import DrivePool, DriveView
+from world4scorer.driving.closed_loop.recording import DriveRecording
+from world4scorer.engine.rollout.plans import LqrProfile
+from world4scorer.jobs.progress import ProgressBar
+from world4scorer.reporting.film.files import check_film, write_film
+from world4scorer.reporting.film.log_film import FILM_CAMERAS, METRES_WITH_PLANS, FilmReport, check_looks, film_times
+from world4scorer.reporting.film.page import KEY, Page, PagePainter
+from world4scorer.reporting.film.street_picture import read_street_picture
+from world4scorer.reporting.film.street_view import reach_of
+
+DRIVE_KEY: Final = (KEY[0], ("route", "past", "stop line", "infraction"))
+CHOICE_KEY: Final = ("choice", "framewise", "plans")
+"""For drivers that choose among plans."""
+LAST_PICTURE: Final = 2.0
+"""How long the end is shown, with what the drive is worth [s of the film]."""
+
+
+def film_drive(
+    root: str | os.PathLike[str],
+    recording: DriveRecording,
+    out: str | os.PathLike[str],
+    *,
+    cameras: Sequence[str] = FILM_CAMERAS,
+    fps: float = 10.0,
+    speed: float = 1.0,
+    height: int = 720,
+    metres: float = METRES_WITH_PLANS,
+    start: float = 0.0,
+    duration: float | None = None,
+    lqr: LqrProfile = "navsim",
+    show_progress: bool = False,
+) -> FilmReport:
+    """Film a drive to `out`: MP4, WebP or GIF by its ending.
+
+    Args:
+        root: Folder of the city that was driven in.
+        recording: Of the drive.
+        cameras: Up to four, the first large; those without images are left out.
+        fps: Pictures a second.
+        speed: 2 plays twice as fast.
+        height: Of the film [pixels]; the width follows from what is shown.
+        metres: Of street from the lower edge of the bird's-eye view to the upper [m].
+        start: Where in the drive the film begins [s].
+        duration: How much of the drive is filmed [s]; up to its end unless given.
+        lqr: Tracker that the drive was driven with.
+        show_progress: A bar on standard error.
+    """
+    out = Path(out)
+    check_looks(cameras, fps, speed, height, metres)
+    check_film(out, fps)
+    seen = [name for name in cameras if any(name in images for images in recording.images)]
+    page = Page.of(height, seen, (*DRIVE_KEY, CHOICE_KEY) if recording.plans.shape[1] > 1 else DRIVE_KEY)
+    left, top, right, low = page.view
+    view = street_view_of(root, recording, (right - left, low - top), metres)
+    times = film_times(view.duration, fps / speed, start, duration)
+    if duration is None:
+        times += [view.duration] * round(LAST_PICTURE * fps)
+    note = f"{recording.scenario}  \u00b7  {_network(recording.network).credit}"
+    painter = PagePainter(page, f"{recording.driver}: {recording.route}", note)
+    with ProgressBar("filming", "pictures", len(times), show_progress) as bar:
+        frames = write_film(out, _pictures(times, view, painter, lqr, bar), fps)
+    return FilmReport(out, frames, frames / fps, page.size, tuple(seen))
+
+
+def _pictures(
+    times: Iterable[float], view: DriveView, painter: PagePainter, lqr: LqrProfile, bar: ProgressBar
+) -> Iterator[Image.Image]:
+    recording = view.recording
+    sheet: Image.Image | None = None
+    pool: DrivePool | None = None
+    shown = -1
+    faults = [offence.time for offence in view.offences]
+    for time in times:
+        decision = max(0, int((recording.decided <= view.row(time)).sum()) - 1)
+        if sheet is None or decision != shown:
+            shown = decision
+            images = recording.images[shown]
+            sheet = painter.sheet({name: _image(images.get(name)) for name in painter.page.cameras})
+            pool = DrivePool.of(recording, shown, lqr)
+        picture = sheet.copy()
+        painter.put_view(picture, view.draw(time, pool))
+        command = int(recording.commands[shown])
+        painter.put_board(picture, time, view.duration, view.speed(time), command, [t for t in faults if t <= time])
+        yield picture
+        bar.advance()
+
+
+def _image(file: bytes | None) -> Image.Image | None:
+    return None if file is None else Image.open(io.BytesIO(file)).convert("RGB")
+
+
+def _network(name: str) -> Network:
+    found = [place.network for place in PLACES.values() if place.network.name == name]
+    if not found:
+        raise DatasetError(f"network {name!r} of the drive is unknown; it was driven with another version")
+    return found[0]
+
+
+def street_view_of(
+    root: str | os.PathLike[str], recording: DriveRecording, size: tuple[int, int], metres: float
+) -> DriveView:
+    """The streets around a drive and their signals, in a picture of a size [pixels] and so many metres of street."""
+    network = _network(recording.network)
+    config = read_config(read_manifest(root))
+    location = network.devkit_location if config.devkit_maps else network.location
+    index = export_map(read_streets(network_path(Path(root) / FOLDER, network.name)))[1]
+    streets = read_street_picture(Layout(Path(root)).maps, location, recording.states[:, :2], reach_of(size, metres))
+    return DriveView(streets, size, metres, recording, index)

@@ -1,0 +1,234 @@
+"""A planner at the wheel: from what a car sees and knows at one moment to the plan to follow.
+
+The same pilot drives in the city and answers requests of the planner server.
+
+>>> pilot = Pilot(Planner.from_pretrained("runs/city/planner"), PilotOptions(route=4.0))
+>>> pilot.begin("route 7", Route(points), CommandKeeper(nodes, options))
+>>> decision = pilot.decide(Sight(...))          # twice a second
+>>> decision.plan                                # (8, 3)
+
+Shapes: C cameras, N plans, T poses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from world4scorer.engine.routes.commands import CommandKeeper, one_hot
+from world4scorer.engine.routes.route import Route, RouteCursor
+from world4scorer.engine.scene.indices import State
+from world4scorer.engine.scene.moment import EgoMoment
+from world4scorer.engine.selection.inertial import InertialReranker, check_weight
+from world4scorer.engine.selection.route import route_agreement, route_utility
+from world4scorer.engine.selection.utility import Benchmark
+from world4scorer.planner.model.config import EGO_NUMBERS, ROUTE_NUMBERS
+from world4scorer.planner.model.images import fit_intrinsics, fit_view, normalise
+from world4scorer.planner.model.plan_sampling import Cameras
+from world4scorer.planner.planner import Planner
+
+
+@dataclass(frozen=True)
+class PilotOptions:
+    """How a pilot chooses among its plans; as it stands, by utility alone, each moment for itself."""
+
+    benchmark: Benchmark = "v1"
+    """Whose utility."""
+    inertial: float = 0.0
+    """Weight of inertial re-ranking; the paper's is 1, 0 leaves it out."""
+    route: float = 0.0
+    """Weight of route re-ranking in standard deviations of the utility; the paper's is 4, 0 leaves it out."""
+    keep_commands: bool = False
+    """Take the command from the nodes of the route and keep it until a node is passed."""
+
+    def __post_init__(self) -> None:
+        check_weight(self.inertial)
+        check_weight(self.route)
+
+
+def why_not_v2(planner: object) -> str:
+    """What to tell those who want a planner to choose by v2 that was not trained for all of its terms."""
+    return (
+        f"benchmark v2: counts driving direction compliance, for which {planner} was not trained (clips of Bench2Drive "
+        "do not tell it); use v1"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Rig:
+    """Where the cameras of a car are."""
+
+    intrinsics: NDArray[np.float64]
+    """(C, 3, 3) in pixels of the images."""
+    rotation: NDArray[np.float64]
+    """(C, 3, 3) camera axes -> ego axes."""
+    translation: NDArray[np.float64]
+    """(C, 3) in the ego frame [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """What a car sees and knows at one moment."""
+
+    time: float
+    """s"""
+    images: tuple[NDArray[np.uint8] | Image.Image, ...]
+    """C images (h, w, 3) or Pillow's, all of one size."""
+    pose: NDArray[np.float64]
+    """(3,) x, y [m], heading [rad] of the rear axle, in the frame of the route."""
+    velocity: NDArray[np.float64]
+    """(2,) forward, left [m/s]."""
+    acceleration: NDArray[np.float64]
+    """(2,) forward, left [m/s^2]."""
+    command: NDArray[np.float32]
+    """(4,) one-hot left, forward, right, unknown; not looked at by a pilot that keeps commands."""
+    yaw_rate: float = 0.0
+    """rad/s"""
+    steering: float = 0.0
+    """rad"""
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """What a pilot decided, and among what."""
+
+    plans: NDArray[np.float32]
+    """(N, T, 3) in ego axes"""
+    utility: NDArray[np.float64]
+    """(N,) what the planner thinks of each"""
+    ranked: NDArray[np.float64]
+    """(N,) the same after re-ranking by the route; inertial re-ranking comes after it"""
+    chosen: int
+    command: NDArray[np.float32]
+    """(4,) as the planner was told."""
+    route_point: NDArray[np.float64] | None
+    """(2,) in ego axes [m]; None without a route."""
+
+    @property
+    def plan(self) -> NDArray[np.float32]:
+        """(T, 3) the plan to follow."""
+        return np.asarray(self.plans[self.chosen])
+
+
+class Pilot:
+    """A planner with a memory of its route and of its last choice."""
+
+    def __init__(self, planner: Planner, options: PilotOptions | None = None, rig: Rig | None = None) -> None:
+        self.planner = planner
+        self.options: PilotOptions = options or PilotOptions()
+        self.rig = rig
+        self._reranker = InertialReranker(self.options.inertial)
+        self._name = ""
+        self._cursor: RouteCursor | None = None
+        self._keeper: CommandKeeper | None = None
+        self._fitted: tuple[tuple[int, int], Cameras] | None = None
+
+    @property
+    def takes_route_point(self) -> bool:
+        """Whether the planner was trained with a route point."""
+        return self.planner.config.ego_numbers == EGO_NUMBERS + ROUTE_NUMBERS
+
+    def begin(self, name: str, route: Route | None = None, keeper: CommandKeeper | None = None) -> None:
+        """Start a drive; what was before is forgotten."""
+        needs_route = self.takes_route_point or self.options.route > 0
+        if needs_route and route is None:
+            raise ValueError(f"drive {name!r}: no route; a route point or route re-ranking needs one")
+        if self.options.keep_commands and keeper is None:
+            raise ValueError(f"drive {name!r}: no nodes of the route; keeping commands needs them")
+        self._name = name
+        self._cursor = None if route is None else RouteCursor(route)
+        self._keeper = keeper
+        self._reranker.reset()
+
+    @property
+    def travelled(self) -> float | None:
+        """How far along its route the ego was when it last decided [m]; None without a route."""
+        return None if self._cursor is None else float(self._cursor.route.distance[self._cursor.place])
+
+    def decide(self, sight: Sight, views: Tensor | None = None) -> Decision:
+        """Propose plans, score them, choose one.
+
+        Args:
+            sight: What the car sees and knows.
+            views: What `views` makes of it, where that was done before; it takes long for large images.
+        """
+        command = np.asarray(sight.command, np.float32)
+        if self.options.keep_commands:
+            assert self._keeper is not None
+            command = one_hot(self._keeper.command(sight.pose))
+        point = ahead = None
+        if self._cursor is not None:
+            self._cursor.advance(sight.pose[:2])
+            point, ahead = self._cursor.route_point(sight.pose), self._cursor.ahead(sight.pose)
+        views = self.views(sight) if views is None else views
+        scored = self.planner(views, self._status(sight, command, point), self._cameras(sight))
+        plans = scored.plans[0].float().cpu().numpy()
+        utility = scored.utility(self.options.benchmark)[0].double().cpu().numpy()
+        ranked = utility
+        if self.options.route:
+            assert ahead is not None
+            ranked = route_utility(utility, route_agreement(plans, ahead), self.options.route)
+        return Decision(plans, utility, ranked, self._choose(sight, plans, ranked), command, point)
+
+    def _choose(self, sight: Sight, plans: NDArray[np.float32], ranked: NDArray[np.float64]) -> int:
+        if not self.options.inertial:
+            return int(np.argmax(ranked))
+        time_us = round(sight.time * 1e6)
+        moment = EgoMoment(f"{self._name} at {sight.time:.1f} s", self._name, time_us, ego_state(sight))
+        return self._reranker.choose(moment, plans, ranked)
+
+    def views(self, sight: Sight) -> Tensor:
+        """The images as the planner takes them (1, C, 3, H, W)."""
+        config = self.planner.config
+        if len(sight.images) < config.cameras:
+            raise ValueError(f"images: {len(sight.images)}; the planner looks at {config.cameras}")
+        views = [fit_view(_picture(image), config) for image in sight.images[: config.cameras]]
+        return normalise(torch.from_numpy(np.stack(views))[None].to(self._device))
+
+    def _status(self, sight: Sight, command: NDArray[np.float32], point: NDArray[np.float64] | None) -> Tensor:
+        numbers: list[Any] = [np.zeros(3), sight.velocity, sight.acceleration, command]
+        if self.takes_route_point:
+            assert point is not None
+            numbers.append(point)
+        return torch.from_numpy(np.concatenate(numbers).astype(np.float32))[None].to(self._device)
+
+    def _cameras(self, sight: Sight) -> Cameras | None:
+        """The rig in pixels of views, for planners that ask for it."""
+        config = self.planner.config
+        if not config.plan_sampling:
+            return None
+        if self.rig is None:
+            raise ValueError("rig: missing; this planner needs to know how the views were taken")
+        width, height = _picture(sight.images[0]).size
+        if self._fitted is None or self._fitted[0] != (height, width):
+            count = config.cameras
+            fitted = fit_intrinsics(self.rig.intrinsics[:count], width, height, config)
+            parts = (fitted, self.rig.rotation[:count], self.rig.translation[:count])
+            tensors = [torch.from_numpy(np.asarray(part, np.float32))[None].to(self._device) for part in parts]
+            self._fitted = (height, width), Cameras(*tensors)
+        return self._fitted[1]
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.planner.parameters()).device
+
+
+def _picture(image: NDArray[np.uint8] | Image.Image) -> Image.Image:
+    return image if isinstance(image, Image.Image) else Image.fromarray(image)
+
+
+def ego_state(sight: Sight) -> NDArray[np.float64]:
+    """(11,) the state from which plans are rolled out."""
+    state = np.zeros(len(State))
+    state[[State.X, State.Y, State.HEADING]] = sight.pose
+    state[[State.VELOCITY_X, State.VELOCITY_Y]] = sight.velocity
+    state[[State.ACCELERATION_X, State.ACCELERATION_Y]] = sight.acceleration
+    state[State.STEERING_ANGLE] = sight.steering
+    state[State.ANGULAR_VELOCITY] = sight.yaw_rate
+    return state

@@ -1,0 +1,233 @@
+"""Everything that happened on a drive, for films: the ego and everybody around every 0.1 s, decisions every 0.5 s.
+
+A file is one of NumPy's archives without pickled objects.
+
+Shapes: R rows, 0.1 s apart, from the start on; A road users; D decisions; N plans of each.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.city.world.excursion import Excursion
+from world4scorer.driving.closed_loop.pilot import Decision
+from world4scorer.driving.closed_loop.referee import Offence
+from world4scorer.evaluation.leaderboard.infractions import Infraction
+from world4scorer.jobs.files import atomic_write
+
+FORMAT: Final = "world4scorer-drive-1"
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class DriveRecording:
+    """A drive along a route."""
+
+    route: str
+    driver: str
+    scenario: str
+    network: str
+    """Whose streets they are."""
+    status: str
+    score: float
+    """Of the route [%]."""
+    points: Floats
+    """(n, 2) the route, global."""
+    states: Floats
+    """(R, 11) of the ego, columns of `State`."""
+    tokens: tuple[str, ...]
+    """A names."""
+    types: NDArray[np.int8]
+    """(A,) codes of `TrackType`."""
+    sizes: Floats
+    """(A, 2) length, width [m]."""
+    poses: Floats
+    """(A, R, 3) of centres, global; zeros where not there."""
+    there: NDArray[np.bool_]
+    """(A, R)"""
+    signals: tuple[Mapping[str, str], ...]
+    """R state texts of all signals."""
+    decided: NDArray[np.int64]
+    """(D,) rows at which was decided."""
+    plans: NDArray[np.float32]
+    """(D, N, 8, 3) in ego axes; drivers without a choice have one."""
+    utility: Floats
+    """(D, N)"""
+    chosen: NDArray[np.int64]
+    """(D,)"""
+    commands: NDArray[np.int64]
+    """(D,) places in left, forward, right, unknown."""
+    images: tuple[Mapping[str, bytes], ...]
+    """D times JPEG files by camera; empty mappings where nothing was drawn."""
+    offences: tuple[Offence, ...]
+
+    def save(self, path: Path) -> None:
+        """Write the file, all or nothing."""
+        names = list(dict.fromkeys(name for files in self.images for name in files))
+        blobs = [files.get(name, b"") for files in self.images for name in names]
+        about = {
+            "format": FORMAT,
+            **{name: getattr(self, name) for name in _TEXTS},
+            "score": self.score,
+            "signals": _changes(self.signals),
+            "rows": len(self.signals),
+            "cameras": names,
+            "offences": [[one.kind, one.time, one.place, one.message] for one in self.offences],
+        }
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        with atomic_write(path) as stream:
+            np.savez_compressed(
+                stream,
+                about=np.frombuffer(json.dumps(about).encode(), np.uint8),
+                tokens=np.array(self.tokens, np.str_),
+                image_ends=np.cumsum([len(blob) for blob in blobs], dtype=np.int64),
+                image_bytes=np.frombuffer(b"".join(blobs), np.uint8),
+                **arrays,
+            )
+
+    @classmethod
+    def load(cls, path: Path) -> DriveRecording:
+        """Read a file."""
+        try:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
+                content = {name: file[name] for name in file.files}
+            about = json.loads(content["about"].tobytes())
+            if about["format"] != FORMAT:
+                raise ValueError(f"format {about['format']!r}")
+            names = about["cameras"]
+            ends = content["image_ends"]
+            data = content["image_bytes"].tobytes()
+            blobs = [data[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)] if len(ends) else []
+            decisions = len(content["decided"])
+            images = tuple(
+                {name: blob for name, blob in zip(names, blobs[row * len(names) :], strict=False) if blob}
+                for row in range(decisions)
+            )
+            offences = (
+                Offence(Infraction(kind), time, tuple(place), message)
+                for kind, time, place, message in about["offences"]
+            )
+            return cls(
+                **{name: about[name] for name in _TEXTS},
+                score=about["score"],
+                tokens=tuple(content["tokens"].tolist()),
+                signals=_unfolded(about["signals"], about["rows"]),
+                images=images,
+                offences=tuple(offences),
+                **{name: content[name] for name in _ARRAYS},
+            )
+        except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path}: not a recording of a drive ({error}); drive the route again") from error
+
+
+_TEXTS: Final = ("route", "driver", "scenario", "network", "status")
+_ARRAYS: Final = (
+    "points", "states", "types", "sizes", "poses", "there", "decided", "plans", "utility", "chosen", "commands",
+)  # fmt: skip
+
+
+def _changes(signals: Sequence[Mapping[str, str]]) -> list[tuple[int, str, str]]:
+    """Row, signal and new state text, wherever one changes."""
+    changes: list[tuple[int, str, str]] = []
+    before: Mapping[str, str] = {}
+    for row, states in enumerate(signals):
+        changes += [(row, name, state) for name, state in states.items() if before.get(name) != state]
+        before = states
+    return changes
+
+
+def _unfolded(changes: Sequence[Sequence[Any]], rows: int) -> tuple[Mapping[str, str], ...]:
+    by_row: dict[int, dict[str, str]] = {}
+    for row, name, state in changes:
+        by_row.setdefault(row, {})[name] = state
+    states: dict[str, str] = {}
+    found = []
+    for row in range(rows):
+        if row in by_row:
+            states = states | by_row[row]
+        found.append(states)
+    return tuple(found)
+
+
+@dataclass
+class DriveNotes:
+    """Excursions and decisions one after the other, to be joined to a recording."""
+
+    states: list[Floats]
+    """The first."""
+    excursions: list[Excursion] = field(default_factory=list)
+    decided: list[int] = field(default_factory=list)
+    plans: list[NDArray[np.float32]] = field(default_factory=list)
+    utility: list[Floats] = field(default_factory=list)
+    chosen: list[int] = field(default_factory=list)
+    commands: list[int] = field(default_factory=list)
+    images: list[Mapping[str, bytes]] = field(default_factory=list)
+
+    def decide(
+        self,
+        plan: NDArray[np.floating[Any]] | None,
+        decision: Decision | None,
+        command: NDArray[np.float32],
+        images: Mapping[str, bytes],
+    ) -> None:
+        """Note a decision; SUMO's driver has no plan."""
+        self.decided.append(len(self.states) - 1)
+        if decision is None:
+            alone = np.zeros((0, 8, 3), np.float32) if plan is None else np.asarray(plan, np.float32)[None]
+            self.plans.append(alone)
+            self.utility.append(np.zeros(len(alone)))
+        else:
+            self.plans.append(decision.plans)
+            self.utility.append(decision.utility)
+        self.chosen.append(decision.chosen if decision is not None else 0)
+        self.commands.append(int(np.argmax(command)))
+        self.images.append(images)
+
+    def move(self, states: Sequence[Floats], excursion: Excursion) -> None:
+        """Note what happened on the way to the next decision; the first row of an excursion is already known."""
+        self.states += list(states)
+        self.excursions.append(excursion)
+
+    def finish(self, **about: Any) -> DriveRecording:
+        """Join everything; `about` are the fields that only the caller knows."""
+        row: dict[str, int] = {}
+        for part in self.excursions:
+            for token in part.tokens:
+                row.setdefault(token, len(row))
+        rows = len(self.states)
+        types, sizes = np.zeros(len(row), np.int8), np.zeros((len(row), 2))
+        poses, there = np.zeros((len(row), rows, 3)), np.zeros((len(row), rows), np.bool_)
+        signals: list[Mapping[str, str]] = []
+        for part in self.excursions:
+            first = 0 if not signals else 1
+            at = slice(len(signals), len(signals) + len(part.signals) - first)
+            places = [row[token] for token in part.tokens]
+            types[places], sizes[places] = part.types, part.sizes
+            poses[places, at], there[places, at] = part.poses[:, first:], part.there[:, first:]
+            signals += part.signals[first:]
+        return DriveRecording(
+            states=np.array(self.states),
+            tokens=tuple(row),
+            types=types,
+            sizes=sizes,
+            poses=poses,
+            there=there,
+            signals=tuple(signals),
+            decided=np.array(self.decided, np.int64),
+            plans=np.stack(self.plans),
+            utility=np.stack(self.utility),
+            chosen=np.array(self.chosen, np.int64),
+            commands=np.array(self.commands, np.int64),
+            images=tuple(self.images),
+            **about,
+        )

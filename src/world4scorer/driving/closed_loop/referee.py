@@ -1,0 +1,255 @@
+"""The referee of a drive: how far along its route the ego is, what it did wrong, and when the drive is over.
+
+Looks at everything every 0.1 s. The rules are Bench2Drive's, with the city's own answers where that benchmark leaves
+it to its simulator; docs/driving.md lists them.
+
+Shapes: A road users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.city.world.traffic import STEP
+from world4scorer.driving.closed_loop.city_routes import CityRoute
+from world4scorer.driving.closed_loop.contacts import contacts
+from world4scorer.driving.closed_loop.ground import Ground, ego_corners
+from world4scorer.engine.routes.route import RouteCursor
+from world4scorer.engine.scene.indices import State, TrackType
+from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, REAR_AXLE_TO_CENTRE
+from world4scorer.evaluation.leaderboard.infractions import Infraction, outside_lanes, slower_than_others
+from world4scorer.evaluation.leaderboard.records import COMPLETED, PERFECT, RouteRecord
+from world4scorer.evaluation.leaderboard.scores import is_success, route_scores
+
+CHECKPOINTS: Final = 20
+"""At which speeds are compared, evenly along the route."""
+SURROUNDING: Final = 50.0
+"""Vehicles within this distance are the surrounding traffic [m]."""
+SEARCH: Final = 20.0
+"""m ahead on the route within which the ego is looked for: a route may come near itself."""
+AT_THE_END: Final = 2.0
+"""m before the end of the route, which counts as reached."""
+
+Floats = NDArray[np.float64]
+XY: Final = [State.X, State.Y]
+POSE: Final = [State.X, State.Y, State.HEADING]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When a drive is over."""
+
+    deviation: float = 30.0
+    """From the route [m]."""
+    blocked_speed: float = 0.1
+    """m/s"""
+    blocked_time: float = 60.0
+    """s below that speed"""
+    time_limit: float = 200.0
+    """s, of the whole route"""
+    off_road_time: float = 2.0
+    """s so far from every lane that the traffic does not see the ego"""
+    scenario_time: float = 40.0
+    """s from meeting what is staged to having passed it; longer is an infraction, and the drive goes on"""
+
+
+@dataclass(frozen=True, eq=False)
+class Others:
+    """Everybody around at one time."""
+
+    tokens: Sequence[str]
+    """A names."""
+    types: NDArray[np.int8]
+    """(A,) codes of `TrackType`."""
+    sizes: Floats
+    """(A, 2) length, width [m]."""
+    poses: Floats
+    """(A, 3) of centres, global."""
+    speeds: Floats
+    """(A,) m/s"""
+    signals: Mapping[str, str]
+    """State text of every signal."""
+
+
+@dataclass(frozen=True)
+class Offence:
+    """Something that went wrong."""
+
+    kind: Infraction
+    time: float
+    """s since the start."""
+    place: tuple[float, float]
+    """x, y of the ego [m], global."""
+    message: str
+
+
+@dataclass
+class _Pace:
+    """Speeds since the last checkpoint."""
+
+    ego: list[float] = field(default_factory=list)
+    others: list[float] = field(default_factory=list)
+
+
+class Referee:
+    """Watches one drive."""
+
+    def __init__(self, route: CityRoute, ground: Ground, rules: Rules | None = None) -> None:
+        self.route, self.rules = route, rules or Rules()
+        self.offences: list[Offence] = []
+        self.end: str | None = None
+        """Status of the record once the drive is over."""
+        self.driven = 0.0
+        """m"""
+        self._outside = 0.0
+        self._ground = ground
+        self._cursor = RouteCursor(route.route)
+        self._touched: set[str] = set()
+        self._touches_layout = False
+        self._steps = self._standing = self._off_road = 0
+        self._pace = _Pace()
+        self._checkpoint = 1
+        self._met: list[float | None] = [None] * len(route.event_places)
+        self._timed_out: set[int] = set()
+
+    @property
+    def time(self) -> float:
+        """s since the start"""
+        return _seconds(self._steps)
+
+    @property
+    def progress(self) -> float:
+        """m along the route"""
+        return float(self.route.route.distance[self._cursor.place])
+
+    def step(self, before: Floats, now: Floats, others: Others, off_road: bool, met: Sequence[bool]) -> None:
+        """Judge 0.1 s: ego states (11,) before and now, everybody around now, and which events have been met."""
+        self._steps += 1
+        moved = float(np.linalg.norm(now[XY] - before[XY]))
+        self.driven += moved
+        self._cursor.advance(now[XY], reach=SEARCH)
+        self._collisions(now, others)
+        self._lights(before, now, others.signals)
+        if self._is_outside(now):
+            self._outside += moved
+        self._speeds(now, others)
+        self._scenarios(now, met)
+        self._look_for_the_end(now, off_road)
+
+    def _collisions(self, now: Floats, others: Others) -> None:
+        pose = now[POSE]
+        moves = now[State.VELOCITY_X] >= self.rules.blocked_speed
+        for row in np.flatnonzero(contacts(pose, others.poses, others.sizes)).tolist():
+            token = others.tokens[row]
+            if token in self._touched or not moves:
+                continue  # who drives into a standing ego is not its doing
+            self._touched.add(token)
+            kind = TrackType(int(others.types[row]))
+            ahead = (others.poses[row, :2] - _centre(pose)) @ np.array([np.cos(pose[2]), np.sin(pose[2])])
+            side = "in front" if ahead > 0 else "behind"
+            self._note(
+                Infraction.PEDESTRIAN_COLLISION if kind is TrackType.PEDESTRIAN else Infraction.VEHICLE_COLLISION,
+                now,
+                f"Agent collided against a {kind.name.lower()} {side}, at {now[State.VELOCITY_X]:.1f} m/s, "
+                f"the other at {others.speeds[row]:.1f} m/s",
+            )
+        touches = self._ground.hits(ego_corners(pose) - self._ground.offset)
+        if touches and not self._touches_layout:
+            self._note(Infraction.LAYOUT_COLLISION, now, "Agent collided against something that stands by the road")
+        self._touches_layout = touches
+
+    def _lights(self, before: Floats, now: Floats, signals: Mapping[str, str]) -> None:
+        lines = self._ground.stop_lines
+        was, is_ = (_bumper(state[POSE]) - self._ground.offset for state in (before, now))
+        if any(lines.red(int(line), self.route.departure.route, signals) for line in lines.crossed(was, is_)):
+            self._note(Infraction.RED_LIGHT, now, f"Agent ran a red light at {now[State.VELOCITY_X]:.1f} m/s")
+
+    def _is_outside(self, now: Floats) -> bool:
+        return self._ground.outside(_centre(now[POSE]) - self._ground.offset, float(now[State.HEADING]))
+
+    def _speeds(self, now: Floats, others: Others) -> None:
+        near = np.linalg.norm(others.poses[:, :2] - now[XY], axis=1) < SURROUNDING
+        vehicles = near & (others.types == TrackType.VEHICLE)
+        self._pace.ego.append(float(now[State.VELOCITY_X]))
+        if vehicles.any():
+            self._pace.others.append(float(others.speeds[vehicles].mean()))
+        if self.progress < self._checkpoint * self.route.route.length / CHECKPOINTS - AT_THE_END:
+            return
+        self._checkpoint += 1
+        around = float(np.mean(self._pace.others)) if self._pace.others else 0.0
+        if around > 0:
+            share = 100 * float(np.mean(self._pace.ego)) / around
+            self._note(Infraction.SLOW, now, slower_than_others(share))
+        self._pace = _Pace()
+
+    def _scenarios(self, now: Floats, met: Sequence[bool]) -> None:
+        for number, place in enumerate(self.route.event_places):
+            if met[number] and self._met[number] is None:
+                self._met[number] = self.time
+            since = self._met[number]
+            late = since is not None and self.time - since > self.rules.scenario_time
+            if late and self.progress < place and number not in self._timed_out:
+                self._timed_out.add(number)
+                event = self.route.departure.events[number].kind
+                self._note(Infraction.SCENARIO_TIMEOUT, now, f"Agent did not get past the {event.value} in time")
+
+    def _look_for_the_end(self, now: Floats, off_road: bool) -> None:
+        rules = self.rules
+        away = float(np.linalg.norm(self.route.route.points[self._cursor.place] - now[XY]))
+        self._standing = self._standing + 1 if now[State.VELOCITY_X] < rules.blocked_speed else 0
+        self._off_road = self._off_road + 1 if off_road else 0
+        if self.progress >= self.route.route.length - AT_THE_END:
+            self.end = COMPLETED
+        elif away > rules.deviation or _seconds(self._off_road) > rules.off_road_time:
+            why = f"{away:.0f} m from the route" if away > rules.deviation else "off the road"
+            self._note(Infraction.DEVIATION, now, f"Agent deviated from the route: {why}")
+            self.end = "Failed - Agent deviated from the route"
+        elif _seconds(self._standing) > rules.blocked_time:
+            self._note(Infraction.BLOCKED, now, f"Agent got blocked: stood for {rules.blocked_time:.0f} s")
+            self.end = "Failed - Agent got blocked"
+        elif self.time >= rules.time_limit:
+            self._note(Infraction.ROUTE_TIMEOUT, now, f"Route timeout after {rules.time_limit:.0f} s")
+            self.end = "Failed - Agent timed out"
+
+    def _note(self, kind: Infraction, now: Floats, message: str) -> None:
+        self.offences.append(Offence(kind, self.time, (float(now[0]), float(now[1])), message))
+
+    def record(self, seconds: float) -> RouteRecord:
+        """The record of the drive, which took so many seconds to simulate."""
+        assert self.end is not None, "the drive is not over"
+        infractions: dict[str, tuple[str, ...]] = dict.fromkeys(Infraction, ())
+        for offence in self.offences:
+            infractions[offence.kind] += (offence.message,)
+        share = self._outside / max(self.driven, 1e-9)
+        if self._outside > 0:
+            infractions[Infraction.OUTSIDE_LANES] = (outside_lanes(self._outside, share),)
+        length = self.route.route.length
+        completion = 100.0 if self.end == COMPLETED else 100 * min(self.progress / length, 1.0)
+        record = RouteRecord(
+            route_id=self.route.name,
+            status=self.end,
+            infractions=infractions,
+            scores=route_scores(completion, infractions, share),
+            scenario_name=self.route.scenario,
+            route_length=length,
+            duration_game=self.time,
+            duration_system=round(seconds, 2),
+        )
+        return replace(record, status=PERFECT) if is_success(record) else record
+
+
+def _seconds(steps: int) -> float:
+    return round(steps * STEP, 1)
+
+
+def _centre(pose: Floats) -> Floats:
+    return np.asarray(pose[:2] + REAR_AXLE_TO_CENTRE * np.array([np.cos(pose[2]), np.sin(pose[2])]))
+
+
+def _bumper(pose: Floats) -> Floats:
+    return np.asarray(pose[:2] + FRONT_OVERHANG * np.array([np.cos(pose[2]), np.sin(pose[2])]))

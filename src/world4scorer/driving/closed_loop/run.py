@@ -1,0 +1,351 @@
+"""Drive routes with several drivers; every finished drive is kept, so that a broken run goes on where it was.
+
+OUT/about.json says what is driven; OUT/DRIVER/ROUTE.json is the record of a drive, in the leaderboard's layout.
+
+>>> drives = drive_all(Plan(Path("city"), "city_test", 40, planner=Path("runs/city/planner")), names, Path("drives"))
+>>> drives.records["inertial"][0].scores
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from world4scorer import __version__
+from world4scorer.city.world.manifest import read_config, read_manifest
+from world4scorer.city.world.simulation import CitySimulation
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.driving.closed_loop.choice import CONSTANT_VELOCITY, EGO_STATUS, PDM_CLOSED, SUMO, DriverChoice
+from world4scorer.driving.closed_loop.city_routes import CityRoute, find_routes
+from world4scorer.driving.closed_loop.creep import Creeping
+from world4scorer.driving.closed_loop.drive import Driven, Venue, drive_route, rig_of
+from world4scorer.driving.closed_loop.drivers import ConstantVelocity, Driver, EgoStatusDriver, PdmClosed, PilotDriver
+from world4scorer.driving.closed_loop.pilot import Pilot, why_not_v2
+from world4scorer.driving.closed_loop.referee import Rules
+from world4scorer.evaluation.leaderboard.records import RouteRecord, write_results
+from world4scorer.evaluation.leaderboard.smoothness import chunks_passed
+from world4scorer.evaluation.pools.digests import digest_of_planner
+from world4scorer.jobs.executors import Executor, choose_executor, run_all
+from world4scorer.jobs.files import atomic_write, only_one
+from world4scorer.jobs.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from world4scorer.planner.planner import Planner
+    from world4scorer.planner.training.controls import EgoStatusPlanner
+
+ABOUT: Final = "about.json"
+RESULTS: Final = "results/results.json"
+EGO_STATUS_FILE: Final = "ego_status.safetensors"
+FILM_HEIGHT: Final = 720
+"""Pixels."""
+
+
+class DriveError(ValueError):
+    """Drives that cannot be made or read."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be driven."""
+
+    data: Path
+    """Folder of the city."""
+    split: str
+    """Whose simulations."""
+    routes: int
+    seed: int = 0
+    """Of the choice of routes."""
+    planner: Path | None = None
+    """Folder of a planner, or a released checkpoint; drivers with a planner need it."""
+    run: Path | None = None
+    """Training run, on whose data the MLP of the ego status is trained."""
+    benchmark: str = "v1"
+    """Whose utility a planner chooses by."""
+    rules: Rules = field(default_factory=Rules)
+
+    def describe(self) -> dict[str, Any]:
+        """What tells drives of this plan from others."""
+        manifest = read_manifest(self.data)
+        return {
+            "city": manifest["config"],
+            "split": self.split,
+            "routes": self.routes,
+            "seed": self.seed,
+            "weights": None if self.planner is None else digest_of_planner(self.planner),
+            "training": None if self.run is None else _digest_of_run(self.run),
+            "benchmark": self.benchmark,
+            "rules": asdict(self.rules),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Drives:
+    """Finished drives."""
+
+    folder: Path
+    about: Mapping[str, Any]
+    choices: tuple[DriverChoice, ...]
+    routes: tuple[CityRoute, ...]
+    records: Mapping[str, tuple[RouteRecord, ...]]
+    """By driver, in the order of the routes."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A route, and who has not driven it yet."""
+
+    route: CityRoute
+    choices: tuple[DriverChoice, ...]
+
+    def __str__(self) -> str:
+        return self.route.name
+
+
+def drive_all(
+    plan: Plan, choices: Sequence[DriverChoice], out: Path, executor: Executor | None = None, show: bool = False
+) -> Drives:
+    """Let every driver drive every route; drives that are in `out` already are kept."""
+    for choice in choices:
+        _check(choice, plan)
+    about = _claim(plan, out)
+    routes = find_routes(plan.data, plan.split, plan.routes, plan.seed)
+    # Neighbours in time one after the other: the traffic before a start is then not simulated again.
+    in_order = sorted(routes, key=lambda route: (route.simulation, route.departure.past[-1].step))
+    with only_one(out / ".lock", DriveError(f"{out}: another run is driving there; wait for it, or stop it first")):
+        missing = [
+            Task(route, tuple(choice for choice in choices if not record_path(out, choice, route).is_file()))
+            for route in in_order
+        ]
+        if any(choice.name == EGO_STATUS for task in missing for choice in task.choices):
+            _train_ego_status(plan, out / EGO_STATUS_FILE)
+        _run(Driving(plan, out), [task for task in missing if task.choices], executor or choose_executor(), show)
+    records = {
+        choice.name: tuple(read_record(record_path(out, choice, route)) for route in routes) for choice in choices
+    }
+    return Drives(out, about, tuple(choices), tuple(routes), records)
+
+
+def record_path(out: Path, choice: DriverChoice, route: CityRoute) -> Path:
+    """Where the record of a drive lies."""
+    return out / choice.name / f"{route.name}.json"
+
+
+def read_record(path: Path) -> RouteRecord:
+    """The record of a finished drive."""
+    try:
+        return RouteRecord.from_json(json.loads(path.read_bytes()))
+    except (OSError, ValueError) as error:
+        raise DriveError(f"{path}: not the record of a drive ({error}); delete it, and it is driven again") from error
+
+
+@dataclass(frozen=True)
+class Driving:
+    """Drives tasks, and writes a record for each drive; given to worker processes, which keep what it has loaded."""
+
+    plan: Plan
+    out: Path
+
+    def __call__(self, task: Task) -> int:
+        """Drive one route with all who have not; returns the number of drives."""
+        for choice in task.choices:
+            driven = self.drive(task.route, choice)
+            with atomic_write(record_path(self.out, choice, task.route)) as stream:
+                stream.write(json.dumps(with_comfort(driven).to_json(), indent=1).encode() + b"\n")
+        return len(task.choices)
+
+    def drive(self, route: CityRoute, choice: DriverChoice, keep: bool = False) -> Driven:
+        """One drive; with `keep`, with a recording of everything."""
+        venue = self._venue(route.place)
+        return drive_route(
+            self._city, venue, route, self._driver(choice, venue), name=choice.name, rules=self.plan.rules, keep=keep
+        )
+
+    @cached_property
+    def _city(self) -> CitySimulation:
+        return CitySimulation(self.plan.data)
+
+    @cached_property
+    def _venues(self) -> dict[str, Venue]:
+        return {}
+
+    def _venue(self, place: str) -> Venue:
+        if place not in self._venues:
+            self._venues[place] = Venue(self.plan.data, place)
+        return self._venues[place]
+
+    @cached_property
+    def _planner(self) -> Planner:
+        import torch
+
+        from world4scorer.planner.conversion import read_planner
+
+        torch.set_num_threads(1)  # there is a process for each core
+        assert self.plan.planner is not None
+        return read_planner(self.plan.planner)
+
+    @cached_property
+    def _ego_status(self) -> EgoStatusPlanner:
+        from safetensors.torch import load_file
+
+        from world4scorer.planner.training.controls import EgoStatusPlanner
+
+        planner = EgoStatusPlanner()
+        planner.load_state_dict(load_file(self.out / EGO_STATUS_FILE))
+        return planner.eval()
+
+    def _driver(self, choice: DriverChoice, venue: Venue) -> Driver | None:
+        if choice.name == SUMO:
+            return None
+        driver: Driver
+        if choice.options is not None:
+            rig = rig_of(read_config(read_manifest(self.plan.data)))
+            driver = PilotDriver(Pilot(self._planner, choice.options, rig))
+        elif choice.name == PDM_CLOSED:
+            driver = PdmClosed(Layout(self.plan.data).maps, venue.location, venue.index)
+        elif choice.name == EGO_STATUS:
+            driver = EgoStatusDriver(self._ego_status)
+        else:
+            assert choice.name == CONSTANT_VELOCITY
+            driver = ConstantVelocity()
+        return Creeping(driver) if choice.creeps else driver
+
+
+def with_comfort(driven: Driven) -> RouteRecord:
+    """The record, with how many chunks of the ride were smooth: by the published formula, and without its quirks."""
+    if driven.motion is None:
+        return driven.record
+    smooth = {name: chunks_passed(driven.motion, corrected) for name, corrected in COMFORT.items()}
+    chunks = {name: [int(passed.sum()), len(passed)] for name, passed in smooth.items()}
+    return replace(driven.record, meta={**driven.record.meta, **chunks})
+
+
+COMFORT: Final = {"smooth_chunks": False, "smooth_chunks_corrected": True}
+"""Fields of `meta`: smooth and all chunks."""
+
+
+def comfort_of(record: RouteRecord, corrected: bool = False) -> float:
+    """Share of a drive's chunks that were smooth; NaN without any."""
+    name = next(name for name, kind in COMFORT.items() if kind is corrected)
+    passed, count = record.meta.get(name, (0, 0))
+    return passed / count if count else float(np.nan)
+
+
+def _digest_of_run(run: Path) -> str:
+    """Of what a run was trained with, which the MLP of the ego status is too."""
+    from world4scorer.planner.training.run import CONFIG, DATA
+
+    return hashlib.sha256(b"".join((run / name).read_bytes() for name in (CONFIG, DATA))).hexdigest()
+
+
+def _check(choice: DriverChoice, plan: Plan) -> None:
+    if choice.options is not None:
+        if plan.planner is None:
+            raise DriveError(f"driver {choice.name!r}: needs a planner; give --checkpoint")
+        if choice.options.benchmark == "v2" and not _knows_directions(plan.planner):
+            raise DriveError(why_not_v2(plan.planner))
+    if choice.name == EGO_STATUS and plan.run is None:
+        raise DriveError(
+            f"driver {choice.name!r}: is trained on the data of a training run; give the run's folder as --checkpoint, "
+            "or leave this driver out"
+        )
+
+
+def _knows_directions(planner: Path) -> bool:
+    """Whether a planner was trained for driving direction compliance; released checkpoints are."""
+    from world4scorer.planner.model.config import ModelConfig
+    from world4scorer.planner.planner import CONFIG_FILE
+    from world4scorer.planner.training.run_files import knows_directions
+
+    config = planner / CONFIG_FILE
+    return not config.is_file() or knows_directions(planner, ModelConfig.from_json(config.read_text(), str(config)))
+
+
+def _claim(plan: Plan, out: Path) -> dict[str, Any]:
+    """Write what is driven, or make sure that the folder holds drives of the same."""
+    about = plan.describe()
+    path = out / ABOUT
+    if not path.is_file():
+        with atomic_write(path) as stream:
+            stream.write(json.dumps({"world4scorer": __version__, **about}, indent=1).encode() + b"\n")
+        return about
+    try:
+        known = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise DriveError(f"{path}: not readable ({error}); choose another --out") from error
+    changed = [name for name, value in json.loads(json.dumps(about)).items() if known.get(name) != value]
+    if changed:
+        raise DriveError(f"{out}: holds drives with another {', '.join(changed)}; choose another --out")
+    return about
+
+
+def _train_ego_status(plan: Plan, path: Path) -> None:
+    if path.is_file():
+        return
+    from safetensors.torch import save
+
+    from world4scorer.planner.training.controls import train_ego_status_planner
+    from world4scorer.planner.training.run import drawn
+    from world4scorer.planner.training.run_files import read_run
+    from world4scorer.planner.training.split_samples import split_samples
+
+    assert plan.run is not None
+    config, data = read_run(plan.run)
+    # The control knows the status alone, also beside a planner that takes a route point.
+    samples = split_samples(data.data, data.split, data.store)
+    planner = train_ego_status_planner(drawn(samples, config), config)
+    with atomic_write(path) as stream:
+        stream.write(save(planner.state_dict()))
+
+
+def _run(work: Driving, tasks: Sequence[Task], executor: Executor, show: bool) -> None:
+    with ProgressBar("driving", "drives", sum(len(task.choices) for task in tasks), show) as progress:
+        run_all(executor, work, tasks, progress, work.out, "routes", DriveError)
+
+
+def write_driver_results(drives: Drives) -> None:
+    """Write OUT/DRIVER/results/results.json, one file in the leaderboard's layout for each driver."""
+    for choice in drives.choices:
+        write_results(drives.folder / choice.name / RESULTS, drives.records[choice.name])
+
+
+def film_drives(
+    plan: Plan, drives: Drives, names: Sequence[str], ending: str = "mp4", height: int = FILM_HEIGHT
+) -> Iterator[Path]:
+    """Drive routes again, which leads to the same, and film them: OUT/films/ROUTE_DRIVER.mp4.
+
+    Args:
+        plan: What was driven.
+        drives: What became of it.
+        names: Of routes; `all` for every one.
+        ending: mp4, webp or gif.
+        height: Of the films [pixels].
+    """
+    from world4scorer.driving.closed_loop.film import film_drive
+
+    known = {route.name: route for route in drives.routes}
+    unknown = [name for name in names if name not in known and name != "all"]
+    if unknown:
+        raise DriveError(f"route {unknown[0]!r}: not among these drives; {drives.folder} has them in its folders")
+    chosen = list(known) if "all" in names else list(dict.fromkeys(names))
+    driving = Driving(plan, drives.folder)
+    for name in chosen:
+        for choice in drives.choices:
+            driven = driving.drive(known[name], choice, keep=True)
+            before = read_record(record_path(drives.folder, choice, known[name]))
+            if (driven.record.status, driven.record.scores) != (before.status, before.scores):
+                raise DriveError(
+                    f"{name} with {choice.name}: led to {driven.record.status!r} this time, to {before.status!r} "
+                    "before; were the drives made with another version?"
+                )
+            if driven.recording is None:
+                continue  # the simulation crashed, as it did before
+            path = drives.folder / "films" / f"{name}_{choice.name}.{ending}"
+            film_drive(plan.data, driven.recording, path, height=height)
+            yield path

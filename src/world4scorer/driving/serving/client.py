@@ -1,0 +1,108 @@
+"""A client of the planner server, for programs that have this package; CARLA's agent brings its own.
+
+>>> with PlannerClient("127.0.0.1:4747", "my simulator") as client:
+...     client.begin("route 7", points, nodes, node_options, {"keep_commands": True})
+...     client.decide(images, time=0.0, pose=pose, velocity=(5.0, 0.0), acceleration=(0.0, 0.0)).arrays["plan"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from world4scorer.driving.serving.address import Address
+from world4scorer.driving.serving.protocol import Frame, FrameReader, Kind, send
+
+ANSWER_SECONDS: Final = 60.0
+"""For which an answer is waited for."""
+
+
+class ServerError(ValueError):
+    """What the server could not do, in its own words."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code: str = code
+        """See `protocol.Code`."""
+
+
+class PlannerClient:
+    """A connection to a planner server."""
+
+    def __init__(self, address: str | Address, name: str, seconds: float = ANSWER_SECONDS) -> None:
+        """Connect and say hello; `seconds` is how long answers are waited for."""
+        where = address if isinstance(address, Address) else Address.parse(address)
+        self._seconds = seconds
+        self._connection = where.connect(seconds)
+        self._reader = FrameReader(self._connection)
+        try:
+            self.server: Mapping[str, Any] = self.ask(Frame(Kind.HELLO, {"client": name})).fields
+            """What the server says about itself and its planner."""
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(
+        self,
+        name: str,
+        route: ArrayLike | None = None,
+        nodes: ArrayLike | None = None,
+        node_options: Sequence[int] = (),
+        options: Mapping[str, Any] | None = None,
+        rig: Mapping[str, NDArray[np.float64]] | None = None,
+    ) -> Frame:
+        """Begin a drive.
+
+        Args:
+            name: Of the drive.
+            route: (n, 2) points about a metre apart.
+            nodes: (m, 2) points of the route to which driving commands belong.
+            node_options: CARLA's `RoadOption` of each.
+            options: What is to differ from the server's `PilotOptions`.
+            rig: `intrinsics`, `rotation` and `translation` as in `Rig`, for cameras that are not Bench2Drive's.
+        """
+        arrays: dict[str, NDArray[Any]] = dict(rig or {})
+        if route is not None:
+            arrays["route"] = np.asarray(route, np.float64)
+        if nodes is not None:
+            arrays |= {"nodes": np.asarray(nodes, np.float64), "node_options": np.asarray(node_options, np.int32)}
+        return self.ask(Frame(Kind.BEGIN, {"name": name, "options": dict(options or {})}, arrays))
+
+    def decide(self, images: Sequence[NDArray[np.uint8]], **fields: Any) -> Frame:
+        """Ask for a plan.
+
+        Args:
+            images: Of the server's cameras, in its order, (h, w, 3) RGB or (h, w, 4) BGRA.
+            fields: `time`, `pose`, `velocity`, `acceleration`; `command` unless the drive keeps commands;
+                `yaw_rate`, `steering`, `pool` if wanted.
+        """
+        channels = "BGRA" if images[0].shape[-1] == 4 else "RGB"
+        arrays = dict(zip(self.server["cameras"], images, strict=True))
+        return self.ask(Frame(Kind.DECIDE, {"channels": channels, **fields}, arrays))
+
+    def end(self) -> Frame:
+        """End the drive."""
+        return self.ask(Frame(Kind.END))
+
+    def ask(self, request: Frame) -> Frame:
+        """Send a request and wait for its answer; a ServerError where the server refuses."""
+        send(self._connection, request, self._seconds)
+        answer = self._reader.read(self._seconds, self._seconds)
+        if answer is None:
+            raise ServerError("gone", "the server hung up")
+        if answer.kind is Kind.ERROR:
+            raise ServerError(str(answer.fields.get("code")), str(answer.fields.get("error")))
+        return answer
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()
+
+    def __enter__(self) -> PlannerClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

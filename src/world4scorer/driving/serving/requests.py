@@ -1,0 +1,186 @@
+"""What clients may ask for, checked and turned into the types of the pilot.
+
+Shapes: C cameras, n points of a route, m nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from world4scorer.driving.closed_loop.pilot import PilotOptions, Rig, Sight
+from world4scorer.driving.serving.fields import Fields, RequestError
+from world4scorer.driving.serving.protocol import Frame
+from world4scorer.engine.routes.commands import CommandKeeper, RoadOption, one_hot
+from world4scorer.engine.routes.route import Route
+from world4scorer.engine.scene import vehicle
+from world4scorer.engine.selection.utility import Benchmark
+
+BENCHMARKS: Final[tuple[Benchmark, ...]] = ("v1", "v2")
+GREATEST_WEIGHT: Final = 100.0
+"""Of a re-ranking that a client may ask for."""
+LONGEST_ROUTE: Final = 100_000.0
+"""m; a route is kept with a point each metre."""
+MOST_POINTS: Final = 200_000
+"""Of a route as it is sent."""
+MOST_NODES: Final = 10_000
+IMAGE_SIDES: Final = (16, 4096)
+"""Pixels."""
+LATEST: Final = 1e8
+"""s of a simulation."""
+SLOWEST_TURN: Final = 0.5
+"""m/s below which the steering angle is not guessed from the yaw rate."""
+ORTHONORMAL: Final = 1e-3
+"""By how much axes of a camera may fail to be."""
+
+Channels = Literal["RGB", "BGRA"]
+CHANNELS: Final[dict[str, int]] = {"RGB": 3, "BGRA": 4}
+
+
+@dataclass(frozen=True)
+class Hello:
+    """A client introduces itself."""
+
+    client: str
+
+
+@dataclass(frozen=True, eq=False)
+class Begin:
+    """A drive begins."""
+
+    name: str
+    route: Route | None
+    keeper: CommandKeeper | None
+    options: PilotOptions
+    """The server's, with what the client wants otherwise."""
+    rig: Rig | None
+    """Of cameras that are not Bench2Drive's."""
+
+
+@dataclass(frozen=True, eq=False)
+class Decide:
+    """A moment of a drive."""
+
+    sight: Sight
+    height: int
+    """Pixels of an image."""
+    width: int
+    pool: bool
+    """Whether the client wants to see all plans."""
+
+
+def read_hello(frame: Frame) -> Hello:
+    """The client's name."""
+    fields = Fields.of(frame)
+    hello = Hello(fields.text("client"))
+    fields.finish()
+    return hello
+
+
+def read_begin(frame: Frame, usual: PilotOptions, cameras: int) -> Begin:
+    """Route, options and cameras of a drive."""
+    fields = Fields.of(frame)
+    name = fields.text("name")
+    route = _read_route(fields) if "route" in fields else None
+    keeper = None
+    if "nodes" in fields or "node_options" in fields:
+        nodes = fields.array("nodes", np.float64, ("m", 2), MOST_NODES)
+        codes = fields.array("node_options", np.int32, ("m",), MOST_NODES)
+        keeper = CommandKeeper(nodes, [_road_option(int(code)) for code in codes])
+    options = _read_options(fields.inner("options"), usual) if "options" in fields else usual
+    rig = _read_rig(fields, cameras) if "intrinsics" in fields else None
+    fields.finish()
+    return Begin(name, route, keeper, options, rig)
+
+
+def read_decide(frame: Frame, cameras: tuple[str, ...], keeps_commands: bool) -> Decide:
+    """Images and motion; the images are Pillow's, made straight from the bytes that came.
+
+    Who does not keep the commands of a route must be told one each time: a planner that hears nothing of turns would
+    go straight on at all of them, and nobody would notice why.
+    """
+    fields = Fields.of(frame)
+    if not keeps_commands and "command" not in fields:
+        raise RequestError(
+            "decide: 'command' is missing, and this drive does not keep commands; begin it with nodes and the option "
+            "keep_commands, or send a command with each request"
+        )
+    channels = fields.choice("channels", tuple(CHANNELS))
+    images = fields.images(cameras, IMAGE_SIDES)
+    height, width, depth = images[0].shape
+    if depth != CHANNELS[channels]:
+        raise RequestError(f"decide: images have {depth} channels; {channels} has {CHANNELS[channels]}")
+    velocity = fields.numbers("velocity", 2)
+    yaw_rate = fields.number("yaw_rate") if "yaw_rate" in fields else 0.0
+    guessed = steering_angle(float(velocity[0]), yaw_rate)
+    sight = Sight(
+        time=fields.number("time", -LATEST, LATEST),
+        images=tuple(_picture(image, channels) for image in images),
+        pose=fields.numbers("pose", 3),
+        velocity=velocity,
+        acceleration=fields.numbers("acceleration", 2),
+        command=one_hot(_road_option(fields.whole("command")) if "command" in fields else RoadOption.LANE_FOLLOW),
+        yaw_rate=yaw_rate,
+        steering=fields.number("steering", -np.pi / 2, np.pi / 2) if "steering" in fields else guessed,
+    )
+    pool = fields.flag("pool") if "pool" in fields else False
+    fields.finish()
+    return Decide(sight, height, width, pool)
+
+
+def steering_angle(speed: float, yaw_rate: float) -> float:
+    """The angle of the front wheels [rad] that turns a bicycle of our size at a speed [m/s] by a yaw rate [rad/s]."""
+    return float(np.arctan(vehicle.WHEEL_BASE * yaw_rate / speed)) if speed > SLOWEST_TURN else 0.0
+
+
+def _picture(image: NDArray[np.uint8], channels: str) -> Image.Image:
+    """Pillow reorders the channels while it copies, which it must do anyway: its pixels have four bytes."""
+    height, width = image.shape[:2]
+    layout = {"RGB": "RGB", "BGRA": "BGRX"}[channels]
+    return Image.frombuffer("RGB", (width, height), image, "raw", layout, 0, 1)
+
+
+def _read_route(fields: Fields) -> Route:
+    points = fields.array("route", np.float64, ("n", 2), MOST_POINTS)
+    length = float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
+    if length > LONGEST_ROUTE:
+        raise RequestError(f"begin: route: {length:,.0f} m long; at most {LONGEST_ROUTE:,.0f} m are taken")
+    return Route(points)
+
+
+def _read_options(fields: Fields, usual: PilotOptions) -> PilotOptions:
+    options = usual
+    if "inertial" in fields:
+        options = replace(options, inertial=fields.number("inertial", 0.0, GREATEST_WEIGHT))
+    if "route" in fields:
+        options = replace(options, route=fields.number("route", 0.0, GREATEST_WEIGHT))
+    if "keep_commands" in fields:
+        options = replace(options, keep_commands=fields.flag("keep_commands"))
+    if "benchmark" in fields:
+        options = replace(options, benchmark="v1" if fields.choice("benchmark", BENCHMARKS) == "v1" else "v2")
+    fields.finish()
+    return options
+
+
+def _read_rig(fields: Fields, cameras: int) -> Rig:
+    intrinsics = fields.array("intrinsics", np.float64, (cameras, 3, 3), cameras + 3)
+    rotation = fields.array("rotation", np.float64, (cameras, 3, 3), cameras + 3)
+    translation = fields.array("translation", np.float64, (cameras, 3), cameras + 3)
+    if not (intrinsics[:, [0, 1], [0, 1]] > 0).all() or not np.array_equal(intrinsics[:, 2], [[0, 0, 1]] * cameras):
+        raise RequestError("begin: intrinsics: pinhole matrices with focal lengths above zero are needed")
+    turned = rotation @ rotation.transpose(0, 2, 1)
+    if np.abs(turned - np.eye(3)).max() > ORTHONORMAL or (np.linalg.det(rotation) < 0).any():
+        raise RequestError("begin: rotation: matrices that turn the camera's axes into the car's are needed")
+    return Rig(intrinsics, rotation, translation)
+
+
+def _road_option(code: int) -> RoadOption:
+    try:
+        return RoadOption(code)
+    except ValueError:
+        known = ", ".join(f"{option} {option.name.lower()}" for option in RoadOption)
+        raise RequestError(f"command {code}: no road option; {known}") from None

@@ -1,0 +1,17 @@
+"""Bench2Drive's cameras, as training knows them, for the pilot."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from world4scorer.driving.clips.rig import FOLDERS, mounted
+from world4scorer.driving.closed_loop.pilot import Rig
+
+CAMERAS: Final = tuple(folder.removeprefix("rgb_") for folder in FOLDERS)
+"""Names of their images in requests, in the order in which planners are given them."""
+
+
+def bench2drive_rig(height: int, width: int) -> Rig:
+    """The cameras in ego axes, for images of a size in pixels."""
+    cameras = mounted(image_size=(width, height))
+    return Rig(cameras.intrinsics, cameras.rotation, cameras.translation)

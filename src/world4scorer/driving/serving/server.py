@@ -1,0 +1,156 @@
+"""The planner server: a thread for each client, one request at a time for the model.
+
+A client that is idle, slow or broken costs its own connection only.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from world4scorer.driving.serving.fields import RequestError
+from world4scorer.driving.serving.protocol import GREETING, Code, Frame, FrameReader, Kind, ProtocolError, send
+from world4scorer.driving.serving.session import NOTHING_SAID, ServedPlanner, Session
+
+GREETING_SECONDS: Final = 10.0
+"""In which a client must introduce itself; after that it may be silent as long as it likes."""
+FAREWELL_SECONDS: Final = 1.0
+"""For which a broken client is listened to after it was told why: hanging up at once would lose the message."""
+ENDING_SECONDS: Final = 5.0
+"""For which a request under way is waited for when the server ends."""
+MOST_CLIENTS: Final = 16
+MOST_REFUSALS: Final = 64
+"""Clients beyond these that are told so at the same time; still others are hung up on at once."""
+
+
+class PlannerServer:
+    """Serves a planner on a listening socket until it is told to stop."""
+
+    def __init__(
+        self,
+        served: ServedPlanner,
+        listener: socket.socket,
+        say: Callable[[str], None] = NOTHING_SAID,
+        most_clients: int = MOST_CLIENTS,
+        greeting_seconds: float = GREETING_SECONDS,
+    ) -> None:
+        self._served = served
+        self._listener = listener
+        self._say = say
+        self._most_clients = most_clients
+        self._greeting_seconds = greeting_seconds
+        self._clients: dict[socket.socket, threading.Thread] = {}
+        self._lock = threading.Lock()
+        self._refusals = threading.BoundedSemaphore(MOST_REFUSALS)
+        self._waker, self._woken = socket.socketpair()
+
+    def run(self) -> None:
+        """Take clients until `stop` is called, or an exception such as Ctrl-C ends it; then hang up on all of them."""
+        try:
+            while self._woken not in select.select([self._listener, self._woken], [], [])[0]:
+                try:
+                    connection, _ = self._listener.accept()
+                except OSError as error:  # gone again, or no more files may be open; that passes
+                    self._say(f"a client could not be taken: {error}")
+                    time.sleep(0.1)
+                    continue
+                self._take(connection)
+        finally:
+            self._hang_up()
+
+    def stop(self) -> None:
+        """Let `run` end; from any thread."""
+        self._waker.send(b"x")
+
+    def _take(self, connection: socket.socket) -> None:
+        with suppress(OSError):  # a Unix socket has no such option
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self._lock:
+            busy = len(self._clients) >= self._most_clients
+            if not busy:
+                thread = threading.Thread(target=self._converse, args=(connection,), daemon=True)
+                self._clients[connection] = thread
+                thread.start()
+        if busy and self._refusals.acquire(blocking=False):
+            threading.Thread(target=self._refuse, args=(connection,), daemon=True).start()
+        elif busy:
+            connection.close()
+
+    def _refuse(self, connection: socket.socket) -> None:
+        """In a thread of its own, since it takes a moment until the client has read it; others come meanwhile."""
+        try:
+            _say_farewell(connection, _error("busy", f"{self._most_clients} clients are here already; try later"))
+        finally:
+            self._refusals.release()
+            connection.close()
+
+    def _converse(self, connection: socket.socket) -> None:
+        session = Session(self._served, self._say)
+        try:
+            self._exchange(connection, session)
+        except ProtocolError as error:
+            self._say(f"a client was hung up on: {error}")
+            _say_farewell(connection, _error(error.code, str(error)))
+        except OSError:
+            pass  # it has gone, or does not take its answer
+        except Exception as error:  # a fault of ours; the others are still served
+            traceback.print_exc(file=sys.stderr)
+            _say_farewell(connection, _error("internal", f"{type(error).__name__}: {error}; see the server's output"))
+        finally:
+            session.close()
+            with self._lock:
+                self._clients.pop(connection, None)
+            connection.close()
+
+    def _exchange(self, connection: socket.socket, session: Session) -> None:
+        reader = FrameReader(connection, GREETING)
+        while True:
+            try:
+                frame = reader.read(None if session.greeted else self._greeting_seconds)
+            except TimeoutError:
+                raise ProtocolError(f"hello: did not come within {self._greeting_seconds:g} s") from None
+            if frame is None:
+                return
+            try:
+                answer = session.answer(frame)
+            except ValueError as error:
+                answer = _error("request", str(error))
+                if not isinstance(error, RequestError):
+                    self._say(f"a request was refused: {error}")
+            if session.greeted:
+                reader.limits = self._served.limits
+            send(connection, answer)
+
+    def _hang_up(self) -> None:
+        with self._lock:
+            clients = dict(self._clients)
+        for connection in clients:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        until = time.monotonic() + ENDING_SECONDS
+        for thread in clients.values():
+            thread.join(max(0.0, until - time.monotonic()))
+        self._waker.close()
+        self._woken.close()
+
+
+def _error(code: Code, message: str) -> Frame:
+    return Frame(Kind.ERROR, {"code": code, "error": message})
+
+
+def _say_farewell(connection: socket.socket, frame: Frame) -> None:
+    with suppress(OSError):
+        send(connection, frame, FAREWELL_SECONDS)
+        connection.shutdown(socket.SHUT_WR)
+        until = time.monotonic() + FAREWELL_SECONDS
+        while (left := until - time.monotonic()) > 0:
+            connection.settimeout(left)
+            if not connection.recv(2**16):
+                break

@@ -1,0 +1,179 @@
+"""One client's conversation with the planner server: frames in, frames out, no sockets.
+
+A client says hello, then drives: begin, decide as often as it likes, end, begin again. What a drive remembers - its
+place on the route, the turn to keep in mind, the plan chosen before - is the session's own; the model is shared, and
+one request at a time is put to it.
+"""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from world4scorer import __version__
+from world4scorer.driving.closed_loop.pilot import Decision, Pilot, PilotOptions, why_not_v2
+from world4scorer.driving.serving.fields import RequestError
+from world4scorer.driving.serving.protocol import VERSION, Frame, Kind, Limits
+from world4scorer.driving.serving.requests import Begin, read_begin, read_decide, read_hello
+from world4scorer.driving.serving.rig import CAMERAS, bench2drive_rig
+from world4scorer.planner.planner import Planner
+
+NOTHING_SAID: Final[Callable[[str], None]] = lambda line: None  # noqa: E731
+
+
+@dataclass(frozen=True, eq=False)
+class ServedPlanner:
+    """A planner that sessions share."""
+
+    planner: Planner
+    name: str
+    digest: str
+    """SHA-256 of its files; empty for one that has none."""
+    options: PilotOptions = field(default_factory=PilotOptions)
+    """Of drives that do not ask for others."""
+    fixed: bool = False
+    """Refuse drives that ask for other options."""
+    knows_directions: bool = True
+    """Whether driving direction compliance was trained, which the utility of v2 counts and that of v1 does not."""
+    limits: Limits = field(default_factory=Limits)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held while the model works."""
+
+    def __post_init__(self) -> None:
+        self.check(self.options)
+
+    def check(self, options: PilotOptions) -> None:
+        """Raise a RequestError for options that it cannot choose by."""
+        if options.benchmark == "v2" and not self.knows_directions:
+            raise RequestError(why_not_v2(self.name))
+
+    @property
+    def cameras(self) -> tuple[str, ...]:
+        """Names of the images that it looks at, in its order."""
+        return CAMERAS[: self.planner.config.cameras]
+
+    def described(self) -> Mapping[str, Any]:
+        """What a client is told about it."""
+        config = self.planner.config
+        return {
+            "protocol": VERSION,
+            "server": f"world4scorer {__version__}",
+            "planner": self.name,
+            "digest": self.digest,
+            "cameras": list(self.cameras),
+            "image_height": config.image_height + config.crop_top,
+            "image_width": config.image_width,
+            "ego_numbers": config.ego_numbers,
+            "options": asdict(self.options),
+            "fixed": self.fixed,
+            "limits": asdict(self.limits),
+        }
+
+
+@dataclass
+class _Drive:
+    name: str
+    pilot: Pilot
+    size: tuple[int, int] | None = None
+    """Height and width of its images, once they are known."""
+    seconds: list[float] = field(default_factory=list)
+    """That decisions took."""
+
+
+class Session:
+    """Answers the frames of one client."""
+
+    def __init__(self, served: ServedPlanner, say: Callable[[str], None] = NOTHING_SAID) -> None:
+        self._served = served
+        self._say = say
+        self._client = ""
+        self._drive: _Drive | None = None
+
+    @property
+    def greeted(self) -> bool:
+        """Whether the client has introduced itself."""
+        return bool(self._client)
+
+    def answer(self, frame: Frame) -> Frame:
+        """The answer to a request; a RequestError or ValueError says why there is none."""
+        if frame.kind is Kind.HELLO:
+            self._client = read_hello(frame).client
+            return Frame(Kind.WELCOME, self._served.described())
+        if not self.greeted:
+            raise RequestError("hello: must come first")
+        if frame.kind is Kind.BEGIN:
+            return self._begin(read_begin(frame, self._served.options, len(self._served.cameras)))
+        if frame.kind is Kind.DECIDE:
+            return self._decide(frame)
+        if frame.kind is Kind.END:
+            if self._drive is None:
+                raise RequestError("end: no drive has begun")
+            decisions = len(self._drive.seconds)
+            self.close()
+            return Frame(Kind.ENDED, {"decisions": decisions})
+        raise RequestError(f"{frame.kind.name.lower()}: is for servers to say")
+
+    def close(self) -> None:
+        """End the drive, if there is one."""
+        if self._drive is None:
+            return
+        took = self._drive.seconds
+        median = f", median {1e3 * statistics.median(took):.1f} ms" if took else ""
+        self._say(f"{self._client}: drive {self._drive.name!r} ended, {len(took):,} decisions{median}")
+        self._drive = None
+
+    def _begin(self, begin: Begin) -> Frame:
+        served = self._served
+        if served.fixed and begin.options != served.options:
+            raise RequestError(f"begin: the server decides by {served.options}; it was started with --fixed")
+        served.check(begin.options)
+        pilot = Pilot(served.planner, begin.options, begin.rig)
+        pilot.begin(begin.name, begin.route, begin.keeper)
+        self.close()
+        self._drive = _Drive(begin.name, pilot)
+        way = "no route" if begin.route is None else f"{begin.route.length:,.0f} m"
+        self._say(f"{self._client}: drive {begin.name!r} begun, {way}")
+        length = None if begin.route is None else begin.route.length
+        return Frame(Kind.BEGUN, {"options": asdict(begin.options), "route_length": length})
+
+    def _decide(self, frame: Frame) -> Frame:
+        start = time.perf_counter()
+        drive = self._drive
+        if drive is None:
+            raise RequestError("decide: no drive has begun")
+        request = read_decide(frame, self._served.cameras, drive.pilot.options.keep_commands)
+        size = (request.height, request.width)
+        if drive.size is None:
+            drive.size = size
+            if drive.pilot.rig is None:
+                drive.pilot.rig = bench2drive_rig(*size)
+        elif drive.size != size:
+            raise RequestError(f"decide: images of {size}, after {drive.size}; a drive keeps to one size")
+        views = drive.pilot.views(request.sight)  # outside of the lock: others may be decided for meanwhile
+        with self._served.lock:
+            decision = drive.pilot.decide(request.sight, views)
+        drive.seconds.append(time.perf_counter() - start)
+        return _told(decision, drive, request.pool)
+
+
+def _told(decision: Decision, drive: _Drive, pool: bool) -> Frame:
+    if not np.isfinite(decision.plan).all():
+        raise ArithmeticError(f"drive {drive.name!r}: the planner's plan is not finite")
+    point = decision.route_point
+    fields = {
+        "chosen": decision.chosen,
+        "command": decision.command.tolist(),
+        "route_point": None if point is None else point.tolist(),
+        "travelled": drive.pilot.travelled,
+        "milliseconds": 1e3 * drive.seconds[-1],
+    }
+    arrays: dict[str, Any] = {"plan": decision.plan}
+    if pool:
+        arrays |= {"plans": decision.plans, "utility": decision.utility, "ranked": decision.ranked}
+    return Frame(Kind.DECISION, fields, arrays)

@@ -1,0 +1,54 @@
+"""A planner from its folder, made ready to be served: the first request should take no longer than the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from world4scorer.driving.closed_loop.pilot import PilotOptions
+from world4scorer.driving.serving.protocol import Frame, Kind
+from world4scorer.driving.serving.rig import CAMERAS
+from world4scorer.driving.serving.session import ServedPlanner, Session
+from world4scorer.engine.routes.commands import RoadOption
+from world4scorer.evaluation.pools.digests import digest_of_planner
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.training.run import PLANNER
+from world4scorer.planner.training.run_files import knows_directions
+
+PRACTICE: Final = 3
+"""Decisions before the first client comes: kernels are loaded, torch's memory is laid out."""
+
+
+def load_served(checkpoint: Path, options: PilotOptions, fixed: bool = False, device: str = "cpu") -> ServedPlanner:
+    """A planner from its folder, or from that of the run that trained it."""
+    if not checkpoint.exists():
+        raise ValueError(f"{checkpoint}: no such folder; `w4s train` makes one, `w4s import` another")
+    folder = checkpoint / PLANNER if (checkpoint / PLANNER).is_dir() else checkpoint
+    planner = Planner.from_pretrained(folder).to(device)
+    if planner.config.cameras > len(CAMERAS):
+        raise ValueError(f"{folder}: looks through {planner.config.cameras} cameras; {len(CAMERAS)} can be served")
+    known = knows_directions(folder, planner.config)
+    return ServedPlanner(planner, str(checkpoint), digest_of_planner(folder), options, fixed, known)
+
+
+def practise(served: ServedPlanner) -> None:
+    """Let a planner decide on black images, with everything that drives may ask for."""
+    session = Session(served)
+    session.answer(Frame(Kind.HELLO, {"client": "practice"}))
+    line = np.column_stack([np.arange(100.0), np.zeros(100)])
+    nodes = {"nodes": line[::50], "node_options": np.full(2, 4, np.int32)}
+    options = {} if served.fixed else {"options": {"inertial": 1.0, "route": 4.0, "keep_commands": True}}
+    session.answer(Frame(Kind.BEGIN, {"name": "practice", **options}, {"route": line, **nodes}))
+    about = served.described()
+    black = np.zeros((about["image_height"], about["image_width"], 4), np.uint8)
+    still: dict[str, Any] = {
+        "pose": [0.0, 0.0, 0.0],
+        "velocity": [5.0, 0.0],
+        "acceleration": [0.0, 0.0],
+        "channels": "BGRA",
+    }
+    still["command"] = RoadOption.LANE_FOLLOW.value
+    for number in range(PRACTICE):
+        session.answer(Frame(Kind.DECIDE, {"time": number / 2, **still}, dict.fromkeys(served.cameras, black)))

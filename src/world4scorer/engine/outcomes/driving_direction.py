@@ -1,0 +1,50 @@
+"""DDC, driving direction compliance: 1, 0.5 or 0.
+
+The way that the ego's centre covers while outside the route's lanes ("oncoming", though off the road counts as well),
+summed over the last second (this step and the ten before it): at its worst below 2 m gives 1, below 6 m 0.5, else 0.
+v2.2 does not count steps that end inside an intersection.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from world4scorer.engine.kernels import leaf
+from world4scorer.engine.outcomes.areas import covered
+from world4scorer.engine.scene.indices import STEPS
+from world4scorer.engine.scene.packed import INTERSECTION, ROUTE
+
+WINDOW: Final = 11
+"""Entries of one second."""
+COMPLIANT: Final = 2.0
+"""m"""
+VIOLATION: Final = 6.0
+"""m"""
+
+
+@leaf
+def driving_direction(polygons, grid, ego, spare_intersections, way, score, step):
+    """Judge every lane: fill `score` (N,), and where it is below 1 the `step` (N,) at which it fell to that.
+
+    `way` (T,) is scratch.
+    """
+    for n in range(score.size):
+        score[n], step[n] = 1.0, -1
+        way[0] = 0.0
+        for t in range(1, STEPS):
+            way[t] = 0.0
+            x, y = ego.x[n, t], ego.y[n, t]
+            if covered(grid, polygons, ROUTE, x, y):
+                continue
+            if spare_intersections and covered(grid, polygons, INTERSECTION, x, y):
+                continue
+            dx, dy = x - ego.x[n, t - 1], y - ego.y[n, t - 1]
+            way[t] = np.sqrt(dx * dx + dy * dy)
+            total = 0.0
+            for k in range(max(0, t - WINDOW + 1), t + 1):
+                total += way[k]
+            value = 1.0 if total < COMPLIANT else (0.5 if total < VIOLATION else 0.0)
+            if value < score[n]:
+                score[n], step[n] = value, t

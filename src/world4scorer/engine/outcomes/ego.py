@@ -1,0 +1,91 @@
+"""The ego's boxes along its rollouts.
+
+Shapes: N lanes, T = 41 steps.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.engine.kernels import inlined, kernel, leaf
+from world4scorer.engine.rollout.angles import sine_cosine
+from world4scorer.engine.scene.indices import State
+from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH, REAR_AXLE_TO_CENTRE
+
+X: Final = int(State.X)
+Y: Final = int(State.Y)
+HEADING: Final = int(State.HEADING)
+VELOCITY_X: Final = int(State.VELOCITY_X)
+VELOCITY_Y: Final = int(State.VELOCITY_Y)
+
+RADIUS: Final = (HALF_LENGTH**2 + HALF_WIDTH**2) ** 0.5
+"""From the centre to a corner [m]."""
+
+CORNERS: Final = ("front_left", "rear_left", "rear_right", "front_right")
+
+
+class EgoBoxes(NamedTuple):
+    """Every field is (N, T)."""
+
+    x: NDArray[np.float64]
+    """Centre [m]."""
+    y: NDArray[np.float64]
+    rear_x: NDArray[np.float64]
+    """Rear axle [m]."""
+    rear_y: NDArray[np.float64]
+    cosine: NDArray[np.float64]
+    """Of the heading."""
+    sine: NDArray[np.float64]
+    speed: NDArray[np.float64]
+    """m/s, never negative."""
+
+
+@kernel
+def ego_boxes(states):
+    """Boxes of rollouts `states` (11, T, N)."""
+    steps, lanes = states.shape[1], states.shape[2]
+    out = EgoBoxes(
+        np.empty((lanes, steps)),
+        np.empty((lanes, steps)),
+        np.empty((lanes, steps)),
+        np.empty((lanes, steps)),
+        np.empty((lanes, steps)),
+        np.empty((lanes, steps)),
+        np.empty((lanes, steps)),
+    )
+    _fill_boxes(states, np.empty((3, lanes)), out)
+    return out
+
+
+@leaf
+def _fill_boxes(states, work, out):
+    sine, cosine, speed = work[0], work[1], work[2]
+    lanes = speed.size
+    for t in range(states.shape[1]):
+        for n in range(lanes):
+            s, c = sine_cosine(states[HEADING, t, n])
+            sine[n] = s
+            cosine[n] = c
+        for n in range(lanes):
+            vx, vy = states[VELOCITY_X, t, n], states[VELOCITY_Y, t, n]
+            speed[n] = np.sqrt(vx * vx + vy * vy)
+        for n in range(lanes):
+            out.rear_x[n, t] = states[X, t, n]
+            out.rear_y[n, t] = states[Y, t, n]
+            out.x[n, t] = states[X, t, n] + REAR_AXLE_TO_CENTRE * cosine[n]
+            out.y[n, t] = states[Y, t, n] + REAR_AXLE_TO_CENTRE * sine[n]
+            out.cosine[n, t] = cosine[n]
+            out.sine[n, t] = sine[n]
+            out.speed[n, t] = speed[n]
+
+
+@inlined
+def corner(ego, n, t, which):
+    """Position of a corner, in the order of `CORNERS`."""
+    forward = HALF_LENGTH if (which == 0 or which == 3) else -HALF_LENGTH
+    left = HALF_WIDTH if which <= 1 else -HALF_WIDTH
+    c, s = ego.cosine[n, t], ego.sine[n, t]
+    return ego.x[n, t] + (forward * c - left * s), ego.y[n, t] + (forward * s + left * c)

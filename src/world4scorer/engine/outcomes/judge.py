@@ -1,0 +1,141 @@
+"""All metrics of one version for all lanes at once: the kernels behind `label`, `pdms` and `epdms`.
+
+Shapes: L lanes (plans, then possibly the human, then the reference), M metrics (rows of `Metric`).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.engine.kernels import inlined, kernel
+from world4scorer.engine.outcomes.area_grid import build_grid
+from world4scorer.engine.outcomes.collision import no_collision
+from world4scorer.engine.outcomes.comfort import CHECKS, comfort
+from world4scorer.engine.outcomes.drivable_area import drivable_area
+from world4scorer.engine.outcomes.driving_direction import driving_direction
+from world4scorer.engine.outcomes.ego import ego_boxes
+from world4scorer.engine.outcomes.lane_keeping import lane_keeping
+from world4scorer.engine.outcomes.progress import BLOCK, raw_progress
+from world4scorer.engine.outcomes.time_to_collision import STEPS_V1, STEPS_V2, time_to_collision
+from world4scorer.engine.outcomes.traffic import nearby_traffic
+from world4scorer.engine.outcomes.traffic_light import traffic_light
+from world4scorer.engine.rollout.plans import roll_out_kernel
+
+
+class Metric(IntEnum):
+    """Rows of a `Judgement`."""
+
+    NC = 0
+    DAC = 1
+    DDC = 2
+    TLC = 3
+    TTC = 4
+    LK = 5
+    COMFORT = 6
+    PROGRESS = 7
+    """Raw, in metres."""
+
+
+NC: Final = int(Metric.NC)
+DAC: Final = int(Metric.DAC)
+DDC: Final = int(Metric.DDC)
+TLC: Final = int(Metric.TLC)
+TTC: Final = int(Metric.TTC)
+LK: Final = int(Metric.LK)
+COMFORT: Final = int(Metric.COMFORT)
+PROGRESS: Final = int(Metric.PROGRESS)
+
+METRICS: Final = len(Metric)
+
+TRAFFIC_STEPS_V1: Final = 50
+"""Steps of traffic that v1.1 looks at: 0..49."""
+TRAFFIC_STEPS_V2: Final = 41
+WINDOW_V1: Final = 51
+"""Steps among which v1.1 looks for the first sight of a track."""
+
+
+class Judgement(NamedTuple):
+    """What the kernels found."""
+
+    values: NDArray[np.float64]
+    """(M, L); rows that a version does not have are NaN."""
+    steps: NDArray[np.int64]
+    """(M, L) step behind a value below 1."""
+    causes: NDArray[np.int64]
+    """(M, L) what is behind it: a track, a corner, a light, a check; -1 where nothing is."""
+    within: NDArray[np.bool_]
+    """(L, 6) comfort check by check."""
+
+
+@kernel
+def judge_v1(plans, reference, ego_state, time_us, profile, polygons, boxes, valid, types, line, filters):
+    """Roll plans (N, 8, 3) and the reference (R, 3) out and judge them by v1.1.
+
+    Tracks are (A, 50.., 7), the centreline `line` (C, 2..). Returns states (11, T, L), residuals (L,), judgement.
+    One call does it all, so that a thread gives the GIL away once and takes it back once.
+    """
+    states, residuals = roll_out_kernel(plans, reference, ego_state, time_us, profile)
+    ego = ego_boxes(states)
+    grid = build_grid(polygons, ego)
+    traffic = nearby_traffic(boxes, valid, types, min(WINDOW_V1, boxes.shape[1]), False, ego)
+    found = _empty(states.shape[2])
+    _common(polygons, grid, traffic, ego, line, False, STEPS_V1, found)
+    history = np.empty((0, ego_state.size))
+    _comfort(states, history, False, filters, found)
+    return states, residuals, found
+
+
+@kernel
+def judge_v2(
+    plans, reference, ego_state, time_us, profile, polygons, boxes, valid, types, line, filters, history, areas, red
+):
+    """Roll plans and the reference out and judge them by v2.2; arguments and results as for `judge_v1`.
+
+    `history` (H, 11) are the rows in front of the rollouts; lights close polygons `areas` (K,) when `red` (K, T..).
+    """
+    states, residuals = roll_out_kernel(plans, reference, ego_state, time_us, profile)
+    ego = ego_boxes(states)
+    grid = build_grid(polygons, ego)
+    traffic = nearby_traffic(boxes, valid, types, TRAFFIC_STEPS_V2, True, ego)
+    found = _empty(states.shape[2])
+    _common(polygons, grid, traffic, ego, line, True, STEPS_V2, found)
+    traffic_light(polygons, ego, areas, red, found.values[TLC], found.steps[TLC], found.causes[TLC])
+    lane_keeping(polygons, grid, ego, line, found.values[LK], found.steps[LK])
+    _comfort(states, history, True, filters, found)
+    return states, residuals, found
+
+
+@inlined
+def _comfort(states, history, at_centre, filters, found):
+    values, steps, causes = found.values[COMFORT], found.steps[COMFORT], found.causes[COMFORT]
+    comfort(states, history, at_centre, filters, values, steps, causes, found.within)
+
+
+@inlined
+def _empty(lanes):
+    values = np.empty((METRICS, lanes))
+    steps = np.empty((METRICS, lanes), np.int64)
+    causes = np.empty((METRICS, lanes), np.int64)
+    for metric in range(METRICS):
+        for n in range(lanes):
+            values[metric, n], steps[metric, n], causes[metric, n] = np.nan, -1, -1
+    return Judgement(values, steps, causes, np.empty((lanes, len(CHECKS)), np.bool_))
+
+
+@inlined
+def _common(polygons, grid, traffic, ego, line, spare_intersections, ttc_steps, found):
+    """The metrics that both versions share."""
+    values, steps, causes = found.values, found.steps, found.causes
+    forgiven = np.empty(traffic.track.size, np.bool_)
+    corners = np.zeros(polygons.part.size, np.int64)
+    no_collision(polygons, grid, traffic, ego, forgiven, corners, values[NC], steps[NC], causes[NC])
+    drivable_area(polygons, grid, ego, values[DAC], steps[DAC], causes[DAC])
+    way = np.empty(ego.x.shape[1])
+    driving_direction(polygons, grid, ego, spare_intersections, way, values[DDC], steps[DDC])
+    time_to_collision(polygons, grid, traffic, ego, ttc_steps, forgiven, corners, values[TTC], steps[TTC], causes[TTC])
+    points = line.shape[0]
+    raw_progress(line, ego, np.empty((points // BLOCK + 1, 4)), np.empty(points), values[PROGRESS])

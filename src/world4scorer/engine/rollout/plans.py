@@ -1,0 +1,98 @@
+"""Roll plans out: the entry points of this package."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from world4scorer.engine.kernels import kernel
+from world4scorer.engine.rollout.profile import CORRECTED, NAVSIM
+from world4scorer.engine.rollout.resample import resample_plans, resample_reference
+from world4scorer.engine.rollout.simulate import simulate
+from world4scorer.engine.scene.checks import SceneError, as_array
+from world4scorer.engine.scene.indices import PLAN_POSES, STEPS, State
+from world4scorer.engine.scene.moment import Moment
+from world4scorer.engine.scene.plan import as_plans
+
+LqrProfile = Literal["navsim", "corrected"]
+"""`navsim`: the tracker as the official simulator has it, quirk included; `corrected`: with the jerk penalty meant."""
+
+LARGEST_RESIDUAL: Final = 1e-9
+"""Largest relative violation of the fits' normal equations that is let through."""
+
+NO_POSES: Final = np.zeros((0, 3))
+
+
+def roll_out(scene: Moment, plans: ArrayLike, lqr: LqrProfile = "navsim") -> NDArray[np.float64]:
+    """Return the (N, 41, 11) ego states that plans (N, 8, 3) lead to, every 0.1 s from now, columns of `State`."""
+    poses = as_plans(plans, scene.token)
+    states, residuals = roll_out_kernel(poses, NO_POSES, scene.ego_state, scene.time_us, profile_code(lqr))
+    check_residuals(residuals, scene.token)
+    return lanes_first(states)
+
+
+def roll_out_batch(ego_states: Any, time_us: Any, plans: Any, lqr: LqrProfile = "navsim") -> NDArray[np.float64]:
+    """Return (B, N, 41, 11) ego states for B moments: ego states (B, 11), time stamps (B,) [us], plans (B, N, 8, 3)."""
+    states = as_array("ego_states", ego_states, np.float64, ("B", len(State)))
+    times = as_array("time_us", time_us, np.int64, (len(states),))
+    shape = np.shape(plans)
+    if len(shape) != 4 or shape[0] != len(states):
+        raise SceneError(f"plans: expected shape ({len(states)}, N, {PLAN_POSES}, 3), got {shape}")
+    poses = as_plans(np.reshape(plans, (-1, *shape[2:]))).reshape(shape)
+    out, residuals = _roll_out_batch(poses, states, times, profile_code(lqr))
+    check_residuals(residuals.reshape(-1), "the batch")
+    return np.asarray(out.transpose(0, 3, 2, 1))
+
+
+def lanes_first(states: NDArray[np.float64]) -> NDArray[np.float64]:
+    """View (11, 41, N) as (N, 41, 11)."""
+    return states.transpose(2, 1, 0)
+
+
+def profile_code(lqr: str) -> int:
+    """Return the kernel's code of an LQR profile."""
+    codes = {"navsim": NAVSIM, "corrected": CORRECTED}
+    if lqr not in codes:
+        raise ValueError(f"lqr: unknown profile {lqr!r}; choose from {', '.join(codes)}")
+    return codes[lqr]
+
+
+def check_residuals(residuals: NDArray[np.float64], token: str) -> None:
+    """Raise an ArithmeticError where a fit did not solve its equations."""
+    bad = ~(residuals <= LARGEST_RESIDUAL)
+    if bad.any():
+        lane = int(np.argmax(bad))
+        raise ArithmeticError(
+            f"rollout of plan {lane} of {token}: the profile fit misses its equations by {residuals[lane]:.1e}; "
+            "`w4s doctor` tells whether arithmetic on this machine can be trusted"
+        )
+
+
+@kernel
+def roll_out_kernel(plans, reference, ego_state, time_us, profile):
+    """States (11, T, L), residuals (L,) of plans (N, 8, 3) and, unless empty, a reference (R, 3) as the last lane."""
+    count = plans.shape[0]
+    lanes = count + (1 if reference.shape[0] else 0)
+    poses = np.empty((3, STEPS, lanes))
+    resample_plans(plans, ego_state, time_us, poses)
+    if reference.shape[0]:
+        resample_reference(reference, time_us, count, poses)
+    states = np.empty((ego_state.size, STEPS, lanes))
+    for column in range(ego_state.size):
+        for n in range(lanes):
+            states[column, 0, n] = ego_state[column]
+    residuals = simulate(poses, profile, states)
+    return states, residuals
+
+
+@kernel
+def _roll_out_batch(plans, ego_states, time_us, profile):
+    moments, count = plans.shape[0], plans.shape[1]
+    out = np.empty((moments, ego_states.shape[1], STEPS, count))
+    residuals = np.empty((moments, count))
+    no_poses = np.empty((0, 3))
+    for m in range(moments):
+        out[m], residuals[m] = roll_out_kernel(plans[m], no_poses, ego_states[m], time_us[m], profile)
+    return out, residuals

@@ -1,0 +1,96 @@
+"""Driving commands along a route: CARLA's options, and keeping a turn in mind until it has been driven.
+
+A node of a route says what to do from there on. Agents that drop a node as soon as it is near forget a turn in the
+middle of the junction; `CommandKeeper` drops it when it has been passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from world4scorer.engine.routes.route import in_ego_axes
+
+PASSED: Final = 2.0
+"""A node further behind than this is dropped [m]."""
+REACHED: Final = 3.0
+"""A node nearer than this is dropped [m]."""
+LOOK_AHEAD: Final = 35.0
+"""Turns are announced this far ahead along the nodes [m]."""
+NODE_SPACING: Final = 50.0
+"""At most, between the nodes of a route [m]."""
+
+
+class RoadOption(IntEnum):
+    """What CARLA's planners say about a node."""
+
+    VOID = -1
+    LEFT = 1
+    RIGHT = 2
+    STRAIGHT = 3
+    LANE_FOLLOW = 4
+    CHANGE_LANE_LEFT = 5
+    CHANGE_LANE_RIGHT = 6
+
+
+TURNS: Final = (RoadOption.LEFT, RoadOption.RIGHT, RoadOption.STRAIGHT)
+"""Options that belong to a junction."""
+COMMAND_OF: Final = {RoadOption.LEFT: 0, RoadOption.RIGHT: 2}
+"""Place in the one-hot command (left, forward, right, unknown); every other option is forward."""
+FORWARD: Final = 1
+COMMAND_NUMBERS: Final = 4
+
+
+def one_hot(option: int) -> NDArray[np.float32]:
+    """(4,) the command of a planner: left, forward, right, unknown."""
+    command = np.zeros(COMMAND_NUMBERS, np.float32)
+    command[COMMAND_OF.get(RoadOption(option), FORWARD)] = 1.0
+    return command
+
+
+class CommandKeeper:
+    """The command for an ego on its way along the nodes of a route."""
+
+    def __init__(self, nodes: ArrayLike, options: Sequence[int]) -> None:
+        """Nodes (n, 2), tens of metres apart, and the option of each."""
+        self._nodes = np.asarray(nodes, np.float64).reshape(-1, 2)
+        self._options = [RoadOption(option) for option in options]
+        if len(self._nodes) != len(self._options):
+            raise ValueError(f"route: {len(self._nodes)} nodes with {len(self._options)} options; one each is needed")
+        self._next = 0
+
+    def command(self, pose: ArrayLike) -> RoadOption:
+        """The first option of a junction within 35 m, else lane-follow; for an ego at a pose (3,)."""
+        here = np.asarray(pose, np.float64)
+        places = in_ego_axes(self._nodes, here)
+        while self._next < len(places):
+            place = places[self._next]
+            if place[0] >= -PASSED and np.linalg.norm(place) >= REACHED:
+                break
+            self._next += 1
+        way, last = 0.0, np.zeros(2)
+        for place, option in zip(places[self._next :], self._options[self._next :], strict=True):
+            way += float(np.linalg.norm(place - last))
+            if way > LOOK_AHEAD:
+                break
+            if option in TURNS:
+                return option
+            last = place
+        return RoadOption.LANE_FOLLOW
+
+
+def sparse_nodes(
+    points: NDArray[np.float64], options: Sequence[int], spacing: float = NODE_SPACING
+) -> tuple[NDArray[np.float64], list[RoadOption]]:
+    """Of points (n, 2) of a route, those where the option changes, at least one each `spacing` metres, and the last."""
+    kept, since = [0], 0.0
+    for row in range(1, len(points)):
+        since += float(np.linalg.norm(points[row] - points[row - 1]))
+        if options[row] != options[row - 1] or since >= spacing or row == len(points) - 1:
+            kept.append(row)
+            since = 0.0
+    return points[kept], [RoadOption(options[row]) for row in kept]

@@ -1,0 +1,37 @@
+"""What a plan is: eight poses in the ego frame at 0.5, 1.0, ... 4.0 s, as an array (N, 8, 3) of x, y, heading.
+
+x points forward and y to the left of the rear axle now [m]; the heading is relative to the ego's [rad].
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.engine.scene.checks import SceneError, as_array
+from world4scorer.engine.scene.indices import PLAN_POSES
+
+FARTHEST: Final = 1e6
+"""Largest coordinate [m] or heading [rad] that a plan may hold; beyond it a rollout would lose its digits."""
+
+
+def as_plans(plans: Any, token: str | None = None) -> NDArray[np.float64]:
+    """Return plans as float64 (N, 8, 3), or raise a SceneError that names the plan and pose at fault."""
+    where = "plans" if token is None else f"plans of {token}"
+    poses = as_array(where, plans, np.float64, ("N", PLAN_POSES, 3), finite=False)
+    bad = ~(np.abs(poses) <= FARTHEST)  # also true for NaN
+    if bad.any():
+        plan, pose, column = (int(i) for i in np.argwhere(bad)[0])
+        raise SceneError(
+            f"{where}: plan {plan}, pose {pose}, {['x', 'y', 'heading'][column]} is {poses[plan, pose, column]}; "
+            f"values must be finite and at most {FARTHEST:g} (see `published_cleanup` for the replacement that "
+            "published training code applies)"
+        )
+    return poses
+
+
+def published_cleanup(plans: Any) -> NDArray[np.float32]:
+    """Replace what is not finite as published training code does: NaN by 0, +inf by 100, -inf by -100, in float32."""
+    return np.nan_to_num(np.asarray(plans, np.float32), nan=0.0, posinf=100.0, neginf=-100.0)

@@ -1,0 +1,112 @@
+"""Fill a folder with pools: one pass of a planner over every frame of a split, log by log.
+
+>>> make_pools(PlannerSource.find(Path("runs/city")), Path("pools"))
+
+May be killed and run again: finished logs are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.datasets.store import SceneStore
+from world4scorer.evaluation.pools.digests import digest_of_plans, digest_of_tokens
+from world4scorer.evaluation.pools.planner_source import PlannerSource
+from world4scorer.evaluation.pools.pool_files import LOCK, LogPool, PoolError, PoolFolder
+from world4scorer.jobs.files import only_one
+from world4scorer.jobs.progress import ProgressBar
+from world4scorer.planner.model.components import COMPONENTS
+from world4scorer.planner.model.images import normalise
+from world4scorer.planner.planner import Planner, ScoredPlans
+from world4scorer.planner.training.pools import batches_of
+
+States = Literal["float32", "float16", "none"]
+
+Plans = Mapping[str, NDArray[np.floating[Any]]]
+
+
+def make_pools(
+    source: PlannerSource,
+    out: Path,
+    *,
+    states: States = "float32",
+    plans: Plans | None = None,
+    plans_from: str | None = None,
+    device: str = "cpu",
+    show_progress: bool = False,
+) -> PoolFolder:
+    """Ask a planner for its pools on every frame, or, with `plans` (N, 8, 3) by token, what it thinks of those."""
+    samples, store = source.samples(), SceneStore(source.store)
+    about = source.describe() | {"frames": len(samples), "tokens": digest_of_tokens(samples.tokens), "states": states}
+    if plans is not None:
+        about |= {"plans_from": plans_from, "plans": digest_of_plans(_asked(plans, samples, plans_from))}
+    folder = PoolFolder.begin(out, about)
+    logs = dict(_by_log(samples, store))
+    if all(folder.path(name).is_file() for name in logs):
+        return folder  # nothing to write: the folder may be read-only
+    planner = source.load().to(device)
+    refusal = PoolError(f"{out}: another run is making these pools; wait for it, or stop it first")
+    with only_one(out / LOCK, refusal), ProgressBar("pools", "frames", len(samples), show_progress) as progress:
+        for log_name, places in logs.items():
+            if not folder.path(log_name).is_file():
+                folder.write(_pool_of(planner, samples.at(places), store, states, plans))
+            progress.advance(len(places))
+    return folder
+
+
+def _asked(plans: Plans, samples: Samples, plans_from: str | None) -> Plans:
+    """The plans of the frames that are asked for; all frames must have as many."""
+    missing = [token for token in samples.tokens if token not in plans]
+    if missing:
+        raise PoolError(f"{plans_from}: no plans for {len(missing)} frames of this split, {missing[0]!r} among them")
+    asked = {token: plans[token] for token in samples.tokens}
+    shape = next(iter(asked.values())).shape
+    other = next((token for token, poses in asked.items() if poses.shape != shape), None)
+    if other is not None:
+        raise PoolError(f"{plans_from}: plans of shape {asked[other].shape} for {other!r}, {shape} for others")
+    return asked
+
+
+def _by_log(samples: Samples, store: SceneStore) -> Iterator[tuple[str, list[int]]]:
+    """Places of the frames of each log, in time order."""
+    logs: dict[str, list[int]] = {}
+    for place, name in enumerate(samples.log_names):
+        logs.setdefault(name, []).append(place)
+    for name in sorted(logs):
+        yield name, sorted(logs[name], key=lambda place: store.time_us(samples.tokens[place]))
+
+
+def _pool_of(planner: Planner, samples: Samples, store: SceneStore, states: States, plans: Plans | None) -> LogPool:
+    passed = [_passed(planner, batch, plans) for batch in batches_of(samples, planner)]
+
+    def joined(parts: list[torch.Tensor]) -> NDArray[Any]:
+        return torch.cat(parts).float().cpu().numpy()
+
+    kept = None if states == "none" else joined([one.states for one in passed]).astype(states)
+    return LogPool(
+        log_name=samples.log_names[0],
+        tokens=samples.tokens,
+        time_us=np.array([store.time_us(token) for token in samples.tokens]),
+        plans=joined([one.plans for one in passed]),
+        utility_v1=joined([one.utility("v1") for one in passed]),
+        utility_v2=joined([one.utility("v2") for one in passed]),
+        logits=joined([torch.stack([one.logits[name] for name in COMPONENTS], -1) for one in passed]),
+        states=kept,
+    )
+
+
+def _passed(planner: Planner, batch: Any, plans: Plans | None) -> ScoredPlans:
+    device = next(planner.parameters()).device
+    image, status = normalise(batch.views.to(device)), batch.ego_status.to(device)
+    cameras = type(batch.cameras)(*(part.to(device) for part in batch.cameras))
+    if plans is None:
+        return planner(image, status, cameras)
+    given = torch.from_numpy(np.stack([np.asarray(plans[token], np.float32) for token in batch.tokens]))
+    return planner.score(image, status, given.to(device), cameras)

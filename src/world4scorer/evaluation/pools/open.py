@@ -1,0 +1,150 @@
+"""Scored pools of whatever there is: a training run, a folder of pools, a planner with its data, a submission."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+from world4scorer.datasets.navsim.submissions import planned, read_submission
+from world4scorer.datasets.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.rollout.plans import LqrProfile
+from world4scorer.evaluation.pools.digests import PLANNER_FILES, digest_of_planner
+from world4scorer.evaluation.pools.foreign import single_plans
+from world4scorer.evaluation.pools.outcome_files import judge_log
+from world4scorer.evaluation.pools.pool_files import INFO, PoolError, PoolFolder
+from world4scorer.evaluation.pools.scored import ScoredPools
+
+POOLS: Final = "pools"
+RUN_DATA: Final = "data.json"
+"""In the folder of a training run: which data it saw. Named here so that torch is not needed to read it."""
+WEIGHT_FILES: Final = (".ckpt", ".pt", ".pth", ".bin", ".safetensors")
+
+
+def open_pools(
+    source: Path,
+    store: Path | None = None,
+    lqr: LqrProfile = "navsim",
+    data: Path | None = None,
+    split: str | None = None,
+) -> ScoredPools:
+    """The scored pools of a folder of pools, or of the last planner of a training run.
+
+    Those of a run are of its validation split, unless other data or another split is asked for.
+    """
+    return ScoredPools.open(pool_folder(source, store, data, split), store, lqr)
+
+
+def is_pools(source: Path) -> bool:
+    """Whether this is a folder of pools."""
+    return (source / INFO).is_file()
+
+
+def pool_folder(source: Path, store: Path | None = None, data: Path | None = None, split: str | None = None) -> Path:
+    """Where the pools lie; those of a training run are made first if they are missing or unfinished.
+
+    Without torch those that are there are taken, if they are of the run's present planner.
+    """
+    if is_pools(source):
+        return source
+    _check_run(source)
+    try:
+        from world4scorer.evaluation.pools.make import States, make_pools
+        from world4scorer.evaluation.pools.planner_source import PlannerSource
+    except ModuleNotFoundError as missing:
+        return _pools_without_torch(source, data, split, missing)
+    found = PlannerSource.find(source, data, split, store)
+    folder = pools_of_run(source, found.split)
+    kept: States = PoolFolder(folder).about.get("states", "float32") if (folder / INFO).is_file() else "float32"
+    return make_pools(found, folder, states=kept, show_progress=True).folder
+
+
+def is_run_folder(source: Path) -> bool:
+    """Whether this is the folder of a training run; asked without torch."""
+    return (source / RUN_DATA).is_file() and (source / "config.json").is_file()
+
+
+def _check_run(source: Path) -> None:
+    if not is_run_folder(source):
+        raise PoolError(f"{source}: neither a training run nor a folder of pools (`w4s train`, `w4s pools` make them)")
+
+
+def _pools_without_torch(run: Path, data: Path | None, split: str | None, missing: ModuleNotFoundError) -> Path:
+    """Pools of a run where no planner can be asked, as a module is missing."""
+    wanted = split or validation_split(run)
+    folder = pools_of_run(run, wanted)
+    if data is not None or not is_pools(folder):
+        raise PoolError(f"{folder}: making pools needs {missing.name}: pip install 'world4scorer[train]'") from missing
+    return kept_pools(run, wanted)
+
+
+def kept_pools(source: Path, split: str | None = None) -> Path:
+    """Where pools that are there already lie, of a run or at `source` itself; no planner is asked, so no torch needed.
+
+    Those of a run are of its validation split, unless another is asked for or they are the only ones.
+    """
+    if is_pools(source):
+        if split is not None:
+            raise PoolError(f"--split {split}: {source} is a folder of pools, which has only one")
+        return source
+    kept = sorted(path.parent for path in source.glob(f"{POOLS}/*/{INFO}"))
+    _check_run(source)
+    wanted = split if split is not None else validation_split(source) if len(kept) != 1 else kept[0].name
+    folder = pools_of_run(source, wanted)
+    if folder not in kept:
+        there = f"; there are pools of {', '.join(path.name for path in kept)}" if kept else ""
+        raise PoolError(f"{folder}: no pools there{there}; make them: w4s pools {source} --split {wanted}")
+    planner = source / "planner"
+    if is_planner(planner) and PoolFolder(folder).about.get("weights") != digest_of_planner(planner):
+        raise PoolError(f"{folder}: made by a former planner of this run; delete that folder and run `w4s pools` again")
+    return folder
+
+
+def validation_split(run: Path) -> str:
+    """Name of the split that a run was validated on; asked without torch."""
+    try:
+        return Path(str(json.loads((run / RUN_DATA).read_bytes())["val_split"])).stem
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PoolError(f"{run / RUN_DATA}: does not tell the validation split ({error}); say which --split") from error
+
+
+def pools_of_run(run: Path, split: str) -> Path:
+    """Where a run keeps its pools on a split, given by name or by its YAML file."""
+    return run / POOLS / Path(split).stem
+
+
+def is_submission(source: Path) -> bool:
+    """Whether this is a pickle: plans, one per token."""
+    return source.is_file() and source.suffix in (".pkl", ".pickle")
+
+
+def is_planner(source: Path) -> bool:
+    """Whether this is the folder of a planner, or a file of weights."""
+    if source.is_file():
+        return source.suffix in WEIGHT_FILES
+    return all((source / name).is_file() for name in PLANNER_FILES)
+
+
+def pools_of_planner(
+    source: Path, data: Path, split: str, store: Path | None, out: Path, lqr: LqrProfile = "navsim"
+) -> ScoredPools:
+    """Ask a planner for its pools on a split, keep them in `out`, and score them."""
+    from world4scorer.evaluation.pools.make import make_pools
+    from world4scorer.evaluation.pools.planner_source import PlannerSource
+
+    found = PlannerSource.find(source, data, split, store)
+    return ScoredPools.open(make_pools(found, out, show_progress=True).folder, None, lqr)
+
+
+def pools_of_submission(
+    source: Path, store: Path, lqr: LqrProfile = "navsim", allow_missing: bool = False
+) -> ScoredPools:
+    """One plan per frame of a store, as pools without a choice; nothing is kept."""
+    scenes = SceneStore(store)
+    submitted = read_submission(source).plans
+    wanted = [token for token in scenes if len(token) != SYNTHETIC_TOKEN_LENGTH]
+    tokens = planned(wanted, submitted, allow_missing)
+    about = {"planner": source.name, "store": str(store), "lqr": lqr}
+    logs = single_plans(submitted, scenes, tokens)
+    return ScoredPools.join(about, [(log, judge_log(log, scenes, lqr)) for log in logs])

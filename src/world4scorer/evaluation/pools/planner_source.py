@@ -1,0 +1,76 @@
+"""Where a planner and its scenes come from: a training run, or a planner with a dataset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.evaluation.pools.digests import digest_of_planner
+from world4scorer.evaluation.pools.open import is_run_folder
+from world4scorer.planner.conversion import read_planner
+from world4scorer.planner.model.config import EGO_NUMBERS, ModelConfig
+from world4scorer.planner.planner import CONFIG_FILE, Planner
+from world4scorer.planner.training.run import PLANNER
+from world4scorer.planner.training.run_files import read_run
+from world4scorer.planner.training.split_samples import split_samples
+
+
+@dataclass(frozen=True)
+class PlannerSource:
+    """A planner, and the scenes it is asked about."""
+
+    planner: Path
+    """Folder of a planner, or a released checkpoint."""
+    data: Path
+    """Dataset folder with navsim_logs and sensor_blobs."""
+    split: str
+    store: Path
+    """Scene store of the split."""
+
+    @classmethod
+    def find(
+        cls, source: Path, data: Path | None = None, split: str | None = None, store: Path | None = None
+    ) -> PlannerSource:
+        """The last planner of a run, on its validation split unless told otherwise; or any planner on a given split."""
+        if is_run_folder(source):
+            _, trained = read_run(source)
+            if not (source / PLANNER).is_dir():
+                raise ValueError(f"{source / PLANNER}: no such folder; this run is not finished, run `w4s train` again")
+            root = data or trained.val_data or trained.data
+            name = split or trained.val_split
+            known = {trained.val_split: trained.val_store, trained.split: trained.store}
+            default = root / "store" / name
+            return cls(source / PLANNER, root, name, store or (known.get(name, default) if data is None else default))
+        if data is None or split is None:
+            raise ValueError(f"{source}: not a training run, so --data and --split must say which scenes to look at")
+        return cls(source, data, split, store or data / "store" / split)
+
+    def samples(self) -> Samples:
+        """The scenes."""
+        if not self.store.is_dir():
+            raise ValueError(
+                f"{self.store}: no such scene store; make it: w4s prepare --data {self.data} --split {self.split} "
+                f"--store {self.store}"
+            )
+        return split_samples(self.data, self.split, self.store, self._ego_numbers())
+
+    def _ego_numbers(self) -> int:
+        """That the planner takes; released checkpoints know of no route point."""
+        config = self.planner / CONFIG_FILE
+        return ModelConfig.from_json(config.read_text(), str(config)).ego_numbers if config.is_file() else EGO_NUMBERS
+
+    def load(self) -> Planner:
+        """The planner."""
+        return read_planner(self.planner)
+
+    def describe(self) -> dict[str, Any]:
+        """What tells pools of this planner on this split from others."""
+        return {
+            "planner": self.planner.resolve().parent.name if self.planner.name == PLANNER else self.planner.name,
+            "weights": digest_of_planner(self.planner),
+            "split": self.split,
+            "store": str(self.store.resolve()),
+            "data": str(self.data.resolve()),
+        }

@@ -1,0 +1,171 @@
+"""Pool files: a folder with one Arrow file per log, each frame with all its plans, logits, utilities and states.
+
+    POOLS/pools.json              what made them
+    POOLS/<log>.arrow             token, time_us, plans, logits, utility_v1, utility_v2, states; frames in time order
+    POOLS/outcomes/<log>.arrow    what the simulator says of these plans, see `outcome_files`
+
+Shapes: F frames of a log, N plans, T poses, D width of a state.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from world4scorer.engine.scene.indices import PLAN_POSES
+from world4scorer.engine.selection.utility import OUTCOMES
+from world4scorer.evaluation.pools.columns import column, numbers
+from world4scorer.jobs.files import atomic_write
+
+FORMAT: Final = "world4scorer-pools-1"
+INFO: Final = "pools.json"
+SUFFIX: Final = ".arrow"
+LOCK: Final = ".lock"
+META: Final = b"world4scorer.pools"
+PLACES: Final = ("planner", "store", "data")
+"""What is said of pools that does not tell them from others: they stay the same when folders move."""
+
+
+class PoolError(ValueError):
+    """A folder or file of pools that cannot be used."""
+
+
+class LogPool(NamedTuple):
+    """The pools of one log, frames in time order."""
+
+    log_name: str
+    tokens: tuple[str, ...]
+    time_us: NDArray[np.int64]
+    """(F,)"""
+    plans: NDArray[np.floating[Any]]
+    """(F, N, T, 3) x forward [m], y left [m], heading [rad] in the ego frame; float32 in files"""
+    utility_v1: NDArray[np.floating[Any]]
+    """(F, N)"""
+    utility_v2: NDArray[np.floating[Any]]
+    """(F, N)"""
+    logits: NDArray[np.float32] | None = None
+    """(F, N, 6) in the order of `selection.utility.OUTCOMES`"""
+    states: NDArray[np.floating[Any]] | None = None
+    """(F, N, D)"""
+
+
+class PoolFolder:
+    """A folder of pools, to be filled log by log, or read."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        path = self.folder / INFO
+        if not path.is_file():
+            raise PoolError(f"{self.folder}: no {INFO} there; `w4s pools` makes a folder of pools")
+        try:
+            self.about: dict[str, Any] = json.loads(path.read_bytes())
+        except ValueError as error:
+            raise PoolError(f"{path}: damaged ({error}); make the pools anew") from error
+        if not isinstance(self.about, dict) or self.about.get("format") != FORMAT:
+            raise PoolError(f"{path}: not a folder of pools of this version ({FORMAT!r} expected as 'format')")
+        if not isinstance(self.about.get("planner"), str):
+            raise PoolError(f"{path}: damaged: it does not say whose pools these are; make the pools anew")
+
+    @classmethod
+    def begin(cls, folder: str | os.PathLike[str], about: Mapping[str, Any]) -> PoolFolder:
+        """Open a folder for pools made so; one that holds others already is an error. Names and paths may change."""
+        path = Path(folder) / INFO
+        wanted = {"format": FORMAT, **about}
+        if path.is_file():
+            known = cls(folder).about
+            different = [name for name in wanted if name not in PLACES and known.get(name) != wanted[name]]
+            if different:
+                raise PoolError(
+                    f"{folder}: holds other pools: {different[0]} was {known.get(different[0])!r}, now "
+                    f"{wanted[different[0]]!r}; delete that folder to make them anew, or choose another"
+                )
+            if known == wanted:
+                return cls(folder)
+        with atomic_write(path) as stream:
+            stream.write(json.dumps(wanted, indent=1).encode() + b"\n")
+        return cls(folder)
+
+    @property
+    def logs(self) -> list[str]:
+        """Names of the logs that are there, sorted."""
+        return sorted(path.stem for path in self.folder.glob(f"*{SUFFIX}"))
+
+    def path(self, log_name: str) -> Path:
+        """Where the pools of a log lie."""
+        if not log_name or log_name.startswith(".") or "/" in log_name or os.sep in log_name or "\0" in log_name:
+            raise PoolError(f"log name {log_name!r} cannot name a file")
+        return self.folder / f"{log_name}{SUFFIX}"
+
+    def __iter__(self) -> Iterator[LogPool]:
+        return map(self.read, self.logs)
+
+    def write(self, log: LogPool) -> None:
+        """Keep the pools of a log, whole or not at all."""
+        _checked(self.path(log.log_name), log)
+        fields = {"token": pa.array(log.tokens, pa.string()), "time_us": pa.array(log.time_us)}
+        for name in ("plans", "logits", "utility_v1", "utility_v2", "states"):
+            values = getattr(log, name)
+            if name == "plans":
+                values = values.astype(np.float32)
+            if values is not None:
+                fields[name] = column(values)
+        shape = {"log_name": log.log_name, "plans": log.plans.shape[1]}
+        table = pa.table(fields).replace_schema_metadata({META: json.dumps(shape).encode()})
+        with atomic_write(self.path(log.log_name)) as stream, pa.ipc.new_file(stream, table.schema) as writer:
+            writer.write_table(table)
+
+    def read(self, log_name: str, states: bool = True) -> LogPool:
+        """The pools of a log; without their states if not wanted."""
+        path = self.path(log_name)
+        table = read_table(path, META)
+        notes = json.loads(table.schema.metadata[META])
+        if notes["log_name"] != log_name:
+            raise PoolError(f"{path}: holds the log {notes['log_name']!r}; give the file its name back")
+        count = int(notes["plans"])
+        try:
+            return _checked(
+                path,
+                LogPool(
+                    log_name=log_name,
+                    tokens=tuple(table["token"].to_pylist()),
+                    time_us=np.asarray(table["time_us"]),
+                    plans=numbers(table, "plans", count, PLAN_POSES, 3),
+                    utility_v1=numbers(table, "utility_v1", count),
+                    utility_v2=numbers(table, "utility_v2", count),
+                    logits=numbers(table, "logits", count, len(OUTCOMES)) if "logits" in table.column_names else None,
+                    states=numbers(table, "states", count, -1) if states and "states" in table.column_names else None,
+                ),
+            )
+        except (KeyError, ValueError) as error:
+            raise PoolError(f"{path}: not a file of pools ({error}); delete it and make it anew") from error
+
+
+def _checked(path: Path, log: LogPool) -> LogPool:
+    """The same pools; a PoolError names the first frame whose plans or utilities are not finite."""
+    for name in ("plans", "utility_v1", "utility_v2"):
+        values = getattr(log, name)
+        good = np.isfinite(values.reshape(len(values), -1)).all(1)
+        if not good.all():
+            raise PoolError(f"{path}: {name} of {log.tokens[int(np.argmin(good))]!r} are not all finite")
+    return log
+
+
+def read_table(path: Path, meta: bytes) -> pa.Table:
+    """An Arrow file of ours, mapped."""
+    try:
+        with pa.memory_map(str(path)) as stream:
+            table = pa.ipc.open_file(stream).read_all()
+    except FileNotFoundError:
+        raise PoolError(f"{path}: no such file") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise PoolError(f"{path}: cannot be read ({error}); delete it and make it anew") from error
+    if meta not in (table.schema.metadata or {}):
+        raise PoolError(f"{path}: not a file of this kind ({meta.decode()})")
+    return table

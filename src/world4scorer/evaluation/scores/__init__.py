@@ -1,0 +1,1 @@
+"""Scores of many frames: files in, tables out."""

@@ -1,0 +1,193 @@
+"""A trained planner beside what it must be better than, on the validation split of its run.
+
+>>> comparison = compare(Path("runs/city"))
+>>> comparison.save(Path("results/city_quick"))
+
+Rows are mean PDMS v1.1 of one plan per scene. Intervals: 95 %, by drawing logs with replacement.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from world4scorer import __version__
+from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.datasets.store import SceneStore
+from world4scorer.drawing.curves import Curves, draw_curves
+from world4scorer.engine.outcomes.results import V1_COLUMNS
+from world4scorer.engine.selection.pool_metrics import pool_metrics
+from world4scorer.evaluation.scores.agents import AGENTS
+from world4scorer.evaluation.scores.bootstrap import LogBootstrap
+from world4scorer.jobs.files import atomic_write
+from world4scorer.planner.bank import Pack
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.training.controls import blind_utility, train_blind_scorer, train_ego_status_planner
+from world4scorer.planner.training.labels import LabelMaker, SceneJudge
+from world4scorer.planner.training.pools import make_pools
+from world4scorer.planner.training.run import PLANNER, drawn
+from world4scorer.planner.training.run_files import read_history, read_losses, read_run
+from world4scorer.planner.training.split_samples import split_samples
+
+DRAWS: Final = 2000
+PDMS: Final = V1_COLUMNS.index("PDMS")
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    name: str
+    pdms: float
+    low: float
+    """Lower end of the interval."""
+    high: float
+    parts: dict[str, float]
+    """Mean sub-scores by column name; empty where no single plan is meant."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The table of a run, with its history."""
+
+    run: dict[str, Any]
+    """What was trained: configuration and data."""
+    scenes: int
+    logs: int
+    rows: tuple[Row, ...]
+    ordering: dict[str, float]
+    """Share of pairs in the true order, by scorer."""
+    history: tuple[dict[str, float], ...]
+    losses: dict[str, Any]
+    """Steps and values of the training losses, by name."""
+    train_scenes: int
+    blind_scenes: int
+    """Training scenes of the scorer without images."""
+    blind_epochs: int
+
+    def markdown(self, command: str) -> str:
+        """The table as text."""
+        lines = [
+            "| | PDMS | 95 % | NC | DAC | EP | TTC | C | ordering |",
+            "|---|---|---|---|---|---|---|---|---|",
+        ]
+        for row in self.rows:
+            parts = [f"{100 * row.parts[name]:.1f}" if row.parts else "" for name in ("NC", "DAC", "EP", "TTC", "C")]
+            order = f"{100 * self.ordering[row.name]:.1f}" if row.name in self.ordering else ""
+            interval = f"{100 * row.low:.1f} to {100 * row.high:.1f}"
+            lines.append(f"| {row.name} | {100 * row.pdms:.1f} | {interval} | {' | '.join([*parts, order])} |")
+        last = self.history[-1]
+        head = (
+            f"# A planner trained on {self.run['data']['split']}\n\n"
+            f"Made by `{command}`. {self.scenes:,} scenes of {self.logs} logs of {self.run['data']['val_split']}; "
+            f"intervals by drawing logs with replacement, {DRAWS:,} times. {int(last['step']):,} steps of "
+            f"{self.run['config']['batch']} of {self.train_scenes:,} scenes in {last['seconds']:.0f} s, validations "
+            f"included. The scorer without images learned {self.blind_epochs} epochs on the planner's pools in "
+            f"{self.blind_scenes:,} of these scenes, the MLP on all.\n\n"
+        )
+        return head + "\n".join(lines) + "\n"
+
+    def save(self, path: Path, command: str) -> None:
+        """Write PATH.json, PATH.md and PATH.png (learning curves)."""
+        content = {
+            "world4scorer": __version__,
+            "command": command,
+            "scenes": self.scenes,
+            "logs": self.logs,
+            "rows": [vars(row) for row in self.rows],
+            "ordering": self.ordering,
+            "train_scenes": self.train_scenes,
+            "blind_scenes": self.blind_scenes,
+            "blind_epochs": self.blind_epochs,
+            "history": list(self.history),
+            **self.run,
+        }
+        for suffix, text in ((".json", json.dumps(content, indent=1) + "\n"), (".md", self.markdown(command))):
+            with atomic_write(path.with_name(path.name + suffix)) as stream:
+                stream.write(text.encode())
+        draw_curves({path.name: Curves(self.history, self.losses)}, path.with_name(path.name + ".png"))
+
+
+def compare(
+    run: Path, blind_scenes: int = 8192, blind_epochs: int = 6, threads: int = 2, pools_file: Path | None = None
+) -> Comparison:
+    """Evaluate the last planner of a run, train the controls on its data, and put all side by side.
+
+    `pools_file` (.npz) keeps the planner's plans in the training scenes of the scorer without images.
+    """
+    config, data = read_run(run)
+    planner = Planner.from_pretrained(run / PLANNER)
+    numbers = config.model.ego_numbers
+    every = drawn(split_samples(data.data, data.split, data.store, numbers), config)
+    train = every.at(np.sort(np.random.default_rng(config.seed).permutation(len(every))[:blind_scenes]).tolist())
+    val = split_samples(data.val_data or data.data, data.val_split, data.val_store, numbers)
+    val_store = SceneStore(data.val_store)
+
+    pools = make_pools(planner, val)
+    labels = (
+        LabelMaker(SceneJudge(val_store), threads).submit(val.tokens, torch.from_numpy(pools.plans)).result().numpy()
+    )
+    chosen = pool_metrics(pools.utility, labels[..., PDMS])
+
+    train_pools = make_pools(planner, train)
+    if pools_file is not None:
+        with atomic_write(pools_file) as stream:
+            np.savez(stream, tokens=np.array(train_pools.tokens), plans=train_pools.plans)
+    known = LabelMaker(SceneJudge(SceneStore(data.store)), threads).submit(
+        train.tokens, torch.from_numpy(train_pools.plans)
+    )
+    bank = Pack.open(data.bank) if data.bank is not None and config.losses.bank else None
+    blind = train_blind_scorer(config, train, train_pools, known.result().numpy(), bank, blind_epochs)
+    unseeing = blind_utility(blind, val, pools)
+    by_blind = pool_metrics(unseeing, labels[..., PDMS])
+
+    mlp = train_ego_status_planner(every, config)
+    with torch.no_grad():
+        mlp_plans = mlp(torch.tensor(val.ego_status)).numpy()
+    single = {"ego-status MLP": mlp_plans}
+    for name, agent in AGENTS.items():
+        single[name] = np.stack([agent(val_store[token]) for token in val.tokens])
+    alone = {
+        name: LabelMaker(SceneJudge(val_store), threads)
+        .submit(val.tokens, torch.from_numpy(plans[:, None]))
+        .result()
+        .numpy()[:, 0]
+        for name, plans in single.items()
+    }
+    scenes = np.arange(len(val))
+    rows = [
+        _row("best of the pool", chosen.oracle, val),
+        _row("expert", alone["human"][:, PDMS], val, alone["human"]),
+        _row("selected", chosen.selected, val, labels[scenes, pools.utility.argmax(1)]),
+        _row("selected without images", by_blind.selected, val, labels[scenes, unseeing.argmax(1)]),
+        _row("ego-status MLP", alone["ego-status MLP"][:, PDMS], val, alone["ego-status MLP"]),
+        _row("constant velocity", alone["constant-velocity"][:, PDMS], val, alone["constant-velocity"]),
+        _row("random pick", chosen.random, val),
+        _row("standing still", alone["stationary"][:, PDMS], val, alone["stationary"]),
+    ]
+    return Comparison(
+        run={"config": json.loads(config.to_json()), "data": {"split": data.split, "val_split": data.val_split}},
+        scenes=len(val),
+        logs=len(set(val.log_names)),
+        rows=tuple(rows),
+        ordering={"selected": chosen.means["ordering"], "selected without images": by_blind.means["ordering"]},
+        history=read_history(run),
+        losses=read_losses(run),
+        train_scenes=len(every),
+        blind_scenes=len(train),
+        blind_epochs=blind_epochs,
+    )
+
+
+def _row(name: str, score: Floats, val: Samples, table: NDArray[np.floating] | None = None) -> Row:
+    parts = {} if table is None else dict(zip(V1_COLUMNS, map(float, table.mean(0)), strict=True))
+    mean = LogBootstrap(val.log_names, DRAWS).mean(score)
+    return Row(name, mean.value, mean.low, mean.high, parts)

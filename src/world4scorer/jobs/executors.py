@@ -1,0 +1,266 @@
+"""One interface over a loop, processes and a Ray cluster.
+
+>>> for done in choose_executor(workers=8).run(function, tasks):
+...     print(done.task, done.error or done.result)
+
+Results come as they finish. No more tasks are under way than there are workers, so memory stays bounded. A task that
+fails becomes a `Done` with an error and does not disturb the others. Functions and tasks must be picklable for
+processes and Ray; a function is sent to each process once and stays there, so it may keep what it has loaded.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from itertools import islice
+from multiprocessing.connection import wait as wait_for_any
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
+
+from world4scorer.jobs.progress import ProgressBar
+
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
+
+ExecutorName = Literal["processes", "serial", "ray"]
+
+NAMED: Final = 5
+"""Failed tasks that an error names."""
+
+
+@dataclass(frozen=True)
+class Done(Generic[_Task, _Result]):
+    """What became of a task: a result, or an error."""
+
+    task: _Task
+    result: _Result | None = None
+    error: str | None = None
+    """The task and its exception in one line, or what ended the process it ran in."""
+    details: str = ""
+    """The traceback."""
+    mendable: bool = False
+    """Whether the error is of a kind that users can cause and mend."""
+
+
+class Executor(Protocol):
+    """Runs a function over tasks."""
+
+    workers: int
+
+    def run(self, function: Callable[[_Task], _Result], tasks: Iterable[_Task]) -> Iterator[Done[_Task, _Result]]:
+        """Yield what became of each task, as they finish."""
+        ...
+
+
+def choose_executor(
+    name: ExecutorName = "processes", *, workers: int | None = None, ray_address: str | None = None
+) -> Executor:
+    """Return an executor. `workers` None means one for each core; an address of a Ray cluster chooses Ray."""
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers: {workers}; at least one is needed")
+    if name == "ray" or ray_address is not None:
+        return RayExecutor(ray_address or "auto", workers)
+    if name == "serial":
+        return SerialExecutor()
+    if name == "processes":
+        return ProcessExecutor(workers)
+    raise ValueError(f"executor: unknown name {name!r}; choose 'processes', 'serial' or 'ray'")
+
+
+def run_all(
+    executor: Executor,
+    function: Callable[[_Task], int],
+    tasks: Sequence[_Task],
+    progress: ProgressBar,
+    where: object,
+    what: str,
+    refusal: type[ValueError],
+) -> None:
+    """Run tasks that return how much they did, all of them; what failed is told at the end, in one error.
+
+    Args:
+        executor: Where they run.
+        function: Does a task.
+        tasks: All of them.
+        progress: Is told how much was done.
+        where: Begins the message: what was to be made.
+        what: Names the tasks in it.
+        refusal: Raised for what users can mend; what they cannot have caused is a RuntimeError with its traceback.
+    """
+    failed: list[Done[_Task, int]] = []
+    for done in executor.run(function, tasks) if tasks else ():
+        if done.result is None:
+            failed.append(done)
+        else:
+            progress.advance(done.result)
+    if failed:
+        shown = "\n".join(f"  {done.error}" for done in failed[:NAMED])
+        message = (
+            f"{where}: {len(failed)} of {len(tasks)} {what} failed; the others are kept, run again once the cause is "
+            f"gone:\n{shown}"
+        )
+        broken = next((done for done in failed if not done.mendable and done.details), None)
+        raise refusal(message) if broken is None else RuntimeError(f"{message}\n{broken.details}")
+
+
+class SerialExecutor:
+    """One task after the other, in this process."""
+
+    workers = 1
+
+    def run(self, function: Callable[[_Task], _Result], tasks: Iterable[_Task]) -> Iterator[Done[_Task, _Result]]:
+        """Yield what became of each task, in order."""
+        for task in tasks:
+            yield _attempt(function, task)
+
+
+class ProcessExecutor:
+    """Processes on this machine, started afresh rather than forked, so that threads and kernels are safe."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = workers or os.cpu_count() or 1
+
+    def run(self, function: Callable[[_Task], _Result], tasks: Iterable[_Task]) -> Iterator[Done[_Task, _Result]]:
+        """Yield what became of each task, as they finish.
+
+        The first task runs alone: it compiles kernels and fills disk caches that every process needs.
+
+        When a process dies, every task that was under way is tried once more, each alone in a process of its own: so
+        the one that brings its process down is named, and the others are not lost.
+        """
+        source = iter(tasks)
+        while True:
+            lost: list[_Task] = []
+            yield from self._run_until_broken(function, source, lost)
+            if not lost:
+                return
+            for task in lost:
+                yield self._run_alone(function, task)
+
+    def _run_until_broken(
+        self, function: Callable[[_Task], _Result], source: Iterator[_Task], lost: list[_Task]
+    ) -> Iterator[Done[_Task, _Result]]:
+        """Yield results until no task is left or a process dies; then `lost` holds what was under way."""
+        pool = self._pool(function, self.workers)
+        running: dict[Future[Done[_Task, _Result]], _Task] = {}
+        room = 1
+        try:
+            while True:
+                for task in islice(source, room - len(running)):
+                    try:
+                        running[pool.submit(_work, task)] = task
+                    except BrokenProcessPool:
+                        lost += [task, *running.values()]
+                        return
+                if not running:
+                    return
+                room = self.workers
+                finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    task = running.pop(future)
+                    try:
+                        done = future.result()
+                    except BrokenProcessPool:
+                        lost += [task, *running.values()]
+                        return
+                    except Exception as error:
+                        done = _failed(task, error)  # could not be sent or received
+                    yield done
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _run_alone(self, function: Callable[[_Task], _Result], task: _Task) -> Done[_Task, _Result]:
+        with self._pool(function, 1) as pool:
+            try:
+                return pool.submit(_work, task).result()
+            except BrokenProcessPool:
+                return Done(
+                    task,
+                    error=f"{task}: its process was killed, twice; most often memory ran out (use fewer workers), "
+                    "or native code crashed",
+                )
+            except Exception as error:
+                return _failed(task, error)
+
+    @staticmethod
+    def _pool(function: Callable[[Any], Any], workers: int) -> ProcessPoolExecutor:
+        start = "forkserver" if sys.platform.startswith("linux") else "spawn"
+        context = multiprocessing.get_context(start)
+        return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(function,))
+
+
+class RayExecutor:
+    """A Ray cluster that is running already."""
+
+    def __init__(self, address: str, workers: int | None = None) -> None:
+        try:
+            import ray
+        except ImportError:
+            raise ValueError(
+                "Ray is not installed; `pip install 'world4scorer[cluster]'`, or leave the address out to use processes"
+            ) from None
+        self._ray = ray
+        ray.init(address=address, ignore_reinit_error=True, log_to_driver=False)
+        self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+    def run(self, function: Callable[[_Task], _Result], tasks: Iterable[_Task]) -> Iterator[Done[_Task, _Result]]:
+        """Yield what became of each task, as they finish."""
+        ray = self._ray
+        work = ray.remote(_attempt)
+        shared = ray.put(function)
+        source = iter(tasks)
+        running = {work.remote(shared, task): task for task in islice(source, self.workers)}
+        while running:
+            finished, _ = ray.wait(list(running), num_returns=1)
+            for reference in finished:
+                task = running.pop(reference)
+                try:
+                    done = ray.get(reference)
+                except Exception as error:
+                    done = _failed(task, error)  # the node or its worker is gone
+                yield done
+                running |= {work.remote(shared, following): following for following in islice(source, 1)}
+
+
+def _attempt(function: Callable[[_Task], _Result], task: _Task) -> Done[_Task, _Result]:
+    try:
+        return Done(task, function(task))
+    except Exception as error:
+        return _failed(task, error)
+
+
+def _failed(task: _Task, error: Exception) -> Done[_Task, Any]:
+    mendable = isinstance(error, (ValueError, OSError))
+    return Done(
+        task, error=f"{task}: {type(error).__name__}: {error}", details=traceback.format_exc(), mendable=mendable
+    )
+
+
+_function: Callable[[Any], Any] | None = None
+"""In a worker process: what it was started to do."""
+
+
+def _begin(function: Callable[[Any], Any]) -> None:
+    global _function
+    _function = function
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Leave when the process that gives the tasks is gone: a worker would wait for the next one for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait_for_any([parent.sentinel])
+        os._exit(1)
+
+
+def _work(task: Any) -> Done[Any, Any]:
+    if _function is None:
+        raise RuntimeError("worker process was not set up")
+    return _attempt(_function, task)

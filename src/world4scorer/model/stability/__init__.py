@@ -1,9 +1,0 @@
-"""How firmly supervision holds choices: radii of comparisons in a local model of the scorer (Proposition 1)."""
-
-from world4scorer.model.stability.conjugate_gradients import NotConverged
-from world4scorer.model.stability.decisions import Stability
-from world4scorer.model.stability.geometry import Geometry
-from world4scorer.model.stability.radii import Radii
-from world4scorer.model.stability.supervision import LossWeights, SupervisedScenes, Supervision
-
-__all__ = ["Geometry", "LossWeights", "NotConverged", "Radii", "Stability", "SupervisedScenes", "Supervision"]

@@ -1,0 +1,62 @@
+"""Which of the labelled proposals a scene keeps.
+
+Near-identical ones are left out. Unsafe and other candidates each have places reserved; within each kind families take
+turns, so that none crowds out the others. Places that one kind cannot fill go to the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.engine.outcomes.results import V1_COLUMNS
+from world4scorer.planner.bank.config import BankConfig
+
+NC, DAC, PDMS = (V1_COLUMNS.index(name) for name in ("NC", "DAC", "PDMS"))
+
+
+def is_unsafe(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which of the labels (..., 7) are of a collision at fault or a departure from the drivable area."""
+    return np.asarray((labels[..., NC] < 0.5) | (labels[..., DAC] < 0.5))
+
+
+def distinct(plans: NDArray[Any], config: BankConfig) -> NDArray[np.bool_]:
+    """Which of the plans (N, 8, 3) differ from all earlier ones that are kept."""
+    gap = np.zeros((len(plans), len(plans)), plans.dtype)
+    for x, y in zip(plans[..., 0].T, plans[..., 1].T, strict=True):  # pose by pose: all at once would not fit caches
+        np.maximum(gap, (x[:, None] - x) ** 2 + (y[:, None] - y) ** 2, out=gap)
+    later, earlier = np.nonzero(np.tril(gap < config.duplicate_distance**2, -1))
+    turn = np.abs((plans[later, :, 2] - plans[earlier, :, 2] + np.pi) % (2 * np.pi) - np.pi).max(-1, initial=0.0)
+    kept = np.ones(len(plans), np.bool_)
+    for i, j in zip(later[turn < config.duplicate_heading], earlier[turn < config.duplicate_heading], strict=True):
+        kept[i] &= not kept[j]  # pairs come in the order of `later`, so the fate of `j` is decided
+    return kept
+
+
+def enough(labels: NDArray[Any], kept: NDArray[np.bool_], config: BankConfig) -> bool:
+    """Whether both kinds can fill their places."""
+    unsafe = is_unsafe(labels) & kept
+    return int(unsafe.sum()) >= config.unsafe and int((kept & ~unsafe).sum()) >= config.kept - config.unsafe
+
+
+def choose(
+    labels: NDArray[Any], family: NDArray[np.int8], kept: NDArray[np.bool_], config: BankConfig
+) -> NDArray[np.intp]:
+    """Rising indices of the candidates to keep, at most `config.kept`, of those marked in `kept` (N,)."""
+    unsafe = is_unsafe(labels)
+    bad, good = _in_turns(family, kept & unsafe), _in_turns(family, kept & ~unsafe)
+    reserved = min(len(bad), config.unsafe)
+    others = min(len(good), config.kept - reserved)
+    return np.sort(np.concatenate([bad[: config.kept - others], good[:others]]))
+
+
+def _in_turns(family: NDArray[np.int8], wanted: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Indices of what is wanted: the first of each family, then the second of each, and so on."""
+    index = np.flatnonzero(wanted)
+    kind = family[index]
+    turn = np.zeros(len(index), np.intp)
+    for value in np.unique(kind):
+        turn[kind == value] = np.arange(int((kind == value).sum()))
+    return index[np.lexsort((kind, turn))]

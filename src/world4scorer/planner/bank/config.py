@@ -1,0 +1,162 @@
+"""How a bank is made: sizes, quota and the ranges that perturbations are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final
+
+from world4scorer.planner.bank.family import FAMILIES, Family
+
+KEPT: Final = 64
+"""Places for candidates in each scene of a pack."""
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class BankConfig:
+    """Everything that the content of a bank depends on, besides the scenes. Ranges are uniform."""
+
+    seed: int = 0
+    """Of all random numbers, together with the token of a scene."""
+    kept: int = KEPT
+    """Candidates kept per scene, at most 64."""
+    unsafe: int = 32
+    """Places reserved for unsafe candidates (collision at fault, or off the drivable area). What either side cannot
+    fill goes to the other; training draws 8 and 8 of them whatever the shares."""
+    proposals: int = 128
+    """Candidates made and labelled per scene in one round, before choosing."""
+    rounds: int = 2
+    """Further proposals are made while a scene lacks candidates of either kind, up to so many rounds."""
+    duplicate_distance: float = 0.25
+    """m; a candidate that is nowhere farther than this from another one is left out."""
+    duplicate_heading: float = 0.1
+    """rad; unless their headings differ by more."""
+
+    lateral_offset: Range = (0.5, 5.0)
+    """m to either side."""
+    lateral_ramp: Range = (1.2, 3.0)
+    """s in which the offset is reached at the log's mean speed."""
+    lateral_start: Range = (0.0, 1.5)
+    """s before it begins."""
+    lateral_return: float = 0.4
+    """Share of offsets that are taken back afterwards."""
+    lateral_acceleration: float = 6.0
+    """m/s^2; offsets and turns off that would ask for more are made gentler."""
+    grip: float = 10.0
+    """m/s^2; plans that would still need more sideways, such as a curve at twice the speed, are left out."""
+    hardest: float = 8.0
+    """m/s^2; changes of pace that would ask for more are made gentler."""
+    steepest: float = 0.7
+    """Largest slope of an offset: metres sideways per metre ahead."""
+    endpoint_shift: Range = (1.0, 8.0)
+    """m to either side after 4 s."""
+    speed_scale: Range = (0.3, 2.0)
+    """Times the log's speed, once reached."""
+    speed_ramp: Range = (0.5, 1.5)
+    """s until the new speed is reached."""
+    time_warp: Range = (0.3, 0.9)
+    """Largest change of pace; 0.9 comes almost to a stop in between, or goes at almost twice the pace."""
+    extension_acceleration: Range = (0.5, 4.0)
+    """m/s^2 on top of the log's."""
+    extension_start: Range = (0.0, 2.0)
+    """s before it begins."""
+    slow_first_depth: Range = (0.4, 1.0)
+    """Share of the pace that is lost in the middle of the slow part."""
+    slow_first_recovery: Range = (0.5, 1.0)
+    """Share of what was lost that is caught up later."""
+    delay: Range = (0.3, 2.0)
+    """s"""
+    delay_ramp: Range = (1.6, 2.4)
+    """Times the delay: the time in which it builds up."""
+    turn_shift: Range = (2.0, 12.0)
+    """m earlier or later."""
+    least_turn: float = 0.25
+    """rad; a log that turns less counts as straight."""
+    brake: Range = (3.0, 8.0)
+    """m/s^2"""
+    brake_start: Range = (0.0, 2.0)
+    """s before it begins."""
+    branch_start: Range = (1.0, 20.0)
+    """m before a wrong turn begins."""
+    branch_radius: Range = (6.0, 20.0)
+    """m"""
+    branch_angle: Range = (0.6, 1.8)
+    """rad"""
+    standing: float = 3.0
+    """m; where the log goes less far in 4 s, plans with another path set off all the same."""
+    set_off: Range = (0.8, 2.5)
+    """m/s^2 to set off with at the most; some plans creep."""
+    fastest: float = 25.0
+    """m/s; no plan speeds up beyond this."""
+
+    share_lateral_offset: float = 5.0
+    """Proposals of this family; of the shares only the proportions count."""
+    share_endpoint_shift: float = 4.0
+    """Likewise."""
+    share_speed_scale: float = 3.0
+    """Likewise."""
+    share_time_warp: float = 2.0
+    """Likewise."""
+    share_extension: float = 4.0
+    """Likewise."""
+    share_slow_first: float = 2.0
+    """Likewise."""
+    share_delay: float = 2.0
+    """Likewise."""
+    share_shifted_turn: float = 2.0
+    """Likewise."""
+    share_hard_brake: float = 2.0
+    """Likewise."""
+    share_wrong_branch: float = 4.0
+    """Likewise."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type == "Range":
+                if len(value) != 2 or not 0.0 <= value[0] <= value[1] < float("inf"):
+                    raise ValueError(f"{field.name}: {value} is no range; give two rising numbers from 0 on")
+                object.__setattr__(self, field.name, (float(value[0]), float(value[1])))
+            elif not 0.0 <= value < float("inf"):
+                raise ValueError(f"{field.name}: {value}; must be a number from 0 on")
+        if not 1 <= self.kept <= KEPT:
+            raise ValueError(f"kept: {self.kept}; a pack has {KEPT} places per scene")
+        if self.unsafe > self.kept:
+            raise ValueError(f"unsafe: {self.unsafe} of {self.kept} places")
+        if self.proposals < 1 or self.rounds < 1:
+            raise ValueError(f"proposals, rounds: {self.proposals}, {self.rounds}; at least one is needed")
+        if self.delay_ramp[0] < 1.5:
+            raise ValueError(f"delay_ramp: begins at {self.delay_ramp[0]}; below 1.5 a plan would go backwards")
+        if not self.hardest:
+            raise ValueError("hardest: 0; without acceleration no pace can change")
+        for name in ("time_warp", "slow_first_depth", "slow_first_recovery"):
+            if getattr(self, name)[1] > 1.0:
+                raise ValueError(f"{name}: ends at {getattr(self, name)[1]}; more than 1 would go backwards or ahead")
+        if not any(self.shares.values()):
+            raise ValueError("all shares are 0; at least one family must have proposals")
+
+    @property
+    def shares(self) -> dict[Family, float]:
+        """Share of the proposals by family; there is only one way of staying put, which has none."""
+        return {
+            family: getattr(self, f"share_{family.name.lower()}")
+            for family in FAMILIES
+            if family is not Family.STATIONARY
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as JSON would have them."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> BankConfig:
+        """Read what `as_dict` gave."""
+        unknown = sorted(set(values) - {field.name for field in fields(cls)})
+        if unknown:
+            raise ValueError(f"{', '.join(unknown)}: no such setting of a bank")
+        plain: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+        }
+        return cls(**plain)

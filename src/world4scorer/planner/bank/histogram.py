@@ -1,0 +1,69 @@
+"""How good generated plans are, and how good the bank's: the PDMS histogram of the paper, on the same scenes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.outcomes.batch import map_threads
+from world4scorer.engine.outcomes.v1 import label
+from world4scorer.planner.bank.choice import PDMS, is_unsafe
+from world4scorer.planner.bank.pack import Pack
+from world4scorer.planner.bank.statistics import EDGES, mean, pdms_histogram
+
+
+@dataclass(frozen=True)
+class ScoreSpread:
+    """PDMS of a set of candidates."""
+
+    candidates: int
+    pdms: float
+    """Mean."""
+    unsafe: float
+    """Share with a collision at fault or off the drivable area."""
+    below_half: float
+    """Share with a PDMS below 0.5."""
+    histogram: list[int]
+    """Candidates in 20 bins from 0 to 1."""
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """(20,) of the histogram."""
+        return np.asarray(self.histogram) / max(self.candidates, 1)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Generated candidates against the bank's, on the scenes that both have."""
+
+    scenes: int
+    left_out: int
+    """Generated scenes that have no candidates in the bank."""
+    generated: ScoreSpread
+    bank: ScoreSpread
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "edges": EDGES.tolist()}
+
+
+def compare(pack: Pack, plans: Mapping[str, Any], store: SceneStore) -> Comparison:
+    """Label generated plans (K, 8, 3) by token, and set them beside the bank of the same scenes."""
+    common = [token for token in plans if token in pack and pack.mask[pack.rows[token]].any()]
+    if not common:
+        raise ValueError(f"{pack.folder}: holds candidates for none of the {len(plans)} scenes with generated plans")
+    by_row = sorted(pack.rows[token] for token in common)
+    banked = [pack.subscores[row][pack.mask[row]] for row in by_row]
+    labelled = list(map_threads(lambda token: label(store[token], plans[token]).table, common))
+    return Comparison(len(common), len(plans) - len(common), _spread(labelled), _spread(banked))
+
+
+def _spread(tables: Sequence[NDArray[Any]]) -> ScoreSpread:
+    labels = np.concatenate(tables)
+    score = labels[:, PDMS]
+    return ScoreSpread(len(labels), mean(score), mean(is_unsafe(labels)), mean(score < 0.5), pdms_histogram(score))

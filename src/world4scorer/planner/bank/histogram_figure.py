@@ -1,0 +1,77 @@
+"""The histogram as a picture, with its numbers as JSON and Markdown beside it."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from world4scorer.drawing.style import EGO, FAINT, INK
+from world4scorer.jobs.files import atomic_write
+from world4scorer.planner.bank.histogram import Comparison
+from world4scorer.planner.bank.report import markdown
+from world4scorer.planner.bank.statistics import EDGES
+
+GENERATED: Final = "#9ecae1"
+BANK: Final = EGO
+ENDINGS: Final = (".png", ".pdf", ".svg")
+
+
+def write_comparison(found: Comparison, out: Path, command: str) -> None:
+    """Write the picture, `<out>.json` and `<out>.md`; `command` says how to make them again."""
+    if out.suffix not in ENDINGS:
+        raise ValueError(f"--out {out}: a figure ends in {', '.join(ENDINGS)}")
+    figure = draw(found)
+    with atomic_write(out) as stream:
+        figure.savefig(stream, format=out.suffix[1:], dpi=160)
+    with atomic_write(out.with_suffix(".json")) as stream:
+        stream.write((json.dumps({**found.as_dict(), "command": command}, indent=1) + "\n").encode())
+    with atomic_write(out.with_suffix(".md")) as stream:
+        stream.write(as_markdown(found, out, command).encode())
+
+
+def draw(found: Comparison) -> Figure:
+    """Light bars: generated; dark bars: the bank."""
+    figure = Figure(figsize=(5.2, 3.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    width = (EDGES[1] - EDGES[0]) * 0.45
+    middle = (EDGES[1:] + EDGES[:-1]) / 2
+    for spread, colour, name, side in (
+        (found.generated, GENERATED, "generated", -0.5),
+        (found.bank, BANK, "bank", 0.5),
+    ):
+        axes.bar(middle + side * width, 100 * spread.shares, width, color=colour, label=name)
+    axes.set_xlabel("PDMS of a candidate", color=INK)
+    axes.set_ylabel("share of candidates [%]", color=INK)
+    axes.set_title(f"{found.scenes:,} scenes", fontsize=9, color=FAINT, loc="right")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    return figure
+
+
+def as_markdown(found: Comparison, picture: Path, command: str) -> str:
+    """A table of the two sets, then the histogram bin by bin."""
+    sets = (("generated", found.generated), ("bank", found.bank))
+    head = ("candidates", "number", "mean PDMS", "unsafe", "PDMS below 0.5")
+    body: list[tuple[str, ...]] = [
+        (name, f"{s.candidates:,}", f"{100 * s.pdms:.1f}", f"{s.unsafe:.1%}", f"{s.below_half:.1%}") for name, s in sets
+    ]
+    bins: list[tuple[str, ...]] = [
+        (f"{low:.2f} to {high:.2f}", *(f"{s.shares[i]:.1%}" for _, s in sets))
+        for i, (low, high) in enumerate(pairwise(EDGES))
+    ]
+    lines = [
+        f"# PDMS of generated plans and of the bank, {found.scenes:,} scenes",
+        "",
+        f"![Histogram]({picture.name})",
+        "",
+        *markdown(head, body),
+        *markdown(("PDMS", "generated", "bank"), bins),
+        f"Made by `{command}`.",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,173 @@
+"""The logged trajectory taken apart: the way it took, and how far it was along the way at each time.
+
+Shapes: T = 41 times every 0.1 s from now, P points of the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.engine.scene.indices import DT, PLAN_INTERVAL, PLAN_POSES, STEPS, State
+from world4scorer.engine.scene.scene import Scene
+
+Floats = NDArray[np.float64]
+
+TIME: Final[Floats] = np.arange(STEPS, dtype=np.float64) * DT
+"""(T,) s"""
+END: Final = float(TIME[-1])
+"""s"""
+AT_POSES: Final = np.arange(1, PLAN_POSES + 1) * round(PLAN_INTERVAL / DT)
+"""(8,) where the poses of a plan lie among the times."""
+STEP: Final = 0.25
+"""m between points of the way."""
+REACH: Final = 140.0
+"""m that the way goes on beyond the log: 4 s at more than 30 m/s."""
+LEAST_STEP: Final = 0.3
+"""m between logged poses that still tell a direction; below, noise of the position would bend the way."""
+FADE: Final = 8.0
+"""m over which the log's last curvature fades out beyond its end."""
+SHARPEST: Final = 0.2
+"""1/m; a car does not turn more sharply."""
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """A smooth way from the rear axle on, in the ego frame; straight on beyond its last point."""
+
+    distance: Floats
+    """(P,) m along the way, rising from 0."""
+    x: Floats
+    """(P,) m"""
+    y: Floats
+    """(P,) m"""
+    heading: Floats
+    """(P,) rad, without jumps."""
+
+    @classmethod
+    def of_headings(cls, distance: Floats, heading: Floats) -> Way:
+        """The way from the origin whose heading is `heading` (..., P) at `distance` (P,)."""
+        middle = (heading[..., 1:] + heading[..., :-1]) / 2
+        step = np.diff(distance)
+        zero = np.zeros((*heading.shape[:-1], 1))
+        x = np.concatenate([zero, np.cumsum(step * np.cos(middle), axis=-1)], axis=-1)
+        y = np.concatenate([zero, np.cumsum(step * np.sin(middle), axis=-1)], axis=-1)
+        return cls(distance, x, y, heading)
+
+    def poses(self, along: Floats) -> Floats:
+        """Poses (..., 3) at distances `along` (...); a way for each row where the headings are (N, P)."""
+        if self.heading.ndim == 1:
+            columns = [np.interp(along, self.distance, values) for values in (self.x, self.y, self.heading)]
+        else:
+            columns = [
+                np.stack([np.interp(a, self.distance, v) for a, v in zip(along, values, strict=True)])
+                for values in (self.x, self.y, self.heading)
+            ]
+        beyond = np.maximum(along - self.distance[-1], 0.0)
+        heading = columns[2]
+        return np.stack([columns[0] + beyond * np.cos(heading), columns[1] + beyond * np.sin(heading), heading], -1)
+
+    @property
+    def curvature(self) -> Floats:
+        """(P,) 1/m"""
+        return np.gradient(self.heading, self.distance)
+
+
+@dataclass(frozen=True, eq=False)
+class Logged:
+    """A logged trajectory of 4 s."""
+
+    way: Way
+    """Goes on beyond the log, for plans that drive further."""
+    progress: Floats
+    """(T,) m along the way, from 0, never falling."""
+    speed: Floats
+    """(T,) m/s; the first is the ego's speed now."""
+
+    @property
+    def length(self) -> float:
+        """m driven in 4 s."""
+        return float(self.progress[-1])
+
+    @property
+    def turn(self) -> float:
+        """rad by which the log's heading changes, left positive."""
+        return float(np.interp(self.length, self.way.distance, self.way.heading))
+
+
+def logged_of(scene: Scene) -> Logged | None:
+    """What the log did in this scene, or None where it is not known."""
+    if scene.human_future is None:
+        return None
+    return take_apart(scene.human_future, float(scene.ego_state[State.VELOCITY_X]))
+
+
+def take_apart(poses: Floats, speed: float) -> Logged:
+    """Way and progress of logged poses (8, 3) for an ego of a speed [m/s]."""
+    knots = np.concatenate([np.zeros((1, 3)), np.asarray(poses, np.float64)])
+    step = np.diff(knots[:, :2], axis=0)
+    ahead = step[:, 0] * np.cos(knots[1:, 2]) + step[:, 1] * np.sin(knots[1:, 2])
+    # Steps backwards are noise of a standing car, or reversing, which no plan here does.
+    length = np.where(ahead > 0.0, np.linalg.norm(step, axis=1), 0.0)
+    along = np.concatenate([[0.0], np.cumsum(length)])
+    progress, pace = _progress(along, max(speed, 0.0))
+    return Logged(_way(knots, along), progress, pace)
+
+
+def _progress(along: Floats, speed: float) -> tuple[Floats, Floats]:
+    """Progress and speed (T,) through distances (9,) every half second, beginning with the ego's speed."""
+    slope = np.diff(along) / PLAN_INTERVAL
+    pace = np.concatenate([[speed], (slope[1:] + slope[:-1]) / 2, slope[-1:]])
+    # Fritsch and Carlson's bound: a cubic whose ends are at most three times as steep as the chord never falls.
+    limit = 3.0 * np.minimum(np.append(slope, np.inf), np.append(np.inf, slope))
+    pace = np.minimum(pace, limit)
+    piece = np.minimum((TIME / PLAN_INTERVAL + 1e-9).astype(int), len(slope) - 1)
+    u = TIME / PLAN_INTERVAL - piece
+    start, end = pace[piece] * PLAN_INTERVAL, pace[piece + 1] * PLAN_INTERVAL
+    rise = along[piece + 1] - along[piece]
+    progress = along[piece] + start * u + (3 * rise - 2 * start - end) * u**2 + (start + end - 2 * rise) * u**3
+    velocity = start + 2 * (3 * rise - 2 * start - end) * u + 3 * (start + end - 2 * rise) * u**2
+    return np.maximum.accumulate(progress), np.maximum(velocity / PLAN_INTERVAL, 0.0)
+
+
+def _way(knots: Floats, along: Floats) -> Way:
+    """The way through poses (9, 3): headings between them follow the chords, so that x and y come out where they were.
+
+    Beyond the last pose the last curvature fades out.
+    """
+    kept = [0]
+    for i in range(1, len(knots)):
+        if along[i] - along[kept[-1]] >= LEAST_STEP:
+            kept.append(i)
+    distance = np.arange(0.0, along[kept[-1]] + REACH, STEP)
+    if len(kept) == 1:
+        return Way.of_headings(distance, np.zeros_like(distance))
+    points, at = knots[kept], along[kept]
+    heading = np.unwrap(points[:, 2])
+    inside = distance <= at[-1]
+    x, y = (_hermite(distance[inside], at, points[:, i], f(heading)) for i, f in enumerate((np.cos, np.sin)))
+    bearing = np.unwrap(np.arctan2(np.gradient(y), np.gradient(x)))
+    bearing[0] = 0.0
+    last = float(np.clip((heading[-1] - heading[-2]) / (at[-1] - at[-2]), -SHARPEST, SHARPEST))
+    beyond = distance[~inside] - distance[inside][-1]
+    after = bearing[-1] + last * FADE * (1.0 - np.exp(-beyond / FADE))
+    continued = Way.of_headings(np.append(0.0, beyond), np.append(bearing[-1], after))
+    return Way(
+        distance,
+        np.concatenate([x, x[-1] + continued.x[1:]]),
+        np.concatenate([y, y[-1] + continued.y[1:]]),
+        np.concatenate([bearing, after]),
+    )
+
+
+def _hermite(at: Floats, knots: Floats, values: Floats, slopes: Floats) -> Floats:
+    """Cubic through values with slopes at rising knots."""
+    piece = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, len(knots) - 2)
+    width = np.diff(knots)[piece]
+    u = (at - knots[piece]) / width
+    rise = values[piece + 1] - values[piece]
+    start, end = slopes[piece] * width, slopes[piece + 1] * width
+    return values[piece] + start * u + (3 * rise - 2 * start - end) * u**2 + (start + end - 2 * rise) * u**3

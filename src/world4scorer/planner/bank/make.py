@@ -1,0 +1,132 @@
+"""Make a pack from a scene store, log by log, so that it can be killed at any time and run again.
+
+>>> report = make_bank("scenes", "bank", BankConfig(seed=3), choose_executor(workers=8))
+>>> pack = Pack.open("bank")
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from world4scorer import __version__
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.outcomes.results import V1_COLUMNS
+from world4scorer.jobs.executors import Executor, ProcessExecutor, run_all
+from world4scorer.jobs.files import only_one
+from world4scorer.jobs.progress import ProgressBar
+from world4scorer.planner.bank.config import BankConfig
+from world4scorer.planner.bank.pack import NOTES, PARTS, PackError, read_notes
+from world4scorer.planner.bank.parts import Parts
+from world4scorer.planner.bank.perturbations import Perturbations
+from world4scorer.planner.bank.scene_bank import Proposer, bank_of
+
+FORMAT: Final = 1
+"""Version of `bank.json`."""
+LOCK: Final = ".bank.lock"
+NAMED: Final = 10
+"""Failed logs that an error message names."""
+
+
+@dataclass(frozen=True)
+class MakeReport:
+    """What a run did."""
+
+    scenes: int
+    """Scenes of the pack."""
+    logs: int
+    """Logs done by this run."""
+    kept: int
+    """Logs that an earlier run had done."""
+    seconds: float
+
+    def __str__(self) -> str:
+        if not self.logs:
+            return f"{self.scenes:,} scenes, all made by an earlier run"
+        return f"{self.scenes:,} scenes; {self.logs} logs in {self.seconds:.0f} s, {self.kept} made by an earlier run"
+
+
+@dataclass(frozen=True)
+class _BankLog:
+    """The work on one log, as a worker process does it."""
+
+    store: SceneStore
+    tokens: Mapping[str, Sequence[str]]
+    """Of each log."""
+    parts: Parts
+    proposer: Proposer
+    config: BankConfig
+
+    def __call__(self, log_name: str) -> int:
+        tokens = self.tokens[log_name]
+        self.parts.write(log_name, tokens, [bank_of(self.store[token], self.proposer, self.config) for token in tokens])
+        return len(tokens)
+
+
+def make_bank(
+    store: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    config: BankConfig | None = None,
+    executor: Executor | None = None,
+    *,
+    show_progress: bool = False,
+) -> MakeReport:
+    """Fill a pack with perturbed copies of the logged trajectories of every scene of a store."""
+    config = BankConfig() if config is None else config
+    scenes = SceneStore(store)
+    tokens = {name: scenes.tokens_of(name) for name in scenes.logs}
+    source = {"kind": "perturbed"}
+    return build(scenes, tokens, Path(out), config, Perturbations(config), source, executor, show_progress)
+
+
+def build(
+    store: SceneStore,
+    tokens: Mapping[str, Sequence[str]],
+    out: Path,
+    config: BankConfig,
+    proposer: Proposer,
+    source: Mapping[str, Any],
+    executor: Executor | None,
+    show_progress: bool,
+) -> MakeReport:
+    """Fill a pack for these tokens by log with the chosen ones of what `proposer` proposes."""
+    start = time.monotonic()
+    scenes = sum(map(len, tokens.values()))
+    if not scenes:
+        raise PackError(f"{store.folder}: no scene to make a bank for")
+    settings = {"config": config.as_dict(), "source": dict(source), "store": _identity(store), "scenes": scenes}
+    refusal = PackError(f"{out}: another run is making this pack; wait for it, or stop it first")
+    with only_one(out / LOCK, refusal):
+        if _finished(out, settings):
+            return MakeReport(scenes, 0, len(tokens), 0.0)
+        parts = Parts(out)
+        parts.begin(settings)
+        todo = [name for name in tokens if not parts.path(name).exists()]
+        work = _BankLog(store, tokens, parts, proposer, config)
+        _run(work, todo, out, ProcessExecutor() if executor is None else executor, show_progress)
+        parts.join(list(tokens), {"format": FORMAT, "version": __version__, "columns": list(V1_COLUMNS), **settings})
+    return MakeReport(scenes, len(todo), len(tokens) - len(todo), time.monotonic() - start)
+
+
+def _run(work: _BankLog, todo: Sequence[str], out: Path, executor: Executor, show: bool) -> None:
+    with ProgressBar("candidates", "scenes", sum(len(work.tokens[name]) for name in todo), show) as progress:
+        run_all(executor, work, todo, progress, out, "logs", PackError)
+
+
+def _finished(out: Path, settings: Mapping[str, Any]) -> bool:
+    """Whether the folder holds this very pack; that it holds another one is an error."""
+    if (out / PARTS).is_dir() or not any(out.glob("*.npy")):
+        return False
+    notes = read_notes(out / NOTES)
+    if {name: notes.get(name) for name in settings} != dict(settings):
+        raise PackError(f"{out}: holds another pack already; give another folder")
+    return True
+
+
+def _identity(store: SceneStore) -> dict[str, Any]:
+    """What tells one store from another, wherever it lies."""
+    return {"name": store.folder.resolve().name, "logs": len(store.logs), "scenes": len(store), "bytes": store.bytes}

@@ -1,0 +1,105 @@
+"""A pack while it is being made: one file per log, joined into the pack's arrays at the end.
+
+A part is renamed into place when it is whole, so a run that was killed goes on with the logs that have none.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.engine.scene.indices import PLAN_POSES
+from world4scorer.jobs.files import atomic_write
+from world4scorer.planner.bank.config import KEPT
+from world4scorer.planner.bank.family import Family
+from world4scorer.planner.bank.pack import CANDIDATES, FAMILY, LABELS, MASK, NOTES, PARTS, SUBSCORES, TOKENS, PackError
+from world4scorer.planner.bank.scene_bank import SceneBank
+
+SETTINGS: Final = "settings.json"
+SUFFIX: Final = ".npz"
+FILES: Final = {"candidates": CANDIDATES, "subscores": SUBSCORES, "mask": MASK, "family": FAMILY}
+"""File of the pack by name in a part."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of the pack that is to be in `folder`."""
+
+    folder: Path
+
+    @property
+    def place(self) -> Path:
+        """Where the parts lie."""
+        return self.folder / PARTS
+
+    def path(self, log_name: str) -> Path:
+        """The part of a log."""
+        return self.place / f"{log_name}{SUFFIX}"
+
+    def begin(self, settings: dict[str, Any]) -> None:
+        """Start, or go on if the parts that are there were made with the same settings."""
+        path = self.place / SETTINGS
+        if path.exists():
+            if json.loads(path.read_bytes()) != settings:
+                raise PackError(
+                    f"{self.folder}: was begun with other settings; give another folder, or delete this one"
+                )
+        else:
+            shutil.rmtree(self.place, ignore_errors=True)  # parts without settings were left by a run killed at its end
+            write_json(path, settings)
+        for leftover in self.place.glob(".*.tmp"):
+            leftover.unlink(missing_ok=True)
+
+    def write(self, log_name: str, tokens: Sequence[str], banks: Sequence[SceneBank]) -> None:
+        """Write the part of a log: its tokens in order, and a bank for each."""
+        arrays = _empty(len(tokens))
+        for row, bank in enumerate(banks):
+            count = len(bank.plans)
+            arrays["candidates"][row, :count] = bank.plans
+            arrays["subscores"][row, :count] = bank.labels
+            arrays["mask"][row, :count] = True
+            arrays["family"][row, :count] = bank.family
+        with atomic_write(self.path(log_name)) as stream:
+            np.savez(stream, tokens=np.array([token.encode() for token in tokens], np.bytes_), **arrays)  # type: ignore[arg-type]
+
+    def join(self, log_names: Sequence[str], notes: dict[str, Any]) -> None:
+        """Write the pack's files, the notes last, and remove the parts."""
+        tokens = np.concatenate([self._read(name, "tokens") for name in log_names] or [np.zeros(0, "S1")])
+        with atomic_write(self.folder / TOKENS) as stream:
+            np.save(stream, tokens)
+        for name, empty in _empty(0).items():
+            shape = (len(tokens), *empty.shape[1:])
+            with atomic_write(self.folder / FILES[name]) as stream:
+                header = {"descr": empty.dtype.str, "fortran_order": False, "shape": shape}
+                np.lib.format.write_array_header_1_0(stream, header)
+                for log_name in log_names:
+                    stream.write(self._read(log_name, name).tobytes())
+        write_json(self.folder / NOTES, notes)
+        shutil.rmtree(self.place)
+
+    def _read(self, log_name: str, name: str) -> NDArray[Any]:
+        with np.load(self.path(log_name), allow_pickle=False) as part:
+            return np.asarray(part[name])
+
+
+def write_json(path: Path, values: dict[str, Any]) -> None:
+    """Write a JSON file, all or nothing."""
+    with atomic_write(path) as stream:
+        stream.write((json.dumps(values, indent=1) + "\n").encode())
+
+
+def _empty(count: int) -> dict[str, NDArray[Any]]:
+    make: Callable[..., NDArray[Any]] = np.zeros
+    return {
+        "candidates": make((count, KEPT, PLAN_POSES, 3), np.float32),
+        "subscores": make((count, KEPT, LABELS), np.float32),
+        "mask": make((count, KEPT), np.bool_),
+        "family": np.full((count, KEPT), Family.UNKNOWN, np.int8),
+    }

@@ -1,0 +1,128 @@
+"""Banks from candidates that others made: a published pack as it is, or plans without labels, labelled here.
+
+>>> label_plans("candidates.pkl", "scenes", "bank")     # a dict token -> (K, 8, 3)
+>>> copy_pack("published", "bank")                      # checked, labels as they are
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer import __version__
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.outcomes.results import V1_COLUMNS
+from world4scorer.engine.scene.scene import Scene
+from world4scorer.jobs.executors import Executor
+from world4scorer.jobs.files import atomic_write, only_one
+from world4scorer.planner.bank.config import BankConfig
+from world4scorer.planner.bank.family import Family
+from world4scorer.planner.bank.make import FORMAT, LOCK, MakeReport, build
+from world4scorer.planner.bank.pack import CANDIDATES, FAMILY, MASK, NOTES, SUBSCORES, TOKENS, Pack, PackError
+from world4scorer.planner.bank.parts import write_json
+from world4scorer.planner.bank.perturbations import Proposals
+from world4scorer.planner.bank.plan_files import read_plans
+
+AS_GIVEN: Final = BankConfig(rounds=1, duplicate_distance=0.0)
+"""Nothing is left out unless there are more candidates than places."""
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What an import found."""
+
+    scenes: int
+    """Scenes of the pack."""
+    unknown: int
+    """Tokens of the file that the store does not hold; left out."""
+
+    def __str__(self) -> str:
+        left = f"; {self.unknown:,} tokens of the file are not in the store and were left out" if self.unknown else ""
+        return f"{self.scenes:,} scenes{left}"
+
+
+@dataclass(frozen=True)
+class GivenPlans:
+    """Proposes the plans of a file, or the candidates of a pack."""
+
+    path: Path
+    sha256: str
+
+    def propose(self, scene: Scene, round_number: int) -> Proposals | None:
+        """What the file holds for a scene, once."""
+        plans = _plans(self.path, self.sha256).get(scene.token)
+        if plans is None or round_number:
+            return None
+        return Proposals(plans, np.full(len(plans), Family.UNKNOWN, np.int8))
+
+
+def label_plans(
+    path: str | os.PathLike[str],
+    store: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    executor: Executor | None = None,
+    *,
+    show_progress: bool = False,
+) -> ImportReport:
+    """Label the plans of a file, or those of a pack anew, and write them as a pack.
+
+    Candidates stay in their order. Of more than 64, as many are chosen as a pack holds, as in `choice`.
+    """
+    path = Path(path).resolve()
+    sha256 = _digest(path)
+    given, scenes = _plans(path, sha256), SceneStore(store)
+    by_log: dict[str, Sequence[str]] = {
+        name: [token for token in scenes.tokens_of(name) if token in given] for name in scenes.logs
+    }
+    by_log = {name: tokens for name, tokens in by_log.items() if tokens}
+    if not by_log:
+        raise PackError(f"{path}: none of its {len(given)} tokens is in {scenes.folder}")
+    source = {"kind": "file", "name": path.name, "scenes": len(given), "sha256": sha256}
+    made: MakeReport = build(
+        scenes, by_log, Path(out), AS_GIVEN, GivenPlans(path, sha256), source, executor, show_progress
+    )
+    return ImportReport(made.scenes, len(given) - made.scenes)
+
+
+def copy_pack(folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> ImportReport:
+    """Check a pack from end to end and copy it with its labels, noting where it came from."""
+    pack, out = Pack.open(folder), Path(out)
+    pack.verify()
+    with only_one(out / LOCK, PackError(f"{out}: another run is making this pack; wait for it, or stop it first")):
+        if (out / TOKENS).exists():
+            raise PackError(f"{out}: holds a pack already; give another folder")
+        # Tokens last: without them the folder does not open as a pack, and the copy can be made again.
+        for name in (CANDIDATES, SUBSCORES, MASK, FAMILY, TOKENS):
+            if (pack.folder / name).exists():
+                with open(pack.folder / name, "rb") as source, atomic_write(out / name) as stream:
+                    shutil.copyfileobj(source, stream)
+        source_notes = {"kind": "pack", "name": pack.folder.resolve().name, "notes": pack.notes}
+        notes = {"format": FORMAT, "version": __version__, "columns": list(V1_COLUMNS), "source": source_notes}
+        write_json(out / NOTES, notes)
+    return ImportReport(len(pack), 0)
+
+
+def _digest(path: Path) -> str:
+    """Of the file that holds the plans, so that a run is not continued with others."""
+    if not path.exists():
+        raise PackError(f"{path}: no such file or pack")
+    with open(path / CANDIDATES if path.is_dir() else path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _plans(path: Path, sha256: str) -> dict[str, NDArray[np.float32]]:
+    """Read once in each process; again if the content is another."""
+    if not path.is_dir():
+        return read_plans(path)
+    pack = Pack.open(path)
+    return {token: pack.candidates[row, pack.mask[row]] for token, row in pack.rows.items() if pack.mask[row].any()}

@@ -1,0 +1,120 @@
+"""What a pack holds, in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.planner.bank.choice import DAC, NC, PDMS, is_unsafe
+from world4scorer.planner.bank.drawing import DRAWN, DRAWN_UNSAFE
+from world4scorer.planner.bank.family import Family
+from world4scorer.planner.bank.pack import Pack
+
+BINS: Final = 20
+EDGES: Final = np.linspace(0.0, 1.0, BINS + 1)
+"""Of the PDMS histogram."""
+
+
+@dataclass(frozen=True)
+class FamilyShare:
+    """What one family contributes."""
+
+    share: float
+    """Of all candidates."""
+    unsafe: float
+    """Share of the family's candidates that are unsafe."""
+    pdms: float
+    """Mean."""
+
+
+@dataclass(frozen=True)
+class PackStatistics:
+    """Numbers of a pack. Shares of scenes leave out the scenes that have no candidates."""
+
+    scenes: int
+    without: int
+    """Scenes that have no candidates."""
+    candidates: int
+    valid: float
+    """Candidates per scene that has any, mean."""
+    seen: float
+    """Share of a scene's candidates that one step of training sees, mean."""
+    unsafe: float
+    """Share of the candidates."""
+    collisions: float
+    """Share of the candidates that collide at fault."""
+    off_road: float
+    """Share of the candidates that leave the drivable area."""
+    short: float
+    """Share of scenes that lack candidates of either kind for a draw without repetition."""
+    short_unsafe: float
+    """Share of scenes with fewer than 8 unsafe ones."""
+    short_other: float
+    """Share of scenes with fewer than 8 others."""
+    pdms: float
+    """Mean over candidates."""
+    histogram: list[int]
+    """Candidates by PDMS, 20 bins from 0 to 1."""
+    families: dict[str, FamilyShare] | None
+    """By name; None where the pack does not tell."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def pack_statistics(pack: Pack) -> PackStatistics:
+    """Read all labels of a pack and sum them up."""
+    numbers = np.zeros((len(pack), 2), np.int64)  # unsafe and other candidates of each scene
+    tables, kinds = [], []
+    for part in pack.chunks():
+        mask, labels = pack.mask[part], pack.subscores[part]
+        unsafe = is_unsafe(labels)
+        numbers[part, 0] = (mask & unsafe).sum(1)
+        numbers[part, 1] = (mask & ~unsafe).sum(1)
+        tables.append(labels[mask][:, [NC, DAC, PDMS]])
+        if pack.family is not None:
+            kinds.append(pack.family[part][mask])
+    collided, departed, score = np.concatenate([np.zeros((0, 3)), *tables]).T
+    unsafe = (collided < 0.5) | (departed < 0.5)
+    family = None if pack.family is None else np.concatenate([np.zeros(0, np.int8), *kinds])
+    present = numbers[numbers.sum(1) > 0]
+    few, others = present[:, 0] < DRAWN_UNSAFE, present[:, 1] < DRAWN - DRAWN_UNSAFE
+    return PackStatistics(
+        scenes=len(pack),
+        without=len(pack) - len(present),
+        candidates=len(score),
+        valid=mean(present.sum(1)),
+        seen=mean(np.minimum(DRAWN / np.maximum(present.sum(1), 1), 1.0)),
+        unsafe=mean(unsafe),
+        collisions=mean(collided < 0.5),
+        off_road=mean(departed < 0.5),
+        short=mean(few | others),
+        short_unsafe=mean(few),
+        short_other=mean(others),
+        pdms=mean(score),
+        histogram=pdms_histogram(score),
+        families=None if family is None else _families(family, unsafe, score),
+    )
+
+
+def pdms_histogram(score: NDArray[Any]) -> list[int]:
+    """Counts by PDMS, 20 bins from 0 to 1."""
+    return [int(n) for n in np.histogram(score, EDGES)[0]]
+
+
+def mean(values: NDArray[Any]) -> float:
+    """0 where there are none."""
+    return float(np.mean(values, dtype=np.float64)) if len(values) else 0.0
+
+
+def _families(family: NDArray[np.int8], unsafe: NDArray[np.bool_], score: NDArray[Any]) -> dict[str, FamilyShare]:
+    found = {}
+    for kind in Family:
+        its = family == kind
+        if its.any():
+            found[kind.label] = FamilyShare(mean(its), mean(unsafe[its]), mean(score[its]))
+    return found

@@ -1,0 +1,108 @@
+"""Planners from one kind of file into another; the work behind `w4s import` and `w4s export`.
+
+Nothing is written before everything has been read and checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from world4scorer.jobs.tensor_files import SAFETENSORS, as_safetensors, write_together
+from world4scorer.planner.model.config import PRESETS, ModelConfig
+from world4scorer.planner.model.released import released_tensors
+from world4scorer.planner.planner import CONFIG_FILE, Planner
+from world4scorer.planner.profiling.profile import count_parameters
+
+HEADS: Final = 1
+"""Attention heads of the paper's decoders."""
+VIT_HEADS: Final = 6
+"""Attention heads of the paper's ViT."""
+
+
+def read_planner(
+    path: Path, heads: int | None = None, vit_heads: int | None = None, image_size: tuple[int, int] | None = None
+) -> Planner:
+    """A planner from its folder, or from a released checkpoint or safetensors file.
+
+    What released files do not tell may be given; a folder tells it.
+    """
+    if path.is_dir():
+        given = {"--heads": heads, "--vit-heads": vit_heads, "--image-size": image_size}
+        for option, value in given.items():
+            if value is not None:
+                raise ValueError(f"{option}: {path} is a folder, whose {CONFIG_FILE} says it; leave the option out")
+        planner = Planner.from_pretrained(path)
+    else:
+        planner = Planner.from_released(
+            path, HEADS if heads is None else heads, VIT_HEADS if vit_heads is None else vit_heads, image_size
+        )
+    for name, tensor in planner.network.state_dict().items():
+        if not tensor.isfinite().all():
+            raise ValueError(f"{path}: {name} holds numbers that are not finite; the file is damaged")
+    return planner
+
+
+def start_planner(preset: str, dinov2: Path, seed: int) -> Planner:
+    """A new planner of a preset with pretrained DINOv2 weights in its ViT; the rest is drawn from the seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        planner = Planner(PRESETS[preset]())
+    planner.load_dinov2(dinov2)
+    return planner
+
+
+def save_planner(planner: Planner, folder: Path, overwrite: bool = False) -> None:
+    """Write the folder of a planner; one that is there already stays, unless it is the same or may be overwritten."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"--out {folder}: is a file; a folder is needed")
+    _write({folder / name: content for name, content in planner.files().items()}, overwrite)
+
+
+def save_released(planner: Planner, file: Path, overwrite: bool = False) -> None:
+    """Write a safetensors file under the released names."""
+    if file.suffix != SAFETENSORS:
+        raise ValueError(f"--out {file}: must end in {SAFETENSORS}")
+    _write({file: as_safetensors(released_tensors(planner.network, file))}, overwrite)
+
+
+def _write(contents: Mapping[Path, bytes], overwrite: bool) -> None:
+    for path, content in contents.items():
+        if path.is_dir():
+            raise ValueError(f"--out: {path} is a folder; a file is to be written there")
+        if not overwrite and path.exists() and not _holds(path, content):
+            raise ValueError(f"{path}: there already, and not the same; --overwrite replaces it")
+    write_together(contents)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.stat().st_size == len(content) and path.read_bytes() == content
+
+
+def description(planner: Planner) -> str:
+    """Sizes and parameters, for people."""
+    config = planner.config
+    sizes = _sizes(config)
+    counts = count_parameters(planner.network)
+    learning = sum(parameter.numel() for parameter in planner.parameters() if parameter.requires_grad)
+    rows = [(name, f"{count:>12,}") for name, count in counts.items()]
+    rows += [("all parameters", f"{sum(counts.values()):>12,}"), ("  of them learning", f"{learning:>12,}")]
+    wide = max(len(name) for name, _ in (*sizes, *rows))
+    return "\n".join(f"{name:<{wide}}  {value}" for name, value in (*sizes, *rows))
+
+
+def _sizes(config: ModelConfig) -> list[tuple[str, str]]:
+    rows, columns = config.grid
+    adapters = f", adapters of rank {config.lora_rank}" if config.lora_rank else ""
+    return [
+        ("views", f"{config.cameras} of {config.image_height} x {config.image_width}, {rows} x {columns} patches"),
+        ("ViT", f"{config.vit_layers} blocks, width {config.vit_width}, {config.vit_heads} heads{adapters}"),
+        ("scene tokens", f"{config.cameras} x {config.scene_queries}, width {config.width}"),
+        ("decoders", f"{config.generator_layers} and {config.predictor_layers} blocks, heads: {config.heads}"),
+        ("plans", f"{config.proposals} of {config.poses} poses"),
+        ("ego status", f"{config.ego_numbers} numbers"),
+        ("visual future", f"{config.future_width} features" if config.readout else "not read out"),
+    ]

@@ -1,0 +1,73 @@
+"""Transformer decoder: queries exchange among themselves and read the scene tokens. Pre-norm.
+
+Shapes: B scenes, L queries, S scene tokens, D width.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from world4scorer.planner.model.attention import Attention
+from world4scorer.planner.model.config import ModelConfig
+
+
+class Branch(nn.Module):
+    """What is done to a branch before it is added: dropout, then stochastic depth scene by scene. In training only."""
+
+    def __init__(self, dropout: float, drop_path: float) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.drop_path = drop_path
+
+    def forward(self, branch_BLD: Tensor) -> Tensor:
+        """Drop features, and the branches of some scenes; what is kept grows so that the mean stays."""
+        branch_BLD = self.dropout(branch_BLD)
+        if not self.training or self.drop_path == 0.0:
+            return branch_BLD
+        keep = 1.0 - self.drop_path
+        kept_B11 = torch.empty(len(branch_BLD), 1, 1, dtype=branch_BLD.dtype, device=branch_BLD.device)
+        return branch_BLD * kept_B11.bernoulli_(keep) / keep
+
+
+class DecoderBlock(nn.Module):
+    """Self-attention, cross-attention, MLP."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        width = config.width
+        self.self_norm = nn.LayerNorm(width)
+        self.self_attention = Attention(width, config.heads)
+        self.query_norm = nn.LayerNorm(width)
+        self.scene_norm = nn.LayerNorm(width)
+        self.cross_attention = Attention(width, config.heads)
+        self.mlp_norm = nn.LayerNorm(width)
+        self.mlp = nn.Sequential(
+            nn.Linear(width, config.decoder_mlp_ratio * width),
+            nn.GELU(),
+            nn.Linear(config.decoder_mlp_ratio * width, width),
+        )
+        self.branch = Branch(config.dropout, config.drop_path)
+
+    def forward(self, queries_BLD: Tensor, scene_BSD: Tensor) -> Tensor:
+        """Queries after one block (B, L, D)."""
+        own = self.self_norm(queries_BLD)
+        queries_BLD = queries_BLD + self.branch(self.self_attention(own, own))
+        seen = self.cross_attention(self.query_norm(queries_BLD), self.scene_norm(scene_BSD))
+        queries_BLD = queries_BLD + self.branch(seen)
+        thought: Tensor = self.branch(self.mlp(self.mlp_norm(queries_BLD)))
+        return queries_BLD + thought
+
+
+class Decoder(nn.Module):
+    """Blocks in a row."""
+
+    def __init__(self, config: ModelConfig, layers: int) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(DecoderBlock(config) for _ in range(layers))
+
+    def forward(self, queries_BLD: Tensor, scene_BSD: Tensor) -> Tensor:
+        """Queries after all blocks (B, L, D)."""
+        for block in self.blocks:
+            queries_BLD = block(queries_BLD, scene_BSD)
+        return queries_BLD

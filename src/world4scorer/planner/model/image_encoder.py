@@ -1,0 +1,158 @@
+"""A pretrained ViT on its own: what future targets are made with, and what a planner's ViT may start from.
+
+>>> encoder = load_encoder("city")                      # the bundled one; or a folder, or a file of DINOv2 weights
+>>> features = encoder.pooled(encoder.image(path)[None])    # (1, V)
+
+A folder holds `model.safetensors` under the names of Hugging Face's hub and, where it is ours, `config.json` with the
+sizes. DINOv2's weights are used at their native 518 x 518 pixels.
+
+Shapes: M images, R registers, P patches, V width.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import torch
+from torch import Tensor, nn
+
+from world4scorer.jobs.tensor_files import Tensors, read_tensors, write_bytes, write_tensors
+from world4scorer.planner.model.config import ModelConfig
+from world4scorer.planner.model.dinov2 import load_vit, weights_file
+from world4scorer.planner.model.images import normalise, read_view
+from world4scorer.planner.model.names import hugging_face_names, to_theirs
+from world4scorer.planner.model.vision_transformer import VisionTransformer
+
+FORMAT: Final = "world4scorer-encoder-1"
+CONFIG_FILE: Final = "config.json"
+WEIGHTS_FILE: Final = "model.safetensors"
+CITY: Final = "city"
+"""Name of the bundled encoder."""
+CITY_FILE: Final = Path(__file__).parent / "weights" / "city_encoder.safetensors"
+BUNDLED: Final = {CITY: CITY_FILE, "city-contrast": CITY_FILE.with_name("city_encoder_contrast.safetensors")}
+"""Encoders by name; docs/pretraining.md compares them."""
+
+SIZES: Final = (
+    "image_height",
+    "image_width",
+    "crop_top",
+    "patch",
+    "vit_width",
+    "vit_layers",
+    "vit_heads",
+    "vit_mlp_ratio",
+    "registers",
+)
+"""Fields of `ModelConfig` that an encoder depends on."""
+
+DINOV2_PIXELS: Final = 518
+"""Side of DINOv2's images."""
+DINOV2_HEAD: Final = 64
+"""Features of an attention head in every DINOv2."""
+
+Pooling = Literal["patches", "all", "class"]
+"""Mean over patches; mean over class token, registers and patches; the class token alone."""
+
+
+class ImageEncoder(nn.Module):
+    """A frozen ViT and the size of its images."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.vit = VisionTransformer(config)
+        self.requires_grad_(False).eval()
+
+    @torch.no_grad()
+    def forward(self, image_M3HW: Tensor) -> Tensor:
+        """Features (M, 1 + R + P, V) of normalised images: class token, registers, patches."""
+        features: Tensor = self.vit(image_M3HW, image_M3HW.new_zeros(len(image_M3HW), 0, self.config.vit_width))
+        return features
+
+    def pooled(self, image_M3HW: Tensor, pooling: Pooling = "patches") -> Tensor:
+        """One feature vector per image (M, V)."""
+        features: Tensor = self(image_M3HW)
+        if pooling == "class":
+            return features[:, 0]
+        return features[:, 0 if pooling == "all" else 1 + self.config.registers :].mean(1)
+
+    def image(self, path: str | os.PathLike[str]) -> Tensor:
+        """An image of a file as the encoder sees it (3, H, W)."""
+        return normalise(torch.from_numpy(read_view(path, self.config).copy()))
+
+    def digest(self) -> str:
+        """16 hex digits that change with any weight or size."""
+        state = hashlib.sha256(json.dumps(encoder_sizes(self.config)).encode())
+        for name, tensor in sorted(self.vit.state_dict().items()):
+            state.update(name.encode())
+            state.update(tensor.cpu().contiguous().numpy().tobytes())
+        return state.hexdigest()[:16]
+
+
+def load_encoder(source: str | os.PathLike[str]) -> ImageEncoder:
+    """A bundled encoder (its name), one that `save_encoder` wrote, or DINOv2 from a file or folder of weights."""
+    path = weights_file(BUNDLED.get(str(source), source))
+    config_file = path.with_suffix(".json") if path.with_suffix(".json").is_file() else path.parent / CONFIG_FILE
+    try:
+        raw = json.loads(config_file.read_bytes()) if config_file.is_file() else {}
+    except ValueError as error:
+        raise ValueError(f"{config_file}: not JSON: {error}") from error
+    if isinstance(raw, dict) and raw.get("format") == FORMAT:
+        config = _sizes_config(raw, str(config_file))
+    else:
+        config = _dinov2_config(read_tensors(path), path)
+    encoder = ImageEncoder(config)
+    load_vit(encoder.vit, config, path)
+    return encoder
+
+
+def save_encoder(
+    vit: VisionTransformer,
+    config: ModelConfig,
+    weights: str | os.PathLike[str],
+    sizes: str | os.PathLike[str],
+    notes: Mapping[str, Any] | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> None:
+    """Write weights (.safetensors) and sizes (.json) of an encoder; `notes` say how it was made."""
+    state = {name: tensor.to(dtype) for name, tensor in vit.state_dict().items()}
+    write_tensors(to_theirs(state, hugging_face_names(state)), weights)
+    text = json.dumps({"format": FORMAT, **encoder_sizes(config), "made": dict(notes or {})}, indent=2)
+    write_bytes(f"{text}\n".encode(), sizes)
+
+
+def encoder_sizes(config: ModelConfig) -> dict[str, int]:
+    """What of a configuration an encoder depends on."""
+    return {name: getattr(config, name) for name in SIZES}
+
+
+def _sizes_config(raw: Mapping[str, Any], where: str) -> ModelConfig:
+    missing = [name for name in SIZES if not isinstance(raw.get(name), int)]
+    if missing:
+        raise ValueError(f"{where}: {missing[0]}: a whole number is needed")
+    return ModelConfig(**{name: raw[name] for name in SIZES}, lora_rank=0)
+
+
+def _dinov2_config(tensors: Tensors, path: Path) -> ModelConfig:
+    """Sizes from the shapes of DINOv2's tensors."""
+    patches = [tensor for name, tensor in tensors.items() if "patch_embed" in name and tensor.ndim == 4]
+    registers = [tensor for name, tensor in tensors.items() if name.endswith(("reg_token", "register_tokens"))]
+    layers = {name.split(kind)[1].split(".")[0] for name in tensors for kind in ("blocks.", "layer.") if kind in name}
+    if len(patches) != 1 or not layers:
+        raise ValueError(f"{path}: neither weights of DINOv2 (timm's names or Hugging Face's) nor an encoder of ours")
+    width, _, patch, _ = patches[0].shape
+    return ModelConfig(
+        image_height=DINOV2_PIXELS,
+        image_width=DINOV2_PIXELS,
+        patch=patch,
+        vit_width=width,
+        vit_layers=len(layers),
+        vit_heads=max(1, width // DINOV2_HEAD),
+        registers=registers[0].shape[1] if registers else 0,
+        lora_rank=0,
+    )

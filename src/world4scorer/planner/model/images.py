@@ -1,0 +1,70 @@
+"""Camera images as the model sees them: resized, the sky cut off where the configuration says so, normalised.
+
+Shapes: C cameras, H x W pixels of a view.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+from torch import Tensor
+
+from world4scorer.planner.model.config import ModelConfig
+
+MEAN: Final = (0.485, 0.456, 0.406)
+"""Of red, green, blue in ImageNet, from 0 to 1."""
+STD: Final = (0.229, 0.224, 0.225)
+"""Standard deviations of the same."""
+
+
+class ImageError(ValueError):
+    """An image that cannot be used; the message names the file and what to do."""
+
+
+def read_view(path: str | os.PathLike[str], config: ModelConfig) -> NDArray[np.uint8]:
+    """The image of a file as a view (H, W, 3)."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ImageError(f"{path}: {error.strerror}; the sensor blobs of this log are missing or incomplete") from error
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            return fit_view(image, config)
+    except (UnidentifiedImageError, OSError, SyntaxError) as error:
+        raise ImageError(f"{path}: not a readable image ({error}); fetch or film it again") from error
+
+
+def fit_view(image: Image.Image, config: ModelConfig) -> NDArray[np.uint8]:
+    """An image of any size as a view (H, W, 3): bicubic, without regard to its proportions."""
+    size = (config.image_width, config.image_height + config.crop_top)
+    if image.mode != "RGB":
+        image = image.convert("RGB")
+    if image.size != size:
+        image = image.resize(size, Image.Resampling.BICUBIC)
+    return np.asarray(image)[config.crop_top :]
+
+
+def fit_intrinsics(
+    intrinsics: NDArray[np.float64], width: int, height: int, config: ModelConfig
+) -> NDArray[np.float64]:
+    """Pinhole matrices (..., 3, 3) in pixels of views, from those in pixels of images of that size."""
+    fitted = np.array(intrinsics, np.float64)
+    fitted[..., 0, :] *= config.image_width / width
+    fitted[..., 1, :] *= (config.image_height + config.crop_top) / height
+    fitted[..., 1, 2] -= config.crop_top
+    return fitted
+
+
+def normalise(views_HW3: Tensor) -> Tensor:
+    """Views (..., H, W, 3) of bytes as the model's input (..., 3, H, W), float32."""
+    scale = views_HW3.new_tensor(STD, dtype=torch.float32) * 255.0
+    shift = views_HW3.new_tensor(MEAN, dtype=torch.float32) / scale * 255.0
+    planes_3HW = views_HW3.movedim(-1, -3).contiguous().float()  # bytes are quicker to reorder than floats
+    return torch.addcmul(-shift[:, None, None], planes_3HW, 1.0 / scale[:, None, None])

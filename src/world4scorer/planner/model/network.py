@@ -1,0 +1,138 @@
+"""The whole model in its steps: encode, propose, predict, score, read out.
+
+Shapes: B scenes, N plans, T poses, C cameras, D width, E features of the future.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from world4scorer.planner.model.config import POSE_NUMBERS, ModelConfig
+from world4scorer.planner.model.encoder import SceneEncoder
+from world4scorer.planner.model.generator import Generator
+from world4scorer.planner.model.plan_sampling import Cameras, PlanSampling, Readable
+from world4scorer.planner.model.scorer import ActionEncoder, Predictor, ScoreHeads
+
+SPEED: Final = 3
+"""Place of the forward velocity [m/s] in the ego status."""
+
+
+class SceneFeatures(NamedTuple):
+    """What the rest of the model sees of a scene."""
+
+    tokens: Tensor
+    """(B, C * Q, D)"""
+    readable: Readable | None
+    """What plan sampling reads from, where the model has it"""
+
+    def detach(self) -> SceneFeatures:
+        """The same, through which no gradient flows."""
+        return SceneFeatures(self.tokens.detach(), None if self.readable is None else self.readable.detach())
+
+
+class Ego(NamedTuple):
+    """What the model knows of the ego."""
+
+    encoded: Tensor
+    """(B, D)"""
+    speed: Tensor
+    """(B,) forward [m/s]"""
+
+
+class Forward(NamedTuple):
+    """What one pass gives."""
+
+    plans: Tensor
+    """(B, N, T, 3) float32"""
+    states: Tensor
+    """(B, N, D)"""
+    logits: Tensor
+    """(B, N, 6) float32, in the order of `COMPONENTS`"""
+
+
+class Network(nn.Module):
+    """Parameters and steps. `Planner` is the way in for inference; training calls the steps."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = SceneEncoder(config)
+        self.ego_encoder = nn.Linear(config.ego_numbers, config.width)
+        self.generator = Generator(config)
+        self.action_encoder = ActionEncoder(config)
+        self.predictor = Predictor(config)
+        self.heads = ScoreHeads(config)
+        self.readout = nn.Linear(config.width, config.future_width) if config.readout else None
+        self.plan_sampling = PlanSampling(config) if config.plan_sampling else None
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Precision of the parameters."""
+        return self.ego_encoder.weight.dtype
+
+    def encode(self, image_BC3HW: Tensor) -> SceneFeatures:
+        """What normalised images tell of the scenes; nothing at all to a model without images."""
+        config = self.config
+        if not config.images:
+            shape = (len(image_BC3HW), config.cameras * config.scene_queries, config.width)
+            return SceneFeatures(image_BC3HW.new_zeros(shape, dtype=self.dtype), None)
+        image_BC3HW = image_BC3HW.to(self.dtype)
+        tokens, patches = self.encoder(image_BC3HW)
+        return SceneFeatures(tokens, self.plan_sampling.prepare(patches, image_BC3HW) if self.plan_sampling else None)
+
+    def encode_ego(self, ego_status: Tensor) -> Ego:
+        """The encoded ego state of ego statuses (B, 11)."""
+        if ego_status.ndim != 2 or ego_status.shape[1] != self.config.ego_numbers:
+            given = tuple(ego_status.shape)
+            raise ValueError(f"ego_status: shape {given}; (scenes, {self.config.ego_numbers}) is needed")
+        return Ego(self.ego_encoder(ego_status.to(self.dtype)), ego_status[:, SPEED])
+
+    def propose(self, scene: SceneFeatures, ego: Ego) -> Tensor:
+        """Plans (B, N, T, 3)."""
+        plans: Tensor = self.generator(scene.tokens, ego.encoded, ego.speed)
+        return plans
+
+    def predict(self, plans_BNT3: Tensor, scene: SceneFeatures, ego: Ego, cameras: Cameras | None = None) -> Tensor:
+        """States (B, N, D) of plans that are looked at together. No gradient flows into the plans."""
+        self._check_plans(plans_BNT3, len(scene.tokens))
+        plans_BNT3 = plans_BNT3.detach()
+        queries = self.action_encoder(plans_BNT3, ego.encoded)
+        if self.plan_sampling is not None and self.config.images:
+            if cameras is None or scene.readable is None:
+                raise ValueError("cameras: missing; a model with plan sampling needs to know how the views were taken")
+            queries = queries + self.plan_sampling(plans_BNT3, scene.readable, cameras)
+        states: Tensor = self.predictor(queries, scene.tokens)
+        return states
+
+    def score(self, states_BND: Tensor, ego: Ego) -> Tensor:
+        """Logits (B, N, 6) of states."""
+        logits: Tensor = self.heads(states_BND.to(self.dtype), ego.encoded)
+        return logits
+
+    def read_future(self, states: Tensor) -> Tensor:
+        """The visual future (..., E) that states (..., D) stand for."""
+        if self.readout is None:
+            raise ValueError("this model was built without a visual readout (config.readout is False)")
+        future: Tensor = self.readout(states.to(self.dtype))
+        return future
+
+    def forward(
+        self, image_BC3HW: Tensor, ego_status: Tensor, plans_BNT3: Tensor | None = None, cameras: Cameras | None = None
+    ) -> Forward:
+        """Score the model's own plans, or those that are given."""
+        scene = self.encode(image_BC3HW)
+        ego = self.encode_ego(ego_status)
+        if len(ego.encoded) != len(scene.tokens):
+            raise ValueError(f"ego_status: {len(ego.encoded)} scenes, but image has {len(scene.tokens)}")
+        plans = self.propose(scene, ego) if plans_BNT3 is None else plans_BNT3.float()
+        states = self.predict(plans, scene, ego, cameras)
+        return Forward(plans, states, self.score(states, ego))
+
+    def _check_plans(self, plans: Tensor, scenes: int) -> None:
+        expected = (self.config.poses, POSE_NUMBERS)
+        if plans.ndim != 4 or len(plans) != scenes or tuple(plans.shape[2:]) != expected:
+            needed = f"({scenes}, plans, {expected[0]}, {expected[1]})"
+            raise ValueError(f"plans: shape {tuple(plans.shape)}; {needed} is needed")

@@ -1,0 +1,209 @@
+"""The way in: a planner from files, plans with scores from images.
+
+>>> planner = Planner.from_released("epoch23.ckpt")
+>>> scored = planner(image, ego_status)          # (B, 4, 3, H, W), (B, 11)
+>>> best = scored.plans[0, scored.choice("v1")[0]]
+>>> planner.score(image, ego_status, my_plans).utility("v2")
+
+Shapes: B scenes, N plans, T poses, D width, E features of the future.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import torch
+from torch import Tensor, nn
+
+from world4scorer.jobs.tensor_files import as_safetensors, check_tensors, read_tensors, write_together
+from world4scorer.planner.model.components import COMPONENTS
+from world4scorer.planner.model.config import ModelConfig
+from world4scorer.planner.model.dinov2 import load_dinov2
+from world4scorer.planner.model.network import Forward, Network
+from world4scorer.planner.model.plan_sampling import Cameras
+from world4scorer.planner.model.released import export_released, load_released
+from world4scorer.planner.model.utility import Benchmark, utility
+from world4scorer.planner.stability.decisions import Stability, compared, stability
+from world4scorer.planner.stability.geometry import Geometry
+
+CONFIG_FILE: Final = "config.json"
+WEIGHTS_FILE: Final = "model.safetensors"
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredPlans:
+    """Plans of some scenes, with what the model predicts for each."""
+
+    plans: Tensor
+    """(B, N, T, 3) x forward [m], y left [m], heading [rad] in the ego frame"""
+    states: Tensor
+    """(B, N, D) what the model foresees for each"""
+    logits: dict[str, Tensor]
+    """By component, (B, N) each"""
+
+    def __repr__(self) -> str:
+        scenes, plans = self.plans.shape[:2]
+        return f"ScoredPlans({scenes} scenes, {plans} plans each)"
+
+    def utility(self, benchmark: Benchmark = "v1") -> Tensor:
+        """What each plan is worth under a benchmark (B, N)."""
+        return utility(self.logits, benchmark)
+
+    def choice(self, benchmark: Benchmark = "v1") -> Tensor:
+        """Index of the best plan of each scene (B,); of equally good ones the first, as `argmax` promises."""
+        return self.utility(benchmark).argmax(1)
+
+
+class Planner(nn.Module):
+    """A network ready for use. Its calls keep no gradients; training works on `planner.network`."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.network: Network = Network(config)
+        self.eval()
+
+    if TYPE_CHECKING:  # torch leaves the type of a module's calls open
+
+        def __call__(self, image: Tensor, ego_status: Tensor, cameras: Cameras | None = None) -> ScoredPlans:
+            """Propose plans and score them, see `forward`."""
+
+    @property
+    def config(self) -> ModelConfig:
+        """Sizes of the network."""
+        return self.network.config
+
+    @torch.no_grad()
+    def forward(self, image: Tensor, ego_status: Tensor, cameras: Cameras | None = None) -> ScoredPlans:
+        """Propose plans and score them.
+
+        Args:
+            image: (B, C, 3, H, W) views of C cameras, normalised as `model.images.normalise` does.
+            ego_status: (B, 11) pose (zeros), velocity [m/s], acceleration [m/s^2], command.
+            cameras: Where they are; only models with plan sampling ask for it.
+        """
+        return _scored(self.network(image, ego_status, None, cameras))
+
+    @torch.no_grad()
+    def score(self, image: Tensor, ego_status: Tensor, plans: Tensor, cameras: Cameras | None = None) -> ScoredPlans:
+        """Score plans (B, N, T, 3) from elsewhere; those of one call are seen together, as the model's own are."""
+        return _scored(self.network(image, ego_status, plans, cameras))
+
+    @torch.no_grad()
+    def readout(self, states: Tensor) -> Tensor:
+        """The visual future (..., E) that states (..., D) stand for."""
+        return self.network.read_future(states)
+
+    @torch.no_grad()
+    def judge(self, states: Tensor, ego_status: Tensor) -> dict[str, Tensor]:
+        """Logits by component, (B, N) each, of states (B, N, D) as they are."""
+        return _by_component(self.network.score(states, self.network.encode_ego(ego_status)))
+
+    def stability(
+        self,
+        image: Tensor,
+        ego_status: Tensor,
+        geometry: Geometry,
+        cameras: Cameras | None = None,
+        plans: Tensor | None = None,
+        *,
+        pairs: Tensor | None = None,
+        epsilon: float = 0.01,
+        rivals: int = 3,
+        benchmark: Benchmark = "v1",
+    ) -> Stability:
+        """Which choices hold while the scorer moves within what its supervision leaves open (docs/model.md).
+
+        Args:
+            image: As in `forward`.
+            ego_status: As in `forward`.
+            geometry: Of scenes that this planner was trained on, see `model.stability`.
+            cameras: As in `forward`.
+            plans: (B, N, T, 3) to choose from; the planner's own unless given.
+            pairs: (B, R, 2) plans to compare, instead of each choice with its nearest rivals.
+            epsilon: Budget of the local model.
+            rivals: How many of each choice are solved for; a bound speaks for the others.
+            benchmark: Whose utility chooses.
+        """
+        scorer, network = geometry.supervision.scorer, self.network
+        if not scorer.belongs_to(network):
+            raise ValueError("geometry: made for a planner with other weights; make it for this one")
+        with torch.no_grad():
+            scene, ego = network.encode(image), network.encode_ego(ego_status)
+            plans = network.propose(scene, ego) if plans is None else plans.float()
+        calls = scorer.call(plans, scene, ego, cameras)
+        if pairs is not None:
+            return compared(geometry, calls, pairs, epsilon, benchmark)
+        return stability(geometry, calls, rivals, epsilon, benchmark)
+
+    def merged(self) -> Planner:
+        """A copy without adapters that plans the same, a little faster."""
+        merged = copy.deepcopy(self)
+        merged.network.encoder.vit.merge_adapters()
+        config = replace(self.config, lora_rank=0)
+        merged.network.config = merged.network.encoder.config = config
+        return merged
+
+    @classmethod
+    def from_network(cls, network: Network) -> Planner:
+        """A planner around a network, which it shares and puts into evaluation mode."""
+        planner = cls.__new__(cls)
+        nn.Module.__init__(planner)
+        planner.network = network
+        return planner.eval()
+
+    @classmethod
+    def from_released(
+        cls,
+        path: str | os.PathLike[str],
+        heads: int = 1,
+        vit_heads: int = 6,
+        image_size: tuple[int, int] | None = None,
+    ) -> Planner:
+        """Read a released checkpoint or safetensors file.
+
+        Sizes come from the shapes of its tensors; the numbers of attention heads leave no trace there, nor does the
+        image size (height, width), for which the arrangement of patches nearest to the paper's is taken.
+        """
+        return cls.from_network(load_released(path, heads, vit_heads, image_size))
+
+    def export_released(self, path: str | os.PathLike[str]) -> None:
+        """Write a safetensors file under the released names."""
+        export_released(self.network, path)
+
+    def load_dinov2(self, path: str | os.PathLike[str]) -> None:
+        """Put pretrained DINOv2 weights (a file or a folder; timm's names or Hugging Face's) into the ViT."""
+        load_dinov2(self.network, path)
+
+    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
+        """Write `config.json` and `model.safetensors`, both or none."""
+        write_together({Path(folder) / name: content for name, content in self.files().items()})
+
+    def files(self) -> dict[str, bytes]:
+        """What `save_pretrained` writes: contents by name of the file."""
+        return {WEIGHTS_FILE: as_safetensors(self.network.state_dict()), CONFIG_FILE: self.config.to_json().encode()}
+
+    @classmethod
+    def from_pretrained(cls, folder: str | os.PathLike[str]) -> Planner:
+        """Read what `save_pretrained` wrote, in the precision it was saved in."""
+        config_file, weights_file = Path(folder) / CONFIG_FILE, Path(folder) / WEIGHTS_FILE
+        if not config_file.is_file():
+            raise ValueError(f"{config_file}: no such file; {folder} is not the folder of a planner")
+        config = ModelConfig.from_json(config_file.read_text(), str(config_file))
+        tensors = read_tensors(weights_file)
+        with torch.device("meta"):
+            network = Network(config)
+        check_tensors(tensors, {name: tensor.shape for name, tensor in network.state_dict().items()}, weights_file)
+        network.load_state_dict(tensors, assign=True)
+        return cls.from_network(network)
+
+
+def _scored(passed: Forward) -> ScoredPlans:
+    return ScoredPlans(passed.plans, passed.states, _by_component(passed.logits))
+
+
+def _by_component(logits: Tensor) -> dict[str, Tensor]:
+    return dict(zip(COMPONENTS, logits.unbind(-1), strict=True))

@@ -1,0 +1,193 @@
+"""Pretraining, step by step. May be killed at any time: the same command goes on from the last checkpoint.
+
+>>> report = pretrain(Path("city"), "city_train", Path("encoder"), PretrainConfig(steps=6000))
+
+What a step draws (views, mirroring, masks) depends on seed and step alone, so no state of a generator is kept and a run
+that was killed ends with the same bits as one that was not (on the same machine with the same number of threads).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from world4scorer.jobs.files import only_one
+from world4scorer.jobs.tensor_files import write_bytes
+from world4scorer.planner.model.config import ModelConfig, pretrained_city
+from world4scorer.planner.model.image_encoder import CONFIG_FILE, WEIGHTS_FILE, load_encoder, save_encoder
+from world4scorer.planner.pretraining.batches import draw_batch
+from world4scorer.planner.pretraining.config import PretrainConfig
+from world4scorer.planner.pretraining.masked_views import MaskedViews
+from world4scorer.planner.pretraining.progress import PretrainProgress
+from world4scorer.planner.pretraining.schedule import learning_rate
+from world4scorer.planner.pretraining.views import Views, read_views
+
+CHECKPOINT_FILE: Final = "checkpoint.pt"
+REPORT_FILE: Final = "pretraining.json"
+CURVE_POINTS: Final = 100
+"""Of the loss curve in the report."""
+
+
+@dataclass(frozen=True)
+class PretrainReport:
+    """What a finished run says of itself."""
+
+    digest: str
+    """Of the encoder."""
+    steps: int
+    views: int
+    """In memory."""
+    seconds: float
+    """Of training, all parts of an interrupted run together; reading the views is not in it."""
+    first_loss: float
+    last_loss: float
+    """Means over the first and the last hundredth of the run."""
+    curve: tuple[tuple[int, float], ...]
+    """Step and mean loss since the point before."""
+
+
+def pretrain(
+    data: Path,
+    split: str,
+    out: Path,
+    config: PretrainConfig | None = None,
+    model: ModelConfig | None = None,
+    *,
+    views: Views | None = None,
+    stop_after: int | None = None,
+    show_progress: bool = False,
+) -> PretrainReport | None:
+    """Pretrain on the views of a split and write an encoder folder.
+
+    `views` saves reading them again; `stop_after` ends after so many steps of this call, with a checkpoint, and gives
+    None if the run is not finished.
+    """
+    config, model = config or PretrainConfig(), model or pretrained_city()
+    refusal = ValueError(f"{out}: another run is pretraining here; wait for it, or choose another folder")
+    with only_one(out / ".lock", refusal):
+        run = _Run.start(config, model, out)
+        if run.step < config.steps:
+            views = views or read_views(data, split, model, show=show_progress)
+            run.views_seen = int(np.prod(views.bytes.shape[:2]))
+            last = config.steps if stop_after is None else min(config.steps, run.step + stop_after)
+            _train(run, views, last, out, show_progress)
+        if run.step < config.steps:
+            return None
+        return _finish(run, split, out)
+
+
+class _Run:
+    """All that changes while training."""
+
+    def __init__(self, config: PretrainConfig, model: ModelConfig) -> None:
+        self.config, self.model = config, model
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.seed)
+            self.network = MaskedViews(model, config)
+        self.optimiser = torch.optim.AdamW(_groups(self.network, config), lr=0.0, betas=(0.9, 0.95))
+        self.step = 0
+        self.seconds = 0.0
+        self.views_seen = 0
+        self.losses: list[float] = []
+
+    @classmethod
+    def start(cls, config: PretrainConfig, model: ModelConfig, out: Path) -> _Run:
+        """A new run, or where the last checkpoint was."""
+        run = cls(config, model)
+        path = out / CHECKPOINT_FILE
+        if not path.is_file():
+            return run
+        try:
+            saved = torch.load(path, map_location="cpu", weights_only=True)
+        except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+            raise ValueError(f"{path}: not a readable checkpoint ({error}); delete it to begin anew") from error
+        if saved["settings"] != run.settings():
+            raise ValueError(f"{path}: made with other settings; choose another folder, or delete this one")
+        run.network.load_state_dict(saved["network"])
+        run.optimiser.load_state_dict(saved["optimiser"])
+        run.step, run.seconds, run.losses = saved["step"], saved["seconds"], saved["losses"]
+        run.views_seen = saved["views"]
+        return run
+
+    def settings(self) -> str:
+        """What must be the same for a run to be continued."""
+        return self.config.to_text() + self.model.to_json()
+
+    def save(self, out: Path) -> None:
+        """Write a checkpoint."""
+        stream = io.BytesIO()
+        content: dict[str, Any] = {
+            "settings": self.settings(),
+            "network": self.network.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "step": self.step,
+            "seconds": self.seconds,
+            "losses": self.losses,
+            "views": self.views_seen,
+        }
+        torch.save(content, stream)
+        write_bytes(stream.getvalue(), out / CHECKPOINT_FILE)
+
+
+def _train(run: _Run, views: Views, last: int, out: Path, show: bool) -> None:
+    start, before = time.perf_counter(), run.seconds
+    with PretrainProgress(run.config, run.step, show) as progress:
+        while run.step < last:
+            run.losses.append(_step(run, views))
+            run.step += 1
+            run.seconds = before + time.perf_counter() - start
+            progress.update(run.step, run.losses)
+            if run.step % run.config.checkpoint_every == 0 or run.step == last:
+                run.save(out)
+
+
+def _step(run: _Run, views: Views) -> float:
+    config = run.config
+    batch = draw_batch(views, run.model.patch, config, run.step)
+    for group in run.optimiser.param_groups:
+        group["lr"] = config.learning_rate * learning_rate(run.step, config.steps, config.warm_up * config.steps)
+    loss = run.network(batch)
+    run.optimiser.zero_grad()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(run.network.parameters(), config.clip)
+    run.optimiser.step()
+    return float(loss.detach())
+
+
+def _groups(network: MaskedViews, config: PretrainConfig) -> list[dict[str, Any]]:
+    """Weight decay for matrices only: neither biases, norms and scales, nor tokens and positions."""
+    parameters = list(network.named_parameters())
+    decayed = [p for name, p in parameters if p.ndim >= 2 and name.endswith("weight")]
+    others = [p for name, p in parameters if not (p.ndim >= 2 and name.endswith("weight"))]
+    return [{"params": decayed, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
+
+
+def _finish(run: _Run, split: str, out: Path) -> PretrainReport:
+    notes = {"split": split, "views": run.views_seen, "recipe": run.config.to_json()}
+    save_encoder(run.network.vit, run.model, out / WEIGHTS_FILE, out / CONFIG_FILE, notes)
+    hundredth = max(1, len(run.losses) // 100)
+    report = PretrainReport(
+        digest=load_encoder(out).digest(),
+        steps=run.step,
+        views=run.views_seen,
+        seconds=round(run.seconds, 1),
+        first_loss=float(np.mean(run.losses[:hundredth])),
+        last_loss=float(np.mean(run.losses[-hundredth:])),
+        curve=tuple(_curve(run.losses)),
+    )
+    text = json.dumps({"recipe": run.config.to_json(), **vars(report)}, indent=1)
+    write_bytes(f"{text}\n".encode(), out / REPORT_FILE)
+    return report
+
+
+def _curve(losses: list[float]) -> list[tuple[int, float]]:
+    each = max(1, len(losses) // CURVE_POINTS)
+    return [(i + each, round(float(np.mean(losses[i : i + each])), 5)) for i in range(0, len(losses), each)]

@@ -1,0 +1,1 @@
+"""Parameters, operations, memory and times of a model."""

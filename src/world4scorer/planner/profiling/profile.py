@@ -1,0 +1,177 @@
+"""How large, how costly and how fast a model is.
+
+>>> report = profile(paper())            # shapes only: no weights, no arithmetic, exact counts
+>>> print(report.text())
+>>> latency(planner, repeats=10)         # seconds, on the device and in the precision the planner is in
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from world4scorer.planner.model.config import ModelConfig
+from world4scorer.planner.model.network import Network
+from world4scorer.planner.model.plan_sampling import Cameras
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.profiling.operations import (
+    FVCORE_NORM,
+    PAPER_NORM,
+    OperationCounter,
+    Operations,
+    TensorMemory,
+)
+
+GIGA = 1e9
+MEBI = 2**20
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Counts for one frame of a model."""
+
+    parameters: dict[str, int]
+    """By module; the ViT, its adapters and the scene queries apart."""
+    shared_parameters: int
+    """Of action encoder and predictor, which visual prediction and scoring share."""
+    unreached_parameters: int
+    """Of these, the self-attention query and key weights: a single query sends them no gradient."""
+    encoder: Operations
+    """With every token through every block, as the paper counts."""
+    rest: Operations
+    spared: Operations
+    """Of the encoder's, what a pass leaves out: most of the ViT's last block, where only scene queries matter."""
+    weight_bytes: int
+    activation_bytes: int
+    """At most alive at once in a pass without gradients, kernels' own scratch memory left out."""
+
+    @property
+    def total_parameters(self) -> int:
+        """All of them."""
+        return sum(self.parameters.values())
+
+    def operations(self, attention: bool = False, per_normalised: int = PAPER_NORM) -> int:
+        """Operations of a frame, by the paper's convention unless told otherwise."""
+        return self.encoder.total(per_normalised, attention) + self.rest.total(per_normalised, attention)
+
+    def text(self) -> str:
+        """The whole as a table."""
+        rows = [(name, f"{count:,}") for name, count in self.parameters.items()]
+        rows += [
+            ("all parameters", f"{self.total_parameters:,}"),
+            ("shared by scoring and prediction", f"{self.shared_parameters:,}"),
+            ("  not reached by the future loss", f"{self.unreached_parameters:,}"),
+            ("operations, paper", f"{self.operations() / GIGA:.1f} G"),
+            ("  encoder", f"{self.encoder.total(PAPER_NORM) / GIGA:.1f} G"),
+            ("  rest", f"{self.rest.total(PAPER_NORM) / GIGA:.2f} G"),
+            ("  with attention", f"{self.operations(attention=True) / GIGA:.1f} G"),
+            ("  spared here, with attention", f"{self.spared.total(PAPER_NORM, attention=True) / GIGA:.2f} G"),
+            ("operations, fvcore", f"{self.operations(per_normalised=FVCORE_NORM) / GIGA:.1f} G"),
+            ("weights", f"{self.weight_bytes / MEBI:.0f} MiB"),
+            ("activations at most", f"{self.activation_bytes / MEBI:.0f} MiB"),
+        ]
+        wide = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{wide}}  {value:>14}" for name, value in rows)
+
+
+def profile(config: ModelConfig, scenes: int = 1) -> Profile:
+    """Count a pass of some scenes, in float32, with tensors that have shapes but no numbers.
+
+    Fake tensors, not the meta device: they are dispatched as on the processor, so that attention stays fused.
+    """
+    with FakeTensorMode(), torch.no_grad():
+        network = Network(config).eval()
+        image, ego, cameras = _inputs(config, scenes)
+        with TensorMemory() as memory:
+            network(image, ego, None, cameras)
+        with OperationCounter() as whole:
+            network(image, ego, None, cameras)
+        with OperationCounter() as run:
+            network.encode(image)
+        network.encoder.spare_last_block = False
+        with OperationCounter() as encoder:
+            network.encode(image)
+    return Profile(
+        parameters=count_parameters(network),
+        shared_parameters=_size(network.action_encoder) + _size(network.predictor),
+        unreached_parameters=2 * config.predictor_layers * config.width**2,
+        encoder=encoder.operations,
+        rest=whole.operations - run.operations,
+        spared=encoder.operations - run.operations,
+        weight_bytes=sum(parameter.nbytes for parameter in network.parameters()),
+        activation_bytes=memory.peak,
+    )
+
+
+def count_parameters(network: Network) -> dict[str, int]:
+    """Parameters by module."""
+    vit = network.encoder.vit
+    adapters = sum(p.numel() for name, p in vit.named_parameters() if ".down." in name or ".up." in name)
+    counts = {
+        "vit": _size(vit) - adapters,
+        "adapters": adapters,
+        "scene queries": network.encoder.scene_queries.numel(),
+        "neck": _size(network.encoder.neck),
+        "ego encoder": _size(network.ego_encoder),
+        "proposal queries": network.generator.queries.numel(),
+        "generator": _size(network.generator.decoder),
+        "trajectory head": _size(network.generator.head),
+        "action encoder": _size(network.action_encoder),
+        "predictor": _size(network.predictor),
+        "score heads": _size(network.heads),
+        "visual readout": 0 if network.readout is None else _size(network.readout),
+        "plan sampling": 0 if network.plan_sampling is None else _size(network.plan_sampling),
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def latency(planner: Planner, scenes: int = 1, repeats: int = 10) -> float:
+    """Median seconds of a pass on the planner's device, in its precision, after two passes to warm up."""
+    parameter = next(planner.parameters())
+    image, ego, cameras = _inputs(planner.config, scenes, parameter.device, parameter.dtype)
+    times = []
+    for _ in range(repeats + 2):
+        _wait(parameter.device)
+        start = time.perf_counter()
+        planner(image, ego, cameras)
+        _wait(parameter.device)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times[2:])
+
+
+def peak_memory(planner: Planner, scenes: int = 1) -> int:
+    """Bytes in use at most during a pass, weights included: measured on CUDA, tensors counted elsewhere."""
+    parameter = next(planner.parameters())
+    image, ego, cameras = _inputs(planner.config, scenes, parameter.device, parameter.dtype)
+    if parameter.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(parameter.device)
+        planner(image, ego, cameras)
+        return int(torch.cuda.max_memory_allocated(parameter.device))
+    with TensorMemory() as memory:
+        planner(image, ego, cameras)
+    weights = sum(int(part.nbytes) for part in planner.parameters())
+    return int(memory.peak + weights + image.nbytes)
+
+
+def _inputs(
+    config: ModelConfig, scenes: int, device: torch.device | None = None, dtype: torch.dtype | None = None
+) -> tuple[Tensor, Tensor, Cameras]:
+    size = (config.cameras, 3, config.image_height, config.image_width)
+    image = torch.zeros(scenes, *size, device=device, dtype=dtype)
+    axes = torch.eye(3, device=device).expand(scenes, config.cameras, 3, 3)
+    cameras = Cameras(axes, axes, torch.zeros(scenes, config.cameras, 3, device=device))
+    return image, torch.zeros(scenes, config.ego_numbers, device=device, dtype=dtype), cameras
+
+
+def _size(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -1,0 +1,1 @@
+"""Future targets: features of the front view two seconds later, from a frozen encoder. Needs torch."""

@@ -1,0 +1,101 @@
+"""Other streets from the same ones: scenes in a mirror, and in another light.
+
+The paper uses neither; short runs on a few hundred logs learn streets by heart without. Outcomes of plans are those of
+the recorded scene, so plans in a mirror are turned back before they are judged.
+
+Shapes: B scenes, C views in the order front, back, left-front, right-front.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from world4scorer.planner.model.plan_sampling import Cameras
+from world4scorer.planner.training.dataset import Batch
+
+MIRRORED_VIEWS: Final = (0, 1, 3, 2)
+"""Which view each becomes: left and right change places."""
+MIRRORED_STATUS: Final = (0, 1, 2, 3, 4, 5, 6, 9, 8, 7, 10)
+"""Which number of the ego status each becomes: the commands left and right change places."""
+STATUS_SIGNS: Final = (1.0, -1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, 1.0, 1.0, 1.0)
+POSE_SIGNS: Final = (1.0, -1.0, -1.0)
+"""Of x, y, heading."""
+
+
+@dataclass(frozen=True)
+class AugmentationConfig:
+    """How scenes are changed in training; the defaults, the paper's, are not at all."""
+
+    mirror: float = 0.0
+    """Share of scenes that are seen in a mirror."""
+    light: float = 0.0
+    """Spread of brightness and tint: standard deviation of factors and shifts of normalised colours."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.mirror <= 1:
+            raise ValueError(f"mirror: {self.mirror}; from 0 to 1")
+        if not 0 <= self.light < 1:
+            raise ValueError(f"light: {self.light}; from 0 to below 1")
+
+
+def mirrored(batch: Batch, chosen_B: Tensor) -> Batch:
+    """The batch with the chosen scenes in a mirror. What they lead to is not known as features: no future there."""
+    if not chosen_B.any():
+        return batch
+    width = batch.views.shape[3]
+    future_valid = None if batch.future_valid is None else batch.future_valid & ~chosen_B
+    return batch._replace(
+        views=_choose(chosen_B, batch.views[:, MIRRORED_VIEWS].flip(3), batch.views),
+        ego_status=_choose(chosen_B, mirrored_status(batch.ego_status), batch.ego_status),
+        cameras=Cameras(
+            *(
+                _choose(chosen_B, new, old)
+                for new, old in zip(mirrored_cameras(batch.cameras, width), batch.cameras, strict=True)
+            )
+        ),
+        trajectory=mirrored_poses(batch.trajectory, chosen_B),
+        trajectory_warped=mirrored_poses(batch.trajectory_warped, chosen_B),
+        bank=None if batch.bank is None else mirrored_poses(batch.bank, chosen_B),
+        future_valid=future_valid,
+    )
+
+
+def mirrored_poses(poses: Tensor, chosen_B: Tensor) -> Tensor:
+    """Poses (B, ..., 3) with those of the chosen scenes in a mirror; twice is not at all."""
+    return _choose(chosen_B, poses * poses.new_tensor(POSE_SIGNS), poses)
+
+
+def mirrored_status(status_BE: Tensor) -> Tensor:
+    """Ego statuses (B, 11), or (B, 13) with a route point, in a mirror."""
+    known = status_BE[:, MIRRORED_STATUS] * status_BE.new_tensor(STATUS_SIGNS)
+    point = status_BE[:, len(MIRRORED_STATUS) :]
+    return torch.cat([known, point * point.new_tensor(POSE_SIGNS[: point.shape[1]])], 1)
+
+
+def mirrored_cameras(cameras: Cameras, width: int) -> Cameras:
+    """Cameras that take, in a mirrored world, the mirrored images of that width [pixels]."""
+    intrinsics = cameras.intrinsics[:, MIRRORED_VIEWS].clone()
+    intrinsics[..., 0, 2] = width - intrinsics[..., 0, 2]
+    world = intrinsics.new_tensor((1.0, -1.0, 1.0))  # left becomes right
+    image = intrinsics.new_tensor((-1.0, 1.0, 1.0))  # and so it does in the image
+    rotation = world[:, None] * cameras.rotation[:, MIRRORED_VIEWS] * image
+    return Cameras(intrinsics, rotation, cameras.translation[:, MIRRORED_VIEWS] * world)
+
+
+def relit(image_BC3HW: Tensor, light: float) -> Tensor:
+    """Normalised images in another light, each scene in its own."""
+    if light == 0:
+        return image_BC3HW
+    scenes = len(image_BC3HW)
+    factor = 1 + light * torch.randn(scenes, 1, 3, 1, 1, device=image_BC3HW.device)
+    shift = light * torch.randn(scenes, 1, 3, 1, 1, device=image_BC3HW.device)
+    whole = light * torch.randn(scenes, 1, 1, 1, 1, device=image_BC3HW.device)
+    return torch.addcmul(shift + whole, image_BC3HW, factor)
+
+
+def _choose(chosen_B: Tensor, new: Tensor, old: Tensor) -> Tensor:
+    return torch.where(chosen_B.view(-1, *[1] * (old.ndim - 1)), new, old)

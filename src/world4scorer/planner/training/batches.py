@@ -1,0 +1,59 @@
+"""Which samples make up which batch, and a loader that knows how far it has come.
+
+Epoch e is a permutation by (seed, e), cut into batches for all processes together; each process takes its share of
+every batch. What does not fill a batch is left to other epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from torch.utils.data import DataLoader, Sampler
+
+from world4scorer.planner.training.dataset import Batch, Key, PlanningDataset, collate
+
+
+class EpochBatches(Sampler[list[Key]]):
+    """Batches of (place, epoch) from the batch number `start` on, to the end of its epoch."""
+
+    def __init__(self, samples: int, batch: int, *, seed: int, rank: int = 0, processes: int = 1) -> None:
+        if batch % processes:
+            raise ValueError(f"batch: {batch} scenes cannot be shared evenly by {processes} processes")
+        if samples < batch:
+            raise ValueError(f"batch: {batch} scenes, but the split has only {samples}; use a smaller batch")
+        self.samples, self.batch, self.seed, self.rank, self.processes = samples, batch, seed, rank, processes
+        self.start = 0
+        """Number of the next batch, counted over all epochs."""
+
+    def __len__(self) -> int:
+        """Batches per epoch."""
+        return self.samples // self.batch
+
+    def __iter__(self) -> Iterator[list[Key]]:
+        epoch, first = divmod(self.start, len(self))
+        order = np.random.default_rng((self.seed, epoch)).permutation(self.samples)
+        for number in range(first, len(self)):
+            places = order[number * self.batch : (number + 1) * self.batch]
+            yield [(int(place), epoch) for place in places[self.rank :: self.processes]]
+
+
+class TrainingLoader(DataLoader[Batch]):
+    """A loader of training batches that counts those it hands out, so that each pass goes on where the last ended."""
+
+    def __init__(self, dataset: PlanningDataset, batches: EpochBatches, workers: int) -> None:
+        super().__init__(
+            dataset,  # type: ignore[arg-type]
+            batch_sampler=batches,
+            collate_fn=collate,
+            num_workers=workers,
+            multiprocessing_context="spawn" if workers else None,  # whose children notice when their parent is killed
+            persistent_workers=workers > 0,
+        )
+        self.batches = batches
+
+    def __iter__(self) -> Any:
+        for batch in super().__iter__():
+            self.batches.start += 1
+            yield batch

@@ -1,0 +1,152 @@
+"""How a planner is trained: one configuration for everything, and the named ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+
+import torch
+
+from world4scorer.datasets.navsim.cameras import VIEWS
+from world4scorer.planner.model import config as models
+from world4scorer.planner.model.config import EGO_NUMBERS, ROUTE_NUMBERS, ModelConfig
+from world4scorer.planner.training.augmentation import AugmentationConfig
+from world4scorer.planner.training.dataset import BankDraw
+from world4scorer.planner.training.grid_mask import GridMaskConfig
+from world4scorer.planner.training.losses import LossConfig
+
+FORMAT: Final = "world4scorer-training-1"
+
+AuxiliaryTarget = Literal["none", "current", "future"]
+Permuted = Literal["none", "bank", "all"]
+Precision = Literal["fp32", "bf16", "fp16", "bf16-vit"]
+
+
+@dataclass(frozen=True)
+class OptimiserConfig:
+    """AdamW, linear warm-up, cosine to zero. The defaults are the paper's."""
+
+    learning_rate: float = 2e-4
+    """At its peak, for a batch of `reference_batch`; scaled by the square root of batch / `reference_batch`."""
+    reference_batch: int = 64
+    """Scenes per step for which the learning rate is given."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    epsilon: float = 1e-8
+    weight_decay: float = 0.01
+    warm_up: float = 0.1
+    """Share of the steps in which the learning rate rises."""
+    clip: float = 0.0
+    """Longest gradient; longer ones are shortened to it. 0 for no limit."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """All that the trained weights depend on, but for the data. The defaults are the paper's."""
+
+    model: ModelConfig = field(default_factory=ModelConfig)
+    losses: LossConfig = field(default_factory=LossConfig)
+    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    bank_draw: BankDraw = field(default_factory=BankDraw)
+    grid_mask: GridMaskConfig = field(default_factory=GridMaskConfig)
+    """Blanked parts of images; a probability of 0 turns it off."""
+    augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
+    epochs: int = 25
+    batch: int = 64
+    """Scenes per step, over all devices."""
+    scenes: int = 0
+    """Train on so many scenes, drawn by seed; 0 for all."""
+    seed: int = 3
+    """Of weights, order, dropout and draws."""
+    auxiliary_target: AuxiliaryTarget = "future"
+    """Which view the executed plan's state must foretell: none, the one now (a control), the one two seconds on."""
+    permuted_labels: Permuted = "none"
+    """A control: labels shuffled among the plans of each scene, of the bank alone or of all."""
+    vit_weights: str = ""
+    """What the ViT begins with: `city`, a file or folder of DINOv2 weights, or nothing for random weights."""
+    from_planner: str = ""
+    """Folder of a planner that the whole network begins with; one without a route point learns of it."""
+    precision: Precision = "fp32"
+    """Of the computation; parameters are float32. `bf16-vit`: only the ViT's products, fast on some processors."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: {getattr(self, name)}; at least 1")
+        if self.model.ego_numbers not in (EGO_NUMBERS, EGO_NUMBERS + ROUTE_NUMBERS):
+            raise ValueError(f"model.ego_numbers: {self.model.ego_numbers}; 11, or 13 with a route point")
+        if self.augmentation.mirror and self.model.cameras != len(VIEWS):
+            raise ValueError(f"mirror: needs all {len(VIEWS)} cameras, so that left and right can change places")
+        if self.scenes < 0:
+            raise ValueError(f"scenes: {self.scenes}; not below 0")
+        if self.auxiliary_target != "none" and self.losses.future and not self.model.readout:
+            raise ValueError("auxiliary_target: a model without readout has none; set it to 'none'")
+
+    @property
+    def peak_learning_rate(self) -> float:
+        """For the batch in use."""
+        return float(self.optimiser.learning_rate * (self.batch / self.optimiser.reference_batch) ** 0.5)
+
+    @property
+    def loss_weights(self) -> LossConfig:
+        """The losses, without that of the future where there is no auxiliary target."""
+        return replace(self.losses, future=0.0) if self.auxiliary_target == "none" else self.losses
+
+    def to_json(self) -> str:
+        """The configuration as text."""
+        return json.dumps({"format": FORMAT, **dataclasses.asdict(self)}, indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, where: str) -> TrainConfig:
+        """Read what `to_json` wrote; `where` names the file in errors."""
+        try:
+            raw = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{where}: not JSON ({error})") from error
+        if not isinstance(raw, dict) or raw.pop("format", None) != FORMAT:
+            raise ValueError(f"{where}: not the configuration of a training run ({FORMAT!r} expected as 'format')")
+        parts: dict[str, Any] = {
+            "model": ModelConfig,
+            "losses": LossConfig,
+            "optimiser": OptimiserConfig,
+            "bank_draw": BankDraw,
+            "grid_mask": GridMaskConfig,
+            "augmentation": AugmentationConfig,
+        }
+        try:
+            built = {name: kind(**raw.pop(name)) for name, kind in parts.items() if name in raw}
+            optimiser = built.get("optimiser")
+            if optimiser is not None:
+                built["optimiser"] = replace(optimiser, betas=tuple(optimiser.betas))
+            return cls(**built, **raw)
+        except TypeError as error:
+            raise ValueError(f"{where}: {error}") from error
+
+
+def paper() -> TrainConfig:
+    """As in the paper: four devices with 16 scenes each, 25 epochs."""
+    return TrainConfig()
+
+
+def baseline() -> TrainConfig:
+    """A decoder that only scores, as in DrivoR: no future, no bank."""
+    return TrainConfig(model=models.baseline(), losses=LossConfig(future=0.0, bank=0.0), auxiliary_target="none")
+
+
+def city() -> TrainConfig:
+    """A small planner for the embedded city, in minutes on two cores.
+
+    Where the processor has bfloat16 instructions they are used, which changes weights by rounding.
+    """
+    return TrainConfig(
+        model=models.city(),
+        optimiser=OptimiserConfig(learning_rate=1.4e-3, clip=1.0),
+        grid_mask=GridMaskConfig(probability=0.0),
+        epochs=4,
+        batch=32,
+        precision="bf16-vit" if torch.cpu._is_avx512_bf16_supported() else "fp32",
+    )
+
+
+PRESETS: Final = {"paper": paper, "baseline": baseline, "city": city}

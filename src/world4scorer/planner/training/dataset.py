@@ -1,0 +1,153 @@
+"""Moments as training sees them: views, ego status, trajectories, a draw from the bank, a future target.
+
+A sample is a function of seed, epoch and place alone, so that a run can be taken up again at any batch and does not
+depend on how many processes share the work.
+
+Shapes: B scenes, C views, H x W pixels, T poses, K bank plans, E features of the future.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.planner.bank import Pack
+from world4scorer.planner.bank.pack import Drawn
+from world4scorer.planner.model.config import ModelConfig
+from world4scorer.planner.model.images import ImageError, fit_intrinsics, read_view
+from world4scorer.planner.model.plan_sampling import Cameras
+from world4scorer.planner.targets.future_targets import FutureTargets
+from world4scorer.planner.training.time_warp import imitation_targets
+
+Key = tuple[int, int]
+"""Which sample: its place, and the epoch it is drawn for."""
+
+
+class Batch(NamedTuple):
+    """Some moments together; bank and future are missing where a run uses none."""
+
+    tokens: tuple[str, ...]
+    views: Tensor
+    """(B, C, H, W, 3) bytes"""
+    ego_status: Tensor
+    """(B, 11), or 13 with a route point"""
+    cameras: Cameras
+    trajectory: Tensor
+    """(B, T, 3) logged"""
+    trajectory_warped: Tensor
+    """(B, T, 3) its time-warped copy"""
+    bank: Tensor | None
+    """(B, K, T, 3)"""
+    bank_labels: Tensor | None
+    """(B, K, 7)"""
+    bank_valid: Tensor | None
+    """(B,) which scenes have a bank"""
+    future: Tensor | None
+    """(B, E)"""
+    future_valid: Tensor | None
+    """(B,) which scenes have a future"""
+
+
+@dataclass(frozen=True)
+class BankDraw:
+    """How many plans of the bank a scene gets per step."""
+
+    count: int = 16
+    unsafe: int = 8
+    """Of them unsafe at the most."""
+
+
+class Negatives(Protocol):
+    """Where plans come from that are judged beside the generated ones. Sent to processes that load samples."""
+
+    def draw(self, token: str, rng: np.random.Generator) -> Drawn:
+        """Plans for one step with a scene, and their labels."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class BankNegatives:
+    """Plans of a bank."""
+
+    pack: Pack
+    sizes: BankDraw
+
+    def draw(self, token: str, rng: np.random.Generator) -> Drawn:
+        """Plans for one step with a scene, and their labels."""
+        return self.pack.draw(token, rng, self.sizes.count, self.sizes.unsafe)
+
+
+class PlanningDataset(Dataset[dict[str, Any]]):
+    """Samples by place and epoch."""
+
+    def __init__(
+        self,
+        samples: Samples,
+        model: ModelConfig,
+        *,
+        bank: Negatives | None = None,
+        targets: FutureTargets | None = None,
+        seed: int = 0,
+        images: bool = True,
+    ) -> None:
+        self.samples, self.model, self.seed, self.images = samples, model, seed, images
+        self.bank, self.targets = bank, targets
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, key: Key) -> dict[str, Any]:
+        place, epoch = key
+        samples, token = self.samples, self.samples.tokens[place]
+        logged, warped = imitation_targets(samples.future[place, : samples.future_poses[place]])
+        width, height = samples.image_size[place]
+        views = self.model.cameras
+        sample: dict[str, Any] = {
+            "tokens": token,
+            "views": self._views(place),
+            "ego_status": samples.ego_status[place],
+            "intrinsics": fit_intrinsics(samples.intrinsics[place, :views], width, height, self.model),
+            "rotation": samples.rotation[place, :views],
+            "translation": samples.translation[place, :views],
+            "trajectory": logged,
+            "trajectory_warped": warped,
+        }
+        if self.bank is not None:
+            rng = np.random.default_rng((self.seed, epoch, place))
+            drawn = self.bank.draw(token, rng)
+            sample |= {"bank": drawn.candidates, "bank_labels": drawn.labels, "bank_valid": drawn.has_bank}
+        if self.targets is not None:
+            features, valid = self.targets.features([token])
+            sample |= {"future": features[0].numpy(), "future_valid": bool(valid[0])}
+        return sample
+
+    def _views(self, place: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        model = self.model
+        if not self.images:
+            return np.zeros((model.cameras, model.image_height, model.image_width, 3), np.uint8)
+        try:
+            paths = self.samples.images[place][: model.cameras]
+            return np.stack([read_view(self.samples.sensors / path, model) for path in paths])
+        except ImageError as error:
+            raise ImageError(f"scene {self.samples.tokens[place]!r}: {error}") from error
+
+
+def collate(samples: Sequence[dict[str, Any]]) -> Batch:
+    """Put samples together."""
+
+    def stacked(name: str) -> Tensor | None:
+        if name not in samples[0]:
+            return None
+        array = np.stack([sample[name] for sample in samples])
+        return torch.from_numpy(array.astype(np.float32) if array.dtype == np.float64 else array)
+
+    tensors = {field: stacked(field) for field in Batch._fields if field not in ("tokens", "cameras")}
+    cameras = Cameras(*(stacked(name) for name in Cameras._fields))  # type: ignore[arg-type]
+    return Batch(tokens=tuple(sample["tokens"] for sample in samples), cameras=cameras, **tensors)  # type: ignore[arg-type]

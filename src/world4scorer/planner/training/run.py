@@ -1,0 +1,302 @@
+"""A training run: a folder that holds its configuration, checkpoints, curves, and in the end the planner.
+
+    RUN/config.json            the whole configuration
+    RUN/data.json              the data it was trained on
+    RUN/checkpoints/           last.ckpt and best.ckpt: everything needed to go on
+    RUN/tensorboard/           curves
+    RUN/history.jsonl          one line per validation
+    RUN/planner/               the last planner, for `Planner.from_pretrained`
+    RUN/planner_best/          the one with the best validation score
+
+A run that was killed goes on from its last checkpoint, to the weights it would have had.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import lightning.pytorch as pl
+import numpy as np
+import torch
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.loggers import TensorBoardLogger
+from lightning.pytorch.utilities import rank_zero_only
+
+from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.scene.indices import PLAN_POSES
+from world4scorer.jobs.files import atomic_write, only_one
+from world4scorer.jobs.tensor_files import check_checkpoint, read_tensors
+from world4scorer.planner.model.anchors import fit_anchors
+from world4scorer.planner.model.city_encoder import load_city_encoder
+from world4scorer.planner.model.dinov2 import load_dinov2
+from world4scorer.planner.model.network import SPEED, Network
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.training.bf16_linear import use_bf16_products
+from world4scorer.planner.training.callbacks import History, LastCheckpoint, OwnSigterm, TrainingProgress
+from world4scorer.planner.training.config import TrainConfig
+from world4scorer.planner.training.data_module import PlanningDataModule
+from world4scorer.planner.training.inputs import open_bank, open_targets
+from world4scorer.planner.training.labels import Judge, SceneJudge
+from world4scorer.planner.training.module import ScorerModule
+from world4scorer.planner.training.split_samples import split_samples
+from world4scorer.planner.training.warm_start import start_from
+
+CONFIG: Final = "config.json"
+DATA: Final = "data.json"
+CHECKPOINTS: Final = "checkpoints"
+HISTORY: Final = "history.jsonl"
+PLANNER: Final = "planner"
+PLANNER_BEST: Final = "planner_best"
+LAST: Final = "last.ckpt"
+BEST: Final = "best.ckpt"
+PRECISIONS: Final = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed", "bf16-vit": "32-true"}
+NETWORK: Final = "network."
+"""What names in checkpoints begin with."""
+
+
+@dataclass(frozen=True)
+class TrainData:
+    """Where the data lie."""
+
+    data: Path
+    """Dataset folder with navsim_logs and sensor_blobs."""
+    split: str
+    store: Path
+    """Scene store of the split."""
+    val_split: str
+    val_store: Path
+    bank: Path | None = None
+    """Pack of the split; None where no loss needs it."""
+    targets: Path | None = None
+    """File of future targets of the split; None where no loss needs it."""
+    val_data: Path | None = None
+    """Dataset folder of the validation split, if another."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a run is computed on. With several devices each draws what is random in a step for itself."""
+
+    accelerator: str = "auto"
+    devices: int = 1
+    """Processes on this machine, one per device; on CPUs, processes that share the cores."""
+    nodes: int = 1
+    loaders: int = 0
+    """Processes per device that read images; 0 reads them between steps."""
+    label_threads: int = 2
+    """Threads per device that compute outcome labels."""
+    threads: int = 0
+    """Threads per device that compute the model on CPUs; 0 shares the cores evenly."""
+    checkpoint_every: int = 200
+    """Steps between checkpoints; each epoch ends with one as well."""
+    validate_every: int = 1
+    """Epochs from one validation to the next; the last epoch has one if its number is a multiple."""
+
+    def __post_init__(self) -> None:
+        for name in ("loaders", "threads"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name}: {getattr(self, name)}; not below 0")
+        for name in ("devices", "nodes", "label_threads", "checkpoint_every", "validate_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: {getattr(self, name)}; at least 1")
+
+
+def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | None = None) -> Path:
+    """Train a planner, or go on with a run that was stopped; returns the folder of the last planner."""
+    machine = machine or Machine()
+    out = Path(out)
+    begin(config, data, out, machine)
+    numbers = config.model.ego_numbers
+    samples = drawn(split_samples(data.data, data.split, data.store, numbers), config)
+    val = split_samples(data.val_data or data.data, data.val_split, data.val_store, numbers)
+    judges = SceneJudge(SceneStore(data.store)), SceneJudge(SceneStore(data.val_store))
+    bank, targets = open_bank(config, data, samples), open_targets(config, data, samples)
+    loaders = PlanningDataModule(config, samples, val, bank, targets, machine.loaders)
+    return fit(config, samples, judges, loaders, out, machine)
+
+
+def begin(config: TrainConfig, data: Any, out: Path, machine: Machine) -> None:
+    """What comes before everything else: claim the folder, settle threads and arithmetic."""
+    claim(config, data, out)
+    hush()
+    torch.set_num_threads(machine.threads or max(1, (os.cpu_count() or 1) // machine.devices))
+    torch.set_flush_denormal(True)
+
+
+def fit(
+    config: TrainConfig,
+    samples: Samples,
+    judges: tuple[Judge, Judge],
+    loaders: PlanningDataModule,
+    out: Path,
+    machine: Machine,
+) -> Path:
+    """Train with a judge of the samples and one of those for validation; returns the folder of the last planner."""
+    steps = config.epochs * (len(samples) // config.batch)
+    module = ScorerModule(config, make_network(config, samples), *judges, steps, machine.label_threads)
+    trainer = make_trainer(config, out, machine)
+    if trainer.is_global_zero and int(os.environ.get("LOCAL_RANK", "0")) == 0:
+        refusal = ValueError(f"{out}: another run is training there; wait for it, or stop it first")
+        with only_one(out / ".lock", refusal):
+            _fit(trainer, module, loaders, out / CHECKPOINTS / LAST)
+            _keep_planners(config, module.network, out)
+    else:
+        _fit(trainer, module, loaders, out / CHECKPOINTS / LAST)
+    return out / PLANNER
+
+
+def _fit(trainer: pl.Trainer, module: ScorerModule, loaders: PlanningDataModule, last: Path) -> None:
+    if last.is_file():
+        check_checkpoint(last)
+    try:
+        trainer.fit(module, datamodule=loaders, ckpt_path=last if last.is_file() else None, weights_only=True)
+    except BaseException as error:
+        launcher = trainer.strategy.launcher
+        if launcher is not None:
+            launcher.kill(signal.SIGKILL)  # processes of other devices, which would wait for this one
+        if isinstance(error, SystemExit) and trainer.interrupted:  # what Lightning makes of Ctrl-C
+            raise KeyboardInterrupt from None
+        raise
+
+
+def make_network(config: TrainConfig, samples: Samples) -> Network:
+    """A network before its first step: random by seed, anchors from the data, the ViT from its weights.
+
+    Or all of it from a planner.
+    """
+    check_start(config)
+    torch.manual_seed(config.seed)
+    network = Network(config.model)
+    if network.generator.anchors is not None:
+        speeds, poses = samples.ego_status[:, SPEED], samples.future[:, :PLAN_POSES]
+        network.generator.anchors.copy_(
+            torch.from_numpy(fit_anchors(speeds, poses, config.model.proposals, config.seed))
+        )
+    if config.vit_weights == "city":
+        load_city_encoder(network)
+    elif config.vit_weights:
+        load_dinov2(network, config.vit_weights)
+    if config.from_planner:
+        start_from(network, Planner.from_pretrained(config.from_planner))
+    if config.precision == "bf16-vit":
+        use_bf16_products(network)
+    return network
+
+
+def check_start(config: TrainConfig) -> None:
+    """Raise a ValueError for a model that would never learn to see."""
+    pretrained = config.vit_weights or config.from_planner
+    if config.model.images and not config.model.train_vit and not pretrained:
+        raise ValueError(
+            "vit_weights: the ViT of this model is not trained, so it needs weights to begin with; give --vit-weights"
+        )
+
+
+def check_machine(machine: Machine) -> None:
+    """Raise a ValueError for devices that are not here; asked before anything long is begun."""
+    _trainer(machine, logger=False, enable_checkpointing=False)
+
+
+def is_first() -> bool:
+    """Whether this process is the first of all machines; known once `check_machine` was asked."""
+    return int(getattr(rank_zero_only, "rank", 0)) == 0
+
+
+def make_trainer(config: TrainConfig, out: Path, machine: Machine) -> pl.Trainer:
+    """Lightning's trainer for a run."""
+    kept = out / CHECKPOINTS
+    if config.precision == "fp16" and machine.accelerator == "cpu":
+        raise ValueError("precision: fp16 needs a GPU; on processors use bf16, bf16-vit or fp32")
+    best = ModelCheckpoint(
+        kept, filename="best", monitor="val/score", mode="max", save_top_k=1, enable_version_counter=False
+    )
+    return _trainer(
+        machine,
+        precision=PRECISIONS[config.precision],
+        max_epochs=config.epochs,
+        check_val_every_n_epoch=machine.validate_every,
+        gradient_clip_val=config.optimiser.clip or None,
+        logger=TensorBoardLogger(out, name="tensorboard", version=""),
+        callbacks=[
+            OwnSigterm(),
+            History(out / HISTORY),
+            TrainingProgress(),
+            best,
+            LastCheckpoint(kept / LAST, machine.checkpoint_every),
+        ],
+        use_distributed_sampler=False,
+        num_sanity_val_steps=0,
+        log_every_n_steps=10,
+    )
+
+
+def _trainer(machine: Machine, **options: Any) -> pl.Trainer:
+    try:
+        return pl.Trainer(
+            accelerator=machine.accelerator,
+            devices=machine.devices,
+            num_nodes=machine.nodes,
+            strategy="ddp" if machine.devices * machine.nodes > 1 else "auto",
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            **options,
+        )
+    except (MisconfigurationException, ModuleNotFoundError, ValueError) as error:
+        asked = f"--accelerator {machine.accelerator} --devices {machine.devices}"
+        raise ValueError(f"{asked}: not on this machine ({error}); `--accelerator cpu` always works") from error
+
+
+def drawn(samples: Samples, config: TrainConfig) -> Samples:
+    """The scenes that a run trains on."""
+    if not config.scenes:
+        return samples
+    if config.scenes > len(samples):
+        raise ValueError(f"scenes: {config.scenes} wanted, the split has {len(samples)}")
+    order = np.random.default_rng(config.seed).permutation(len(samples))
+    return samples.at(np.sort(order[: config.scenes]).tolist())
+
+
+def claim(config: TrainConfig, data: Any, out: Path) -> None:
+    """Write the configuration, or make sure that the folder holds a run with the same.
+
+    `data` is a dataclass of names and paths: where the data lie.
+    """
+    described = json.dumps({name: _described(value) for name, value in asdict(data).items()}, indent=2) + "\n"
+    for name, text in ((CONFIG, config.to_json()), (DATA, described)):
+        path = out / name
+        if not path.is_file():
+            with atomic_write(path) as stream:
+                stream.write(text.encode())
+        elif path.read_text() != text:
+            raise ValueError(f"{path}: this folder holds a run with another {path.stem}; choose another --out")
+
+
+def _described(value: str | Path | None) -> str | None:
+    """Whole paths, so that a run is understood from any folder."""
+    return str(value.resolve()) if isinstance(value, Path) else value
+
+
+def _keep_planners(config: TrainConfig, network: Network, out: Path) -> None:
+    Planner.from_network(network).save_pretrained(out / PLANNER)
+    best = out / CHECKPOINTS / BEST
+    if best.is_file():
+        tensors = {name.removeprefix(NETWORK): tensor for name, tensor in read_tensors(best).items()}
+        other = Network(config.model)
+        other.load_state_dict(tensors)
+        Planner.from_network(other).save_pretrained(out / PLANNER_BEST)
+
+
+def hush() -> None:
+    """What Lightning says at the start is of no use to those who did not write this file."""
+    for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="lightning.*")

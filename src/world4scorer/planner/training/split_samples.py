@@ -1,0 +1,35 @@
+"""The scenes of a split that a planner can be trained on or asked about."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from world4scorer.datasets.navsim.splits import find_split
+from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.datasets.store import SceneStore
+from world4scorer.planner.model.config import EGO_NUMBERS
+
+
+def split_samples(data: Path, split: str, store: Path, ego_numbers: int = EGO_NUMBERS) -> Samples:
+    """Samples of a split whose scenes the store holds, with as many numbers of the ego as a model takes."""
+    samples = usable(Samples.of_split(data, find_split(split, data), store), store)
+    if ego_numbers == EGO_NUMBERS:
+        return samples
+    from world4scorer.planner.training.route_inputs import with_route_points  # needs the extra of the city
+
+    return with_route_points(samples, data)
+
+
+def usable(samples: Samples, store: Path) -> Samples:
+    """The samples whose scenes the store holds."""
+    known = SceneStore(store)
+    places = [place for place, token in enumerate(samples.tokens) if token in known]
+    if not places:
+        raise ValueError(f"{store}: holds no scene of this split; prepare it with `w4s prepare --store {store}`")
+    if len(places) == len(samples):
+        return samples
+    print(
+        f"{store}: {len(samples) - len(places)} of {len(samples)} scenes are not prepared and left out", file=sys.stderr
+    )
+    return samples.at(places)

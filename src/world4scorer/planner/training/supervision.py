@@ -1,0 +1,100 @@
+"""The scenes that a run was trained on, as what holds its planner in place (`model.stability`).
+
+>>> trained = TrainedScenes.of_run(Path("runs/city"))
+>>> geometry = Geometry.of(trained.supervision(planner, trained.draw(16)))
+
+Plans, bank draws of the last epoch and weights are those of training; its augmentations are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.outcomes.results import V1_COLUMNS
+from world4scorer.planner.model.images import normalise
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.stability import LossWeights, SupervisedScenes, Supervision
+from world4scorer.planner.training.config import TrainConfig
+from world4scorer.planner.training.dataset import PlanningDataset, collate
+from world4scorer.planner.training.inputs import open_bank, open_targets
+from world4scorer.planner.training.labels import LabelMaker, SceneJudge
+from world4scorer.planner.training.losses import INVALID_TTC
+from world4scorer.planner.training.run import drawn
+from world4scorer.planner.training.run_files import read_run
+from world4scorer.planner.training.split_samples import split_samples
+
+BATCH: Final = 16
+"""Scenes at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedScenes:
+    """Training scenes of a run."""
+
+    config: TrainConfig
+    dataset: PlanningDataset
+    labels: LabelMaker
+
+    @classmethod
+    def of_run(cls, run: Path) -> TrainedScenes:
+        """Those of a training run, with bank and targets where its losses have a weight."""
+        config, data = read_run(run)
+        samples = drawn(split_samples(data.data, data.split, data.store, config.model.ego_numbers), config)
+        dataset = PlanningDataset(
+            samples,
+            config.model,
+            bank=open_bank(config, data, samples),
+            targets=open_targets(config, data, samples),
+            seed=config.seed,
+            images=config.model.images,
+        )
+        return cls(config, dataset, LabelMaker(SceneJudge(SceneStore(data.store))))
+
+    def draw(self, count: int, seed: int = 0) -> list[int]:
+        """Places of some scenes, each of another log as long as there are any."""
+        names = self.dataset.samples.log_names
+        if not 0 < count <= len(names):
+            raise ValueError(f"supervised: {count} scenes wanted; the run was trained on {len(names)}")
+        order = np.random.default_rng(seed).permutation(len(names)).tolist()
+        taken: dict[str, int] = {}
+        turns = []
+        for place in order:
+            taken[names[place]] = taken.get(names[place], 0) + 1
+            turns.append(taken[names[place]])
+        return [order[i] for i in np.argsort(turns, kind="stable")[:count]]
+
+    @torch.no_grad()
+    def scenes(self, planner: Planner, places: Sequence[int]) -> SupervisedScenes:
+        """Some scenes as training saw them."""
+        batch = collate([self.dataset[place, self.config.epochs - 1] for place in places])
+        image = normalise(batch.views)
+        plans = planner(image, batch.ego_status, batch.cameras).plans
+        table = self.labels.submit(batch.tokens, plans).result()
+        return SupervisedScenes(
+            image,
+            batch.ego_status,
+            batch.cameras,
+            table[..., V1_COLUMNS.index("TTC")] != INVALID_TTC,
+            batch.bank,
+            batch.bank_valid,
+            batch.trajectory if batch.future is not None else None,
+            batch.future_valid,
+        )
+
+    @property
+    def weights(self) -> LossWeights:
+        """Of the run's losses."""
+        losses = self.config.loss_weights
+        return LossWeights(losses.score, losses.bank, losses.future)
+
+    def supervision(self, planner: Planner, places: Sequence[int], dtype: torch.dtype = torch.float32) -> Supervision:
+        """What labels and futures of these scenes constrain."""
+        batches = (self.scenes(planner, places[start : start + BATCH]) for start in range(0, len(places), BATCH))
+        return Supervision.of(planner.network, batches, self.weights, dtype)

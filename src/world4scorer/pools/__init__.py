@@ -1,7 +1,0 @@
-"""A planner's whole pools, kept in files: what it proposed and thought, what the simulator says, what is chosen."""
-
-from world4scorer.pools.choices import continued, framewise, inertial
-from world4scorer.pools.pool_files import LogPool, PoolError, PoolFolder
-from world4scorer.pools.scored import ScoredPools
-
-__all__ = ["LogPool", "PoolError", "PoolFolder", "ScoredPools", "continued", "framewise", "inertial"]

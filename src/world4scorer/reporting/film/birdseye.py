@@ -1,0 +1,77 @@
+"""The bird's-eye view of a film of a log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from world4scorer.drawing import style
+from world4scorer.reporting.film.canvas import SAMPLES, Canvas
+from world4scorer.reporting.film.decisions import Decision, Decisions
+from world4scorer.reporting.film.motion import Moment, Motion
+from world4scorer.reporting.film.street_view import PAST, StreetView
+from world4scorer.reporting.film.verdict import draw_marks, draw_words
+
+Floats = NDArray[np.float64]
+
+FUTURE: Final = 4.0
+"""Of the ego's way ahead: the time that plans cover [s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Birdseye(StreetView):
+    """Draws moments of a log from above."""
+
+    motion: Motion
+    decisions: Decisions | None = None
+    """What a planner decides along the log."""
+
+    def decision(self, moment: Moment) -> Decision | None:
+        """That of the frame that the cameras show."""
+        return None if self.decisions is None else self.decisions.of(self.motion.log.frames[moment.frame].token)
+
+    def draw(self, moment: Moment) -> Image.Image:
+        """The picture of a moment, RGB."""
+        image, canvas = self.begin(moment.ego_pose)
+        frame = self.motion.log.frames[moment.nearest]
+        self.draw_streets(canvas, frame.roadblock_ids)
+        self.draw_red_lights(canvas, frame.traffic_lights)
+        decision = self.decision(moment)
+        self._draw_past(canvas, moment)
+        if decision is not None:
+            self._draw_plans(canvas, decision)
+        self.draw_others(canvas, moment.boxes, moment.type)
+        if decision is not None:
+            self.draw_choice(canvas, decision.outcome.rollouts, decision.chosen, decision.framewise)
+        self._draw_driven(canvas, moment)
+        self.draw_ego(canvas, moment.ego_pose)
+        if decision is not None:
+            draw_marks(canvas, decision, self.streets.origin)
+        self.draw_scale(canvas)
+        small = image.reduce(SAMPLES)
+        if decision is not None:
+            draw_words(small, decision)
+        return small
+
+    def _draw_past(self, canvas: Canvas, moment: Moment) -> None:
+        times, places = self.motion.way
+        behind = (times < moment.time) & (times >= moment.time - PAST)
+        way = np.concatenate([places[behind], moment.ego_pose[None, :2]])
+        canvas.way(way - self.streets.origin, style.PAST)
+
+    def _draw_driven(self, canvas: Canvas, moment: Moment) -> None:
+        times, places = self.motion.way
+        ahead = (times > moment.time) & (times <= moment.time + FUTURE)
+        way = np.concatenate([moment.ego_pose[None, :2], places[ahead]])
+        canvas.way(way - self.streets.origin, style.DRIVEN)
+        coming = (self.motion.times > moment.time) & (self.motion.times <= moment.time + FUTURE)
+        canvas.dots(self.motion.ego[coming, :2] - self.streets.origin, style.DRIVEN)
+
+    def _draw_plans(self, canvas: Canvas, decision: Decision) -> None:
+        ways = decision.outcome.rollouts[..., :2] - self.streets.origin
+        for plan in decision.order:
+            canvas.way(ways[plan], style.CANDIDATE, decision.colours[plan])

@@ -1,0 +1,135 @@
+"""A brush that takes metres, and draws lines as the style says."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import ImageColor, ImageDraw
+
+from world4scorer.drawing import style
+from world4scorer.drawing.style import Stroke
+from world4scorer.reporting.film.street_picture import Coat
+
+Floats = NDArray[np.float64]
+
+SAMPLES: Final = 3
+"""Across and down a pixel."""
+PEN_HEIGHT: Final = 600
+"""Height of picture for which widths are given in pixels."""
+PER_POINT: Final = PEN_HEIGHT / style.FIGURE_POINTS
+"""Pixels of such a picture for a point of the style."""
+
+
+class Canvas:
+    """Draws places given in metres from an origin: forward is up, and the ego stays where it is."""
+
+    def __init__(
+        self,
+        brush: ImageDraw.ImageDraw,
+        middle: Floats,
+        heading: float,
+        ego_at: tuple[float, float],
+        scale: float,
+        pen: float,
+        reach: float,
+    ) -> None:
+        """Look from `middle` (2,) [m] along a heading [rad].
+
+        Args:
+            ego_at: Where `middle` is [pixels of the picture].
+            scale: Samples per metre.
+            pen: Unit of line widths [samples]: a pixel of a picture `PEN_HEIGHT` pixels high.
+            reach: Nothing further away is in the picture [m].
+        """
+        self.brush, self.middle, self.reach = brush, middle, reach
+        self._scale, self._pen = scale, pen
+        # Forward is up and left is left; rows of pictures count downwards.
+        cosine, sine = np.cos(heading), np.sin(heading)
+        self._turn = (scale * np.array([[sine, -cosine], [-cosine, -sine]])).astype(np.float32)
+        self._ego_at = np.array(ego_at, np.float32) * SAMPLES
+
+    def pixels(self, points: NDArray[np.floating]) -> NDArray[np.float32]:
+        """(n, 2) samples of points (n, 2)."""
+        return (points - self.middle).astype(np.float32) @ self._turn.T + self._ego_at
+
+    def fill(self, coat: Coat, chosen: NDArray[np.bool_] | None = None) -> None:
+        """Fill shapes near the ego, those chosen only."""
+        colour = ImageColor.getrgb(coat.colour)
+        for index in coat.near(self.middle, self.reach):
+            if chosen is None or chosen[index]:
+                self.brush.polygon(_flat(self.pixels(coat.shapes[index])), fill=colour)
+
+    def outline(self, coat: Coat, width: float) -> None:
+        """Draw the edges of shapes near the ego."""
+        colour = ImageColor.getrgb(coat.colour)
+        for index in coat.near(self.middle, self.reach):
+            self.brush.line(_flat(self.pixels(coat.shapes[index])), fill=colour, width=self.wide(width))
+
+    def way(self, points: Floats, stroke: Stroke, colour: str | None = None) -> None:
+        """Draw a way (n, 2) as the style says, or in another colour."""
+        if len(points) < 2:
+            return
+        samples = self.pixels(points)
+        width = stroke.width * PER_POINT
+        if stroke.casing:
+            self._line(samples, style.PAPER, width + 2 * stroke.casing * PER_POINT)
+        pieces = (
+            [samples]
+            if stroke.dashes is None
+            else dashed(samples, *(part * width * self._pen for part in stroke.dashes))
+        )
+        for piece in pieces:
+            self._line(piece, colour or stroke.colour, width)
+
+    def band(self, points: Floats, width: float, colour: str) -> None:
+        """Draw a way (n, 2) of this width [m]."""
+        self.brush.line(
+            _flat(self.pixels(points)), fill=colour, width=max(1, round(width * self._scale)), joint="curve"
+        )
+
+    def dots(self, places: Floats, stroke: Stroke) -> None:
+        """Mark the poses (n, 2) of a way."""
+        for place in places:
+            self._circle(place, stroke.dots * PER_POINT / 2 * self._pen, stroke.colour, style.PAPER)
+
+    def polygon(self, corners: Floats, fill: str | None, edge: str | None = None, width: float = 1.0) -> None:
+        """Fill corners (n, 2), or draw their outline, or both."""
+        samples = _flat(self.pixels(corners))
+        if fill is not None:
+            self.brush.polygon(samples, fill=fill)
+        if edge is not None:
+            self.brush.line([*samples, *samples[:4]], fill=edge, width=self.wide(width), joint="curve")
+
+    def round(self, place: Floats, radius: float, fill: str) -> None:
+        """A thing of this radius [m]."""
+        self._circle(place, radius * self._scale, fill, style.INK)
+
+    def wide(self, width: float) -> int:
+        """Samples of a line width."""
+        return max(1, round(width * self._pen))
+
+    def _circle(self, place: Floats, radius: float, fill: str, edge: str) -> None:
+        x, y = self.pixels(place[None])[0].tolist()
+        self.brush.ellipse((x - radius, y - radius, x + radius, y + radius), fill, edge, self.wide(0.8))
+
+    def _line(self, samples: NDArray[np.float32], colour: str, width: float) -> None:
+        self.brush.line(_flat(samples), fill=colour, width=self.wide(width), joint="curve")
+
+
+def dashed(line: NDArray[np.floating], drawn: float, left_out: float) -> list[NDArray[np.float32]]:
+    """Cut a line (n, 2) into its dashes, each as (m, 2)."""
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
+    starts = np.arange(0.0, along[-1], max(drawn + left_out, 1e-6))
+    return [_between(line, along, start, min(start + drawn, float(along[-1]))) for start in starts]
+
+
+def _between(line: NDArray[np.floating], along: Floats, start: float, end: float) -> NDArray[np.float32]:
+    inner = along[(along > start) & (along < end)]
+    at = np.concatenate([[start], inner, [end]])
+    return np.stack([np.interp(at, along, line[:, axis]) for axis in (0, 1)], axis=1).astype(np.float32)
+
+
+def _flat(points: NDArray[np.float32]) -> list[float]:
+    return points.ravel().tolist()

@@ -1,0 +1,107 @@
+"""What a planner decides in the frames of a log: all plans, the choice, its score and the reason of each zero.
+
+Shapes: N plans.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.datasets.store import SceneStore
+from world4scorer.drawing import style
+from world4scorer.drawing.verdict import Fault, faults_of, forgiven_of
+from world4scorer.engine.outcomes.results import V2Outcome
+from world4scorer.engine.outcomes.v2 import epdms
+from world4scorer.engine.scene.scene import Scene
+from world4scorer.evaluation.pools.choices import Chosen, Selection, continued, framewise, select
+from world4scorer.evaluation.pools.scored import ScoredPools
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """One frame's."""
+
+    scene: Scene
+    outcome: V2Outcome
+    """Of all plans."""
+    utilities: Floats
+    """(N,)"""
+    chosen: int
+    framewise: int
+    score: float
+    """EPDMS of the choice, extended comfort included where there is a frame before."""
+    breaks: bool
+    """Whether the choice breaks with that of the frame before: extended comfort is 0."""
+
+    @cached_property
+    def colours(self) -> list[str]:
+        """Of the plans, by utility."""
+        return style.utility_colours(self.utilities)
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Plans from the lowest utility to the highest."""
+        return [int(plan) for plan in np.argsort(self.utilities, kind="stable")]
+
+    @cached_property
+    def faults(self) -> list[Fault]:
+        """What keeps the choice below 1, but for what the human filter forgives."""
+        forgiven = forgiven_of(self.outcome, self.chosen)
+        found = [fault for fault in faults_of(self.outcome, self.chosen) if fault.metric not in forgiven]
+        return [Fault(n, f.metric, f.value, f.step, f.index, f.name) for n, f in enumerate(found, 1)]
+
+
+class Decisions:
+    """Those of a planner's pools by token."""
+
+    def __init__(self, pools: ScoredPools, store: SceneStore, selection: Selection = "reranked") -> None:
+        self._pools, self._store = pools, store
+        self._alone: Chosen = framewise(pools.utility_v2)
+        self._chosen = select(pools, pools.utility_v2, selection)
+        self._score = pools.epdms(self._chosen)
+        self._continued = continued(pools, self._chosen)
+        self._place = {token: place for place, token in enumerate(pools.tokens)}
+        self._last: tuple[str, Decision] | None = None
+
+    def of(self, token: str) -> Decision | None:
+        """The decision of a frame; None where the planner was not asked. The last one is kept."""
+        place = self._place.get(token)
+        if place is None:
+            return None
+        if self._last is None or self._last[0] != token:
+            self._last = (token, self._judged(token, place))
+        return self._last[1]
+
+    def _judged(self, token: str, place: int) -> Decision:
+        scene, pools = self._store[token], self._pools
+        return Decision(
+            scene=scene,
+            outcome=epdms(scene, pools.plans[place], lqr=pools.about["lqr"]),
+            utilities=np.asarray(pools.utility_v2[place], np.float64),
+            chosen=int(self._chosen[place]),
+            framewise=int(self._alone[place]),
+            score=float(self._score[place]),
+            breaks=bool(self._continued[place] == 0),
+        )
+
+
+def liveliest_log(pools: ScoredPools) -> str:
+    """The log whose ego accelerates most on average: forwards, backwards and sideways; of equal ones the first."""
+    logs = np.array(pools.log_names)
+    found = {name: _mean_acceleration(pools, np.flatnonzero(logs == name)) for name in dict.fromkeys(pools.log_names)}
+    return max(found, key=lambda name: found[name])
+
+
+def _mean_acceleration(pools: ScoredPools, places: NDArray[np.intp]) -> float:
+    """m/s^2, from the positions of three frames each."""
+    step = np.diff(pools.time_us[places]) / 1e6
+    velocity = np.diff(pools.ego_pose[places, :2], axis=0) / step[:, None]
+    close = pools.paired[places[2:]] & pools.paired[places[1:-1]]  # no gap among the three
+    change = np.linalg.norm(np.diff(velocity, axis=0), axis=1) / step[1:]
+    return float(change[close].mean()) if close.any() else 0.0

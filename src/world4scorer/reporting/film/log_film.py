@@ -1,0 +1,223 @@
+"""A film of a log: four cameras beside a bird's-eye view that follows the ego.
+
+Reads what any NAVSIM dataset has (log, map, images), a city's or a recorded one. The cameras show the two images a
+second that a log holds; between them the bird's-eye view moves on.
+
+Example::
+
+    report = film_log("city", "ingolstadt_000_v35_00325", "drive.mp4")
+    print(report)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from PIL import Image
+
+from world4scorer.city.streets.places import PLACES
+from world4scorer.city.world.manifest import FOLDER
+from world4scorer.datasets.navsim.cameras import CAMERA_LABELS
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.frames import COMMANDS, LogFrame
+from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.logs import Log, read_log
+from world4scorer.jobs.progress import ProgressBar
+from world4scorer.reporting.film.birdseye import Birdseye
+from world4scorer.reporting.film.decisions import Decisions
+from world4scorer.reporting.film.files import check_film, write_film
+from world4scorer.reporting.film.motion import Motion
+from world4scorer.reporting.film.page import KEY, KEY_WITH_PLANS, Page, PagePainter
+from world4scorer.reporting.film.street_picture import read_street_picture
+from world4scorer.reporting.film.street_view import reach_of
+
+FILM_CAMERAS: Final = ("CAM_F0", "CAM_L0", "CAM_B0", "CAM_R0")
+"""The first is shown large."""
+MOST_CAMERAS: Final = 4
+METRES: Final = 70.0
+METRES_WITH_PLANS: Final = 85.0
+"""Plans lead further than what one looks at without them."""
+HEIGHTS: Final = (120, 2160)
+"""Least and largest height of a film [pixels]."""
+UNKNOWN: Final = COMMANDS.index("unknown")
+
+
+@dataclass(frozen=True)
+class FilmReport:
+    """What was filmed."""
+
+    path: Path
+    frames: int
+    """Pictures of the film."""
+    duration: float
+    """Of the film [s]."""
+    size: tuple[int, int]
+    """Width, height [pixels]."""
+    cameras: tuple[str, ...]
+    """Those that have images."""
+
+    def __str__(self) -> str:
+        seen = ", ".join(CAMERA_LABELS[name] for name in self.cameras) or "none"
+        width, height = self.size
+        return (
+            f"{self.path}: {self.frames} pictures of {width} x {height}, {self.duration:.1f} s, "
+            f"{self.path.stat().st_size / 1e6:.1f} MB; cameras: {seen}"
+        )
+
+
+def film_log(
+    root: str | os.PathLike[str],
+    log_name: str,
+    out: str | os.PathLike[str],
+    *,
+    data_split: str | None = None,
+    cameras: Sequence[str] = FILM_CAMERAS,
+    fps: float = 10.0,
+    speed: float = 1.0,
+    height: int = 720,
+    metres: float | None = None,
+    start: float = 0.0,
+    duration: float | None = None,
+    decisions: Decisions | None = None,
+    show_progress: bool = False,
+) -> FilmReport:
+    """Film a log to `out`: MP4, WebP or GIF by its ending.
+
+    Args:
+        root: Dataset folder with navsim_logs, maps and sensor_blobs.
+        data_split: Folder of logs that holds the log; looked for in all of them unless given.
+        cameras: Up to four, the first large; those without images on disk are left out.
+        fps: Pictures a second.
+        speed: 2 plays twice as fast.
+        height: Of the film [pixels]; the width follows from what is shown.
+        metres: Of street from the lower edge of the bird's-eye view to the upper [m]; 70, or 85 with decisions.
+        start: Where in the log the film begins [s].
+        duration: How much of the log is filmed [s]; up to its end unless given.
+        decisions: Of a planner along the log: its plans by utility, its choice, and the reasons of zeros are drawn.
+        show_progress: A bar on standard error.
+    """
+    out = Path(out)
+    if metres is None:
+        metres = METRES if decisions is None else METRES_WITH_PLANS
+    check_looks(cameras, fps, speed, height, metres)
+    check_film(out, fps)
+    layout = Layout(Path(root))
+    split = find_data_split(layout, log_name) if data_split is None else data_split
+    log = _read(layout, split, log_name)
+    motion = Motion(log)
+    times = film_times(motion.duration, fps / speed, start, duration)
+    sensors = layout.sensors(split)
+    seen = [name for name in cameras if any(_has_image(sensors, frame, name) for frame in log.frames)]
+    location = log.frames[0].map_location
+    page = Page.of(height, seen, KEY if decisions is None else KEY_WITH_PLANS)
+    painter = PagePainter(page, log.name, location + _credit(layout.root, location))
+    left, top, right, low = page.view
+    size = (right - left, low - top)
+    streets = read_street_picture(layout.maps, location, motion.ego[:, :2], reach_of(size, metres))
+    view = Birdseye(streets, size, metres, motion, decisions)
+    with ProgressBar("filming", "pictures", len(times), show_progress) as bar:
+        frames = write_film(out, _pictures(times, view, painter, sensors, bar), fps)
+    return FilmReport(out, frames, frames / fps, page.size, tuple(seen))
+
+
+def find_data_split(layout: Layout, log_name: str) -> str:
+    """The folder of logs that holds a log."""
+    folder = layout.root / "navsim_logs"
+    if not folder.is_dir():
+        raise DatasetError(f"{folder}: no such folder; {layout.root} is no NAVSIM dataset")
+    found = sorted(path.parent.name for path in folder.glob(f"*/{_checked_name(log_name)}.pkl"))
+    if not found:
+        logs = sorted(path.stem for path in folder.glob("*/*.pkl"))
+        there = f"{len(logs)} logs, e.g. {', '.join(logs[:3])}" if logs else "no logs"
+        raise DatasetError(f"{folder}: no log {log_name!r}; there are {there}")
+    if len(found) > 1:
+        raise DatasetError(
+            f"{folder}: log {log_name!r} is in {', '.join(found)}; name the one that is meant "
+            f"(w4s film {layout.root} --log {log_name} --split {found[0]})"
+        )
+    return found[0]
+
+
+def film_times(log_duration: float, per_second: float, start: float, duration: float | None) -> list[float]:
+    """Times in the log [s] that the film shows, `per_second` of them in a second of the log."""
+    if not 0.0 <= start <= log_duration:
+        raise DatasetError(f"the film begins at {start:g} s, but the log lasts {log_duration:g} s")
+    if duration is not None and not duration > 0:
+        raise DatasetError(f"the film shows {duration:g} s of the log; more than 0 is needed")
+    end = log_duration if duration is None else min(start + duration, log_duration)
+    return [start + number / per_second for number in range(int((end - start) * per_second + 1e-6) + 1)]
+
+
+def _pictures(
+    times: Iterable[float], view: Birdseye, painter: PagePainter, sensors: Path, bar: ProgressBar
+) -> Iterator[Image.Image]:
+    motion = view.motion
+    sheet: Image.Image | None = None
+    shown = -1
+    for time in times:
+        moment = motion.at(time)
+        if sheet is None or moment.frame != shown:
+            shown = moment.frame
+            sheet = painter.sheet(
+                {name: _image(sensors, motion.log.frames[shown], name) for name in painter.page.cameras}
+            )
+        picture = sheet.copy()
+        painter.put_view(picture, view.draw(moment))
+        painter.put_board(picture, time, motion.duration, moment.speed, _command(motion.log.frames[shown]))
+        yield picture
+        bar.advance()
+
+
+def _credit(root: Path, location: str) -> str:
+    """Who made the streets of a city; recorded datasets have their own terms."""
+    if (root / FOLDER / "city.json").is_file():
+        for place in PLACES.values():
+            if location in (place.network.location, place.network.devkit_location):
+                return f"  ·  {place.network.credit}"
+    return ""
+
+
+def _command(frame: LogFrame) -> int:
+    return int(np.argmax(frame.command)) if frame.command.any() else UNKNOWN
+
+
+def _has_image(sensors: Path, frame: LogFrame, name: str) -> bool:
+    return bool(frame.raw.get("cams")) and name in frame.cameras and (sensors / frame.cameras[name].path).is_file()
+
+
+def _image(sensors: Path, frame: LogFrame, name: str) -> Image.Image | None:
+    return Image.fromarray(frame.cameras[name].load(sensors)) if _has_image(sensors, frame, name) else None
+
+
+def _read(layout: Layout, data_split: str, log_name: str) -> Log:
+    path = layout.log(data_split, _checked_name(log_name))
+    if not path.is_file():
+        raise DatasetError(f"{path}: no such log")
+    return read_log(path)
+
+
+def _checked_name(log_name: str) -> str:
+    """Names of logs, not patterns or paths."""
+    if not log_name or set(log_name) & set("*?[]/\\"):
+        raise DatasetError(f"{log_name!r} is no name of a log: the file's name without .pkl")
+    return log_name
+
+
+def check_looks(cameras: Sequence[str], fps: float, speed: float, height: int, metres: float) -> None:
+    """Raise a DatasetError unless a film can look like that."""
+    unknown = [name for name in cameras if name not in CAMERA_LABELS]
+    if unknown:
+        raise DatasetError(f"camera {unknown[0]!r} is unknown; there are {', '.join(CAMERA_LABELS)}")
+    if len(set(cameras)) != len(cameras) or len(cameras) > MOST_CAMERAS:
+        raise DatasetError(f"cameras {', '.join(cameras)}: up to {MOST_CAMERAS} different ones are shown")
+    if not 0 < fps <= 60 or not 0 < speed <= 100:
+        raise DatasetError(f"{fps:g} pictures a second at speed {speed:g}: up to 60 and up to 100 are possible")
+    if not HEIGHTS[0] <= height <= HEIGHTS[1] or height % 2:
+        raise DatasetError(f"height {height}: even, {HEIGHTS[0]} to {HEIGHTS[1]} pixels")
+    if not 20 <= metres <= 400:
+        raise DatasetError(f"{metres:g} m of street: 20 to 400")

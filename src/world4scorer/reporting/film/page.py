@@ -1,0 +1,220 @@
+"""The page of a film: title, cameras, bird's-eye view, and what the ego does, in one grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from PIL import Image, ImageDraw, ImageFont, ImageOps
+
+from world4scorer.datasets.navsim.cameras import CAMERA_LABELS
+from world4scorer.datasets.navsim.frames import COMMANDS
+from world4scorer.drawing import style
+from world4scorer.reporting.film.canvas import PER_POINT
+from world4scorer.reporting.film.letters import letters
+
+HAIRLINE: Final = "#d9d8d3"
+ASPECT: Final = 16 / 9
+"""Of the frames around camera images, which are cropped to it."""
+VIEW_ASPECT: Final = 0.82
+"""Width of the bird's-eye view against its height."""
+UNIT: Final = 720
+"""Height of page for which the sizes below are given [pixels]."""
+MARGIN: Final = 14
+"""Around everything [pixels]."""
+TITLE: Final = 40
+"""Height of the line on top [pixels]."""
+BOARD: Final = 54
+"""Height of the panel below the bird's-eye view, without its key [pixels]."""
+
+LABEL_SHADE: Final = 150
+"""Of 255: how dark the ground of a camera's name is."""
+COMMAND_SIGNS: Final = ("\u21b0", "\u2191", "\u21b1", "?")
+"""Arrows in the order of `COMMANDS`."""
+KEY: Final = (("vehicle", "bicycle", "pedestrian", "object"), ("route", "past", "human", "stop line"))
+"""Entries of the style's key, row by row."""
+KEY_WITH_PLANS: Final = (*KEY, ("choice", "framewise", "plans"))
+ROW: Final = 21
+"""Height of a row of the key [pixels]."""
+
+Box = tuple[int, int, int, int]
+"""Left, top, right, bottom [pixels]."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Where everything is."""
+
+    size: tuple[int, int]
+    """Width, height [pixels], both even, as video needs it."""
+    title: Box
+    cameras: dict[str, Box]
+    view: Box
+    board: Box
+    key: tuple[tuple[str, ...], ...] = KEY
+    """Entries of the style's key, row by row."""
+
+    @classmethod
+    def of(cls, height: int, cameras: Sequence[str], key: tuple[tuple[str, ...], ...] = KEY) -> Page:
+        """The page of a film of this height [pixels]: the first camera large, up to three others below it."""
+        unit = height / UNIT
+        margin, title = round(MARGIN * unit), round(TITLE * unit)
+        board = round((BOARD + ROW * len(key)) * unit)
+        top, low = margin + title, height - margin
+        boxes: dict[str, Box] = {}
+        left = margin
+        if cameras:
+            gap = margin if len(cameras) > 1 else 0
+            # A row of three below: their frames and the gaps between them are as wide as the large one.
+            third = 1 / 3 if len(cameras) > 1 else 0.0
+            width = round((low - top - gap + 2 * gap * third / ASPECT) * ASPECT / (1 + third))
+            large = round(width / ASPECT)
+            boxes[cameras[0]] = (left, top, left + width, top + large)
+            small = (width - 2 * gap) / 3
+            for place, name in enumerate(cameras[1:]):
+                begin = left + round(place * (small + gap))
+                end = left + round(place * (small + gap) + small)
+                boxes[name] = (begin, top + large + gap, end, low)
+            left += width + margin
+        view_height = low - top - board
+        right = left + round(view_height * VIEW_ASPECT)
+        right -= (right + margin) % 2
+        return cls(
+            size=(right + margin, height),
+            title=(margin, margin, right, top),
+            cameras=boxes,
+            view=(left, top, right, top + view_height),
+            board=(left, top + view_height, right, low),
+            key=key,
+        )
+
+
+@dataclass(frozen=True)
+class PagePainter:
+    """Puts things on the page."""
+
+    page: Page
+    name: str
+    """Of the log."""
+    note: str
+    """Where it was driven, and who made the map."""
+
+    @property
+    def _unit(self) -> float:
+        return self.page.size[1] / UNIT
+
+    def sheet(self, images: dict[str, Image.Image | None]) -> Image.Image:
+        """Title and cameras: what stays the same until the next frame of the log. None is a missing image."""
+        sheet = Image.new("RGB", self.page.size, style.PAPER)
+        brush = ImageDraw.Draw(sheet)
+        left, top, right, low = self.page.title
+        middle = (top + low - round(MARGIN * self._unit)) / 2
+        brush.text((left, middle), self.name, style.INK, self._letters(17, bold=True), anchor="lm")
+        brush.text((right, middle), self.note, style.FAINT, self._letters(14), anchor="rm")
+        for name, image in images.items():
+            self._put_camera(sheet, brush, name, image)
+        return sheet
+
+    def put_view(self, sheet: Image.Image, view: Image.Image) -> None:
+        """The bird's-eye view."""
+        sheet.paste(view, self.page.view[:2])
+
+    def put_board(
+        self,
+        sheet: Image.Image,
+        time: float,
+        duration: float,
+        speed: float,
+        command: int,
+        faults: Iterable[float] = (),
+    ) -> None:
+        """Speed [m/s], command, time and duration [s], how much has passed, and what the colours mean.
+
+        Times of `faults` [s] are marked.
+        """
+        unit, brush = self._unit, ImageDraw.Draw(sheet)
+        left, top, right, _ = self.page.board
+        brush.rectangle((left, top, right - 1, top + round(3 * unit)), HAIRLINE)
+        passed = 1.0 if duration <= 0 else min(time / duration, 1.0)
+        brush.rectangle((left, top, left + round((right - 1 - left) * passed), top + round(3 * unit)), style.EGO)
+        for fault in faults:
+            at = left + round((right - 1 - left) * fault / max(duration, 1e-9))
+            brush.rectangle((at - round(1.5 * unit), top, at + round(1.5 * unit), top + round(7 * unit)), style.FAULT)
+        base = top + round(44 * unit)
+        self._numbers(brush, (left, base), f"{speed * 3.6:.0f}", "km/h", "ls")
+        self._command(brush, (left + right) / 2, base, command)
+        self._numbers(brush, (right, base), f"{time:.1f}", f"/ {duration:.1f} s", "rs")
+        self._draw_key(brush)
+
+    def _numbers(
+        self, brush: ImageDraw.ImageDraw, place: tuple[float, float], value: str, unit: str, anchor: str
+    ) -> None:
+        large, small = self._letters(26, bold=True), self._letters(14)
+        gap = 6 * self._unit
+        if anchor == "ls":
+            brush.text(place, value, style.INK, large, anchor="ls")
+            brush.text((place[0] + large.getlength(value) + gap, place[1]), unit, style.FAINT, small, anchor="ls")
+        else:
+            brush.text(place, unit, style.FAINT, small, anchor="rs")
+            brush.text((place[0] - small.getlength(unit) - gap, place[1]), value, style.INK, large, anchor="rs")
+
+    def _command(self, brush: ImageDraw.ImageDraw, middle: float, base: float, command: int) -> None:
+        sign, word = COMMAND_SIGNS[command], COMMANDS[command]
+        large, small = self._letters(26, bold=True), self._letters(14)
+        gap = 8 * self._unit
+        left = middle - (large.getlength(sign) + gap + small.getlength(word)) / 2
+        brush.text((left, base), sign, style.INK, large, anchor="ls")
+        brush.text((left + large.getlength(sign) + gap, base), word, style.FAINT, small, anchor="ls")
+
+    def _draw_key(self, brush: ImageDraw.ImageDraw) -> None:
+        """What the colours mean, below the numbers; rows of few entries are spread over the same width."""
+        left, top, right, _ = self.page.board
+        unit = self._unit
+        for row, names in enumerate(self.page.key):
+            y = top + (67 + ROW * row) * unit
+            for column, name in enumerate(names):
+                x = left + (right - left) * column / len(names)
+                self._draw_mark(brush, x, y, style.KEY[name])
+                wide = 25 if style.KEY[name].shape in ("line", "ramp") else 19
+                brush.text((x + wide * unit, y), style.KEY[name].word, style.INK, self._letters(12), anchor="lm")
+
+    def _draw_mark(self, brush: ImageDraw.ImageDraw, x: float, y: float, entry: style.KeyEntry) -> None:
+        unit, look = self._unit, entry.look
+        if isinstance(look, style.Stroke):
+            width = max(1, round(look.width * PER_POINT * unit))
+            drawn, left_out = look.dashes or (1e3, 0.0)
+            at = 0.0
+            while at < 20 * unit:
+                end = min(at + drawn * width, 20 * unit)
+                brush.line((x + at, y, x + end, y), look.colour, width)
+                at += (drawn + left_out) * width
+            if look.dots:
+                radius = look.dots * PER_POINT * unit / 2
+                brush.ellipse((x + 10 * unit - radius, y - radius, x + 10 * unit + radius, y + radius), look.colour)
+        elif not isinstance(look, str):
+            colours = style.utility_colours(range(20))
+            for i, colour in enumerate(colours):
+                brush.rectangle((x + i * unit, y - 3 * unit, x + (i + 1) * unit, y + 3 * unit), colour)
+        elif entry.shape == "round":
+            brush.ellipse((x + 1 * unit, y - 5 * unit, x + 11 * unit, y + 5 * unit), look)
+        else:
+            brush.rectangle((x, y - 5 * unit, x + 12 * unit, y + 5 * unit), look)
+
+    def _put_camera(self, sheet: Image.Image, brush: ImageDraw.ImageDraw, name: str, image: Image.Image | None) -> None:
+        left, top, right, low = self.page.cameras[name]
+        if image is None:
+            brush.rectangle((left, top, right - 1, low - 1), style.GROUND)
+            place = ((left + right) / 2, (top + low) / 2)
+            brush.text(place, "no image", style.FAINT, self._letters(14), anchor="mm")
+        else:
+            sheet.paste(ImageOps.fit(image, (right - left, low - top), Image.Resampling.BICUBIC), (left, top))
+        unit, font, word = self._unit, self._letters(13), CAMERA_LABELS[name]
+        pad = round(7 * unit)
+        label = Image.new("L", (round(font.getlength(word)) + 2 * pad, round(22 * unit)), LABEL_SHADE)
+        corner = (left, low - label.height)
+        sheet.paste(Image.new("RGB", label.size, style.INK), corner, label)
+        brush.text((left + pad, low - label.height / 2), word, style.PAPER, font, anchor="lm")
+
+    def _letters(self, size: int, bold: bool = False) -> ImageFont.FreeTypeFont:
+        return letters(max(6, round(size * self._unit)), bold)

@@ -1,0 +1,58 @@
+"""Words in the corner of a bird's-eye view, and the numbers that they refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
+from world4scorer.drawing import style
+from world4scorer.reporting.film.letters import letters
+
+Floats = NDArray[np.float64]
+
+LETTERS: Final = 14.0
+"""Height of letters, in pixels of a picture 600 pixels high; those of the head are twice as high."""
+PAPER_SHARE: Final = 0.86
+"""How much of the street the ground of the words hides."""
+
+
+def draw_number(brush: ImageDraw.ImageDraw, place: Floats, radius: float, number: int) -> None:
+    """A number on a round ground of this radius at a place (2,) [pixels]."""
+    x, y = place.tolist()
+    ring = radius * 1.18
+    brush.ellipse((x - ring, y - ring, x + ring, y + ring), style.PAPER)
+    brush.ellipse((x - radius, y - radius, x + radius, y + radius), style.FAULT)
+    brush.text((x, y), str(number), style.PAPER, letters(max(6, round(1.35 * radius)), bold=True), anchor="mm")
+
+
+def draw_panel(picture: Image.Image, head: str, note: str, lines: Sequence[tuple[int, str]]) -> None:
+    """Write a large head, a note beside it, and lines with their numbers into the lower left corner, behind the ego.
+
+    A line with the number 0 has none.
+    """
+    pen = picture.height / 600
+    large, small = letters(max(8, round(2 * LETTERS * pen)), bold=True), letters(max(6, round(LETTERS * pen)))
+    pad, line = 8 * pen, 1.45 * LETTERS * pen
+    gap = 7 * pen
+    indent = 1.7 * LETTERS * pen
+    wide = large.getlength(head) + gap + small.getlength(note)
+    wide = max([wide, *(indent + small.getlength(words) for _, words in lines)])
+    base = pad + 1.75 * LETTERS * pen
+    tall = round(base + pad + line * len(lines))
+    top = picture.height - tall
+    box = (0, top, round(wide + 2 * pad), picture.height)
+    area = picture.crop(box)
+    picture.paste(Image.blend(area, Image.new("RGB", area.size, style.PAPER), PAPER_SHARE), box)
+    brush = ImageDraw.Draw(picture)
+    base += top
+    brush.text((pad, base), head, style.INK, large, anchor="ls")
+    brush.text((pad + large.getlength(head) + gap, base), note, style.FAINT, small, anchor="ls")
+    for row, (number, words) in enumerate(lines):
+        y = base + (row + 0.75) * line
+        if number:
+            draw_number(brush, np.array([pad + 0.55 * LETTERS * pen, y]), 0.55 * LETTERS * pen, number)
+        brush.text((pad + indent, y), words, style.INK, small, anchor="lm")

@@ -1,0 +1,66 @@
+"""What keeps the choice below 1, in a film: numbered marks at the places, and the reasons in words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from world4scorer.drawing import style
+from world4scorer.drawing.verdict import PLACE_METRICS, TRACK_METRICS, Fault, tracks_of
+from world4scorer.engine.scene.indices import Box
+from world4scorer.reporting.film.boxes import corners_of, ego_corners
+from world4scorer.reporting.film.canvas import Canvas
+from world4scorer.reporting.film.decisions import Decision
+from world4scorer.reporting.film.panel import draw_number, draw_panel
+
+Floats = NDArray[np.float64]
+
+MARK: Final = 9.0
+"""Radius of a number's ground, in pixels of a picture 600 pixels high."""
+MOST_REASONS: Final = 4
+BREAKS: Final = "breaks with the last choice"
+
+
+def draw_marks(canvas: Canvas, decision: Decision, origin: Floats) -> None:
+    """Outline what is behind each fault, and put its number at the place; numbers at one place stand in a row."""
+    rollout = decision.outcome.rollouts[decision.chosen]
+    taken: list[Floats] = []
+    for fault in decision.faults:
+        step = min(max(fault.step, 0), len(rollout) - 1)
+        if fault.metric in PLACE_METRICS:
+            canvas.polygon(ego_corners(rollout[step, :3], origin), None, style.FAULT, 1.8)
+        _outline_object(canvas, decision, fault, step, origin)
+        place = canvas.pixels((rollout[step, :2] - origin)[None])[0].astype(np.float64)
+        while any(np.linalg.norm(place - other) < 2 * canvas.wide(MARK) for other in taken):
+            place = place + np.array([2.1 * canvas.wide(MARK), 0.0])
+        taken.append(place)
+        draw_number(canvas.brush, place, canvas.wide(MARK), fault.number)
+
+
+def _outline_object(canvas: Canvas, decision: Decision, fault: Fault, step: int, origin: Floats) -> None:
+    if fault.index < 0:
+        return
+    scene = decision.scene
+    if fault.metric in TRACK_METRICS:
+        tracks = tracks_of(scene, decision.outcome)
+        if tracks.valid[fault.index, step]:
+            box = tracks.boxes[fault.index, step]
+            length, width = box[Box.LENGTH] / 2, box[Box.WIDTH] / 2
+            corners = corners_of(box[:2] - origin, box[Box.HEADING], length, length, width)
+            canvas.polygon(corners, None, style.FAULT, 3.0)
+    elif fault.metric == "TLC" and scene.lights.polygon[fault.index] >= 0:
+        for ring in scene.map.rings(int(scene.lights.polygon[fault.index])):
+            canvas.polygon(ring - origin, None, style.FAULT, 2.4)
+
+
+def draw_words(picture: Image.Image, decision: Decision) -> None:
+    """Write the score of the frame and the reasons into the lower left corner, behind the ego."""
+    lines = [(fault.number, fault.words) for fault in decision.faults[:MOST_REASONS]]
+    if len(decision.faults) > MOST_REASONS:
+        lines.append((0, f"and {len(decision.faults) - MOST_REASONS} more"))
+    if decision.breaks:
+        lines.append((0, BREAKS))
+    draw_panel(picture, f"{100 * decision.score:.1f}", f"EPDMS, plan {decision.chosen}", lines)

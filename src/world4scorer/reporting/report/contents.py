@@ -1,0 +1,118 @@
+"""What the folder of a training run, or a folder of pools, knows: read once, for the report."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from world4scorer.drawing.curves import TRAINING, VALIDATION, Curves
+from world4scorer.evaluation.pools.digests import digest_of_planner
+from world4scorer.evaluation.pools.open import POOLS, is_run_folder
+from world4scorer.evaluation.pools.pool_files import INFO, PoolError
+from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.evaluation.scores.finding import EVALUATION, STUDIES
+from world4scorer.evaluation.scores.pool_evaluation import NAME
+from world4scorer.reporting.report.findings import KeptFinding, read_finding, read_findings
+
+if TYPE_CHECKING:
+    from world4scorer.planner.training.config import TrainConfig
+    from world4scorer.planner.training.run import TrainData
+
+EVALUATED: Final = Path(EVALUATION, f"{NAME}.json")
+NEEDED: Final = ("epoch", "step", "seconds", "val/oracle", "val/random", *(key for key, _, _ in VALIDATION))
+"""What every validation tells."""
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The training part of a run."""
+
+    config: TrainConfig
+    data: TrainData
+    curves: Curves
+    """The history is empty before the first validation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """All that a report tells. What is not there is None or empty."""
+
+    name: str
+    """Of the folder."""
+    training: Training | None
+    """None for a folder of pools."""
+    evaluation: KeptFinding | None
+    studies: tuple[KeptFinding, ...]
+    pools: ScoredPools | None
+    pools_name: str
+    """Where the pools lie, within the folder."""
+    other_pools: tuple[str, ...]
+    """Splits with pools that are not shown."""
+
+
+def read_contents(source: Path, split: str | None = None, store: Path | None = None) -> Contents:
+    """Read a folder; `split` says which pools of a run, those of its validation split unless given."""
+    evaluation = source / EVALUATED
+    found = read_finding(evaluation) if evaluation.is_file() else None
+    studies = read_findings(source / STUDIES)
+    name = source.resolve().name
+    if (source / INFO).is_file():
+        if split is not None:
+            raise ValueError(f"--split {split}: {source} is a folder of pools, which has only one")
+        return Contents(name, None, found, studies, ScoredPools.open(source, store), name, ())
+    training = _training(source)
+    splits = sorted(path.parent.name for path in source.glob(f"{POOLS}/*/{INFO}"))
+    if split is not None and split not in splits:
+        raise PoolError(f"{source / POOLS / split}: no pools there; make them: w4s pools {source} --split {split}")
+    standard = training.data.val_split
+    shown = split or (standard if standard in splits else next(iter(splits), None))
+    pools = None if shown is None else ScoredPools.open(source / POOLS / shown, store)
+    present = digest_of_planner(source / "planner")
+    if pools is not None and pools.weights != present:
+        raise PoolError(f"{source / POOLS / str(shown)}: made by a former planner of this run; delete that folder")
+    for finding in (found, *studies):
+        if finding is not None and finding.weights not in ("", present):
+            raise ValueError(f"{finding.path}: about a former planner of this run; make it again, or delete it")
+    others = tuple(one for one in splits if one != shown)
+    return Contents(name, training, found, studies, pools, f"{POOLS}/{shown}", others)
+
+
+def _training(run: Path) -> Training:
+    if not run.is_dir():
+        raise ValueError(f"{run}: no such folder; `w4s train` makes the folder of a run")
+    if not is_run_folder(run):
+        raise ValueError(f"{run}: neither a training run nor a folder of pools (`w4s train` and `w4s pools` make them)")
+    from world4scorer.planner.training.run import HISTORY, PLANNER
+    from world4scorer.planner.training.run_files import read_history, read_losses, read_run
+
+    config, data = read_run(run)
+    if not (run / PLANNER).is_dir():
+        raise ValueError(f"{run / PLANNER}: no such folder; this run is not finished, run `w4s train` again")
+    history: tuple[dict[str, float], ...] = ()
+    if (run / HISTORY).is_file():
+        history = read_history(run)
+        _check(history, run / HISTORY)
+    wanted = {key for key, _ in TRAINING}
+    losses: dict[str, Any] = read_losses(run) if (run / "tensorboard").is_dir() else {}
+    return Training(config, data, Curves(history, {key: losses[key] for key in losses if key in wanted}))
+
+
+def _check(history: tuple[Any, ...], path: Path) -> None:
+    for number, line in enumerate(history, 1):
+        lacking = [key for key in NEEDED if not isinstance(line, dict) or not isinstance(line.get(key), int | float)]
+        if lacking:
+            raise ValueError(f"{path}: line {number} lacks {lacking[0]!r}; not the history of a training run")
+
+
+def as_text(training: Training) -> str:
+    """The whole configuration, and the names of the data without where they lie."""
+    data = {
+        name: value.name if isinstance(value, Path) else value
+        for name, value in vars(training.data).items()
+        if value is not None
+    }
+    config = json.loads(training.config.to_json())
+    config["vit_weights"] = Path(config["vit_weights"]).name
+    return json.dumps(config, indent=2) + "\n" + json.dumps({"data": data}, indent=2) + "\n"

@@ -1,0 +1,223 @@
+"""The sections of a report, one function each: from what a folder knows to a part of the page."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from world4scorer.cli.study import VERBS as STUDY_VERBS
+from world4scorer.datasets.store import SceneStore
+from world4scorer.drawing.curves import draw_curves
+from world4scorer.evaluation.pools.describe import describe
+from world4scorer.evaluation.scores.finding import STUDIES, Table
+from world4scorer.reporting.report.contents import EVALUATED, Contents, Training, as_text
+from world4scorer.reporting.report.findings import ORDER, KeptFinding
+from world4scorer.reporting.report.gallery import Gallery, ShownFrame, absent
+from world4scorer.reporting.report.headlines import headlines
+from world4scorer.reporting.report.page import (
+    Html,
+    Part,
+    all_missing,
+    bullets,
+    folded,
+    joined,
+    link,
+    missing,
+    paragraph,
+    picture,
+    source,
+    table,
+    text,
+    thumbnails,
+    verbatim,
+)
+
+if TYPE_CHECKING:
+    from world4scorer.planner.training.config import TrainConfig
+
+AUXILIARY: Final = {
+    "none": "Nothing was foretold beside outcomes.",
+    "current": "As a control, the state of the executed plan also had to tell the front view of now.",
+    "future": "The state of the executed plan also had to foretell the front view two seconds on.",
+}
+VALIDATIONS: Final = ("epoch", "step", "PDMS", "best of the pool", "random pick", "pairs in true order", "minutes")
+
+
+def sections(contents: Contents) -> tuple[Part, ...]:
+    """All parts in order; for a folder of pools without those of training."""
+    parts = [_summary(contents), _evaluation(contents)]
+    if contents.training is not None:
+        parts.append(_curves(contents.training, contents.name))
+    parts += [_studies(contents), _frames(contents), _configuration(contents)]
+    return tuple(parts)
+
+
+def _summary(contents: Contents) -> Part:
+    told = [] if contents.training is None else [paragraph(_trained(contents.training))]
+    if contents.pools is not None:
+        told.append(paragraph(f"Pools: {describe(contents.pools)}"))
+    note = "Grey numbers with a square are the paper's, on NAVSIM; they stand here for orientation, on other data."
+    found = [study for study in contents.studies if study.remarks]
+    lines = "".join(f"<li>{link(_anchor(contents, one), one.title)}: {text(one.remarks[0])}</li>" for one in found)
+    glance = Html(f'<h3>In one line each</h3><ul class="glance">{lines}</ul>' if lines else "")
+    return Part("summary", "Summary", joined(*told, headlines(contents), paragraph(note, "source"), glance))
+
+
+def _trained(training: Training) -> str:
+    from world4scorer.planner.profiling.profile import profile
+
+    config, data = training.config, training.data
+    counted = profile(config.model)
+    words = [
+        f"A planner that proposes and scores {config.model.proposals} plans per frame "
+        f"({counted.total_parameters / 1e6:.1f} million parameters, {counted.operations() / 1e9:.2f} billion "
+        f"multiply-adds per frame), trained for {config.epochs} epochs on `{data.split}` of `{data.data.name}` with "
+        f"{config.batch} scenes per step and validated on `{data.val_split}`.",
+        _losses(config),
+        AUXILIARY[config.auxiliary_target if config.losses.future else "none"],
+    ]
+    if config.permuted_labels != "none":
+        words.append(f"This run is a control: labels were shuffled among plans ({config.permuted_labels}).")
+    begun = f"from `{Path(config.vit_weights).name}`" if config.vit_weights else "from random weights"
+    words.append(f"Its image encoder began {begun}; seed {config.seed}; precision {config.precision}.")
+    return " ".join(words)
+
+
+def _losses(config: TrainConfig) -> str:
+    if not config.losses.bank:
+        return "It learned the outcomes of its own plans."
+    return f"It learned the outcomes of its own plans and of {config.bank_draw.count} plans per scene from a bank."
+
+
+def _evaluation(contents: Contents) -> Part:
+    if contents.evaluation is None:
+        return Part("evaluation", "Evaluation", missing("Not evaluated yet", f"w4s evaluate {contents.name}"))
+    return Part("evaluation", "Evaluation", _finding(contents.evaluation, str(EVALUATED)))
+
+
+def _curves(training: Training, name: str) -> Part:
+    history = training.curves.history
+    if not history:
+        return Part("training", "Training", missing("No validation yet; go on with", "w4s train"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "curves.png"
+        draw_curves({name: training.curves}, path, rows=2)
+        png = path.read_bytes()
+    last = history[-1]
+    alt = (
+        f"Learning curves over {last['step']:,.0f} steps: PDMS of the selected plans on validation, ending at "
+        f"{100 * last['val/score']:.1f}; pairs in the true order; outcome and future loss in training."
+    )
+    caption = text("Above: on the validation split. Below: losses in training, smoothed.")
+    return Part(
+        "training",
+        "Training",
+        joined(
+            picture(png, "curves", alt, caption), table(_validations(history)), source("history.jsonl, tensorboard")
+        ),
+    )
+
+
+def _validations(history: Any) -> Table:
+    rows = tuple(
+        (
+            f"{line['epoch']:.0f}",
+            f"{line['step']:,.0f}",
+            *(f"{100 * line[key]:.1f}" for key in ("val/score", "val/oracle", "val/random")),
+            f"{100 * line['val/ordering']:.1f} %",
+            f"{line['seconds'] / 60:.1f}",
+        )
+        for line in history
+    )
+    return Table("Validations", VALIDATIONS, rows)
+
+
+def _studies(contents: Contents) -> Part:
+    made = {study.name for study in contents.studies}
+    lacking = [f"w4s study {name} {contents.name}" for name in ORDER if name in STUDY_VERBS and name not in made]
+    within = tuple(
+        Part(_anchor(contents, study), study.title, _finding(study, f"{STUDIES}/{study.path.name}"))
+        for study in contents.studies
+    )
+    words = "The paper's questions, asked of this planner." if made else "None has been made yet."
+    return Part("studies", "Studies", joined(paragraph(words), all_missing("Not made yet", lacking)), within)
+
+
+def _anchor(contents: Contents, study: KeptFinding) -> str:
+    return f"study-{contents.studies.index(study) + 1}"
+
+
+def _finding(finding: KeptFinding, where: str) -> Html:
+    version = f", World4Scorer {finding.version}" if finding.version else ""
+    told = f"{finding.title}: {finding.remarks[0] if finding.remarks else finding.question}"
+    numbers = [paragraph("Measured", "over"), verbatim(_pretty(finding.numbers))]
+    if finding.paper:
+        numbers += [paragraph("Paper, NAVSIM", "over paper"), verbatim(_pretty(finding.paper))]
+    return joined(
+        paragraph(finding.question, "question"),
+        paragraph(finding.data),
+        *(table(one) for one in finding.tables),
+        *(picture(path.read_bytes(), path, told) for path in finding.pictures),
+        bullets(finding.remarks) if len(finding.remarks) > 1 else joined(*map(paragraph, finding.remarks)),
+        folded("Every number", joined(*numbers)),
+        source(f"{where}, made by `{finding.command}`{version}"),
+    )
+
+
+def _pretty(values: Mapping[str, Any]) -> str:
+    return json.dumps(values, indent=1, ensure_ascii=False)
+
+
+def _frames(contents: Contents) -> Part:
+    title = "Frames from above"
+    if contents.pools is None:
+        return Part("frames", title, missing("No pools yet, so no frames to show", f"w4s pools {contents.name}"))
+    gallery = Gallery(contents.pools)
+    words = (
+        "Frames chosen by a rule, each from a log that is not shown yet where there is one. Drawn is the plan that "
+        "inertial re-ranking takes, among all plans of its pool, which are darker the more of the others they beat by "
+        "the planner's utility; dashed, what framewise selection takes instead. Numbers mark the reason of each zero. "
+        "The score in a picture is EPDMS without extended comfort, from 0 to\u00a01."
+    )
+    lacking = absent(gallery)
+    rest = [f"No frame for: {', '.join(lacking)}."] if lacking else []
+    rest += [f"Also there, not shown: pools of {', '.join(contents.other_pools)}."] if contents.other_pools else []
+    frames = gallery.frames(SceneStore(contents.pools.about["store"]))
+    anchors = [f"frame-{number}" for number, _ in enumerate(frames, 1)]
+    small = ((anchor, frame.title, frame.thumbnail) for anchor, frame in zip(anchors, frames, strict=True))
+    return Part(
+        "frames",
+        title,
+        joined(
+            paragraph(words),
+            thumbnails(small),
+            *map(_shown, frames, anchors),
+            *map(paragraph, rest),
+            source(f"{contents.pools_name}; any other frame: w4s show {contents.name} TOKEN"),
+        ),
+    )
+
+
+def _shown(frame: ShownFrame, anchor: str) -> Html:
+    caption = Html(
+        f"<p><strong>{text(frame.title)}</strong>: {text(frame.rule)}.</p>{paragraph(frame.caption)}"
+        f"{source(f'{frame.log_name}, {frame.token}')}"
+    )
+    return picture(frame.png, frame.token, f"The scene from above. {frame.title}: {frame.caption}", caption, anchor)
+
+
+def _configuration(contents: Contents) -> Part:
+    if contents.training is not None:
+        inner, name = as_text(contents.training), "config.json, data.json (without where the data lie)"
+    else:
+        assert contents.pools is not None
+        about = {
+            key: Path(value).name if key in ("store", "data") else value for key, value in contents.pools.about.items()
+        }
+        inner, name = _pretty(about), "pools.json (without where the data lie)"
+    return Part(
+        "configuration", "Configuration", joined(folded("The whole configuration", verbatim(inner)), source(name))
+    )

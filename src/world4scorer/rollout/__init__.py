@@ -1,5 +1,0 @@
-"""Plans to ego states: resampling, profile fits, LQR tracker, kinematic bicycle."""
-
-from world4scorer.rollout.plans import LqrProfile, roll_out, roll_out_batch
-
-__all__ = ["LqrProfile", "roll_out", "roll_out_batch"]

@@ -1,6 +1,0 @@
-"""Where a drive is to lead: a polyline, how far along it the ego is, and the driving commands on it. NumPy only."""
-
-from world4scorer.routes.commands import CommandKeeper, RoadOption
-from world4scorer.routes.route import Route, RouteCursor
-
-__all__ = ["CommandKeeper", "RoadOption", "Route", "RouteCursor"]

@@ -1,0 +1,1 @@
+"""No, current or future view as auxiliary target (Table 2a)."""

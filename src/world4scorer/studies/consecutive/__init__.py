@@ -1,0 +1,1 @@
+"""How much less consecutive plans differ with re-ranking (appendix E.2)."""

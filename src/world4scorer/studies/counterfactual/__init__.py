@@ -1,0 +1,1 @@
+"""Predicted futures of plans that nobody drove, against true ones."""

@@ -1,0 +1,100 @@
+"""What planners foresee for branched plans, and for executed plans of training scenes.
+
+Shapes: S scenes, N plans of a pool, K branched ones, T poses, D width, E features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.engine.scene.indices import PLAN_POSES
+from world4scorer.jobs.progress import ProgressBar
+from world4scorer.planner.model.images import normalise
+from world4scorer.planner.model.network import Ego, SceneFeatures
+from world4scorer.planner.model.plan_sampling import Cameras
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.training.pools import batches_of
+
+Floats = NDArray[np.float32]
+
+
+class Foreseen(NamedTuple):
+    """Of one planner."""
+
+    alone: Floats
+    """(S, K, D) states of branched plans, each asked about by itself, as the executed plan is in training"""
+    logged: Floats
+    """(S, D) of the logged plans of the same scenes, by themselves"""
+    executed: Floats
+    """(R, D) of the logged plans of training scenes, by themselves"""
+    readout_alone: Floats | None
+    """(S, K, E) what the planner's own readout says, None where it has none"""
+    readout_among: Floats | None
+    """(S, K, E) when the whole pool is asked about together, as the planner does"""
+
+
+class _Seen(NamedTuple):
+    scene: SceneFeatures
+    ego: Ego
+    cameras: Cameras
+    rows: slice
+
+
+def foresee(
+    planner: Planner, samples: Samples, pool: Floats, chosen: NDArray[np.int64], train: Samples, show: bool = False
+) -> Foreseen:
+    """Ask a planner about pools (S, N, T, 3), of which `chosen` (S, K) were branched, and about training scenes."""
+    places = np.arange(len(chosen))[:, None]
+    alone, among, logged, executed = [], [], [], []
+    with ProgressBar("states", "scenes", len(samples) + len(train), show) as progress:
+        for seen in _encoded(planner, samples):
+            here = torch.from_numpy(np.ascontiguousarray(pool[places, chosen][seen.rows]))
+            apart = [_states(planner, plan[:, None], seen) for plan in here.unbind(1)]
+            alone.append(torch.cat(apart, 1))
+            logged.append(_executed(planner, samples, seen))
+            together = _states(planner, torch.from_numpy(pool[seen.rows]), seen)
+            index = torch.from_numpy(chosen[seen.rows])[..., None].expand(-1, -1, together.shape[-1])
+            among.append(together.gather(1, index))
+            progress.advance(len(here))
+        for seen in _encoded(planner, train):
+            executed.append(_executed(planner, train, seen))
+            progress.advance(len(executed[-1]))
+    one, whole = torch.cat(alone), torch.cat(among)
+    own = planner.config.readout
+    return Foreseen(
+        alone=one.float().numpy(),
+        logged=torch.cat(logged).float().numpy(),
+        executed=torch.cat(executed).float().numpy(),
+        readout_alone=planner.readout(one).float().numpy() if own else None,
+        readout_among=planner.readout(whole).float().numpy() if own else None,
+    )
+
+
+def _executed(planner: Planner, samples: Samples, seen: _Seen) -> Tensor:
+    """(B, D) of the plans that were driven, by themselves."""
+    driven = torch.from_numpy(samples.future[seen.rows, None, :PLAN_POSES]).float()
+    return _states(planner, driven, seen)[:, 0]
+
+
+@torch.no_grad()
+def _states(planner: Planner, plans: Tensor, seen: _Seen) -> Tensor:
+    """(B, n, D) of plans that are asked about together."""
+    return planner.network.predict(plans, seen.scene, seen.ego, seen.cameras)
+
+
+@torch.no_grad()
+def _encoded(planner: Planner, samples: Samples) -> Iterator[_Seen]:
+    """Scenes are encoded once for all questions about them."""
+    start = 0
+    for batch in batches_of(samples, planner):
+        scene = planner.network.encode(normalise(batch.views))
+        rows = slice(start, start + len(batch.tokens))
+        start = rows.stop
+        yield _Seen(scene, planner.network.encode_ego(batch.ego_status), batch.cameras, rows)

@@ -1,0 +1,1 @@
+"""A generator that also covers good bank plans (appendix E.3)."""

@@ -1,0 +1,1 @@
+"""Whether re-ranking needs the plan really taken (appendix E.4)."""

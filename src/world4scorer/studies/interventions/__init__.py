@@ -1,0 +1,1 @@
+"""Choices with own, deranged and mean states (Table 4, appendix D.1)."""

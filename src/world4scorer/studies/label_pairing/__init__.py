@@ -1,0 +1,1 @@
+"""Outcome labels paired with their plans, or shuffled (Table 2b)."""

@@ -1,0 +1,1 @@
+"""How much the weight of re-ranking matters (appendix E.3)."""

@@ -1,0 +1,1 @@
+"""The method without its bank, plan sampling, or images."""

@@ -1,0 +1,1 @@
+"""Predicted features as images (appendix C)."""

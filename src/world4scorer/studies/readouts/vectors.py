@@ -1,0 +1,63 @@
+"""What a planner predicts to be seen: vectors g(z) of executed, selected and other plans.
+
+Executed plans are asked alone, as in training; plans of a pool together with their pool, as in use.
+
+Shapes: K scenes, N plans of a pool, E features.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.planner.model.images import normalise
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.targets.future_targets import FutureTargets
+from world4scorer.planner.training.pools import batches_of
+from world4scorer.planner.training.run_files import read_run
+from world4scorer.studies.shared.view_features import view_features
+
+
+class Predicted(NamedTuple):
+    """Of some scenes."""
+
+    executed: Tensor
+    """(K, E)"""
+    asked: Tensor
+    """(K, Q, E) of the plans asked for"""
+
+
+def observed(run: Path, encoder: str) -> FutureTargets:
+    """What is seen in a run's validation split two seconds later, in the space that its targets have."""
+    _, data = read_run(run)
+    assert data.targets is not None
+    learnt = FutureTargets.open(data.targets)
+    found = view_features(run, data, encoder, learnt.notes.pooling, "future", "val")
+    return found.centred(learnt.mean()) if learnt.notes.centre else found
+
+
+def predicted(
+    planner: Planner, samples: Samples, pools: ScoredPools, places: NDArray[np.int64], plans: NDArray[np.int64]
+) -> Predicted:
+    """Vectors of the driven plans, and of plans (K, Q) of the pools, at some places of the pools (K,)."""
+    executed, asked = [], []
+    number = 0
+    for batch in batches_of(samples.at([samples.place[pools.tokens[place]] for place in places]), planner):
+        rows = slice(number, number + len(batch.tokens))
+        image = normalise(batch.views)
+        driven = torch.from_numpy(pools.human_plan[places[rows]].astype(np.float32))[:, None]
+        alone = planner.score(image, batch.ego_status, driven, batch.cameras).states[:, 0]
+        pool = torch.from_numpy(pools.plans[places[rows]].astype(np.float32))
+        states = planner.score(image, batch.ego_status, pool, batch.cameras).states
+        chosen = states[torch.arange(len(states))[:, None], torch.from_numpy(plans[rows])]
+        executed.append(planner.readout(alone).float())
+        asked.append(planner.readout(chosen).float())
+        number += len(batch.tokens)
+    return Predicted(torch.cat(executed), torch.cat(asked))

@@ -1,0 +1,1 @@
+"""Inertial re-ranking off and on (Table 2c)."""

@@ -1,0 +1,1 @@
+"""What several studies need: variants of a run and their scores, features of views, statistics."""

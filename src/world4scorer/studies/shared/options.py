@@ -1,0 +1,153 @@
+"""Flags that commands of studies share. Light: every `w4s study` reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from world4scorer.cli.arguments import Counts, MaybeCount, MaybeEncoder, MaybeFolder, MaybePath
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """What every study of pools takes."""
+
+    out: MaybeFolder = None
+    """Folder of the finding; SOURCE/studies unless given."""
+    store: MaybeFolder = None
+    """Scene store of the pools, if it is not where they say."""
+    draws: int = 10_000
+    """Of the bootstrap over logs."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What studies of a run's own data take."""
+
+    out: MaybeFolder = None
+    """Folder of the finding; RUN/studies unless given."""
+    draws: int = 10_000
+    """Of the bootstrap over logs."""
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What the variants of a run share. What is not given is the run's own."""
+
+    seeds: Counts = ()
+    """Each variant is trained once for each seed; the run's own unless given."""
+    epochs: MaybeCount = None
+    """Of each training."""
+    scenes: MaybeCount = None
+    """Training scenes, drawn by seed; 0 for all."""
+    target_encoder: MaybeEncoder = None
+    """What missing targets are made with, if the run's own do not say: `city`, a folder or a file."""
+    accelerator: str = "auto"
+    """What trains: cpu, gpu, auto."""
+    devices: int = 1
+    """Processes that train together; each draws what is random in a step for itself."""
+    threads: int = 0
+    """Threads per process that compute the model on CPUs; 0 shares the cores evenly."""
+    out: MaybeFolder = None
+    """Folder of the finding; RUN/studies unless given."""
+    draws: int = 10_000
+    """Of the bootstrap over logs."""
+
+
+@dataclass(frozen=True)
+class BranchOptions:
+    """What the study of counterfactual futures takes."""
+
+    scenes: int = 230
+    """Validation scenes to branch, spread evenly over logs."""
+    plans: int = 12
+    """Of each pool, to be driven."""
+    workers: MaybeCount = None
+    """Processes that drive; one for each core unless given."""
+    seeds: Counts = ()
+    """Of the trainings that are compared; the run's own unless given."""
+    accelerator: str = "auto"
+    """What trains: cpu, gpu, auto."""
+    devices: int = 1
+    """Processes that train together."""
+    threads: int = 0
+    """Threads per process that compute the model on CPUs; 0 shares the cores evenly."""
+    out: MaybeFolder = None
+    """Folder of the finding; RUN/studies unless given."""
+    draws: int = 10_000
+    """Of the bootstrap over logs."""
+
+    @property
+    def training(self) -> TrainingOptions:
+        """How the variants are trained."""
+        return TrainingOptions(
+            seeds=self.seeds, accelerator=self.accelerator, devices=self.devices, threads=self.threads, draws=self.draws
+        )
+
+
+@dataclass(frozen=True)
+class StabilityOptions:
+    """How much the study of stability measures."""
+
+    supervised: int = 12
+    """Training scenes that hold the scorer; time grows with them."""
+    scenes: int = 16
+    """Validation scenes whose choices are looked at."""
+    rivals: int = 3
+    """Rivals of each choice: the nearest, and one at random."""
+    detailed: int = 6
+    """So many of the scenes are also asked about further labels and other mu."""
+    mu: float = 0.1
+    """Scale of the local model."""
+    scales: tuple[float, ...] = (0.01, 1.0)
+    """Other values of mu."""
+    seed: int = 0
+    """Draws scenes and rivals."""
+    other: MaybeFolder = None
+    """Another training of the same planner, for example from another seed: where does it choose otherwise?"""
+    out: MaybeFolder = None
+    """Folder of the finding; RUN/studies unless given."""
+    draws: int = 10_000
+    """Of the bootstrap over logs."""
+
+
+@dataclass(frozen=True)
+class ReadoutOptions:
+    """What the study of visual readouts takes."""
+
+    pairs: int = 6000
+    """Current and future views that networks are trained on, drawn by seed."""
+    condgrid_steps: MaybeCount = None
+    diffusion_steps: MaybeCount = None
+    decoder_steps: MaybeCount = None
+    """Of training; 2000, 2400 and 500 unless given."""
+    seed: int = 17
+    """Of the networks and of what they are trained on."""
+    scenes: int = 300
+    """Validation scenes that numbers are over, and junctions at most."""
+    encoder: MaybeEncoder = None
+    """What the run's targets were made with, if they do not say."""
+    decoder: MaybePath = None
+    """RAE decoder of patch grids (file or folder of weights) to draw with, instead of training one."""
+    masks: MaybeFolder = None
+    """Folder of TOKEN.png with 0 for road, 1 for dynamic, 2 for static pixels; cities draw their own."""
+    threads: int = 0
+    """Of torch; 0 leaves it as it is."""
+    out: MaybeFolder = None
+    """Folder of the finding; RUN/studies unless given."""
+    draws: int = 10_000
+    """Of the bootstrap over logs."""
+
+
+USUAL: Final = StudyOptions()
+FEW_MINUTES: Final = StabilityOptions()
+"""Of the study of stability."""
+REPEATED: Final = StudyOptions(draws=100_000)
+"""Of the study of interventions, as in the paper."""
+OF_A_RUN: Final = RunOptions()
+AS_THE_RUN: Final = TrainingOptions()
+BRANCHED: Final = BranchOptions()
+AS_IN_THE_PAPER: Final = TrainingOptions(scenes=512, epochs=60)
+"""Of the study of label pairing."""
+READOUT_STEPS: Final = ("condgrid_steps", "diffusion_steps", "decoder_steps")
+AS_READ: Final = ReadoutOptions()

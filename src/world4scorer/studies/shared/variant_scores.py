@@ -1,0 +1,168 @@
+"""Scores of the pools of several variants on the same frames, by seed and over seeds, with paired differences.
+
+Every measure is a ratio of two sums over frames, so that means, shares and the pairwise ordering are treated alike.
+
+Shapes: S frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from world4scorer.engine.selection.pool_metrics import pool_metrics
+from world4scorer.evaluation.pools.choices import continued, framewise, inertial
+from world4scorer.evaluation.pools.open import open_pools
+from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
+from world4scorer.evaluation.scores.intervals import plain
+from world4scorer.planner.training.run_files import read_run
+
+Floats = NDArray[np.float64]
+
+PDMS: Final = "PDMS"
+RANDOM: Final = "random pick"
+BEST: Final = "best of the pool"
+ORDERING: Final = "ordering"
+EPDMS: Final = "EPDMS"
+RERANKED: Final = "EPDMS, re-ranked"
+EC: Final = "EC"
+EC_RERANKED: Final = "EC, re-ranked"
+
+
+class Measure(NamedTuple):
+    """A ratio of two sums over frames."""
+
+    upper: Floats
+    """(S,)"""
+    lower: Floats
+    """(S,)"""
+
+
+Measures = Mapping[str, Measure]
+
+
+def mean(values: Any) -> Measure:
+    """The mean over frames (S,) as a ratio; frames with NaN do not count."""
+    known = np.asarray(values, np.float64)
+    there = ~np.isnan(known)
+    return Measure(np.where(there, known, 0.0), there.astype(np.float64))
+
+
+def pool_measures(pools: ScoredPools) -> Measures:
+    """What the plans chosen from pools are worth: PDMS v1.1 with v1 utility, EPDMS with v2 utility."""
+    first = pool_metrics(pools.utility_v1, pools.pdms)
+    off, on = framewise(pools.utility_v2), inertial(pools, pools.utility_v2)
+    return {
+        PDMS: mean(first.selected),
+        RANDOM: mean(first.random),
+        BEST: mean(first.oracle),
+        ORDERING: Measure(first.ordered.astype(np.float64), first.pairs.astype(np.float64)),
+        EPDMS: mean(pools.epdms(off)),
+        RERANKED: mean(pools.epdms(on)),
+        EC: mean(continued(pools, off)),
+        EC_RERANKED: mean(continued(pools, on)),
+    }
+
+
+@dataclass(frozen=True)
+class VariantScores:
+    """Measures of each variant and seed, all on the same frames."""
+
+    measures: Mapping[str, Sequence[Measures]]
+    """By variant, in the order of the seeds."""
+    seeds: tuple[int, ...]
+    log_names: tuple[str, ...]
+    """(S,)"""
+    data: str
+    """What was trained and looked at, in a sentence."""
+    draws: int = 10_000
+
+    @cached_property
+    def bootstrap(self) -> LogBootstrap:
+        """The draws of logs, the same for all."""
+        return LogBootstrap(self.log_names, self.draws)
+
+    def over_seeds(self, variant: str, name: str) -> Measure:
+        """A measure of a variant, all seeds together."""
+        found = [one[name] for one in self.measures[variant]]
+        return Measure(*(np.mean([getattr(one, part) for one in found], axis=0) for part in Measure._fields))
+
+    def value(self, variant: str, name: str) -> Interval:
+        """Over all seeds; the interval is that of logs."""
+        return self.bootstrap.ratio(*self.over_seeds(variant, name))
+
+    def change(self, variant: str, name: str, against: str) -> Interval:
+        """How much more than another variant, paired by frame."""
+        return self.bootstrap.ratio_change(self.over_seeds(variant, name), self.over_seeds(against, name))
+
+    def change_between(self, variant: str, name: str, other: str) -> Interval:
+        """How much larger one measure of a variant is than another, paired by frame."""
+        return self.bootstrap.ratio_change(self.over_seeds(variant, name), self.over_seeds(variant, other))
+
+    def by_seed(self, variant: str, name: str) -> list[float]:
+        """The measure of each training."""
+        sums = ((one[name].upper.sum(), one[name].lower.sum()) for one in self.measures[variant])
+        return [float(upper / lower) if lower else np.nan for upper, lower in sums]
+
+    def change_by_seed(self, variant: str, name: str, against: str) -> list[float]:
+        """The difference of the two trainings with each seed."""
+        pairs = zip(self.by_seed(variant, name), self.by_seed(against, name), strict=True)
+        return [after - before for after, before in pairs]
+
+    def numbers(self, names: Sequence[str], against: str) -> dict[str, Any]:
+        """All of it as plain values."""
+        found: dict[str, Any] = {"seeds": list(self.seeds), "against": against}
+        for variant in self.measures:
+            found[variant] = {
+                name: {
+                    **(plain(self.value(variant, name)) or {}),
+                    "by_seed": [_known(value) for value in self.by_seed(variant, name)],
+                    **({} if variant == against else {"change": plain(self.change(variant, name, against))}),
+                }
+                for name in names
+            }
+        return found
+
+
+def score_variants(
+    runs: Mapping[str, Sequence[Path]],
+    draws: int = 10_000,
+    measures: Callable[[ScoredPools], Measures] = pool_measures,
+) -> VariantScores:
+    """Score the last planner of every run on its validation split; pools are made where they are missing."""
+    found: dict[str, list[Measures]] = {}
+    first: ScoredPools | None = None
+    for variant, folders in runs.items():
+        for folder in folders:
+            pools = open_pools(folder)
+            first = first or pools
+            if pools.tokens != first.tokens:
+                raise ValueError(f"{folder}: its pools are of other frames than those of the other variants")
+            found.setdefault(variant, []).append(measures(pools))
+    assert first is not None, "no runs"
+    folders = next(iter(runs.values()))
+    seeds = tuple(read_run(folder)[0].seed for folder in folders)
+    return VariantScores(found, seeds, first.log_names, _describe(first, folders[0], seeds), draws)
+
+
+def _describe(pools: ScoredPools, run: Path, seeds: Sequence[int]) -> str:
+    config, data = read_run(run)
+    scenes = f"{config.scenes:,} scenes" if config.scenes else "all scenes"
+    few = "seed" if len(seeds) == 1 else "seeds"
+    epochs = "1 epoch" if config.epochs == 1 else f"{config.epochs} epochs"
+    return (
+        f"Each variant trained on {scenes} of {data.split}, {epochs}, {config.batch} scenes a step, {few} "
+        f"{', '.join(map(str, seeds))}; last epoch. {len(pools):,} frames of {pools.logs} logs of {data.val_split}, "
+        f"{pools.plans.shape[1]} plans each; tracker: {pools.about['lqr']}."
+    )
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value

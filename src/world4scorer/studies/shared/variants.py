@@ -1,0 +1,188 @@
+"""Variants of a training run: the same configuration but for what a study changes, trained where they are missing.
+
+    RUN/variants/<study>/<variant>-<seed>     a training run of its own
+
+A variant that is finished is not repeated, one that was stopped goes on, and one that is the run itself is not trained.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import torch
+
+from world4scorer.cli.train_options import TrainCommand
+from world4scorer.planner.targets.future_targets import FutureTargets
+from world4scorer.planner.training.config import TrainConfig
+from world4scorer.planner.training.prepare_data import prepare_data
+from world4scorer.planner.training.run import CONFIG, DATA, PLANNER, Machine, TrainData, claim, train
+from world4scorer.planner.training.run_files import read_run
+from world4scorer.studies.shared.options import TrainingOptions
+from world4scorer.studies.shared.target_encoder import target_encoder
+
+VARIANTS: Final = "variants"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One condition of a study."""
+
+    name: str
+    """Of its folder, too."""
+    change: Callable[[TrainConfig], TrainConfig]
+    """What it changes in the configuration of the run."""
+
+
+class _Job(NamedTuple):
+    folder: Path
+    config: TrainConfig
+    data: TrainData
+
+
+def train_variants(
+    run: Path, study: str, variants: Sequence[Variant], options: TrainingOptions
+) -> dict[str, tuple[Path, ...]]:
+    """Folders of the finished runs of each variant, one for each seed; all are looked at before any is trained."""
+    own, data = read_run(run)
+    jobs = {}
+    for variant in variants:
+        configs = [variant.change(config) for config in _shared(own, options)]
+        jobs[variant.name] = [_job(run, study, variant.name, config, own, data) for config in configs]
+    for job in (one for some in jobs.values() for one in some):
+        if not _finished(job.folder):
+            _train(job, own, data, options)
+    return {name: tuple(job.folder for job in some) for name, some in jobs.items()}
+
+
+def _shared(own: TrainConfig, options: TrainingOptions) -> list[TrainConfig]:
+    """The run's configuration with what the options say, for each seed."""
+    epochs = own.epochs if options.epochs is None else options.epochs
+    scenes = own.scenes if options.scenes is None else options.scenes
+    seeds = options.seeds or (own.seed,)
+    if len(set(seeds)) < len(seeds):
+        raise ValueError(f"seeds: {' '.join(map(str, seeds))}; each only once")
+    return [replace(own, epochs=epochs, scenes=scenes, seed=seed) for seed in seeds]
+
+
+def _job(run: Path, study: str, name: str, config: TrainConfig, own: TrainConfig, data: TrainData) -> _Job:
+    """Where a variant is, or will be; a folder that holds another run is an error."""
+    if config == own:
+        if not _finished(run):
+            raise ValueError(f"{run / PLANNER}: no such folder; this run is not finished, run `w4s train` again")
+        return _Job(run, config, data)
+    job = _Job(run / VARIANTS / study / f"{name}-{config.seed}", config, _data(config, own, data))
+    _check_folder(job)
+    return job
+
+
+def _data(config: TrainConfig, own: TrainConfig, data: TrainData) -> TrainData:
+    """The run's data, with bank and targets where the variant needs them."""
+    weights, when = config.loss_weights, config.auxiliary_target
+    bank = (data.bank or data.data / "bank" / data.split) if weights.bank else None
+    same = data.targets if when == own.auxiliary_target else None
+    targets = (same or data.data / "targets" / f"{data.split}-{when}.arrow") if weights.future else None
+    return replace(data, bank=bank, targets=targets)
+
+
+def _check_folder(job: _Job) -> None:
+    """Raise a ValueError if the folder holds a run with another configuration or other data."""
+    path = job.folder / CONFIG
+    if not path.is_file():
+        return
+    found: Mapping[str, Any] = asdict(TrainConfig.from_json(path.read_text(), str(path)))
+    wanted: Mapping[str, Any] = asdict(job.config)
+    if (job.folder / DATA).is_file():
+        found = {**found, **_resolved(read_run(job.folder)[1])}
+        wanted = {**wanted, **_resolved(job.data)}
+    there, now = _flat(found), _flat(wanted)
+    for name in now:
+        if there.get(name) != now[name]:
+            raise ValueError(
+                f"{job.folder}: holds a run with another {name} ({there.get(name)}, now {now[name]}); ask for what is "
+                "there, or move that folder away"
+            )
+
+
+def _resolved(data: TrainData) -> dict[str, Any]:
+    return {name: value.resolve() if isinstance(value, Path) else value for name, value in asdict(data).items()}
+
+
+def _flat(nested: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """`{"model": {"width": 128}}` as `{"model.width": 128}`."""
+    flat: dict[str, Any] = {}
+    for name, value in nested.items():
+        flat |= _flat(value, f"{before}{name}.") if isinstance(value, dict) else {f"{before}{name}": value}
+    return flat
+
+
+def _finished(folder: Path) -> bool:
+    return (folder / PLANNER / CONFIG).is_file()
+
+
+def _train(job: _Job, own: TrainConfig, own_data: TrainData, options: TrainingOptions) -> None:
+    print(f"variant: training {job.folder}", file=sys.stderr)
+    _prepare(job, own, own_data, options)
+    machine = Machine(
+        accelerator=options.accelerator,
+        devices=options.devices,
+        threads=options.threads,
+        validate_every=job.config.epochs,
+    )
+    if machine.devices > 1:
+        # Lightning starts the command line again for every further device, so it must be one that only trains
+        claim(job.config, job.data, job.folder)
+        words = [f"--{name.replace('_', '-')}={value}" for name, value in asdict(machine).items()]
+        module = [sys.executable, "-m", "world4scorer.studies.shared.train_variant"]
+        if subprocess.run([*module, str(job.folder), *words], check=False).returncode:
+            raise ValueError(f"{job.folder}: training failed as said above; the same command goes on with it")
+        return
+    try:
+        train(job.config, job.data, job.folder, machine)
+    finally:
+        torch.set_flush_denormal(False)  # what is simulated next must not depend on what was trained before
+
+
+def _prepare(job: _Job, own: TrainConfig, own_data: TrainData, options: TrainingOptions) -> None:
+    """Make bank and targets where they are missing, targets like those of the run."""
+    data, targets = job.data, job.data.targets
+    encoder = options.target_encoder
+    if targets is not None and not targets.is_file() and encoder is None:
+        encoder = _encoder(own, own_data.targets)
+    prepare_data(
+        TrainCommand(
+            data=data.data,
+            out=job.folder,
+            preset="paper",  # knows no data and no encoder: all is said here
+            split=data.split,
+            store=data.store,
+            val_split=data.val_split,
+            val_store=data.val_store,
+            val_data=data.val_data,
+            bank=data.bank,
+            targets=targets,
+            target_encoder=encoder,
+            config=job.config,
+        )
+    )
+    if targets is not None and own_data.targets is not None:
+        made, like = FutureTargets.open(targets).notes, FutureTargets.open(own_data.targets).notes
+        if like.encoder and replace(made, frame=like.frame) != like:
+            raise ValueError(
+                f"{targets}: not made as {own_data.targets} was, so the variants would differ in more than the frame; "
+                "make it anew with `w4s targets`"
+            )
+
+
+def _encoder(own: TrainConfig, targets: Path | None) -> str | None:
+    """What the run's own targets were made with."""
+    if targets is None:
+        return None
+    found = target_encoder(own, targets)
+    if found is not None:
+        return found
+    raise ValueError(f"{targets}: made with an encoder that is not known here; name it with --target-encoder")

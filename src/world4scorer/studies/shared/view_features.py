@@ -1,0 +1,56 @@
+"""What a frozen encoder sees in the front views of a run's scenes, now or two seconds later.
+
+Features are taken from where they lie already, if all scenes are there (the run's own targets, those beside them,
+RUN/features), else made once and kept in RUN/features.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, Literal
+
+from world4scorer.datasets.store import SceneStore
+from world4scorer.planner.model.image_encoder import Pooling, load_encoder
+from world4scorer.planner.targets.future_targets import SUFFIX, Frame, FutureTargets
+from world4scorer.planner.targets.make_targets import make_targets
+from world4scorer.planner.training.config import TrainConfig
+from world4scorer.planner.training.run import TrainData
+from world4scorer.studies.shared.target_encoder import target_encoder
+
+FEATURES: Final = "features"
+"""Folder in a run for what the encoder sees in scenes."""
+
+DIGITS: Final = 8
+"""Of the encoder's digest, in the name of a file."""
+
+Part = Literal["train", "val"]
+
+
+def own_encoder(config: TrainConfig, data: TrainData) -> tuple[str | None, Pooling]:
+    """The encoder and the pooling of the run's targets; no encoder where there are none, or it cannot be told."""
+    if data.targets is None or not data.targets.is_file():
+        return None, "patches"
+    return target_encoder(config, data.targets), FutureTargets.open(data.targets).notes.pooling
+
+
+def view_features(
+    run: Path, data: TrainData, encoder: str, pooling: Pooling, frame: Frame, part: Part
+) -> FutureTargets:
+    """Features of one frame of each scene of the run's training or validation split."""
+    split, store = (data.split, data.store) if part == "train" else (data.val_split, data.val_store)
+    root = data.data if part == "train" else data.val_data or data.data
+    digest = load_encoder(encoder).digest()
+    plain = f"{Path(split).stem}-{frame}{SUFFIX}"
+    kept = run / FEATURES / f"{Path(split).stem}-{part}-{frame}-{digest[:DIGITS]}{SUFFIX}"
+    targets = () if data.targets is None else (data.targets, data.targets.parent / plain)
+    tokens = SceneStore(store).tokens
+    for path in (*(targets if part == "train" else ()), kept, run / FEATURES / plain):
+        if path.is_file():
+            found = FutureTargets.open(path)
+            notes = found.notes
+            if (notes.encoder, notes.frame, notes.pooling) == (digest, frame, pooling) and all(
+                token in found for token in tokens
+            ):
+                return found
+    make_targets(root, split, encoder, kept, frame=frame, pooling=pooling, store=store, show_progress=True)
+    return FutureTargets.open(kept)

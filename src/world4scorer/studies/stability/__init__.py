@@ -1,0 +1,1 @@
+"""How firmly supervision holds choices (Proposition 1, appendix C.4)."""

@@ -1,0 +1,178 @@
+"""How firmly supervision holds the planner's choices, and what the futures add to it (Proposition 1, appendix C.4).
+
+The scoring half of the trained planner is free to move as long as a quadratic model of its training loss rises by no
+more than epsilon^2 / 2. How far can the lead of the chosen plan over a rival move then, to first order: held by outcome
+labels alone, and by labels and futures? All is computed on the trained weights; nothing is trained.
+
+Shapes: S scenes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from world4scorer.datasets.store import SceneStore
+from world4scorer.evaluation.pools.choices import framewise
+from world4scorer.evaluation.pools.describe import describe
+from world4scorer.evaluation.pools.open import open_pools
+from world4scorer.evaluation.pools.planner_source import PlannerSource
+from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.evaluation.scores.finding import Finding
+from world4scorer.jobs.progress import ProgressBar
+from world4scorer.planner.model.images import normalise
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.stability import Geometry
+from world4scorer.planner.training.dataset import PlanningDataset, collate
+from world4scorer.planner.training.run_files import read_run
+from world4scorer.planner.training.split_samples import split_samples
+from world4scorer.planner.training.supervision import TrainedScenes
+from world4scorer.studies.shared.options import StabilityOptions
+from world4scorer.studies.stability.figure import draw
+from world4scorer.studies.stability.numbers import Measured, numbers_of
+from world4scorer.studies.stability.scenes import KeptScenes, Measure, SceneRadii
+from world4scorer.studies.stability.tables import remarks, tables
+
+NAME: Final = "stability"
+PARTS: Final = "stability_scenes"
+"""Folder beside the finding, for scenes that are finished."""
+GROUP: Final = 4
+"""Scenes that are solved together, and kept together."""
+SPARE: Final = 16
+"""Training scenes that do not supervise, for labels of other scenes."""
+TOLERANCE: Final = 1e-4
+"""Widest bracket of a squared radius, as a share of it."""
+
+
+def stability(run: Path, question: StabilityOptions, out: Path) -> Finding:
+    """Measure radii of choices of a run; what is finished is kept below `out`."""
+    _check(question)
+    trained = TrainedScenes.of_run(run)
+    pools = open_pools(run)
+    planner = PlannerSource.find(run).load()
+    chosen = _scenes(pools, question)
+    tokens = [pools.tokens[place] for place in chosen]
+    kept = KeptScenes(out / PARTS, _signature(pools, trained, question))
+    validation, store = _validation(run, planner)
+    places = trained.draw(question.supervised + SPARE, question.seed)
+    supervision = trained.supervision(planner, places[: question.supervised])
+    found: dict[str, SceneRadii] = {token: one for token in tokens if (one := kept.read(token)) is not None}
+    missing = [number for number, token in enumerate(tokens) if token not in found]
+    if missing:
+        geometry = replace(Geometry.of(supervision, question.mu), tolerance=TOLERANCE)
+        measure = Measure(
+            planner,
+            geometry,
+            validation,
+            store,
+            trained,
+            places[question.supervised :],
+            question.rivals,
+            question.scales,
+        )
+        with ProgressBar("radii", "scenes", len(tokens)) as progress:
+            progress.advance(len(found))
+            for group in _groups(missing, question.detailed):
+                plans = torch.from_numpy(np.asarray(pools.plans[[chosen[number] for number in group]], np.float32))
+                names = [tokens[number] for number in group]
+                for one in measure(names, plans, group, group[0] < question.detailed, group[0] == 0):
+                    kept.write(one)
+                    found[one.token] = one
+                progress.advance(len(group))
+    utility = framewise(pools.utility_v1)
+    measured = Measured(
+        tuple(found[token] for token in tokens),
+        tuple(pools.log_names[place] for place in chosen),
+        np.array([pools.pdms[place].max() - pools.pdms[place, utility[place]] for place in chosen]),
+        None if question.other is None else _other_choices(question.other, planner, validation, pools, chosen),
+        supervision.scenes,
+        supervision.rows,
+        len(supervision.scorer.theta),
+        float(supervision.scorer.theta.double().norm()),
+        question.mu,
+        question.draws,
+    )
+    numbers = numbers_of(measured)
+    return Finding(
+        name=NAME,
+        title="How firmly supervision holds choices",
+        question="How far can the lead of a chosen plan move while the training loss hardly changes, and do futures "
+        "narrow that beyond outcome labels?",
+        data=f"{len(tokens)} scenes drawn from {describe(pools)}",
+        weights=pools.weights,
+        numbers=numbers,
+        tables=tables(measured, numbers),
+        remarks=remarks(measured, numbers),
+        figure=draw(measured),
+    )
+
+
+def _check(question: StabilityOptions) -> None:
+    for name in ("supervised", "scenes", "rivals"):
+        if getattr(question, name) < 1:
+            raise ValueError(f"{name}: {getattr(question, name)}; at least 1")
+    for mu in (question.mu, *question.scales):
+        if not mu > 0:
+            raise ValueError(f"mu: {mu}; above 0")
+
+
+def _groups(numbers: Sequence[int], detailed: int) -> list[list[int]]:
+    """Numbers of scenes in groups, none of which has scenes of both kinds; the first scene leads its group."""
+    parts = [n for n in numbers if n < detailed], [n for n in numbers if n >= detailed]
+    return [part[start : start + GROUP] for part in parts for start in range(0, len(part), GROUP)]
+
+
+def _scenes(pools: ScoredPools, question: StabilityOptions) -> list[int]:
+    """Places of the scenes: of as many logs as there are, at random."""
+    if question.scenes > len(pools):
+        raise ValueError(f"scenes: {question.scenes} wanted; there are pools of {len(pools)}")
+    order = np.random.default_rng((question.seed, 1)).permutation(len(pools))
+    seen: dict[str, int] = {}
+    turn = []
+    for place in order:
+        seen[pools.log_names[place]] = seen.get(pools.log_names[place], 0) + 1
+        turn.append(seen[pools.log_names[place]])
+    return [int(order[i]) for i in np.argsort(turn, kind="stable")[: question.scenes]]
+
+
+def _validation(run: Path, planner: Planner) -> tuple[PlanningDataset, SceneStore]:
+    _, data = read_run(run)
+    root = data.val_data or data.data
+    samples = split_samples(root, data.val_split, data.val_store, planner.config.ego_numbers)
+    return PlanningDataset(samples, planner.config, images=planner.config.images), SceneStore(data.val_store)
+
+
+def _signature(pools: ScoredPools, trained: TrainedScenes, question: StabilityOptions) -> str:
+    about: dict[str, Any] = {
+        **{name: value for name, value in vars(question).items() if name not in ("scenes", "other", "out", "draws")},
+        "weights": pools.weights,
+        "frames": pools.about.get("tokens"),
+        "config": trained.config.to_json(),
+        "tolerance": TOLERANCE,
+    }
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@torch.no_grad()
+def _other_choices(
+    other: Path, planner: Planner, validation: PlanningDataset, pools: ScoredPools, chosen: Sequence[int]
+) -> NDArray[np.int64]:
+    """(S,) what another planner would choose of the same plans."""
+    second = PlannerSource.find(other).load()
+    if second.config != planner.config:
+        raise ValueError(f"{other}: a planner of another size; --other compares trainings of the same one")
+    choices = []
+    for place in chosen:
+        batch = collate([validation[validation.samples.place[pools.tokens[place]], 0]])
+        plans = torch.from_numpy(np.asarray(pools.plans[place : place + 1], np.float32))
+        scored = second.score(normalise(batch.views), batch.ego_status, plans, batch.cameras)
+        choices.append(int(scored.choice("v1")))
+    return np.array(choices)

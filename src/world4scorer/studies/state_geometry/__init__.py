@@ -1,0 +1,1 @@
+"""Whether nearby states share their outcome (appendix C.3)."""

@@ -1,0 +1,1 @@
+"""Why consecutive choices fail extended comfort (appendix E.1)."""
