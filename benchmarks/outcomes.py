@@ -24,11 +24,12 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-import world4scorer as w4s  # noqa: E402
 from oracle import comfort as comfort_oracle  # noqa: E402
 from oracle import metrics as oracle  # noqa: E402
 from oracle import rollout as rollout_oracle  # noqa: E402
 from scene_factory import make_frame  # noqa: E402
+
+import world4scorer as w4s  # noqa: E402
 from world4scorer.engine.outcomes import comfort, judge  # noqa: E402
 from world4scorer.engine.outcomes.extended_comfort import extended_comfort  # noqa: E402
 from world4scorer.engine.rollout.plans import roll_out_kernel  # noqa: E402

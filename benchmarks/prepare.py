@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from navsim_golden import DATA_SPLIT, LOCATION, unpack_compact  # noqa: E402
+
 from world4scorer.datasets.navsim.annotations import Annotations  # noqa: E402
 from world4scorer.datasets.navsim.city_map import CityMap  # noqa: E402
 from world4scorer.datasets.navsim.filters import Split, Window, read_split, windows  # noqa: E402

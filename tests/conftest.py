@@ -1,28 +1,22 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.golden import COMPACT
 from world4scorer.city.world.config import CityConfig, preset
 from world4scorer.city.world.make import make_city
-
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-
-COMPACT = HERE / "golden" / "outcomes"
-FULL = HERE.parents[1] / "shared" / "golden" / "outcomes" / "scenes"
-
-
-def golden_files() -> list[Path]:
-    """The full golden set where it lies beside the checkout, else the compact one."""
-    return sorted((FULL if FULL.is_dir() else COMPACT).glob("*.npz"))
 
 
 @pytest.fixture(scope="session")
 def compact_folder() -> Path:
-    return COMPACT
+    return COMPACT / "outcomes"
+
+
+if TYPE_CHECKING:
+    from tests.support.small_training import TrainingSet
 
 
 @pytest.fixture(scope="session")
@@ -48,3 +42,11 @@ def city(sumo: None, tiny: CityConfig, tmp_path_factory: pytest.TempPathFactory)
     root = tmp_path_factory.mktemp("city")
     make_city(tiny, root, workers=1)
     return root
+
+
+@pytest.fixture(scope="session")
+def training_set(city: Path, tmp_path_factory: pytest.TempPathFactory) -> TrainingSet:
+    """The tiny city, ready for training: stores, samples, bank, future targets. Needs torch."""
+    from tests.support.small_training import prepare_training_set
+
+    return prepare_training_set(city, tmp_path_factory.mktemp("training"))

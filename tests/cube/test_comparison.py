@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from cube_results import head_report, window, windows
+from tests.support.cube_results import head_report, window, windows
 from world4scorer.cube.comparison import compare
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player

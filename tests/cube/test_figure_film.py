@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cube_results import window, windows
+from tests.support.cube_results import window, windows
 from world4scorer.cube.cases import Course, NothingRescued, course_of, rescued, rescued_cases
 from world4scorer.cube.episodes import EpisodeConfig, Kind, make_episodes, read_episodes
 from world4scorer.cube.errors import CubeError

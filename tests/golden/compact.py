@@ -31,7 +31,7 @@ DROPPED = ("traj_states_head", "vel_profile_head", "curv_profile_head", "ec_marg
 EVERY = 8
 
 HERE = Path(__file__).parent
-DOCTOR = HERE.parents[1] / "src" / "world4scorer" / "doctor_reference.npz"
+DOCTOR = HERE.parents[1] / "src" / "world4scorer" / "cli" / "doctor_reference.npz"
 DOCTOR_LOG, DOCTOR_FRAMES, DOCTOR_PLANS = "pub_log4_cross", 2, (0, 12, 40, 47, 58)
 PER_FRAME = [
     "frame_k",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from stored_pools import store_pools
+from tests.support.stored_pools import store_pools
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ def _sources_stamp(folder: Path) -> str:
     holes, also across upgrades.
     """
     engine = Path(__file__).parent
-    room = next(part for part in (folder, *folder.parents) if part.parent == engine.parent)
+    room = next((part for part in (folder, *folder.parents) if part.parent == engine.parent), folder)
     digest = hashlib.sha256()
     for source in sorted({*engine.rglob("*.py"), *room.rglob("*.py")}):
         digest.update(source.read_bytes())

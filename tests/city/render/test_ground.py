@@ -1,0 +1,62 @@
+"""Is the painted ground what the plan says?"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from tests.support.tiny_town import bare_world, tiny_town
+from world4scorer.city.render.ground import Ground, mip_levels
+from world4scorer.city.render.ground_look import COARSE, FINE, LEVELS, TILE
+from world4scorer.city.scenery.ground_plan import PAVING_COLOUR, GroundPlan, Paving
+from world4scorer.city.scenery.surface import SurfaceClass
+
+
+def plan_of(square, paving):
+    outline = np.array(square, np.float64)
+    bounds = np.array([[*outline.min(0), *outline.max(0)]])
+    return GroundPlan([outline], np.array([paving]), bounds)
+
+
+def test_a_square_lands_on_its_texels():
+    ground = Ground(plan_of([(8, 16), (24, 16), (24, 48), (8, 48)], Paving.ASPHALT), slots=2)
+    ground.class_at(1.0, 1.0)
+    road = ground.classes[0] == SurfaceClass.ROAD
+    rows, columns = np.nonzero(road)
+    assert (rows.min(), rows.max() + 1) == (16 * FINE, 48 * FINE)
+    assert (columns.min(), columns.max() + 1) == (8 * FINE, 24 * FINE)
+    colour = mip_levels(ground.texels[0])[0][200:300, 100:150, :3].reshape(-1, 3).mean(0)
+    np.testing.assert_allclose(colour, PAVING_COLOUR[Paving.ASPHALT], atol=12)
+
+
+def test_markings_have_a_share_of_their_own():
+    ground = Ground(plan_of([(10, 10), (20, 10), (20, 20), (10, 20)], -1), slots=2)
+    assert ground.class_at(15.0, 15.0) == SurfaceClass.MARKING
+    white = mip_levels(ground.texels[0])[0][..., 3] / 255
+    assert abs(white.sum() / FINE**2 - 100) < 1.5
+
+
+def test_mip_levels_are_means():
+    world = bare_world(tiny_town())
+    world.ground.class_at(30.0, 0.0)
+    levels = mip_levels(world.ground.texels[0])
+    assert [len(level) for level in levels] == [TILE >> k for k in range(LEVELS)]
+    for fine, coarse in itertools.pairwise(levels):
+        mean = fine.reshape(len(coarse), 2, len(coarse), 2, 4).astype(float).mean((1, 3))
+        assert np.abs(mean - coarse).max() <= 0.5
+
+
+def test_tiles_are_painted_once_and_the_oldest_makes_room():
+    ground = bare_world(tiny_town()).ground
+    tiles = ground.around(30.0, 0.0)
+    painted = ground.painted
+    again = ground.around(31.0, 0.0)
+    assert ground.painted == painted and (tiles.slots == again.slots).all()
+    assert (tiles.slots[0] >= 0).any() and (tiles.slots[1] >= 0).any()
+    size = TILE / FINE
+    assert tiles.corner[0, 0] <= -size and tiles.corner[1, 0] <= -TILE / COARSE
+    small = Ground(ground.plan, slots=2)
+    for x in (0.0, 70.0, 140.0, 0.0):
+        small.class_at(x, 0.0)
+    assert small.painted == 4 and len(small.held) == 2

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+import pytest
+
+from tests.support import worker_tasks as tasks
+from world4scorer.engine.scene.checks import SceneError
+from world4scorer.jobs.executors import Done, ProcessExecutor, RayExecutor, SerialExecutor, choose_executor, run_all
+
+
+def outcomes(results: Any) -> dict[int, Done[int, int]]:
+    return {done.task: done for done in results}
+
+
+@pytest.mark.parametrize("executor", [SerialExecutor(), ProcessExecutor(2)])
+def test_results_and_errors_by_task(executor: Any) -> None:
+    found = outcomes(executor.run(tasks.square, [1, 2, -3, 4, 5]))
+    assert {task: done.result for task, done in found.items()} == {1: 1, 2: 4, -3: None, 4: 16, 5: 25}
+    assert found[-3].error == "-3: ValueError: -3 is negative"
+    assert "in square" in found[-3].details
+    assert found[1].error is None
+
+
+def test_no_tasks() -> None:
+    assert list(ProcessExecutor(2).run(tasks.square, [])) == []
+
+
+def test_killed_worker_is_named_and_the_others_finish() -> None:
+    found = outcomes(ProcessExecutor(2).run(tasks.die_on_three, range(8)))
+    assert sorted(found) == list(range(8))
+    assert "3: its process was killed" in (found[3].error or "")
+    assert [task for task, done in found.items() if done.error] == [3]
+
+
+def test_result_that_cannot_be_sent() -> None:
+    (done,) = ProcessExecutor(1).run(tasks.return_what_cannot_be_sent, [1])
+    assert done.error is not None and done.error.startswith("1: ")
+
+
+def test_tasks_are_taken_as_they_are_needed() -> None:
+    taken = []
+
+    def source() -> Any:
+        for number in range(1000):
+            taken.append(number)
+            yield number
+
+    results = ProcessExecutor(2).run(tasks.square, source())
+    next(results)
+    assert len(taken) <= 4
+    results.close()  # type: ignore[attr-defined]
+
+
+def test_choice() -> None:
+    assert isinstance(choose_executor("serial"), SerialExecutor)
+    assert choose_executor(workers=3).workers == 3
+    with pytest.raises(ValueError, match="at least one"):
+        choose_executor(workers=0)
+    with pytest.raises(ValueError, match="unknown name 'threads'"):
+        choose_executor("threads")  # type: ignore[arg-type]
+
+
+def test_ray_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ValueError, match=r"world4scorer\[cluster\]"):
+        choose_executor(ray_address="auto")
+
+
+def test_ray_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in with the few calls that are used; references are numbers."""
+    held: dict[int, Any] = {}
+    calls: dict[str, Any] = {}
+
+    class Remote:
+        def __init__(self, function: Any) -> None:
+            self.function = function
+
+        def remote(self, shared: int, task: Any) -> int:
+            held[len(held)] = self.function(held[shared], task)
+            return len(held) - 1
+
+    def put(value: Any) -> int:
+        held[len(held)] = value
+        return len(held) - 1
+
+    def get(reference: int) -> Any:
+        if held[reference].task == 7:
+            raise RuntimeError("node lost")
+        return held[reference]
+
+    stand_in = types.ModuleType("ray")
+    vars(stand_in).update(
+        init=lambda **options: calls.update(options),
+        cluster_resources=lambda: {"CPU": 3.0},
+        remote=Remote,
+        put=put,
+        get=get,
+        wait=lambda references, num_returns: (references[:1], references[1:]),
+    )
+    monkeypatch.setitem(sys.modules, "ray", stand_in)
+    executor = choose_executor(ray_address="ray://head:10001")
+    assert isinstance(executor, RayExecutor) and executor.workers == 3
+    assert calls["address"] == "ray://head:10001"
+    found = outcomes(executor.run(tasks.square, [1, 2, -3, 4, 7, 9]))
+    assert found[9].result == 81
+    assert found[-3].error == "-3: ValueError: -3 is negative"
+    assert found[7].error == "7: RuntimeError: node lost"
+
+
+class Bar:
+    """Counts."""
+
+    done = 0
+
+    def advance(self, count: int) -> None:
+        self.done += count
+
+
+def halved(task: int) -> int:
+    if task % 2:
+        raise ValueError(f"{task} is odd")
+    return task // 2
+
+
+def divided(task: int) -> int:
+    return 6 // task
+
+
+def test_all_are_run_and_failures_told_together():
+    bar = Bar()
+    with pytest.raises(SceneError, match=r"(?s)^out: 2 of 4 tasks failed; the others are kept.*1 is odd") as caught:
+        run_all(SerialExecutor(), halved, [1, 2, 3, 4], bar, "out", "tasks", SceneError)
+    assert bar.done == 3 and "3 is odd" in str(caught.value)
+
+
+def test_what_users_cannot_mend_keeps_its_traceback():
+    with pytest.raises(RuntimeError, match=r"(?s)1 of 2 tasks failed.*Traceback.*ZeroDivisionError"):
+        run_all(SerialExecutor(), divided, [2, 0], Bar(), "out", "tasks", SceneError)
+
+
+def test_nothing_to_run():
+    run_all(SerialExecutor(), halved, [], Bar(), "out", "tasks", SceneError)

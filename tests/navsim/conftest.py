@@ -1,1 +1,0 @@
-from navsim_fixtures import city, compact, golden, logs, split  # noqa: F401

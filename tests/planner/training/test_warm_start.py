@@ -1,0 +1,67 @@
+"""A planner without a route point becomes one that takes it, and plans as before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tests.support.model_golden import tiny_inputs, tiny_planner
+from world4scorer.planner.model import city, paper
+from world4scorer.planner.model.network import Network
+from world4scorer.planner.planner import Planner
+from world4scorer.planner.training.warm_start import start_from
+
+
+def test_plans_and_scores_are_the_same_whatever_the_route_point():
+    blind = tiny_planner()
+    network = Network(replace(blind.config, ego_numbers=13))
+    start_from(network, blind)
+    image, ego = tiny_inputs()
+    before = blind(image, ego)
+    for point in (0.0, 20.0, -50.0):
+        after = Planner.from_network(network)(image, torch.cat([ego, torch.full((len(ego), 2), point)], 1))
+        torch.testing.assert_close(after.plans, before.plans, rtol=0, atol=1e-6)
+        for name, logits in before.logits.items():
+            torch.testing.assert_close(after.logits[name], logits, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("preset", [paper, city])
+def test_everything_else_is_copied(preset):
+    torch.manual_seed(0)
+    blind = Planner(preset())
+    network = Network(replace(preset(), ego_numbers=13))
+    start_from(network, blind)
+    theirs, mine = blind.network.state_dict(), network.state_dict()
+    assert theirs.keys() == mine.keys()
+    for name, tensor in theirs.items():
+        if name == "ego_encoder.weight":
+            assert torch.equal(mine[name][:, :11], tensor) and not mine[name][:, 11:].any()
+        else:
+            assert torch.equal(mine[name], tensor), name
+
+
+def test_the_route_point_can_be_learnt():
+    network = Network(replace(tiny_planner().config, ego_numbers=13))
+    start_from(network, tiny_planner())
+    _, ego = tiny_inputs()
+    status = torch.cat([ego, torch.tensor([[20.0, 3.0]]).expand(len(ego), 2)], 1)
+    network.encode_ego(status).encoded.sum().backward()
+    assert network.ego_encoder.weight.grad[:, 11:].ne(0).all()
+
+
+def test_a_planner_that_has_a_route_point_is_copied_whole():
+    torch.manual_seed(1)
+    config = replace(tiny_planner().config, ego_numbers=13)
+    planner, network = Planner(config), Network(config)
+    start_from(network, planner)
+    assert all(torch.equal(network.state_dict()[name], value) for name, value in planner.network.state_dict().items())
+
+
+def test_what_does_not_fit_is_named():
+    tiny = tiny_planner()
+    with pytest.raises(ValueError, match=r"from_planner: its width is .*that of the model 64"):
+        start_from(Network(replace(tiny.config, width=64, heads=1)), tiny)
+    with pytest.raises(ValueError, match="13 numbers of the ego, the model 11"):
+        start_from(Network(tiny.config), Planner(replace(tiny.config, ego_numbers=13)))

@@ -1,5 +1,0 @@
-from __future__ import annotations
-
-from city_fixtures import ingolstadt, ingolstadt_network
-
-__all__ = ["ingolstadt", "ingolstadt_network"]

@@ -1,0 +1,19 @@
+"""The folder of a training run, as far as studies read it, without training."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from tests.support.small_training import TrainingSet
+from world4scorer.planner.training.run import CONFIG, DATA, TrainData
+
+
+def write_run(folder: Path, training_set: TrainingSet, data: TrainData) -> Path:
+    """Write configuration and data."""
+    folder.mkdir()
+    (folder / CONFIG).write_text(training_set.config.to_json())
+    known = {name: None if value is None else str(value) for name, value in asdict(data).items()}
+    (folder / DATA).write_text(json.dumps(known))
+    return folder

@@ -1,0 +1,46 @@
+"""A small scene store and a folder of pools on it, with real outcomes and drawn utilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tests.support.scenes import make_log, make_plans
+from world4scorer.datasets.store import write_shard
+from world4scorer.evaluation.pools import LogPool, PoolFolder
+from world4scorer.evaluation.pools.digests import digest_of_tokens
+
+LOGS = ("alpha", "beta", "gamma")
+
+
+def write_pools(folder: Path, store: Path, logs: Sequence[LogPool]) -> Path:
+    """A finished folder of pools."""
+    tokens = [token for log in logs for token in log.tokens]
+    about = {"planner": "drawn", "split": "mini", "store": str(store), "weights": "drawn"}
+    opened = PoolFolder.begin(folder, about | {"frames": len(tokens), "tokens": digest_of_tokens(tokens)})
+    for log in logs:
+        opened.write(log)
+    return folder
+
+
+def store_pools(root: Path, frames: int = 5, plans: int = 6, seed: int = 0) -> Path:
+    """Write ROOT/store and ROOT/pools; returns the latter."""
+    rng = np.random.default_rng(seed)
+    logs = []
+    for number, name in enumerate(LOGS):
+        scenes = make_log(name, frames, seed=number)
+        write_shard(root / "store", name, scenes, {"options": {"split": "mini"}})
+        utility = rng.normal(size=(frames, plans)).astype(np.float32)
+        logs.append(
+            LogPool(
+                name,
+                tuple(scene.token for scene in scenes),
+                np.array([scene.time_us for scene in scenes]),
+                np.stack([make_plans(scene, plans, seed + place) for place, scene in enumerate(scenes)]).astype("f4"),
+                utility,
+                utility + rng.normal(0, 0.3, utility.shape).astype(np.float32),
+            )
+        )
+    return write_pools(root / "pools", root / "store", logs)
