@@ -14,6 +14,7 @@ from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersModel
 
 from tests.support.model_golden import FOLDER, TINY, WEIGHTS, inputs, outputs, tiny_planner
 from world4scorer import cli
+from world4scorer.cli import learn
 from world4scorer.planner.model import COMPONENTS, config, paper
 from world4scorer.planner.planner import Planner
 
