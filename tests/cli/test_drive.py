@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.small_training import SMALL
 from world4scorer import cli
-from world4scorer.cli.drive import _found
+from world4scorer.cli.judge import _found
 from world4scorer.driving.bench2drive.train import ClipData
 from world4scorer.planner.training.run import TrainData, claim
 from world4scorer.planner.training.run_files import read_run, trained_on_clips

@@ -177,7 +177,7 @@ def test_a_near_miss_is_guessed(capsys):
 
 
 def test_what_is_missing_to_install_is_said(monkeypatch, capsys):
-    monkeypatch.setattr("world4scorer.cli.learn.find_spec", lambda name: None)
+    monkeypatch.setattr("world4scorer.cli.requirements.find_spec", lambda name: None)
     assert cli.main(["train", "--data", "x", "--out", "y"]) == 1
     assert "pip install 'world4scorer[train]'" in capsys.readouterr().err
 
@@ -223,7 +223,7 @@ def test_interrupted(monkeypatch, capsys):
     def press(store=None) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("world4scorer.cli.data.doctor", press)
+    monkeypatch.setattr("world4scorer.cli.start.doctor", press)
     assert cli.main(["doctor"]) == 130
     assert capsys.readouterr().err == "w4s: interrupted; what is finished is kept\n"
 
@@ -253,7 +253,7 @@ def test_a_broken_pipe_of_others_is_an_error(monkeypatch, capfd):
     def lose_a_worker(store=None) -> int:
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
-    monkeypatch.setattr("world4scorer.cli.data.doctor", lose_a_worker)
+    monkeypatch.setattr("world4scorer.cli.start.doctor", lose_a_worker)
     assert cli.main(["doctor"]) == 1
     assert "Broken pipe: a process that was started has ended" in capfd.readouterr().err
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from world4scorer.cli.arguments import Counts, GivenFolder, MaybeCount, MaybeFolder, MaybeNumber, called
 from world4scorer.cli.command_line import told
 from world4scorer.cli.exit_codes import WrongCommand
-from world4scorer.cli.learn import needs_torch
+from world4scorer.cli.requirements import needs_torch
 
 if TYPE_CHECKING:
     from world4scorer.cube.evaluate import EvaluateConfig

@@ -1,4 +1,4 @@
-"""Verbs that look after data and installation: check-data, prepare, doctor."""
+"""Commands of `Data`: check-data, prepare."""
 
 from __future__ import annotations
 
@@ -86,26 +86,3 @@ def prepare(
     )
     print(report)
     return 0
-
-
-def doctor(store: MaybeFolder = None) -> int:
-    """Check this installation: versions, threads, a numerical self-test.
-
-    Rollouts and scores of a bundled log are compared with the values that the official implementation gave for it.
-
-    Example: w4s doctor
-
-    Args:
-        store: Also read a whole scene store and compare its checksums.
-    """
-    from world4scorer.cli.doctor import examine, examine_store
-
-    findings = examine()
-    if store is not None:
-        findings.append(examine_store(store))
-    for finding in findings:
-        print(f"{'ok  ' if finding.sound else 'BAD '} {finding.topic:22s} {finding.text}")
-    bad = [finding for finding in findings if not finding.sound]
-    for finding in bad:
-        print(f"w4s: {finding.topic}: {finding.text}", file=sys.stderr)
-    return INPUT_FAILED if bad else 0

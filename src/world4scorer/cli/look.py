@@ -1,4 +1,4 @@
-"""Verbs that draw: show, film, frames."""
+"""Commands of `Look`: show, film, frames."""
 
 from __future__ import annotations
 

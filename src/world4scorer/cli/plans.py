@@ -1,4 +1,4 @@
-"""Verbs that judge plans: score, rerank."""
+"""Commands of `With plans of any planner`: score, rerank."""
 
 from __future__ import annotations
 

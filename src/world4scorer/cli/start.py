@@ -1,14 +1,18 @@
-"""The verb that goes the whole way: demo."""
+"""Commands of `Start`: demo, doctor, completion."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from world4scorer.cli.arguments import Folder
-from world4scorer.cli.exit_codes import INTERRUPTED
-from world4scorer.cli.learn import needs_torch
+import tyro
+
+from world4scorer.cli.arguments import Folder, MaybeFolder
+from world4scorer.cli.exit_codes import INPUT_FAILED, INTERRUPTED
+from world4scorer.cli.requirements import needs_torch
+
+Shell = Annotated[Literal["bash", "zsh", "fish"], tyro.conf.Positional]
 
 
 def demo(out: Folder = Path("out/demo"), preset: Literal["quick", "tiny"] = "quick") -> int:
@@ -37,4 +41,41 @@ def demo(out: Folder = Path("out/demo"), preset: Literal["quick", "tiny"] = "qui
     summary = Summary.read(todo, ledger)
     summary.save(out)
     print(f"\n{summary.text()}\n\n{summary.where(Places(out))}")
+    return 0
+
+
+def doctor(store: MaybeFolder = None) -> int:
+    """Check this installation: versions, threads, a numerical self-test.
+
+    Rollouts and scores of a bundled log are compared with the values that the official implementation gave for it.
+
+    Example: w4s doctor
+
+    Args:
+        store: Also read a whole scene store and compare its checksums.
+    """
+    from world4scorer.cli.doctor import examine, examine_store
+
+    findings = examine()
+    if store is not None:
+        findings.append(examine_store(store))
+    for finding in findings:
+        print(f"{'ok  ' if finding.sound else 'BAD '} {finding.topic:22s} {finding.text}")
+    bad = [finding for finding in findings if not finding.sound]
+    for finding in bad:
+        print(f"w4s: {finding.topic}: {finding.text}", file=sys.stderr)
+    return INPUT_FAILED if bad else 0
+
+
+def completion(shell: Shell, /) -> int:
+    """Print a script that completes these commands in a shell.
+
+    Example: w4s completion bash > ~/.local/share/bash-completion/completions/w4s
+
+    Args:
+        shell: For which shell.
+    """
+    from world4scorer.cli.completion import script
+
+    print(script(shell), end="")
     return 0

@@ -1,0 +1,221 @@
+"""Commands of `Planners`: import, export, profile, serve."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from world4scorer.cli.arguments import (
+    UNSET,
+    File,
+    Folder,
+    GivenFolder,
+    MaybeCount,
+    MaybeFile,
+    MaybeFolder,
+    MaybePath,
+    MaybeSize,
+    called,
+)
+from world4scorer.cli.exit_codes import WrongCommand
+from world4scorer.cli.requirements import needs_device, needs_torch
+
+Preset = Literal["paper", "baseline", "city"]
+MaybePreset = Annotated[Preset | None, UNSET]
+Precision = Literal["fp32", "bf16", "fp16"]
+Weight = Annotated[float, called("WEIGHT")]
+MaybeCheckpoint = Annotated[Path | None, tyro.conf.Positional, called("CHECKPOINT")]
+
+
+def import_planner(
+    checkpoint: MaybeCheckpoint = None,
+    /,
+    *,
+    out: Folder,
+    heads: MaybeCount = None,
+    vit_heads: MaybeCount = None,
+    image_size: MaybeSize = None,
+    dinov2: MaybePath = None,
+    preset: Preset = "paper",
+    seed: int = 3,
+    overwrite: bool = False,
+) -> int:
+    """Make the folder of a planner from a released checkpoint.
+
+    Or start one with DINOv2 weights (--dinov2). Nothing is written unless all of it is sound.
+
+    Example: w4s import epoch23.ckpt --out planner
+
+    Args:
+        checkpoint: Released checkpoint (.ckpt) or safetensors file, or the folder of a planner.
+        out: Folder for config.json and model.safetensors.
+        heads: Attention heads of the decoders, which released files do not tell; 1 unless given.
+        vit_heads: Attention heads of the ViT; 6 unless given.
+        image_size: Height and width of a view in pixels, if not the shape nearest to the paper's.
+        dinov2: DINOv2 weights, a file or a folder, under timm's names or Hugging Face's.
+        preset: With --dinov2, the model to start.
+        seed: With --dinov2, of everything that is not pretrained.
+        overwrite: Replace another planner in that folder.
+    """
+    needs_torch("w4s import")
+    from world4scorer.planner.conversion import description, read_planner, save_planner, start_planner
+
+    if (checkpoint is None) == (dinov2 is None):
+        raise WrongCommand("give either a checkpoint or --dinov2")
+    if dinov2 is not None:
+        if (heads, vit_heads, image_size) != (None, None, None):
+            raise WrongCommand("--heads, --vit-heads and --image-size belong to checkpoints; --preset says them")
+        planner = start_planner(preset, dinov2, seed)
+    else:
+        assert checkpoint is not None
+        planner = read_planner(checkpoint, heads, vit_heads, image_size)
+    save_planner(planner, out, overwrite)
+    print(description(planner))
+    print(f"written: {out}")
+    return 0
+
+
+def export_planner(folder: GivenFolder, /, *, out: File, overwrite: bool = False) -> int:
+    """Write a planner as a safetensors file under the released names.
+
+    Example: w4s export planner --out planner.safetensors
+
+    Args:
+        folder: Folder of a planner.
+        out: File (.safetensors).
+        overwrite: Replace another file.
+    """
+    needs_torch("w4s export")
+    from world4scorer.planner.conversion import read_planner, save_released
+
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder; `w4s import` makes one from a checkpoint")
+    planner = read_planner(folder)
+    save_released(planner, out, overwrite)
+    tensors = sum(parameter.numel() for parameter in planner.parameters())
+    print(f"written: {out}, {tensors:,} parameters")
+    return 0
+
+
+def profile(
+    preset: MaybePreset = None,
+    planner: MaybeFolder = None,
+    passes: int = 0,
+    precision: tuple[Precision, ...] = ("fp32",),
+    compile: bool = False,
+    device: str = "cpu",
+    threads: MaybeCount = None,
+    json: MaybeFile = None,
+) -> int:
+    """Count a model's parameters, operations and memory; or time it.
+
+    Example: w4s profile --preset paper --passes 10
+
+    Args:
+        preset: A named model; the paper's unless given.
+        planner: Folder of a planner instead.
+        passes: Passes of one frame to time for each precision; 0 only counts, which takes no arithmetic.
+        precision: To time in: fp32, bf16, fp16.
+        compile: Time what torch.compile makes of it.
+        device: Of torch: cpu, cuda, cuda:1, ...
+        threads: Of the processor while timing; torch's choice unless given.
+        json: Also write everything to this file.
+    """
+    needs_torch("w4s profile")
+    import torch
+
+    from world4scorer.jobs.tensor_files import write_bytes
+    from world4scorer.planner.model.config import PRESETS
+    from world4scorer.planner.planner import Planner
+    from world4scorer.planner.profiling import profile as counting
+    from world4scorer.planner.profiling.profile_report import as_json, measure, print_profile
+
+    if preset is not None and planner is not None:
+        raise WrongCommand("give either --preset or --planner")
+    if passes < 0:
+        raise WrongCommand(f"--passes {passes}: not below 0")
+    if passes == 0 and compile:
+        raise WrongCommand("--compile: nothing is timed without --passes")
+    if threads is not None:
+        if threads < 1:
+            raise WrongCommand(f"--threads {threads}: at least 1")
+        torch.set_num_threads(threads)
+    model = None if planner is None else Planner.from_pretrained(planner)
+    config = PRESETS[preset or "paper"]() if model is None else model.config
+    counted = counting.profile(config)
+    measured = []
+    if passes:
+        needs_device(device)
+        model = (Planner(config) if model is None else model).to(device)
+        measured = measure(model, precision, passes, compile)
+    print_profile(config, counted, measured)
+    if json is not None:
+        write_bytes(as_json(config, counted, measured).encode(), json)
+    return 0
+
+
+def serve(
+    checkpoint: Folder,
+    socket: MaybeFile = None,
+    port: MaybeCount = None,
+    inertial: Weight = 0.0,
+    route: Weight = 0.0,
+    keep_commands: bool = False,
+    benchmark: Literal["v1", "v2"] = "v1",
+    fixed: bool = False,
+    device: str = "cpu",
+    threads: MaybeCount = None,
+    quiet: bool = False,
+) -> int:
+    """Answer simulators on a socket: images and motion in, the chosen plan out.
+
+    For programs that run in another Python, such as CARLA's leaderboard. Several may drive at once. Only this machine
+    is listened to. Ctrl-C ends it.
+
+    Example: w4s serve --checkpoint runs/b2d/planner --route 4 --keep-commands
+
+    Args:
+        checkpoint: Folder of a planner, or of the run that trained it.
+        socket: Path of a Unix socket, which this user alone can open, instead of a port.
+        port: Port on 127.0.0.1, 0 for any; 4747 unless given.
+        inertial: Weight of inertial re-ranking; the paper's is 1.
+        route: Weight of route re-ranking; the paper's is 4.
+        keep_commands: Take commands from the nodes of the route, each until it has been passed.
+        benchmark: Whose utility chooses; v2 is refused for planners trained on Bench2Drive, who lack one of its terms.
+        fixed: Refuse drives that ask for another selection than this.
+        device: Of torch: cpu, cuda, cuda:1, ...
+        threads: Of the processor; torch's choice unless given.
+        quiet: Say nothing of drives.
+    """
+    needs_torch("w4s serve")
+    needs_device(device)
+    import torch
+
+    from world4scorer.driving.closed_loop.pilot import PilotOptions
+    from world4scorer.driving.serving import address as places
+    from world4scorer.driving.serving.server import PlannerServer
+    from world4scorer.driving.serving.session import NOTHING_SAID
+    from world4scorer.driving.serving.start import load_served, practise
+
+    if socket is not None and port is not None:
+        raise WrongCommand("give either --socket or --port")
+    if threads is not None:
+        if threads < 1:
+            raise WrongCommand(f"--threads {threads}: at least 1")
+        torch.set_num_threads(threads)
+    wanted = places.Address(port=places.DEFAULT_PORT if port is None else port, path=socket)
+    served = load_served(checkpoint, PilotOptions(benchmark, inertial, route, keep_commands), fixed, device)
+    with places.listening(wanted) as (listener, where):
+        practise(served)
+        about = served.described()
+        size = f"{about['image_width']} x {about['image_height']}"
+        _say(f"{where}: serving {checkpoint} ({served.digest[:12]}), {len(served.cameras)} cameras of {size}")
+        PlannerServer(served, listener, NOTHING_SAID if quiet else _say).run()
+    return 0
+
+
+def _say(line: str) -> None:
+    """At once: whoever waits for the server to be ready reads the first line."""
+    print(line, flush=True)
