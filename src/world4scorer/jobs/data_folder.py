@@ -1,13 +1,13 @@
 """Names of files and folders below a dataset folder (`OPENSCENE_DATA_ROOT`): NAVSIM's layout, and what is made from it.
 
-    DATA/navsim_logs/FOLDER/LOG.pkl     logs; a folder of logs is what split files call `data_split`
-    DATA/sensor_blobs/FOLDER/           images; paths in logs are relative to this folder
-    DATA/maps/                          maps
-    DATA/config/train_test_split/       split files
-    DATA/store/SPLIT/                   scene stores
-    DATA/bank/SPLIT/                    candidate banks
-    DATA/targets/SPLIT-WHEN.arrow       future targets
-    DATA/city/                          what only a dataset of the embedded city has: networks, trips, manifest
+DATA/navsim_logs/FOLDER/LOG.pkl     logs; a folder of logs is what split files call `data_split`
+DATA/sensor_blobs/FOLDER/           images; paths in logs are relative to this folder
+DATA/maps/                          maps
+DATA/config/train_test_split/       split files
+DATA/store/SPLIT/                   scene stores
+DATA/bank/SPLIT/                    candidate banks
+DATA/targets/SPLIT-WHEN.arrow       future targets
+DATA/city/                          what only a dataset of the embedded city has: networks, trips, manifest
 """
 
 from __future__ import annotations
