@@ -173,7 +173,7 @@ def evaluate(
     assert source is not None
     if out is not None and out.is_file():
         raise ValueError(f"--out {out}: a file; give a folder, or for an official table a name that ends in .csv")
-    from world4scorer.evaluation.scores.finding import EVALUATION
+    from world4scorer.drawing.finding import EVALUATION
     from world4scorer.evaluation.scores.frames import read_frames
     from world4scorer.evaluation.scores.pool_evaluation import evaluate_pools
     from world4scorer.jobs.files import check_folder

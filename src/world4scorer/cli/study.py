@@ -220,7 +220,7 @@ def stability(run: Run, /, options: Stability = FEW_MINUTES) -> int:
         options: How much is measured.
     """
     needs_torch("w4s study stability")
-    from world4scorer.evaluation.scores.finding import STUDIES
+    from world4scorer.drawing.finding import STUDIES
     from world4scorer.studies.stability.study import stability as study
 
     finding = study(run, options, run / STUDIES if options.out is None else options.out)

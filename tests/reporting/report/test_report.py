@@ -23,7 +23,7 @@ from world4scorer.drawing.charts import chart
 from world4scorer.evaluation.pools.digests import PLANNER_FILES, digest_of_planner
 from world4scorer.evaluation.pools.pool_files import LogPool, PoolFolder
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.evaluation.scores.finding import Finding, Table
+from world4scorer.drawing.finding import Finding, Table
 from world4scorer.planner.model import config as models
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.reporting.report.findings import read_findings

@@ -12,7 +12,7 @@ from typing import Any, Final
 from world4scorer import __version__
 from world4scorer.cli.demo.ledger import Ledger
 from world4scorer.cli.demo.stages import STUDIES, Places, Stage
-from world4scorer.evaluation.scores.finding import Table
+from world4scorer.drawing.finding import Table
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.jobs.files import atomic_write
 from world4scorer.reporting.report.findings import read_finding

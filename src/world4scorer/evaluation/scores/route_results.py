@@ -25,7 +25,7 @@ from world4scorer.evaluation.leaderboard.merge import Results
 from world4scorer.evaluation.leaderboard.records import RouteRecord, write_results
 from world4scorer.evaluation.leaderboard.scores import is_success, scored_otherwise
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.evaluation.scores.finding import Finding, Table
+from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.scores.intervals import cell, plain
 from world4scorer.jobs.files import atomic_write
 

@@ -12,7 +12,7 @@ from world4scorer.evaluation.pools.digests import digest_of_planner
 from world4scorer.evaluation.pools.open import POOLS, is_run_folder
 from world4scorer.evaluation.pools.pool_files import INFO, PoolError
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.evaluation.scores.finding import EVALUATION, STUDIES
+from world4scorer.drawing.finding import EVALUATION, STUDIES
 from world4scorer.evaluation.scores.pool_evaluation import NAME
 from world4scorer.reporting.report.findings import KeptFinding, read_finding, read_findings
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from world4scorer.evaluation.scores.finding import Table
+from world4scorer.drawing.finding import Table
 
 ORDER: Final = (
     "auxiliary-target",

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, NewType
 
 from PIL import Image, UnidentifiedImageError
 
-from world4scorer.evaluation.scores.finding import Table
+from world4scorer.drawing.finding import Table
 
 Html = NewType("Html", str)
 

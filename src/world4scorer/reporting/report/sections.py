@@ -12,7 +12,7 @@ from world4scorer.cli.study import VERBS as STUDY_VERBS
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.curves import draw_curves
 from world4scorer.evaluation.pools.describe import describe
-from world4scorer.evaluation.scores.finding import STUDIES, Table
+from world4scorer.drawing.finding import STUDIES, Table
 from world4scorer.reporting.report.contents import EVALUATED, Contents, Training, as_text
 from world4scorer.reporting.report.findings import ORDER, KeptFinding
 from world4scorer.reporting.report.gallery import Gallery, ShownFrame, absent

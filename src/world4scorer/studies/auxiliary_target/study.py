@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from world4scorer.evaluation.scores.finding import Finding
+from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.scores.intervals import verdict
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.shared import variant_report as report

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from world4scorer.evaluation.scores.finding import Finding
+from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.scores.intervals import verdict
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.run_files import read_run

@@ -23,7 +23,7 @@ from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import LogBootstrap
-from world4scorer.evaluation.scores.finding import Finding
+from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.scores.intervals import plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.planner.planner import Planner

@@ -26,7 +26,7 @@ from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.evaluation.scores.finding import Finding
+from world4scorer.drawing.finding import Finding
 from world4scorer.jobs.progress import ProgressBar
 from world4scorer.planner.model.images import normalise
 from world4scorer.planner.planner import Planner

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from world4scorer.evaluation.scores.finding import Table
+from world4scorer.drawing.finding import Table
 from world4scorer.studies.target_geometry.pair_statistics import QUANTILE_DRAWS
 from world4scorer.studies.target_geometry.pairings import APART
 
