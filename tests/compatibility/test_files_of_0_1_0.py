@@ -12,6 +12,7 @@ import torch
 
 from tests.support.small_training import MACHINE, SMALL, TrainingSet
 from world4scorer import Planner, SceneStore, label
+from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.pools import PoolFolder
 from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.jobs.executors import SerialExecutor
@@ -20,7 +21,6 @@ from world4scorer.planner.bank import BankConfig, Pack, make_bank
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.run import train
 from world4scorer.planner.training.run_files import read_history, read_run
-from world4scorer.reporting.report.findings import read_finding
 from world4scorer.studies.reranking.study import reranking
 
 WRITTEN = Path(__file__).parent / "written_by_0.1.0"
@@ -50,7 +50,7 @@ def test_pools_and_their_outcomes(written: Path) -> None:
 
 
 def test_a_study_of_them_finds_what_it_found(written: Path) -> None:
-    kept = read_finding(written / "studies" / "reranking.json")
+    kept = Finding.load(written / "studies" / "reranking.json")
     found = reranking(open_pools(written / "pools", written / "store"), 1.0, 200)
     assert kept.name == "reranking" and kept.command == "w4s study reranking pools --draws 200"
     assert (

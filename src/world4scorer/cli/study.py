@@ -397,6 +397,7 @@ def _needs_torch_of_a_run(verb: str, source: Path) -> None:
 VERBS: Final[dict[str, Callable[..., int]]] = {
     "auxiliary-target": auxiliary_target,
     "label-pairing": label_pairing,
+    "parts": parts,
     "reranking": reranking,
     "interventions": interventions,
     "disagreement": disagreement,
@@ -410,6 +411,5 @@ VERBS: Final[dict[str, Callable[..., int]]] = {
     "lambda": lambda_weight,
     "history": history,
     "coverage": coverage,
-    "parts": parts,
 }
-"""In the paper's order."""
+"""By name, in the order of `studies.registry`."""

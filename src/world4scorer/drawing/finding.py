@@ -1,4 +1,8 @@
-"""What an evaluation or a study found, and its files: numbers (.json), tables (.md), figure (.png), other pictures."""
+"""The result of an evaluation or a study, and its files: numbers (.json), tables (.md), figure (.png), other pictures.
+
+>>> path = finding.save(run.studies, "w4s study reranking city")
+>>> Finding.load(path.with_suffix(".json")).numbers["changed"]
+"""
 
 from __future__ import annotations
 
@@ -16,26 +20,29 @@ from world4scorer.jobs.files import atomic_write
 
 DPI: Final = 130
 STUDIES: Final = "studies"
-"""Folder of findings of studies, beside what they are about."""
+"""Folder of the findings of studies, in a run or a folder of pools."""
 EVALUATION: Final = "evaluation"
-"""Folder of an evaluation, likewise."""
+"""Folder of an evaluation, in a run or a folder of pools."""
+
+Picture = Figure | Path
+"""A figure, or the PNG it was saved as."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells as they are read."""
+    """Cells as text."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    """The first cell of each names it."""
+    """The first cell of each row names it."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
             assert len(row) == len(self.columns), f"{self.title}: {row} does not fit {self.columns}"
 
     def markdown(self) -> str:
-        """The table as text."""
+        """The table in Markdown, without its title."""
         lines = [f"| {' | '.join(self.columns)} |", "|---|" + "--:|" * (len(self.columns) - 1)]
         lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in self.rows]
         return "\n".join(lines) + "\n"
@@ -46,29 +53,33 @@ class Finding:
     """The answer to one question about one data set."""
 
     name: str
-    """Of the study, as commands know it; names its files."""
+    """Name of the study as in `w4s study NAME`; also the stem of its files."""
     title: str
     question: str
-    """What was asked, in a sentence."""
+    """The question, in a sentence."""
     data: str
-    """What it was asked of."""
+    """The data it was measured on, in a sentence."""
     weights: str
-    """Digest of the planner whose pools were looked at; empty where several or none were."""
+    """Digest of the planner whose pools were measured; empty for several planners or none."""
     numbers: Mapping[str, Any]
-    """Everything that was measured, as plain values; shares and scores between 0 and 1."""
+    """All measured values as plain types; shares and scores between 0 and 1."""
     tables: tuple[Table, ...]
     remarks: tuple[str, ...] = ()
-    """What the numbers say, and what in them cannot be compared with the paper's."""
+    """Conclusions, and what cannot be compared with the paper."""
     paper: Mapping[str, Any] = field(default_factory=dict)
-    """What the paper reports, on NAVSIM."""
-    figure: Figure | None = None
-    pictures: Mapping[str, Figure] = field(default_factory=dict)
+    """Values that the paper reports, on NAVSIM."""
+    figure: Picture | None = None
+    pictures: Mapping[str, Picture] = field(default_factory=dict)
     """Further pictures; each is written as NAME_KEY.png."""
+    command: str = ""
+    """Command line that made a loaded finding."""
+    version: str = __version__
+    """Version of World4Scorer that made it."""
 
     def save(self, folder: Path, command: str) -> Path:
         """Write FOLDER/NAME.json, .md and .png; returns the path without suffix."""
         path = folder / self.name
-        pictures = {folder / f"{self.name}_{key}.png": figure for key, figure in self.pictures.items()}
+        pictures = {folder / f"{self.name}_{key}.png": picture for key, picture in self.pictures.items()}
         if self.figure is not None:
             pictures = {path.with_suffix(".png"): self.figure, **pictures}
         content = {
@@ -78,18 +89,40 @@ class Finding:
             "data": self.data,
             "weights": self.weights,
             "command": command,
-            "world4scorer": __version__,
+            "world4scorer": self.version,
             "numbers": self.numbers,
             "paper": self.paper,
             "tables": [vars(table) for table in self.tables],
             "remarks": self.remarks,
             "pictures": [picture.name for picture in pictures],
         }
-        _write(path.with_suffix(".json"), json.dumps(content, indent=1, allow_nan=False) + "\n")
-        _write(path.with_suffix(".md"), self.markdown(command))
-        for picture, figure in pictures.items():
-            save(figure, picture, DPI)
+        save_result(path, content, self.markdown(command), pictures)
         return path
+
+    @classmethod
+    def load(cls, path: Path) -> Finding:
+        """Read a JSON file that `save` wrote; its pictures are the files beside it."""
+        try:
+            content = json.loads(path.read_bytes())
+        except ValueError as error:
+            raise _damaged(path, str(error)) from error
+        if not isinstance(content, dict):
+            raise _damaged(path, "an object is expected")
+        saved_as = _get(path, content, "study", str, path.stem)
+        names = _texts(path, "pictures", _get(path, content, "pictures", list, []))
+        pictures = {name.removesuffix(".png"): _picture(path, name) for name in names}
+        return cls(
+            name=path.stem,
+            **{name: _get(path, content, name, str) for name in ("title", "question", "data", "command")},
+            weights=_get(path, content, "weights", str, ""),
+            numbers=_get(path, content, "numbers", dict),
+            tables=tuple(_table(path, raw) for raw in _get(path, content, "tables", list)),
+            remarks=_texts(path, "remarks", _get(path, content, "remarks", list, [])),
+            paper=_get(path, content, "paper", dict, {}),
+            figure=pictures.pop(saved_as, None),
+            pictures={stem.removeprefix(f"{saved_as}_"): picture for stem, picture in pictures.items()},
+            version=_get(path, content, "world4scorer", str, ""),
+        )
 
     def markdown(self, command: str) -> str:
         """The finding as a page."""
@@ -100,13 +133,62 @@ class Finding:
             parts.append(f"![{self.title}]({self.name}.png)\n")
         parts += [f"![{self.title}: {key}]({self.name}_{key}.png)\n" for key in self.pictures]
         if self.remarks:
-            # Apart from what stands above: a list right below a table would become a row of it.
+            # A list right below a table would become a row of it, hence at the end.
             parts.append(
                 "".join(f"- {remark}\n" for remark in self.remarks) if self.remarks[1:] else f"{self.remarks[0]}\n"
             )
         return "\n".join(parts)
 
 
-def _write(path: Path, text: str) -> None:
+def save_result(
+    path: Path, content: Mapping[str, Any], markdown: str, pictures: Mapping[Path, Picture] | None = None
+) -> None:
+    """Write PATH.json, PATH.md and pictures by their paths, each atomically."""
+    _write(path.with_name(f"{path.name}.json"), (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+    _write(path.with_name(f"{path.name}.md"), markdown.encode())
+    for target, picture in (pictures or {}).items():
+        if isinstance(picture, Figure):
+            save(picture, target, DPI)
+        elif picture != target:
+            _write(target, picture.read_bytes())
+
+
+def _write(path: Path, content: bytes) -> None:
     with atomic_write(path) as stream:
-        stream.write(text.encode())
+        stream.write(content)
+
+
+def _get(path: Path, content: Mapping[str, Any], name: str, kind: type, default: Any = None) -> Any:
+    value = content.get(name, default)
+    if not isinstance(value, kind):
+        raise _damaged(path, f"{name!r} is {'missing' if value is None else f'no {kind.__name__}'}")
+    return value
+
+
+def _texts(path: Path, name: str, values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise _damaged(path, f"{name!r} must be a list of texts")
+    return tuple(values)
+
+
+def _table(path: Path, raw: Any) -> Table:
+    if not isinstance(raw, dict):
+        raise _damaged(path, "'tables' must be a list of objects")
+    title = _get(path, raw, "title", str)
+    columns = _texts(path, "columns", raw.get("columns"))
+    rows = tuple(_texts(path, "rows", row) for row in _get(path, raw, "rows", list))
+    for row in rows:
+        if not row or len(row) != len(columns):
+            raise _damaged(path, f"table {title!r}: a row of {len(row)} cells for {len(columns)} columns")
+    return Table(title, columns, rows)
+
+
+def _picture(path: Path, name: str) -> Path:
+    picture = path.parent / name
+    if picture.parent != path.parent or not picture.is_file():
+        raise _damaged(path, f"its picture {name!r} is not beside it")
+    return picture
+
+
+def _damaged(path: Path, why: str) -> ValueError:
+    return ValueError(f"{path}: damaged, or not what a study writes ({why}); make it again, or delete it")

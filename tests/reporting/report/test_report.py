@@ -20,13 +20,13 @@ from tests.support.stored_pools import write_pools
 from world4scorer.cli.run import main
 from world4scorer.datasets.store import write_shard
 from world4scorer.drawing.charts import chart
+from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.pools.digests import PLANNER_FILES, digest_of_planner
 from world4scorer.evaluation.pools.pool_files import LogPool, PoolFolder
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.drawing.finding import Finding, Table
 from world4scorer.planner.model import config as models
 from world4scorer.planner.training.config import TrainConfig
-from world4scorer.reporting.report.findings import read_findings
+from world4scorer.reporting.report.contents import load_findings
 from world4scorer.reporting.report.gallery import Gallery, absent
 from world4scorer.reporting.report.write import write_report
 
@@ -171,7 +171,7 @@ def test_findings_are_told_whole_and_in_the_order_of_the_paper(run: Path) -> Non
     finding("evaluation", "All scores").save(run / "evaluation", "w4s evaluate small-run")
     path = write_report(run)
     page, html = read_page(path), path.read_text()
-    order = [study.name for study in read_findings(run / "studies")]
+    order = [study.name for study in load_findings(run / "studies")]
     assert order == ["reranking", "interventions", "coverage", "zebra"]
     heads = [page.text.index(f"What of {name}?") for name in ("evaluation", *order)]
     assert heads == sorted(heads)

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final, Literal
 
 from world4scorer.datasets.store.index import INDEX_NAME
+from world4scorer.drawing.finding import STUDIES as STUDIES_FOLDER
 from world4scorer.evaluation.pools.open import pools_of_run
 from world4scorer.evaluation.pools.pool_files import INFO
-from world4scorer.drawing.finding import STUDIES as STUDIES_FOLDER
 from world4scorer.reporting.explorer.index import INDEX
 from world4scorer.reporting.report.contents import EVALUATED
 from world4scorer.reporting.report.write import REPORT

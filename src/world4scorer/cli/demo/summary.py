@@ -12,10 +12,9 @@ from typing import Any, Final
 from world4scorer import __version__
 from world4scorer.cli.demo.ledger import Ledger
 from world4scorer.cli.demo.stages import STUDIES, Places, Stage
-from world4scorer.drawing.finding import Table
+from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.jobs.files import atomic_write
-from world4scorer.reporting.report.findings import read_finding
 
 FILE: Final = "demo"
 COLUMNS: Final = ("", "PDMS", "EPDMS", "extended comfort")
@@ -69,9 +68,9 @@ class Summary:
     def read(cls, stages: Sequence[Stage], ledger: Ledger) -> Summary:
         """Collect it from what the stages made."""
         places = Places(ledger.folder)
-        evaluation = read_finding(places.evaluation).numbers
+        evaluation = Finding.load(places.evaluation).numbers
         agents = {row["agent"]: row for row in json.loads(places.agents.with_suffix(".json").read_bytes())["agents"]}
-        studies = {study: read_finding(places.study(study)) for study in STUDIES}
+        studies = {study: Finding.load(places.study(study)) for study in STUDIES}
         return cls(
             frames=evaluation["frames"],
             logs=evaluation["logs"],

@@ -15,8 +15,8 @@ import numpy as np
 
 from world4scorer.cube.model.train_head import LATENT_COST, SUMMED_WEIGHTS, GroupQuality, Validation, sum_name
 from world4scorer.cube.simulator.cube_env import SUCCESS_METRES, Floats
-from world4scorer.evaluation.scores.bootstrap import NOTHING, Interval, LogBootstrap
 from world4scorer.drawing.finding import Table
+from world4scorer.evaluation.scores.bootstrap import NOTHING, Interval, LogBootstrap
 from world4scorer.evaluation.scores.intervals import cell, plain
 
 DRAWS: Final = 10_000

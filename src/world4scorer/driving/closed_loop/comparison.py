@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from world4scorer.drawing.finding import Finding, Table
 from world4scorer.driving.closed_loop.choice import FRAMEWISE, DriverChoice
 from world4scorer.driving.closed_loop.city_routes import SCENARIOS
 from world4scorer.driving.closed_loop.figure import draw_drives
@@ -21,7 +22,6 @@ from world4scorer.evaluation.leaderboard.records import RouteRecord
 from world4scorer.evaluation.leaderboard.route_set import RouteSet
 from world4scorer.evaluation.leaderboard.scores import is_success
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.scores.intervals import cell, plain, verdict
 from world4scorer.evaluation.scores.route_results import RouteNumbers, measure, plain_numbers
 

@@ -13,8 +13,8 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
 from world4scorer.drawing.finding import Table
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.scores.intervals import plain
 from world4scorer.jobs.files import atomic_write
 

@@ -21,12 +21,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from world4scorer.drawing.charts import OTHER, OURS, PAPER, chart
+from world4scorer.drawing.finding import Finding, Table
 from world4scorer.engine.outcomes.results import V1_COLUMNS, V2_COLUMNS
 from world4scorer.evaluation.pools.choices import Chosen, continued, framewise, inertial
 from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.scores.frames import LOG, TOKEN, compare_frames, frame_table, write_frames
 from world4scorer.evaluation.scores.intervals import plain
 from world4scorer.evaluation.scores.paper import paper

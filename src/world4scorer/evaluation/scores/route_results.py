@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.leaderboard.abilities import ABILITIES, asks_for, of_no_ability
 from world4scorer.evaluation.leaderboard.efficiency import route_efficiency, undefined_percentages
 from world4scorer.evaluation.leaderboard.infractions import Infraction
@@ -25,7 +26,6 @@ from world4scorer.evaluation.leaderboard.merge import Results
 from world4scorer.evaluation.leaderboard.records import RouteRecord, write_results
 from world4scorer.evaluation.leaderboard.scores import is_success, scored_otherwise
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.scores.intervals import cell, plain
 from world4scorer.jobs.files import atomic_write
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from world4scorer.drawing.curves import TRAINING, VALIDATION, Curves
+from world4scorer.drawing.finding import EVALUATION, STUDIES, Finding
 from world4scorer.evaluation.pools.digests import digest_of_planner
 from world4scorer.evaluation.pools.open import POOLS, is_run_folder
 from world4scorer.evaluation.pools.pool_files import INFO, PoolError
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.drawing.finding import EVALUATION, STUDIES
 from world4scorer.evaluation.scores.pool_evaluation import NAME
-from world4scorer.reporting.report.findings import KeptFinding, read_finding, read_findings
+from world4scorer.studies.registry import STUDIES as ORDER
 
 if TYPE_CHECKING:
     from world4scorer.planner.training.config import TrainConfig
@@ -43,8 +43,8 @@ class Contents:
     """Of the folder."""
     training: Training | None
     """None for a folder of pools."""
-    evaluation: KeptFinding | None
-    studies: tuple[KeptFinding, ...]
+    evaluation: Finding | None
+    studies: tuple[Finding, ...]
     pools: ScoredPools | None
     pools_name: str
     """Where the pools lie, within the folder."""
@@ -55,8 +55,8 @@ class Contents:
 def read_contents(source: Path, split: str | None = None, store: Path | None = None) -> Contents:
     """Read a folder; `split` says which pools of a run, those of its validation split unless given."""
     evaluation = source / EVALUATED
-    found = read_finding(evaluation) if evaluation.is_file() else None
-    studies = read_findings(source / STUDIES)
+    found = Finding.load(evaluation) if evaluation.is_file() else None
+    studies = load_findings(source / STUDIES)
     name = source.resolve().name
     if (source / INFO).is_file():
         if split is not None:
@@ -72,11 +72,22 @@ def read_contents(source: Path, split: str | None = None, store: Path | None = N
     present = digest_of_planner(source / "planner")
     if pools is not None and pools.weights != present:
         raise PoolError(f"{source / POOLS / str(shown)}: made by a former planner of this run; delete that folder")
-    for finding in (found, *studies):
-        if finding is not None and finding.weights not in ("", present):
-            raise ValueError(f"{finding.path}: about a former planner of this run; make it again, or delete it")
+    findings = [(source / STUDIES / f"{study.name}.json", study) for study in studies]
+    for path, finding in [*findings, *([] if found is None else [(evaluation, found)])]:
+        if finding.weights not in ("", present):
+            raise ValueError(f"{path}: about a former planner of this run; make it again, or delete it")
     others = tuple(one for one in splits if one != shown)
     return Contents(name, training, found, studies, pools, f"{POOLS}/{shown}", others)
+
+
+def load_findings(folder: Path) -> tuple[Finding, ...]:
+    """All findings of a folder: the studies in the paper's order, then others by name."""
+    order = list(ORDER)
+
+    def rank(path: Path) -> tuple[int, str]:
+        return (order.index(path.stem) if path.stem in order else len(order)), path.stem
+
+    return tuple(Finding.load(path) for path in sorted(folder.glob("*.json"), key=rank))
 
 
 def _training(run: Path) -> Training:

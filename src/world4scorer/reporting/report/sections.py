@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from world4scorer.cli.study import VERBS as STUDY_VERBS
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.curves import draw_curves
+from world4scorer.drawing.finding import STUDIES, Finding, Table
 from world4scorer.evaluation.pools.describe import describe
-from world4scorer.drawing.finding import STUDIES, Table
 from world4scorer.reporting.report.contents import EVALUATED, Contents, Training, as_text
-from world4scorer.reporting.report.findings import ORDER, KeptFinding
 from world4scorer.reporting.report.gallery import Gallery, ShownFrame, absent
 from world4scorer.reporting.report.headlines import headlines
 from world4scorer.reporting.report.page import (
@@ -34,6 +32,7 @@ from world4scorer.reporting.report.page import (
     thumbnails,
     verbatim,
 )
+from world4scorer.studies import registry
 
 if TYPE_CHECKING:
     from world4scorer.planner.training.config import TrainConfig
@@ -137,22 +136,24 @@ def _validations(history: Any) -> Table:
 
 def _studies(contents: Contents) -> Part:
     made = {study.name for study in contents.studies}
-    lacking = [f"w4s study {name} {contents.name}" for name in ORDER if name in STUDY_VERBS and name not in made]
+    lacking = [f"w4s study {name} {contents.name}" for name in registry.STUDIES if name not in made]
     within = tuple(
-        Part(_anchor(contents, study), study.title, _finding(study, f"{STUDIES}/{study.path.name}"))
+        Part(_anchor(contents, study), study.title, _finding(study, f"{STUDIES}/{study.name}.json"))
         for study in contents.studies
     )
     words = "The paper's questions, asked of this planner." if made else "None has been made yet."
     return Part("studies", "Studies", joined(paragraph(words), all_missing("Not made yet", lacking)), within)
 
 
-def _anchor(contents: Contents, study: KeptFinding) -> str:
+def _anchor(contents: Contents, study: Finding) -> str:
     return f"study-{contents.studies.index(study) + 1}"
 
 
-def _finding(finding: KeptFinding, where: str) -> Html:
+def _finding(finding: Finding, where: str) -> Html:
     version = f", World4Scorer {finding.version}" if finding.version else ""
     told = f"{finding.title}: {finding.remarks[0] if finding.remarks else finding.question}"
+    shown = [*([] if finding.figure is None else [finding.figure]), *finding.pictures.values()]
+    pictures = [path for path in shown if isinstance(path, Path)]
     numbers = [paragraph("Measured", "over"), verbatim(_pretty(finding.numbers))]
     if finding.paper:
         numbers += [paragraph("Paper, NAVSIM", "over paper"), verbatim(_pretty(finding.paper))]
@@ -160,7 +161,7 @@ def _finding(finding: KeptFinding, where: str) -> Html:
         paragraph(finding.question, "question"),
         paragraph(finding.data),
         *(table(one) for one in finding.tables),
-        *(picture(path.read_bytes(), path, told) for path in finding.pictures),
+        *(picture(path.read_bytes(), path, told) for path in pictures),
         bullets(finding.remarks) if len(finding.remarks) > 1 else joined(*map(paragraph, finding.remarks)),
         folded("Every number", joined(*numbers)),
         source(f"{where}, made by `{finding.command}`{version}"),

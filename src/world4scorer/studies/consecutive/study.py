@@ -14,11 +14,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.pools.choices import Chosen, continued, framewise, inertial
 from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.scores.intervals import cell, one_minus, plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.consecutive.figure import draw

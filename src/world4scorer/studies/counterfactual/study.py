@@ -14,11 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from world4scorer.datasets.store import SceneStore
+from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.pools.open import open_pools, validation_split
 from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import LogBootstrap
-from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.scores.intervals import plain
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.branches.make import MadeBranches, make_branches

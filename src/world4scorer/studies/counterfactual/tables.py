@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from world4scorer.evaluation.scores.bootstrap import NOTHING, Interval
 from world4scorer.drawing.finding import Table
+from world4scorer.evaluation.scores.bootstrap import NOTHING, Interval
 from world4scorer.evaluation.scores.intervals import cell, plain, verdict
 from world4scorer.studies.counterfactual import measures as m
 from world4scorer.studies.counterfactual.models import (

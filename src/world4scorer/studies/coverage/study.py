@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from world4scorer.drawing.charts import SERIES, chart
 from world4scorer.drawing.dots import DotRow, dot_legend, draw_dots
+from world4scorer.drawing.finding import Finding, Table
 from world4scorer.drawing.style import INK
 from world4scorer.evaluation.pools.choices import framewise, inertial
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval
-from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.scores.intervals import verdict
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.planner.training.config import TrainConfig

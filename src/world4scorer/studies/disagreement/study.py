@@ -15,13 +15,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.drawing.finding import Finding
 from world4scorer.engine.outcomes.results import epdms_of_table
 from world4scorer.engine.selection.utility import ADDED, OUTCOMES
 from world4scorer.evaluation.pools.choices import framewise
 from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.scores.intervals import plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.disagreement.figure import draw

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from world4scorer.drawing.finding import Table
 from world4scorer.engine.selection.inertial import FLOOR
 from world4scorer.evaluation.scores.bootstrap import Interval
-from world4scorer.drawing.finding import Table
 from world4scorer.evaluation.scores.intervals import cell
 from world4scorer.studies.disagreement.objectives import PARTS
 

@@ -25,13 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.datasets.store import SceneStore
+from world4scorer.drawing.finding import Finding, Table
 from world4scorer.engine.outcomes.results import epdms_of_table
 from world4scorer.engine.selection.inertial import inertial_utility
 from world4scorer.evaluation.pools.choices import Chosen, continued, framewise
 from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.scores.intervals import cell, plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.history.figure import draw

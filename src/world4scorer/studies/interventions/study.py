@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from world4scorer.datasets.store import SceneStore
+from world4scorer.drawing.finding import Finding, Table
 from world4scorer.engine.selection.pool_metrics import MARGIN
 from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval
-from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.scores.intervals import cell, plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.interventions.figure import draw

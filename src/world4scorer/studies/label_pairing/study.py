@@ -13,8 +13,8 @@ from typing import Final
 from matplotlib.figure import Figure
 
 from world4scorer.drawing.charts import OURS
-from world4scorer.drawing.style import INK
 from world4scorer.drawing.finding import Finding
+from world4scorer.drawing.style import INK
 from world4scorer.evaluation.scores.intervals import verdict
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.shared import variant_report as report

@@ -14,11 +14,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from world4scorer.drawing.charts import OURS, PAPER, chart, titled
+from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.pools.choices import continued, framewise, inertial
 from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.scores.intervals import cell, plain
 from world4scorer.evaluation.scores.paper import paper
 

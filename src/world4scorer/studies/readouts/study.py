@@ -17,13 +17,13 @@ import torch
 from numpy.typing import NDArray
 
 from world4scorer.datasets.store import SceneStore
+from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.pools.choices import framewise
 from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import LogBootstrap
-from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.scores.intervals import plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.planner.planner import Planner

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
 from world4scorer.drawing.finding import Table
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.scores.intervals import cell, verdict
 from world4scorer.studies.readout_networks.config import ReadoutConfig
 from world4scorer.studies.readout_networks.regions import REGIONS

@@ -12,12 +12,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from world4scorer.drawing.charts import BAD, GOOD, OURS, PAPER, chart, titled
+from world4scorer.drawing.finding import Finding, Table
 from world4scorer.engine.outcomes.results import V2_COLUMNS
 from world4scorer.evaluation.pools.choices import Chosen, continued, framewise, inertial
 from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.scores.intervals import cell, plain, verdict
 from world4scorer.evaluation.scores.paper import paper
 

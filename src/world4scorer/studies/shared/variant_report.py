@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from world4scorer.drawing.charts import SERIES, chart
 from world4scorer.drawing.dots import DotRow, dot_legend, draw_dots
-from world4scorer.evaluation.scores.bootstrap import Interval
 from world4scorer.drawing.finding import Table
+from world4scorer.evaluation.scores.bootstrap import Interval
 from world4scorer.studies.shared.variant_scores import VariantScores
 
 NO_VALUE = ""

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from world4scorer.drawing.finding import Table
 from world4scorer.engine.selection.pool_metrics import MARGIN
 from world4scorer.evaluation.scores.bootstrap import Interval
-from world4scorer.drawing.finding import Table
 from world4scorer.studies.stability.numbers import CONDITION, Measured
 from world4scorer.studies.stability.scenes import PUSHES
 

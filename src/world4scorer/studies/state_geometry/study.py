@@ -18,10 +18,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.pools.digests import digest_of_planner
 from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.scores.intervals import plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.planner.bank import Pack

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from world4scorer.evaluation.scores.bootstrap import Interval
 from world4scorer.drawing.finding import Table
+from world4scorer.evaluation.scores.bootstrap import Interval
 from world4scorer.evaluation.scores.intervals import cell
 from world4scorer.studies.shared.bank_states import Outcome
 

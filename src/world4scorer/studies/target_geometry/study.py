@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
 from world4scorer.drawing.finding import Finding
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.scores.intervals import one_minus, plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.shared.reassignment import derangement
