@@ -18,7 +18,7 @@ from world4scorer.city.streets.network import build_network
 from world4scorer.city.streets.places import BERLIN
 from world4scorer.city.streets.street_map import read_streets
 from world4scorer.city.world.config import CityConfig, Share, Simulation
-from world4scorer.city.world.make import Simulating
+from world4scorer.city.world.make import SimulationRunner
 from world4scorer.city.world.manifest import network_path
 
 CAMERAS = ("CAM_L0", "CAM_F0", "CAM_R0", "CAM_B0")
@@ -42,7 +42,7 @@ def main() -> None:
     config = CityConfig(shares=(share,))
     with tempfile.TemporaryDirectory() as folder:
         path = build_network(BERLIN, network_path(Path(folder), "berlin"))
-        scripts = Simulating(Path(folder), config, {"berlin": path})(Simulation(share, 0, 1))
+        scripts = SimulationRunner(Path(folder), config, {"berlin": path})(Simulation(share, 0, 1))
         world = World.build(read_streets(path), 0)
     renderer = Renderer(world, CameraRig.default(), size=(HEIGHT, WIDTH), supersample=3, cameras=CAMERAS)
     sheet = Image.new("RGB", (len(CAMERAS) * (WIDTH + GAP) - GAP, len(PRESETS) * (HEIGHT + GAP) - GAP), "white")

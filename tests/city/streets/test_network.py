@@ -27,7 +27,7 @@ def test_rounded_corners_keep_the_ends_and_turn_gently(angles: list[float], leng
     rounded = round_corners(points)
     assert np.array_equal(rounded[[0, -1]], points[[0, -1]])
     kinks = turns(rounded)
-    assert kinks.max() <= max(module.SMALLEST_CORNER, 0.9 * max(np.abs(angles)))
+    assert kinks.max() <= max(module.MIN_CORNER_ANGLE, 0.9 * max(np.abs(angles)))
     assert kinks.sum() <= np.abs(angles).sum() + 1e-6
 
 

@@ -19,7 +19,6 @@ from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.places import PLACES
 from world4scorer.city.streets.street_map import read_streets
 from world4scorer.city.world import make as module
-from world4scorer.city.world.casting import FUTURE, HISTORY
 from world4scorer.city.world.commands import RouteReader
 from world4scorer.city.world.config import CityConfig, Share
 from world4scorer.city.world.make import make_city
@@ -31,6 +30,7 @@ from world4scorer.city.world.manifest import (
     read_simulation,
     simulation_path,
 )
+from world4scorer.city.world.segments import FUTURE_FRAMES, PAST_FRAMES
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.frames import COMMANDS
 from world4scorer.datasets.navsim.layout import Layout
@@ -74,7 +74,7 @@ def test_splits_list_frames_that_have_a_past_a_future_and_images(city: Path, tin
         for log_name in split.filter.log_names:
             frames = read_log(Layout(city).log(split.data_split, log_name)).frames
             mine = [index for index, frame in enumerate(frames) if frame.token in listed]
-            assert mine and min(mine) >= HISTORY and max(mine) < len(frames) - FUTURE
+            assert mine and min(mine) >= PAST_FRAMES and max(mine) < len(frames) - FUTURE_FRAMES
             listed -= {frames[index].token for index in mine}
             for frame in frames:
                 for camera in tiny.cameras:
@@ -237,22 +237,22 @@ def test_a_finished_city_is_not_made_again(city: Path, tiny: CityConfig, monkeyp
 def test_an_interrupted_city_goes_on_and_ends_the_same(city: Path, tiny: CityConfig, tmp_path: Path) -> None:
     root = tmp_path / "city"
     done = list(logs(city))
-    real = module.Filming.__call__
-    filmed = []
+    real = module.LogRenderer.__call__
+    rendered = []
 
-    def dies_after_the_first(self: module.Filming, task: module.FilmTask) -> int:
-        if filmed:
+    def dies_after_the_first(self: module.LogRenderer, task: module.RenderTask) -> int:
+        if rendered:
             raise KeyboardInterrupt
-        filmed.append(task)
+        rendered.append(task)
         return real(self, task)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module.Filming, "__call__", dies_after_the_first)
+        patch.setattr(module.LogRenderer, "__call__", dies_after_the_first)
         with pytest.raises(KeyboardInterrupt):
             make_city(tiny, root, workers=1)
     assert len(done) > 1 and len(list(logs(root))) == 1
     assert not read_manifest(root)["complete"]
-    first = Layout(root).log("trainval", filmed[0].script.name)
+    first = Layout(root).log("trainval", rendered[0].plan.name)
     before = first.stat().st_mtime_ns
     make_city(tiny, root, workers=1)
     assert first.stat().st_mtime_ns == before

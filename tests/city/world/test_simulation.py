@@ -193,13 +193,13 @@ def test_an_excursion_is_many_steps(city: Path, simulation: CitySimulation, log:
     by_hand = simulation.observe()
     assert np.array_equal(boxes(by_hand), boxes(seen))
     rows = [found.tokens.index(token) for token in by_hand.annotations.track_tokens]
-    assert found.there[rows, 10].all() and found.there[:, 10].sum() == len(rows)
+    assert found.valid[rows, 10].all() and found.valid[:, 10].sum() == len(rows)
     local = found.poses[rows, 10, :2] - by_hand.ego_pose[:2]
     c, s = np.cos(by_hand.ego_pose[2]), np.sin(by_hand.ego_pose[2])
     assert local @ np.array([[c, -s], [s, c]]) == pytest.approx(boxes(by_hand)[:, :2], abs=1e-9)
     path = Layout(city).sensors("trainval") / log.frames[FRAME].cameras["CAM_F0"].path
     assert found.files[0]["CAM_F0"] == path.read_bytes() and set(found.files) == {0, 10}
-    assert found.gone == -1 and not found.off_road.any() and len(found.signals) == 11
+    assert found.finish_step == -1 and not found.off_road.any() and len(found.signals) == 11
     with pytest.raises(CityError, match="want rows of x, y, heading"):
         simulation.drive(poses[:, :2], still, still, {})
     with pytest.raises(CityError, match=r"velocities: shape \(3, 2\); want \(10, 2\)"):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from world4scorer.city.world.traffic import JUMPED, comes_back
+from world4scorer.city.world.traffic import TELEPORT_MARK, teleport_index
 
 
-def test_who_comes_back():
-    assert comes_back("v17") == -1
-    assert comes_back(f"v17{JUMPED}230") == 230
+def test_teleported_names():
+    assert teleport_index("v17") == -1
+    assert teleport_index(f"v17{TELEPORT_MARK}230") == 230

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from world4scorer.city.world.episode import EgoFrame
-from world4scorer.city.world.excursion import Excursion
+from world4scorer.city.world.episode import EgoState
 from world4scorer.city.world.simulation import CitySimulation
+from world4scorer.city.world.trace import Trace
 from world4scorer.driving.closed_loop.city_routes import CityRoute, find_routes
 from world4scorer.driving.closed_loop.contacts import contacts
 from world4scorer.engine.scene.indices import TrackType
@@ -27,11 +27,11 @@ def routes(city: Path) -> dict[str, CityRoute]:
     return found
 
 
-def watched(city: Path, route: CityRoute) -> tuple[Excursion, list[EgoFrame], list[bool]]:
+def watched(city: Path, route: CityRoute) -> tuple[Trace, list[EgoState], list[bool]]:
     with CitySimulation(city) as running:
-        running.start(route.simulation, route.departure, images=False)
-        seen, frames = running.watch(10 * SECONDS, {})
-        return seen, frames, running.happened()
+        running.start(route.simulation, route.start, images=False)
+        seen, frames = running.drive_with_sumo(10 * SECONDS, {})
+        return seen, frames, running.events_met()
 
 
 def test_a_pedestrian_crosses_and_the_driver_brakes(city: Path, routes: dict[str, CityRoute]) -> None:
@@ -39,11 +39,11 @@ def test_a_pedestrian_crosses_and_the_driver_brakes(city: Path, routes: dict[str
     seen, frames, happened = watched(city, route)
     assert happened == [True]
     place = route.route.points[np.searchsorted(route.route.distance, route.event_places[0])]
-    away = np.where(seen.there, np.linalg.norm(seen.poses[:, :, :2] - place, axis=-1), np.inf).min(1)
+    away = np.where(seen.valid, np.linalg.norm(seen.poses[:, :, :2] - place, axis=-1), np.inf).min(1)
     crossing = np.flatnonzero((away < 1.5) & (seen.types == TrackType.PEDESTRIAN))
     assert len(crossing), "nobody walked across"
-    for step in np.flatnonzero(seen.there[crossing].any(0)):
-        there = crossing[seen.there[crossing, step]]
+    for step in np.flatnonzero(seen.valid[crossing].any(0)):
+        there = crossing[seen.valid[crossing, step]]
         assert not contacts(frames[step].pose, seen.poses[there, step], seen.sizes[there]).any(), "ran over somebody"
 
 
@@ -52,17 +52,17 @@ def test_a_vehicle_stands_in_the_way_and_goes_on(city: Path, routes: dict[str, C
     seen, _, happened = watched(city, route)
     assert happened == [True]
     place = route.route.points[np.searchsorted(route.route.distance, route.event_places[0])]
-    near = (np.linalg.norm(seen.poses[:, :, :2] - place, axis=-1) < 8.0) & seen.there
+    near = (np.linalg.norm(seen.poses[:, :, :2] - place, axis=-1) < 8.0) & seen.valid
     stood = ((seen.speeds < 0.1) & near & (seen.types == TrackType.VEHICLE)[:, None]).sum(1)
     van = int(np.argmax(stood))
     assert stood[van] >= 70  # at least seven of the eight seconds
     assert seen.sizes[van].tolist() == [6.0, 2.05]
-    later = seen.speeds[van, np.flatnonzero(near[van])[-1] :][seen.there[van, np.flatnonzero(near[van])[-1] :]]
+    later = seen.speeds[van, np.flatnonzero(near[van])[-1] :][seen.valid[van, np.flatnonzero(near[van])[-1] :]]
     assert later.max() > 2.0
 
 
 def test_without_events_nothing_is_met(city: Path, routes: dict[str, CityRoute]) -> None:
     route = routes["signal"]
     with CitySimulation(city) as running:
-        running.start(route.simulation, route.departure, images=False)
-        assert running.happened() == []
+        running.start(route.simulation, route.start, images=False)
+        assert running.events_met() == []

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from world4scorer.city.streets.street_map import SignalLink
-from world4scorer.city.world.episode import Departure
+from world4scorer.city.world.episode import EpisodeStart
 from world4scorer.city.world.events import Event, EventKind
 from world4scorer.driving.closed_loop.city_routes import CityRoute
 from world4scorer.driving.closed_loop.ground import StopLines
@@ -41,10 +41,10 @@ class Plain:
 
 def route(*events: tuple[EventKind, float]) -> CityRoute:
     staged = tuple(Event(kind, "in_0", 0.0, ("in", "out")) for kind, _ in events)
-    departure = Departure("r", "v", ("in", "out"), 0, (), staged)
+    start = EpisodeStart("r", "v", ("in", "out"), 0, (), staged)
     options = (4,) * len(POINTS)
     places = tuple(place for _, place in events)
-    return CityRoute("r", "sim_000", "ingolstadt", "signal", departure, POINTS, options, 10.0, places)
+    return CityRoute("r", "sim_000", "ingolstadt", "signal", start, POINTS, options, 10.0, places)
 
 
 def state(x: float, y: float = 0.0, speed: float = 10.0, heading: float = 0.0) -> NDArray[np.float64]:

@@ -48,10 +48,10 @@ def test_routes_are_of_several_kinds_and_lengths_that_make_sense(routes: list[Ci
     assert sum(counts.values()) == 6 and sum(count > 0 for count in counts.values()) >= 4
     for route in routes:
         assert 110 <= route.route.length <= 262
-        start = route.departure.past[-1].pose
-        assert len(route.options) == len(route.points) and len(route.departure.past) == 4
+        start = route.start.past[-1].pose
+        assert len(route.options) == len(route.points) and len(route.start.past) == 4
         staged = route.scenario in list(EventKind)
-        assert len(route.event_places) == len(route.departure.events) == staged
+        assert len(route.event_places) == len(route.start.events) == staged
         assert all(40 < place < route.route.length - 20 for place in route.event_places)
         assert np.isfinite(start).all()
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from tests.support.run_folder import write_run
-from world4scorer.city.world.simulation import CitySimulation, SimulationGone
+from world4scorer.city.world.simulation import CitySimulation, SimulationLost
 from world4scorer.cli.run import main
 from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import read_log as read_navsim_log
@@ -219,7 +219,7 @@ def test_a_scene_in_which_sumo_crashes_is_left_out_and_not_tried_again(
     kept = next(made.scenes()).branches
 
     def crash(self, poses, *_):
-        raise SimulationGone("gone")
+        raise SimulationLost("gone")
 
     def stand_in(self, city, place, log, frame, asked):
         tried.append(asked.token)

@@ -14,38 +14,38 @@ from typing import Any, Final
 import numpy as np
 import shapely
 
-from world4scorer.city.streets.car_ways import CarWays
-from world4scorer.city.streets.map_shapes import DETAIL, JUNCTION_GAP, Line, Shapes, one_piece
+from world4scorer.city.streets.lane_graph import LaneGraph
+from world4scorer.city.streets.map_shapes import JUNCTION_GAP, SIMPLIFY_TOLERANCE, Line, Shapes, one_piece
 from world4scorer.city.streets.street_map import Turn
-from world4scorer.city.streets.swept_path import STEP, corner_trails
+from world4scorer.city.streets.swept_path import PATH_STEP, corner_trails
 
 TURN_MARGIN: Final = 1.2
 """m between the way of a turning car's corner and the kerb."""
 SWEPT_MARGIN: Final = 0.3
 """m, where the car goes nearly straight on."""
-TURNING: Final = 0.35
+MIN_TURN_ANGLE: Final = 0.35
 """rad that a way must change its direction by to count as a turn."""
 RUN_IN: Final = 12.0
 RUN_OUT: Final = 15.0
 """m that a car is followed before and behind a connection."""
-SHARP_BEND: Final = 0.3
+SHARP_BEND_ANGLE: Final = 0.3
 """rad"""
 BEND_LENGTH: Final = 5.0
 """m"""
-SMALLEST_PIECE: Final = 0.01
+MIN_PIECE_AREA: Final = 0.01
 """m^2"""
 
 Key = tuple[bool, str]
 """A junction (True) or an edge (False), by its name."""
 
 
-def widen_by_sweeps(ways: CarWays, roadblocks: dict[str, Any], intersections: dict[str, Any]) -> None:
+def widen_by_sweeps(graph: LaneGraph, roadblocks: dict[str, Any], intersections: dict[str, Any]) -> None:
     """Add what cars sweep over outside of all areas so far, each piece to the area on the way that it lies at."""
-    passing = [index for index, connection in enumerate(ways.connections) if connection.turn is not Turn.AROUND]
-    bending = [lane for lane in ways.lanes if _bends_sharply(ways.lane_ways[lane.id].line)]
+    passing = [index for index, connection in enumerate(graph.connections) if connection.turn is not Turn.AROUND]
+    bending = [lane for lane in graph.lanes if _bends_sharply(graph.lane_bands[lane.id].line)]
     # The start of a lane belongs to the connections that lead there.
-    lanes = [_Course(ways.lane_ways[lane.id].line, RUN_OUT, ((False, lane.edge),)) for lane in bending]
-    courses = [_course(ways, index) for index in passing] + lanes
+    lanes = [_Course(graph.lane_bands[lane.id].line, RUN_OUT, ((False, lane.edge),)) for lane in bending]
+    courses = [_course(graph, index) for index in passing] + lanes
     if not courses:
         return
     shapes: dict[Key, Any] = {(False, edge): shape for edge, shape in roadblocks.items()}
@@ -70,11 +70,11 @@ def _swept(courses: Sequence[_Course], connections: int, passed: Sequence[Sequen
     trails = np.empty(len(courses), object)
     turning = np.zeros(len(courses), np.bool_)
     for row, trail in enumerate(found):
-        behind = trail[:, int(courses[row].run_in / STEP) :]
+        behind = trail[:, int(courses[row].run_in / PATH_STEP) :]
         trails[row] = shapely.multilinestrings(list(behind))
         ahead = behind[0] - behind[3]
-        turning[row] = np.ptp(np.unwrap(np.arctan2(ahead[:, 1], ahead[:, 0]))) > TURNING
-    trails = shapely.simplify(trails, DETAIL, preserve_topology=False)
+        turning[row] = np.ptp(np.unwrap(np.arctan2(ahead[:, 1], ahead[:, 0]))) > MIN_TURN_ANGLE
+    trails = shapely.simplify(trails, SIMPLIFY_TOLERANCE, preserve_topology=False)
     straight = np.flatnonzero(~turning)
     trails[straight] = _without(trails[straight], [passed[row] for row in straight.tolist()])
     grown: Shapes = shapely.buffer(trails, np.where(turning, TURN_MARGIN, SWEPT_MARGIN), quad_segs=2)
@@ -88,7 +88,7 @@ def _outside(shapes: Shapes, areas: Shapes) -> tuple[Shapes, Any]:
     for row in np.unique(rows).tolist():
         left[row] = shapely.difference(shapes[row], shapely.union_all(areas[hits[rows == row]]))
     pieces, owners = shapely.get_parts(left, return_index=True)
-    large = shapely.area(pieces) > SMALLEST_PIECE
+    large = shapely.area(pieces) > MIN_PIECE_AREA
     return pieces[large], owners[large]
 
 
@@ -103,46 +103,46 @@ class _Course:
     """On the way, the connection's own junction first."""
 
 
-def _course(ways: CarWays, index: int) -> _Course:
-    connection = ways.connections[index]
+def _course(graph: LaneGraph, index: int) -> _Course:
+    connection = graph.connections[index]
     edges: list[str] = []
     junctions = [connection.junction]
-    before, early = _follow(ways, connection.from_lane, RUN_IN, False, edges, junctions)
-    after, late = _follow(ways, connection.to_lane, RUN_OUT, True, edges, junctions)
-    line = np.concatenate([*before[::-1], ways.connection_ways[index].line, *after])
+    before, early = _follow(graph, connection.from_lane, RUN_IN, False, edges, junctions)
+    after, late = _follow(graph, connection.to_lane, RUN_OUT, True, edges, junctions)
+    line = np.concatenate([*before[::-1], graph.connection_bands[index].line, *after])
     run_in = sum(_length(piece) for piece in before) - early
     keys = [(True, junctions[0]), *((False, edge) for edge in edges), *((True, name) for name in junctions[1:])]
     return _Course(_between(line, early, late), run_in, tuple(dict.fromkeys(keys)))
 
 
 def _follow(
-    ways: CarWays, lane: str, metres: float, forward: bool, edges: list[str], junctions: list[str]
+    graph: LaneGraph, lane: str, metres: float, forward: bool, edges: list[str], junctions: list[str]
 ) -> tuple[list[Line], float]:
     """Lines from a lane on, for so many metres if the net reaches that far, and by how much they are too long."""
-    links = ways.following if forward else ways.preceding
+    links = graph.following if forward else graph.preceding
     pieces: list[Line] = []
     while True:
-        pieces.append(ways.lane_ways[lane].line)
-        edges.append(ways.edge_of[lane])
+        pieces.append(graph.lane_bands[lane].line)
+        edges.append(graph.edge_of[lane])
         metres -= _length(pieces[-1])
         if metres <= 0.0 or lane not in links:
             return pieces, max(-metres, 0.0)
         link = links[lane]
-        pieces.append(ways.connection_ways[link].line)
+        pieces.append(graph.connection_bands[link].line)
         metres -= _length(pieces[-1])
-        junctions.append(ways.connections[link].junction)
-        lane = ways.connections[link].to_lane if forward else ways.connections[link].from_lane
+        junctions.append(graph.connections[link].junction)
+        lane = graph.connections[link].to_lane if forward else graph.connections[link].from_lane
 
 
 def _bends_sharply(line: Line) -> bool:
-    """Whether the direction changes by more than `SHARP_BEND` within `BEND_LENGTH`."""
+    """Whether the direction changes by more than `SHARP_BEND_ANGLE` within `BEND_LENGTH`."""
     steps = np.diff(line, axis=0)
     if _length(line) < RUN_OUT + BEND_LENGTH:
         return False
     headings = np.unwrap(np.arctan2(steps[:, 1], steps[:, 0]))
     marks = np.concatenate([[0.0], np.cumsum(np.hypot(*steps.T))])[:-1]
     change = np.interp(marks + BEND_LENGTH, marks, headings) - headings
-    return bool(np.abs(change).max() > SHARP_BEND)
+    return bool(np.abs(change).max() > SHARP_BEND_ANGLE)
 
 
 def _length(line: Line) -> float:

@@ -21,9 +21,9 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from world4scorer.city.streets.car_ways import CarWays, Way, car_ways
+from world4scorer.city.streets.lane_graph import LaneBand, LaneGraph, lane_graph
 from world4scorer.city.streets.map_index import MapIndex
-from world4scorer.city.streets.map_shapes import DETAIL, Shapes, directions, line_bands, one_piece
+from world4scorer.city.streets.map_shapes import SIMPLIFY_TOLERANCE, Shapes, directions, line_bands, one_piece
 from world4scorer.city.streets.road_areas import GUTTER, RoadAreas, road_areas
 from world4scorer.city.streets.street_map import Lane, LaneUse, StreetMap, Turn
 from world4scorer.datasets.navsim.map_writer import TableOfShapes
@@ -46,7 +46,7 @@ INTERSECTION_WITH_SIGNALS: Final = 1
 """nuPlan's codes of intersections."""
 STOP_LINE: Final = (-0.5, 0.1)
 """m from the end of the lane: where its stop polygon begins and ends."""
-SMALLEST_AREA: Final = 0.1
+MIN_WALKING_AREA: Final = 0.1
 """m^2; walking areas below are artefacts."""
 
 Layers = dict[str, TableOfShapes]
@@ -66,51 +66,51 @@ class _Ids:
 
 def export_map(streets: StreetMap) -> tuple[Layers, MapIndex]:
     """The layers that `write_map` takes, in metres of the place's coordinate system, and where SUMO's names went."""
-    ways = car_ways(streets)
-    areas = road_areas(streets, ways)
+    graph = lane_graph(streets)
+    areas = road_areas(streets, graph)
     ids = _Ids()
-    lanes = dict(zip([lane.id for lane in ways.lanes], ids.take(len(ways.lanes)).tolist(), strict=True))
-    connectors = ids.take(len(ways.connections))
-    blocks = dict(zip(ways.edges, ids.take(len(ways.edges)).tolist(), strict=True))
-    block_connectors = dict(zip(ways.by_edges, ids.take(len(ways.by_edges)).tolist(), strict=True))
+    lanes = dict(zip([lane.id for lane in graph.lanes], ids.take(len(graph.lanes)).tolist(), strict=True))
+    connectors = ids.take(len(graph.connections))
+    blocks = dict(zip(graph.edges, ids.take(len(graph.edges)).tolist(), strict=True))
+    block_connectors = dict(zip(graph.by_edges, ids.take(len(graph.by_edges)).tolist(), strict=True))
     junctions = dict(zip(areas.intersections, ids.take(len(areas.intersections)).tolist(), strict=True))
     index = MapIndex(
         lane=lanes,
         connector={
             (connection.from_lane, connection.to_lane): fid
-            for connection, fid in zip(ways.connections, connectors.tolist(), strict=True)
+            for connection, fid in zip(graph.connections, connectors.tolist(), strict=True)
         },
         roadblock=blocks,
         roadblock_connector=block_connectors,
         signal={
             fid: connection.link
-            for connection, fid in zip(ways.connections, connectors.tolist(), strict=True)
+            for connection, fid in zip(graph.connections, connectors.tolist(), strict=True)
             if connection.link is not None
         },
     )
-    lane_rows = [ways.lane_ways[lane.id] for lane in ways.lanes]
+    lane_rows = [graph.lane_bands[lane.id] for lane in graph.lanes]
     lane_sides, connector_sides = ids.take(2 * len(lane_rows)), ids.take(2 * len(connectors))
-    stops, stop_table = _stop_lines(ways, ids)
+    stops, stop_table = _stop_lines(graph, ids)
     layers: Layers = {
-        "lanes_polygons": _lane_table(ways, index, lane_sides),
-        "lane_connectors": _connector_table(streets, ways, index, junctions, stops),
+        "lanes_polygons": _lane_table(graph, index, lane_sides),
+        "lane_connectors": _connector_table(streets, graph, index, junctions, stops),
         "gen_lane_connectors_scaled_width_polygons": TableOfShapes(
             connectors,
-            _shapes(way.band for way in ways.connection_ways),
+            _shapes(way.band for way in graph.connection_bands),
             {
                 "lane_connector_fid": connectors,
                 "left_boundary_fid": connector_sides[0::2],
                 "right_boundary_fid": connector_sides[1::2],
             },
         ),
-        "baseline_paths": _baseline_table(lane_rows, ways.connection_ways, list(lanes.values()), connectors, ids),
-        "boundaries": _boundary_table([*lane_rows, *ways.connection_ways], np.append(lane_sides, connector_sides)),
-        "lane_groups_polygons": _roadblock_table(ways, areas, blocks),
-        "lane_group_connectors": _roadblock_connector_table(ways, index, junctions),
+        "baseline_paths": _baseline_table(lane_rows, graph.connection_bands, list(lanes.values()), connectors, ids),
+        "boundaries": _boundary_table([*lane_rows, *graph.connection_bands], np.append(lane_sides, connector_sides)),
+        "lane_groups_polygons": _roadblock_table(graph, areas, blocks),
+        "lane_group_connectors": _roadblock_connector_table(graph, index, junctions),
         "intersections": TableOfShapes(
             _ints(junctions.values()),
             _shapes(areas.intersections.values()),
-            {"intersection_type_fid": _intersection_types(ways, areas)},
+            {"intersection_type_fid": _intersection_types(graph, areas)},
         ),
         "stop_polygons": stop_table,
         **_other_layers(streets, areas, ids),
@@ -118,20 +118,20 @@ def export_map(streets: StreetMap) -> tuple[Layers, MapIndex]:
     return {name: _moved(table, streets.offset) for name, table in layers.items()}, index
 
 
-def _lane_table(ways: CarWays, index: MapIndex, sides: NDArray[np.int64]) -> TableOfShapes:
+def _lane_table(graph: LaneGraph, index: MapIndex, sides: NDArray[np.int64]) -> TableOfShapes:
     of_edge: dict[str, list[int]] = defaultdict(list)
-    for lane in ways.lanes:
+    for lane in graph.lanes:
         of_edge[lane.edge].append(lane.index)
     from_left = {edge: sorted(found, reverse=True) for edge, found in of_edge.items()}
     ids = _ints(index.lane.values())
     return TableOfShapes(
         ids,
-        _shapes(ways.lane_ways[lane.id].band for lane in ways.lanes),
+        _shapes(graph.lane_bands[lane.id].band for lane in graph.lanes),
         {
             "lane_fid": ids,
-            "lane_group_fid": _ints(index.roadblock[lane.edge] for lane in ways.lanes),
-            "lane_index": _ints(from_left[lane.edge].index(lane.index) for lane in ways.lanes),
-            "speed_limit_mps": np.array([lane.speed for lane in ways.lanes]),
+            "lane_group_fid": _ints(index.roadblock[lane.edge] for lane in graph.lanes),
+            "lane_index": _ints(from_left[lane.edge].index(lane.index) for lane in graph.lanes),
+            "speed_limit_mps": np.array([lane.speed for lane in graph.lanes]),
             "left_boundary_fid": sides[0::2],
             "right_boundary_fid": sides[1::2],
             "lane_type_fid": np.zeros(len(ids)),
@@ -140,13 +140,13 @@ def _lane_table(ways: CarWays, index: MapIndex, sides: NDArray[np.int64]) -> Tab
 
 
 def _connector_table(
-    streets: StreetMap, ways: CarWays, index: MapIndex, junctions: Mapping[str, int], stops: Mapping[str, int]
+    streets: StreetMap, graph: LaneGraph, index: MapIndex, junctions: Mapping[str, int], stops: Mapping[str, int]
 ) -> TableOfShapes:
-    connections = ways.connections
-    edges = [(ways.edge_of[c.from_lane], ways.edge_of[c.to_lane]) for c in connections]
+    connections = graph.connections
+    edges = [(graph.edge_of[c.from_lane], graph.edge_of[c.to_lane]) for c in connections]
     return TableOfShapes(
         _ints(index.connector.values()),
-        _lines(way.line for way in ways.connection_ways),
+        _lines(way.line for way in graph.connection_bands),
         {
             "exit_lane_fid": _ints(index.lane[c.from_lane] for c in connections),
             "entry_lane_fid": _ints(index.lane[c.to_lane] for c in connections),
@@ -170,8 +170,8 @@ def _speeds(streets: StreetMap, via: Sequence[str], from_lane: str) -> list[floa
 
 
 def _baseline_table(
-    lanes: Sequence[Way],
-    connections: Sequence[Way],
+    lanes: Sequence[LaneBand],
+    connections: Sequence[LaneBand],
     lane_ids: Sequence[int],
     connector_ids: NDArray[np.int64],
     ids: _Ids,
@@ -188,53 +188,53 @@ def _baseline_table(
     )
 
 
-def _boundary_table(ways: Sequence[Way], ids: NDArray[np.int64]) -> TableOfShapes:
-    lines = shapely.simplify(_lines(side for way in ways for side in (way.left, way.right)), DETAIL)
+def _boundary_table(graph: Sequence[LaneBand], ids: NDArray[np.int64]) -> TableOfShapes:
+    lines = shapely.simplify(_lines(side for way in graph for side in (way.left, way.right)), SIMPLIFY_TOLERANCE)
     return TableOfShapes(ids, lines, {"boundary_type_fid": np.zeros(len(ids))})
 
 
-def _roadblock_table(ways: CarWays, areas: RoadAreas, blocks: Mapping[str, int]) -> TableOfShapes:
-    counts = dict.fromkeys(ways.edges, 0)
-    for lane in ways.lanes:
+def _roadblock_table(graph: LaneGraph, areas: RoadAreas, blocks: Mapping[str, int]) -> TableOfShapes:
+    counts = dict.fromkeys(graph.edges, 0)
+    for lane in graph.lanes:
         counts[lane.edge] += 1
     return TableOfShapes(
         _ints(blocks.values()),
-        _shapes(areas.roadblocks[edge] for edge in ways.edges),
+        _shapes(areas.roadblocks[edge] for edge in graph.edges),
         {"lane_count": _ints(counts.values())},
     )
 
 
-def _roadblock_connector_table(ways: CarWays, index: MapIndex, junctions: Mapping[str, int]) -> TableOfShapes:
+def _roadblock_connector_table(graph: LaneGraph, index: MapIndex, junctions: Mapping[str, int]) -> TableOfShapes:
     # Not grown: routes are cut as loops where their roadblock connectors overlap, and edges can be very short.
     shapes = [
-        one_piece(shapely.union_all([ways.connection_ways[i].band for i in found]), 0.0, GUTTER)
-        for found in ways.by_edges.values()
+        one_piece(shapely.union_all([graph.connection_bands[i].band for i in found]), 0.0, GUTTER)
+        for found in graph.by_edges.values()
     ]
-    places = [ways.connections[found[0]].junction for found in ways.by_edges.values()]
+    places = [graph.connections[found[0]].junction for found in graph.by_edges.values()]
     return TableOfShapes(
         _ints(index.roadblock_connector.values()),
         _shapes(shapes),
         {
-            "from_lane_group_fid": _ints(index.roadblock[before] for before, _ in ways.by_edges),
-            "to_lane_group_fid": _ints(index.roadblock[after] for _, after in ways.by_edges),
+            "from_lane_group_fid": _ints(index.roadblock[before] for before, _ in graph.by_edges),
+            "to_lane_group_fid": _ints(index.roadblock[after] for _, after in graph.by_edges),
             "intersection_fid": np.array([junctions.get(junction, NO_INTERSECTION) for junction in places]),
         },
     )
 
 
-def _intersection_types(ways: CarWays, areas: RoadAreas) -> NDArray[np.int64]:
-    signals = {connection.junction for connection in ways.connections if connection.link is not None}
+def _intersection_types(graph: LaneGraph, areas: RoadAreas) -> NDArray[np.int64]:
+    signals = {connection.junction for connection in graph.connections if connection.link is not None}
     return _ints(
         INTERSECTION_WITH_SIGNALS if junction in signals else INTERSECTION_DEFAULT for junction in areas.intersections
     )
 
 
-def _stop_lines(ways: CarWays, ids: _Ids) -> tuple[dict[str, int], TableOfShapes]:
+def _stop_lines(graph: LaneGraph, ids: _Ids) -> tuple[dict[str, int], TableOfShapes]:
     """A stop line at the end of every lane that a signal holds for; its id by lane."""
-    lanes = list(dict.fromkeys(connection.from_lane for connection in ways.connections if connection.link is not None))
+    lanes = list(dict.fromkeys(connection.from_lane for connection in graph.connections if connection.link is not None))
     shapes = []
     for lane in lanes:
-        way = ways.lane_ways[lane]
+        way = graph.lane_bands[lane]
         ahead = directions(way.line)[1]
         aside = np.array([-ahead[1], ahead[0]]) * way.half_width[-1]
         near, far = (way.line[-1] + metres * ahead for metres in STOP_LINE)
@@ -252,7 +252,7 @@ def _other_layers(streets: StreetMap, areas: RoadAreas, ids: _Ids) -> Layers:
     squares = [shapely.make_valid(shapely.Polygon(outline)) for outline in outlines]
     walkways = [
         *_bands([lane for lane in lanes if lane.use is LaneUse.WALK]),
-        *(one_piece(square, 0.0, 0.0) for square in squares if square.area > SMALLEST_AREA),
+        *(one_piece(square, 0.0, 0.0) for square in squares if square.area > MIN_WALKING_AREA),
     ]
     service = [lane for lane in lanes if lane.use is LaneUse.SERVICE and lane.edge not in areas.roadblocks]
     return {

@@ -10,7 +10,7 @@ from typing import Final
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.street_map import SignalLink
 
-CLOSED: Final = "ru"
+RED_STATES: Final = "ru"
 """Letters of SUMO's signal states that forbid driving: red, and red with yellow."""
 
 
@@ -48,5 +48,5 @@ class MapIndex:
             state = states.get(link.signal, "")
             if link.index >= len(state):
                 raise CityError(f"signal {link.signal!r}: no lamp {link.index} in its state {state!r}")
-            found.append((str(fid), state[link.index] in CLOSED))
+            found.append((str(fid), state[link.index] in RED_STATES))
         return found

@@ -18,24 +18,24 @@ from world4scorer.city.streets.errors import CityError
 Line = NDArray[np.float64]
 Shapes = NDArray[np.object_]
 
-FINEST: Final = 0.25
+MIN_SPACING: Final = 0.25
 """m between vertices; networks are rounded to centimetres, so directions between closer ones are noise."""
-COARSEST: Final = 1.0
+MAX_SPACING: Final = 1.0
 """m between vertices; routes are matched by the nearest vertex, not by the nearest point of a segment."""
-LONGEST_MITRE: Final = 2.0
+MAX_MITRE: Final = 2.0
 """A corner may lie this many half widths from its vertex."""
-SMALLEST_HOLE: Final = 40.0
+MIN_HOLE_AREA: Final = 40.0
 """m^2; smaller holes in a carriageway are seams between its pieces, not islands."""
-WIDEST_GAP: Final = 8.0
+MAX_PIECE_GAP: Final = 8.0
 """m that the pieces of one outline may lie apart."""
 JUNCTION_GAP: Final = 1.0
 """m; junctions close gaps between the ways through them up to twice this."""
-DETAIL: Final = 0.02
+SIMPLIFY_TOLERANCE: Final = 0.02
 """m; outlines are simplified by no more than this."""
 
 
-def evenly(line: Line) -> Line:
-    """The line with vertices `FINEST` to `COARSEST` apart; its ends stay."""
+def resample(line: Line) -> Line:
+    """The line with vertices `MIN_SPACING` to `MAX_SPACING` apart; its ends stay."""
     steps = np.hypot(*np.diff(line, axis=0).T)
     kept, way, length = [0], 0.0, float(steps.sum())
     if length == 0.0:
@@ -43,7 +43,7 @@ def evenly(line: Line) -> Line:
     done = 0.0
     for index, step in enumerate(steps[:-1].tolist(), start=1):
         way, done = way + step, done + step
-        if way >= FINEST and length - done >= FINEST:
+        if way >= MIN_SPACING and length - done >= MIN_SPACING:
             kept.append(index)
             way = 0.0
     points = line[[*kept, len(line) - 1]]
@@ -52,14 +52,14 @@ def evenly(line: Line) -> Line:
     inserted = [
         np.linspace(a, b, pieces, endpoint=False)
         for a, b, pieces in zip(
-            marks[:-1], marks[1:], np.maximum(np.ceil(steps / COARSEST), 1).astype(int), strict=True
+            marks[:-1], marks[1:], np.maximum(np.ceil(steps / MAX_SPACING), 1).astype(int), strict=True
         )
     ]
     where = np.concatenate([*inserted, marks[-1:]])
     return np.column_stack([np.interp(where, marks, points[:, 0]), np.interp(where, marks, points[:, 1])])
 
 
-def fitted(line: Line, first: Line, last: Line) -> Line:
+def fit_to_ends(line: Line, first: Line, last: Line) -> Line:
     """The line moved so that it leads from point `first` to point `last`, each vertex in proportion to the way."""
     way = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
     if way[-1] == 0.0:
@@ -100,7 +100,7 @@ def sides(
     normal = np.stack([-(ahead + behind)[:, 1], (ahead + behind)[:, 0]], axis=1)
     square = (normal * normal).sum(1)
     # |normal| is 2 cos(a/2) at a corner of angle a; the mitre lies at 1 / cos(a/2).
-    reach = np.minimum(2.0 / np.maximum(square, 1e-9), LONGEST_MITRE / np.sqrt(np.maximum(square, 1e-9)))
+    reach = np.minimum(2.0 / np.maximum(square, 1e-9), MAX_MITRE / np.sqrt(np.maximum(square, 1e-9)))
     outward = normal * (reach * half)[:, None]
     cuts = start[1:-1]
     return np.split(points + outward, cuts), np.split(points - outward, cuts)
@@ -116,7 +116,7 @@ def bands(
     )
     for index in np.flatnonzero(~shapely.is_valid(out)).tolist():
         out[index] = grown(shapely.LineString(lines[index]), float(half_widths[index].max()))
-    simple: Shapes = shapely.simplify(out, DETAIL)
+    simple: Shapes = shapely.simplify(out, SIMPLIFY_TOLERANCE)
     return simple
 
 
@@ -133,16 +133,16 @@ def line_bands(lines: Sequence[Line], widths: Sequence[float]) -> Shapes:
 
 def one_piece(shape: shapely.Geometry, margin: float, reach: float, sharp: bool = False) -> shapely.Polygon:
     """A shape grown by `margin`, its gaps up to twice `reach` closed, without small holes, as a single polygon."""
-    style = {"join_style": "mitre", "mitre_limit": LONGEST_MITRE} if sharp else {"quad_segs": 4}
+    style = {"join_style": "mitre", "mitre_limit": MAX_MITRE} if sharp else {"quad_segs": 4}
     while True:
         closed = shape
         if margin + reach > 0.0:
             closed = shapely.buffer(shapely.buffer(shape, margin + reach, **style), -reach, **style)
         if isinstance(closed, shapely.Polygon) and not closed.is_empty:
             break
-        if reach > WIDEST_GAP:
+        if reach > MAX_PIECE_GAP:
             closed = shapely.convex_hull(shape)
             break
         reach = 2.0 * reach + 0.25
-    holes = [ring for ring in closed.interiors if shapely.Polygon(ring).area > SMALLEST_HOLE]
-    return shapely.simplify(shapely.Polygon(closed.exterior, holes), DETAIL)
+    holes = [ring for ring in closed.interiors if shapely.Polygon(ring).area > MIN_HOLE_AREA]
+    return shapely.simplify(shapely.Polygon(closed.exterior, holes), SIMPLIFY_TOLERANCE)

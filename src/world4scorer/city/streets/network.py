@@ -24,10 +24,10 @@ from world4scorer.jobs.files import atomic_write
 
 FILLET_LENGTH: Final = 12.0
 """Of street given up on each side of a corner [m]."""
-SMALLEST_CORNER: Final = np.radians(3.0)
+MIN_CORNER_ANGLE: Final = np.radians(3.0)
 """Corners below this are left alone."""
 DEGREES_PER_PIECE: Final = 4.0
-SMALLEST_STEP: Final = 0.02
+MIN_POINT_SPACING: Final = 0.02
 """Between points of a street [m]; networks are written in centimetres."""
 LANE_WIDTH: Final = 3.6
 """Of lanes whose width the source does not give [m]."""
@@ -122,7 +122,7 @@ def round_corners(points: NDArray[np.float64]) -> NDArray[np.float64]:
             continue
         inward, outward = (corner - before) / lengths[0], (after - corner) / lengths[1]
         angle = abs(np.arctan2(inward[0] * outward[1] - inward[1] * outward[0], inward @ outward))
-        if angle < SMALLEST_CORNER:
+        if angle < MIN_CORNER_ANGLE:
             rounded.append(corner)
             continue
         reach = min(FILLET_LENGTH, lengths[0] / 2, lengths[1] / 2)
@@ -133,6 +133,6 @@ def round_corners(points: NDArray[np.float64]) -> NDArray[np.float64]:
     rounded.append(points[-1])
     line = np.array(rounded)
     # Where two arcs meet, one ends in the point where the next begins.
-    distinct = np.linalg.norm(np.diff(line, axis=0), axis=1) > SMALLEST_STEP
+    distinct = np.linalg.norm(np.diff(line, axis=0), axis=1) > MIN_POINT_SPACING
     kept: NDArray[np.float64] = line[np.concatenate([[True], distinct[:-1], [True]])]
     return kept

@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 import shapely
 
-from world4scorer.city.streets.car_ways import CarWays
 from world4scorer.city.streets.kerbs import widen_by_sweeps
+from world4scorer.city.streets.lane_graph import LaneGraph
 from world4scorer.city.streets.map_shapes import JUNCTION_GAP, Line, Shapes, line_bands, one_piece
 from world4scorer.city.streets.street_map import Lane, LaneUse, StreetMap, Turn
 
@@ -25,11 +25,11 @@ JUNCTION_MARGIN: Final = 0.6
 """m beside the ways through a junction."""
 CLOSED_GAP: Final = 0.5
 """m; carriageways close gaps between their lanes up to twice this."""
-SLIVER: Final = 0.75
+SLIVER_HALF_WIDTH: Final = 0.75
 """m; remains of an outline narrower than twice this are left out."""
 OVERLAP: Final = 0.2
 """m that a carriageway may reach into the oncoming lanes."""
-ONCOMING: Final = -0.8
+ONCOMING_COSINE: Final = -0.8
 """Cosine of the angle between two directions below which they are those of one street; others cross on a bridge."""
 DRIVABLE_BESIDE: Final = (LaneUse.DRIVE, LaneUse.SERVICE, LaneUse.BICYCLE)
 """Uses of lanes at the level of the carriageway if nothing lies between them and the lanes for cars."""
@@ -45,23 +45,23 @@ class RoadAreas:
     """By junction; only those where streets meet."""
 
 
-def road_areas(streets: StreetMap, ways: CarWays) -> RoadAreas:
+def road_areas(streets: StreetMap, graph: LaneGraph) -> RoadAreas:
     """Lay out carriageways and junctions so that a car on any way, other than turning around, stays inside."""
-    carriageways = _carriageways(streets, ways)
+    carriageways = _carriageways(streets, graph)
     areas = RoadAreas(
         {edge: one_piece(shape, GUTTER, CLOSED_GAP, sharp=True) for edge, shape in carriageways.items()},
         {},
     )
-    _keep_apart(areas.roadblocks, carriageways, ways)
+    _keep_apart(areas.roadblocks, carriageways, graph)
     outlines = _junction_outlines(
-        streets, [junction for junction in ways.by_junction if not _passes_through(ways, junction)]
+        streets, [junction for junction in graph.by_junction if not _passes_through(graph, junction)]
     )
     parts: dict[str, list[Any]] = defaultdict(list)
-    for junction, found in ways.by_junction.items():
-        turning = [index for index in found if ways.connections[index].turn is Turn.AROUND]
+    for junction, found in graph.by_junction.items():
+        turning = [index for index in found if graph.connections[index].turn is Turn.AROUND]
         # Ways to turn around are narrower than any car can drive; they count where there is no other.
         for index in turning if len(turning) == len(found) else sorted(set(found) - set(turning)):
-            band, source = ways.connection_ways[index].band, ways.edge_of[ways.connections[index].from_lane]
+            band, source = graph.connection_bands[index].band, graph.edge_of[graph.connections[index].from_lane]
             if junction in outlines:
                 parts[junction].append(shapely.buffer(band, JUNCTION_MARGIN, quad_segs=2))
             else:
@@ -73,7 +73,7 @@ def road_areas(streets: StreetMap, ways: CarWays) -> RoadAreas:
     for junction, outline in outlines.items():
         whole = shapely.union_all([outline, *parts[junction]])
         areas.intersections[junction] = one_piece(whole, 0.0, JUNCTION_GAP)
-    widen_by_sweeps(ways, areas.roadblocks, areas.intersections)
+    widen_by_sweeps(graph, areas.roadblocks, areas.intersections)
     return areas
 
 
@@ -90,18 +90,18 @@ def _junction_outlines(streets: StreetMap, junctions: Sequence[str]) -> dict[str
             outline = shapely.buffer(shapely.make_valid(shapely.Polygon(points)), 0.0)
             outline = shapely.difference(outline, shapely.union_all(tree.geometries[tree.query(outline)]))
             # What remains of corners is too narrow for a car.
-            outline = shapely.buffer(shapely.buffer(outline, -SLIVER), SLIVER, quad_segs=2)
+            outline = shapely.buffer(shapely.buffer(outline, -SLIVER_HALF_WIDTH), SLIVER_HALF_WIDTH, quad_segs=2)
         outlines[junction] = outline
     return outlines
 
 
-def _carriageways(streets: StreetMap, ways: CarWays) -> dict[str, Any]:
+def _carriageways(streets: StreetMap, graph: LaneGraph) -> dict[str, Any]:
     """Lanes for cars, and what lies at their level beside them, edge by edge."""
-    beside: dict[str, dict[int, Lane]] = {edge: {} for edge in ways.edges}
+    beside: dict[str, dict[int, Lane]] = {edge: {} for edge in graph.edges}
     for lane in streets.lanes.values():
         if lane.edge in beside and lane.use in DRIVABLE_BESIDE:
             beside[lane.edge][lane.index] = lane
-    shapes: dict[str, list[Any]] = {edge: [] for edge in ways.edges}
+    shapes: dict[str, list[Any]] = {edge: [] for edge in graph.edges}
     others: list[Lane] = []
     for edge, lanes in beside.items():
         cars = [index for index, lane in lanes.items() if lane.use is LaneUse.DRIVE]
@@ -112,7 +112,7 @@ def _carriageways(streets: StreetMap, ways: CarWays) -> dict[str, Any]:
             last += 1
         for index, lane in lanes.items():
             if lane.use is LaneUse.DRIVE:
-                shapes[edge].append(ways.lane_ways[lane.id].band)
+                shapes[edge].append(graph.lane_bands[lane.id].band)
             elif first <= index <= last:
                 others.append(lane)
     if others:
@@ -121,7 +121,7 @@ def _carriageways(streets: StreetMap, ways: CarWays) -> dict[str, Any]:
     return {edge: parts[0] if len(parts) == 1 else shapely.union_all(parts) for edge, parts in shapes.items()}
 
 
-def _passes_through(ways: CarWays, junction: str) -> bool:
+def _passes_through(graph: LaneGraph, junction: str) -> bool:
     """Whether a street only goes on here, with other lanes or another name.
 
     Metrics are lenient inside intersections (lane keeping and driving direction are not asked for) and strict in
@@ -132,16 +132,16 @@ def _passes_through(ways: CarWays, junction: str) -> bool:
     before: dict[str, set[str]] = defaultdict(set)
     after: dict[str, set[str]] = defaultdict(set)
     courses: dict[str, list[Any]] = defaultdict(list)
-    for index in ways.by_junction[junction]:
-        connection = ways.connections[index]
+    for index in graph.by_junction[junction]:
+        connection = graph.connections[index]
         if connection.link is not None:
             return False
         if connection.turn is Turn.AROUND:
             continue
-        source, target = ways.edge_of[connection.from_lane], ways.edge_of[connection.to_lane]
+        source, target = graph.edge_of[connection.from_lane], graph.edge_of[connection.to_lane]
         after[source].add(target)
         before[target].add(source)
-        courses[source].append(shapely.LineString(ways.connection_ways[index].line))
+        courses[source].append(shapely.LineString(graph.connection_bands[index].line))
     if not 1 <= len(after) <= 2 or any(len(edges) > 1 for edges in (*after.values(), *before.values())):
         return False
     if len(after) == 1:
@@ -150,10 +150,10 @@ def _passes_through(ways: CarWays, junction: str) -> bool:
     return not shapely.intersects(one, other)
 
 
-def _keep_apart(roadblocks: dict[str, Any], carriageways: dict[str, Any], ways: CarWays) -> None:
+def _keep_apart(roadblocks: dict[str, Any], carriageways: dict[str, Any], graph: LaneGraph) -> None:
     """Cut carriageways back where they reach into those of the oncoming direction."""
     edges = list(roadblocks)
-    middle = {lane.edge: shapely.LineString(ways.lane_ways[lane.id].line) for lane in ways.lanes}
+    middle = {lane.edge: shapely.LineString(graph.lane_bands[lane.id].line) for lane in graph.lanes}
     inner = shapely.buffer(np.array([carriageways[edge] for edge in edges], object), -OVERLAP, join_style="mitre")
     outer = np.array([roadblocks[edge] for edge in edges], object)
     mine, theirs = shapely.STRtree(inner).query(outer, predicate="intersects")
@@ -161,7 +161,7 @@ def _keep_apart(roadblocks: dict[str, Any], carriageways: dict[str, Any], ways: 
     mine, theirs = mine[other], theirs[other]
     where = shapely.centroid(shapely.intersection(outer[mine], inner[theirs]))
     lines = np.array([middle[edge] for edge in edges], object)
-    oncoming = (_heading_at(lines[mine], where) * _heading_at(lines[theirs], where)).sum(1) < ONCOMING
+    oncoming = (_heading_at(lines[mine], where) * _heading_at(lines[theirs], where)).sum(1) < ONCOMING_COSINE
     for index in np.unique(mine[oncoming]).tolist():
         kept = shapely.difference(outer[index], shapely.union_all(inner[theirs[oncoming & (mine == index)]]))
         # Two directions drawn over each other leave no carriageway of its own: then both keep theirs.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_OVERHANG, WHEEL_BASE
 
-STEP: Final = 0.25
+PATH_STEP: Final = 0.25
 """m along the path."""
 
 
@@ -27,11 +27,11 @@ def corner_trails(paths: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float
     if not paths:
         return []
     lengths = np.array([_marks(path)[-1] for path in paths])
-    counts = np.ceil(lengths / STEP).astype(int) + 1
+    counts = np.ceil(lengths / PATH_STEP).astype(int) + 1
     front = np.empty((len(paths), counts.max(), 2))
     for row, path in enumerate(paths):
         marks = _marks(path)
-        at = np.minimum(np.arange(front.shape[1]) * STEP, marks[-1])
+        at = np.minimum(np.arange(front.shape[1]) * PATH_STEP, marks[-1])
         front[row, :, 0], front[row, :, 1] = np.interp(at, marks, path[:, 0]), np.interp(at, marks, path[:, 1])
     ahead = np.empty_like(front)
     ahead[:, 0] = _unit(front[:, 1] - front[:, 0])

@@ -19,12 +19,12 @@ from world4scorer.datasets.navsim.frames import COMMANDS
 
 LOOK_AHEAD: Final = 20.0
 """m"""
-SIDEWAYS: Final = 2.0
+LATERAL_THRESHOLD: Final = 2.0
 """m"""
 LEFT, STRAIGHT, RIGHT, UNKNOWN = (COMMANDS.index(name) for name in ("left", "forward", "right", "unknown"))
 
 
-class Piece(NamedTuple):
+class RoutePiece(NamedTuple):
     """A part of the way along a route."""
 
     shape: NDArray[np.float64]
@@ -109,7 +109,7 @@ class RouteReader:
         ahead = _point(line, along, here + 0.1) - start
         ahead /= np.linalg.norm(ahead)
         offset = ahead[0] * (further - start)[1] - ahead[1] * (further - start)[0]
-        return LEFT if offset >= SIDEWAYS else RIGHT if offset <= -SIDEWAYS else STRAIGHT
+        return LEFT if offset >= LATERAL_THRESHOLD else RIGHT if offset <= -LATERAL_THRESHOLD else STRAIGHT
 
     def _centreline(self, lane_id: str, route: tuple[str, ...]) -> NDArray[np.float64] | None:
         """Points (n, 2) from the lane on along the route, for as far as 20 m may need."""
@@ -121,7 +121,7 @@ class RouteReader:
         kept: NDArray[np.float64] = line[keep]
         return kept if len(kept) > 1 else None
 
-    def pieces(self, lane_id: str, route: tuple[str, ...], reach: float = np.inf) -> list[Piece] | None:
+    def pieces(self, lane_id: str, route: tuple[str, ...], reach: float = np.inf) -> list[RoutePiece] | None:
         """Lanes and ways through junctions from a lane on along the route, for about `reach` metres and one more.
 
         None where the lane is not of the route, or the route has no way to go on.
@@ -130,24 +130,24 @@ class RouteReader:
         if edge is None:
             return None
         lane = self._streets.lanes[lane_id]
-        pieces: list[Piece] = []
+        pieces: list[RoutePiece] = []
         current = lane_id
         if lane.internal:
             following = route[route.index(edge) + 1]
             way = next(way for way in self._leaving[edge][following] if lane_id in way.via)
-            pieces += [Piece(self._streets.lanes[way.from_lane].shape[-2:], None), Piece(way.shape, way.turn)]
+            pieces += [RoutePiece(self._streets.lanes[way.from_lane].shape[-2:], None), RoutePiece(way.shape, way.turn)]
             current, edge = way.to_lane, following
         for following in route[route.index(edge) + 1 :]:
-            pieces.append(Piece(self._streets.lanes[current].shape, None))
+            pieces.append(RoutePiece(self._streets.lanes[current].shape, None))
             ways = self._leaving.get(edge, {}).get(following)
             if not ways:
                 return None
             way = next((way for way in ways if way.from_lane == current), ways[0])
-            pieces.append(Piece(way.shape, way.turn))
+            pieces.append(RoutePiece(way.shape, way.turn))
             current, edge = way.to_lane, following
             if sum(np.linalg.norm(np.diff(piece.shape, axis=0), axis=1).sum() for piece in pieces[1:]) > reach:
                 break
-        pieces.append(Piece(self._streets.lanes[current].shape, None))
+        pieces.append(RoutePiece(self._streets.lanes[current].shape, None))
         return pieces
 
 

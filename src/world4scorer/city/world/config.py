@@ -10,9 +10,9 @@ from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.places import PLACES
 from world4scorer.datasets.navsim.cameras import CAMERAS
 
-SMALLEST_IMAGE, LARGEST_IMAGE = 16, 4096
+MIN_IMAGE_SIZE, MAX_IMAGE_SIZE = 16, 4096
 """Pixels."""
-LARGEST_SEED: Final = 2_000_000
+MAX_SEED: Final = 2_000_000
 """SUMO's seeds are 32 bits long, and a city needs a thousand of them."""
 DATA_SPLITS: Final = ("trainval", "test", "mini")
 """Folders of logs that NAVSIM knows."""
@@ -101,14 +101,14 @@ class CityConfig:
                 raise CityError(
                     f"place {place!r} is in the splits {', '.join(sorted(names))}; streets must be disjoint"
                 )
-        if not 0 <= self.seed <= LARGEST_SEED:
-            raise CityError(f"seed {self.seed}: choose one from 0 to {LARGEST_SEED:,}")
-        size = min(self.height, self.width) >= SMALLEST_IMAGE and max(self.height, self.width) <= LARGEST_IMAGE
+        if not 0 <= self.seed <= MAX_SEED:
+            raise CityError(f"seed {self.seed}: choose one from 0 to {MAX_SEED:,}")
+        size = min(self.height, self.width) >= MIN_IMAGE_SIZE and max(self.height, self.width) <= MAX_IMAGE_SIZE
         if not size or not 1 <= self.supersample <= 4 or not 1 <= self.quality <= 100:
             raise CityError(
                 f"images of {self.width} x {self.height} at {self.supersample} x supersampling and JPEG quality "
-                f"{self.quality}: at least {SMALLEST_IMAGE} x {SMALLEST_IMAGE}, at most {LARGEST_IMAGE} x "
-                f"{LARGEST_IMAGE}, 1 x to 4 x, and a quality of 1 to 100"
+                f"{self.quality}: at least {MIN_IMAGE_SIZE} x {MIN_IMAGE_SIZE}, at most {MAX_IMAGE_SIZE} x "
+                f"{MAX_IMAGE_SIZE}, 1 x to 4 x, and a quality of 1 to 100"
             )
         unknown = [name for name in self.cameras if name not in CAMERAS]
         if unknown or not self.cameras or len(set(self.cameras)) < len(self.cameras):

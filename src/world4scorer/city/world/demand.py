@@ -31,14 +31,14 @@ WALK_TIME: Final = 180.0
 """A typical walk; sets the rate of newcomers [s]."""
 BORDER_WEIGHT: Final = 5.0
 """Streets that end at the border of the network carry through traffic."""
-SHORTEST_TRIP: Final = 300.0
+MIN_TRIP_DISTANCE: Final = 300.0
 """Beeline [m], or half of the place if that is less."""
-WALK_REACH: Final = (40.0, 260.0)
+WALK_DISTANCES: Final = (40.0, 260.0)
 """Beeline of walks [m]."""
 
 
 @dataclass(frozen=True, eq=False)
-class Ends:
+class TripEnds:
     """Streets on which trips of one kind may begin and end."""
 
     edges: Sequence[str]
@@ -109,14 +109,14 @@ def _trip(
     name: str,
     kind: str,
     depart: float,
-    ends: Ends,
+    ends: TripEnds,
     place: Place,
     reachable: _Reachable,
     random: np.random.Generator,
 ) -> list[tuple[float, str]]:
     """One trip, or none if twenty draws find no two streets that are far apart and joined."""
     x0, y0, x1, y1 = place.area
-    shortest = min(SHORTEST_TRIP, 0.5 * min(x1 - x0, y1 - y0))
+    shortest = min(MIN_TRIP_DISTANCE, 0.5 * min(x1 - x0, y1 - y0))
     for _ in range(20):
         start, end = random.choice(len(ends.edges), size=2, p=ends.weight)
         far = np.linalg.norm(ends.middle[start] - ends.middle[end]) >= shortest
@@ -131,12 +131,12 @@ def _trip(
     return []
 
 
-def _walk(name: str, depart: float, ends: Ends, random: np.random.Generator) -> list[tuple[float, str]]:
+def _walk(name: str, depart: float, ends: TripEnds, random: np.random.Generator) -> list[tuple[float, str]]:
     if not len(ends.edges):
         return []
     start = int(random.choice(len(ends.edges), p=ends.weight))
     distance = np.linalg.norm(ends.middle - ends.middle[start], axis=1)
-    near = np.flatnonzero((distance > WALK_REACH[0]) & (distance < WALK_REACH[1]))
+    near = np.flatnonzero((distance > WALK_DISTANCES[0]) & (distance < WALK_DISTANCES[1]))
     if not len(near):
         return []
     end = int(random.choice(near))
@@ -147,7 +147,7 @@ def _walk(name: str, depart: float, ends: Ends, random: np.random.Generator) -> 
     return [(depart, text)]
 
 
-def _ends(streets: StreetMap, place: Place, use: LaneUse) -> Ends:
+def _ends(streets: StreetMap, place: Place, use: LaneUse) -> TripEnds:
     incoming = {streets.lanes[c.to_lane].edge for c in streets.connections}
     outgoing = {streets.lanes[c.from_lane].edge for c in streets.connections}
     low, high = np.array(place.area[:2]) - AREA_MARGIN, np.array(place.area[2:]) + AREA_MARGIN
@@ -165,7 +165,7 @@ def _ends(streets: StreetMap, place: Place, use: LaneUse) -> Ends:
     if not edges and use is LaneUse.DRIVE:
         raise CityError(f"place {place.name!r} has no streets for cars; its area is {place.area}")
     weights = np.array([weight for _, weight in edges.values()])
-    return Ends(
+    return TripEnds(
         list(edges),
         np.array([middle for middle, _ in edges.values()]).reshape(-1, 2),
         weights / weights.sum() if len(weights) else weights,

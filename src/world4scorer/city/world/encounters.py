@@ -13,34 +13,34 @@ from world4scorer.engine.outcomes.boxes import boxes_meet
 from world4scorer.engine.rollout.angles import sine_cosine, wrap
 from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH, REAR_AXLE_TO_CENTRE
 
-HORIZON: Final = 8
+HORIZON_STEPS: Final = 8
 """Half-second steps that are looked ahead."""
-REACH: Final = 80.0
+INTERACTION_RADIUS: Final = 80.0
 """Nobody further away can be met within the horizon [m]."""
 SUBSTEPS: Final = 2
 """Times between two frames at which boxes are compared."""
-NOBODY: Final = -1
-CONTACT_STEPS: Final = 5
+NO_AGENT: Final = -1
+CONTACT_SUBSTEPS: Final = 5
 """Between two frames, when looking for contacts."""
 CONTACT_MARGIN: Final = 0.1
 """Closer than this is a contact [m]."""
 
 
 @kernel
-def find_leaders(pose, boxes, count, way, first, half_lane, reach, leaders, gaps, nearest):
+def find_leaders(pose, boxes, count, path, first, half_lane, reach, leaders, gaps, nearest):
     """The first box on each frame's way ahead, and the nearest box at all.
 
     `pose` (F, 3) rear axle; `boxes` (F, A, 5) centre x, y, heading, length, width, of which `count` (F,) are there;
-    `way` (P, 2) points 1 m apart that the rear axle will pass, `first` (F,) the point where it is. Fills, per frame,
+    `path` (P, 2) points 1 m apart that the rear axle will pass, `first` (F,) the point where it is. Fills, per frame,
     the row of the leader or -1, the gap to its nearest point [m], and the distance of the nearest box's centre to the
     ego's centre [m].
     """
-    points = way.shape[0]
+    points = path.shape[0]
     for frame in range(pose.shape[0]):
         sine, cosine = sine_cosine(pose[frame, 2])
         x = pose[frame, 0] + REAR_AXLE_TO_CENTRE * cosine
         y = pose[frame, 1] + REAR_AXLE_TO_CENTRE * sine
-        leaders[frame], gaps[frame], nearest[frame] = NOBODY, reach, 1e9
+        leaders[frame], gaps[frame], nearest[frame] = NO_AGENT, reach, 1e9
         for row in range(count[frame]):
             bx, by, bh, bl, bw = boxes[frame, row]
             distance = math.sqrt((bx - x) ** 2 + (by - y) ** 2)
@@ -52,7 +52,7 @@ def find_leaders(pose, boxes, count, way, first, half_lane, reach, leaders, gaps
                 point = first[frame] + ahead
                 if point >= points:
                     break
-                dx, dy = way[point, 0] - bx, way[point, 1] - by
+                dx, dy = path[point, 0] - bx, path[point, 1] - by
                 # How deep the lane reaches into the box's sides.
                 inside_length = abs(dx * bc + dy * bs) - bl / 2
                 inside_width = abs(dy * bc - dx * bs) - bw / 2
@@ -64,29 +64,29 @@ def find_leaders(pose, boxes, count, way, first, half_lane, reach, leaders, gaps
 
 
 @kernel
-def find_conflicts(pose, speed, boxes, ids, count, way, first, least_speed, conflicts):
+def find_conflicts(pose, speed, boxes, ids, count, path, first, least_speed, conflicts):
     """Whether an ego that kept its speed on its way would hit somebody who is moving, within the horizon.
 
     `ids` (F, A) tell who a box is in each frame; other arguments as in `find_leaders`. A standing ego is taken to
     start at `least_speed`. Fills the row of the first box that is hit in each frame, or -1.
     """
-    frames, points = pose.shape[0], way.shape[0]
+    frames, points = pose.shape[0], path.shape[0]
     for frame in range(frames):
-        conflicts[frame] = NOBODY
+        conflicts[frame] = NO_AGENT
         pace = max(speed[frame], least_speed)
         for row in range(count[frame]):
-            if conflicts[frame] != NOBODY:
+            if conflicts[frame] != NO_AGENT:
                 break
             dx, dy = boxes[frame, row, 0] - pose[frame, 0], boxes[frame, row, 1] - pose[frame, 1]
-            if dx * dx + dy * dy > REACH**2:
+            if dx * dx + dy * dy > INTERACTION_RADIUS**2:
                 continue
             before = row
             met = False
-            for step in range(HORIZON):
+            for step in range(HORIZON_STEPS):
                 if frame + step + 1 >= frames:
                     break
                 after = _row_of(ids, count, frame + step + 1, ids[frame, row])
-                if after == NOBODY:
+                if after == NO_AGENT:
                     break
                 for part in range(1, SUBSTEPS + 1):
                     share = part / SUBSTEPS
@@ -95,8 +95,8 @@ def find_conflicts(pose, speed, boxes, ids, count, way, first, least_speed, conf
                     if point + 3 >= points:
                         break
                     # The centre of a car whose axle is on the way lies over the way ahead.
-                    rx, ry = way[point, 0], way[point, 1]
-                    hx, hy = way[point + 3, 0] - rx, way[point + 3, 1] - ry
+                    rx, ry = path[point, 0], path[point, 1]
+                    hx, hy = path[point + 3, 0] - rx, path[point + 3, 1] - ry
                     length = max(math.sqrt(hx * hx + hy * hy), 1e-9)
                     ec, es = hx / length, hy / length
                     ex, ey = rx + REAR_AXLE_TO_CENTRE * ec, ry + REAR_AXLE_TO_CENTRE * es
@@ -123,13 +123,13 @@ def find_contacts(pose, boxes, ids, count, touching):
         following = min(frame + 1, frames - 1)
         for row in range(count[frame]):
             dx, dy = boxes[frame, row, 0] - pose[frame, 0], boxes[frame, row, 1] - pose[frame, 1]
-            if dx * dx + dy * dy > REACH**2:
+            if dx * dx + dy * dy > INTERACTION_RADIUS**2:
                 continue
             after = _row_of(ids, count, following, ids[frame, row])
             old = boxes[frame, row]
-            new = boxes[following, after] if after != NOBODY else old
-            for part in range(CONTACT_STEPS):
-                share = part / CONTACT_STEPS
+            new = boxes[following, after] if after != NO_AGENT else old
+            for part in range(CONTACT_SUBSTEPS):
+                share = part / CONTACT_SUBSTEPS
                 sine, cosine = sine_cosine(pose[frame, 2] + share * (pose[following, 2] - pose[frame, 2]))
                 x = pose[frame, 0] + share * (pose[following, 0] - pose[frame, 0]) + REAR_AXLE_TO_CENTRE * cosine
                 y = pose[frame, 1] + share * (pose[following, 1] - pose[frame, 1]) + REAR_AXLE_TO_CENTRE * sine
@@ -145,4 +145,4 @@ def _row_of(ids, count, frame, wanted):
     for row in range(count[frame]):
         if ids[frame, row] == wanted:
             return row
-    return NOBODY
+    return NO_AGENT

@@ -23,27 +23,27 @@ from PIL import Image
 from world4scorer.city.render.weather import Weather
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.street_map import read_streets
+from world4scorer.city.world.camera_renderer import CameraRenderer
 from world4scorer.city.world.commands import RouteReader
 from world4scorer.city.world.config import CityConfig
-from world4scorer.city.world.events import Event, EventPlay, plays
-from world4scorer.city.world.excursion import Excursion, Notebook
+from world4scorer.city.world.events import Event, EventRunner, event_runners
+from world4scorer.city.world.log_plan import ANNOTATION_RADIUS, FrameState
 from world4scorer.city.world.recording import STEPS_PER_FRAME
-from world4scorer.city.world.script import FAR, ScriptFrame
-from world4scorer.city.world.studio import Studio
-from world4scorer.city.world.traffic import STEP, Traffic, actors_at
+from world4scorer.city.world.trace import Trace, TraceRecorder
+from world4scorer.city.world.traffic import TIME_STEP, Traffic, snapshot_actors
 from world4scorer.datasets.navsim.agent_input import AgentInput
 from world4scorer.datasets.navsim.frames import COMMANDS
 from world4scorer.datasets.navsim.poses import relative_poses, wrap
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG
 
-HISTORY: Final = 4
+HISTORY_FRAMES: Final = 4
 """Frames that a planner sees, 0.5 s apart."""
-OFF_ROAD: Final = 2.5
+OFF_ROAD_DISTANCE: Final = 2.5
 """Beyond this distance from its lane SUMO's traffic no longer sees the ego [m]."""
 
 
 @dataclass(frozen=True)
-class Setting:
+class SimulationSetup:
     """What a simulation process is made of."""
 
     network: Path
@@ -53,7 +53,7 @@ class Setting:
 
 
 @dataclass(frozen=True, eq=False)
-class EgoFrame:
+class EgoState:
     """The ego at one step; coordinates are those of the street map."""
 
     step: int
@@ -67,7 +67,7 @@ class EgoFrame:
 
 
 @dataclass(frozen=True, eq=False)
-class Departure:
+class EpisodeStart:
     """Whom a drive takes over, and where."""
 
     name: str
@@ -77,17 +77,17 @@ class Departure:
     route: tuple[str, ...]
     """Edges, from the one where it is to its destination."""
     weather_seed: int
-    past: tuple[EgoFrame, ...]
+    past: tuple[EgoState, ...]
     """The last frames of the ego, 0.5 s apart, up to now."""
     events: tuple[Event, ...] = ()
     """What will happen on the way."""
 
 
 @dataclass(frozen=True, eq=False)
-class LiveFrame:
+class RawObservation:
     """What is seen at one step."""
 
-    frame: ScriptFrame
+    frame: FrameState
     """As in the script of a log."""
     agent_input: AgentInput
     images: dict[str, NDArray[np.uint8]]
@@ -99,15 +99,15 @@ class LiveFrame:
 class Episode:
     """Requests of `CitySimulation`, carried out."""
 
-    def __init__(self, setting: Setting) -> None:
-        self._streets = read_streets(setting.network)
+    def __init__(self, setup: SimulationSetup) -> None:
+        self._streets = read_streets(setup.network)
         self._routes = RouteReader(self._streets)
-        self._traffic = Traffic(setting.network, setting.demand, setting.seed)
-        self._studio = Studio(self._streets, setting.config)
+        self._traffic = Traffic(setup.network, setup.demand, setup.seed)
+        self._renderer = CameraRenderer(self._streets, setup.config)
         self._weather: Weather | None = None
-        self._departure: Departure | None = None
-        self._past: list[EgoFrame] = []
-        self._plays: list[EventPlay] = []
+        self._start: EpisodeStart | None = None
+        self._past: list[EgoState] = []
+        self._events: list[EventRunner] = []
 
     def advance(self, step: int) -> int:
         """Let SUMO drive everybody up to a step; returns the step where it is."""
@@ -115,18 +115,18 @@ class Episode:
             self._traffic.step()
         return self._traffic.steps
 
-    def visit(self, pose: NDArray[np.float64]) -> None:
+    def preload(self, pose: NDArray[np.float64]) -> None:
         """Get ready to draw around a pose: what is built here, branches share."""
-        self._studio.visit(pose)
+        self._renderer.preload(pose)
 
-    def take_over(self, departure: Departure) -> None:
+    def take_over(self, start: EpisodeStart) -> None:
         """From now on an ego is moved from outside."""
-        self._departure, self._past = departure, list(departure.past)
-        self._plays = plays(departure.events, self._streets)
-        self._weather = Weather.draw(departure.weather_seed)
-        if departure.vehicle not in dict(self._traffic.present()):
+        self._start, self._past = start, list(start.past)
+        self._events = event_runners(start.events, self._streets)
+        self._weather = Weather.draw(start.weather_seed)
+        if start.vehicle not in dict(self._traffic.present()):
             raise CityError(
-                f"{departure.name!r}: vehicle {departure.vehicle!r} is not on the road at step {self._traffic.steps}"
+                f"{start.name!r}: vehicle {start.vehicle!r} is not on the road at step {self._traffic.steps}"
             )
 
     def step(
@@ -148,13 +148,13 @@ class Episode:
         poses: NDArray[np.float64],
         velocities: NDArray[np.float64],
         accelerations: NDArray[np.float64],
-        looks: Mapping[int, Sequence[str]],
-    ) -> Excursion:
-        """Move the ego along poses (T, 3), 0.1 s each, and note everything; `looks` names cameras by step.
+        cameras_at: Mapping[int, Sequence[str]],
+    ) -> Trace:
+        """Move the ego along poses (T, 3), 0.1 s each, and note everything; `cameras_at` names cameras by step.
 
         Where the ego has left the traffic, as its route ended, the others go on without it and the view moves on.
         """
-        notes = Notebook(self._taken().name, len(self._traffic.agents.ids))
+        recorder = TraceRecorder(self._taken().name, len(self._traffic.agents.ids))
         for step in range(len(poses) + 1):
             if step:
                 if self._on_its_way():
@@ -162,14 +162,14 @@ class Episode:
                 self._pass()
                 self._remember(poses[step - 1], velocities[step - 1], accelerations[step - 1])
             frame = self._frame()
-            files = self._shoot(frame, looks[step]) if step in looks else {}
+            files = self._render(frame, cameras_at[step]) if step in cameras_at else {}
             off_road = self._off_road() if step % STEPS_PER_FRAME == 0 else None
-            notes.add(frame, off_road, not self._on_its_way(), files)
-        return notes.finish()
+            recorder.add(frame, off_road, not self._on_its_way(), files)
+        return recorder.finish()
 
-    def watch(self, steps: int, looks: Mapping[int, Sequence[str]]) -> tuple[Excursion, list[EgoFrame]]:
+    def drive_with_sumo(self, steps: int, cameras_at: Mapping[int, Sequence[str]]) -> tuple[Trace, list[EgoState]]:
         """Let SUMO drive the ego so many steps, and note everything; the ego's own frames come along, now first."""
-        notes = Notebook(self._taken().name, len(self._traffic.agents.ids))
+        recorder = TraceRecorder(self._taken().name, len(self._traffic.agents.ids))
         drive = [self._past[-1]]
         for step in range(steps + 1):
             if step:
@@ -178,19 +178,24 @@ class Episode:
                     self._remember(self._traffic.rear_axle(self._taken().vehicle), None, None)
                 drive.append(self._past[-1])
             frame = self._frame()
-            notes.add(frame, False, not self._on_its_way(), self._shoot(frame, looks[step]) if step in looks else {})
-        return notes.finish(), drive
+            recorder.add(
+                frame,
+                False,
+                not self._on_its_way(),
+                self._render(frame, cameras_at[step]) if step in cameras_at else {},
+            )
+        return recorder.finish(), drive
 
-    def happened(self) -> list[bool]:
+    def events_met(self) -> list[bool]:
         """Which of the events the ego has met."""
-        return [play.happened for play in self._plays]
+        return [event.met for event in self._events]
 
     def _pass(self) -> None:
         """Let 0.1 s pass."""
         now = self._past[-1]
         bumper = now.pose[:2] + FRONT_OVERHANG * np.array([np.cos(now.pose[2]), np.sin(now.pose[2])])
-        for play in self._plays:
-            play.step(self._traffic, bumper, float(now.velocity[0]))
+        for event in self._events:
+            event.step(self._traffic, bumper, float(now.velocity[0]))
         self._traffic.step()
 
     def _on_its_way(self) -> bool:
@@ -211,18 +216,18 @@ class Episode:
         before = self._past[-1]
         if velocity is None:
             forward = np.array([np.cos(pose[2]), np.sin(pose[2])])
-            velocity = np.array([float((pose[:2] - before.pose[:2]) @ forward) / STEP, 0.0])
+            velocity = np.array([float((pose[:2] - before.pose[:2]) @ forward) / TIME_STEP, 0.0])
         if acceleration is None:
             turn = wrap(pose[2] - before.pose[2])
-            acceleration = np.array([(velocity[0] - before.velocity[0]) / STEP, velocity[0] * turn / STEP])
+            acceleration = np.array([(velocity[0] - before.velocity[0]) / TIME_STEP, velocity[0] * turn / TIME_STEP])
         command = self._routes.command_at(self._taken().route, pose)
-        self._past.append(EgoFrame(self._traffic.steps, pose.copy(), velocity, acceleration, command))
-        self._past = self._past[-(HISTORY * STEPS_PER_FRAME + 1) :]
+        self._past.append(EgoState(self._traffic.steps, pose.copy(), velocity, acceleration, command))
+        self._past = self._past[-(HISTORY_FRAMES * STEPS_PER_FRAME + 1) :]
 
-    def observe(self, cameras: Sequence[str] | None) -> LiveFrame:
+    def observe(self, cameras: Sequence[str] | None) -> RawObservation:
         """What the ego sees now, through these cameras; None for all."""
         frame = self._frame()
-        return LiveFrame(
+        return RawObservation(
             frame=frame,
             agent_input=self._agent_input(),
             images=self._images(frame, cameras),
@@ -231,34 +236,34 @@ class Episode:
         )
 
     def _off_road(self) -> bool:
-        return self._routes.distance_to_lanes(self._past[-1].pose[:2]) > OFF_ROAD
+        return self._routes.distance_to_lanes(self._past[-1].pose[:2]) > OFF_ROAD_DISTANCE
 
-    def _frame(self) -> ScriptFrame:
+    def _frame(self) -> FrameState:
         now = self._past[-1]
-        moment = self._traffic.moment()
+        snapshot = self._traffic.snapshot()
         there = dict(self._traffic.present())
-        moment = moment.around(now.pose[:2], FAR, there.get(self._taken().vehicle, -1))
-        return ScriptFrame(
+        snapshot = snapshot.around(now.pose[:2], ANNOTATION_RADIUS, there.get(self._taken().vehicle, -1))
+        return FrameState(
             step=self._traffic.steps,
             ego_pose=now.pose,
             speed=float(now.velocity[0]),
             acceleration=now.acceleration,
             yaw_rate=float(now.acceleration[1] / now.velocity[0]) if now.velocity[0] > 0.1 else 0.0,
             command=now.command,
-            actors=actors_at(moment, self._traffic.agents),
-            speeds=moment.speed,
-            names=tuple(self._traffic.agents.ids[index] for index in moment.agent),
-            signals=moment.signals,
+            actors=snapshot_actors(snapshot, self._traffic.agents),
+            speeds=snapshot.speed,
+            names=tuple(self._traffic.agents.ids[index] for index in snapshot.agent),
+            signals=snapshot.signals,
         )
 
-    def _taken(self) -> Departure:
-        if self._departure is None:
+    def _taken(self) -> EpisodeStart:
+        if self._start is None:
             raise CityError("no ego yet: call reset(log, frame) first")
-        return self._departure
+        return self._start
 
     def _agent_input(self) -> AgentInput:
         steps = np.array([frame.step for frame in self._past])
-        wanted = self._past[-1].step - STEPS_PER_FRAME * np.arange(HISTORY - 1, -1, -1)
+        wanted = self._past[-1].step - STEPS_PER_FRAME * np.arange(HISTORY_FRAMES - 1, -1, -1)
         poses = np.array([frame.pose for frame in self._past])
         heading = np.unwrap(poses[:, 2])
 
@@ -277,30 +282,30 @@ class Episode:
             commands=np.eye(len(COMMANDS), dtype=np.int64)[commands],
         )
 
-    def _images(self, frame: ScriptFrame, cameras: Sequence[str] | None) -> dict[str, NDArray[np.uint8]]:
-        files = self._shoot(frame, cameras)
+    def _images(self, frame: FrameState, cameras: Sequence[str] | None) -> dict[str, NDArray[np.uint8]]:
+        files = self._render(frame, cameras)
         return {name: np.array(Image.open(io.BytesIO(file))) for name, file in files.items()}
 
-    def _shoot(self, frame: ScriptFrame, cameras: Sequence[str] | None) -> dict[str, bytes]:
+    def _render(self, frame: FrameState, cameras: Sequence[str] | None) -> dict[str, bytes]:
         assert self._weather is not None
-        return {} if cameras == () else self._studio.shoot(frame, self._weather, cameras)
+        return {} if cameras == () else self._renderer.render(frame, self._weather, cameras)
 
 
-def serve(connection: Connection, setting: Setting) -> None:
+def serve(connection: Connection, setup: SimulationSetup) -> None:
     """Carry out requests until the other side is gone. Runs in a process of its own."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # branches end by themselves
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller decides what an interruption means
     try:
-        _serve(connection, setting)
+        _serve(connection, setup)
     except (EOFError, OSError):
         pass  # the caller is gone: nobody is left to be told
     finally:
         os._exit(0)  # a forked process must not run what its parent left for the end
 
 
-def _serve(connection: Connection, setting: Setting) -> None:
+def _serve(connection: Connection, setup: SimulationSetup) -> None:
     try:
-        episode = Episode(setting)
+        episode = Episode(setup)
     except Exception as error:
         connection.send(_failure(error))
         return

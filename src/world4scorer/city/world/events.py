@@ -15,38 +15,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.city.streets.street_map import LaneUse, StreetMap
-from world4scorer.city.world.traffic import STEP, Traffic
+from world4scorer.city.world.traffic import TIME_STEP, Traffic
 from world4scorer.city.world.vehicles import WALKER_SIZE, WALKER_TYPE
 
 Floats = NDArray[np.float64]
 
-ENTERS: Final = 90.0
+SPAWN_DISTANCE: Final = 90.0
 """Who waits is put on the road when the ego is as near as this [m]."""
-CUT_IN_ENTERS: Final = 48.0
+CUT_IN_SPAWN_DISTANCE: Final = 48.0
 """And one who will cut in, who drives on at once, when it is as near as this [m]."""
-NEAR: Final = 25.0
+MEETING_DISTANCE: Final = 25.0
 """An ego as near as this has met a standing vehicle [m]."""
-STANDS: Final = 8.0
+STOP_DURATION: Final = 8.0
 """A vehicle goes on so long after the ego has met it [s]."""
-SLOW: Final = 0.5
+CUT_IN_SPEED_FACTOR: Final = 0.5
 """Of the speed limit: how fast one drives who will cut in."""
 CUT_IN_GAP: Final = 10.0
-"""From its bumper back to the ego's when a vehicle cuts in, plus `CUT_IN_NOTICE` of approach [m]."""
-CUT_IN_NOTICE: Final = 1.2
+"""From its bumper back to the ego's when a vehicle cuts in, plus `CUT_IN_HEADWAY` of approach [m]."""
+CUT_IN_HEADWAY: Final = 1.2
 """s"""
-CUT_IN_TIME: Final = 4.0
+CUT_IN_DURATION: Final = 4.0
 """It stays slow so long after it has begun to change lanes [s]."""
-WARNING: Final = 3.4
+PEDESTRIAN_LEAD_TIME: Final = 3.4
 """A pedestrian sets off so long before the ego would be there [s]."""
-LEAST_SPEED: Final = 3.0
+MIN_APPROACH_SPEED: Final = 3.0
 """Of an ego in that reckoning [m/s]."""
-WALKING: Final = 1.5
+WALKING_SPEED: Final = 1.5
 """m/s"""
-KERB: Final = 0.8
+PEDESTRIAN_SETBACK: Final = 0.8
 """Pedestrians wait so far from the lanes [m]."""
-BEYOND: Final = 5.0
+PEDESTRIAN_EXIT_DISTANCE: Final = 5.0
 """And leave so far behind them [m]."""
-IGNORES_GAPS: Final = 0
+FORCED_LANE_CHANGE: Final = 0
 """SUMO's mode of changing lanes: only when told, then at once."""
 
 
@@ -73,12 +73,12 @@ class Event:
     """Where pedestrians and those who cut in come from: 1 left, -1 right."""
 
 
-class EventPlay:
+class EventRunner:
     """An event while it is played; called before every step of the traffic."""
 
     def __init__(self, event: Event, streets: StreetMap, name: str) -> None:
         self.event, self.name = event, name
-        self.happened = False
+        self.met = False
         """Whether the ego has met it."""
         self._lane = streets.lanes[event.lane]
         self._point, self._ahead = _on_lane(self._lane.shape, event.position)
@@ -97,7 +97,7 @@ class EventPlay:
         if self.event.kind is EventKind.PEDESTRIAN:
             self._walk(traffic, to_go, speed)
         elif not self._entered:
-            near = CUT_IN_ENTERS if self.event.kind is EventKind.CUT_IN else ENTERS
+            near = CUT_IN_SPAWN_DISTANCE if self.event.kind is EventKind.CUT_IN else SPAWN_DISTANCE
             if float(np.linalg.norm(self._point - bumper)) < near:
                 self._enter(traffic.sumo)
         elif self.name in traffic.sumo.vehicle.getIDList():
@@ -109,7 +109,7 @@ class EventPlay:
     def _enter(self, sumo: Any) -> None:
         index, speed = self._lane.index, 0.0
         if self.event.kind is EventKind.CUT_IN:
-            index, speed = index + self.event.side, SLOW * self._lane.speed
+            index, speed = index + self.event.side, CUT_IN_SPEED_FACTOR * self._lane.speed
         sumo.route.add(self.name, list(self.event.edges))
         kind = "van" if self.event.kind is EventKind.STOPPED_VEHICLE else "saloon"
         sumo.vehicle.add(
@@ -123,27 +123,27 @@ class EventPlay:
         self._entered = True
 
     def _stand(self, sumo: Any, to_go: float) -> None:
-        if to_go < NEAR:
-            self.happened = True
-            self._since += STEP
-        if self._since < STANDS:
+        if to_go < MEETING_DISTANCE:
+            self.met = True
+            self._since += TIME_STEP
+        if self._since < STOP_DURATION:
             sumo.vehicle.setSpeed(self.name, 0.0)
         else:
             sumo.vehicle.setSpeed(self.name, -1.0)
             self._over = True
 
     def _cut_in(self, sumo: Any, bumper: Floats, speed: float) -> None:
-        slow = SLOW * self._lane.speed
-        sumo.vehicle.setLaneChangeMode(self.name, IGNORES_GAPS)
+        slow = CUT_IN_SPEED_FACTOR * self._lane.speed
+        sumo.vehicle.setLaneChangeMode(self.name, FORCED_LANE_CHANGE)
         sumo.vehicle.setSpeed(self.name, slow)
         gap = float((np.array(sumo.vehicle.getPosition(self.name)) - bumper) @ self._ahead)
-        near = CUT_IN_GAP + CUT_IN_NOTICE * max(speed - slow, 0.0)
-        if not self.happened and gap < near and sumo.vehicle.getRoadID(self.name) == self._lane.edge:
-            sumo.vehicle.changeLane(self.name, self._lane.index, CUT_IN_TIME)
-            self.happened = True
-        if self.happened:
-            self._since += STEP
-        if self._since > CUT_IN_TIME or gap < 0.0:
+        near = CUT_IN_GAP + CUT_IN_HEADWAY * max(speed - slow, 0.0)
+        if not self.met and gap < near and sumo.vehicle.getRoadID(self.name) == self._lane.edge:
+            sumo.vehicle.changeLane(self.name, self._lane.index, CUT_IN_DURATION)
+            self.met = True
+        if self.met:
+            self._since += TIME_STEP
+        if self._since > CUT_IN_DURATION or gap < 0.0:
             sumo.vehicle.setSpeed(self.name, -1.0)
             self._over = True
 
@@ -153,30 +153,30 @@ class EventPlay:
         right = sum(width for index, width in self._beside.items() if index < self._lane.index)
         left = sum(width for index, width in self._beside.items() if index > self._lane.index)
         near, far = (own + right, own + left) if self.event.side < 0 else (own + left, own + right)
-        if not self._entered and to_go < ENTERS:
+        if not self._entered and to_go < SPAWN_DISTANCE:
             add_walker_type(sumo)
             sumo.route.add(self.name, list(self.event.edges[:1]))
             sumo.vehicle.add(self.name, self.name, typeID=WALKER_TYPE)
             self._entered = True
         if not self._entered:
             return
-        if to_go < WARNING * max(speed, LEAST_SPEED):
-            self.happened = True
-        if self.happened:
-            self._walked += WALKING * STEP
-        if self._walked > near + KERB + far + BEYOND:
+        if to_go < PEDESTRIAN_LEAD_TIME * max(speed, MIN_APPROACH_SPEED):
+            self.met = True
+        if self.met:
+            self._walked += WALKING_SPEED * TIME_STEP
+        if self._walked > near + PEDESTRIAN_SETBACK + far + PEDESTRIAN_EXIT_DISTANCE:
             sumo.vehicle.remove(self.name)
             self._over = True
             return
         across = -self.event.side * self._left  # the way they walk
-        place = self._point + across * (self._walked - near - KERB)
+        place = self._point + across * (self._walked - near - PEDESTRIAN_SETBACK)
         angle = float(90.0 - np.degrees(np.arctan2(across[1], across[0]))) % 360.0
         sumo.vehicle.moveToXY(self.name, "", -1, float(place[0]), float(place[1]), angle, 2)
 
 
-def plays(events: Sequence[Event], streets: StreetMap) -> list[EventPlay]:
+def event_runners(events: Sequence[Event], streets: StreetMap) -> list[EventRunner]:
     """Events ready to be played, each under a name of its own."""
-    return [EventPlay(event, streets, f"event{number}") for number, event in enumerate(events)]
+    return [EventRunner(event, streets, f"event{number}") for number, event in enumerate(events)]
 
 
 def add_walker_type(sumo: Any) -> None:

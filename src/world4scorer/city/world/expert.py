@@ -16,18 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.city.world.recording import Drive
-from world4scorer.city.world.traffic import STEP
+from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG
 
 TIME_SMOOTHING: Final = 0.45
 """Standard deviation of the average over time [s]."""
-WAY_SMOOTHING: Final = 0.5
+PATH_SMOOTHING: Final = 0.5
 """Standard deviation of the average along the way, in seconds of driving, within the next two bounds."""
-SHORTEST_SMOOTHING: Final = 1.3
+MIN_PATH_SMOOTHING: Final = 1.3
 """m"""
-LONGEST_SMOOTHING: Final = 6.0
+MAX_PATH_SMOOTHING: Final = 6.0
 """m"""
-WAY_STEP: Final = 0.25
+PATH_STEP: Final = 0.25
 """m"""
 TRACKING_POINT: Final = 2.0
 """The point that keeps to the middle of the lane, ahead of the rear axle [m]: drivers swing out a little in turns."""
@@ -54,8 +54,8 @@ def expert_drive(drive: Drive) -> ExpertDrive:
     """Smooth a drive."""
     travelled = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(drive.front, axis=0), axis=1))])
     smooth = _average_over_time(travelled)
-    grid, way = _smooth_way(drive, travelled, smooth)
-    rear, heading = _drag_along(way)
+    grid, path = _smooth_path(drive, travelled, smooth)
+    rear, heading = _drag_along(path)
     # Where the tracking point is when the bumper is at `smooth`.
     point = smooth - (FRONT_OVERHANG - TRACKING_POINT)
     pose = np.column_stack(
@@ -66,15 +66,15 @@ def expert_drive(drive: Drive) -> ExpertDrive:
         ]
     )
     direction = np.stack([np.cos(pose[:, 2]), np.sin(pose[:, 2])], axis=1)
-    speed = np.maximum((np.gradient(pose[:, :2], STEP, axis=0) * direction).sum(1), 0.0)
-    yaw_rate = np.gradient(pose[:, 2], STEP)
-    acceleration = np.column_stack([np.gradient(speed, STEP), speed * yaw_rate])
+    speed = np.maximum((np.gradient(pose[:, :2], TIME_STEP, axis=0) * direction).sum(1), 0.0)
+    yaw_rate = np.gradient(pose[:, 2], TIME_STEP)
+    acceleration = np.column_stack([np.gradient(speed, TIME_STEP), speed * yaw_rate])
     return ExpertDrive(drive, pose, speed, acceleration, yaw_rate, smooth)
 
 
 def _average_over_time(travelled: NDArray[np.float64]) -> NDArray[np.float64]:
-    reach = round(4 * TIME_SMOOTHING / STEP)
-    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) * STEP / TIME_SMOOTHING) ** 2)
+    reach = round(4 * TIME_SMOOTHING / TIME_STEP)
+    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) * TIME_STEP / TIME_SMOOTHING) ** 2)
     first, last = travelled[1] - travelled[0], travelled[-1] - travelled[-2]
     padded = np.concatenate(
         [travelled[0] + first * np.arange(-reach, 0), travelled, travelled[-1] + last * np.arange(1, reach + 1)]
@@ -82,16 +82,16 @@ def _average_over_time(travelled: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.convolve(padded, weights / weights.sum(), mode="valid")
 
 
-def _smooth_way(
+def _smooth_path(
     drive: Drive, travelled: NDArray[np.float64], smooth: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The way of the bumper at every `WAY_STEP`: distances (m,) and points (m, 2), extended straight at both ends."""
+    """The way of the bumper at every `PATH_STEP`: distances (m,) and points (m, 2), extended straight at both ends."""
     moving = np.concatenate([[True], np.diff(travelled) > 1e-6])
-    reach = int(3 * LONGEST_SMOOTHING / WAY_STEP)
-    ahead = reach * WAY_STEP + FRONT_OVERHANG
-    grid = np.arange(smooth[0] - FRONT_OVERHANG - 1.0, smooth[-1] + 1.0, WAY_STEP)
+    reach = int(3 * MAX_PATH_SMOOTHING / PATH_STEP)
+    ahead = reach * PATH_STEP + FRONT_OVERHANG
+    grid = np.arange(smooth[0] - FRONT_OVERHANG - 1.0, smooth[-1] + 1.0, PATH_STEP)
     wide = np.concatenate(
-        [grid[0] - WAY_STEP * np.arange(reach, 0, -1), grid, grid[-1] + WAY_STEP * np.arange(1, reach + 1)]
+        [grid[0] - PATH_STEP * np.arange(reach, 0, -1), grid, grid[-1] + PATH_STEP * np.arange(1, reach + 1)]
     )
     ends = np.stack([np.cos(drive.angle[[0, -1]]), np.sin(drive.angle[[0, -1]])], axis=1)
     s = np.concatenate([[travelled[0] - 2 * ahead], travelled[moving], [travelled[-1] + 2 * ahead]])
@@ -101,24 +101,24 @@ def _smooth_way(
     raw = np.column_stack([np.interp(wide, s, points[:, 0]), np.interp(wide, s, points[:, 1])])
     # Slow next to fast needs a smoothing length that itself changes slowly.
     fast = np.interp(grid, travelled[moving], drive.speed[moving])
-    deviation = np.clip(WAY_SMOOTHING * fast, SHORTEST_SMOOTHING, LONGEST_SMOOTHING)
+    deviation = np.clip(PATH_SMOOTHING * fast, MIN_PATH_SMOOTHING, MAX_PATH_SMOOTHING)
     deviation = np.convolve(np.pad(deviation, 20, mode="edge"), np.full(41, 1 / 41), mode="valid")
     total, weight = np.zeros((len(grid), 2)), np.zeros(len(grid))
     for offset in range(-reach, reach + 1):
-        share = np.exp(-0.5 * (offset * WAY_STEP / deviation) ** 2)
+        share = np.exp(-0.5 * (offset * PATH_STEP / deviation) ** 2)
         total += share[:, None] * raw[reach + offset : reach + offset + len(grid)]
         weight += share
     return grid, total / weight[:, None]
 
 
-def _drag_along(way: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _drag_along(path: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Rear axle (m, 2) and heading (m,) when the tracking point is led along the way."""
-    rear = np.empty_like(way)
-    heading = np.empty(len(way))
-    dx, dy = way[1] - way[0]
+    rear = np.empty_like(path)
+    heading = np.empty(len(path))
+    dx, dy = path[1] - path[0]
     angle = math.atan2(dy, dx)
-    x, y = way[0, 0] - TRACKING_POINT * math.cos(angle), way[0, 1] - TRACKING_POINT * math.sin(angle)
-    for row, (px, py) in enumerate(way.tolist()):
+    x, y = path[0, 0] - TRACKING_POINT * math.cos(angle), path[0, 1] - TRACKING_POINT * math.sin(angle)
+    for row, (px, py) in enumerate(path.tolist()):
         dx, dy = px - x, py - y
         length = math.hypot(dx, dy)
         x, y = px - TRACKING_POINT * dx / length, py - TRACKING_POINT * dy / length

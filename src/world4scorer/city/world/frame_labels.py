@@ -21,7 +21,7 @@ from world4scorer.city.render.weather import Weather
 from world4scorer.city.scenery.actors import ActorKind, Actors
 from world4scorer.city.streets.places import PLACES
 from world4scorer.city.streets.street_map import read_streets
-from world4scorer.city.world.filming import TRACK_TYPES
+from world4scorer.city.world.log_renderer import TRACK_TYPES
 from world4scorer.city.world.manifest import FOLDER, find_log, network_path, read_config, read_manifest
 from world4scorer.city.world.vehicles import VEHICLE_TYPES
 from world4scorer.datasets.navsim.annotations import Annotations
@@ -29,7 +29,7 @@ from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
 from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.engine.scene.indices import TrackType
 
-OTHERS: Final = {track: kind for kind, track in TRACK_TYPES.items()}
+NON_VEHICLE_KINDS: Final = {track: kind for kind, track in TRACK_TYPES.items()}
 """Kinds of what is no vehicle."""
 
 
@@ -55,7 +55,7 @@ class FrameLabels:
         network = PLACES[simulation.place].network.name
         renderer = self._renderer(network)
         pose = frame.ego_pose - np.append(self._offsets[network], 0.0)
-        actors = actors_of(frame.annotations or Annotations.none(), pose)
+        actors = annotation_actors(frame.annotations or Annotations.none(), pose)
         return renderer.draw(pose, actors, {}, Weather.draw(entry.weather_seed), classes=True)
 
     def _renderer(self, network: str) -> Renderer:
@@ -73,7 +73,7 @@ class FrameLabels:
         return self._renderers[network]
 
 
-def actors_of(seen: Annotations, ego_pose: NDArray[np.float64]) -> Actors:
+def annotation_actors(seen: Annotations, ego_pose: NDArray[np.float64]) -> Actors:
     """Annotated boxes as the renderer draws them, in the coordinates of the ego's pose (3,)."""
     x, y, heading = ego_pose
     cosine, sine = np.cos(heading), np.sin(heading)
@@ -94,7 +94,7 @@ def actors_of(seen: Annotations, ego_pose: NDArray[np.float64]) -> Actors:
 def _kind(track: TrackType, size: NDArray[np.float64]) -> ActorKind:
     """The kind whose vehicles are nearest in size."""
     if track is not TrackType.VEHICLE:
-        return OTHERS.get(track, ActorKind.BARRIER)
+        return NON_VEHICLE_KINDS.get(track, ActorKind.BARRIER)
     nearest = min(VEHICLE_TYPES.values(), key=lambda one: float(np.abs(size - _size(one)).sum()))
     return nearest.kind
 

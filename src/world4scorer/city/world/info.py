@@ -19,9 +19,9 @@ from world4scorer.city.render.weather import Weather
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.network_length import street_km
 from world4scorer.city.streets.places import PLACES
-from world4scorer.city.world import manifest as notes
+from world4scorer.city.world import manifest as manifest_io
 from world4scorer.city.world.config import PRESETS, CityConfig, Share
-from world4scorer.city.world.manifest import SimulationEntry, is_filmed
+from world4scorer.city.world.manifest import SimulationEntry, is_rendered
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.layout import Layout
 
@@ -43,15 +43,15 @@ SITUATIONS: Final = (
     "conflict",
 )
 """Flags of decision frames, see `situations.Situations`."""
-PARTS: Final = {
+SIZE_FOLDERS: Final = {
     "images": "sensor_blobs",
     "logs": "navsim_logs",
     "maps": "maps",
-    "networks and trips": notes.FOLDER,
+    "networks and trips": manifest_io.FOLDER,
     "splits": "config",
 }
 """Folders whose sizes are told apart."""
-NAMED: Final = 3
+MAX_EXAMPLES: Final = 3
 """Examples that a line about missing things gives."""
 
 
@@ -122,9 +122,9 @@ class CityInfo:
 def city_info(root: str | os.PathLike[str]) -> CityInfo:
     """Look at a dataset, finished or not."""
     root = Path(root)
-    manifest = notes.read_manifest(root)
+    manifest = manifest_io.read_manifest(root)
     try:
-        config = notes.read_config(manifest)
+        config = manifest_io.read_config(manifest)
     except (KeyError, TypeError) as error:
         raise CityError(
             f"{root}: its manifest has settings that this version does not know ({error}); make the city again"
@@ -132,8 +132,8 @@ def city_info(root: str | os.PathLike[str]) -> CityInfo:
     entries: dict[str, SimulationEntry] = {}
     waiting: list[str] = []
     for name in [simulation.name for simulation in config.simulations]:
-        if notes.simulation_path(root / notes.FOLDER, name).is_file():
-            entries[name] = notes.read_simulation(root / notes.FOLDER, name)
+        if manifest_io.simulation_path(root / manifest_io.FOLDER, name).is_file():
+            entries[name] = manifest_io.read_simulation(root / manifest_io.FOLDER, name)
         else:
             waiting.append(name)
     missing = _missing(root, config, entries, waiting, bool(manifest.get("complete")))
@@ -145,7 +145,7 @@ def city_info(root: str | os.PathLike[str]) -> CityInfo:
         missing=tuple(missing),
         places=tuple(_place(root, config, share) for share in config.shares),
         splits=tuple(_split(name, config, entries.values()) for name in dict.fromkeys(s.split for s in config.shares)),
-        size={part: folder_size(root / folder) for part, folder in PARTS.items()},
+        size={part: folder_size(root / folder) for part, folder in SIZE_FOLDERS.items()},
         attribution=manifest.get("attribution", "; ".join(dict.fromkeys(_credits(config)))),
     )
 
@@ -171,7 +171,7 @@ def _credits(config: CityConfig) -> list[str]:
 
 def _place(root: Path, config: CityConfig, share: Share) -> PlaceInfo:
     place = PLACES[share.place]
-    path = notes.network_path(root / notes.FOLDER, place.network.name)
+    path = manifest_io.network_path(root / manifest_io.FOLDER, place.network.name)
     whole, part = street_km(path, place.area) if path.is_file() else (None, None)
     location = place.network.devkit_location if config.devkit_maps else place.network.location
     return PlaceInfo(place.name, place.network.name, location, share.split, whole, part)
@@ -216,8 +216,8 @@ def _missing(
     out += _some("simulations are not done", waiting)
     logs = [(entry, log) for entry in entries.values() for log in entry.logs]
     out += _some("logs", [log.name for entry, log in logs if not layout.log(entry.data_split, log.name).is_file()])
-    unfilmed = [log.name for e, log in logs if not is_filmed(root, e.data_split, log.name, log.frames, config)]
-    out += _some("logs without all images", unfilmed)
+    unrendered = [log.name for e, log in logs if not is_rendered(root, e.data_split, log.name, log.frames, config)]
+    out += _some("logs without all images", unrendered)
     folder = root / "config" / "train_test_split"
     splits = dict.fromkeys(share.split for share in config.shares)
     out += _some("split files", [name for name in splits if not (folder / f"{name}.yaml").is_file()])
@@ -229,5 +229,5 @@ def _missing(
 def _some(what: str, names: Sequence[str]) -> list[str]:
     if not names:
         return []
-    more = ", ..." if len(names) > NAMED else ""
-    return [f"{len(names)} {what} ({', '.join(names[:NAMED])}{more})"]
+    more = ", ..." if len(names) > MAX_EXAMPLES else ""
+    return [f"{len(names)} {what} ({', '.join(names[:MAX_EXAMPLES])}{more})"]

@@ -28,9 +28,9 @@ from world4scorer.jobs.files import atomic_write
 
 TableText = tuple[str, Sequence[str], list[Sequence[str]]]
 """Title, head and rows."""
-WIDTH: Final = 132
+TABLE_WIDTH: Final = 132
 """Of tables that go into a file or a pipe."""
-WORDS: Final = ("network", "map", "split", "folder", "places")
+TEXT_COLUMNS: Final = ("network", "map", "split", "folder", "places")
 """Columns that hold words; the others hold numbers."""
 
 
@@ -42,7 +42,7 @@ def print_city(info: CityInfo, console: Console | None = None) -> None:
     for title, head, rows in _tables(info):
         table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
         for column, name in enumerate(head):
-            table.add_column(name, justify="left" if column == 0 or name in WORDS else "right", no_wrap=True)
+            table.add_column(name, justify="left" if column == 0 or name in TEXT_COLUMNS else "right", no_wrap=True)
         for row in rows:
             table.add_row(*row)
         console.print(table)
@@ -66,14 +66,14 @@ def as_markdown(info: CityInfo) -> str:
     """The tables as Markdown."""
     lines = [f"# {Path(info.root).name}", "", _headline(info), "", info.state, ""]
     for title, head, rows in _tables(info):
-        marks = ["---" if column == 0 or name in WORDS else "---:" for column, name in enumerate(head)]
+        marks = ["---" if column == 0 or name in TEXT_COLUMNS else "---:" for column, name in enumerate(head)]
         lines += [f"## {title}", "", *(f"| {' | '.join(row)} |" for row in (head, marks, *rows)), ""]
     return "\n".join([*lines, info.attribution, ""])
 
 
 def _console() -> Console:
     console = Console()
-    return console if console.is_terminal else Console(width=WIDTH)
+    return console if console.is_terminal else Console(width=TABLE_WIDTH)
 
 
 def _headline(info: CityInfo) -> str:

@@ -25,23 +25,23 @@ from world4scorer.city.streets.map_index import MapIndex
 from world4scorer.city.streets.network import build_network
 from world4scorer.city.streets.places import PLACES, Network
 from world4scorer.city.streets.street_map import read_streets
-from world4scorer.city.world import manifest as notes
-from world4scorer.city.world.casting import FUTURE, HISTORY, cast
+from world4scorer.city.world import manifest as manifest_io
 from world4scorer.city.world.commands import RouteReader
 from world4scorer.city.world.config import CityConfig, Simulation
 from world4scorer.city.world.demand import write_demand
-from world4scorer.city.world.filming import Filming, FilmTask
-from world4scorer.city.world.manifest import LogEntry, SimulationEntry, is_filmed
+from world4scorer.city.world.log_plan import LogPlan, plan_log
+from world4scorer.city.world.log_renderer import LogRenderer, RenderTask
+from world4scorer.city.world.manifest import LogEntry, SimulationEntry, is_rendered
 from world4scorer.city.world.progress import CityProgress
 from world4scorer.city.world.recording import record
-from world4scorer.city.world.script import LogScript, write_script
+from world4scorer.city.world.segments import FUTURE_FRAMES, PAST_FRAMES, select_segments
 from world4scorer.datasets.navsim.filters import SceneFilter, Split, write_split
 from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.map_writer import complete_maps, write_map
 from world4scorer.jobs.executors import Done, Executor, choose_executor
 from world4scorer.jobs.files import only_one
 
-STRIP: Final = 250.0
+STRIP_WIDTH: Final = 250.0
 """Logs are drawn strip by strip, so wide [m]."""
 LOCK: Final = ".lock"
 ATTRIBUTION: Final = (
@@ -51,26 +51,26 @@ ATTRIBUTION: Final = (
 
 
 @dataclass(frozen=True)
-class Simulating:
+class SimulationRunner:
     """Runs simulations and writes scripts of their logs; given to worker processes."""
 
     folder: Path
     config: CityConfig
     networks: Mapping[str, Path]
 
-    def __call__(self, simulation: Simulation) -> list[LogScript]:
+    def __call__(self, simulation: Simulation) -> list[LogPlan]:
         """Run one simulation."""
         place = PLACES[simulation.share.place]
         network = self.networks[place.network.name]
         streets = read_streets(network)
         duration = self.config.warm_up + self.config.duration
-        demand = notes.demand_path(self.folder, simulation.name)
+        demand = manifest_io.demand_path(self.folder, simulation.name)
         write_demand(streets, place, simulation.seed, duration, demand)
         recording = record(network, demand, simulation.seed, self.config.warm_up, self.config.duration)
         routes = RouteReader(streets)
         return [
-            write_script(stretch, recording, routes, simulation.name, place.network.name, self.config.seed)
-            for stretch in cast(recording, streets, place, simulation.decisions)
+            plan_log(segment, recording, routes, simulation.name, place.network.name, self.config.seed)
+            for segment in select_segments(recording, streets, place, simulation.decisions)
         ]
 
 
@@ -83,13 +83,13 @@ def make_city(
 ) -> dict[str, Any]:
     """Write the dataset below `root` and return its manifest (`city/city.json`)."""
     root = Path(root)
-    folder = root / notes.FOLDER
+    folder = root / manifest_io.FOLDER
     _check_folder(config, root)
     with only_one(folder / LOCK, CityError(f"{root}: another run is making this city; wait for it, or stop it first")):
         missing = [simulation for simulation in config.simulations if not _is_done(config, root, simulation)]
-        if not missing and notes.read_manifest(root).get("complete"):
-            return notes.read_manifest(root)
-        notes.write_manifest(root, {"config": _plain(config), "complete": False})
+        if not missing and manifest_io.read_manifest(root).get("complete"):
+            return manifest_io.read_manifest(root)
+        manifest_io.write_manifest(root, {"config": _plain(config), "complete": False})
         _sweep(root)
         return _make(config, root, missing, workers, show_progress)
 
@@ -97,16 +97,16 @@ def make_city(
 def _make(
     config: CityConfig, root: Path, missing: Sequence[Simulation], workers: int | None, show_progress: bool
 ) -> dict[str, Any]:
-    folder = root / notes.FOLDER
+    folder = root / manifest_io.FOLDER
     executor = choose_executor("serial" if workers == 1 else "processes", workers=workers)
     networks = {PLACES[share.place].network.name: PLACES[share.place].network for share in config.shares}
-    paths = {name: build_network(network, notes.network_path(folder, name)) for name, network in networks.items()}
+    paths = {name: build_network(network, manifest_io.network_path(folder, name)) for name, network in networks.items()}
     locations = {n: net.devkit_location if config.devkit_maps else net.location for n, net in networks.items()}
     indices = _write_maps(Layout(root).maps, networks, paths, locations, config.devkit_maps)
     with CityProgress(len(missing), show_progress) as progress:
-        scripts = _simulate(executor, Simulating(folder, config, paths), missing, progress)
-        _film(executor, Filming(root, config, paths, locations, indices), scripts, folder, progress)
-    entries = [notes.read_simulation(folder, simulation.name) for simulation in config.simulations]
+        plans = _simulate(executor, SimulationRunner(folder, config, paths), missing, progress)
+        _render(executor, LogRenderer(root, config, paths, locations, indices), plans, folder, progress)
+    entries = [manifest_io.read_simulation(folder, simulation.name) for simulation in config.simulations]
     manifest = {
         "config": _plain(config),
         "complete": True,
@@ -116,14 +116,14 @@ def _make(
         "splits": {name: _write_split(root, name, entries) for name in dict.fromkeys(s.split for s in config.shares)},
         "simulations": [entry.name for entry in entries],
     }
-    notes.write_manifest(root, manifest)
+    manifest_io.write_manifest(root, manifest)
     return manifest
 
 
 def _check_folder(config: CityConfig, root: Path) -> None:
     """A folder holds one city: one with other settings, or another dataset, is refused."""
-    if (root / notes.FOLDER / "city.json").exists():
-        known, wanted = notes.read_manifest(root)["config"], _plain(config)
+    if (root / manifest_io.FOLDER / "city.json").exists():
+        known, wanted = manifest_io.read_manifest(root)["config"], _plain(config)
         changed = sorted(key for key in wanted if known.get(key) != wanted[key])
         if changed:
             raise CityError(
@@ -132,16 +132,16 @@ def _check_folder(config: CityConfig, root: Path) -> None:
     elif Layout(root).maps.exists() or (root / "navsim_logs").exists():
         raise CityError(f"{root}: holds a dataset that is no city; choose another folder")
     else:
-        notes.write_manifest(root, {"config": _plain(config), "complete": False})
+        manifest_io.write_manifest(root, {"config": _plain(config), "complete": False})
 
 
 def _is_done(config: CityConfig, root: Path, simulation: Simulation) -> bool:
     """Whether a simulation is noted as done and all its logs and images are still there."""
-    folder = root / notes.FOLDER
-    if not notes.simulation_path(folder, simulation.name).exists():
+    folder = root / manifest_io.FOLDER
+    if not manifest_io.simulation_path(folder, simulation.name).exists():
         return False
-    entry = notes.read_simulation(folder, simulation.name)
-    return all(is_filmed(root, entry.data_split, log.name, log.frames, config) for log in entry.logs)
+    entry = manifest_io.read_simulation(folder, simulation.name)
+    return all(is_rendered(root, entry.data_split, log.name, log.frames, config) for log in entry.logs)
 
 
 def _sweep(root: Path) -> None:
@@ -174,43 +174,43 @@ def _write_maps(
 
 
 def _simulate(
-    executor: Executor, work: Simulating, simulations: Sequence[Simulation], progress: CityProgress
-) -> dict[Simulation, list[LogScript]]:
+    executor: Executor, work: SimulationRunner, simulations: Sequence[Simulation], progress: CityProgress
+) -> dict[Simulation, list[LogPlan]]:
     # The executor runs its first task alone: the smallest.
     tasks = sorted(simulations, key=lambda simulation: PLACES[simulation.share.place].vehicles)
-    scripts: dict[Simulation, list[LogScript]] = {}
+    plans: dict[Simulation, list[LogPlan]] = {}
     for done in executor.run(work, tasks):
         if done.error is not None or done.result is None:
             raise _failure("simulation", done)
-        scripts[done.task] = done.result
-        progress.simulated(len(scripts))
-    return {simulation: scripts[simulation] for simulation in simulations}
+        plans[done.task] = done.result
+        progress.simulated(len(plans))
+    return {simulation: plans[simulation] for simulation in simulations}
 
 
-def _film(
+def _render(
     executor: Executor,
-    work: Filming,
-    scripts: Mapping[Simulation, list[LogScript]],
+    work: LogRenderer,
+    plans: Mapping[Simulation, list[LogPlan]],
     folder: Path,
     progress: CityProgress,
 ) -> None:
     """Film all logs; a simulation is noted as done with its last one."""
-    tasks = [FilmTask(script, simulation.share.data_split) for simulation, found in scripts.items() for script in found]
-    tasks.sort(key=_whereabouts)
-    progress.begin_filming(sum(len(task.script.frames) for task in tasks))
-    open_logs = {simulation.name: {script.name for script in found} for simulation, found in scripts.items()}
-    by_name = {simulation.name: simulation for simulation in scripts}
+    tasks = [RenderTask(plan, simulation.share.data_split) for simulation, found in plans.items() for plan in found]
+    tasks.sort(key=_spatial_order)
+    progress.begin_rendering(sum(len(task.plan.frames) for task in tasks))
+    open_logs = {simulation.name: {plan.name for plan in found} for simulation, found in plans.items()}
+    by_name = {simulation.name: simulation for simulation in plans}
     for done in executor.run(work, tasks):
         if done.error is not None or done.result is None:
             raise _failure("log", done)
-        progress.filmed(done.result)
-        name = done.task.script.simulation
-        open_logs[name].discard(done.task.script.name)
+        progress.rendered(done.result)
+        name = done.task.plan.simulation
+        open_logs[name].discard(done.task.plan.name)
         if not open_logs[name]:
-            _note_simulation(folder, by_name[name], scripts[by_name[name]])
-    for simulation, found in scripts.items():
+            _write_simulation_entry(folder, by_name[name], plans[by_name[name]])
+    for simulation, found in plans.items():
         if not found:
-            _note_simulation(folder, simulation, found)
+            _write_simulation_entry(folder, simulation, found)
 
 
 def _failure(what: str, done: Done[Any, Any]) -> Exception:
@@ -219,14 +219,14 @@ def _failure(what: str, done: Done[Any, Any]) -> Exception:
     return CityError(text) if done.mendable else RuntimeError(f"{text}\n{done.details}")
 
 
-def _whereabouts(task: FilmTask) -> tuple[str, int, float]:
+def _spatial_order(task: RenderTask) -> tuple[str, int, float]:
     """Neighbours one after the other: each process paints the ground around a place once."""
-    x, y, _ = task.script.frames[len(task.script.frames) // 2].ego_pose
-    strip = int(x // STRIP)
-    return task.script.network, strip, float(y if strip % 2 else -y)
+    x, y, _ = task.plan.frames[len(task.plan.frames) // 2].ego_pose
+    strip = int(x // STRIP_WIDTH)
+    return task.plan.network, strip, float(y if strip % 2 else -y)
 
 
-def _note_simulation(folder: Path, simulation: Simulation, scripts: Sequence[LogScript]) -> None:
+def _write_simulation_entry(folder: Path, simulation: Simulation, plans: Sequence[LogPlan]) -> None:
     share = simulation.share
     entry = SimulationEntry(
         name=simulation.name,
@@ -234,9 +234,9 @@ def _note_simulation(folder: Path, simulation: Simulation, scripts: Sequence[Log
         split=share.split,
         data_split=share.data_split,
         seed=simulation.seed,
-        logs=[LogEntry.of(script) for script in scripts],
+        logs=[LogEntry.of(plan) for plan in plans],
     )
-    notes.write_simulation(folder, entry)
+    manifest_io.write_simulation(folder, entry)
 
 
 def _write_split(root: Path, name: str, entries: Sequence[SimulationEntry]) -> dict[str, Any]:
@@ -244,8 +244,8 @@ def _write_split(root: Path, name: str, entries: Sequence[SimulationEntry]) -> d
     mine = [entry for entry in entries if entry.split == name]
     logs = [log for entry in mine for log in entry.logs]
     scene_filter = SceneFilter(
-        num_history_frames=HISTORY + 1,
-        num_future_frames=FUTURE,
+        num_history_frames=PAST_FRAMES + 1,
+        num_future_frames=FUTURE_FRAMES,
         frame_interval=1,
         has_route=True,
         log_names=tuple(log.name for log in logs),

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.world.config import CityConfig, Share
-from world4scorer.city.world.script import LogScript
+from world4scorer.city.world.log_plan import LogPlan
 from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.jobs.files import atomic_write
 
@@ -37,17 +37,17 @@ class LogEntry:
     situations: Mapping[str, int]
 
     @classmethod
-    def of(cls, script: LogScript) -> LogEntry:
+    def of(cls, plan: LogPlan) -> LogEntry:
         """The entry of a script."""
         return cls(
-            name=script.name,
-            vehicle=script.vehicle,
-            first_step=script.frames[0].step,
-            frames=len(script.frames),
-            weather_seed=script.weather_seed,
-            route=list(script.route),
-            tokens=[script.token(int(frame)) for frame in script.decisions],
-            situations=dict(script.situations),
+            name=plan.name,
+            vehicle=plan.vehicle,
+            first_step=plan.frames[0].step,
+            frames=len(plan.frames),
+            weather_seed=plan.weather_seed,
+            route=list(plan.route),
+            tokens=[plan.token(int(frame)) for frame in plan.decisions],
+            situations=dict(plan.situations),
         )
 
 
@@ -94,7 +94,7 @@ def network_path(folder: Path, network: str) -> Path:
     return folder / "networks" / f"{network}.net.xml"
 
 
-def is_filmed(root: Path, data_split: str, name: str, frames: int, config: CityConfig) -> bool:
+def is_rendered(root: Path, data_split: str, name: str, frames: int, config: CityConfig) -> bool:
     """Whether a log and all its images are there."""
     layout = Layout(root)
     folders = [layout.sensors(data_split) / name / camera for camera in config.cameras]

@@ -11,16 +11,16 @@ class CityProgress(JobProgress):
     def __init__(self, simulations: int, show: bool) -> None:
         super().__init__("{task.description}", "{task.fields[unit]}", show)
         self._simulating = self._bar.add_task("simulating", total=simulations, unit="simulations")
-        self._filming = self._bar.add_task("drawing   ", total=None, unit="frames")
+        self._rendering = self._bar.add_task("drawing   ", total=None, unit="frames")
 
     def simulated(self, count: int) -> None:
         """So many simulations are done."""
         self._bar.update(self._simulating, completed=count)
 
-    def begin_filming(self, frames: int) -> None:
+    def begin_rendering(self, frames: int) -> None:
         """So many frames will be drawn."""
-        self._bar.update(self._filming, total=frames)
+        self._bar.update(self._rendering, total=frames)
 
-    def filmed(self, frames: int) -> None:
+    def rendered(self, frames: int) -> None:
         """So many more frames are drawn."""
-        self._bar.advance(self._filming, frames)
+        self._bar.advance(self._rendering, frames)

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.city.world.traffic import STEP, Agents, Moment, Traffic
+from world4scorer.city.world.traffic import TIME_STEP, Agents, Traffic, TrafficSnapshot
 from world4scorer.city.world.vehicles import EGO_TYPE
 
 STEPS_PER_FRAME: Final = 5
@@ -42,13 +42,13 @@ class Recording:
     """A simulation from `first_step` on."""
 
     agents: Agents
-    moments: tuple[Moment, ...]
+    snapshots: tuple[TrafficSnapshot, ...]
     """One each 0.5 s."""
     drives: tuple[Drive, ...]
 
-    def moment_at(self, step: int) -> Moment:
+    def snapshot_at(self, step: int) -> TrafficSnapshot:
         """The frame at a step, which must be one of the 2 Hz steps."""
-        return self.moments[(step - self.moments[0].step) // STEPS_PER_FRAME]
+        return self.snapshots[(step - self.snapshots[0].step) // STEPS_PER_FRAME]
 
 
 def record(
@@ -62,9 +62,9 @@ def record(
     """Simulate `warm_up` seconds, then record `duration` seconds. `tick` is told the share done."""
     traffic = Traffic(network, demand, seed)
     try:
-        first = round(warm_up / STEP)
-        last = first + round(duration / STEP)
-        moments: list[Moment] = []
+        first = round(warm_up / TIME_STEP)
+        last = first + round(duration / TIME_STEP)
+        snapshots: list[TrafficSnapshot] = []
         open_drives: dict[int, _OpenDrive] = {}
         drives: list[Drive] = []
         for step in range(1, last + 1):
@@ -72,14 +72,14 @@ def record(
             if step < first:
                 continue
             if step % STEPS_PER_FRAME == 0:
-                moments.append(traffic.moment())
+                snapshots.append(traffic.snapshot())
                 tick(step / last)
             for agent in _follow(traffic, open_drives):
                 drives.append(open_drives.pop(agent).finish())
         drives += [drive.finish() for drive in open_drives.values()]
     finally:
         traffic.close()
-    return Recording(traffic.agents, tuple(moments), tuple(drive for drive in drives if len(drive.front) > 1))
+    return Recording(traffic.agents, tuple(snapshots), tuple(drive for drive in drives if len(drive.front) > 1))
 
 
 class _OpenDrive:

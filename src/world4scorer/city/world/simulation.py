@@ -30,9 +30,15 @@ from numpy.typing import ArrayLike, NDArray
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.places import PLACES
 from world4scorer.city.streets.street_map import read_streets
-from world4scorer.city.world.episode import HISTORY, Departure, EgoFrame, LiveFrame, Setting, serve
-from world4scorer.city.world.excursion import Excursion
-from world4scorer.city.world.filming import boxes_seen
+from world4scorer.city.world.episode import (
+    HISTORY_FRAMES,
+    EgoState,
+    EpisodeStart,
+    RawObservation,
+    SimulationSetup,
+    serve,
+)
+from world4scorer.city.world.log_renderer import annotations_of
 from world4scorer.city.world.manifest import (
     FOLDER,
     LogEntry,
@@ -45,19 +51,20 @@ from world4scorer.city.world.manifest import (
     read_simulation,
 )
 from world4scorer.city.world.recording import STEPS_PER_FRAME
-from world4scorer.city.world.traffic import STEP
+from world4scorer.city.world.trace import Trace
+from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.datasets.navsim.agent_input import AgentInput
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import read_log
 
-END_TIME: Final = 3.0
+SHUTDOWN_TIMEOUT: Final = 3.0
 """A process that has not ended by then is ended [s]."""
-CONNECT_TIME: Final = 60.0
+CONNECT_TIMEOUT: Final = 60.0
 """A branch that has not answered by then is lost [s]."""
 
 
-class SimulationGone(CityError):
+class SimulationLost(CityError):
     """A process of a simulation has ended: it was killed, or SUMO crashed in it."""
 
 
@@ -121,30 +128,30 @@ class CitySimulation:
         """Put the ego back to where it was at a frame of a log (0 is the first); `images` as for `observe`."""
         simulation, entry = find_log(self._root, log)
         frame = operator.index(frame)
-        if not HISTORY - 1 <= frame < entry.frames:
-            raise CityError(f"log {log!r}: frame {frame}; a start needs {HISTORY - 1} to {entry.frames - 1}")
+        if not HISTORY_FRAMES - 1 <= frame < entry.frames:
+            raise CityError(f"log {log!r}: frame {frame}; a start needs {HISTORY_FRAMES - 1} to {entry.frames - 1}")
         offset = self._prepare(simulation, entry.first_step + STEPS_PER_FRAME * frame)
         past = self._past(simulation, entry, frame, offset)
-        departure = Departure(entry.name, entry.vehicle, tuple(entry.route), entry.weather_seed, past)
-        return self._depart(departure, offset, images)
+        start = EpisodeStart(entry.name, entry.vehicle, tuple(entry.route), entry.weather_seed, past)
+        return self._begin(start, offset, images)
 
-    def start(self, simulation: str, departure: Departure, *, images: bool | Sequence[str] = True) -> Observation:
+    def start(self, simulation: str, start: EpisodeStart, *, images: bool | Sequence[str] = True) -> Observation:
         """Take a vehicle of a simulation over at the last moment of its past; `images` as for `observe`."""
         entry = read_simulation(self._root / FOLDER, simulation)
-        return self._depart(departure, self._prepare(entry, departure.past[-1].step), images)
+        return self._begin(start, self._prepare(entry, start.past[-1].step), images)
 
-    def _depart(
-        self, departure: Departure, offset: NDArray[np.float64], images: bool | Sequence[str] = True
+    def _begin(
+        self, start: EpisodeStart, offset: NDArray[np.float64], images: bool | Sequence[str] = True
     ) -> Observation:
         assert self._undisturbed is not None
         if self._episode is not None:
             self._episode.close()
         self._offset = np.append(offset, 0.0)
-        self._log = departure.name
+        self._log = start.name
         if images is not False:
-            self._undisturbed.ask("visit", departure.past[-1].pose)
+            self._undisturbed.ask("preload", start.past[-1].pose)
         self._episode = self._undisturbed.branch()
-        self._episode.ask("take_over", departure)
+        self._episode.ask("take_over", start)
         return self.observe(images=images)
 
     def step(
@@ -163,12 +170,12 @@ class CitySimulation:
         return bool(self._running().ask("step", local, *given))
 
     def drive(
-        self, poses: ArrayLike, velocities: ArrayLike, accelerations: ArrayLike, looks: Mapping[int, Sequence[str]]
-    ) -> Excursion:
+        self, poses: ArrayLike, velocities: ArrayLike, accelerations: ArrayLike, cameras_at: Mapping[int, Sequence[str]]
+    ) -> Trace:
         """Many steps at once: the ego along global poses (T, 3), with velocities and accelerations (T, 2) in ego axes.
 
-        `looks` names the cameras to be drawn at steps (0 is now, T the last). Returns everybody around at each step.
-        Where the ego reaches the end of its route on the way, the others go on without it: see `Excursion.gone`.
+        `cameras_at` lists the cameras to render by step (0 is now, T the last). If the ego reaches the end of its
+        route before T, the traffic continues without it: see `Trace.finish_step`.
         """
         way = np.asarray(poses, np.float64)
         if way.ndim != 2 or way.shape[1] != 3 or not np.isfinite(way).all():
@@ -177,30 +184,30 @@ class CitySimulation:
         for name, values in zip(("velocities", "accelerations"), moved, strict=True):
             if values.shape != (len(way), 2) or not np.isfinite(values).all():
                 raise CityError(f"{name}: shape {values.shape}; want ({len(way)}, 2), forward and left, all finite")
-        asked = {int(step): self._cameras(cameras) for step, cameras in looks.items()}
-        found: Excursion = self._running().ask("drive", way - self._offset, *moved, asked)
+        asked = {int(step): self._cameras(cameras) for step, cameras in cameras_at.items()}
+        found: Trace = self._running().ask("drive", way - self._offset, *moved, asked)
         return found.shifted(self._offset)
 
-    def watch(self, steps: int, looks: Mapping[int, Sequence[str]]) -> tuple[Excursion, list[EgoFrame]]:
-        """Let SUMO drive the ego itself for so many steps; `looks` as for `drive`. Poses of frames are global."""
-        asked = {int(step): self._cameras(cameras) for step, cameras in looks.items()}
-        found, drive = self._running().ask("watch", operator.index(steps), asked)
+    def drive_with_sumo(self, steps: int, cameras_at: Mapping[int, Sequence[str]]) -> tuple[Trace, list[EgoState]]:
+        """Let SUMO drive the ego itself for so many steps; `cameras_at` as for `drive`. Poses of frames are global."""
+        asked = {int(step): self._cameras(cameras) for step, cameras in cameras_at.items()}
+        found, drive = self._running().ask("drive_with_sumo", operator.index(steps), asked)
         return found.shifted(self._offset), [replace(frame, pose=frame.pose + self._offset) for frame in drive]
 
-    def happened(self) -> list[bool]:
-        """Which events of the departure the ego has met."""
-        return list(self._running().ask("happened"))
+    def events_met(self) -> list[bool]:
+        """Which events of the start the ego has met."""
+        return list(self._running().ask("events_met"))
 
     def observe(self, *, images: bool | Sequence[str] = True) -> Observation:
         """What the ego sees now: through all cameras, through those of some names, or, with False, without images."""
-        live: LiveFrame = self._running().ask("observe", self._cameras(images))
+        live: RawObservation = self._running().ask("observe", self._cameras(images))
         frame = live.frame
         return Observation(
-            time=frame.step * STEP,
+            time=frame.step * TIME_STEP,
             agent_input=live.agent_input,
             images=live.images,
             ego_pose=frame.ego_pose + self._offset,
-            annotations=boxes_seen(frame, self._log),
+            annotations=annotations_of(frame, self._log),
             signals=frame.signals,
             off_road=live.off_road,
             finished=live.finished,
@@ -236,8 +243,8 @@ class CitySimulation:
             if self._undisturbed is not None:
                 self._undisturbed.close()
                 self._undisturbed = None
-            setting = Setting(network, demand_path(folder, simulation.name), simulation.seed, self._config)
-            self._undisturbed = _Process.start(setting)
+            setup = SimulationSetup(network, demand_path(folder, simulation.name), simulation.seed, self._config)
+            self._undisturbed = _Process.start(setup)
             self._undisturbed_name = simulation.name
         assert self._undisturbed is not None
         self._undisturbed_step = int(self._undisturbed.ask("advance", step))
@@ -245,18 +252,18 @@ class CitySimulation:
 
     def _past(
         self, simulation: SimulationEntry, entry: LogEntry, frame: int, offset: NDArray[np.float64]
-    ) -> tuple[EgoFrame, ...]:
+    ) -> tuple[EgoState, ...]:
         """The frames of the log up to now."""
         log = read_log(Layout(self._root).log(simulation.data_split, entry.name))
         return tuple(
-            EgoFrame(
+            EgoState(
                 step=entry.first_step + STEPS_PER_FRAME * index,
                 pose=log.frames[index].ego_pose - np.append(offset, 0.0),
                 velocity=log.frames[index].velocity,
                 acceleration=log.frames[index].acceleration,
                 command=int(np.argmax(log.frames[index].command)),
             )
-            for index in range(frame - HISTORY + 1, frame + 1)
+            for index in range(frame - HISTORY_FRAMES + 1, frame + 1)
         )
 
 
@@ -279,10 +286,10 @@ class _Process:
         self.alive = True
 
     @classmethod
-    def start(cls, setting: Setting) -> _Process:
+    def start(cls, setup: SimulationSetup) -> _Process:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=serve, args=(theirs, setting), daemon=True)
+        process = context.Process(target=serve, args=(theirs, setup), daemon=True)
         process.start()
         theirs.close()
         started = cls(ours, process)
@@ -299,18 +306,18 @@ class _Process:
             tempfile.TemporaryDirectory(prefix="w4s-") as folder,
             Listener(os.path.join(folder, "branch"), family="AF_UNIX", authkey=key) as listener,
         ):
-            listener._listener._socket.settimeout(CONNECT_TIME)  # type: ignore[attr-defined]
+            listener._listener._socket.settimeout(CONNECT_TIMEOUT)  # type: ignore[attr-defined]
             self._send(("branch", (listener.address, key)))
             try:
                 return _Process(listener.accept())
             except TimeoutError:
-                raise self._gone() from None
+                raise self._lost() from None
 
     def close(self) -> None:
         self.alive = False
         self._connection.close()
         if self._process is not None:
-            self._process.join(END_TIME)
+            self._process.join(SHUTDOWN_TIMEOUT)
             if self._process.is_alive():  # in the middle of many steps
                 self._process.terminate()
                 self._process.join()
@@ -319,19 +326,19 @@ class _Process:
         try:
             self._connection.send(request)
         except OSError:
-            raise self._gone() from None
+            raise self._lost() from None
 
     def _answer(self) -> Any:
         try:
             kind, value = self._connection.recv()
         except (EOFError, OSError):
-            raise self._gone() from None
+            raise self._lost() from None
         if kind == "refused":
             raise CityError(value)
         if kind == "failed":
             raise RuntimeError(f"the simulation failed:\n{value}")
         return value
 
-    def _gone(self) -> SimulationGone:
+    def _lost(self) -> SimulationLost:
         self.alive = False
-        return SimulationGone("the process of the simulation is gone; reset it")
+        return SimulationLost("the process of the simulation is gone; reset it")

@@ -14,36 +14,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.city.streets.street_map import LaneUse, SignalLink, StreetMap
-from world4scorer.city.world.encounters import NOBODY, find_conflicts, find_contacts, find_leaders
+from world4scorer.city.world.encounters import NO_AGENT, find_conflicts, find_contacts, find_leaders
 from world4scorer.city.world.expert import ExpertDrive
 from world4scorer.city.world.recording import STEPS_PER_FRAME, Recording
-from world4scorer.city.world.traffic import Moment
+from world4scorer.city.world.traffic import TrafficSnapshot
 from world4scorer.datasets.navsim.poses import wrap
 
 Flags = NDArray[np.bool_]
 
-STANDING: Final = 0.3
+STANDING_SPEED: Final = 0.3
 """Slower than this is standing [m/s]."""
-SLOW: Final = 2.0
+SLOW_SPEED: Final = 2.0
 """m/s"""
-TURN: Final = 0.35
+TURN_ANGLE: Final = 0.35
 """Change of heading within 4 s [rad]."""
-NEAR: Final = 20.0
+NEAR_DISTANCE: Final = 20.0
 """An agent this close counts as near [m]."""
-LOOK_AHEAD: Final = 50.0
+LEADER_RANGE: Final = 50.0
 """Leaders are looked for up to here [m]."""
 FOLLOWING_TIME: Final = 2.5
 """A leader matters within this time gap, plus `FOLLOWING_GAP` [s]."""
 FOLLOWING_GAP: Final = 6.0
 """m"""
-HALF_LANE: Final = 0.9
+HALF_CORRIDOR: Final = 0.9
 """A box this close to the way is in the way [m]."""
-AT_THE_LINE: Final = 14.0
+STOP_LINE_DISTANCE: Final = 14.0
 """From the end of the lane [m]."""
 CUT_IN_GAP: Final = 18.0
 """m"""
-FRAMES_AHEAD: Final = 8
-LEAST_SPEED: Final = 3.0
+HORIZON_FRAMES: Final = 8
+MIN_STARTING_SPEED: Final = 3.0
 """Of a standing ego that is imagined to start [m/s]."""
 
 
@@ -107,39 +107,39 @@ def find_situations(
     """Flags of all frames of a drive. `links` are the signals by lane and following edge, from `signal_links`."""
     rows = frame_rows(expert)
     pose, speed = expert.pose[rows], expert.speed[rows]
-    moments = [recording.moment_at(expert.drive.first_step + int(row)) for row in rows]
-    boxes, ids, pace, count = _boxes(expert, recording, moments)
-    way, first = _way(expert, rows)
+    snapshots = [recording.snapshot_at(expert.drive.first_step + int(row)) for row in rows]
+    boxes, ids, pace, count = _boxes(expert, recording, snapshots)
+    path, first = _path(expert, rows)
     frames = len(rows)
     leaders, conflicts = np.empty(frames, np.int64), np.empty(frames, np.int64)
     gaps, nearest, touching = np.empty(frames), np.empty(frames), np.empty(frames, np.bool_)
-    find_leaders(pose, boxes, count, way, first, HALF_LANE, LOOK_AHEAD, leaders, gaps, nearest)
+    find_leaders(pose, boxes, count, path, first, HALF_CORRIDOR, LEADER_RANGE, leaders, gaps, nearest)
     find_contacts(pose, boxes, ids, count, touching)
-    find_conflicts(pose, speed, boxes, ids, count, way, first, LEAST_SPEED, conflicts)
-    has_leader = leaders != NOBODY
+    find_conflicts(pose, speed, boxes, ids, count, path, first, MIN_STARTING_SPEED, conflicts)
+    has_leader = leaders != NO_AGENT
     at = np.arange(frames)
     leader_pace = np.where(has_leader, pace[at, leaders], 0.0)
     leader_turn = np.abs(wrap(boxes[at, leaders, 2] - pose[:, 2]))
     close = has_leader & (gaps < FOLLOWING_GAP + FOLLOWING_TIME * speed)
     hit_turn = np.abs(wrap(boxes[at, conflicts, 2] - pose[:, 2]))
-    conflict = conflicts != NOBODY
+    conflict = conflicts != NO_AGENT
     turn = _ahead(pose[:, 2], "last") - pose[:, 2]
-    moves, stands = speed > STANDING, speed <= STANDING
+    moves, stands = speed > STANDING_SPEED, speed <= STANDING_SPEED
     slowest, fastest = _ahead(speed, "min"), _ahead(speed, "max")
-    to_line, red = _signals_ahead(expert, rows, moments, streets, links)
-    slow_near_line = (slowest < SLOW) & (speed < 6.0) & (to_line < AT_THE_LINE)
+    to_line, red = _signals_ahead(expert, rows, snapshots, streets, links)
+    slow_near_line = (slowest < SLOW_SPEED) & (speed < 6.0) & (to_line < STOP_LINE_DISTANCE)
     lanes = [expert.drive.lane[row] for row in rows]
     return Situations(
-        near_agent=nearest <= NEAR,
-        left_turn=turn > TURN,
-        right_turn=turn < -TURN,
-        standing=fastest <= STANDING,
+        near_agent=nearest <= NEAR_DISTANCE,
+        left_turn=turn > TURN_ANGLE,
+        right_turn=turn < -TURN_ANGLE,
+        standing=fastest <= STANDING_SPEED,
         start=stands & (fastest > 1.0),
-        stop=moves & (slowest <= STANDING),
-        red_light=red & (to_line < 30.0) & (slowest < SLOW),
-        following=close & moves & (leader_turn < 0.8) & (leader_pace > STANDING),
-        queue=close & (speed < SLOW) & (leader_pace < SLOW) & (leader_turn < 0.8),
-        yielding=slow_near_line & ~red & ~close & (fastest > STANDING),
+        stop=moves & (slowest <= STANDING_SPEED),
+        red_light=red & (to_line < 30.0) & (slowest < SLOW_SPEED),
+        following=close & moves & (leader_turn < 0.8) & (leader_pace > STANDING_SPEED),
+        queue=close & (speed < SLOW_SPEED) & (leader_pace < SLOW_SPEED) & (leader_turn < 0.8),
+        yielding=slow_near_line & ~red & ~close & (fastest > STANDING_SPEED),
         crossing=conflict & (hit_turn > 0.6),
         cut_in=_cut_ins(leaders, ids, gaps, lanes),
         lane_change=_lane_changes(lanes, streets),
@@ -158,27 +158,27 @@ def signal_links(streets: StreetMap) -> dict[tuple[str, str], SignalLink]:
 
 
 def _boxes(
-    expert: ExpertDrive, recording: Recording, moments: Sequence[Moment]
+    expert: ExpertDrive, recording: Recording, snapshots: Sequence[TrafficSnapshot]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
     """Boxes (F, A, 5), who they are (F, A), their speeds (F, A) and how many there are (F,), without the ego."""
     sizes = np.array(recording.agents.sizes)
     near = []
-    for moment, place in zip(moments, expert.pose[frame_rows(expert)], strict=True):
-        keep = (moment.agent != expert.drive.agent) & (np.abs(moment.pose[:, :2] - place[:2]).max(1) < 100.0)
+    for snapshot, place in zip(snapshots, expert.pose[frame_rows(expert)], strict=True):
+        keep = (snapshot.agent != expert.drive.agent) & (np.abs(snapshot.pose[:, :2] - place[:2]).max(1) < 100.0)
         near.append(np.flatnonzero(keep))
     most = max(1, max(len(rows) for rows in near))
     boxes, pace = np.zeros((len(near), most, 5)), np.zeros((len(near), most))
     ids, count = np.full((len(near), most), -1, np.int64), np.array([len(rows) for rows in near])
-    for frame, (rows, moment) in enumerate(zip(near, moments, strict=True)):
-        agents = moment.agent[rows]
-        boxes[frame, : len(rows), :3] = moment.pose[rows]
+    for frame, (rows, snapshot) in enumerate(zip(near, snapshots, strict=True)):
+        agents = snapshot.agent[rows]
+        boxes[frame, : len(rows), :3] = snapshot.pose[rows]
         boxes[frame, : len(rows), 3:] = sizes[agents, :2]
         ids[frame, : len(rows)] = agents
-        pace[frame, : len(rows)] = moment.speed[rows]
+        pace[frame, : len(rows)] = snapshot.speed[rows]
     return boxes, ids, pace, count
 
 
-def _way(expert: ExpertDrive, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _path(expert: ExpertDrive, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Points 1 m apart that the rear axle passes, going straight on at the end, and the point of each frame."""
     step = np.linalg.norm(np.diff(expert.pose[:, :2], axis=0), axis=1)
     along = np.concatenate([[0.0], np.cumsum(step)])
@@ -187,14 +187,14 @@ def _way(expert: ExpertDrive, rows: NDArray[np.int64]) -> tuple[NDArray[np.float
     x = np.interp(grid, along[moving], expert.pose[moving, 0])
     y = np.interp(grid, along[moving], expert.pose[moving, 1])
     end, heading = expert.pose[-1, :2], expert.pose[-1, 2]
-    beyond = np.arange(1.0, LOOK_AHEAD + 20.0)[:, None] * np.array([np.cos(heading), np.sin(heading)])
+    beyond = np.arange(1.0, LEADER_RANGE + 20.0)[:, None] * np.array([np.cos(heading), np.sin(heading)])
     return np.concatenate([np.column_stack([x, y]), end + beyond]), along[rows].astype(np.int64)
 
 
 def _ahead(values: NDArray[np.float64], what: str) -> NDArray[np.float64]:
     """Over each frame and the next 4 s: the smallest, largest or last value."""
-    padded = np.concatenate([values, np.full(FRAMES_AHEAD, values[-1])])
-    windows = np.lib.stride_tricks.sliding_window_view(padded, FRAMES_AHEAD + 1)
+    padded = np.concatenate([values, np.full(HORIZON_FRAMES, values[-1])])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, HORIZON_FRAMES + 1)
     found: NDArray[np.float64] = {"min": windows.min(1), "max": windows.max(1), "last": windows[:, -1]}[what]
     return found
 
@@ -202,7 +202,7 @@ def _ahead(values: NDArray[np.float64], what: str) -> NDArray[np.float64]:
 def _signals_ahead(
     expert: ExpertDrive,
     rows: NDArray[np.int64],
-    moments: Sequence[Moment],
+    snapshots: Sequence[TrafficSnapshot],
     streets: StreetMap,
     links: Mapping[tuple[str, str], SignalLink],
 ) -> tuple[NDArray[np.float64], Flags]:
@@ -210,14 +210,14 @@ def _signals_ahead(
     distance, red = np.full(len(rows), 1e3), np.zeros(len(rows), np.bool_)
     route = expert.drive.route
     following = dict(pairwise(route))
-    for frame, (row, moment) in enumerate(zip(rows, moments, strict=True)):
+    for frame, (row, snapshot) in enumerate(zip(rows, snapshots, strict=True)):
         lane = streets.lanes.get(expert.drive.lane[row])
         if lane is None or lane.internal:
             continue
         distance[frame] = np.linalg.norm(lane.shape[-1] - expert.drive.front[row])
         link = links.get((lane.id, following.get(lane.edge, "")))
-        if link is not None and link.signal in moment.signals:
-            red[frame] = moment.signals[link.signal][link.index] in "ru"
+        if link is not None and link.signal in snapshot.signals:
+            red[frame] = snapshot.signals[link.signal][link.index] in "ru"
     return distance, red
 
 
@@ -234,9 +234,9 @@ def _lane_changes(lanes: list[str], streets: StreetMap) -> Flags:
 def _cut_ins(leaders: NDArray[np.int64], ids: NDArray[np.int64], gaps: NDArray[np.float64], lanes: list[str]) -> Flags:
     """A new leader, close, while the ego stayed in its lane and the old one (or nobody) was further away."""
     flags = np.zeros(len(leaders), np.bool_)
-    who = np.where(leaders == NOBODY, NOBODY, ids[np.arange(len(leaders)), leaders])
+    who = np.where(leaders == NO_AGENT, NO_AGENT, ids[np.arange(len(leaders)), leaders])
     for frame in range(1, len(leaders)):
-        new = who[frame] != NOBODY and who[frame] != who[frame - 1]
+        new = who[frame] != NO_AGENT and who[frame] != who[frame - 1]
         if (
             new
             and gaps[frame] < CUT_IN_GAP

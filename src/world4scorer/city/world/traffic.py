@@ -22,19 +22,19 @@ from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.sumo import load_sumo, sumo_environment
 from world4scorer.city.world.vehicles import PEDESTRIAN_SIZE, vehicle_type
 
-STEP: Final = 0.1
+TIME_STEP: Final = 0.1
 """s"""
 BRAKE, LEFT, RIGHT = 8, 2, 1
 """Bits of SUMO's vehicle signals."""
-LARGEST_JUMP: Final = 1.6
+MAX_JUMP: Final = 1.6
 """Further in a step than in the last one [m]: SUMO moved somebody, e.g. out of a jam, who comes back as somebody new.
 Lanes that do not quite meet make steps of up to a metre."""
-JUMPED: Final = "~"
+TELEPORT_MARK: Final = "~"
 """In the names of those who came back."""
-NEWCOMER_STEP: Final = 3.0
+MAX_FIRST_STEP: Final = 3.0
 """Nobody is faster in the first step, with which there is nothing to compare [m]."""
-OPTIONS: Final = (
-    *("--step-length", f"{STEP}"),
+SUMO_OPTIONS: Final = (
+    *("--step-length", f"{TIME_STEP}"),
     *("--lanechange.duration", "3"),
     *("--collision.action", "none"),
     *("--time-to-teleport", "60"),
@@ -46,9 +46,9 @@ OPTIONS: Final = (
 )
 
 
-def comes_back(name: str) -> int:
+def teleport_index(name: str) -> int:
     """Index of somebody whom SUMO put elsewhere, by the name under which he came back; -1 for everybody else."""
-    _, found, index = name.partition(JUMPED)
+    _, found, index = name.partition(TELEPORT_MARK)
     return int(index) if found else -1
 
 
@@ -71,7 +71,7 @@ class Agents:
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
+class TrafficSnapshot:
     """Everybody at one time."""
 
     step: int
@@ -88,11 +88,11 @@ class Moment:
     signals: Mapping[str, str]
     """State text of every signal."""
 
-    def around(self, place: NDArray[np.float64], reach: float, without: int) -> Moment:
+    def around(self, place: NDArray[np.float64], reach: float, without: int) -> TrafficSnapshot:
         """Those within `reach` metres of a place (2,), without one agent (the ego)."""
         near = np.linalg.norm(self.pose[:, :2] - place, axis=1) < reach
         rows = np.flatnonzero(near & (self.agent != without))
-        return Moment(
+        return TrafficSnapshot(
             self.step,
             self.agent[rows],
             self.pose[rows],
@@ -103,17 +103,17 @@ class Moment:
         )
 
 
-def actors_at(moment: Moment, agents: Agents) -> Actors:
+def snapshot_actors(snapshot: TrafficSnapshot, agents: Agents) -> Actors:
     """A moment for the renderer."""
     return Actors(
-        pose=moment.pose,
-        size=np.array([agents.sizes[index] for index in moment.agent]).reshape(-1, 3),
-        kind=np.array([agents.kinds[index] for index in moment.agent], np.int8),
-        look=np.array([zlib.crc32(agents.ids[index].encode()) for index in moment.agent], np.uint32),
-        brake=moment.lamps & BRAKE > 0,
-        left=moment.lamps & LEFT > 0,
-        right=moment.lamps & RIGHT > 0,
-        stride=moment.travelled,
+        pose=snapshot.pose,
+        size=np.array([agents.sizes[index] for index in snapshot.agent]).reshape(-1, 3),
+        kind=np.array([agents.kinds[index] for index in snapshot.agent], np.int8),
+        look=np.array([zlib.crc32(agents.ids[index].encode()) for index in snapshot.agent], np.uint32),
+        brake=snapshot.lamps & BRAKE > 0,
+        left=snapshot.lamps & LEFT > 0,
+        right=snapshot.lamps & RIGHT > 0,
+        stride=snapshot.travelled,
     )
 
 
@@ -125,7 +125,7 @@ class Traffic:
             if not Path(path).is_file():
                 raise CityError(f"{path}: no such file; make the city again with `w4s city make`")
         self._sumo = load_sumo()
-        command = ["sumo", "-n", str(network), "-r", str(demand), "--seed", str(seed), *OPTIONS]
+        command = ["sumo", "-n", str(network), "-r", str(demand), "--seed", str(seed), *SUMO_OPTIONS]
         try:
             with sumo_environment():
                 self._sumo.start(command)
@@ -188,13 +188,13 @@ class Traffic:
         for name in gone:
             del self._index[name]
 
-    def moment(self) -> Moment:
+    def snapshot(self) -> TrafficSnapshot:
         """Everybody now."""
         vehicle, person, light = self._sumo.vehicle, self._sumo.person, self._sumo.trafficlight
         walkers = set(person.getIDList())
         speed = [(person if name in walkers else vehicle).getSpeed(name) for name in self._names]
         lamps = [0 if name in walkers else vehicle.getSignals(name) & (BRAKE | LEFT | RIGHT) for name in self._names]
-        return Moment(
+        return TrafficSnapshot(
             step=self.steps,
             agent=self._order.copy(),
             pose=self._poses.copy(),
@@ -214,7 +214,7 @@ class Traffic:
     ) -> None:
         """Give newcomers, and those whom SUMO moved elsewhere, an index and a straight body; fills `order`."""
         moved = np.linalg.norm(front - self._front[order], axis=1)
-        for row in np.flatnonzero((order < 0) | (moved > self._stride[order] + LARGEST_JUMP)):
+        for row in np.flatnonzero((order < 0) | (moved > self._stride[order] + MAX_JUMP)):
             name = names[row]
             if row < vehicles:
                 type_name = self._sumo.vehicle.getTypeID(name)
@@ -233,13 +233,13 @@ class Traffic:
             direction = np.array([np.cos(heading[row]), np.sin(heading[row])])
             self._rear[index] = front[row] - (lengths[0] + lengths[1]) * direction
             self._front[index] = front[row]
-            self._stride[index] = NEWCOMER_STEP
+            self._stride[index] = MAX_FIRST_STEP
             self._lengths[index] = lengths
             self._index[name] = order[row] = index
 
     def _fresh(self, name: str) -> str:
         """A name that nobody had: SUMO's own, or with a number after a jump."""
-        fresh = name if name not in self._used else f"{name}{JUMPED}{len(self.agents.ids)}"
+        fresh = name if name not in self._used else f"{name}{TELEPORT_MARK}{len(self.agents.ids)}"
         self._used.add(fresh)
         return fresh
 

@@ -29,8 +29,8 @@ from PIL import Image
 from world4scorer.city.streets.places import PLACES
 from world4scorer.city.streets.street_map import read_streets
 from world4scorer.city.world.commands import RouteReader
-from world4scorer.city.world.course import course
-from world4scorer.city.world.episode import HISTORY
+from world4scorer.city.world.episode import HISTORY_FRAMES
+from world4scorer.city.world.global_plan import global_plan
 from world4scorer.city.world.manifest import (
     FOLDER,
     LogEntry,
@@ -41,7 +41,7 @@ from world4scorer.city.world.manifest import (
 )
 from world4scorer.city.world.recording import STEPS_PER_FRAME
 from world4scorer.city.world.simulation import CitySimulation
-from world4scorer.city.world.traffic import STEP
+from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.frames import COMMANDS
 from world4scorer.datasets.navsim.layout import Layout
@@ -67,7 +67,7 @@ PASSED: Final = 4.0
 """A command point is no longer next when it is so near along the route [m]."""
 WEATHERS: Final = 26
 """That CARLA's names count."""
-FIRST: Final = HISTORY - 1
+FIRST: Final = HISTORY_FRAMES - 1
 """Frame of a log that a clip begins with."""
 OPTIONS: Final = {"left": RoadOption.LEFT, "right": RoadOption.RIGHT}
 """Of the commands of logs; the others mean to follow the lane."""
@@ -213,12 +213,12 @@ class _DriveClips:
             poses=way.poses,
             speed=way.velocity[:, 0],
             acceleration=way.acceleration,
-            yaw_rate=np.gradient(np.unwrap(way.poses[:, 2]), STEP),
+            yaw_rate=np.gradient(np.unwrap(way.poses[:, 2]), TIME_STEP),
             commands=way.commands,
             near=near,
             far=far,
             users=seen.poses,
-            there=seen.there,
+            there=seen.valid,
             sizes=seen.sizes,
             types=[TrackType(kind) for kind in seen.types],
             cameras=_cameras(log, images[0][0]),
@@ -240,9 +240,9 @@ def _at_ten_hertz(log: Log, seconds: float | None) -> _Way:
     """Between frames, 0.5 s apart, positions are cubics with the speeds at both ends; the rest goes along lines."""
     frames = log.frames[FIRST:]
     if seconds is not None:
-        frames = frames[: max(2, round(seconds / (STEPS_PER_FRAME * STEP)) + 1)]
-    known: Floats = np.arange(len(frames), dtype=np.float64) * STEPS_PER_FRAME * STEP
-    time: Floats = np.arange((len(frames) - 1) * STEPS_PER_FRAME + 1, dtype=np.float64) * STEP
+        frames = frames[: max(2, round(seconds / (STEPS_PER_FRAME * TIME_STEP)) + 1)]
+    known: Floats = np.arange(len(frames), dtype=np.float64) * STEPS_PER_FRAME * TIME_STEP
+    time: Floats = np.arange((len(frames) - 1) * STEPS_PER_FRAME + 1, dtype=np.float64) * TIME_STEP
     poses = np.stack([frame.ego_pose for frame in frames])
     heading = np.unwrap(poses[:, 2])
     velocity = np.stack([frame.velocity for frame in frames])
@@ -275,7 +275,7 @@ def _cubic(time: Floats, known: Floats, values: Floats, rates: Floats) -> Floats
 
 def _command_points(reader: RouteReader, route: Sequence[str], poses: Floats, offset: Floats) -> tuple[Floats, Floats]:
     """(F, 2) the next command point of each moment, and the one after it."""
-    found = course(reader, route, poses[0] - np.append(offset, 0.0))
+    found = global_plan(reader, route, poses[0] - np.append(offset, 0.0))
     if found is None:  # streets without a way along the route: the ego found one
         line, options = poses[:, :2], [RoadOption.LANE_FOLLOW] * len(poses)
     else:

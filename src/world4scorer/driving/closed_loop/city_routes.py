@@ -23,13 +23,12 @@ from numpy.typing import NDArray
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.places import PLACES
 from world4scorer.city.streets.street_map import Lane, LaneUse, StreetMap, read_streets
-from world4scorer.city.world.casting import edge_lengths, valid_frames
 from world4scorer.city.world.commands import RouteReader
 from world4scorer.city.world.config import CityConfig
-from world4scorer.city.world.course import OPTION_OF
-from world4scorer.city.world.episode import HISTORY, Departure, EgoFrame
+from world4scorer.city.world.episode import HISTORY_FRAMES, EgoState, EpisodeStart
 from world4scorer.city.world.events import Event, EventKind
 from world4scorer.city.world.expert import ExpertDrive, expert_drive
+from world4scorer.city.world.global_plan import OPTION_OF
 from world4scorer.city.world.manifest import (
     FOLDER,
     SimulationEntry,
@@ -40,8 +39,9 @@ from world4scorer.city.world.manifest import (
     read_simulation,
 )
 from world4scorer.city.world.recording import STEPS_PER_FRAME, record
+from world4scorer.city.world.segments import edge_lengths, valid_frames
 from world4scorer.city.world.situations import Situations, find_situations, frame_rows, signal_links
-from world4scorer.city.world.traffic import STEP
+from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.driving.closed_loop.ground import Ground, ego_corners
 from world4scorer.engine.routes.commands import CommandKeeper, RoadOption, sparse_nodes
 from world4scorer.engine.routes.route import Route
@@ -76,7 +76,7 @@ class CityRoute:
     place: str
     scenario: str
     """One of `SCENARIOS`."""
-    departure: Departure
+    start: EpisodeStart
     points: Floats
     """(n, 2) of the rear axle, global."""
     options: tuple[int, ...]
@@ -84,7 +84,7 @@ class CityRoute:
     seconds: float
     """That SUMO's driver took in undisturbed traffic."""
     event_places: tuple[float, ...]
-    """Where on the route each event of the departure is staged [m]."""
+    """Where on the route each event of `start` is staged [m]."""
 
     def __str__(self) -> str:
         return self.name
@@ -166,10 +166,12 @@ def _candidates(
     for drive in recording.drives:
         expert = expert_drive(drive)
         rows = frame_rows(expert)
-        if len(rows) < HISTORY:
+        if len(rows) < HISTORY_FRAMES:
             continue
         valid = valid_frames(expert, place, streets, lengths)
-        begin = next((f for f in range(HISTORY - 1, len(rows)) if valid[f - HISTORY + 1 : f + 1].all()), None)
+        begin = next(
+            (f for f in range(HISTORY_FRAMES - 1, len(rows)) if valid[f - HISTORY_FRAMES + 1 : f + 1].all()), None
+        )
         if begin is None:
             continue
         first, last = int(rows[begin]), int(rows[np.flatnonzero(valid)[-1]])
@@ -188,8 +190,8 @@ def _candidates(
 def _waits_long(expert: ExpertDrive, first: int, last: int) -> bool:
     standing = np.concatenate([[0], expert.speed[first : last + 1] < 0.1, [0]]).astype(int)
     edges = np.flatnonzero(np.diff(standing))
-    longest = max((edges[1::2] - edges[::2]).tolist(), default=0) * STEP
-    return longest > LONGEST_WAIT or (last - first) * STEP > LONGEST_DRIVE
+    longest = max((edges[1::2] - edges[::2]).tolist(), default=0) * TIME_STEP
+    return longest > LONGEST_WAIT or (last - first) * TIME_STEP > LONGEST_DRIVE
 
 
 def _places(
@@ -267,14 +269,14 @@ def _route(folder: Path, entry: SimulationEntry, config: CityConfig, one: _Candi
     event = one.places[scenario]
     edge = next(edge for lane in drive.lane[first:] if (edge := reader.edge_of(lane, drive.route)) is not None)
     past = tuple(
-        EgoFrame(
+        EgoState(
             step=drive.first_step + row,
             pose=expert.pose[row].copy(),
             velocity=np.array([expert.speed[row], 0.0]),
             acceleration=expert.acceleration[row].copy(),
             command=reader.command_at(drive.route, expert.pose[row]),
         )
-        for row in range(first - STEPS_PER_FRAME * (HISTORY - 1), first + 1, STEPS_PER_FRAME)
+        for row in range(first - STEPS_PER_FRAME * (HISTORY_FRAMES - 1), first + 1, STEPS_PER_FRAME)
     )
     points, options = _way(expert, one.first, one.last, streets)
     return CityRoute(
@@ -282,7 +284,7 @@ def _route(folder: Path, entry: SimulationEntry, config: CityConfig, one: _Candi
         simulation=entry.name,
         place=entry.place,
         scenario=scenario,
-        departure=Departure(
+        start=EpisodeStart(
             name=name,
             vehicle=drive.name,
             route=drive.route[drive.route.index(edge) :],
@@ -292,7 +294,7 @@ def _route(folder: Path, entry: SimulationEntry, config: CityConfig, one: _Candi
         ),
         points=points + streets.offset,
         options=options,
-        seconds=(one.last - one.first) * STEP,
+        seconds=(one.last - one.first) * TIME_STEP,
         event_places=() if event is None else (_event_place(points, event, streets),),
     )
 

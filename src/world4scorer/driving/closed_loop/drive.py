@@ -28,12 +28,12 @@ from world4scorer.city.streets.places import PLACES
 from world4scorer.city.streets.street_map import read_streets
 from world4scorer.city.world.commands import RouteReader
 from world4scorer.city.world.config import CityConfig
-from world4scorer.city.world.episode import EgoFrame
-from world4scorer.city.world.excursion import NEVER, Excursion
+from world4scorer.city.world.episode import EgoState
 from world4scorer.city.world.manifest import FOLDER, network_path, read_config, read_manifest
 from world4scorer.city.world.recording import STEPS_PER_FRAME
-from world4scorer.city.world.simulation import CitySimulation, SimulationGone
-from world4scorer.city.world.traffic import STEP
+from world4scorer.city.world.simulation import CitySimulation, SimulationLost
+from world4scorer.city.world.trace import NEVER, Trace
+from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.frames import COMMANDS
 from world4scorer.driving.closed_loop.city_routes import CityRoute
@@ -114,10 +114,10 @@ def drive_route(
         keep: Return a recording of everything as well, with images of all drivers.
     """
     begun = time.monotonic()
-    city.start(route.simulation, route.departure, images=False)
+    city.start(route.simulation, route.start, images=False)
     try:
         return _Drive(city, venue, route, driver, rules, lqr, keep).run(name, begun)
-    except SimulationGone:  # SUMO crashed, as it does now and then where an ego drives as no driver would
+    except SimulationLost:  # SUMO crashed, as it does now and then where an ego drives as no driver would
         nothing: dict[str, tuple[str, ...]] = dict.fromkeys(Infraction, ())
         return Driven(RouteRecord(route.name, CRASHED, nothing, None, route.scenario), None, None)
 
@@ -136,8 +136,8 @@ class _Drive:
         self.city, self.venue, self.route, self.driver, self.lqr = city, venue, route, driver, lqr
         self.referee = Referee(route, venue.ground, rules)
         self.cameras: tuple[str, ...] = VIEWS if keep or (driver is not None and driver.sees) else ()
-        self.now = route.departure.past[-1].step * STEP
-        self.state = _first_state(route.departure.past[-1], venue.offset)
+        self.now = route.start.past[-1].step * TIME_STEP
+        self.state = _first_state(route.start.past[-1], venue.offset)
         self.notes = DriveNotes([self.state])
         self.keep = keep
 
@@ -168,35 +168,35 @@ class _Drive:
         messages = record.messages(Infraction.OUTSIDE_LANES)
         return [Offence(Infraction.OUTSIDE_LANES, self.referee.time, place, message) for message in messages]
 
-    def _half_second(self, looked: Excursion) -> Excursion:
+    def _half_second(self, looked: Trace) -> Trace:
         """Decide by the last row of what was seen, and go on; returns what was seen on the way."""
         files = looked.files.get(len(looked.signals) - 1, {})
         sight = self._sight(files)
-        looks = {STEPS_PER_FRAME: self.cameras} if self.cameras else {}
+        cameras_at = {STEPS_PER_FRAME: self.cameras} if self.cameras else {}
         if self.driver is None:
-            seen, frames = self.city.watch(STEPS_PER_FRAME, looks)
+            trace, frames = self.city.drive_with_sumo(STEPS_PER_FRAME, cameras_at)
             states = [_sumo_state(frame) for frame in frames[1:]]
             self.notes.decide(None, None, sight.command, files if self.keep else {})
         else:
             answer = self.driver.drive(sight, others_at(looked, -1))
             states = self._follow(answer.plan)
-            seen = self.city.drive(*_motion(states), looks)
+            trace = self.city.drive(*_motion(states), cameras_at)
             self.notes.decide(answer.plan, answer.decision, sight.command, files if self.keep else {})
-        met = self.city.happened() if self.route.event_places else []
+        met = self.city.events_met() if self.route.event_places else []
         for step, state in enumerate(states, 1):
-            gone = seen.gone != NEVER and step >= seen.gone
-            self.referee.step(self.state, state, others_at(seen, step), bool(seen.off_road[step]) or gone, met)
+            gone = trace.finish_step != NEVER and step >= trace.finish_step
+            self.referee.step(self.state, state, others_at(trace, step), bool(trace.off_road[step]) or gone, met)
             self.state = state
             if self.referee.end is not None:
                 break
-        self.now += STEPS_PER_FRAME * STEP
-        self.notes.move(states, seen)  # the half second in which a drive ends is driven, and felt, to its end
-        return seen
+        self.now += STEPS_PER_FRAME * TIME_STEP
+        self.notes.move(states, trace)  # the half second in which a drive ends is driven, and felt, to its end
+        return trace
 
     def _sight(self, files: Mapping[str, bytes]) -> Sight:
         state = self.state
         pose, speed = state[[State.X, State.Y, State.HEADING]], float(state[State.VELOCITY_X])
-        command = self.venue.routes.command_at(self.route.departure.route, pose - self.venue.offset)
+        command = self.venue.routes.command_at(self.route.start.route, pose - self.venue.offset)
         return Sight(
             time=self.now,
             images=tuple(np.asarray(Image.open(io.BytesIO(files[name]))) for name in VIEWS if name in files),
@@ -214,16 +214,16 @@ class _Drive:
         return list(roll_out(moment, plan[None], self.lqr)[0, 1 : STEPS_PER_FRAME + 1])
 
 
-def others_at(seen: Excursion, row: int) -> Others:
-    """Everybody at a row of an excursion."""
-    there = seen.there[:, row]
+def others_at(trace: Trace, row: int) -> Others:
+    """Everybody at a row of a trace."""
+    there = trace.valid[:, row]
     return Others(
-        tokens=[token for token, is_there in zip(seen.tokens, there, strict=True) if is_there],
-        types=seen.types[there],
-        sizes=seen.sizes[there],
-        poses=seen.poses[there, row],
-        speeds=seen.speeds[there, row],
-        signals=seen.signals[row],
+        tokens=[token for token, is_there in zip(trace.tokens, there, strict=True) if is_there],
+        types=trace.types[there],
+        sizes=trace.sizes[there],
+        poses=trace.poses[there, row],
+        speeds=trace.speeds[there, row],
+        signals=trace.signals[row],
     )
 
 
@@ -251,13 +251,13 @@ def _motion(states: Sequence[Floats]) -> tuple[Floats, Floats, Floats]:
     )
 
 
-def _first_state(frame: EgoFrame, offset: Floats) -> Floats:
+def _first_state(frame: EgoState, offset: Floats) -> Floats:
     state = _sumo_state(frame)
     state[[State.X, State.Y, State.HEADING]] += offset
     return state
 
 
-def _sumo_state(frame: EgoFrame) -> Floats:
+def _sumo_state(frame: EgoState) -> Floats:
     """(11,) state of a frame; the steering angle is the one that keeps its yaw rate."""
     state = np.zeros(len(State))
     speed = float(frame.velocity[0])

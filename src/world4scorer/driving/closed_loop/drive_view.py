@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from world4scorer.city.streets.map_index import MapIndex
-from world4scorer.city.world.traffic import STEP
+from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.datasets.navsim.poses import wrap
 from world4scorer.drawing import style
 from world4scorer.driving.closed_loop.recording import DriveRecording
@@ -123,11 +123,11 @@ class DriveView(StreetView):
     @property
     def duration(self) -> float:
         """Of the drive [s]."""
-        return (len(self.recording.states) - 1) * STEP
+        return (len(self.recording.states) - 1) * TIME_STEP
 
     def row(self, time: float) -> int:
         """The last row of the recording that is not later."""
-        return min(max(0, int(np.floor(time / STEP + SHOWN_LATE))), len(self.recording.states) - 1)
+        return min(max(0, int(np.floor(time / TIME_STEP + SHOWN_LATE))), len(self.recording.states) - 1)
 
     def speed(self, time: float) -> float:
         """Of the ego [m/s]."""
@@ -141,7 +141,7 @@ class DriveView(StreetView):
         recording = self.recording
         first = self.row(time)
         second = min(first + 1, len(recording.states) - 1)
-        share = float(np.clip(time / STEP - first, 0.0, 1.0))
+        share = float(np.clip(time / TIME_STEP - first, 0.0, 1.0))
         ego = _between(recording.states[first, POSE], recording.states[second, POSE], share)
         is_, will = recording.there[:, first], recording.there[:, second]
         there = is_ if share < 0.5 else will

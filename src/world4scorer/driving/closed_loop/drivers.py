@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.city.streets.map_index import MapIndex
-from world4scorer.city.world.filming import EPOCH
+from world4scorer.city.world.log_renderer import LOG_EPOCH_US
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.datasets.navsim.map_reader import read_city_map
@@ -126,7 +126,7 @@ class PdmClosed:
     def begin(self, route: CityRoute) -> None:
         """Look up the blocks of the route."""
         self._route = route
-        self._blocks = tuple(self._index.route(route.departure.route))
+        self._blocks = tuple(self._index.route(route.start.route))
 
     def drive(self, sight: Sight, others: Others) -> Answer:
         """Plan with what is really there."""
@@ -142,7 +142,7 @@ class PdmClosed:
             log_name=name,
             scene_token=name,
             map_location=self._location,
-            time_us=EPOCH + round(sight.time * 1e6),
+            time_us=LOG_EPOCH_US + round(sight.time * 1e6),
             ego_pose=sight.pose,
             velocity=sight.velocity,
             acceleration=sight.acceleration,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from world4scorer.city.scenery.footprints import footprints
 from world4scorer.city.scenery.ground_plan import lane_outlines
 from world4scorer.city.scenery.scenery import Scenery
-from world4scorer.city.streets.map_index import CLOSED
+from world4scorer.city.streets.map_index import RED_STATES
 from world4scorer.city.streets.street_map import LaneUse, SignalLink, StreetMap
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_OVERHANG
 
@@ -53,7 +53,7 @@ class StopLines:
         links, edge = self.links[line], self.edge[line]
         onward = route[route.index(edge) + 1] if edge in route[:-1] else ""
         asked = [links[onward]] if onward in links else list(links.values())
-        return all(signals[link.signal][link.index] in CLOSED for link in asked)
+        return all(signals[link.signal][link.index] in RED_STATES for link in asked)
 
 
 class Ground:

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.city.world.excursion import Excursion
+from world4scorer.city.world.trace import Trace
 from world4scorer.driving.closed_loop.pilot import Decision
 from world4scorer.driving.closed_loop.referee import Offence
 from world4scorer.evaluation.leaderboard.infractions import Infraction
@@ -165,7 +165,7 @@ class DriveNotes:
 
     states: list[Floats]
     """The first."""
-    excursions: list[Excursion] = field(default_factory=list)
+    traces: list[Trace] = field(default_factory=list)
     decided: list[int] = field(default_factory=list)
     plans: list[NDArray[np.float32]] = field(default_factory=list)
     utility: list[Floats] = field(default_factory=list)
@@ -193,27 +193,27 @@ class DriveNotes:
         self.commands.append(int(np.argmax(command)))
         self.images.append(images)
 
-    def move(self, states: Sequence[Floats], excursion: Excursion) -> None:
-        """Note what happened on the way to the next decision; the first row of an excursion is already known."""
+    def move(self, states: Sequence[Floats], trace: Trace) -> None:
+        """Note what happened on the way to the next decision; the first row of a trace is already known."""
         self.states += list(states)
-        self.excursions.append(excursion)
+        self.traces.append(trace)
 
     def finish(self, **about: Any) -> DriveRecording:
         """Join everything; `about` are the fields that only the caller knows."""
         row: dict[str, int] = {}
-        for part in self.excursions:
+        for part in self.traces:
             for token in part.tokens:
                 row.setdefault(token, len(row))
         rows = len(self.states)
         types, sizes = np.zeros(len(row), np.int8), np.zeros((len(row), 2))
         poses, there = np.zeros((len(row), rows, 3)), np.zeros((len(row), rows), np.bool_)
         signals: list[Mapping[str, str]] = []
-        for part in self.excursions:
+        for part in self.traces:
             first = 0 if not signals else 1
             at = slice(len(signals), len(signals) + len(part.signals) - first)
             places = [row[token] for token in part.tokens]
             types[places], sizes[places] = part.types, part.sizes
-            poses[places, at], there[places, at] = part.poses[:, first:], part.there[:, first:]
+            poses[places, at], there[places, at] = part.poses[:, first:], part.valid[:, first:]
             signals += part.signals[first:]
         return DriveRecording(
             states=np.array(self.states),

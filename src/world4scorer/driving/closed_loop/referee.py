@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.city.world.traffic import STEP
+from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.driving.closed_loop.city_routes import CityRoute
 from world4scorer.driving.closed_loop.contacts import contacts
 from world4scorer.driving.closed_loop.ground import Ground, ego_corners
@@ -166,7 +166,7 @@ class Referee:
     def _lights(self, before: Floats, now: Floats, signals: Mapping[str, str]) -> None:
         lines = self._ground.stop_lines
         was, is_ = (_bumper(state[POSE]) - self._ground.offset for state in (before, now))
-        if any(lines.red(int(line), self.route.departure.route, signals) for line in lines.crossed(was, is_)):
+        if any(lines.red(int(line), self.route.start.route, signals) for line in lines.crossed(was, is_)):
             self._note(Infraction.RED_LIGHT, now, f"Agent ran a red light at {now[State.VELOCITY_X]:.1f} m/s")
 
     def _is_outside(self, now: Floats) -> bool:
@@ -195,7 +195,7 @@ class Referee:
             late = since is not None and self.time - since > self.rules.scenario_time
             if late and self.progress < place and number not in self._timed_out:
                 self._timed_out.add(number)
-                event = self.route.departure.events[number].kind
+                event = self.route.start.events[number].kind
                 self._note(Infraction.SCENARIO_TIMEOUT, now, f"Agent did not get past the {event.value} in time")
 
     def _look_for_the_end(self, now: Floats, off_road: bool) -> None:
@@ -244,7 +244,7 @@ class Referee:
 
 
 def _seconds(steps: int) -> float:
-    return round(steps * STEP, 1)
+    return round(steps * TIME_STEP, 1)
 
 
 def _centre(pose: Floats) -> Floats:

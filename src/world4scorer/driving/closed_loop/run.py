@@ -117,7 +117,7 @@ def drive_all(
     about = _claim(plan, out)
     routes = find_routes(plan.data, plan.split, plan.routes, plan.seed)
     # Neighbours in time one after the other: the traffic before a start is then not simulated again.
-    in_order = sorted(routes, key=lambda route: (route.simulation, route.departure.past[-1].step))
+    in_order = sorted(routes, key=lambda route: (route.simulation, route.start.past[-1].step))
     with only_one(out / ".lock", DriveError(f"{out}: another run is driving there; wait for it, or stop it first")):
         missing = [
             Task(route, tuple(choice for choice in choices if not record_path(out, choice, route).is_file()))

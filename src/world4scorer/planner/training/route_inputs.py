@@ -17,7 +17,7 @@ from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.places import PLACES
 from world4scorer.city.streets.street_map import read_streets
 from world4scorer.city.world.commands import RouteReader
-from world4scorer.city.world.course import course
+from world4scorer.city.world.global_plan import global_plan
 from world4scorer.city.world.manifest import FOLDER, find_log, network_path
 from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import read_log
@@ -47,7 +47,7 @@ def _log_route_points(data: Path, name: str) -> dict[str, NDArray[np.float64]]:
     reader, offset = _reader(network)
     log = read_log(Layout(data).log(simulation.data_split, name))
     poses = np.stack([frame.ego_pose for frame in log.frames])
-    found = course(reader, entry.route, poses[0] - np.append(offset, 0.0))
+    found = global_plan(reader, entry.route, poses[0] - np.append(offset, 0.0))
     # Where the streets have no way along the route, the ego found one.
     line = poses[:, :2] if found is None else found[0] + offset
     cursor = RouteCursor(Route(line))

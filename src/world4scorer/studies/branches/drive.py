@@ -19,9 +19,9 @@ from world4scorer.city.streets.map_export import export_map
 from world4scorer.city.streets.map_index import MapIndex
 from world4scorer.city.streets.places import PLACES
 from world4scorer.city.streets.street_map import read_streets
-from world4scorer.city.world.excursion import Excursion
 from world4scorer.city.world.manifest import FOLDER, find_log, network_path
-from world4scorer.city.world.simulation import CitySimulation, SimulationGone
+from world4scorer.city.world.simulation import CitySimulation, SimulationLost
+from world4scorer.city.world.trace import Trace
 from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
 from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import Log, read_log
@@ -112,7 +112,7 @@ class Branching:
         with city.branch() as branch:
             try:
                 found = branch.drive(way.poses, way.velocities, way.accelerations, {LOOK: (CAMERA,)})
-            except SimulationGone as gone:
+            except SimulationLost as gone:
                 raise _BranchLost from gone
         start = scene.ego_state[[State.X, State.Y, State.HEADING]]
         return Branch(
@@ -122,15 +122,15 @@ class Branching:
             sizes=found.sizes,
             poses=found.poses,
             speeds=found.speeds,
-            there=found.there,
+            there=found.valid,
             red=self._red(place, scene, found),
             off_road=found.off_road,
-            gone=found.gone,
-            jumped=found.jumped,
+            gone=found.finish_step,
+            jumped=found.teleported,
             view=found.files[LOOK][CAMERA],
         )
 
-    def _red(self, place: str, scene: Scene, found: Excursion) -> NDArray[np.bool_]:
+    def _red(self, place: str, scene: Scene, found: Trace) -> NDArray[np.bool_]:
         """(L, F) which of the scene's lights are red at each frame."""
         shown = found.signals[::STEPS_PER_FRAME]
         red = np.zeros((len(scene.lights.polygon), len(shown)), np.bool_)

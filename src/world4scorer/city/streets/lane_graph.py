@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.city.streets.errors import CityError
-from world4scorer.city.streets.map_shapes import Line, Shapes, bands, directions, evenly, fitted, sides
+from world4scorer.city.streets.map_shapes import Line, Shapes, bands, directions, fit_to_ends, resample, sides
 from world4scorer.city.streets.street_map import Connection, Lane, LaneUse, StreetMap, Turn
 
-SHORTEST_CONNECTION: Final = 0.1
+MIN_CONNECTION_LENGTH: Final = 0.1
 """m; where lanes meet without room for a connection, the first of them ends earlier."""
-ROOM: Final = 0.25
+CONNECTION_ROOM: Final = 0.25
 """m made for such a connection."""
-SHARPEST_SEAM: Final = 0.94
+MIN_SEAM_COSINE: Final = 0.94
 """Cosine of the angle up to which the band of a connection is cut off along the lane's end instead of its own."""
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class LaneBand:
     """A lane or a connection with its centreline and the band that it takes up."""
 
     line: Line
@@ -37,14 +37,14 @@ class Way:
 
 
 @dataclass(frozen=True, eq=False)
-class CarWays:
+class LaneGraph:
     """Lanes and connections for cars, in the order of the street map."""
 
     lanes: tuple[Lane, ...]
     connections: tuple[Connection, ...]
-    lane_ways: dict[str, Way]
+    lane_bands: dict[str, LaneBand]
     """By lane."""
-    connection_ways: tuple[Way, ...]
+    connection_bands: tuple[LaneBand, ...]
 
     @cached_property
     def edges(self) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ class CarWays:
         return found
 
 
-def car_ways(streets: StreetMap) -> CarWays:
+def lane_graph(streets: StreetMap) -> LaneGraph:
     """Find the ways of cars, and make their centrelines join: every connection begins and ends at its lanes."""
     lanes = tuple(lane for lane in streets.lanes.values() if lane.use is LaneUse.DRIVE and not lane.internal)
     if not lanes:
@@ -105,13 +105,13 @@ def car_ways(streets: StreetMap) -> CarWays:
     lines = {lane.id: _checked(lane) for lane in lanes}
     for connection in connections:
         gap = lines[connection.to_lane][0] - lines[connection.from_lane][-1]
-        if np.hypot(*gap) < SHORTEST_CONNECTION:
+        if np.hypot(*gap) < MIN_CONNECTION_LENGTH:
             lines[connection.from_lane] = _shortened(lines[connection.from_lane])
-    lines = {name: evenly(line) for name, line in lines.items()}
-    lane_ways = dict(
+    lines = {name: resample(line) for name, line in lines.items()}
+    lane_bands = dict(
         zip(
             lines,
-            _ways(
+            _lane_bands(
                 list(lines.values()),
                 [np.full(len(lines[lane.id]), lane.width / 2) for lane in lanes],
                 [directions(line) for line in lines.values()],
@@ -119,31 +119,31 @@ def car_ways(streets: StreetMap) -> CarWays:
             strict=True,
         )
     )
-    return CarWays(lanes, connections, lane_ways, _connection_ways(streets, connections, lines))
+    return LaneGraph(lanes, connections, lane_bands, _connection_bands(streets, connections, lines))
 
 
-def _connection_ways(
+def _connection_bands(
     streets: StreetMap, connections: tuple[Connection, ...], lines: dict[str, Line]
-) -> tuple[Way, ...]:
+) -> tuple[LaneBand, ...]:
     if not connections:
         return ()
     courses, halves, ends = [], [], []
     for connection in connections:
         before, after = lines[connection.from_lane], lines[connection.to_lane]
-        course = evenly(fitted(connection.shape, before[-1], after[0]))
+        course = resample(fit_to_ends(connection.shape, before[-1], after[0]))
         share = np.linspace(0.0, 1.0, len(course))
         first, last = streets.lanes[connection.from_lane].width / 2, streets.lanes[connection.to_lane].width / 2
         own, seams = directions(course), np.stack([directions(before)[1], directions(after)[0]])
         courses.append(course)
         halves.append((1.0 - share) * first + share * last)
-        ends.append(np.where(((own * seams).sum(1) > SHARPEST_SEAM)[:, None], seams, own))
-    return _ways(courses, halves, ends)
+        ends.append(np.where(((own * seams).sum(1) > MIN_SEAM_COSINE)[:, None], seams, own))
+    return _lane_bands(courses, halves, ends)
 
 
-def _ways(lines: list[Line], halves: list[NDArray[np.float64]], ends: list[Line]) -> tuple[Way, ...]:
+def _lane_bands(lines: list[Line], halves: list[NDArray[np.float64]], ends: list[Line]) -> tuple[LaneBand, ...]:
     left, right = sides(lines, halves, ends)
     polygons: Shapes = bands(lines, halves, left, right)
-    return tuple(Way(*parts) for parts in zip(lines, halves, left, right, polygons, strict=True))
+    return tuple(LaneBand(*parts) for parts in zip(lines, halves, left, right, polygons, strict=True))
 
 
 def _checked(lane: Lane) -> Line:
@@ -153,8 +153,8 @@ def _checked(lane: Lane) -> Line:
 
 
 def _shortened(line: Line) -> Line:
-    """The line without its last `ROOM`, or without its second half where it is shorter than twice that."""
+    """The line without its last `CONNECTION_ROOM`, or without its second half where it is shorter than twice that."""
     marks = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
-    end = max(marks[-1] - ROOM, marks[-1] / 2)
+    end = max(marks[-1] - CONNECTION_ROOM, marks[-1] / 2)
     last = [np.interp(end, marks, line[:, 0]), np.interp(end, marks, line[:, 1])]
     return np.concatenate([line[marks < end], [last]])

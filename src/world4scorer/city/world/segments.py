@@ -18,36 +18,36 @@ from world4scorer.city.streets.street_map import StreetMap
 from world4scorer.city.world.expert import ExpertDrive, expert_drive
 from world4scorer.city.world.recording import STEPS_PER_FRAME, Recording
 from world4scorer.city.world.situations import Flags, Situations, find_situations, frame_rows, signal_links
-from world4scorer.city.world.traffic import STEP
+from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG
 
-HISTORY: Final = 3
+PAST_FRAMES: Final = 3
 """Frames before a decision, as in NAVSIM's splits."""
-FUTURE: Final = 10
+FUTURE_FRAMES: Final = 10
 """Frames after it."""
-LONGEST_LOG: Final = 60
+MAX_LOG_FRAMES: Final = 60
 """Frames."""
-SHORTEST_LOG: Final = 26
+MIN_LOG_FRAMES: Final = 26
 """Frames."""
-STARTS_APART: Final = 4
+START_STRIDE: Final = 4
 """Frames between the stretches that are compared."""
-SHORTEST_WAY: Final = 5.0
+MIN_DISTANCE: Final = 5.0
 """Of the ego in a log [m]."""
 SETTLING_TIME: Final = 3.0
 """After a car has appeared [s]."""
-HARDEST_BRAKING, HARDEST_ACCELERATION = -3.9, 2.3
+MIN_ACCELERATION, MAX_ACCELERATION = -3.9, 2.3
 """m/s^2"""
-HARDEST_CORNERING: Final = 4.0
+MAX_LATERAL_ACCELERATION: Final = 4.0
 """m/s^2"""
-FASTEST_TURN: Final = 1.0
+MAX_YAW_RATE: Final = 1.0
 """rad/s"""
-SHARPEST_TURN: Final = 0.15
+MAX_CURVATURE: Final = 0.15
 """Curvature that the ego can drive [1/m]."""
-LARGEST_DEVIATION: Final = 0.9
+MAX_DEVIATION: Final = 0.9
 """Of the smooth drive from SUMO's [m]: the others reacted to the latter."""
-ROUTE_LEFT: Final = 70.0
+MIN_ROUTE_LEFT: Final = 70.0
 """Of the way to the destination at the end of a log [m]."""
-WEIGHTS: Final[Mapping[str, float]] = {
+SITUATION_WEIGHTS: Final[Mapping[str, float]] = {
     "turn": 0.65,
     "crossing": 1.0,
     "cut_in": 1.0,
@@ -58,19 +58,19 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "conflict": 0.3,
     "following": 0.2,
 }
-"""What makes a frame worth having; a moving one without any of these has `DULL`, a waiting one nothing."""
-DULL: Final = 0.2
-BRISK: Final = 0.04
-"""Added per m/s, up to `BRISKEST`: fast driving is rare in streets, and the most is at stake."""
-BRISKEST: Final = 14.0
+"""What makes a frame worth having; a moving one without any of these has `BASE_WEIGHT`, a waiting one nothing."""
+BASE_WEIGHT: Final = 0.2
+SPEED_WEIGHT: Final = 0.04
+"""Added per m/s, up to `MAX_WEIGHTED_SPEED`: fast driving is rare in streets, and the most is at stake."""
+MAX_WEIGHTED_SPEED: Final = 14.0
 """m/s"""
-MOST: Final = 1.6
+MAX_FRAME_SCORE: Final = 1.6
 WAIT_KEPT, WAIT_CYCLE = 2, 8
 """Of each eight frames of waiting, two are kept (two in a row: pairs are needed to judge consistency)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
+class LogSegment:
     """A part of a drive that becomes a log."""
 
     expert: ExpertDrive
@@ -78,7 +78,7 @@ class Stretch:
     first: int
     """Frame of the drive."""
     frames: int
-    worth: float
+    score: float
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -92,7 +92,7 @@ class Stretch:
 
     def decisions(self) -> NDArray[np.int64]:
         """Frames of the log (0 is its first) that a split lists: with past and future, waiting ones thinned."""
-        frames = np.arange(HISTORY, self.frames - FUTURE)
+        frames = np.arange(PAST_FRAMES, self.frames - FUTURE_FRAMES)
         waits = self.situations.standing[self.first + frames]
         since = np.zeros(len(frames), np.int64)
         for index in range(1, len(frames)):
@@ -100,52 +100,52 @@ class Stretch:
         return frames[~waits | (since % WAIT_CYCLE < WAIT_KEPT)]
 
 
-def cast(recording: Recording, streets: StreetMap, place: Place, decisions: int) -> list[Stretch]:
+def select_segments(recording: Recording, streets: StreetMap, place: Place, decisions: int) -> list[LogSegment]:
     """Stretches with about `decisions` decision frames, the most worthwhile first chosen, in order of time."""
     links = signal_links(streets)
     lengths = edge_lengths(streets)
-    found: list[Stretch] = []
+    found: list[LogSegment] = []
     for drive in recording.drives:
-        if len(drive.front) < SHORTEST_LOG * STEPS_PER_FRAME:
+        if len(drive.front) < MIN_LOG_FRAMES * STEPS_PER_FRAME:
             continue
         expert = expert_drive(drive)
         situations = find_situations(expert, recording, streets, links)
         valid = valid_frames(expert, place, streets, lengths) & ~situations.touching
-        found += _stretches(expert, situations, valid)
-    found.sort(key=lambda stretch: (-stretch.worth, stretch.expert.drive.name, stretch.first))
-    chosen: list[Stretch] = []
+        found += _segments(expert, situations, valid)
+    found.sort(key=lambda segment: (-segment.score, segment.expert.drive.name, segment.first))
+    chosen: list[LogSegment] = []
     total = 0
-    for stretch in found:
+    for segment in found:
         if total >= decisions:
             break
-        if not any(_overlap(stretch, other) for other in chosen):
-            chosen.append(stretch)
-            total += len(stretch.decisions())
-    return sorted(chosen, key=lambda stretch: (int(stretch.steps[0]), stretch.expert.drive.name))
+        if not any(_overlap(segment, other) for other in chosen):
+            chosen.append(segment)
+            total += len(segment.decisions())
+    return sorted(chosen, key=lambda segment: (int(segment.steps[0]), segment.expert.drive.name))
 
 
-def _stretches(expert: ExpertDrive, situations: Situations, valid: Flags) -> list[Stretch]:
+def _segments(expert: ExpertDrive, situations: Situations, valid: Flags) -> list[LogSegment]:
     """All stretches of valid frames, overlapping ones included."""
     rows = frame_rows(expert)
-    worth, travelled = _worth(situations, expert.speed[rows]), expert.travelled[rows]
+    score, travelled = _frame_scores(situations, expert.speed[rows]), expert.travelled[rows]
     found = []
     edges = np.flatnonzero(np.diff(np.concatenate([[False], valid, [False]])))
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
-        frames = min(LONGEST_LOG, int(end - begin))
-        if frames < SHORTEST_LOG:
+        frames = min(MAX_LOG_FRAMES, int(end - begin))
+        if frames < MIN_LOG_FRAMES:
             continue
-        for first in range(int(begin), int(end) - frames + 1, STARTS_APART):
-            core = slice(first + HISTORY, first + frames - FUTURE)
-            if travelled[first + frames - 1] - travelled[first] > SHORTEST_WAY:
-                found.append(Stretch(expert, situations, first, frames, float(worth[core].mean())))
+        for first in range(int(begin), int(end) - frames + 1, START_STRIDE):
+            core = slice(first + PAST_FRAMES, first + frames - FUTURE_FRAMES)
+            if travelled[first + frames - 1] - travelled[first] > MIN_DISTANCE:
+                found.append(LogSegment(expert, situations, first, frames, float(score[core].mean())))
     return found
 
 
-def _worth(situations: Situations, speed: NDArray[np.float64]) -> NDArray[np.float64]:
-    worth = DULL + BRISK * np.minimum(speed, BRISKEST)
-    for name, weight in WEIGHTS.items():
-        worth += weight * getattr(situations, name)
-    return np.where(situations.standing, 0.0, np.minimum(worth, MOST))
+def _frame_scores(situations: Situations, speed: NDArray[np.float64]) -> NDArray[np.float64]:
+    score = BASE_WEIGHT + SPEED_WEIGHT * np.minimum(speed, MAX_WEIGHTED_SPEED)
+    for name, weight in SITUATION_WEIGHTS.items():
+        score += weight * getattr(situations, name)
+    return np.where(situations.standing, 0.0, np.minimum(score, MAX_FRAME_SCORE))
 
 
 def valid_frames(expert: ExpertDrive, place: Place, streets: StreetMap, lengths: Mapping[str, float]) -> Flags:
@@ -156,18 +156,18 @@ def valid_frames(expert: ExpertDrive, place: Place, streets: StreetMap, lengths:
     x0, y0, x1, y1 = place.area
     forward = expert.acceleration[:, 0]
     good = (
-        (np.arange(len(forward)) * STEP >= SETTLING_TIME)
-        & (forward > HARDEST_BRAKING)
-        & (forward < HARDEST_ACCELERATION)
-        & (np.abs(expert.acceleration[:, 1]) < HARDEST_CORNERING)
-        & (np.abs(expert.yaw_rate) < FASTEST_TURN)
-        & (np.abs(expert.yaw_rate) < SHARPEST_TURN * np.maximum(expert.speed, 1.0))
-        & (np.linalg.norm(bumper - drive.front, axis=1) < LARGEST_DEVIATION)
+        (np.arange(len(forward)) * TIME_STEP >= SETTLING_TIME)
+        & (forward > MIN_ACCELERATION)
+        & (forward < MAX_ACCELERATION)
+        & (np.abs(expert.acceleration[:, 1]) < MAX_LATERAL_ACCELERATION)
+        & (np.abs(expert.yaw_rate) < MAX_YAW_RATE)
+        & (np.abs(expert.yaw_rate) < MAX_CURVATURE * np.maximum(expert.speed, 1.0))
+        & (np.linalg.norm(bumper - drive.front, axis=1) < MAX_DEVIATION)
         & (expert.pose[:, 0] > x0)
         & (expert.pose[:, 0] < x1)
         & (expert.pose[:, 1] > y0)
         & (expert.pose[:, 1] < y1)
-        & (_route_left(expert, streets, lengths) > ROUTE_LEFT)
+        & (_route_left(expert, streets, lengths) > MIN_ROUTE_LEFT)
     )
     rows = frame_rows(expert)
     return np.array([good[max(0, row - STEPS_PER_FRAME + 1) : row + 1].all() for row in rows], np.bool_)
@@ -178,17 +178,17 @@ def _route_left(expert: ExpertDrive, streets: StreetMap, lengths: Mapping[str, f
     drive = expert.drive
     ahead = np.cumsum([lengths.get(edge, 0.0) for edge in drive.route][::-1])[::-1]
     left = np.zeros(len(drive.lane))
-    place_in_route = 0
+    index = 0
     entered = 0.0
     for row, lane_id in enumerate(drive.lane):
         lane = streets.lanes.get(lane_id)
         if lane is not None and not lane.internal:
-            while place_in_route < len(drive.route) and drive.route[place_in_route] != lane.edge:
-                place_in_route += 1
+            while index < len(drive.route) and drive.route[index] != lane.edge:
+                index += 1
                 entered = expert.travelled[row]
-        if place_in_route >= len(drive.route):
+        if index >= len(drive.route):
             break
-        left[row] = ahead[place_in_route] - (expert.travelled[row] - entered)
+        left[row] = ahead[index] - (expert.travelled[row] - entered)
     return left
 
 
@@ -201,7 +201,7 @@ def edge_lengths(streets: StreetMap) -> dict[str, float]:
     }
 
 
-def _overlap(one: Stretch, other: Stretch) -> bool:
+def _overlap(one: LogSegment, other: LogSegment) -> bool:
     if one.expert.drive is not other.expert.drive:
         return False
     return one.first < other.first + other.frames and other.first < one.first + one.frames

@@ -16,7 +16,7 @@ OPTION_OF: Final = {Turn.LEFT: RoadOption.LEFT, Turn.AROUND: RoadOption.LEFT, Tu
 """Every other way through a junction is straight on."""
 
 
-def course(
+def global_plan(
     reader: RouteReader, route: Sequence[str], pose: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], list[RoadOption]] | None:
     """Points (n, 2) from the place of an ego at `pose` (3,) to the end of the route, and the option at each.

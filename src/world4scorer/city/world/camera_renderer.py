@@ -16,10 +16,10 @@ from world4scorer.city.render.weather import Weather
 from world4scorer.city.scenery.actors import Actors
 from world4scorer.city.streets.street_map import StreetMap
 from world4scorer.city.world.config import CityConfig
-from world4scorer.city.world.script import ScriptFrame
+from world4scorer.city.world.log_plan import FrameState
 
 
-class Studio:
+class CameraRenderer:
     """Draws frames of one network; scenery is built with the first."""
 
     def __init__(self, streets: StreetMap, config: CityConfig) -> None:
@@ -35,11 +35,11 @@ class Studio:
             cameras=self._config.cameras,
         )
 
-    def visit(self, ego_pose: NDArray[np.float64]) -> None:
+    def preload(self, ego_pose: NDArray[np.float64]) -> None:
         """Build scenery and paint the ground around a pose (3,), so that copies of this process need not."""
         self._renderer.draw(ego_pose, Actors.empty(), {}, Weather.draw(0), cameras=self._config.cameras[:1])
 
-    def shoot(self, frame: ScriptFrame, weather: Weather, cameras: Sequence[str] | None = None) -> dict[str, bytes]:
+    def render(self, frame: FrameState, weather: Weather, cameras: Sequence[str] | None = None) -> dict[str, bytes]:
         """JPEG files by camera: all of the configuration, or some of them, which are the same bytes."""
         wanted = self._config.cameras if cameras is None else tuple(cameras)
         drawn = self._renderer.draw(frame.ego_pose, frame.actors, frame.signals, weather, cameras=wanted).images

@@ -20,11 +20,11 @@ from world4scorer.city.render.weather import Weather
 from world4scorer.city.scenery.actors import ActorKind
 from world4scorer.city.streets.map_index import MapIndex
 from world4scorer.city.streets.street_map import StreetMap, read_streets
+from world4scorer.city.world.camera_renderer import CameraRenderer
 from world4scorer.city.world.config import CityConfig
-from world4scorer.city.world.manifest import is_filmed
-from world4scorer.city.world.script import LogScript, ScriptFrame, digest
-from world4scorer.city.world.studio import Studio
-from world4scorer.city.world.traffic import STEP
+from world4scorer.city.world.log_plan import FrameState, LogPlan, digest
+from world4scorer.city.world.manifest import is_rendered
+from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.cameras import Camera
 from world4scorer.datasets.navsim.layout import Layout
@@ -32,9 +32,9 @@ from world4scorer.datasets.navsim.log_writer import FrameRecord, write_log
 from world4scorer.datasets.navsim.poses import wrap
 from world4scorer.engine.scene.indices import TrackType
 
-EPOCH: Final = 1_630_000_000_000_000
+LOG_EPOCH_US: Final = 1_630_000_000_000_000
 """Of log times [us]."""
-SIGNAL_REACH: Final = 110.0
+SIGNAL_RADIUS: Final = 110.0
 """Lights within this distance of the ego are in the log [m]."""
 TRACK_TYPES: Final = {
     ActorKind.BICYCLE: TrackType.BICYCLE,
@@ -46,18 +46,18 @@ TRACK_TYPES: Final = {
 
 
 @dataclass(frozen=True)
-class FilmTask:
+class RenderTask:
     """A script and the folder of logs that it belongs to."""
 
-    script: LogScript
+    plan: LogPlan
     data_split: str
 
     def __str__(self) -> str:
-        return self.script.name
+        return self.plan.name
 
 
 @dataclass(frozen=True)
-class Filming:
+class LogRenderer:
     """Films scripts below a dataset folder; given to worker processes."""
 
     root: Path
@@ -67,71 +67,71 @@ class Filming:
     """Names of the maps, by network."""
     indices: Mapping[str, MapIndex]
 
-    def __call__(self, task: FilmTask) -> int:
+    def __call__(self, task: RenderTask) -> int:
         """Film one script; returns the number of frames."""
-        script, layout = task.script, Layout(self.root)
-        path = layout.log(task.data_split, script.name)
-        images = layout.sensors(task.data_split) / script.name
-        if is_filmed(self.root, task.data_split, script.name, len(script.frames), self.config):
-            return len(script.frames)
-        draft = images.with_name(f".{script.name}.tmp")
+        plan, layout = task.plan, Layout(self.root)
+        path = layout.log(task.data_split, plan.name)
+        images = layout.sensors(task.data_split) / plan.name
+        if is_rendered(self.root, task.data_split, plan.name, len(plan.frames), self.config):
+            return len(plan.frames)
+        draft = images.with_name(f".{plan.name}.tmp")
         shutil.rmtree(draft, ignore_errors=True)
-        self._draw(script, draft)
+        self._draw(plan, draft)
         shutil.rmtree(images, ignore_errors=True)
         draft.rename(images)
-        write_log(path, digest(script.name), self.records(script))
-        return len(script.frames)
+        write_log(path, digest(plan.name), self.records(plan))
+        return len(plan.frames)
 
-    def _draw(self, script: LogScript, folder: Path) -> None:
-        studio = _studio(self.networks[script.network], self.config)
-        weather = Weather.draw(script.weather_seed)
+    def _draw(self, plan: LogPlan, folder: Path) -> None:
+        renderer = _camera_renderer(self.networks[plan.network], self.config)
+        weather = Weather.draw(plan.weather_seed)
         for name in self.config.cameras:
             (folder / name).mkdir(parents=True)
-        for number, frame in enumerate(script.frames):
-            for name, file in studio.shoot(frame, weather).items():
-                (folder / image_path(script, number, name).relative_to(script.name)).write_bytes(file)
+        for number, frame in enumerate(plan.frames):
+            for name, file in renderer.render(frame, weather).items():
+                (folder / image_path(plan, number, name).relative_to(plan.name)).write_bytes(file)
 
-    def records(self, script: LogScript) -> list[FrameRecord]:
+    def records(self, plan: LogPlan) -> list[FrameRecord]:
         """The frames of the log."""
-        streets, index = _streets(self.networks[script.network]), self.indices[script.network]
-        route = index.route(script.route)
-        connectors = _connector_places(streets, index)
-        scene = digest(script.name, "scene")
+        streets, index = _streets(self.networks[plan.network]), self.indices[plan.network]
+        route = index.route(plan.route)
+        connectors = _connector_points(streets, index)
+        scene = digest(plan.name, "scene")
         return [
             FrameRecord(
-                token=script.token(number),
-                time_us=EPOCH + round(frame.step * STEP * 1e6),
+                token=plan.token(number),
+                time_us=LOG_EPOCH_US + round(frame.step * TIME_STEP * 1e6),
                 scene_name=f"scene-{scene[:8]}",
                 scene_token=scene,
-                map_location=self.locations[script.network],
+                map_location=self.locations[plan.network],
                 ego_pose=frame.ego_pose + np.append(streets.offset, 0.0),
                 velocity=np.array([frame.speed, 0.0]),
                 acceleration=frame.acceleration,
                 command=frame.command,
                 roadblock_ids=route,
                 traffic_lights=_lights_near(frame, index, connectors),
-                annotations=boxes_seen(frame, script.name),
-                cameras=cameras(script, number, self.config),
+                annotations=annotations_of(frame, plan.name),
+                cameras=cameras(plan, number, self.config),
                 yaw_rate=frame.yaw_rate,
                 vehicle_name="veh-w4s",
             )
-            for number, frame in enumerate(script.frames)
+            for number, frame in enumerate(plan.frames)
         ]
 
 
-def image_path(script: LogScript, frame: int, camera: str) -> Path:
+def image_path(plan: LogPlan, frame: int, camera: str) -> Path:
     """Below the sensor folder of the split."""
-    return Path(script.name) / camera / f"{digest(script.name, frame, camera)}.jpg"
+    return Path(plan.name) / camera / f"{digest(plan.name, frame, camera)}.jpg"
 
 
-def cameras(script: LogScript, frame: int, config: CityConfig) -> list[Camera]:
+def cameras(plan: LogPlan, frame: int, config: CityConfig) -> list[Camera]:
     """All eight cameras of the rig; only those of the configuration have images."""
     rig = CameraRig.default()
     intrinsics = rig.intrinsics(config.height, config.width)
     return [
         Camera(
             name=name,
-            path=str(image_path(script, frame, name)),
+            path=str(image_path(plan, frame, name)),
             rotation=rig.rotation[number],
             translation=rig.translation[number],
             intrinsics=intrinsics[number],
@@ -141,7 +141,7 @@ def cameras(script: LogScript, frame: int, config: CityConfig) -> list[Camera]:
     ]
 
 
-def boxes_seen(frame: ScriptFrame, log: str) -> Annotations:
+def annotations_of(frame: FrameState, log: str) -> Annotations:
     """The road users of a frame, seen from the ego."""
     actors = frame.actors
     x, y, heading = frame.ego_pose
@@ -166,16 +166,16 @@ def track_token(log: str, name: str) -> str:
 
 
 def _lights_near(
-    frame: ScriptFrame, index: MapIndex, places: Mapping[str, NDArray[np.float64]]
+    frame: FrameState, index: MapIndex, places: Mapping[str, NDArray[np.float64]]
 ) -> list[tuple[str, bool]]:
     return [
         (connector, red)
         for connector, red in index.lights(frame.signals)
-        if np.abs(places[connector] - frame.ego_pose[:2]).max() < SIGNAL_REACH
+        if np.abs(places[connector] - frame.ego_pose[:2]).max() < SIGNAL_RADIUS
     ]
 
 
-def _connector_places(streets: StreetMap, index: MapIndex) -> dict[str, NDArray[np.float64]]:
+def _connector_points(streets: StreetMap, index: MapIndex) -> dict[str, NDArray[np.float64]]:
     return {
         str(index.connector[way.from_lane, way.to_lane]): way.shape[0]
         for way in streets.connections
@@ -189,5 +189,5 @@ def _streets(network: Path) -> StreetMap:
 
 
 @lru_cache(8)
-def _studio(network: Path, config: CityConfig) -> Studio:
-    return Studio(_streets(network), config)
+def _camera_renderer(network: Path, config: CityConfig) -> CameraRenderer:
+    return CameraRenderer(_streets(network), config)

@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.city.scenery.actors import Actors
-from world4scorer.city.world.casting import Stretch
 from world4scorer.city.world.commands import RouteReader
 from world4scorer.city.world.recording import Recording
-from world4scorer.city.world.traffic import Agents, Moment, actors_at
+from world4scorer.city.world.segments import LogSegment
+from world4scorer.city.world.traffic import Agents, TrafficSnapshot, snapshot_actors
 
-FAR: float = 150.0
+ANNOTATION_RADIUS: float = 150.0
 """Road users further away are neither drawn nor annotated [m]."""
 
 
 @dataclass(frozen=True, eq=False)
-class ScriptFrame:
+class FrameState:
     """One frame; coordinates are those of the street map."""
 
     step: int
@@ -45,7 +45,7 @@ class ScriptFrame:
 
 
 @dataclass(frozen=True, eq=False)
-class LogScript:
+class LogPlan:
     """A log to be filmed and written."""
 
     name: str
@@ -58,7 +58,7 @@ class LogScript:
     weather_seed: int
     route: tuple[str, ...]
     """Edges, from the one where the log begins to the destination."""
-    frames: tuple[ScriptFrame, ...]
+    frames: tuple[FrameState, ...]
     decisions: NDArray[np.int64]
     """Frames that a split lists."""
     situations: Mapping[str, int]
@@ -77,20 +77,20 @@ def digest(*parts: object) -> str:
     return hashlib.sha256("/".join(map(str, parts)).encode()).hexdigest()[:16]
 
 
-def write_script(
-    stretch: Stretch, recording: Recording, routes: RouteReader, simulation: str, network: str, seed: int
-) -> LogScript:
+def plan_log(
+    segment: LogSegment, recording: Recording, routes: RouteReader, simulation: str, network: str, seed: int
+) -> LogPlan:
     """Take everything that a log needs out of a recording."""
-    drive = stretch.expert.drive
-    name = f"{simulation}_{drive.name}_{stretch.steps[0]:05d}"
-    lanes = [drive.lane[row] for row in stretch.rows]
+    drive = segment.expert.drive
+    name = f"{simulation}_{drive.name}_{segment.steps[0]:05d}"
+    lanes = [drive.lane[row] for row in segment.rows]
     begin = next(edge for lane in lanes if (edge := routes.edge_of(lane, drive.route)) is not None)
     frames = tuple(
-        _frame(stretch, int(row), recording.moment_at(int(step)), recording.agents, routes)
-        for row, step in zip(stretch.rows, stretch.steps, strict=True)
+        _frame(segment, int(row), recording.snapshot_at(int(step)), recording.agents, routes)
+        for row, step in zip(segment.rows, segment.steps, strict=True)
     )
-    decisions = stretch.decisions()
-    return LogScript(
+    decisions = segment.decisions()
+    return LogPlan(
         name=name,
         simulation=simulation,
         network=network,
@@ -100,22 +100,22 @@ def write_script(
         route=drive.route[drive.route.index(begin) :],
         frames=frames,
         decisions=decisions,
-        situations={"frames": len(decisions), **stretch.situations.counts(stretch.first + decisions)},
+        situations={"frames": len(decisions), **segment.situations.counts(segment.first + decisions)},
     )
 
 
-def _frame(stretch: Stretch, row: int, moment: Moment, agents: Agents, routes: RouteReader) -> ScriptFrame:
-    expert = stretch.expert
-    moment = moment.around(expert.pose[row, :2], FAR, expert.drive.agent)
-    return ScriptFrame(
-        step=moment.step,
+def _frame(segment: LogSegment, row: int, snapshot: TrafficSnapshot, agents: Agents, routes: RouteReader) -> FrameState:
+    expert = segment.expert
+    snapshot = snapshot.around(expert.pose[row, :2], ANNOTATION_RADIUS, expert.drive.agent)
+    return FrameState(
+        step=snapshot.step,
         ego_pose=expert.pose[row].copy(),
         speed=float(expert.speed[row]),
         acceleration=expert.acceleration[row].copy(),
         yaw_rate=float(expert.yaw_rate[row]),
         command=routes.command_at(expert.drive.route, expert.pose[row]),
-        actors=actors_at(moment, agents),
-        speeds=moment.speed,
-        names=tuple(agents.ids[index] for index in moment.agent),
-        signals=moment.signals,
+        actors=snapshot_actors(snapshot, agents),
+        speeds=snapshot.speed,
+        names=tuple(agents.ids[index] for index in snapshot.agent),
+        signals=snapshot.signals,
     )
