@@ -32,8 +32,7 @@ from world4scorer.datasets.navsim.annotations import Annotations  # noqa: E402
 from world4scorer.datasets.navsim.city_map import CityMap  # noqa: E402
 from world4scorer.datasets.navsim.filters import Split, Window, read_split, windows  # noqa: E402
 from world4scorer.datasets.navsim.frames import LogFrame  # noqa: E402
-from world4scorer.datasets.navsim.layout import Layout  # noqa: E402
-from world4scorer.datasets.navsim.logs import read_log  # noqa: E402
+from world4scorer.datasets.navsim.logs import log_paths, read_log  # noqa: E402
 from world4scorer.datasets.navsim.map_reader import read_city_map  # noqa: E402
 from world4scorer.datasets.pdm_closed.ego_box import box_centre  # noqa: E402
 from world4scorer.datasets.pdm_closed.forecast import forecast  # noqa: E402
@@ -47,6 +46,7 @@ from world4scorer.datasets.prepare.starting_lane import starting_lane  # noqa: E
 from world4scorer.datasets.prepare.tracks import interpolate_tracks  # noqa: E402
 from world4scorer.datasets.store import SceneStore  # noqa: E402
 from world4scorer.engine.scene.packed import pack_map  # noqa: E402
+from world4scorer.jobs.data_folder import DataFolder  # noqa: E402
 from world4scorer.jobs.executors import SerialExecutor  # noqa: E402
 
 OFFICIAL_MS = (330.0, 450.0)
@@ -69,7 +69,7 @@ def quickest(function: Callable[[], Any], rounds: int = ROUNDS) -> float:
 
 def all_windows(data: Path, split: Split) -> Iterator[Window]:
     """Read every log and cut it."""
-    for path in Layout(data).log_paths(DATA_SPLIT):
+    for path in log_paths(DataFolder(data).logs(DATA_SPLIT)):
         yield from windows(read_log(path), split.filter)
 
 

@@ -19,7 +19,7 @@ from world4scorer.city.streets.places import BERLIN
 from world4scorer.city.streets.street_map import read_streets
 from world4scorer.city.world.config import CityConfig, Share, Simulation
 from world4scorer.city.world.make import SimulationRunner
-from world4scorer.city.world.manifest import network_path
+from world4scorer.jobs.data_folder import DataFolder
 
 CAMERAS = ("CAM_L0", "CAM_F0", "CAM_R0", "CAM_B0")
 HEIGHT, WIDTH, GAP = 168, 294, 4
@@ -41,7 +41,7 @@ def main() -> None:
     share = Share("city_train", "trainval", "berlin-east", 1, 1500)
     config = CityConfig(shares=(share,))
     with tempfile.TemporaryDirectory() as folder:
-        path = build_network(BERLIN, network_path(Path(folder), "berlin"))
+        path = build_network(BERLIN, DataFolder(Path(folder)).city_network("berlin"))
         scripts = SimulationRunner(Path(folder), config, {"berlin": path})(Simulation(share, 0, 1))
         world = World.build(read_streets(path), 0)
     renderer = Renderer(world, CameraRig.default(), size=(HEIGHT, WIDTH), supersample=3, cameras=CAMERAS)

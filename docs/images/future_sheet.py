@@ -25,6 +25,7 @@ from world4scorer.drawing.surroundings import draw_map, draw_tracks
 from world4scorer.drawing.ways import draw_ego
 from world4scorer.engine.rollout import roll_out
 from world4scorer.evaluation.pools import ScoredPools
+from world4scorer.jobs.data_folder import DataFolder
 
 OUT: Final = Path(__file__).with_name("future.png")
 WINDOW: Final = (-9.0, 45.0, -15.5, 15.5)
@@ -67,13 +68,13 @@ def main(pools: Path, data: Path, token: str, store: Path | None = None, out: Pa
 
 def views(data: Path, log_name: str, token: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """The front views of a frame and of the one two seconds later."""
-    (path,) = (data / "navsim_logs").glob(f"*/{log_name}.pkl")
+    (path,) = DataFolder(data).find_log(log_name)
     log = read_log(path)
     row = next(row for row, frame in enumerate(log.frames) if frame.token == token)
     later = int(log.rows_after(LATER)[row])
     if later < 0:
         raise ValueError(f"{path}: {token} has no frame two seconds later; choose another token")
-    sensors = data / "sensor_blobs" / path.parent.name
+    sensors = DataFolder(data).sensors(path.parent.name)
     now, then = (log.frames[place].cameras["CAM_F0"].load(sensors) for place in (row, later))
     return now, then
 

@@ -19,14 +19,14 @@ from tests.support.scenes import make_plans
 from tests.support.stored_pools import store_pools, write_pools
 from world4scorer.cli.run import main
 from world4scorer.datasets.navsim.cameras import VIEWS
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.log_writer import write_image
-from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.navsim.logs import log_paths, read_log
 from world4scorer.datasets.navsim.submissions import write_submission
 from world4scorer.datasets.store import SceneStore
 from world4scorer.evaluation.pools.choices import framewise, inertial
 from world4scorer.evaluation.pools.pool_files import LogPool
 from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.reporting.film.decisions import Decisions, liveliest_log
 
 LOG = "2021.06.03.11.30.00_veh-38_00200_00220"
@@ -36,8 +36,8 @@ PLANS = 9
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = unpack_compact(tmp_path_factory.mktemp("navsim")).dataset
-    layout = Layout(root)
-    for path in layout.log_paths(DATA_SPLIT):
+    layout = DataFolder(root)
+    for path in log_paths(layout.logs(DATA_SPLIT)):
         for frame in read_log(path).frames:
             for name in VIEWS:
                 write_image(layout.sensors(DATA_SPLIT), frame.cameras[name].path, np.full((18, 32, 3), 120, np.uint8))
@@ -162,7 +162,7 @@ def test_film_pools(pools: Path, tmp_path: Path, capsys: Any) -> None:
     start = ["--start", "2", "--duration", "1", "--height", "240"]
     assert main(["film", str(pools), "--out", str(with_plans), *start]) == 0
     assert "11 pictures" in capsys.readouterr().out
-    log = Layout(Path(ScoredPools.open(pools).about["data"])).log(DATA_SPLIT, LOG)
+    log = DataFolder(Path(ScoredPools.open(pools).about["data"])).log(DATA_SPLIT, LOG)
     assert main(["film", str(log), "--out", str(without), *start]) == 0
     with Image.open(with_plans) as film, Image.open(without) as plain:
         assert film.n_frames == plain.n_frames == 11
@@ -173,7 +173,7 @@ def test_film_a_log_that_is_in_two_folders(pools: Path, dataset: Path, tmp_path:
     root = tmp_path / "data"
     shutil.copytree(dataset, root)
     (root / "navsim_logs" / "another").mkdir()
-    shutil.copy(Layout(root).log(DATA_SPLIT, LOG), root / "navsim_logs" / "another")
+    shutil.copy(DataFolder(root).log(DATA_SPLIT, LOG), root / "navsim_logs" / "another")
     rest = ["--duration", "0.2", "--height", "120", "--out", str(tmp_path / "film.webp")]
     assert main(["film", str(root), "--log", LOG, *rest]) == 1
     assert "--split another" in capsys.readouterr().err
@@ -182,7 +182,7 @@ def test_film_a_log_that_is_in_two_folders(pools: Path, dataset: Path, tmp_path:
 
 
 def test_film_says_what_is_wrong(pools: Path, dataset: Path, tmp_path: Path, capsys: Any) -> None:
-    log = Layout(dataset).log(DATA_SPLIT, LOG)
+    log = DataFolder(dataset).log(DATA_SPLIT, LOG)
     for words, message, code in (
         ([str(pools), "--log", "nobody"], "--log nobody: no pools of it", 1),
         ([str(pools), "--data", str(tmp_path / "x")], "say where with --data", 1),

@@ -7,9 +7,9 @@ import pytest
 from tests.support.navsim_golden import DATA_SPLIT, LOCATION, NavsimGolden, full_golden, unpack_compact
 from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.filters import Split, read_split
-from world4scorer.datasets.navsim.layout import Layout
-from world4scorer.datasets.navsim.logs import Log, read_log
+from world4scorer.datasets.navsim.logs import Log, log_paths, read_log
 from world4scorer.datasets.navsim.map_reader import read_city_map
+from world4scorer.jobs.data_folder import DataFolder
 
 
 @pytest.fixture(scope="session")
@@ -39,4 +39,4 @@ def split(compact: NavsimGolden) -> Split:
 
 @pytest.fixture(scope="session")
 def logs(compact: NavsimGolden) -> list[Log]:
-    return [read_log(path) for path in Layout(compact.dataset).log_paths(DATA_SPLIT)]
+    return [read_log(path) for path in log_paths(DataFolder(compact.dataset).logs(DATA_SPLIT))]

@@ -9,8 +9,8 @@ import numpy as np
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.cameras import VIEWS, Camera
 from world4scorer.datasets.navsim.filters import SceneFilter, Split, write_split
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.log_writer import FrameRecord, write_image, write_log
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.model.config import ModelConfig
 
 SPLIT, FOLDER = "tiny_train", "trainval"
@@ -31,7 +31,7 @@ def picture(generator: np.random.Generator) -> np.ndarray:
 def make_dataset(root: Path, logs: int = 2, frames: int = 14, skipped: int | None = None) -> Path:
     """`skipped` is the number of a key frame that the first log lacks."""
     generator = np.random.default_rng(0)
-    layout = Layout(root)
+    layout = DataFolder(root)
     names = [f"log-{number}" for number in range(logs)]
     for number, name in enumerate(names):
         records = []
@@ -66,5 +66,5 @@ def make_dataset(root: Path, logs: int = 2, frames: int = 14, skipped: int | Non
     chosen = SceneFilter(
         num_history_frames=HISTORY, num_future_frames=1, frame_interval=1, has_route=False, log_names=tuple(names)
     )
-    write_split(root / "config" / "train_test_split", Split(SPLIT, FOLDER, chosen))
+    write_split(layout.splits, Split(SPLIT, FOLDER, chosen))
     return root

@@ -234,6 +234,7 @@ def film(
 def _filmed_log(source: Path, pools: ScoredPools, log: str | None, data: Path | None) -> tuple[Path, str, str | None]:
     """The dataset of pools, the log to film, and its folder of logs where its name alone does not tell."""
     from world4scorer.datasets.navsim.splits import find_split
+    from world4scorer.jobs.data_folder import DataFolder
     from world4scorer.reporting.film.decisions import liveliest_log
 
     if log is None:
@@ -244,7 +245,7 @@ def _filmed_log(source: Path, pools: ScoredPools, log: str | None, data: Path | 
     if known is None or not Path(known).is_dir():
         raise ValueError(f"{source}: the dataset of these pools is not known or not there; say where with --data")
     root = Path(known)
-    ambiguous = split is not None and len(list(root.glob(f"navsim_logs/*/{log}.pkl"))) > 1
+    ambiguous = split is not None and len(DataFolder(root).find_log(log)) > 1
     return root, log, find_split(str(split), root).data_split if ambiguous else None
 
 

@@ -1,13 +1,15 @@
 """Names of files and folders below a dataset folder (`OPENSCENE_DATA_ROOT`): NAVSIM's layout, and what is made from it.
 
-DATA/navsim_logs/FOLDER/LOG.pkl     logs; a folder of logs is what split files call `data_split`
-DATA/sensor_blobs/FOLDER/           images; paths in logs are relative to this folder
-DATA/maps/                          maps
-DATA/config/train_test_split/       split files
-DATA/store/SPLIT/                   scene stores
-DATA/bank/SPLIT/                    candidate banks
-DATA/targets/SPLIT-WHEN.arrow       future targets
-DATA/city/                          what only a dataset of the embedded city has: networks, trips, manifest
+    DATA/navsim_logs/FOLDER/LOG.pkl     logs; a folder of logs is what split files call `data_split`
+    DATA/sensor_blobs/FOLDER/           images; paths in logs are relative to this folder
+    DATA/maps/                          maps
+    DATA/config/train_test_split/       split files
+    DATA/store/SPLIT/                   scene stores
+    DATA/bank/SPLIT/                    candidate banks
+    DATA/targets/SPLIT-WHEN.arrow       future targets
+    DATA/city/                          what only a dataset of the embedded city has: networks, trips, manifest
+
+Names only: nothing is opened here.
 """
 
 from __future__ import annotations
@@ -44,6 +46,10 @@ class DataFolder:
     def log(self, data_split: str, name: str) -> Path:
         """A log pickle."""
         return self.logs(data_split) / f"{name}.pkl"
+
+    def find_log(self, name: str) -> list[Path]:
+        """Pickles of a log in all folders of logs; more than one if its name alone does not tell."""
+        return sorted(self.all_logs.glob(f"*/{name}.pkl"))
 
     @property
     def all_sensors(self) -> Path:

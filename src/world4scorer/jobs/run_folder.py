@@ -1,18 +1,20 @@
 """Names of files and folders below the folder of a training run, and what can be read from it without torch.
 
-RUN/config.json                           the whole configuration
-RUN/data.json                             the data it is trained on
-RUN/checkpoints/{last,best}.ckpt          everything needed to resume
-RUN/tensorboard/                          curves
-RUN/history.jsonl                         one line per validation
-RUN/planner/                              the last planner, for `Planner.from_pretrained`
-RUN/planner_best/                         the one with the best validation score
-RUN/pools/SPLIT/                          pools of the last planner
-RUN/evaluation/, RUN/studies/             findings: evaluation.json, STUDY.json, with their pages and figures
-RUN/variants/STUDY/VARIANT-SEED/          training runs of the studies that train
-RUN/features/, readouts/, branches/SPLIT  intermediate results of studies
-RUN/frames/SPLIT/                         frames as JSON, for a viewer
-RUN/film.mp4, RUN/report.html             a film of a log; the page of the run
+    RUN/config.json                           the whole configuration
+    RUN/data.json                             the data it is trained on
+    RUN/checkpoints/{last,best}.ckpt          everything needed to resume
+    RUN/tensorboard/                          curves
+    RUN/history.jsonl                         one line per validation
+    RUN/planner/                              the last planner, for `Planner.from_pretrained`
+    RUN/planner_best/                         the one with the best validation score
+    RUN/pools/SPLIT/                          pools of the last planner
+    RUN/evaluation/, RUN/studies/             findings: evaluation.json, STUDY.json, with their pages and figures
+    RUN/variants/STUDY/VARIANT-SEED/          training runs of the studies that train
+    RUN/features/, readouts/, branches/SPLIT  intermediate results of studies
+    RUN/frames/SPLIT/                         frames as JSON, for a viewer
+    RUN/film.mp4, RUN/report.html             a film of a log; the page of the run
+
+A run that was stopped resumes from its last checkpoint.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ from world4scorer.city.streets.street_map import StreetMap, Turn
 from world4scorer.city.streets.swept_path import corner_trails
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.frames import COMMANDS
-from world4scorer.datasets.navsim.layout import map_path
 from world4scorer.datasets.navsim.log_writer import FrameRecord, write_log
 from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.navsim.map_files import map_path
 from world4scorer.datasets.navsim.map_reader import read_city_map
 from world4scorer.datasets.navsim.map_writer import LAYER_COLUMNS, write_map
 from world4scorer.datasets.prepare.scene_builder import build_scene

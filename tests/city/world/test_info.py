@@ -15,7 +15,8 @@ from world4scorer.city.world.config import CityConfig, Share, preset
 from world4scorer.city.world.info import SITUATIONS, city_info
 from world4scorer.city.world.info_report import print_city, write_info
 from world4scorer.city.world.manifest import LogEntry, SimulationEntry
-from world4scorer.datasets.navsim.layout import MAP_INDEX, Layout
+from world4scorer.datasets.navsim.map_files import MAP_INDEX, map_path
+from world4scorer.jobs.data_folder import DataFolder
 
 CONFIG = CityConfig(
     shares=(
@@ -35,7 +36,7 @@ NETWORK = """<net>
 
 def write_city(root, simulations=("ingolstadt_000", "ingolstadt_001", "braunschweig_000"), complete=True):
     """What `make_city` leaves behind, with empty files where nobody looks inside."""
-    layout = Layout(root)
+    layout = DataFolder(root)
     manifest = {"config": json.loads(json.dumps(asdict(CONFIG))), "complete": complete}
     if complete:
         manifest |= {"attribution": "Streets: somebody", "simulations": list(simulations)}
@@ -45,9 +46,9 @@ def write_city(root, simulations=("ingolstadt_000", "ingolstadt_001", "braunschw
     locations = ("de-ingolstadt", "de-braunschweig")
     touch(layout.maps / MAP_INDEX, json.dumps({name: {"version": "1.0"} for name in locations}))
     for name in locations:
-        touch(layout.map(name))
+        touch(map_path(layout.maps, name))
     for network in ("ingolstadt", "braunschweig"):
-        touch(root / notes.FOLDER / "networks" / f"{network}.net.xml", NETWORK)
+        touch(layout.city_network(network), NETWORK)
     for simulation in simulations:
         place = simulation.split("_")[0]
         log = LogEntry(
@@ -61,7 +62,7 @@ def write_city(root, simulations=("ingolstadt_000", "ingolstadt_001", "braunschw
             situations={"frames": 2, "left_turn": 1, "near_agent": 2},
         )
         split = "city_train" if place == "ingolstadt" else "city_val"
-        notes.write_simulation(root / notes.FOLDER, SimulationEntry(simulation, place, split, "trainval", 1, [log]))
+        notes.write_simulation(root, SimulationEntry(simulation, place, split, "trainval", 1, [log]))
         touch(layout.log("trainval", log.name))
         for camera in CONFIG.cameras:
             for number in range(3):
@@ -90,10 +91,10 @@ def test_a_finished_city(tmp_path):
 def test_an_interrupted_city_tells_what_is_missing(tmp_path):
     write_city(tmp_path, simulations=("ingolstadt_001",), complete=False)
     log = "ingolstadt_001_v1_00100"
-    os.remove(Layout(tmp_path).log("trainval", log))
-    os.remove(Layout(tmp_path).sensors("trainval") / log / "CAM_B0" / "2.jpg")
-    os.remove(Layout(tmp_path).map("de-braunschweig"))
-    (tmp_path / notes.FOLDER / "networks" / "braunschweig.net.xml").unlink()
+    os.remove(DataFolder(tmp_path).log("trainval", log))
+    os.remove(DataFolder(tmp_path).sensors("trainval") / log / "CAM_B0" / "2.jpg")
+    os.remove(map_path(DataFolder(tmp_path).maps, "de-braunschweig"))
+    DataFolder(tmp_path).city_network("braunschweig").unlink()
     info = city_info(tmp_path)
     assert not info.complete and info.state.startswith("INCOMPLETE: map de-braunschweig; ")
     assert "2 simulations are not done (ingolstadt_000, braunschweig_000)" in info.missing

@@ -24,17 +24,14 @@ from world4scorer.city.world.config import CityConfig, Share
 from world4scorer.city.world.make import make_city
 from world4scorer.city.world.manifest import (
     find_log,
-    network_path,
     read_config,
     read_manifest,
     read_simulation,
-    simulation_path,
 )
 from world4scorer.city.world.segments import FUTURE_FRAMES, PAST_FRAMES
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.frames import COMMANDS
-from world4scorer.datasets.navsim.layout import Layout
-from world4scorer.datasets.navsim.logs import Log, read_log
+from world4scorer.datasets.navsim.logs import Log, log_paths, read_log
 from world4scorer.datasets.navsim.map_reader import read_city_map
 from world4scorer.datasets.navsim.map_writer import complete_maps
 from world4scorer.datasets.navsim.pickles import load_restricted
@@ -43,6 +40,7 @@ from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.prepare.check_data import check_data
 from world4scorer.engine.scene.indices import TrackType
 from world4scorer.engine.scene.vehicle import REAR_AXLE_TO_CENTRE
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import choose_executor
 from world4scorer.jobs.files import only_one
 
@@ -60,8 +58,8 @@ def files(root: Path) -> dict[str, str]:
 
 def logs(root: Path) -> Iterator[tuple[str, Log]]:
     for data_split in ("trainval", "test"):
-        if Layout(root).logs(data_split).is_dir():
-            for path in Layout(root).log_paths(data_split):
+        if DataFolder(root).logs(data_split).is_dir():
+            for path in log_paths(DataFolder(root).logs(data_split)):
                 yield data_split, read_log(path)
 
 
@@ -72,13 +70,13 @@ def test_splits_list_frames_that_have_a_past_a_future_and_images(city: Path, tin
         assert (split.filter.num_history_frames, split.filter.num_future_frames) == (4, 10)
         listed = set(split.filter.tokens)
         for log_name in split.filter.log_names:
-            frames = read_log(Layout(city).log(split.data_split, log_name)).frames
+            frames = read_log(DataFolder(city).log(split.data_split, log_name)).frames
             mine = [index for index, frame in enumerate(frames) if frame.token in listed]
             assert mine and min(mine) >= PAST_FRAMES and max(mine) < len(frames) - FUTURE_FRAMES
             listed -= {frames[index].token for index in mine}
             for frame in frames:
                 for camera in tiny.cameras:
-                    image = frame.cameras[camera].load(Layout(city).sensors(split.data_split))
+                    image = frame.cameras[camera].load(DataFolder(city).sensors(split.data_split))
                     assert image.shape == (tiny.height, tiny.width, 3) and image.std() > 5
         assert not listed
     places = [set(split["places"]) for split in read_manifest(city)["splits"].values()]
@@ -93,7 +91,7 @@ def test_our_own_check_finds_nothing_missing(city: Path) -> None:
 def test_frames_have_the_fields_and_types_of_the_golden_logs(city: Path, tmp_path: Path) -> None:
     golden = unpack_compact(tmp_path)
     theirs = load_restricted(next((golden.dataset / "navsim_logs" / "test").glob("*.pkl")))[3]
-    for path in Layout(city).log_paths("trainval"):
+    for path in log_paths(DataFolder(city).logs("trainval")):
         for frame in load_restricted(path):
             assert_same_kind(frame, theirs, path.stem)
             assert len(frame["token"]) == 16 and int(frame["token"], 16) >= 0
@@ -114,7 +112,7 @@ def assert_same_kind(mine: Any, theirs: Any, where: str) -> None:
 
 def test_routes_and_lights_are_in_the_map(city: Path) -> None:
     for _, log in logs(city):
-        streets = read_city_map(Layout(city).maps, log.frames[0].map_location)
+        streets = read_city_map(DataFolder(city).maps, log.frames[0].map_location)
         lights = set()
         for frame in log.frames:
             assert frame.roadblock_ids and all(block in streets.block_index for block in frame.roadblock_ids)
@@ -139,7 +137,7 @@ def test_the_ego_moves_like_a_car(city: Path) -> None:
 
 def test_road_users_move_without_jumps_and_stay_on_their_ground(city: Path) -> None:
     for _, log in logs(city):
-        streets = read_city_map(Layout(city).maps, log.frames[0].map_location)
+        streets = read_city_map(DataFolder(city).maps, log.frames[0].map_location)
         road = shapely.union_all(drivable(streets))
         before: dict[str, tuple[np.ndarray, float]] = {}
         outside = total = 0
@@ -176,11 +174,11 @@ def test_commands_follow_from_the_route_and_the_pose_alone(city: Path) -> None:
     commands = set()
     manifest = read_manifest(city)
     for name in manifest["simulations"]:
-        entry = read_simulation(city / "city", name)
-        streets = read_streets(network_path(city / "city", PLACES[entry.place].network.name))
+        entry = read_simulation(city, name)
+        streets = read_streets(DataFolder(city).city_network(PLACES[entry.place].network.name))
         routes = RouteReader(streets)
         for log in entry.logs:
-            for frame in read_log(Layout(city).log(entry.data_split, log.name)).frames:
+            for frame in read_log(DataFolder(city).log(entry.data_split, log.name)).frames:
                 pose = frame.ego_pose - np.append(streets.offset, 0.0)
                 expected = routes.command_at(tuple(log.route), pose)
                 assert int(np.argmax(frame.command)) == expected
@@ -252,7 +250,7 @@ def test_an_interrupted_city_goes_on_and_ends_the_same(city: Path, tiny: CityCon
             make_city(tiny, root, workers=1)
     assert len(done) > 1 and len(list(logs(root))) == 1
     assert not read_manifest(root)["complete"]
-    first = Layout(root).log("trainval", rendered[0].plan.name)
+    first = DataFolder(root).log("trainval", rendered[0].plan.name)
     before = first.stat().st_mtime_ns
     make_city(tiny, root, workers=1)
     assert first.stat().st_mtime_ns == before
@@ -283,7 +281,7 @@ def test_maps_under_names_that_the_devkit_knows(sumo: None, tiny: CityConfig, tm
 def test_notes_of_a_city_can_be_read_back(city: Path, tiny: CityConfig) -> None:
     manifest = read_manifest(city)
     assert read_config(manifest) == tiny
-    entry = read_simulation(city / "city", manifest["simulations"][0])
+    entry = read_simulation(city, manifest["simulations"][0])
     simulation, log = find_log(city, entry.logs[0].name)
     assert simulation == entry and log.tokens and log.situations["frames"] == len(log.tokens)
     with pytest.raises(CityError, match="no log 'nothing'"):
@@ -291,7 +289,7 @@ def test_notes_of_a_city_can_be_read_back(city: Path, tiny: CityConfig) -> None:
 
 
 def test_damaged_notes_are_named(city: Path, tmp_path: Path) -> None:
-    path = simulation_path(tmp_path, "x")
+    path = DataFolder(tmp_path).city_simulation("x")
     path.parent.mkdir(parents=True)
     for text in ("{", "[]", '{"logs": [{}]}'):
         path.write_text(text)

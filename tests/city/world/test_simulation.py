@@ -13,16 +13,16 @@ from world4scorer.city.streets.errors import CityError
 from world4scorer.city.world.manifest import read_manifest, read_simulation
 from world4scorer.city.world.simulation import CitySimulation, Observation
 from world4scorer.datasets.navsim.agent_input import agent_input
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import Log, read_log
+from world4scorer.jobs.data_folder import DataFolder
 
 FRAME = 12
 
 
 @pytest.fixture(scope="module")
 def log(city: Path) -> Log:
-    entry = read_simulation(city / "city", read_manifest(city)["simulations"][0])
-    return read_log(Layout(city).log(entry.data_split, entry.logs[0].name))
+    entry = read_simulation(city, read_manifest(city)["simulations"][0])
+    return read_log(DataFolder(city).log(entry.data_split, entry.logs[0].name))
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_what_is_seen_after_a_reset_is_what_is_on_disk(city: Path, simulation: C
         mine, theirs = getattr(seen.agent_input, name), getattr(expected, name)
         assert mine.dtype == theirs.dtype and np.array_equal(mine, theirs), name
     for name, image in seen.images.items():
-        assert np.array_equal(image, frame.cameras[name].load(Layout(city).sensors("trainval"))), name
+        assert np.array_equal(image, frame.cameras[name].load(DataFolder(city).sensors("trainval"))), name
     assert frame.annotations is not None
     assert seen.annotations.track_tokens == frame.annotations.track_tokens
     assert boxes(seen) == pytest.approx(frame.annotations.boxes, abs=1e-6)
@@ -197,7 +197,7 @@ def test_an_excursion_is_many_steps(city: Path, simulation: CitySimulation, log:
     local = found.poses[rows, 10, :2] - by_hand.ego_pose[:2]
     c, s = np.cos(by_hand.ego_pose[2]), np.sin(by_hand.ego_pose[2])
     assert local @ np.array([[c, -s], [s, c]]) == pytest.approx(boxes(by_hand)[:, :2], abs=1e-9)
-    path = Layout(city).sensors("trainval") / log.frames[FRAME].cameras["CAM_F0"].path
+    path = DataFolder(city).sensors("trainval") / log.frames[FRAME].cameras["CAM_F0"].path
     assert found.files[0]["CAM_F0"] == path.read_bytes() and set(found.files) == {0, 10}
     assert found.finish_step == -1 and not found.off_road.any() and len(found.signals) == 11
     with pytest.raises(CityError, match="want rows of x, y, heading"):

@@ -14,9 +14,9 @@ from world4scorer.datasets.navsim.agent_input import agent_input, future_poses, 
 from world4scorer.datasets.navsim.cameras import CAMERAS
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import Split, windows
-from world4scorer.datasets.navsim.layout import Layout
-from world4scorer.datasets.navsim.logs import Log, read_log
+from world4scorer.datasets.navsim.logs import Log, log_paths, read_log
 from world4scorer.datasets.navsim.pickles import load_restricted
+from world4scorer.jobs.data_folder import DataFolder
 
 Frames = list[dict[str, Any]]
 
@@ -26,7 +26,7 @@ def damaged(compact: NavsimGolden, tmp_path: Path) -> Callable[[Callable[[Frames
     """Write a log with something changed."""
 
     def write(change: Callable[[Frames], Any]) -> Path:
-        source = Layout(compact.dataset).log_paths(DATA_SPLIT)[0]
+        source = log_paths(DataFolder(compact.dataset).logs(DATA_SPLIT))[0]
         frames = load_restricted(source)
         changed = change(frames)
         path = tmp_path / source.name
@@ -65,7 +65,7 @@ def test_cameras(compact: NavsimGolden, logs: list[Log]) -> None:
         np.testing.assert_array_equal(camera.rotation, want["cam_sensor2lidar_rotation"][row])
         np.testing.assert_array_equal(camera.translation, want["cam_sensor2lidar_translation"][row])
         np.testing.assert_array_equal(camera.distortion, want["cam_distortion"][row])
-        image = camera.load(Layout(compact.dataset).sensors(DATA_SPLIT))
+        image = camera.load(DataFolder(compact.dataset).sensors(DATA_SPLIT))
         assert image.shape == (36, 64, 3) and image.dtype == np.uint8
         assert hashlib.sha1(image.tobytes()).hexdigest() == str(want["cam_pixel_sha1"][3][row])
 
@@ -169,4 +169,4 @@ def test_ego_boxes_are_no_obstacles(damaged: Any) -> None:
 
 def test_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no such folder"):
-        Layout(tmp_path).log_paths("mini")
+        log_paths(DataFolder(tmp_path).logs("mini"))

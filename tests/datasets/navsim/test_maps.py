@@ -13,7 +13,7 @@ from tests.support.navsim_golden import LOCATION, NavsimGolden
 from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.geopackage import projected_crs, read_layers
-from world4scorer.datasets.navsim.layout import LOCATIONS, map_path
+from world4scorer.datasets.navsim.map_files import LOCATIONS, map_path
 from world4scorer.datasets.navsim.map_reader import LAYERS, read_city_map, read_map_file
 from world4scorer.datasets.navsim.map_writer import LAYER_COLUMNS, TableOfShapes, complete_maps, write_map
 

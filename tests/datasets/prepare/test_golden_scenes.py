@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from tests.support.navsim_golden import DATA_SPLIT, LOCATION, NavsimGolden
 from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.filters import read_split, windows
-from world4scorer.datasets.navsim.layout import Layout
-from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.navsim.logs import log_paths, read_log
 from world4scorer.datasets.navsim.map_reader import read_city_map
 from world4scorer.datasets.pdm_closed.course import target_speeds
 from world4scorer.datasets.pdm_closed.reference_progress import reference_progress
@@ -20,6 +19,7 @@ from world4scorer.datasets.prepare.scene_builder import Prepared, Preparer
 from world4scorer.engine.outcomes.history_comfort import history_rows
 from world4scorer.engine.rollout.resample import sample_times
 from world4scorer.engine.scene import Box, Layer, Light, Scene, Tracks
+from world4scorer.jobs.data_folder import DataFolder
 
 TOLERANCE = 1e-8
 """m, rad, m/s: coordinates of UTM size carry an error of 1e-9 m of their own."""
@@ -35,7 +35,7 @@ def world(golden: NavsimGolden) -> CityMap:
 @pytest.fixture(scope="module")
 def prepared(golden: NavsimGolden, world: CityMap) -> dict[str, Prepared]:
     split, preparer, out = read_split(golden.split_file), Preparer(world), {}
-    for path in Layout(golden.dataset).log_paths(DATA_SPLIT):
+    for path in log_paths(DataFolder(golden.dataset).logs(DATA_SPLIT)):
         for window in windows(read_log(path), split.filter):
             done = preparer.prepare(window)
             out[done.scene.token] = done

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from tests.support.navsim_golden import DATA_SPLIT, LOCATION, NavsimGolden
 from world4scorer.datasets.navsim.filters import read_split
-from world4scorer.datasets.navsim.layout import Layout
-from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.navsim.logs import log_paths, read_log
 from world4scorer.datasets.navsim.map_reader import read_city_map
 from world4scorer.datasets.prepare.scene_builder import build_scenes
 from world4scorer.engine.outcomes import epdms, extended_comfort, pdms
 from world4scorer.engine.scene import Scene, State
+from world4scorer.jobs.data_folder import DataFolder
 
 TOLERANCE = 1e-8
 
@@ -24,7 +24,7 @@ TOLERANCE = 1e-8
 def scenes(golden: NavsimGolden) -> dict[str, Scene]:
     city = read_city_map(golden.dataset / "maps", LOCATION)
     split = read_split(golden.split_file)
-    logs = [read_log(path) for path in Layout(golden.dataset).log_paths(DATA_SPLIT)]
+    logs = [read_log(path) for path in log_paths(DataFolder(golden.dataset).logs(DATA_SPLIT))]
     return {scene.token: scene for log in logs for scene in build_scenes(log, city, split.filter)}
 
 

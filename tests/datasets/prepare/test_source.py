@@ -13,14 +13,14 @@ from tests.support.navsim_golden import DATA_SPLIT, NavsimGolden
 from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import Split
-from world4scorer.datasets.navsim.layout import Layout
-from world4scorer.datasets.navsim.logs import Log
+from world4scorer.datasets.navsim.logs import Log, log_paths
 from world4scorer.datasets.navsim.pickles import load_restricted
 from world4scorer.datasets.prepare.fill_store import prepare
 from world4scorer.datasets.prepare.scene_builder import build_scenes
 from world4scorer.datasets.prepare.source import NavsimSource
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes import pdms
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import ProcessExecutor, SerialExecutor
 
 
@@ -50,10 +50,10 @@ def test_stored_scenes_are_the_prepared_ones(
 
 def test_what_cannot_be_prepared_is_counted(compact: NavsimGolden, split: Split, tmp_path: Path) -> None:
     root = tmp_path / "data"
-    logs = Layout(root).logs(DATA_SPLIT)
+    logs = DataFolder(root).logs(DATA_SPLIT)
     logs.mkdir(parents=True)
     (root / "maps").symlink_to(compact.dataset / "maps")
-    source = Layout(compact.dataset).log_paths(DATA_SPLIT)[0]
+    source = log_paths(DataFolder(compact.dataset).logs(DATA_SPLIT))[0]
     frames = load_restricted(source)
     frames[5]["roadblock_ids"] = ["777"]
     (logs / source.name).write_bytes(pickle.dumps(frames))

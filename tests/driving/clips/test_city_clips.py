@@ -16,9 +16,8 @@ from PIL import Image
 from tests.support.route_follower import serving
 from tests.support.small_training import SMALL
 from world4scorer import cli
-from world4scorer.city.world.manifest import FOLDER, read_manifest, read_simulation
+from world4scorer.city.world.manifest import read_manifest, read_simulation
 from world4scorer.datasets.navsim.cameras import VIEWS
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.navsim.poses import relative_poses
 from world4scorer.driving.bench2drive.config import with_route_point
@@ -32,6 +31,7 @@ from world4scorer.driving.serving.agent_file import CONFIG, copy_agent
 from world4scorer.driving.serving.start import load_served
 from world4scorer.engine.outcomes.results import V1_COLUMNS
 from world4scorer.engine.scene.indices import TrackType
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import SerialExecutor
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.config import OptimiserConfig
@@ -66,9 +66,9 @@ def prepared(clips: Path) -> Path:
 
 
 def first_log(city):
-    entry = read_simulation(city / FOLDER, read_manifest(city)["simulations"][0])
+    entry = read_simulation(city, read_manifest(city)["simulations"][0])
     log = min(entry.logs, key=lambda log: log.first_step)
-    return read_log(Layout(city).log(entry.data_split, log.name))
+    return read_log(DataFolder(city).log(entry.data_split, log.name))
 
 
 def test_clips_tell_what_the_log_tells(city, clips):

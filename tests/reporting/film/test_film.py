@@ -13,10 +13,10 @@ from PIL import Image, ImageColor
 from tests.support.navsim_fixtures import compact  # noqa: F401
 from tests.support.navsim_golden import DATA_SPLIT, LOCATION
 from world4scorer.datasets.navsim.errors import DatasetError
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.log_writer import write_image
 from world4scorer.datasets.navsim.logs import Log, read_log
 from world4scorer.drawing import style
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.reporting.film.birdseye import Birdseye
 from world4scorer.reporting.film.files import write_film
 from world4scorer.reporting.film.log_film import film_log, film_times, find_data_split
@@ -34,7 +34,7 @@ def dataset(compact, tmp_path_factory):  # noqa: F811
     """The golden dataset; the log's front camera has an image in each of its first frames, the right one is missing."""
     root = tmp_path_factory.mktemp("film") / "data"
     shutil.copytree(compact.dataset, root)
-    layout = Layout(root)
+    layout = DataFolder(root)
     log = read_log(layout.log(DATA_SPLIT, LOG))
     for number, frame in enumerate(log.frames[:6]):
         for name in ("CAM_F0", "CAM_B0", "CAM_L0"):
@@ -46,7 +46,7 @@ def dataset(compact, tmp_path_factory):  # noqa: F811
 
 @pytest.fixture(scope="module")
 def motion(dataset):
-    return Motion(read_log(Layout(dataset).log(DATA_SPLIT, LOG)))
+    return Motion(read_log(DataFolder(dataset).log(DATA_SPLIT, LOG)))
 
 
 def is_colour(pixels, colour, tolerance=24):
@@ -154,10 +154,10 @@ def test_missing_map_and_no_dataset(dataset, tmp_path):
 def test_a_log_in_two_folders_must_be_named(dataset, tmp_path):
     for split in ("mini", "trainval"):
         (tmp_path / "navsim_logs" / split).mkdir(parents=True)
-        shutil.copy(Layout(dataset).log(DATA_SPLIT, LOG), tmp_path / "navsim_logs" / split)
+        shutil.copy(DataFolder(dataset).log(DATA_SPLIT, LOG), tmp_path / "navsim_logs" / split)
     with pytest.raises(DatasetError, match=r"mini, trainval.*--split mini"):
-        find_data_split(Layout(tmp_path), LOG)
-    assert find_data_split(Layout(dataset), LOG) == DATA_SPLIT
+        find_data_split(DataFolder(tmp_path), LOG)
+    assert find_data_split(DataFolder(dataset), LOG) == DATA_SPLIT
 
 
 def test_an_interrupted_film_leaves_nothing(tmp_path):
@@ -215,7 +215,7 @@ def test_curve_between_two_poses():
 
 
 def test_nothing_is_invented_in_a_gap(dataset):
-    log = read_log(Layout(dataset).log(DATA_SPLIT, LOG))
+    log = read_log(DataFolder(dataset).log(DATA_SPLIT, LOG))
     motion = Motion(Log(log.name, log.path, (*log.frames[:2], *log.frames[6:8])))
     before, after = float(motion.times[1]), float(motion.times[2])
     assert motion.at(before + 0.4 * (after - before)).ego_pose == pytest.approx(log.frames[1].ego_pose)
@@ -223,7 +223,7 @@ def test_nothing_is_invented_in_a_gap(dataset):
 
 
 def test_red_light_is_drawn_across_its_lane(dataset, motion):
-    streets = read_street_picture(Layout(dataset).maps, LOCATION, motion.ego[:, :2], 80.0)
+    streets = read_street_picture(DataFolder(dataset).maps, LOCATION, motion.ego[:, :2], 80.0)
     connector, line = min(
         streets.stop_lines.items(),
         key=lambda item: np.linalg.norm(item[1].mean(axis=0) + streets.origin - motion.ego[-1, :2]),

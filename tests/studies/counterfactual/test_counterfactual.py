@@ -15,7 +15,6 @@ import torch
 from tests.support.run_folder import write_run
 from world4scorer.city.world.simulation import CitySimulation, SimulationLost
 from world4scorer.cli.run import main
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import read_log as read_navsim_log
 from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.prepare.tracks import STEPS_PER_FRAME
@@ -25,6 +24,7 @@ from world4scorer.engine.rollout.plans import roll_out
 from world4scorer.engine.scene.indices import State
 from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import SerialExecutor
 from world4scorer.planner.model.image_encoder import load_encoder
 from world4scorer.planner.planner import Planner
@@ -131,10 +131,10 @@ def test_driving_what_was_driven_shows_the_logged_view(made, training_set):
     data = training_set.data
     scene, store = next(made.scenes()), SceneStore(data.val_store)
     split = find_split(data.val_split, data.data).data_split
-    log = read_navsim_log(Layout(data.data).log(split, store.log_of(scene.token)))
+    log = read_navsim_log(DataFolder(data.data).log(split, store.log_of(scene.token)))
     now = next(number for number, frame in enumerate(log.frames) if frame.token == scene.token)
     camera = log.frames[now + 4].cameras["CAM_F0"]
-    assert scene.branches[LOGGED_POSES].view == (Layout(data.data).sensors(split) / camera.path).read_bytes()
+    assert scene.branches[LOGGED_POSES].view == (DataFolder(data.data).sensors(split) / camera.path).read_bytes()
 
 
 def test_views_are_encoded_as_future_targets_are(training_set):
@@ -142,9 +142,9 @@ def test_views_are_encoded_as_future_targets_are(training_set):
     targets, store = FutureTargets.open(data.targets), SceneStore(data.store)
     token = next(token for token in store.tokens if targets.features([token])[1].all())
     split = find_split(data.split, data.data).data_split
-    log = read_navsim_log(Layout(data.data).log(split, store.log_of(token)))
+    log = read_navsim_log(DataFolder(data.data).log(split, store.log_of(token)))
     now = next(number for number, frame in enumerate(log.frames) if frame.token == token)
-    image = Layout(data.data).sensors(split) / log.frames[now + 4].cameras["CAM_F0"].path
+    image = DataFolder(data.data).sensors(split) / log.frames[now + 4].cameras["CAM_F0"].path
     found = encode(load_encoder("city"), targets.notes.pooling, [image.read_bytes()])[0]
     np.testing.assert_allclose(found, unit(targets.features([token])[0][0].numpy()), atol=1e-3)
 

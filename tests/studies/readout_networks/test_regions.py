@@ -10,8 +10,8 @@ from world4scorer.city.scenery.surface import SurfaceClass
 from world4scorer.city.world.frame_labels import FrameLabels
 from world4scorer.city.world.manifest import read_manifest, read_simulation
 from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.model.config import pretrained_city
 from world4scorer.studies.readout_networks.regions import (
     DYNAMIC,
@@ -65,11 +65,11 @@ def test_masks_from_a_folder(tmp_path):
 def test_frames_are_drawn_again_as_they_were_filmed(city):
     """Colours of cars and lamps apart, the picture beside the labels is the one on disk."""
     name = read_manifest(city)["simulations"][0]
-    simulation = read_simulation(city / "city", name)
-    log = read_log(Layout(city).log(simulation.data_split, simulation.logs[0].name))
+    simulation = read_simulation(city, name)
+    log = read_log(DataFolder(city).log(simulation.data_split, simulation.logs[0].name))
     frame = log.frames[4]
     drawn = FrameLabels(city).draw(frame)
-    on_disk = frame.cameras[VIEWS[FRONT]].load(Layout(city).sensors(simulation.data_split))
+    on_disk = frame.cameras[VIEWS[FRONT]].load(DataFolder(city).sensors(simulation.data_split))
     apart = np.abs(drawn.images[0].astype(float) - on_disk).mean(-1)
     calm = REGION_OF[drawn.classes[0]] != DYNAMIC
     assert drawn.images[0].shape == on_disk.shape

@@ -10,11 +10,11 @@ from tests.support.random_pools import random_pools
 from tests.support.run_folder import write_run
 from tests.support.small_training import TrainingSet
 from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.store import SceneStore
 from world4scorer.evaluation.pools import ScoredPools
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.model.image_encoder import load_encoder
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.targets.make_targets import make_targets
@@ -35,13 +35,13 @@ def expected_change(training_set: TrainingSet, token: str) -> float:
     data, encoder = training_set.data, load_encoder("city")
     split = find_split(data.val_split, data.data).data_split
     name = SceneStore(data.val_store).log_of(token)
-    log = read_log(Layout(data.data).log(split, name))
+    log = read_log(DataFolder(data.data).log(split, name))
     now = next(row for row, frame in enumerate(log.frames) if frame.token == token)
     later = log.rows_after(4)[now]
     if later < 0:
         return float("nan")
     views = [
-        encoder.image(Layout(data.data).sensors(split) / log.frames[row].cameras[VIEWS[FRONT]].path)
+        encoder.image(DataFolder(data.data).sensors(split) / log.frames[row].cameras[VIEWS[FRONT]].path)
         for row in (now, later)
     ]
     a, b = (encoder.pooled(view[None])[0].double().numpy() for view in views)

@@ -22,12 +22,13 @@ from world4scorer.city.scenery.actors import ActorKind, Actors
 from world4scorer.city.streets.places import PLACES
 from world4scorer.city.streets.street_map import read_streets
 from world4scorer.city.world.log_renderer import TRACK_TYPES
-from world4scorer.city.world.manifest import FOLDER, find_log, network_path, read_config, read_manifest
+from world4scorer.city.world.manifest import find_log, read_config, read_manifest
 from world4scorer.city.world.vehicles import VEHICLE_TYPES
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
 from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.engine.scene.indices import TrackType
+from world4scorer.jobs.data_folder import DataFolder
 
 NON_VEHICLE_KINDS: Final = {track: kind for kind, track in TRACK_TYPES.items()}
 """Kinds of what is no vehicle."""
@@ -60,7 +61,7 @@ class FrameLabels:
 
     def _renderer(self, network: str) -> Renderer:
         if network not in self._renderers:
-            streets = read_streets(network_path(self._root / FOLDER, network))
+            streets = read_streets(DataFolder(self._root).city_network(network))
             config = self._config
             self._offsets[network] = streets.offset
             self._renderers[network] = Renderer(

@@ -23,7 +23,8 @@ from world4scorer.city.world import manifest as manifest_io
 from world4scorer.city.world.config import PRESETS, CityConfig, Share
 from world4scorer.city.world.manifest import SimulationEntry, is_rendered
 from world4scorer.datasets.navsim.errors import DatasetError
-from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.datasets.navsim.map_files import map_path
+from world4scorer.jobs.data_folder import DataFolder
 
 SITUATIONS: Final = (
     "left_turn",
@@ -43,14 +44,6 @@ SITUATIONS: Final = (
     "conflict",
 )
 """Flags of decision frames, see `situations.Situations`."""
-SIZE_FOLDERS: Final = {
-    "images": "sensor_blobs",
-    "logs": "navsim_logs",
-    "maps": "maps",
-    "networks and trips": manifest_io.FOLDER,
-    "splits": "config",
-}
-"""Folders whose sizes are told apart."""
 MAX_EXAMPLES: Final = 3
 """Examples that a line about missing things gives."""
 
@@ -122,6 +115,7 @@ class CityInfo:
 def city_info(root: str | os.PathLike[str]) -> CityInfo:
     """Look at a dataset, finished or not."""
     root = Path(root)
+    folder = DataFolder(root)
     manifest = manifest_io.read_manifest(root)
     try:
         config = manifest_io.read_config(manifest)
@@ -132,8 +126,8 @@ def city_info(root: str | os.PathLike[str]) -> CityInfo:
     entries: dict[str, SimulationEntry] = {}
     waiting: list[str] = []
     for name in [simulation.name for simulation in config.simulations]:
-        if manifest_io.simulation_path(root / manifest_io.FOLDER, name).is_file():
-            entries[name] = manifest_io.read_simulation(root / manifest_io.FOLDER, name)
+        if folder.city_simulation(name).is_file():
+            entries[name] = manifest_io.read_simulation(root, name)
         else:
             waiting.append(name)
     missing = _missing(root, config, entries, waiting, bool(manifest.get("complete")))
@@ -145,7 +139,13 @@ def city_info(root: str | os.PathLike[str]) -> CityInfo:
         missing=tuple(missing),
         places=tuple(_place(root, config, share) for share in config.shares),
         splits=tuple(_split(name, config, entries.values()) for name in dict.fromkeys(s.split for s in config.shares)),
-        size={part: folder_size(root / folder) for part, folder in SIZE_FOLDERS.items()},
+        size={
+            "images": folder_size(folder.all_sensors),
+            "logs": folder_size(folder.all_logs),
+            "maps": folder_size(folder.maps),
+            "networks and trips": folder_size(folder.city),
+            "splits": folder_size(folder.config),
+        },
         attribution=manifest.get("attribution", "; ".join(dict.fromkeys(_credits(config)))),
     )
 
@@ -171,7 +171,7 @@ def _credits(config: CityConfig) -> list[str]:
 
 def _place(root: Path, config: CityConfig, share: Share) -> PlaceInfo:
     place = PLACES[share.place]
-    path = manifest_io.network_path(root / manifest_io.FOLDER, place.network.name)
+    path = DataFolder(root).city_network(place.network.name)
     whole, part = street_km(path, place.area) if path.is_file() else (None, None)
     location = place.network.devkit_location if config.devkit_maps else place.network.location
     return PlaceInfo(place.name, place.network.name, location, share.split, whole, part)
@@ -203,12 +203,12 @@ def _missing(
     root: Path, config: CityConfig, entries: Mapping[str, SimulationEntry], waiting: Sequence[str], finished: bool
 ) -> list[str]:
     """What the configuration and the notes promise and the folder lacks."""
-    layout, out = Layout(root), []
+    layout, out = DataFolder(root), []
     networks = {PLACES[share.place].network.name: PLACES[share.place].network for share in config.shares}
     for network in networks.values():
         location = network.devkit_location if config.devkit_maps else network.location
         try:
-            there = layout.map(location).is_file()
+            there = map_path(layout.maps, location).is_file()
         except DatasetError:
             there = False
         if not there:
@@ -218,9 +218,8 @@ def _missing(
     out += _some("logs", [log.name for entry, log in logs if not layout.log(entry.data_split, log.name).is_file()])
     unrendered = [log.name for e, log in logs if not is_rendered(root, e.data_split, log.name, log.frames, config)]
     out += _some("logs without all images", unrendered)
-    folder = root / "config" / "train_test_split"
     splits = dict.fromkeys(share.split for share in config.shares)
-    out += _some("split files", [name for name in splits if not (folder / f"{name}.yaml").is_file()])
+    out += _some("split files", [name for name in splits if not (layout.splits / f"{name}.yaml").is_file()])
     if not out and not finished:
         out.append("the manifest is not finished")
     return out

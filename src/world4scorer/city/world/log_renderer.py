@@ -27,10 +27,10 @@ from world4scorer.city.world.manifest import is_rendered
 from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.cameras import Camera
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.log_writer import FrameRecord, write_log
 from world4scorer.datasets.navsim.poses import wrap
 from world4scorer.engine.scene.indices import TrackType
+from world4scorer.jobs.data_folder import DataFolder
 
 LOG_EPOCH_US: Final = 1_630_000_000_000_000
 """Of log times [us]."""
@@ -69,7 +69,7 @@ class LogRenderer:
 
     def __call__(self, task: RenderTask) -> int:
         """Film one script; returns the number of frames."""
-        plan, layout = task.plan, Layout(self.root)
+        plan, layout = task.plan, DataFolder(self.root)
         path = layout.log(task.data_split, plan.name)
         images = layout.sensors(task.data_split) / plan.name
         if is_rendered(self.root, task.data_split, plan.name, len(plan.frames), self.config):

@@ -36,8 +36,8 @@ from world4scorer.city.world.progress import CityProgress
 from world4scorer.city.world.recording import record
 from world4scorer.city.world.segments import FUTURE_FRAMES, PAST_FRAMES, select_segments
 from world4scorer.datasets.navsim.filters import SceneFilter, Split, write_split
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.map_writer import complete_maps, write_map
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Done, Executor, choose_executor
 from world4scorer.jobs.files import only_one
 
@@ -54,7 +54,7 @@ ATTRIBUTION: Final = (
 class SimulationRunner:
     """Runs simulations and writes scripts of their logs; given to worker processes."""
 
-    folder: Path
+    root: Path
     config: CityConfig
     networks: Mapping[str, Path]
 
@@ -64,7 +64,7 @@ class SimulationRunner:
         network = self.networks[place.network.name]
         streets = read_streets(network)
         duration = self.config.warm_up + self.config.duration
-        demand = manifest_io.demand_path(self.folder, simulation.name)
+        demand = DataFolder(self.root).city_trips(simulation.name)
         write_demand(streets, place, simulation.seed, duration, demand)
         recording = record(network, demand, simulation.seed, self.config.warm_up, self.config.duration)
         routes = RouteReader(streets)
@@ -83,7 +83,7 @@ def make_city(
 ) -> dict[str, Any]:
     """Write the dataset below `root` and return its manifest (`city/city.json`)."""
     root = Path(root)
-    folder = root / manifest_io.FOLDER
+    folder = DataFolder(root).city
     _check_folder(config, root)
     with only_one(folder / LOCK, CityError(f"{root}: another run is making this city; wait for it, or stop it first")):
         missing = [simulation for simulation in config.simulations if not _is_done(config, root, simulation)]
@@ -97,16 +97,16 @@ def make_city(
 def _make(
     config: CityConfig, root: Path, missing: Sequence[Simulation], workers: int | None, show_progress: bool
 ) -> dict[str, Any]:
-    folder = root / manifest_io.FOLDER
+    folder = DataFolder(root)
     executor = choose_executor("serial" if workers == 1 else "processes", workers=workers)
     networks = {PLACES[share.place].network.name: PLACES[share.place].network for share in config.shares}
-    paths = {name: build_network(network, manifest_io.network_path(folder, name)) for name, network in networks.items()}
+    paths = {name: build_network(network, folder.city_network(name)) for name, network in networks.items()}
     locations = {n: net.devkit_location if config.devkit_maps else net.location for n, net in networks.items()}
-    indices = _write_maps(Layout(root).maps, networks, paths, locations, config.devkit_maps)
+    indices = _write_maps(folder.maps, networks, paths, locations, config.devkit_maps)
     with CityProgress(len(missing), show_progress) as progress:
-        plans = _simulate(executor, SimulationRunner(folder, config, paths), missing, progress)
-        _render(executor, LogRenderer(root, config, paths, locations, indices), plans, folder, progress)
-    entries = [manifest_io.read_simulation(folder, simulation.name) for simulation in config.simulations]
+        plans = _simulate(executor, SimulationRunner(root, config, paths), missing, progress)
+        _render(executor, LogRenderer(root, config, paths, locations, indices), plans, root, progress)
+    entries = [manifest_io.read_simulation(root, simulation.name) for simulation in config.simulations]
     manifest = {
         "config": _plain(config),
         "complete": True,
@@ -122,14 +122,14 @@ def _make(
 
 def _check_folder(config: CityConfig, root: Path) -> None:
     """A folder holds one city: one with other settings, or another dataset, is refused."""
-    if (root / manifest_io.FOLDER / "city.json").exists():
+    if DataFolder(root).is_city:
         known, wanted = manifest_io.read_manifest(root)["config"], _plain(config)
         changed = sorted(key for key in wanted if known.get(key) != wanted[key])
         if changed:
             raise CityError(
                 f"{root}: holds a city made with other settings ({', '.join(changed)}); choose another folder"
             )
-    elif Layout(root).maps.exists() or (root / "navsim_logs").exists():
+    elif DataFolder(root).maps.exists() or DataFolder(root).all_logs.exists():
         raise CityError(f"{root}: holds a dataset that is no city; choose another folder")
     else:
         manifest_io.write_manifest(root, {"config": _plain(config), "complete": False})
@@ -137,17 +137,16 @@ def _check_folder(config: CityConfig, root: Path) -> None:
 
 def _is_done(config: CityConfig, root: Path, simulation: Simulation) -> bool:
     """Whether a simulation is noted as done and all its logs and images are still there."""
-    folder = root / manifest_io.FOLDER
-    if not manifest_io.simulation_path(folder, simulation.name).exists():
+    if not DataFolder(root).city_simulation(simulation.name).exists():
         return False
-    entry = manifest_io.read_simulation(folder, simulation.name)
+    entry = manifest_io.read_simulation(root, simulation.name)
     return all(is_rendered(root, entry.data_split, log.name, log.frames, config) for log in entry.logs)
 
 
 def _sweep(root: Path) -> None:
     """Remove what a run that was killed had begun to write: the devkit reads every file among the logs."""
-    for parent in ("navsim_logs", "sensor_blobs"):
-        for leftover in (root / parent).glob("*/.*.tmp"):
+    for parent in (DataFolder(root).all_logs, DataFolder(root).all_sensors):
+        for leftover in parent.glob("*/.*.tmp"):
             if leftover.is_dir():
                 shutil.rmtree(leftover)
             else:
@@ -191,7 +190,7 @@ def _render(
     executor: Executor,
     work: LogRenderer,
     plans: Mapping[Simulation, list[LogPlan]],
-    folder: Path,
+    root: Path,
     progress: CityProgress,
 ) -> None:
     """Film all logs; a simulation is noted as done with its last one."""
@@ -207,10 +206,10 @@ def _render(
         name = done.task.plan.simulation
         open_logs[name].discard(done.task.plan.name)
         if not open_logs[name]:
-            _write_simulation_entry(folder, by_name[name], plans[by_name[name]])
+            _write_simulation_entry(root, by_name[name], plans[by_name[name]])
     for simulation, found in plans.items():
         if not found:
-            _write_simulation_entry(folder, simulation, found)
+            _write_simulation_entry(root, simulation, found)
 
 
 def _failure(what: str, done: Done[Any, Any]) -> Exception:
@@ -226,7 +225,7 @@ def _spatial_order(task: RenderTask) -> tuple[str, int, float]:
     return task.plan.network, strip, float(y if strip % 2 else -y)
 
 
-def _write_simulation_entry(folder: Path, simulation: Simulation, plans: Sequence[LogPlan]) -> None:
+def _write_simulation_entry(root: Path, simulation: Simulation, plans: Sequence[LogPlan]) -> None:
     share = simulation.share
     entry = SimulationEntry(
         name=simulation.name,
@@ -236,7 +235,7 @@ def _write_simulation_entry(folder: Path, simulation: Simulation, plans: Sequenc
         seed=simulation.seed,
         logs=[LogEntry.of(plan) for plan in plans],
     )
-    manifest_io.write_simulation(folder, entry)
+    manifest_io.write_simulation(root, entry)
 
 
 def _write_split(root: Path, name: str, entries: Sequence[SimulationEntry]) -> dict[str, Any]:
@@ -251,7 +250,7 @@ def _write_split(root: Path, name: str, entries: Sequence[SimulationEntry]) -> d
         log_names=tuple(log.name for log in logs),
         tokens=tuple(token for log in logs for token in log.tokens),
     )
-    write_split(root / "config" / "train_test_split", Split(name, mine[0].data_split, scene_filter))
+    write_split(DataFolder(root).splits, Split(name, mine[0].data_split, scene_filter))
     situations: dict[str, int] = {}
     for log in logs:
         for situation, count in log.situations.items():

@@ -7,16 +7,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.world.config import CityConfig, Share
 from world4scorer.city.world.log_plan import LogPlan
-from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.files import atomic_write
-
-FOLDER: Final = "city"
-"""Below the dataset: networks, trips and these files."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +60,15 @@ class SimulationEntry:
     logs: Sequence[LogEntry]
 
 
-def write_simulation(folder: Path, entry: SimulationEntry) -> None:
-    """Note that a simulation is done."""
-    with atomic_write(simulation_path(folder, entry.name)) as stream:
+def write_simulation(root: Path, entry: SimulationEntry) -> None:
+    """Record that a simulation is done, below the dataset folder `root`."""
+    with atomic_write(DataFolder(root).city_simulation(entry.name)) as stream:
         stream.write(json.dumps(asdict(entry), indent=1).encode())
 
 
-def read_simulation(folder: Path, name: str) -> SimulationEntry:
-    """Read the note of a simulation."""
-    path = simulation_path(folder, name)
+def read_simulation(root: Path, name: str) -> SimulationEntry:
+    """Read the record of a simulation."""
+    path = DataFolder(root).city_simulation(name)
     values = _read(path)
     try:
         return SimulationEntry(**{**values, "logs": [LogEntry(**log) for log in values["logs"]]})
@@ -79,24 +76,9 @@ def read_simulation(folder: Path, name: str) -> SimulationEntry:
         raise CityError(f"{path}: not the note of a simulation ({error}); delete it and make the city again") from error
 
 
-def simulation_path(folder: Path, name: str) -> Path:
-    """Where the note of a simulation lies."""
-    return folder / "simulations" / f"{name}.json"
-
-
-def demand_path(folder: Path, simulation: str) -> Path:
-    """Where the trips of a simulation lie."""
-    return folder / "simulations" / f"{simulation}.rou.xml"
-
-
-def network_path(folder: Path, network: str) -> Path:
-    """Where a network lies."""
-    return folder / "networks" / f"{network}.net.xml"
-
-
 def is_rendered(root: Path, data_split: str, name: str, frames: int, config: CityConfig) -> bool:
     """Whether a log and all its images are there."""
-    layout = Layout(root)
+    layout = DataFolder(root)
     folders = [layout.sensors(data_split) / name / camera for camera in config.cameras]
     return layout.log(data_split, name).is_file() and all(
         folder.is_dir() and len(os.listdir(folder)) == frames for folder in folders
@@ -105,13 +87,13 @@ def is_rendered(root: Path, data_split: str, name: str, frames: int, config: Cit
 
 def write_manifest(root: Path, values: Mapping[str, Any]) -> None:
     """Write `city/city.json`."""
-    with atomic_write(root / FOLDER / "city.json") as stream:
+    with atomic_write(DataFolder(root).city_manifest) as stream:
         stream.write(json.dumps(values, indent=1).encode())
 
 
 def read_manifest(root: str | os.PathLike[str]) -> dict[str, Any]:
     """What is known about the dataset below `root`."""
-    path = Path(root) / FOLDER / "city.json"
+    path = DataFolder(Path(root)).city_manifest
     if not path.exists():
         raise CityError(f"{path}: no such file; {root} is no city (`w4s city make --out {root}` makes one)")
     values = _read(path)
@@ -133,7 +115,7 @@ def find_log(root: str | os.PathLike[str], name: str) -> tuple[SimulationEntry, 
     manifest = read_manifest(root)
     for simulation in manifest.get("simulations", ()):
         if name.startswith(simulation):
-            entry = read_simulation(Path(root) / FOLDER, simulation)
+            entry = read_simulation(Path(root), simulation)
             for log in entry.logs:
                 if log.name == name:
                     return entry, log

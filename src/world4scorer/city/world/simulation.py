@@ -40,12 +40,9 @@ from world4scorer.city.world.episode import (
 )
 from world4scorer.city.world.log_renderer import annotations_of
 from world4scorer.city.world.manifest import (
-    FOLDER,
     LogEntry,
     SimulationEntry,
-    demand_path,
     find_log,
-    network_path,
     read_config,
     read_manifest,
     read_simulation,
@@ -55,8 +52,8 @@ from world4scorer.city.world.trace import Trace
 from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.datasets.navsim.agent_input import AgentInput
 from world4scorer.datasets.navsim.annotations import Annotations
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.jobs.data_folder import DataFolder
 
 SHUTDOWN_TIMEOUT: Final = 3.0
 """A process that has not ended by then is ended [s]."""
@@ -137,7 +134,7 @@ class CitySimulation:
 
     def start(self, simulation: str, start: EpisodeStart, *, images: bool | Sequence[str] = True) -> Observation:
         """Take a vehicle of a simulation over at the last moment of its past; `images` as for `observe`."""
-        entry = read_simulation(self._root / FOLDER, simulation)
+        entry = read_simulation(self._root, simulation)
         return self._begin(start, self._prepare(entry, start.past[-1].step), images)
 
     def _begin(
@@ -236,14 +233,14 @@ class CitySimulation:
 
     def _prepare(self, simulation: SimulationEntry, step: int) -> NDArray[np.float64]:
         """Bring the undisturbed traffic of a simulation to a step; returns the offset of its street map."""
-        folder = self._root / FOLDER
-        network = network_path(folder, PLACES[simulation.place].network.name)
+        folder = DataFolder(self._root)
+        network = folder.city_network(PLACES[simulation.place].network.name)
         usable = self._undisturbed is not None and self._undisturbed.alive
         if not usable or self._undisturbed_name != simulation.name or self._undisturbed_step > step:
             if self._undisturbed is not None:
                 self._undisturbed.close()
                 self._undisturbed = None
-            setup = SimulationSetup(network, demand_path(folder, simulation.name), simulation.seed, self._config)
+            setup = SimulationSetup(network, folder.city_trips(simulation.name), simulation.seed, self._config)
             self._undisturbed = _Process.start(setup)
             self._undisturbed_name = simulation.name
         assert self._undisturbed is not None
@@ -254,7 +251,7 @@ class CitySimulation:
         self, simulation: SimulationEntry, entry: LogEntry, frame: int, offset: NDArray[np.float64]
     ) -> tuple[EgoState, ...]:
         """The frames of the log up to now."""
-        log = read_log(Layout(self._root).log(simulation.data_split, entry.name))
+        log = read_log(DataFolder(self._root).log(simulation.data_split, entry.name))
         return tuple(
             EgoState(
                 step=entry.first_step + STEPS_PER_FRAME * index,

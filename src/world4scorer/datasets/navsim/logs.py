@@ -54,6 +54,15 @@ class Log:
         return tuple(int(i) + 1 for i in np.flatnonzero(np.diff(self.times_us) > 1.5 * FRAME_US))
 
 
+def log_paths(folder: Path) -> list[Path]:
+    """All log pickles of a folder of logs, by name."""
+    if not folder.is_dir():
+        raise DatasetError(
+            f"{folder}: no such folder; unpack the logs of {folder.name!r} there or choose another dataset folder"
+        )
+    return sorted(folder.glob("*.pkl"))
+
+
 def read_log(path: str | os.PathLike[str]) -> Log:
     """Read and check a log pickle.
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from world4scorer.datasets.navsim.city_map import Block, CityMap, Lane
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.geopackage import NO_LINK, VectorLayer, read_layers
-from world4scorer.datasets.navsim.layout import map_path
+from world4scorer.datasets.navsim.map_files import map_path
 
 LAYERS: Final = (
     "lanes_polygons",

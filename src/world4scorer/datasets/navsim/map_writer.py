@@ -29,7 +29,7 @@ from pyproj import Transformer
 from pyproj.exceptions import CRSError
 
 from world4scorer.datasets.navsim.errors import DatasetError
-from world4scorer.datasets.navsim.layout import LOCATIONS, MAP_FILE, MAP_INDEX
+from world4scorer.datasets.navsim.map_files import LOCATIONS, MAP_FILE, MAP_INDEX
 from world4scorer.jobs.files import atomic_write
 
 STORED_CRS: Final = "EPSG:4326"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import SceneFilter, Split, read_split
-from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.jobs.data_folder import DataFolder
 
 DEVKIT_VARIABLE = "NAVSIM_DEVKIT_ROOT"
 DEVKIT_FOLDER = Path("navsim/planning/script/config/common/train_test_split")
@@ -23,16 +23,17 @@ def find_split(name: str, root: Path) -> Split:
         return read_split(name)
     if not root.is_dir():
         raise DatasetError(f"{root}: no such folder; --data names the one that holds navsim_logs and maps")
-    folders = [root / "config" / "train_test_split"]
+    data = DataFolder(root)
+    folders = [data.splits]
     if DEVKIT_VARIABLE in os.environ:
         folders.append(Path(os.environ[DEVKIT_VARIABLE]) / DEVKIT_FOLDER)
     for folder in folders:
         if (folder / f"{name}.yaml").is_file():
             return read_split(folder / f"{name}.yaml")
-    if Layout(root).logs(name).is_dir():
+    if data.logs(name).is_dir():
         return Split(name, name, SceneFilter(frame_interval=1))
     places = ", ".join(str(folder) for folder in folders)
     raise DatasetError(
-        f"split {name!r}: no {name}.yaml in {places}, and no folder {Layout(root).logs(name)}; give the path of the "
+        f"split {name!r}: no {name}.yaml in {places}, and no folder {data.logs(name)}; give the path of the "
         f"YAML file, or set {DEVKIT_VARIABLE} to a checkout of the devkit, which has the official splits"
     )

@@ -10,8 +10,9 @@ from typing import Final
 from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import OFFICIAL_COUNTS, Split, windows
-from world4scorer.datasets.navsim.layout import Layout
-from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.navsim.logs import log_paths, read_log
+from world4scorer.datasets.navsim.map_files import map_path
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor
 
 TARGET_CAMERA: Final = VIEWS[FRONT]
@@ -115,7 +116,7 @@ class _CheckLog:
     images: bool
 
     def __call__(self, name: str) -> LogFindings:
-        layout = Layout(self.root)
+        layout = DataFolder(self.root)
         log = read_log(layout.log(self.split.data_split, name))
         chosen = self.split.filter
         now = chosen.num_history_frames - 1
@@ -142,8 +143,8 @@ class _CheckLog:
 
 def check_data(root: Path, split: Split, executor: Executor, *, images: bool = True) -> DataReport:
     """Look at every log of a split; `images` also looks for the images that training needs."""
-    layout = Layout(root)
-    present = {path.stem for path in layout.log_paths(split.data_split)}
+    layout = DataFolder(root)
+    present = {path.stem for path in log_paths(layout.logs(split.data_split))}
     wanted = list(dict.fromkeys(split.filter.log_names or sorted(present)))
     findings: list[LogFindings] = []
     unreadable: dict[str, str] = {}
@@ -168,11 +169,11 @@ def check_data(root: Path, split: Split, executor: Executor, *, images: bool = T
     )
 
 
-def _map_troubles(layout: Layout, locations: Iterable[str]) -> list[str]:
+def _map_troubles(layout: DataFolder, locations: Iterable[str]) -> list[str]:
     troubles = []
     for location in locations:
         try:
-            path = layout.map(location)
+            path = map_path(layout.maps, location)
         except DatasetError as error:
             troubles.append(str(error))
             continue

@@ -24,10 +24,10 @@ from world4scorer.datasets.navsim.agent_input import future_poses
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import Split, Window, windows
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.prepare.source import NavsimSource
 from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, ProcessExecutor
 from world4scorer.jobs.files import atomic_write
 
@@ -106,7 +106,7 @@ class Samples:
             table = table.replace_schema_metadata({META: options.encode()})
             with atomic_write(path) as stream, pa.ipc.new_file(stream, table.schema) as writer:
                 writer.write_table(table)
-        return cls._open(path, Layout(root).sensors(split.data_split))
+        return cls._open(path, DataFolder(root).sensors(split.data_split))
 
     @classmethod
     def _open(cls, path: Path, sensors: Path) -> Samples:
@@ -140,8 +140,8 @@ class _ReadLog:
 
     def __call__(self, log_name: str) -> list[dict[str, Any]]:
         split = self.source.split
-        log = read_log(Layout(self.source.root).log(split.data_split, log_name))
-        sensors = Layout(self.source.root).sensors(split.data_split)
+        log = read_log(DataFolder(self.source.root).log(split.data_split, log_name))
+        sensors = DataFolder(self.source.root).sensors(split.data_split)
         return list(_rows(windows(log, split.filter), split.filter.num_history_frames, sensors))
 
 

@@ -22,8 +22,8 @@ from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import SceneFilter, windows
 from world4scorer.datasets.navsim.frames import LogFrame
-from world4scorer.datasets.navsim.layout import LOCATIONS
 from world4scorer.datasets.navsim.logs import Log
+from world4scorer.datasets.navsim.map_files import LOCATIONS
 from world4scorer.datasets.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.datasets.pdm_closed.ego_box import box_centre
 from world4scorer.datasets.pdm_closed.forecast import Forecast, forecast

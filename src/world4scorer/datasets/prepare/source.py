@@ -16,8 +16,8 @@ from typing import Any
 from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import Split, Window, windows
-from world4scorer.datasets.navsim.layout import LOCATIONS, Layout
-from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.navsim.logs import log_paths, read_log
+from world4scorer.datasets.navsim.map_files import LOCATIONS
 from world4scorer.datasets.navsim.map_reader import read_city_map
 from world4scorer.datasets.navsim.synthetic import read_synthetic_scene
 from world4scorer.datasets.pdm_closed.reference_progress import reference_progress
@@ -25,6 +25,7 @@ from world4scorer.datasets.prepare.fill_store import Skipped
 from world4scorer.datasets.prepare.scene_builder import preparer_of
 from world4scorer.datasets.prepare.tracks import FRAMES_V1
 from world4scorer.datasets.store.shard_writer import PreparedScene
+from world4scorer.jobs.data_folder import DataFolder
 
 
 @dataclass(frozen=True)
@@ -45,17 +46,17 @@ class NavsimSource:
 
     def missing_logs(self) -> list[str]:
         """Logs that the split names and the folder lacks."""
-        there = {path.stem for path in Layout(self.root).log_paths(self.split.data_split)}
+        there = {path.stem for path in log_paths(DataFolder(self.root).logs(self.split.data_split))}
         return sorted(set(self.split.filter.log_names or ()) - there)
 
     @cached_property
     def _limits(self) -> dict[str, int | None]:
         """Logs, and how many scenes of each are wanted at most."""
         wanted, most = self.split.filter.log_names, self.split.filter.max_scenes
-        paths = Layout(self.root).log_paths(self.split.data_split)
+        paths = log_paths(DataFolder(self.root).logs(self.split.data_split))
         paths = [path for path in paths if wanted is None or path.stem in set(wanted)]
         if not paths:
-            folder = Layout(self.root).logs(self.split.data_split)
+            folder = DataFolder(self.root).logs(self.split.data_split)
             raise DatasetError(f"{folder}: holds no log of the split {self.split.name!r}")
         if most is None:
             return {path.stem: None for path in paths}
@@ -71,7 +72,7 @@ class NavsimSource:
     def scenes(self, log_name: str) -> Iterator[PreparedScene | Skipped]:
         """The scenes of a log in time order, and what was left out."""
         chosen, history = self.split.filter, self.split.filter.num_history_frames
-        log = read_log(Layout(self.root).log(self.split.data_split, log_name))
+        log = read_log(DataFolder(self.root).log(self.split.data_split, log_name))
         for window in windows(log, chosen, self._limits[log_name]):
             now = window[history - 1]
             yield self._prepare(window, {"scene_token": now.scene_token})
@@ -87,7 +88,7 @@ class NavsimSource:
     def _prepare(self, window: Window, extras: dict[str, Any]) -> PreparedScene | Skipped:
         history = self.split.filter.num_history_frames
         now = window[history - 1]
-        city = _city(Layout(self.root).maps, now.map_location)
+        city = _city(DataFolder(self.root).maps, now.map_location)
         try:
             scene = preparer_of(city).prepare(window, history).scene
         except DatasetError as error:

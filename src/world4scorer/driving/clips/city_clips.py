@@ -32,10 +32,8 @@ from world4scorer.city.world.commands import RouteReader
 from world4scorer.city.world.episode import HISTORY_FRAMES
 from world4scorer.city.world.global_plan import global_plan
 from world4scorer.city.world.manifest import (
-    FOLDER,
     LogEntry,
     SimulationEntry,
-    network_path,
     read_manifest,
     read_simulation,
 )
@@ -44,7 +42,6 @@ from world4scorer.city.world.simulation import CitySimulation
 from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.frames import COMMANDS
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import Log, read_log
 from world4scorer.datasets.navsim.map_reader import read_city_map
 from world4scorer.driving.clips.city_drivable import grid_of_city
@@ -55,6 +52,7 @@ from world4scorer.driving.clips.rig import ClipCameras
 from world4scorer.engine.routes import RoadOption, Route, RouteCursor
 from world4scorer.engine.routes.commands import sparse_nodes
 from world4scorer.engine.scene.indices import TrackType
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, ProcessExecutor
 from world4scorer.jobs.files import atomic_write, only_one
 from world4scorer.jobs.progress import ProgressBar
@@ -92,7 +90,7 @@ def make_city_clips(
     if split not in manifest.get("splits", {}):
         known = ", ".join(manifest.get("splits", {})) or "none; make the city to its end"
         raise ClipError(f"{data}: no split {split!r}; it has {known}")
-    simulations = [read_simulation(data / FOLDER, name) for name in manifest["simulations"]]
+    simulations = [read_simulation(data, name) for name in manifest["simulations"]]
     tasks = _tasks([one for one in simulations if one.split == split], clips)
     with only_one(out / ".lock", ClipError(f"{out}: another run is making these clips; wait for it")):
         _claim(out, manifest, split, clips, seconds, [name for task in tasks for name in task.logs.values()])
@@ -175,7 +173,7 @@ def _write_maps(data: Path, out: Path, networks: set[str], locations: dict[str, 
         town = town_name(name)
         path = map_path(out / MAPS, town)
         if not path.is_file():
-            grid_of_city(read_city_map(Layout(data).maps, locations[name]), town).save(path)
+            grid_of_city(read_city_map(DataFolder(data).maps, locations[name]), town).save(path)
 
 
 @dataclass(frozen=True)
@@ -190,7 +188,7 @@ class _DriveClips:
         entries = {entry.name: entry for entry in task.simulation.logs}
         missing = {log: name for log, name in task.logs.items() if not (self.out / name).is_dir()}
         if missing:
-            network = network_path(self.data / FOLDER, PLACES[task.simulation.place].network.name)
+            network = DataFolder(self.data).city_network(PLACES[task.simulation.place].network.name)
             streets = read_streets(network)
             reader = RouteReader(streets)
             with CitySimulation(self.data) as city:
@@ -202,7 +200,7 @@ class _DriveClips:
     def _drive(
         self, city: CitySimulation, simulation: SimulationEntry, entry: LogEntry, reader: RouteReader, offset: Floats
     ) -> Drive:
-        log = read_log(Layout(self.data).log(simulation.data_split, entry.name))
+        log = read_log(DataFolder(self.data).log(simulation.data_split, entry.name))
         way = _at_ten_hertz(log, self.seconds)
         city.reset(entry.name, FIRST, images=False)
         looks = dict.fromkeys(range(len(way.poses)), VIEWS)

@@ -30,10 +30,7 @@ from world4scorer.city.world.events import Event, EventKind
 from world4scorer.city.world.expert import ExpertDrive, expert_drive
 from world4scorer.city.world.global_plan import OPTION_OF
 from world4scorer.city.world.manifest import (
-    FOLDER,
     SimulationEntry,
-    demand_path,
-    network_path,
     read_config,
     read_manifest,
     read_simulation,
@@ -45,6 +42,7 @@ from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.driving.closed_loop.ground import Ground, ego_corners
 from world4scorer.engine.routes.commands import CommandKeeper, RoadOption, sparse_nodes
 from world4scorer.engine.routes.route import Route
+from world4scorer.jobs.data_folder import DataFolder
 
 SCENARIOS: Final = ("signal", "left-turn", "right-turn", "pedestrian", "stopped-vehicle", "cut-in", "lane-change")
 """In turn, as long as there are drives for them."""
@@ -116,19 +114,18 @@ def find_routes(root: Path, split: str, count: int, seed: int = 0) -> list[CityR
     """So many routes of a split, of all scenarios in turn, spread over its simulations; fewer are an error."""
     manifest = read_manifest(root)
     config = read_config(manifest)
-    folder = root / FOLDER
-    entries = [read_simulation(folder, name) for name in manifest.get("simulations", ())]
+    entries = [read_simulation(root, name) for name in manifest.get("simulations", ())]
     entries = [entry for entry in entries if entry.split == split]
     if not entries:
         known = sorted({share.split for share in config.shares})
         raise CityError(f"{root}: no simulation of the split {split!r}; there are {', '.join(known)}")
     rng = np.random.default_rng([seed, 9])
-    found = {entry.name: list(_candidates(folder, entry, config, rng)) for entry in entries}
+    found = {entry.name: list(_candidates(root, entry, config, rng)) for entry in entries}
     chosen = _choose(found, count, rng)
     if len(chosen) < count:
         raise CityError(f"{root}: {len(chosen)} routes in the split {split!r}, {count} wanted; ask for fewer")
     by_name = {entry.name: entry for entry in entries}
-    return [_route(folder, by_name[name], config, one, scenario) for name, one, scenario in chosen]
+    return [_route(root, by_name[name], config, one, scenario) for name, one, scenario in chosen]
 
 
 def _choose(
@@ -156,12 +153,13 @@ def _choose(
 
 
 def _candidates(
-    folder: Path, entry: SimulationEntry, config: CityConfig, rng: np.random.Generator
+    root: Path, entry: SimulationEntry, config: CityConfig, rng: np.random.Generator
 ) -> Iterator[_Candidate]:
     place = PLACES[entry.place]
-    network = network_path(folder, place.network.name)
+    folder = DataFolder(root)
+    network = folder.city_network(place.network.name)
     streets = read_streets(network)
-    recording = record(network, demand_path(folder, entry.name), entry.seed, config.warm_up, config.duration)
+    recording = record(network, folder.city_trips(entry.name), entry.seed, config.warm_up, config.duration)
     links, lengths, ground = signal_links(streets), edge_lengths(streets), Ground(streets, config.seed)
     for drive in recording.drives:
         expert = expert_drive(drive)
@@ -261,8 +259,8 @@ def _event(kind: EventKind, expert: ExpertDrive, row: int, streets: StreetMap, s
     return Event(kind, lane.id, _position(expert, row, lane), route[route.index(lane.edge) :], side)
 
 
-def _route(folder: Path, entry: SimulationEntry, config: CityConfig, one: _Candidate, scenario: str) -> CityRoute:
-    streets = read_streets(network_path(folder, PLACES[entry.place].network.name))
+def _route(root: Path, entry: SimulationEntry, config: CityConfig, one: _Candidate, scenario: str) -> CityRoute:
+    streets = read_streets(DataFolder(root).city_network(PLACES[entry.place].network.name))
     expert, drive, first = one.expert, one.expert.drive, one.first
     name = f"{entry.name}_{drive.name}_{drive.first_step + first:05d}"
     reader = RouteReader(streets)

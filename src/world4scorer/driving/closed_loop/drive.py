@@ -29,7 +29,7 @@ from world4scorer.city.streets.street_map import read_streets
 from world4scorer.city.world.commands import RouteReader
 from world4scorer.city.world.config import CityConfig
 from world4scorer.city.world.episode import EgoState
-from world4scorer.city.world.manifest import FOLDER, network_path, read_config, read_manifest
+from world4scorer.city.world.manifest import read_config, read_manifest
 from world4scorer.city.world.recording import STEPS_PER_FRAME
 from world4scorer.city.world.simulation import CitySimulation, SimulationLost
 from world4scorer.city.world.trace import NEVER, Trace
@@ -49,6 +49,7 @@ from world4scorer.engine.scene.vehicle import WHEEL_BASE
 from world4scorer.evaluation.leaderboard.infractions import Infraction
 from world4scorer.evaluation.leaderboard.records import RouteRecord
 from world4scorer.evaluation.leaderboard.smoothness import Motion
+from world4scorer.jobs.data_folder import DataFolder
 
 CRASHED: Final = "Failed - Simulation crashed"
 SLOWEST_TURN: Final = 0.5
@@ -63,7 +64,7 @@ class Venue:
     def __init__(self, root: Path, place: str) -> None:
         config = read_config(read_manifest(root))
         network = PLACES[place].network
-        streets = read_streets(network_path(root / FOLDER, network.name))
+        streets = read_streets(DataFolder(root).city_network(network.name))
         self.network: str = network.name
         self.location: str = network.devkit_location if config.devkit_maps else network.location
         """Name of the map."""

@@ -18,12 +18,12 @@ from PIL import Image
 from world4scorer.city.streets.map_export import export_map
 from world4scorer.city.streets.places import PLACES, Network
 from world4scorer.city.streets.street_map import read_streets
-from world4scorer.city.world.manifest import FOLDER, network_path, read_config, read_manifest
+from world4scorer.city.world.manifest import read_config, read_manifest
 from world4scorer.datasets.navsim.errors import DatasetError
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.driving.closed_loop.drive_view import DrivePool, DriveView
 from world4scorer.driving.closed_loop.recording import DriveRecording
 from world4scorer.engine.rollout.plans import LqrProfile
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.progress import ProgressBar
 from world4scorer.reporting.film.files import check_film, write_film
 from world4scorer.reporting.film.log_film import FILM_CAMERAS, METRES_WITH_PLANS, FilmReport, check_looks, film_times
@@ -126,6 +126,8 @@ def street_view_of(
     network = _network(recording.network)
     config = read_config(read_manifest(root))
     location = network.devkit_location if config.devkit_maps else network.location
-    index = export_map(read_streets(network_path(Path(root) / FOLDER, network.name)))[1]
-    streets = read_street_picture(Layout(Path(root)).maps, location, recording.states[:, :2], reach_of(size, metres))
+    index = export_map(read_streets(DataFolder(Path(root)).city_network(network.name)))[1]
+    streets = read_street_picture(
+        DataFolder(Path(root)).maps, location, recording.states[:, :2], reach_of(size, metres)
+    )
     return DriveView(streets, size, metres, recording, index)

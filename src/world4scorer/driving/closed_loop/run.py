@@ -21,7 +21,6 @@ import numpy as np
 from world4scorer import __version__
 from world4scorer.city.world.manifest import read_config, read_manifest
 from world4scorer.city.world.simulation import CitySimulation
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.driving.closed_loop.choice import CONSTANT_VELOCITY, EGO_STATUS, PDM_CLOSED, SUMO, DriverChoice
 from world4scorer.driving.closed_loop.city_routes import CityRoute, find_routes
 from world4scorer.driving.closed_loop.creep import Creeping
@@ -32,6 +31,7 @@ from world4scorer.driving.closed_loop.referee import Rules
 from world4scorer.evaluation.leaderboard.records import RouteRecord, write_results
 from world4scorer.evaluation.leaderboard.smoothness import chunks_passed
 from world4scorer.evaluation.pools.digests import digest_of_planner
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, choose_executor, run_all
 from world4scorer.jobs.files import atomic_write, only_one
 from world4scorer.jobs.progress import ProgressBar
@@ -208,7 +208,7 @@ class Driving:
             rig = rig_of(read_config(read_manifest(self.plan.data)))
             driver = PilotDriver(Pilot(self._planner, choice.options, rig))
         elif choice.name == PDM_CLOSED:
-            driver = PdmClosed(Layout(self.plan.data).maps, venue.location, venue.index)
+            driver = PdmClosed(DataFolder(self.plan.data).maps, venue.location, venue.index)
         elif choice.name == EGO_STATUS:
             driver = EgoStatusDriver(self._ego_status)
         else:

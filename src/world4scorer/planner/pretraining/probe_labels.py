@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.cameras import FRONT, VIEWS, Camera
 from world4scorer.datasets.navsim.frames import LogFrame
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.navsim.poses import relative_poses
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.scene.indices import DRIVABLE_LAYERS, State, TrackType
 from world4scorer.engine.scene.scene import Scene
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.images import fit_intrinsics, read_view
 from world4scorer.planner.pretraining.views import split_logs
@@ -74,7 +74,7 @@ def read_probe_set(data: Path, split: str, store: Path, config: ModelConfig, mos
     scenes = SceneStore(store)
     wanted = set(scenes.tokens[:: max(1, -(-len(scenes) // most))])
     data_split, paths = split_logs(data, split)
-    sensors = Layout(data).sensors(data_split)
+    sensors = DataFolder(data).sensors(data_split)
     views, logs, answers, patch_answers = [], [], [], []
     for number, path in enumerate(paths):
         for frame in read_log(path).frames:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.errors import DatasetError
-from world4scorer.datasets.navsim.layout import Layout
-from world4scorer.datasets.navsim.logs import Log, read_log
+from world4scorer.datasets.navsim.logs import Log, log_paths, read_log
 from world4scorer.datasets.navsim.splits import find_split
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.progress import ProgressBar
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.images import MEAN, STD, ImageError, read_view
@@ -52,17 +52,17 @@ def split_logs(data: Path, split: str) -> tuple[str, list[Path]]:
     """Folder of the logs (`data_split`) and the paths of those that a split uses, by name."""
     found = find_split(split, data)
     wanted = found.filter.log_names
-    paths = Layout(data).log_paths(found.data_split)
+    paths = log_paths(DataFolder(data).logs(found.data_split))
     paths = [path for path in paths if wanted is None or path.stem in set(wanted)]
     if not paths:
-        raise DatasetError(f"{Layout(data).logs(found.data_split)}: holds no log of the split {split!r}")
+        raise DatasetError(f"{DataFolder(data).logs(found.data_split)}: holds no log of the split {split!r}")
     return found.data_split, paths
 
 
 def read_views(data: Path, split: str, config: ModelConfig, most: int | None = None, show: bool = False) -> Views:
     """Decode the views of a split; `most` takes only the first so many logs, for tests."""
     data_split, paths = split_logs(data, split)
-    sensors = Layout(data).sensors(data_split)
+    sensors = DataFolder(data).sensors(data_split)
     names = VIEWS[: config.cameras]
     views, before, starts = [], [], [0]
     paths = paths[:most]

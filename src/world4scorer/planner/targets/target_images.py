@@ -10,9 +10,9 @@ from typing import Final, Protocol
 from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
 from world4scorer.datasets.navsim.filters import Split, windows
 from world4scorer.datasets.navsim.frames import LogFrame
-from world4scorer.datasets.navsim.layout import Layout
-from world4scorer.datasets.navsim.logs import Log, read_log
+from world4scorer.datasets.navsim.logs import Log, log_paths, read_log
 from world4scorer.datasets.store import SceneStore
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.targets.future_targets import Frame, TargetError
 
 FRAMES_AHEAD: Final = 4
@@ -42,18 +42,18 @@ class SplitImages:
 
     def log_names(self) -> list[str]:
         """The logs of the split that are on disk, or those of the store."""
-        there = [path.stem for path in Layout(self.data).log_paths(self.split.data_split)]
+        there = [path.stem for path in log_paths(DataFolder(self.data).logs(self.split.data_split))]
         wanted = self.split.filter.log_names if self.store is None else self.store.logs
         names = there if wanted is None else sorted(set(there) & set(wanted))
         if not names:
             raise TargetError(
-                f"{Layout(self.data).logs(self.split.data_split)}: no log of {self.split.name!r} is there"
+                f"{DataFolder(self.data).logs(self.split.data_split)}: no log of {self.split.name!r} is there"
             )
         return names
 
     def images(self, log_name: str) -> list[tuple[str, Path | None]]:
         """Scenes of a log and their images."""
-        log = read_log(Layout(self.data).log(self.split.data_split, log_name))
+        log = read_log(DataFolder(self.data).log(self.split.data_split, log_name))
         tokens = self._tokens(log)
         row = {frame.token: number for number, frame in enumerate(log.frames)}
         if any(token not in row for token in tokens):
@@ -75,4 +75,4 @@ class SplitImages:
         camera = frame.cameras.get(VIEWS[FRONT])
         if camera is None:
             raise TargetError(f"{frame.where}: no camera {VIEWS[FRONT]}")
-        return Layout(self.data).sensors(self.split.data_split) / camera.path
+        return DataFolder(self.data).sensors(self.split.data_split) / camera.path

@@ -18,11 +18,11 @@ from world4scorer.city.streets.places import PLACES
 from world4scorer.city.streets.street_map import read_streets
 from world4scorer.city.world.commands import RouteReader
 from world4scorer.city.world.global_plan import global_plan
-from world4scorer.city.world.manifest import FOLDER, find_log, network_path
-from world4scorer.datasets.navsim.layout import Layout
+from world4scorer.city.world.manifest import find_log
 from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.engine.routes import Route, RouteCursor
+from world4scorer.jobs.data_folder import DataFolder
 
 
 def with_route_points(samples: Samples, data: Path) -> Samples:
@@ -43,9 +43,9 @@ def _log_route_points(data: Path, name: str) -> dict[str, NDArray[np.float64]]:
         simulation, entry = find_log(data, name)
     except CityError as error:
         raise ValueError(f"ego_numbers: 13 take a route point, which only logs of a city have ({error})") from error
-    network = network_path(data / FOLDER, PLACES[simulation.place].network.name)
+    network = DataFolder(data).city_network(PLACES[simulation.place].network.name)
     reader, offset = _reader(network)
-    log = read_log(Layout(data).log(simulation.data_split, name))
+    log = read_log(DataFolder(data).log(simulation.data_split, name))
     poses = np.stack([frame.ego_pose for frame in log.frames])
     found = global_plan(reader, entry.route, poses[0] - np.append(offset, 0.0))
     # Where the streets have no way along the route, the ego found one.

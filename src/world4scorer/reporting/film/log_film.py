@@ -21,12 +21,11 @@ import numpy as np
 from PIL import Image
 
 from world4scorer.city.streets.places import PLACES
-from world4scorer.city.world.manifest import FOLDER
 from world4scorer.datasets.navsim.cameras import CAMERA_LABELS
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.frames import COMMANDS, LogFrame
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import Log, read_log
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.progress import ProgressBar
 from world4scorer.reporting.film.birdseye import Birdseye
 from world4scorer.reporting.film.decisions import Decisions
@@ -106,7 +105,7 @@ def film_log(
         metres = METRES if decisions is None else METRES_WITH_PLANS
     check_looks(cameras, fps, speed, height, metres)
     check_film(out, fps)
-    layout = Layout(Path(root))
+    layout = DataFolder(Path(root))
     split = find_data_split(layout, log_name) if data_split is None else data_split
     log = _read(layout, split, log_name)
     motion = Motion(log)
@@ -125,12 +124,12 @@ def film_log(
     return FilmReport(out, frames, frames / fps, page.size, tuple(seen))
 
 
-def find_data_split(layout: Layout, log_name: str) -> str:
+def find_data_split(layout: DataFolder, log_name: str) -> str:
     """The folder of logs that holds a log."""
-    folder = layout.root / "navsim_logs"
+    folder = layout.all_logs
     if not folder.is_dir():
         raise DatasetError(f"{folder}: no such folder; {layout.root} is no NAVSIM dataset")
-    found = sorted(path.parent.name for path in folder.glob(f"*/{_checked_name(log_name)}.pkl"))
+    found = [path.parent.name for path in layout.find_log(_checked_name(log_name))]
     if not found:
         logs = sorted(path.stem for path in folder.glob("*/*.pkl"))
         there = f"{len(logs)} logs, e.g. {', '.join(logs[:3])}" if logs else "no logs"
@@ -175,7 +174,7 @@ def _pictures(
 
 def _credit(root: Path, location: str) -> str:
     """Who made the streets of a city; recorded datasets have their own terms."""
-    if (root / FOLDER / "city.json").is_file():
+    if DataFolder(root).is_city:
         for place in PLACES.values():
             if location in (place.network.location, place.network.devkit_location):
                 return f"  ·  {place.network.credit}"
@@ -194,7 +193,7 @@ def _image(sensors: Path, frame: LogFrame, name: str) -> Image.Image | None:
     return Image.fromarray(frame.cameras[name].load(sensors)) if _has_image(sensors, frame, name) else None
 
 
-def _read(layout: Layout, data_split: str, log_name: str) -> Log:
+def _read(layout: DataFolder, data_split: str, log_name: str) -> Log:
     path = layout.log(data_split, _checked_name(log_name))
     if not path.is_file():
         raise DatasetError(f"{path}: no such log")

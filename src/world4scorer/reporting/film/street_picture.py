@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.geopackage import read_layers
-from world4scorer.datasets.navsim.layout import map_path
+from world4scorer.datasets.navsim.map_files import map_path
 from world4scorer.datasets.navsim.map_reader import read_map_file
 from world4scorer.drawing import style
 from world4scorer.engine.scene.indices import Layer

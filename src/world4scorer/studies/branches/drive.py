@@ -19,17 +19,17 @@ from world4scorer.city.streets.map_export import export_map
 from world4scorer.city.streets.map_index import MapIndex
 from world4scorer.city.streets.places import PLACES
 from world4scorer.city.streets.street_map import read_streets
-from world4scorer.city.world.manifest import FOLDER, find_log, network_path
+from world4scorer.city.world.manifest import find_log
 from world4scorer.city.world.simulation import CitySimulation, SimulationLost
 from world4scorer.city.world.trace import Trace
 from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import Log, read_log
 from world4scorer.datasets.prepare.tracks import STEPS_PER_FRAME
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.rollout.plans import LqrProfile, roll_out
 from world4scorer.engine.scene.indices import State
 from world4scorer.engine.scene.scene import Scene
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.studies.branches.records import AskedScene, Branch, SceneBranches, kept_scenes, lose, write_log
 from world4scorer.studies.branches.ways import LOOK, Way, logged, rolled_out
 
@@ -65,7 +65,7 @@ class Branching:
         """Drive everything that a task asks for; returns the number of scenes."""
         entries = {name: find_log(self.data, name) for name in task.logs}
         logs = {
-            name: read_log(Layout(self.data).log(simulation.data_split, name))
+            name: read_log(DataFolder(self.data).log(simulation.data_split, name))
             for name, (simulation, _) in entries.items()
         }
         place = next(iter(entries.values()))[0].place
@@ -136,7 +136,7 @@ class Branching:
         red = np.zeros((len(scene.lights.polygon), len(shown)), np.bool_)
         if not len(red):
             return red
-        index = _map_index(network_path(self.data / FOLDER, PLACES[place].network.name))
+        index = _map_index(DataFolder(self.data).city_network(PLACES[place].network.name))
         names = [scene.map.ids[polygon] for polygon in scene.lights.polygon]
         for number, signals in enumerate(shown):
             lights = dict(index.lights(signals))

@@ -16,7 +16,6 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.prepare.samples import Samples
@@ -25,6 +24,7 @@ from world4scorer.engine.outcomes.results import V1_COLUMNS
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.progress import ProgressBar
 from world4scorer.planner.model.image_encoder import ImageEncoder, Pooling, load_encoder
 from world4scorer.planner.model.images import fit_view, normalise
@@ -197,7 +197,7 @@ def _displacement(scene: Scene, branch: Branch) -> float:
 
 def _same_bytes(samples: Samples, source: PlannerSource, views: Sequence[Sequence[bytes]]) -> NDArray[np.bool_]:
     """(S, 2) of the control branches."""
-    layout, split = Layout(source.data), find_split(source.split, source.data).data_split
+    layout, split = DataFolder(source.data), find_split(source.split, source.data).data_split
     same = np.zeros((len(samples), 2), np.bool_)
     logs: dict[str, Any] = {}
     for place, (token, name) in enumerate(zip(samples.tokens, samples.log_names, strict=True)):

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.store import SceneStore
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.progress import ProgressBar
 from world4scorer.planner.model.dinov2 import load_vit, weights_file
 from world4scorer.planner.model.image_encoder import DINOV2_PIXELS, ImageEncoder, load_encoder
@@ -118,7 +118,7 @@ def pairs_of(
     config = encoder.config
     views = np.empty((2, len(scenes), config.image_height, config.image_width, 3), np.uint8)
     data_split = find_split(split, data).data_split
-    layout = Layout(data)
+    layout = DataFolder(data)
     sensors = layout.sensors(data_split)
     names = sorted({name for _, name in scenes})
     found = 0

@@ -15,10 +15,9 @@ from PIL import Image
 
 from world4scorer.city.scenery.surface import SurfaceClass
 from world4scorer.city.world.frame_labels import FrameLabels
-from world4scorer.city.world.manifest import FOLDER
-from world4scorer.datasets.navsim.layout import Layout
 from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.navsim.splits import find_split
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.progress import ProgressBar
 from world4scorer.planner.model.config import ModelConfig
 
@@ -32,7 +31,7 @@ REGION_OF[[SurfaceClass.VEHICLE, SurfaceClass.BICYCLE, SurfaceClass.PEDESTRIAN]]
 
 def has_labels(data: Path, masks: Path | None = None) -> bool:
     """Whether the classes of pixels can be known: of a city they are drawn, of other data they must be given."""
-    return masks is not None or (data / FOLDER / "city.json").is_file()
+    return masks is not None or DataFolder(data).is_city
 
 
 def read_regions(
@@ -53,7 +52,7 @@ def read_regions(
     rows, columns = config.grid
     regions = np.empty((len(scenes), rows * columns), np.int8)
     labels = FrameLabels(data)
-    layout, data_split = Layout(data), find_split(split, data).data_split
+    layout, data_split = DataFolder(data), find_split(split, data).data_split
     names = sorted({name for _, name in scenes})
     with ProgressBar("regions", "logs", len(names), show) as progress:
         for name in names:
