@@ -1,4 +1,4 @@
-"""Every `w4s` line in the documents can be typed: its verbs and flags exist. Nothing of it is run."""
+"""Every `w4s` line in the documents can be typed: its commands and flags exist. Nothing of it is run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import tyro
 
 from world4scorer import cli
-from world4scorer.cli.command_table import VERBS
+from world4scorer.cli.command_table import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -46,21 +46,21 @@ class Parsed(Exception):
 
 @pytest.fixture
 def parse(monkeypatch):
-    """Read a command line as `w4s` does, up to the moment when a verb would begin its work; returns the exit code.
+    """Read a command line as `w4s` does, up to the moment when a command would begin its work; returns the exit code.
 
-    All verbs are read by tyro: either as functions, which are replaced by ones that do nothing, or as a configuration,
+    tyro reads all commands: either as functions, which are replaced by ones that do nothing, or as a configuration,
     after which we leave.
     """
     read = tyro.cli
 
-    def read_and_leave(verb, **options):
-        if inspect.isfunction(verb):
-            return read(resting(verb), **options)
-        read(verb, **options)
+    def read_and_leave(command, **options):
+        if inspect.isfunction(command):
+            return read(resting(command), **options)
+        read(command, **options)
         raise Parsed
 
-    def resting(verb):
-        @functools.wraps(verb)
+    def resting(command):
+        @functools.wraps(command)
         def rest(*_, **__):
             return 0
 
@@ -110,20 +110,22 @@ def test_lines_are_found():
     assert len(LINES) > 50
 
 
-def test_every_verb_has_a_section():
-    """Verbs of a group have one each, those of `study` share one."""
+def test_every_command_has_a_section():
+    """Commands of a group have one each, those of `study` share one."""
     sections = re.findall(r"^### `w4s ([^`]+)`", (ROOT / "docs" / "commands.md").read_text(), re.MULTILINE)
-    described, verbs = {section.split()[0] for section in sections}, {verb.name for verb in VERBS}
-    assert verbs <= described, f"docs/commands.md says nothing of {verbs - described}"
+    described, commands = {section.split()[0] for section in sections}, {command.name for command in COMMANDS}
+    assert commands <= described, f"docs/commands.md says nothing of {commands - described}"
 
 
-def test_the_overview_lists_every_verb():
+def test_the_overview_lists_every_command():
     """By group, in the same order as `w4s --help`; each row leads to the section of its group."""
     page = (ROOT / "docs" / "commands.md").read_text()
     rows = re.findall(r"^\| \[[^]]+\]\(#([a-z-]+)\) \| (.+) \|$", page, re.MULTILINE)
-    listed = [(anchor, re.findall(r"`([^`]+)`", verbs)) for anchor, verbs in rows]
-    groups = itertools.groupby(VERBS, lambda verb: verb.group)
-    assert listed == [(name.lower().replace(" ", "-"), [verb.name for verb in verbs]) for name, verbs in groups]
+    listed = [(anchor, re.findall(r"`([^`]+)`", commands)) for anchor, commands in rows]
+    groups = itertools.groupby(COMMANDS, lambda command: command.group)
+    assert listed == [
+        (name.lower().replace(" ", "-"), [command.name for command in commands]) for name, commands in groups
+    ]
 
 
 SECTIONS = re.findall(r"^### `w4s ([^`]+)`\n(.*?)(?=^##|\Z)", (ROOT / "docs" / "commands.md").read_text(), re.M | re.S)
@@ -134,13 +136,13 @@ STUDIES = ("study reranking", "study parts", "study counterfactual", "study read
 @pytest.mark.parametrize(("heading", "text"), SECTIONS, ids=[heading for heading, _ in SECTIONS])
 def test_flags_of_a_section_exist(parse, capsys, monkeypatch, heading, text):
     monkeypatch.setenv("COLUMNS", "200")
-    verb = " ".join(itertools.takewhile(str.islower, (word.strip("-") for word in heading.split(" --")[0].split())))
-    for words in STUDIES if verb == "study" else (verb,):
+    command = " ".join(itertools.takewhile(str.islower, (word.strip("-") for word in heading.split(" --")[0].split())))
+    for words in STUDIES if command == "study" else (command,):
         assert parse([*words.split(), "--help"]) == 0
     known = set(re.findall(r"--[a-z][\w.-]*", capsys.readouterr().out))
     code = " ".join(re.findall(r"`([^`]+)`", text))
     named = set(re.findall(r"--[a-z][\w.-]*", f"{heading} {code}"))
-    assert named <= known, f"w4s {verb} has no {named - known}"
+    assert named <= known, f"w4s {command} has no {named - known}"
 
 
 def test_every_page_is_in_the_navigation():

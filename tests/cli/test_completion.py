@@ -10,9 +10,9 @@ import pytest
 
 from world4scorer import cli
 from world4scorer.cli.completion import SHELLS
-from world4scorer.cli.completion.options import all_verbs
+from world4scorer.cli.completion.options import all_commands
 
-VERBS = {verb.name: verb for verb in all_verbs()}
+COMMANDS = {command.name: command for command in all_commands()}
 CASES = {
     "ev": ["evaluate"],
     "bank ": ["make", "info", "import", "histogram", "--help"],
@@ -37,7 +37,7 @@ def here(tmp_path_factory):
     """A folder with the scripts, and something to complete."""
     folder = tmp_path_factory.mktemp("completion")
     for shell, write in SHELLS.items():
-        (folder / f"w4s.{shell}").write_text(write(list(VERBS.values())))
+        (folder / f"w4s.{shell}").write_text(write(list(COMMANDS.values())))
     (folder / "scenes").mkdir()
     (folder / "scored one.npz").touch()
     return folder
@@ -83,13 +83,13 @@ def test_syntax(here, shell):
     run(shell, ["-n", f"w4s.{shell}"], here)
 
 
-@pytest.mark.parametrize("name", [name for name, verb in VERBS.items() if not verb.is_family])
+@pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if not command.has_subcommands])
 def test_flags_are_those_of_the_command_line(capsys, name):
     assert cli.main([*name.split(), "--help"]) == 0
     told = re.findall(r"^[^\w-]*(?:-h, )?(--\w[\w.-]*(?:, --\w[\w.-]*)*)", capsys.readouterr().out, re.MULTILINE)
-    assert {flag for flags in told for flag in flags.split(", ")} == set(VERBS[name].flags)
+    assert {flag for flags in told for flag in flags.split(", ")} == set(COMMANDS[name].flags)
 
 
-def test_the_verb_prints_the_script(here, capsys):
+def test_the_command_prints_the_script(here, capsys):
     assert cli.main(["completion", "bash"]) == 0
     assert capsys.readouterr().out == (here / "w4s.bash").read_text()

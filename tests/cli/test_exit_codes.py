@@ -1,4 +1,4 @@
-"""Every verb ends with the documented code, and says in one line which input was wrong."""
+"""Every command ends with the documented code, and says in one line which input was wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 import pytest
 
 from world4scorer import cli
-from world4scorer.cli.command_table import VERBS
+from world4scorer.cli.command_table import COMMANDS
 
 BAD_INPUT = [
     "demo --preset tiny --out garbage",
@@ -168,7 +168,7 @@ def test_wrong_command_lines(here, capsys, line):
 
 def test_every_verb_is_tried():
     tried = {line.split()[0] for line in BAD_INPUT}
-    assert tried | {"completion"} >= {verb.name for verb in VERBS}
+    assert tried | {"completion"} >= {command.name for command in COMMANDS}
 
 
 def test_a_near_miss_is_guessed(capsys):
@@ -230,18 +230,18 @@ def test_interrupted(monkeypatch, capsys):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="shells there have no such pipes")
 def test_a_closed_pipe_is_no_error(tmp_path):
-    """A verb that prints more than a pipe holds, so that it notices."""
+    """A command that prints more than a pipe holds, so that it notices."""
     (tmp_path / "talk.py").write_text("""
 import sys
 from world4scorer import cli
-from world4scorer.cli import data
+from world4scorer.cli import start
 
 def talk(store=None) -> int:
     for _ in range(4000):
         print(100 * "x")
     return 0
 
-data.doctor = talk
+start.doctor = talk
 sys.exit(cli.main(["doctor"]))
 """)
     command = f"{sys.executable} {tmp_path / 'talk.py'} | head -c 10; exit ${{PIPESTATUS[0]}}"
@@ -260,12 +260,12 @@ def test_a_broken_pipe_of_others_is_an_error(monkeypatch, capfd):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGTERM there")
 def test_sigterm_ends_what_was_started(tmp_path):
-    """A verb that waits for a process of its own, which would go on for an hour."""
+    """A command that waits for a process of its own, which would go on for an hour."""
     code = f"""
 import multiprocessing, sys, time
 from pathlib import Path
 from world4scorer import cli
-from world4scorer.cli import data
+from world4scorer.cli import start
 
 def slow(store=None) -> int:
     child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(3600,))
@@ -275,7 +275,7 @@ def slow(store=None) -> int:
     time.sleep(3600)
     return 0
 
-data.doctor = slow
+start.doctor = slow
 sys.exit(cli.main(["doctor"]))
 """
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)

@@ -1,4 +1,4 @@
-"""What `w4s --help` and `w4s VERB --help` say."""
+"""What `w4s --help` and `w4s COMMAND --help` say."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import sys
 import pytest
 
 from world4scorer import __version__, cli
-from world4scorer.cli.command_table import VERBS
+from world4scorer.cli.command_table import COMMANDS
 
 LINES = [
     line
-    for verb in VERBS
-    for line in ([f"{verb.name} {name}" for name in verb.members()] if verb.is_family else [verb.name])
+    for command in COMMANDS
+    for line in (
+        [f"{command.name} {name}" for name in command.subcommands()] if command.has_subcommands else [command.name]
+    )
 ]
 
 
@@ -28,24 +30,24 @@ def test_overview(capsys):
     assert text == said(capsys, "--help") == said(capsys, "-h") == said(capsys, "help")
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
-    for verb in VERBS:
-        assert sum(line.startswith(f"  {verb.name} ") for line in lines) == 1
+    for command in COMMANDS:
+        assert sum(line.startswith(f"  {command.name} ") for line in lines) == 1
     assert text.rstrip().splitlines()[-1].startswith("  w4s ")
     assert "\x1b" not in text
 
 
-@pytest.mark.parametrize("family", [verb.name for verb in VERBS if verb.is_family])
-def test_overview_of_a_family(capsys, family):
-    text = said(capsys, family)
-    assert text == said(capsys, family, "--help") == said(capsys, "help", family)
+@pytest.mark.parametrize("parent", [command.name for command in COMMANDS if command.has_subcommands])
+def test_overview_of_subcommands(capsys, parent):
+    text = said(capsys, parent)
+    assert text == said(capsys, parent, "--help") == said(capsys, "help", parent)
     assert max(map(len, text.splitlines())) <= 80 and "Example: w4s " in text
     for line in LINES:
-        if line.startswith(f"{family} "):
+        if line.startswith(f"{parent} "):
             assert re.search(rf"^  {line.split()[1]} +\S", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_help_of_a_verb(capsys, line):
+def test_help_of_a_command(capsys, line):
     text = said(capsys, *line.split(), "--help")
     assert text.startswith(f"usage: w4s {line} ")
     assert "None" not in text and "(default: )" not in text
@@ -55,7 +57,7 @@ def test_help_of_a_verb(capsys, line):
 
 
 def test_same_options_are_told_the_same(capsys):
-    """An option of the same name begins with the same words in every verb."""
+    """An option of the same name begins with the same words in every command."""
     told = {
         "data": ("Dataset folder",),
         "split": ("Name of a split", "Split to train on", "Whose pools"),

@@ -15,7 +15,7 @@ from world4scorer.cube.study import Study
 @pytest.fixture(scope="module")
 def study(finished: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy whose report can be written."""
-    folder = tmp_path_factory.mktemp("verbs") / "study"
+    folder = tmp_path_factory.mktemp("commands") / "study"
     shutil.copytree(finished.folder, folder)
     return folder
 

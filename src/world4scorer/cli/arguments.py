@@ -1,7 +1,7 @@
-"""Kinds of arguments: what help calls them, and what shell completion offers for them.
+"""Annotated types of arguments: their metavars in help, from which shell completion also knows what to offer.
 
-A verb annotates its parameters with these, so that the same kind is called the same everywhere. An option that may be
-left out says in its description what happens then; `(default: None)` would add nothing.
+Commands annotate their parameters with these, so that a kind of argument has one metavar everywhere. The description of
+an optional argument says what its absence means, so help does not print `(default: None)`.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ def _hint(default: str) -> str:
     return "" if default in ("", "None") else f"(default: {default})"
 
 
-def called(name: str) -> Any:
-    """What help calls an argument."""
+def metavar(name: str) -> Any:
+    """Metavar of an argument; help omits a default of None."""
     return tyro.conf.arg(metavar=name, help_behavior_hint=_hint)
 
 
-UNSET: Final[Any] = tyro.conf.arg(help_behavior_hint=_hint)
-"""For options with choices that may be left out: help lists the choices, and no default."""
+HIDE_DEFAULT: Final[Any] = tyro.conf.arg(help_behavior_hint=_hint)
+"""For optional arguments with choices: help lists the choices and omits a default of None."""
 
-File = Annotated[Path, called(FILE)]
-Folder = Annotated[Path, called(FOLDER)]
-AnyPath = Annotated[Path, called(PATH)]
-Files = Annotated[tuple[Path, ...], called("FILE [FILE ...]")]
-MaybeFile = Annotated[Path | None, called(FILE)]
-MaybeFolder = Annotated[Path | None, called(FOLDER)]
-MaybePath = Annotated[Path | None, called(PATH)]
+File = Annotated[Path, metavar(FILE)]
+Folder = Annotated[Path, metavar(FOLDER)]
+AnyPath = Annotated[Path, metavar(PATH)]
+Files = Annotated[tuple[Path, ...], metavar("FILE [FILE ...]")]
+OptionalFile = Annotated[Path | None, metavar(FILE)]
+OptionalFolder = Annotated[Path | None, metavar(FOLDER)]
+OptionalPath = Annotated[Path | None, metavar(PATH)]
 
-Encoder = Annotated[str, called("city|PATH")]
-MaybeEncoder = Annotated[str | None, called("city|PATH")]
-MaybeAddress = Annotated[str | None, called("ADDRESS")]
-Split = Annotated[str, called("SPLIT")]
-MaybeSplit = Annotated[str | None, called("SPLIT")]
-MaybeCount = Annotated[int | None, called("N")]
-Counts = Annotated[tuple[int, ...], called("N [N ...]")]
-MaybeNumber = Annotated[float | None, called("NUMBER")]
-MaybeSize = Annotated[tuple[int, int] | None, called("HEIGHT WIDTH")]
+Encoder = Annotated[str, metavar("city|PATH")]
+OptionalEncoder = Annotated[str | None, metavar("city|PATH")]
+OptionalAddress = Annotated[str | None, metavar("ADDRESS")]
+Split = Annotated[str, metavar("SPLIT")]
+OptionalSplit = Annotated[str | None, metavar("SPLIT")]
+OptionalCount = Annotated[int | None, metavar("N")]
+Counts = Annotated[tuple[int, ...], metavar("N [N ...]")]
+OptionalNumber = Annotated[float | None, metavar("NUMBER")]
+OptionalSize = Annotated[tuple[int, int] | None, metavar("HEIGHT WIDTH")]
 
-Run = Annotated[Path, tyro.conf.Positional, called("RUN")]
-RunOrPools = Annotated[Path, tyro.conf.Positional, called("RUN|POOLS")]
-GivenFolder = Annotated[Path, tyro.conf.Positional, called(FOLDER)]
-GivenFile = Annotated[Path, tyro.conf.Positional, called(FILE)]
-GivenPath = Annotated[Path, tyro.conf.Positional, called(PATH)]
-GivenPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, called("PATH [PATH ...]")]
+Run = Annotated[Path, tyro.conf.Positional, metavar("RUN")]
+RunOrPools = Annotated[Path, tyro.conf.Positional, metavar("RUN|POOLS")]
+PositionalFolder = Annotated[Path, tyro.conf.Positional, metavar(FOLDER)]
+PositionalFile = Annotated[Path, tyro.conf.Positional, metavar(FILE)]
+PositionalPath = Annotated[Path, tyro.conf.Positional, metavar(PATH)]
+PositionalPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, metavar("PATH [PATH ...]")]
 
 Executor = Literal["processes", "serial", "ray"]
 Lqr = Literal["navsim", "corrected"]
 Benchmark = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
-MaybeBenchmark = Annotated[Benchmark | None, UNSET]
+OptionalBenchmark = Annotated[Benchmark | None, HIDE_DEFAULT]

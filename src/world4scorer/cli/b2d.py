@@ -1,4 +1,4 @@
-"""The verbs of `w4s b2d`. Heavy imports happen inside the verb that needs them.
+"""The subcommands of `w4s b2d`. Each imports what it needs when it runs.
 
 w4s b2d map Town05.xodr --out maps/Town05.npz
 w4s b2d prepare Bench2Drive --maps maps --out prepared
@@ -15,40 +15,40 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from world4scorer.cli.arguments import (
-    UNSET,
+    HIDE_DEFAULT,
     Executor,
     File,
     Folder,
-    GivenFile,
-    GivenFolder,
-    GivenPaths,
-    MaybeAddress,
-    MaybeCount,
-    MaybeEncoder,
-    MaybeFile,
-    MaybeFolder,
-    MaybeNumber,
+    OptionalAddress,
+    OptionalCount,
+    OptionalEncoder,
+    OptionalFile,
+    OptionalFolder,
+    OptionalNumber,
+    PositionalFile,
+    PositionalFolder,
+    PositionalPaths,
     Split,
-    called,
+    metavar,
 )
-from world4scorer.cli.command_line import told
-from world4scorer.cli.exit_codes import WrongCommand
-from world4scorer.cli.requirements import needs_torch
+from world4scorer.cli.command_line import command_line
+from world4scorer.cli.exit_codes import UsageError
+from world4scorer.cli.requirements import require_torch
 
 if TYPE_CHECKING:
     from world4scorer.evaluation.leaderboard.merge import Results
 
 Preset = Literal["paper", "city"]
-RouteSetName = Annotated[str, called("FILE|N")]
-Paths = Annotated[tuple[Path, ...], called("PATH [PATH ...]")]
-Address = Annotated[str, called("ADDRESS")]
-MaybeName = Annotated[str | None, called("NAME")]
-MaybePrecision = Annotated[Literal["fp32", "bf16", "fp16", "bf16-vit"] | None, UNSET]
+RouteSetName = Annotated[str, metavar("FILE|N")]
+Paths = Annotated[tuple[Path, ...], metavar("PATH [PATH ...]")]
+Address = Annotated[str, metavar("ADDRESS")]
+OptionalName = Annotated[str | None, metavar("NAME")]
+OptionalPrecision = Annotated[Literal["fp32", "bf16", "fp16", "bf16-vit"] | None, HIDE_DEFAULT]
 TARGETS: Final = "targets.arrow"
 """Of prepared clips, in their folder."""
 
 
-def map_(opendrive: GivenFile, /, out: File, town: MaybeName = None) -> int:
+def map_(opendrive: PositionalFile, /, out: File, town: OptionalName = None) -> int:
     """Make the drivable area of a town from its OpenDRIVE file.
 
     CARLA's own client reads the file, without a server.
@@ -74,14 +74,14 @@ def map_(opendrive: GivenFile, /, out: File, town: MaybeName = None) -> int:
 
 
 def prepare(
-    clips: GivenFolder,
+    clips: PositionalFolder,
     /,
     maps: Folder,
     out: Folder,
     every: int = 5,
     executor: Executor = "processes",
-    workers: MaybeCount = None,
-    ray_address: MaybeAddress = None,
+    workers: OptionalCount = None,
+    ray_address: OptionalAddress = None,
 ) -> int:
     """Prepare Bench2Drive's clips: routes, boxes, drivable areas.
 
@@ -107,7 +107,7 @@ def prepare(
     return 0
 
 
-def vocab(prepared: GivenFolder, /, out: File, shapes: int = 256, seed: int = 0) -> int:
+def vocab(prepared: PositionalFolder, /, out: File, shapes: int = 256, seed: int = 0) -> int:
     """Make a vocabulary of plans: path shapes of experts, speed targets.
 
     Same clips and seed, same shapes.
@@ -139,7 +139,7 @@ def vocab(prepared: GivenFolder, /, out: File, shapes: int = 256, seed: int = 0)
     return 0
 
 
-def scan(prepared: GivenFolder, /, clips: MaybeCount = None) -> int:
+def scan(prepared: PositionalFolder, /, clips: OptionalCount = None) -> int:
     """Compare distances of the route point, as the paper does.
 
     For each, how often the point lies on the side of a turn, and how often the route ends before it.
@@ -158,23 +158,23 @@ def scan(prepared: GivenFolder, /, clips: MaybeCount = None) -> int:
 
 
 def train(
-    prepared: GivenFolder,
+    prepared: PositionalFolder,
     /,
     out: Folder,
-    vocab: MaybeFile = None,
+    vocab: OptionalFile = None,
     preset: Preset = "paper",
-    settings: MaybeFile = None,
+    settings: OptionalFile = None,
     route_blind: bool = False,
-    from_planner: MaybeFolder = None,
-    vit_weights: MaybeEncoder = None,
-    targets: MaybeFile = None,
-    target_encoder: MaybeEncoder = None,
+    from_planner: OptionalFolder = None,
+    vit_weights: OptionalEncoder = None,
+    targets: OptionalFile = None,
+    target_encoder: OptionalEncoder = None,
     only_targets: bool = False,
-    epochs: MaybeCount = None,
-    batch: MaybeCount = None,
-    learning_rate: MaybeNumber = None,
-    precision: MaybePrecision = None,
-    seed: MaybeCount = None,
+    epochs: OptionalCount = None,
+    batch: OptionalCount = None,
+    learning_rate: OptionalNumber = None,
+    precision: OptionalPrecision = None,
+    seed: OptionalCount = None,
     validation: float = 0.05,
     accelerator: str = "auto",
     devices: int = 1,
@@ -216,7 +216,7 @@ def train(
         label_threads: Threads per device that judge generated plans.
         threads: Threads per device that compute the model on CPUs; 0 shares the cores evenly.
     """
-    needs_torch("w4s b2d train")
+    require_torch("w4s b2d train")
     from dataclasses import replace
 
     from world4scorer.driving.bench2drive import config as presets
@@ -248,7 +248,7 @@ def train(
     check_start(config)
     clips = PreparedClips.open(prepared)
     if config.loss_weights.bank and vocab is None and not only_targets:
-        raise WrongCommand("--vocab: needed, `w4s b2d vocab` makes it")
+        raise UsageError("--vocab: needed, `w4s b2d vocab` makes it")
     file = (targets or prepared / TARGETS) if config.loss_weights.future else None
     first = is_first()  # of all machines; here, Lightning starts the other processes when this one is ready
     if file is not None and (first or not (file.is_file() or only_targets)):
@@ -274,9 +274,9 @@ def city_clips(
     data: Folder,
     out: Folder,
     split: Split = "city_train",
-    clips: MaybeCount = None,
-    seconds: MaybeNumber = None,
-    workers: MaybeCount = None,
+    clips: OptionalCount = None,
+    seconds: OptionalNumber = None,
+    workers: OptionalCount = None,
 ) -> int:
     """Drive in the embedded city and write clips in Bench2Drive's layout.
 
@@ -325,14 +325,14 @@ def agent(out: Folder, server: Address = "127.0.0.1:4747", overwrite: bool = Fal
 
 
 def results(
-    files: GivenPaths,
+    files: PositionalPaths,
     /,
-    out: MaybeFolder = None,
+    out: OptionalFolder = None,
     routes: RouteSetName = "220",
-    metrics: MaybeFolder = None,
+    metrics: OptionalFolder = None,
     corrected: bool = False,
     step: float = 0.1,
-    abilities: MaybeFile = None,
+    abilities: OptionalFile = None,
     missing: bool = False,
     draws: int = 10_000,
 ) -> int:
@@ -359,9 +359,9 @@ def results(
     from world4scorer.evaluation.leaderboard.route_set import route_set
 
     if (corrected or step != 0.1) and metrics is None:
-        raise WrongCommand("--corrected and --step belong to smoothness, which needs --metrics")
+        raise UsageError("--corrected and --step belong to smoothness, which needs --metrics")
     if missing and routes.isdecimal():
-        raise WrongCommand("--missing: give the routes' XML file as --routes; a number of routes does not name them")
+        raise UsageError("--missing: give the routes' XML file as --routes; a number of routes does not name them")
     merged = merge(result_files(files), route_set(routes))
     if missing:
         print("\n".join(merged.to_drive))
@@ -381,7 +381,7 @@ def results(
     given = {"routes": routes, "metrics": metrics, "corrected": corrected, "step": step}
     given |= {"abilities": abilities, "draws": draws}
     others = [file.name for file in files[:-1]]
-    command = told(["w4s", "b2d", "results", *others], results, files[-1], given)
+    command = command_line(["w4s", "b2d", "results", *others], results, files[-1], given)
     print(finding.markdown(command))
     if out is not None:
         save_results(merged, finding, out, command, smooth)
@@ -411,7 +411,7 @@ def _smoothness(merged: Results, folder: Path, corrected: bool, step: float) -> 
     return {route: share for route, share in found.items() if not math.isnan(share)}
 
 
-def routes(file: GivenFile, /, out: Folder, parts: int = 1, done: Paths = ()) -> int:
+def routes(file: PositionalFile, /, out: Folder, parts: int = 1, done: Paths = ()) -> int:
     """Split a set of routes into XML files for runs beside each other.
 
     Routes that need another streaming radius get files of their own. With --done only routes that are missing or
@@ -442,10 +442,10 @@ def routes(file: GivenFile, /, out: Folder, parts: int = 1, done: Paths = ()) ->
 
 def _must_end_in(path: Path, suffix: str) -> None:
     if path.suffix != suffix:
-        raise WrongCommand(f"--out {path}: must end in {suffix}")
+        raise UsageError(f"--out {path}: must end in {suffix}")
 
 
-VERBS: Final[dict[str, Callable[..., int]]] = {
+SUBCOMMANDS: Final[dict[str, Callable[..., int]]] = {
     "map": map_,
     "prepare": prepare,
     "vocab": vocab,

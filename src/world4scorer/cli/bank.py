@@ -1,4 +1,4 @@
-"""The verbs of `w4s bank`. Heavy imports happen inside the verb that needs them.
+"""The subcommands of `w4s bank`. Each imports what it needs when it runs.
 
 w4s bank make --store scenes --out bank
 w4s bank info bank
@@ -20,14 +20,14 @@ from world4scorer.cli.arguments import (
     File,
     Files,
     Folder,
-    GivenFolder,
-    GivenPath,
-    MaybeAddress,
-    MaybeCount,
-    MaybeFile,
-    MaybeFolder,
+    OptionalAddress,
+    OptionalCount,
+    OptionalFile,
+    OptionalFolder,
+    PositionalFolder,
+    PositionalPath,
 )
-from world4scorer.cli.exit_codes import WrongCommand
+from world4scorer.cli.exit_codes import UsageError
 from world4scorer.planner.bank.config import BankConfig
 
 
@@ -36,8 +36,8 @@ def make(
     out: Folder,
     config: Annotated[BankConfig, tyro.conf.arg(name="")] = BankConfig(),  # noqa: B008 - tyro makes flags of its fields
     executor: Executor = "processes",
-    workers: MaybeCount = None,
-    ray_address: MaybeAddress = None,
+    workers: OptionalCount = None,
+    ray_address: OptionalAddress = None,
 ) -> int:
     """Make a bank: perturbed copies of logged trajectories.
 
@@ -63,7 +63,7 @@ def make(
     return 0
 
 
-def info(pack: GivenFolder, /, out: MaybeFile = None) -> int:
+def info(pack: PositionalFolder, /, out: OptionalFile = None) -> int:
     """Tell what a pack holds: candidates per scene, quota, families, scores.
 
     Example: w4s bank info bank
@@ -77,13 +77,13 @@ def info(pack: GivenFolder, /, out: MaybeFile = None) -> int:
 
 
 def import_(
-    file: GivenPath,
+    file: PositionalPath,
     /,
     out: Folder,
-    store: MaybeFolder = None,
+    store: OptionalFolder = None,
     relabel: bool = False,
     executor: Executor = "processes",
-    workers: MaybeCount = None,
+    workers: OptionalCount = None,
 ) -> int:
     """Make a pack of candidates that others made.
 
@@ -103,7 +103,7 @@ def import_(
     if file.is_dir() and not relabel:
         report = copy_pack(file, out)
     elif store is None:
-        raise WrongCommand("--store: needed to label these candidates")
+        raise UsageError("--store: needed to label these candidates")
     else:
         report = label_plans(file, store, out, choose_executor(executor, workers=workers), show_progress=True)
     print(f"{out}: {report}")
@@ -111,7 +111,9 @@ def import_(
     return 0
 
 
-def histogram(pack: GivenFolder, /, generated: Files, store: Folder, out: File, threads: MaybeCount = None) -> int:
+def histogram(
+    pack: PositionalFolder, /, generated: Files, store: Folder, out: File, threads: OptionalCount = None
+) -> int:
     """Draw the PDMS of generated plans beside the bank's.
 
     With the numbers as JSON and Markdown.
@@ -158,4 +160,9 @@ def _tell(folder: Path, out: Path | None = None) -> None:
     print_statistics(pack, found)
 
 
-VERBS: Final[dict[str, Callable[..., int]]] = {"make": make, "info": info, "import": import_, "histogram": histogram}
+SUBCOMMANDS: Final[dict[str, Callable[..., int]]] = {
+    "make": make,
+    "info": info,
+    "import": import_,
+    "histogram": histogram,
+}

@@ -1,4 +1,4 @@
-"""The verbs of `w4s city`. Heavy imports happen inside the verb that needs them.
+"""The subcommands of `w4s city`. Each imports what it needs when it runs.
 
 w4s city make --preset quick --out city
 w4s city info city
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Literal
 
-from world4scorer.cli.arguments import Folder, GivenFolder, MaybeCount, MaybeFile
+from world4scorer.cli.arguments import Folder, OptionalCount, OptionalFile, PositionalFolder
 
 Preset = Literal["tiny", "quick", "standard"]
 
@@ -19,11 +19,11 @@ def make(
     out: Folder,
     preset: Preset = "quick",
     seed: int = 0,
-    height: MaybeCount = None,
-    width: MaybeCount = None,
+    height: OptionalCount = None,
+    width: OptionalCount = None,
     all_cameras: bool = False,
     devkit_maps: bool = False,
-    workers: MaybeCount = None,
+    workers: OptionalCount = None,
 ) -> int:
     """Make a city: streets, traffic, an expert, cameras.
 
@@ -68,7 +68,7 @@ def make(
     return 0
 
 
-def info(root: GivenFolder, /, out: MaybeFile = None) -> int:
+def info(root: PositionalFolder, /, out: OptionalFile = None) -> int:
     """Tell what a city dataset holds: places, splits, situations, weather, size.
 
     Example: w4s city info city
@@ -87,4 +87,4 @@ def info(root: GivenFolder, /, out: MaybeFile = None) -> int:
     return 0
 
 
-VERBS: Final[dict[str, Callable[..., int]]] = {"make": make, "info": info}
+SUBCOMMANDS: Final[dict[str, Callable[..., int]]] = {"make": make, "info": info}

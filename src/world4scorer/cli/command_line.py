@@ -1,4 +1,4 @@
-"""The command that led to a file, told again in the file: what differs from the defaults, paths by their names."""
+"""The command line that result files name: options that differ from their defaults, paths without folders."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
-UNTOLD: Final = ("out", "store", "data", "threads", "accelerator", "devices")
-"""Of the machine, and where things lie."""
+MACHINE_OPTIONS: Final = ("out", "store", "data", "threads", "accelerator", "devices")
+"""Options left out: they depend on the machine and do not change results."""
 
 
-def told(words: Sequence[str], verb: Callable[..., int], source: Path, given: Mapping[str, Any]) -> str:
-    """A command line: its first words, the source, and the options of the verb that were given."""
+def command_line(words: Sequence[str], command: Callable[..., int], source: Path, given: Mapping[str, Any]) -> str:
+    """The command line from its first words, the source, and the options given to the command."""
     line = [*words, source.resolve().name]
-    for flag, parameter in inspect.signature(verb).parameters.items():
+    for flag, parameter in inspect.signature(command).parameters.items():
         if flag in given:
             line += _words(flag, given[flag], parameter.default)
     return shlex.join(line)
 
 
-def _words(flag: str, value: Any, usual: Any) -> list[str]:
+def _words(flag: str, value: Any, default: Any) -> list[str]:
     if is_dataclass(value):
         parts = [field.name for field in fields(value)]
-        return [word for part in parts for word in _words(part, getattr(value, part), getattr(usual, part))]
-    if value == usual or flag in UNTOLD:
+        return [word for part in parts for word in _words(part, getattr(value, part), getattr(default, part))]
+    if value == default or flag in MACHINE_OPTIONS:
         return []
     name = f"--{flag.replace('_', '-')}"
     if value is True:
@@ -36,7 +36,7 @@ def _words(flag: str, value: Any, usual: Any) -> list[str]:
 
 
 def _short(value: Any) -> str:
-    """A path, or LABEL=PATH, without where it lies."""
+    """A path, or LABEL=PATH, without its folders."""
     if not isinstance(value, str | Path):
         return str(value)
     label, equals, path = str(value).partition("=")

@@ -1,7 +1,7 @@
-"""The verbs of `w4s`, by what one wants. To add one, write a function and a line here.
+"""The commands of `w4s`, by group. To add one, write a function and a line here.
 
-A verb is a function with annotated parameters, of which tyro makes the command line; its docstring is its help, the
-first sentence its line in the overview. A family is a module with a dict of verbs, `VERBS`.
+A command is a function with annotated parameters, which tyro turns into flags; its docstring is its help, the first
+sentence its line in the overview. A module with subcommands lists them in a dict, `SUBCOMMANDS`.
 """
 
 from __future__ import annotations
@@ -16,69 +16,69 @@ ANY_PLANNER, PLANNERS = "With plans of any planner", "Planners"
 
 
 @dataclass(frozen=True)
-class Verb:
-    """A verb, or a family of verbs."""
+class Command:
+    """A command, or a module of subcommands."""
 
     name: str
     group: str
     home: str
-    """Module below `world4scorer.cli`, and after a colon the function; a family has a module only."""
+    """Module below `world4scorer.cli`, and after a colon the function; with subcommands, the module only."""
     about: str = ""
-    """Of a family: its line in the overview, which should not have to load it."""
+    """Line in the overview, for modules of subcommands, which the overview does not import."""
     reads_words: bool = False
-    """Whether the function takes the words after the verb and reads them itself."""
+    """Whether the function parses the words after the command itself."""
 
     @property
-    def is_family(self) -> bool:
-        """Whether verbs of its own follow."""
+    def has_subcommands(self) -> bool:
+        """Whether it is a module of subcommands."""
         return ":" not in self.home
 
     def function(self) -> Callable[..., int]:
-        """The function that does it."""
+        """The function that runs it."""
         module, _, name = self.home.partition(":")
         found: Callable[..., int] = getattr(import_module(f"world4scorer.cli.{module}"), name)
         return found
 
-    def members(self) -> Mapping[str, Callable[..., int]]:
-        """Verbs of a family by name."""
-        found: Mapping[str, Callable[..., int]] = import_module(f"world4scorer.cli.{self.home}").VERBS
+    def subcommands(self) -> Mapping[str, Callable[..., int]]:
+        """Subcommands by name."""
+        found: Mapping[str, Callable[..., int]] = import_module(f"world4scorer.cli.{self.home}").SUBCOMMANDS
         return found
 
     @property
     def summary(self) -> str:
-        """What it does, in one line."""
+        """One line about it."""
         return self.about or first_sentence(self.function())
 
 
-VERBS: Final = (
-    Verb("demo", START, "start:demo"),
-    Verb("doctor", START, "start:doctor"),
-    Verb("completion", START, "start:completion"),
-    Verb("city", DATA, "city", "The embedded world: make it, describe it."),
-    Verb("check-data", DATA, "data:check_data"),
-    Verb("prepare", DATA, "data:prepare"),
-    Verb("bank", LEARN, "bank", "Candidate banks: make, describe, import, compare."),
-    Verb("targets", LEARN, "learn:targets"),
-    Verb("pretrain", LEARN, "learn:pretrain"),
-    Verb("probe", LEARN, "learn:probe"),
-    Verb("train", LEARN, "learn:train", reads_words=True),
-    Verb("pools", JUDGE, "judge:pools"),
-    Verb("evaluate", JUDGE, "judge:evaluate"),
-    Verb("compare", JUDGE, "judge:compare"),
-    Verb("study", JUDGE, "study", "Repeat a study of the paper on a run or its pools."),
-    Verb("drive", JUDGE, "judge:drive"),
-    Verb("b2d", JUDGE, "b2d", "Bench2Drive: clips, training, the agent, results."),
-    Verb("cube", JUDGE, "cube", "OGBench-Cube: outcome scores in a world model's planner."),
-    Verb("report", JUDGE, "judge:report"),
-    Verb("show", LOOK, "look:show"),
-    Verb("film", LOOK, "look:film"),
-    Verb("frames", LOOK, "look:frames"),
-    Verb("score", ANY_PLANNER, "plans:score"),
-    Verb("rerank", ANY_PLANNER, "plans:rerank"),
-    Verb("import", PLANNERS, "planners:import_planner"),
-    Verb("export", PLANNERS, "planners:export_planner"),
-    Verb("profile", PLANNERS, "planners:profile"),
-    Verb("serve", PLANNERS, "planners:serve"),
+COMMANDS: Final = (
+    Command("demo", START, "start:demo"),
+    Command("doctor", START, "start:doctor"),
+    Command("completion", START, "start:completion"),
+    Command("city", DATA, "city", "The embedded world: make it, describe it."),
+    Command("check-data", DATA, "data:check_data"),
+    Command("prepare", DATA, "data:prepare"),
+    Command("bank", LEARN, "bank", "Candidate banks: make, describe, import, compare."),
+    Command("targets", LEARN, "learn:targets"),
+    Command("pretrain", LEARN, "learn:pretrain"),
+    Command("probe", LEARN, "learn:probe"),
+    Command("train", LEARN, "learn:train", reads_words=True),
+    Command("pools", JUDGE, "judge:pools"),
+    Command("evaluate", JUDGE, "judge:evaluate"),
+    Command("compare", JUDGE, "judge:compare"),
+    Command("study", JUDGE, "study", "Repeat a study of the paper on a run or its pools."),
+    Command("drive", JUDGE, "judge:drive"),
+    Command("b2d", JUDGE, "b2d", "Bench2Drive: clips, training, the agent, results."),
+    Command("cube", JUDGE, "cube", "OGBench-Cube: outcome scores in a world model's planner."),
+    Command("report", JUDGE, "judge:report"),
+    Command("show", LOOK, "look:show"),
+    Command("film", LOOK, "look:film"),
+    Command("frames", LOOK, "look:frames"),
+    Command("score", ANY_PLANNER, "plans:score"),
+    Command("rerank", ANY_PLANNER, "plans:rerank"),
+    Command("import", PLANNERS, "planners:import_planner"),
+    Command("export", PLANNERS, "planners:export_planner"),
+    Command("profile", PLANNERS, "planners:profile"),
+    Command("serve", PLANNERS, "planners:serve"),
 )
 
 

@@ -1,4 +1,4 @@
-"""The verbs of `w4s cube`. Heavy imports happen inside the verb that needs them.
+"""The subcommands of `w4s cube`. Each imports what it needs when it runs.
 
 w4s cube reproduce study --preset smoke
 w4s cube reproduce study --preset cpu
@@ -14,29 +14,29 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from world4scorer.cli.arguments import Counts, GivenFolder, MaybeCount, MaybeFolder, MaybeNumber, called
-from world4scorer.cli.command_line import told
-from world4scorer.cli.exit_codes import WrongCommand
-from world4scorer.cli.requirements import needs_torch
+from world4scorer.cli.arguments import Counts, OptionalCount, OptionalFolder, OptionalNumber, PositionalFolder, metavar
+from world4scorer.cli.command_line import command_line
+from world4scorer.cli.exit_codes import UsageError
+from world4scorer.cli.requirements import require_torch
 
 if TYPE_CHECKING:
     from world4scorer.cube.evaluate import EvaluateConfig
     from world4scorer.cube.study import Study
 
 PresetName = Literal["smoke", "cpu", "paper"]
-Numbers = Annotated[tuple[float, ...], called("NUMBER [NUMBER ...]")]
-Players = Annotated[tuple[str, ...], called("PLAYER [PLAYER ...]")]
+Numbers = Annotated[tuple[float, ...], metavar("NUMBER [NUMBER ...]")]
+Players = Annotated[tuple[str, ...], metavar("PLAYER [PLAYER ...]")]
 
 
 def data(
-    study: GivenFolder,
+    study: PositionalFolder,
     /,
     preset: PresetName = "cpu",
-    expert: MaybeCount = None,
-    noisy: MaybeCount = None,
-    steps: MaybeCount = None,
-    pictures: MaybeCount = None,
-    workers: MaybeCount = None,
+    expert: OptionalCount = None,
+    noisy: OptionalCount = None,
+    steps: OptionalCount = None,
+    pictures: OptionalCount = None,
+    workers: OptionalCount = None,
 ) -> int:
     """Begin a study: record episodes of OGBench's expert, pure and noisy.
 
@@ -63,7 +63,7 @@ def data(
 
 
 def world_model(
-    study: GivenFolder, /, steps: MaybeCount = None, seed: MaybeCount = None, released: MaybeFolder = None
+    study: PositionalFolder, /, steps: OptionalCount = None, seed: OptionalCount = None, released: OptionalFolder = None
 ) -> int:
     """Train the world model on the episodes, or take a released one.
 
@@ -84,7 +84,7 @@ def world_model(
     opened = _open(study)
     if released is not None:
         if steps is not None or seed is not None:
-            raise WrongCommand("--steps and --seed belong to training; --released takes a model as it is")
+            raise UsageError("--steps and --seed belong to training; --released takes a model as it is")
         from world4scorer.cube.model.released import import_released
 
         model = import_released(released, opened.episodes, opened.model)
@@ -100,11 +100,11 @@ def world_model(
 
 
 def collect(
-    study: GivenFolder,
+    study: PositionalFolder,
     /,
-    labelled: MaybeCount = None,
-    every: MaybeCount = None,
-    workers: MaybeCount = None,
+    labelled: OptionalCount = None,
+    every: OptionalCount = None,
+    workers: OptionalCount = None,
 ) -> int:
     """Collect candidates of the world model's searches, and label them in the simulator.
 
@@ -131,7 +131,7 @@ def collect(
     return 0
 
 
-def head(study: GivenFolder, /, epochs: MaybeCount = None, seed: MaybeCount = None) -> int:
+def head(study: PositionalFolder, /, epochs: OptionalCount = None, seed: OptionalCount = None) -> int:
     """Train the outcome head on the labelled candidates.
 
     Four fifths of the episodes train, the others choose the epoch, by the share of pairs of candidates in the right
@@ -161,7 +161,7 @@ def head(study: GivenFolder, /, epochs: MaybeCount = None, seed: MaybeCount = No
     return 0
 
 
-def tune(study: GivenFolder, /, weights: Numbers = (), workers: MaybeCount = None) -> int:
+def tune(study: PositionalFolder, /, weights: Numbers = (), workers: OptionalCount = None) -> int:
     """Choose the weight of outcome scores on the tuning seeds.
 
     By windows solved; of equal ones the smallest. May be killed and run again.
@@ -185,13 +185,13 @@ def tune(study: GivenFolder, /, weights: Numbers = (), workers: MaybeCount = Non
 
 
 def evaluate(
-    study: GivenFolder,
+    study: PositionalFolder,
     /,
-    weight: MaybeNumber = None,
+    weight: OptionalNumber = None,
     seeds: Counts = (),
     players: Players = (),
-    out: MaybeFolder = None,
-    workers: MaybeCount = None,
+    out: OptionalFolder = None,
+    workers: OptionalCount = None,
 ) -> int:
     """Play paired windows with and without outcome scores, beside reference players, and report.
 
@@ -214,12 +214,12 @@ def evaluate(
     if weight is None:
         weight = opened.tuned().weight if "ours" in config.players else 0.0
     given = {"weight": weight, "seeds": seeds, "players": players}
-    command = told(["w4s", "cube", "evaluate"], evaluate, study, given)
+    command = command_line(["w4s", "cube", "evaluate"], evaluate, study, given)
     return _play_and_report(opened, config, weight, out, command, workers)
 
 
 def reproduce(
-    study: GivenFolder, /, preset: PresetName = "cpu", out: MaybeFolder = None, workers: MaybeCount = None
+    study: PositionalFolder, /, preset: PresetName = "cpu", out: OptionalFolder = None, workers: OptionalCount = None
 ) -> int:
     """Run the whole study: data, world model, candidates, head, weight, evaluation, report.
 
@@ -244,11 +244,11 @@ def reproduce(
     collect(study, workers=workers)
     head(study)
     tune(study, workers=workers)
-    command = told(["w4s", "cube", "reproduce"], reproduce, study, {"preset": preset})
+    command = command_line(["w4s", "cube", "reproduce"], reproduce, study, {"preset": preset})
     return _play_and_report(opened, opened.preset.evaluate, opened.tuned().weight, out, command, workers)
 
 
-VERBS: Final[dict[str, Callable[..., int]]] = {
+SUBCOMMANDS: Final[dict[str, Callable[..., int]]] = {
     "data": data,
     "world-model": world_model,
     "collect": collect,
@@ -270,12 +270,12 @@ def _changed(config: Any, **given: Any) -> Any:
     return replace(config, **{name: value for name, value in given.items() if value is not None})
 
 
-def _ready(verb: str) -> None:
+def _ready(command: str) -> None:
     """Refuse before the work begins if packages are missing."""
-    needs_torch(verb)
+    require_torch(command)
     missing = [name for name in ("mujoco", "ogbench") if find_spec(name) is None]
     if missing:
-        raise ValueError(f"{verb} needs {' and '.join(missing)}: pip install 'world4scorer[cube]'")
+        raise ValueError(f"{command} needs {' and '.join(missing)}: pip install 'world4scorer[cube]'")
 
 
 def _play_and_report(

@@ -7,15 +7,15 @@ import sys
 from world4scorer.cli.arguments import (
     Executor,
     Folder,
-    MaybeAddress,
-    MaybeCount,
-    MaybeFolder,
+    OptionalAddress,
+    OptionalCount,
+    OptionalFolder,
     Split,
 )
-from world4scorer.cli.exit_codes import INPUT_FAILED
+from world4scorer.cli.exit_codes import INPUT_ERROR
 
 
-def check_data(data: Folder, split: Split, images: bool = True, workers: MaybeCount = None) -> int:
+def check_data(data: Folder, split: Split, images: bool = True, workers: OptionalCount = None) -> int:
     """Tell what of a NAVSIM dataset is there, and what it is enough for.
 
     For scoring: logs and maps. For training: images. For future targets: the front image two seconds ahead.
@@ -37,7 +37,7 @@ def check_data(data: Folder, split: Split, images: bool = True, workers: MaybeCo
     if report.can_score:
         return 0
     print(f"w4s: {data}: not enough to score {split}", file=sys.stderr)
-    return INPUT_FAILED
+    return INPUT_ERROR
 
 
 def prepare(
@@ -45,9 +45,9 @@ def prepare(
     split: Split,
     store: Folder,
     executor: Executor = "processes",
-    workers: MaybeCount = None,
-    ray_address: MaybeAddress = None,
-    synthetic: MaybeFolder = None,
+    workers: OptionalCount = None,
+    ray_address: OptionalAddress = None,
+    synthetic: OptionalFolder = None,
 ) -> int:
     """Prepare the scenes of a NAVSIM split for scoring.
 

@@ -1,18 +1,18 @@
-"""Exit codes of `w4s`, the same for every verb."""
+"""Exit codes of `w4s`, the same for every command."""
 
 from typing import Final
 
-INPUT_FAILED: Final = 1
-"""An input could not be used; it is named."""
-WRONG_COMMAND: Final = 2
-"""The command line itself is wrong: a verb or option that does not exist, or options that do not go together."""
+INPUT_ERROR: Final = 1
+"""An input cannot be used; the message names it."""
+USAGE_ERROR: Final = 2
+"""The command line is wrong: an unknown command or option, or options that exclude each other."""
 INTERRUPTED: Final = 130
-"""Ctrl-C, as shells have it."""
+"""Ctrl-C, as in shells."""
 PIPE_CLOSED: Final = 141
-"""Whoever read the output went away (`w4s ... | head`), as shells have it. Nothing is said."""
+"""The reader of the output is gone (`w4s ... | head`), as in shells. No message."""
 TERMINATED: Final = 143
-"""SIGTERM, as shells have it."""
+"""SIGTERM, as in shells."""
 
 
-class WrongCommand(ValueError):
-    """A command line that asks for what does not go together, whatever the files hold."""
+class UsageError(ValueError):
+    """Options that exclude or require each other, whatever the files contain."""

@@ -8,48 +8,48 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import tyro
 
 from world4scorer.cli.arguments import (
-    UNSET,
+    HIDE_DEFAULT,
     AnyPath,
     Benchmark,
     Folder,
-    GivenPath,
     Lqr,
-    MaybeBenchmark,
-    MaybeCount,
-    MaybeFile,
-    MaybeFolder,
-    MaybeNumber,
-    MaybePath,
-    MaybeSplit,
+    OptionalBenchmark,
+    OptionalCount,
+    OptionalFile,
+    OptionalFolder,
+    OptionalNumber,
+    OptionalPath,
+    OptionalSplit,
+    PositionalPath,
     Run,
     RunOrPools,
-    called,
+    metavar,
 )
-from world4scorer.cli.command_line import told
-from world4scorer.cli.exit_codes import WrongCommand
-from world4scorer.cli.requirements import needs_device, needs_torch
+from world4scorer.cli.command_line import command_line
+from world4scorer.cli.exit_codes import UsageError
+from world4scorer.cli.requirements import require_device, require_torch
 
 if TYPE_CHECKING:
     from world4scorer.evaluation.pools.scored import ScoredPools
 
 AgentName = Literal["human", "constant-velocity", "stationary"]
-Agents = Annotated[tuple[AgentName, ...], UNSET]
-MaybeSource = Annotated[Path | None, tyro.conf.Positional, called("RUN|POOLS|PLANNER|SUBMISSION")]
-Drivers = Annotated[tuple[str, ...], called("DRIVER [DRIVER ...]")]
-Routes = Annotated[tuple[str, ...], called("ROUTE [ROUTE ...]")]
-MaybeCheckpoint = Annotated[Path | None, called("RUN|PLANNER")]
+Agents = Annotated[tuple[AgentName, ...], HIDE_DEFAULT]
+OptionalSource = Annotated[Path | None, tyro.conf.Positional, metavar("RUN|POOLS|PLANNER|SUBMISSION")]
+Drivers = Annotated[tuple[str, ...], metavar("DRIVER [DRIVER ...]")]
+Routes = Annotated[tuple[str, ...], metavar("ROUTE [ROUTE ...]")]
+OptionalCheckpoint = Annotated[Path | None, metavar("RUN|PLANNER")]
 
 DRAWS: Final = 10_000
 
 
 def pools(
-    source: GivenPath,
+    source: PositionalPath,
     /,
-    out: MaybeFolder = None,
-    data: MaybeFolder = None,
-    split: MaybeSplit = None,
-    store: MaybeFolder = None,
-    plans: MaybePath = None,
+    out: OptionalFolder = None,
+    data: OptionalFolder = None,
+    split: OptionalSplit = None,
+    store: OptionalFolder = None,
+    plans: OptionalPath = None,
     states: Literal["float32", "float16", "none"] = "float32",
     allow_missing: bool = False,
     device: str = "cpu",
@@ -76,22 +76,22 @@ def pools(
         from world4scorer.evaluation.pools.foreign import import_dump
 
         if store is None or out is None or plans is not None:
-            raise WrongCommand(f"{source}: a dump needs --store and --out, and brings its own plans")
+            raise UsageError(f"{source}: a dump needs --store and --out, and brings its own plans")
         folder = import_dump(source, store, out, allow_missing)
     else:
-        needs_torch("w4s pools")
-        needs_device(device)
+        require_torch("w4s pools")
+        require_device(device)
         from world4scorer.evaluation.pools.foreign import read_plans
         from world4scorer.evaluation.pools.make import make_pools
         from world4scorer.evaluation.pools.open import is_planner, is_run_folder, pools_of_run
         from world4scorer.evaluation.pools.planner_source import PlannerSource
 
         if is_planner(source) and (data is None or split is None):
-            raise WrongCommand(f"{source}: a planner needs --data and --split; a training run knows its own")
+            raise UsageError(f"{source}: a planner needs --data and --split; a training run knows its own")
         found = PlannerSource.find(source, data, split, store)
         if out is None:
             if not is_run_folder(source) or plans is not None:
-                raise WrongCommand("--out: say where these pools shall go")
+                raise UsageError("--out: say where these pools shall go")
             out = pools_of_run(source, found.split)
         given = None if plans is None else read_plans(plans)
         folder = make_pools(
@@ -117,22 +117,22 @@ def _evaluable(source: Path, folder: Path) -> Path:
 
 
 def evaluate(
-    source: MaybeSource = None,
+    source: OptionalSource = None,
     /,
     *,
-    out: MaybePath = None,
-    store: MaybeFolder = None,
-    data: MaybeFolder = None,
-    split: MaybeSplit = None,
-    against: MaybeFolder = None,
+    out: OptionalPath = None,
+    store: OptionalFolder = None,
+    data: OptionalFolder = None,
+    split: OptionalSplit = None,
+    against: OptionalFolder = None,
     weight: float = 1.0,
     draws: int = DRAWS,
     agents: Agents = (),
-    metric: MaybeBenchmark = None,
-    kernel_variance: MaybeNumber = None,
+    metric: OptionalBenchmark = None,
+    kernel_variance: OptionalNumber = None,
     allow_missing: bool = False,
     lqr: Lqr = "navsim",
-    threads: MaybeCount = None,
+    threads: OptionalCount = None,
 ) -> int:
     """Evaluate a run, pools, a planner or a submission.
 
@@ -164,11 +164,11 @@ def evaluate(
     if threads is not None:
         set_threads(threads)
     if (source is None) != bool(agents):
-        raise WrongCommand("give something to evaluate: a run, pools, a planner, a submission; or --agents")
+        raise UsageError("give something to evaluate: a run, pools, a planner, a submission; or --agents")
     ends_in_csv = out is not None and out.suffix == ".csv"
     if agents or ends_in_csv or metric is not None or kernel_variance is not None:
         if against is not None or data is not None or (weight, draws) != (1.0, DRAWS):
-            raise WrongCommand("--against, --data, --weight and --draws belong to an evaluation into a folder")
+            raise UsageError("--against, --data, --weight and --draws belong to an evaluation into a folder")
         return _official(source, out, store, split, agents, metric, kernel_variance, allow_missing, lqr)
     assert source is not None
     if out is not None and out.is_file():
@@ -186,7 +186,7 @@ def evaluate(
         evaluated = evaluated.against(others, against.name, draws)
     given = {"split": split, "against": against, "weight": weight, "draws": draws}
     given |= {"allow_missing": allow_missing, "lqr": lqr}
-    command = told(["w4s", "evaluate"], evaluate, source, given)
+    command = command_line(["w4s", "evaluate"], evaluate, source, given)
     folder = source / EVALUATION if out is None else out
     evaluated.save(folder, command)
     print(evaluated.finding.markdown(command))
@@ -214,25 +214,25 @@ def _pools(
     )
 
     if allow_missing and not is_submission(source):
-        raise WrongCommand("--allow-missing: belongs to submissions")
+        raise UsageError("--allow-missing: belongs to submissions")
     if is_submission(source):
         if out is None or store is None or data is not None or split is not None:
-            raise WrongCommand(
+            raise UsageError(
                 f"{source}: a submission needs --store and --out, and no --data; --split belongs to official tables of "
                 "two stages (--out FILE.csv)"
             )
         return pools_of_submission(source, store, lqr, allow_missing)
     if is_planner(source):
-        needs_torch("w4s evaluate")
+        require_torch("w4s evaluate")
         if out is None or data is None or split is None:
-            raise WrongCommand(f"{source}: a planner needs --data, --split and --out; a training run knows its own")
+            raise UsageError(f"{source}: a planner needs --data, --split and --out; a training run knows its own")
         return pools_of_planner(source, data, split, store, out / "pools", lqr)
     if is_pools(source):
         if data is not None or split is not None:
-            raise WrongCommand(f"{source}: a folder of pools has its frames already; leave out --data and --split")
+            raise UsageError(f"{source}: a folder of pools has its frames already; leave out --data and --split")
         return open_pools(source, store, lqr)
     if (data is not None or split is not None) and out is None:
-        raise WrongCommand("--out: say where the evaluation on other data or another split shall go")
+        raise UsageError("--out: say where the evaluation on other data or another split shall go")
     return open_pools(source, store, lqr, data, split)
 
 
@@ -253,13 +253,13 @@ def _official(
     from world4scorer.evaluation.scores.reports import compare_agents, evaluate_both_stages, evaluate_one_stage
 
     if out is None or out.suffix != ".csv":
-        raise WrongCommand(f"--out {out}: must end in .csv for --agents, --metric and two-stage splits")
+        raise UsageError(f"--out {out}: must end in .csv for --agents, --metric and two-stage splits")
     if store is None:
-        raise WrongCommand("--store: say which scene store to evaluate on")
+        raise UsageError("--store: say which scene store to evaluate on")
     if kernel_variance is not None and split is None:
-        raise WrongCommand("--kernel-variance: belongs to two-stage evaluation; give --split as well")
+        raise UsageError("--kernel-variance: belongs to two-stage evaluation; give --split as well")
     if agents and (metric is not None or split is not None or allow_missing):
-        raise WrongCommand(
+        raise UsageError(
             "--agents: scored by both metrics on all recorded frames; --metric, --split and --allow-missing "
             "belong to submissions"
         )
@@ -276,7 +276,7 @@ def _official(
     return 0
 
 
-def compare(run: Run, /, out: AnyPath, blind_scenes: int = 8192, pools: MaybeFile = None) -> int:
+def compare(run: Run, /, out: AnyPath, blind_scenes: int = 8192, pools: OptionalFile = None) -> int:
     """Put a run's planner beside what it must be better than.
 
     On its validation split. Trains the controls on the same data: a scorer without images on the planner's own pools,
@@ -290,12 +290,12 @@ def compare(run: Run, /, out: AnyPath, blind_scenes: int = 8192, pools: MaybeFil
         blind_scenes: Training scenes of the scorer without images, at most.
         pools: Also keep the planner's plans in these scenes (.npz), for example for `w4s bank histogram`.
     """
-    needs_torch("w4s compare")
+    require_torch("w4s compare")
     from world4scorer.evaluation.scores.comparison import compare as compare_run
     from world4scorer.jobs.files import check_folder
 
     if pools is not None and pools.suffix != ".npz":
-        raise WrongCommand(f"--pools {pools}: must end in .npz")
+        raise UsageError(f"--pools {pools}: must end in .npz")
     check_folder(out.parent)
     comparison = compare_run(run, blind_scenes, pools_file=pools)
     command = f"w4s compare {run.name} --out {out.name}"
@@ -306,8 +306,8 @@ def compare(run: Run, /, out: AnyPath, blind_scenes: int = 8192, pools: MaybeFil
 
 def drive(
     out: Folder,
-    checkpoint: MaybeCheckpoint = None,
-    data: MaybeFolder = None,
+    checkpoint: OptionalCheckpoint = None,
+    data: OptionalFolder = None,
     split: str = "city_test",
     routes: int = 28,
     drivers: Drivers = (),
@@ -316,7 +316,7 @@ def drive(
     films: Routes = (),
     film_format: Literal["mp4", "webp", "gif"] = "mp4",
     film_height: int = 720,
-    workers: MaybeCount = None,
+    workers: OptionalCount = None,
 ) -> int:
     """Let a planner drive in the city's traffic, beside other drivers.
 
@@ -352,7 +352,7 @@ def drive(
     names = drivers or tuple(name for name in DEFAULT if (planner or name in OTHERS) and (run or name != EGO_STATUS))
     choices = [DriverChoice.parse(name, benchmark) for name in dict.fromkeys(names)]
     if any(choice.options is not None or choice.name == EGO_STATUS for choice in choices):
-        needs_torch("w4s drive")
+        require_torch("w4s drive")
     from world4scorer.jobs.executors import choose_executor
 
     plan = Plan(data, split, routes, seed, planner, run, benchmark)
@@ -362,7 +362,7 @@ def drive(
     finding = compare_drivers(drives)
     source = checkpoint or data
     given = {"routes": routes, "split": split, "drivers": drivers, "benchmark": benchmark, "seed": seed}
-    command = told(["w4s", "drive", "--checkpoint" if checkpoint else "--data"], drive, source, given)
+    command = command_line(["w4s", "drive", "--checkpoint" if checkpoint else "--data"], drive, source, given)
     path = finding.save(out, command)
     print(finding.markdown(command))
     print(f"written: {path}.json, .md, .png; records in {out}/DRIVER/")
@@ -375,33 +375,33 @@ def _found(checkpoint: Path | None, data: Path | None) -> tuple[Path | None, Pat
     """Training run, planner and city that are meant."""
     if checkpoint is None:
         if data is None:
-            raise WrongCommand("--data: say which city; a training run given as --checkpoint knows its own")
+            raise UsageError("--data: say which city; a training run given as --checkpoint knows its own")
         return None, None, data
     if (checkpoint / "data.json").is_file():
         from world4scorer.planner.training.run import PLANNER
         from world4scorer.planner.training.run_files import read_run, trained_on_clips
 
-        verb, own = "w4s b2d train", None
+        command, own = "w4s b2d train", None
         if not (clips := trained_on_clips(checkpoint)):
             _, trained = read_run(checkpoint)
-            verb, own = "w4s train", trained.val_data or trained.data
+            command, own = "w4s train", trained.val_data or trained.data
         if not (checkpoint / PLANNER).is_dir():
-            raise ValueError(f"{checkpoint / PLANNER}: no such folder; this run is not finished, run `{verb}` again")
+            raise ValueError(f"{checkpoint / PLANNER}: no such folder; this run is not finished, run `{command}` again")
         city = data or own
         if city is None:
-            raise WrongCommand(f"--data: {checkpoint} was trained on clips; say which city it drives in")
+            raise UsageError(f"--data: {checkpoint} was trained on clips; say which city it drives in")
         return None if clips else checkpoint, checkpoint / PLANNER, city
     if data is None:
-        raise WrongCommand(f"--data: {checkpoint} is a planner without a training run; say which city it drives in")
+        raise UsageError(f"--data: {checkpoint} is a planner without a training run; say which city it drives in")
     return None, checkpoint, data
 
 
 def report(
     source: RunOrPools,
     /,
-    out: MaybeFile = None,
-    split: MaybeSplit = None,
-    store: MaybeFolder = None,
+    out: OptionalFile = None,
+    split: OptionalSplit = None,
+    store: OptionalFolder = None,
 ) -> int:
     """Write one HTML page with all that a run knows.
 
@@ -419,7 +419,7 @@ def report(
     from world4scorer.evaluation.pools.open import is_pools, is_run_folder
 
     if is_run_folder(source) and not is_pools(source):
-        needs_torch("w4s report")
+        require_torch("w4s report")
     from world4scorer.reporting.report.write import write_report
 
     path = write_report(source, out, split, store)

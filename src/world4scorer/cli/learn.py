@@ -9,22 +9,22 @@ from typing import Annotated, Literal
 import tyro
 
 from world4scorer.cli.arguments import (
-    UNSET,
+    HIDE_DEFAULT,
     AnyPath,
     Encoder,
     File,
     Folder,
-    MaybeFolder,
+    OptionalFolder,
     Split,
-    called,
+    metavar,
 )
-from world4scorer.cli.requirements import needs_device, needs_torch
+from world4scorer.cli.requirements import require_device, require_torch
 from world4scorer.planner.pretraining.config import PretrainConfig
 
 Preset = Literal["paper", "baseline", "city"]
-MaybePreset = Annotated[Preset | None, UNSET]
+OptionalPreset = Annotated[Preset | None, HIDE_DEFAULT]
 Precision = Literal["fp32", "bf16", "fp16"]
-MaybeCheckpoint = Annotated[Path | None, tyro.conf.Positional, called("CHECKPOINT")]
+OptionalCheckpoint = Annotated[Path | None, tyro.conf.Positional, metavar("CHECKPOINT")]
 
 
 def targets(
@@ -35,7 +35,7 @@ def targets(
     frame: Literal["future", "current"] = "future",
     pooling: Literal["patches", "all", "class"] = "patches",
     centre: bool = False,
-    store: MaybeFolder = None,
+    store: OptionalFolder = None,
     workers: int = 1,
     device: str = "cpu",
 ) -> int:
@@ -57,8 +57,8 @@ def targets(
         workers: Processes.
         device: Of torch: cpu, cuda, cuda:1, ...
     """
-    needs_torch("w4s targets")
-    needs_device(device)
+    require_torch("w4s targets")
+    require_device(device)
     from world4scorer.jobs.executors import choose_executor
     from world4scorer.jobs.files import check_file
     from world4scorer.planner.targets.make_targets import make_targets
@@ -102,7 +102,7 @@ def pretrain(
         config: The recipe.
         threads: Of torch; the same number gives the same bits.
     """
-    needs_torch("w4s pretrain")
+    require_torch("w4s pretrain")
     import torch
 
     from world4scorer.planner.pretraining.pretrain import pretrain as run
@@ -122,7 +122,7 @@ def probe(
     data: Folder,
     encoder: Encoder,
     out: AnyPath,
-    stores: MaybeFolder = None,
+    stores: OptionalFolder = None,
     train_split: Split = "city_train",
     test_split: Split = "city_val",
     most: int = 3000,
@@ -142,7 +142,7 @@ def probe(
         test_split: Probes are asked here.
         most: Scenes that probes learn from, at most.
     """
-    needs_torch("w4s probe")
+    require_torch("w4s probe")
     import json
 
     from world4scorer.planner.model.image_encoder import load_encoder
@@ -167,7 +167,7 @@ def probe(
 
 def train(words: Sequence[str]) -> int:
     """Train a planner: generator, predictor, score heads, readout."""
-    needs_torch("w4s train")
+    require_torch("w4s train")
     from world4scorer.cli.train_options import run
 
     return run(words)

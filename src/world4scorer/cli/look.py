@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import tyro
 
 from world4scorer.cli.arguments import (
-    UNSET,
+    HIDE_DEFAULT,
     Benchmark,
-    MaybeCount,
-    MaybeFile,
-    MaybeFolder,
-    MaybeNumber,
-    MaybePath,
-    MaybeSplit,
+    OptionalCount,
+    OptionalFile,
+    OptionalFolder,
+    OptionalNumber,
+    OptionalPath,
+    OptionalSplit,
     RunOrPools,
-    called,
+    metavar,
 )
-from world4scorer.cli.exit_codes import WrongCommand
+from world4scorer.cli.exit_codes import UsageError
 
 if TYPE_CHECKING:
     from world4scorer.evaluation.pools.scored import ScoredPools
     from world4scorer.evaluation.scores.pictures import Cameras, PoolPictures, StorePictures
 
-Drawn = Annotated[Path, tyro.conf.Positional, called("RUN|POOLS|STORE")]
-Filmed = Annotated[Path, tyro.conf.Positional, called("RUN|POOLS|LOG")]
-Tokens = Annotated[tuple[str, ...], tyro.conf.Positional, called("TOKEN [TOKEN ...]")]
-MaybeLog = Annotated[str | None, called("NAME")]
-MaybeSelection = Annotated[Literal["reranked", "framewise"] | None, UNSET]
+Drawn = Annotated[Path, tyro.conf.Positional, metavar("RUN|POOLS|STORE")]
+Filmed = Annotated[Path, tyro.conf.Positional, metavar("RUN|POOLS|LOG")]
+Tokens = Annotated[tuple[str, ...], tyro.conf.Positional, metavar("TOKEN [TOKEN ...]")]
+OptionalLog = Annotated[str | None, metavar("NAME")]
+OptionalSelection = Annotated[Literal["reranked", "framewise"] | None, HIDE_DEFAULT]
 
 PICTURES: Final = (".png", ".svg", ".pdf")
 
@@ -38,16 +38,16 @@ def show(
     source: Drawn,
     tokens: Tokens = (),
     /,
-    out: MaybePath = None,
-    submission: MaybeFile = None,
-    selection: MaybeSelection = None,
-    plan: MaybeCount = None,
+    out: OptionalPath = None,
+    submission: OptionalFile = None,
+    selection: OptionalSelection = None,
+    plan: OptionalCount = None,
     metric: Benchmark = "epdms-v2.2",
     thumbnail: bool = False,
     cameras: bool = False,
-    split: MaybeSplit = None,
-    store: MaybeFolder = None,
-    data: MaybeFolder = None,
+    split: OptionalSplit = None,
+    store: OptionalFolder = None,
+    data: OptionalFolder = None,
 ) -> int:
     """Draw moments from above, with plans and the reason of each zero.
 
@@ -74,9 +74,9 @@ def show(
 
     pictures = _pictures(source, submission, selection, plan, metric, split, store)
     if not tokens:
-        raise WrongCommand(f"{source}: which moments? {_where_tokens_are(source, pictures)}")
+        raise UsageError(f"{source}: which moments? {_where_tokens_are(source, pictures)}")
     if cameras and thumbnail:
-        raise WrongCommand("--cameras: a thumbnail has no room for them")
+        raise UsageError("--cameras: a thumbnail has no room for them")
     images = _cameras(pictures, data) if cameras else None
     for token, path in zip(tokens, _paths(tokens, out), strict=True):
         shown = pictures.show(token, thumbnail, None if images is None else images.images(token))
@@ -88,7 +88,7 @@ def show(
 def _pictures(
     source: Path,
     submission: Path | None,
-    selection: MaybeSelection,
+    selection: OptionalSelection,
     plan: int | None,
     metric: Benchmark,
     split: str | None,
@@ -102,9 +102,9 @@ def _pictures(
 
     if is_pools(source) or is_run_folder(source):
         if submission is not None:
-            raise WrongCommand(f"--submission: belongs to a scene store; {source} has plans of its own")
+            raise UsageError(f"--submission: belongs to a scene store; {source} has plans of its own")
         if metric == "pdms-v1.1" and selection == "reranked":
-            raise WrongCommand("--selection reranked: belongs to EPDMS; with --metric pdms-v1.1 choices are framewise")
+            raise UsageError("--selection reranked: belongs to EPDMS; with --metric pdms-v1.1 choices are framewise")
         if selection is None:
             selection = "framewise" if metric == "pdms-v1.1" else "reranked"
         pools = ScoredPools.open(kept_pools(source, split), store)
@@ -113,7 +113,7 @@ def _pictures(
     if not len(scenes):
         raise ValueError(f"{source}: neither a training run, nor pools, nor a scene store")
     if split is not None or store is not None or plan is not None or selection is not None:
-        raise WrongCommand(
+        raise UsageError(
             f"--split, --store, --plan and --selection belong to runs and pools; {source} is a scene store"
         )
     return StorePictures(scenes, None if submission is None else read_submission(submission), metric)
@@ -147,10 +147,10 @@ def _cameras(pictures: PoolPictures | StorePictures, data: Path | None) -> Camer
 def _paths(tokens: tuple[str, ...], out: Path | None) -> list[Path]:
     if out is not None and out.suffix.lower() in PICTURES:
         if len(tokens) > 1:
-            raise WrongCommand(f"--out {out}: one picture, but {len(tokens)} tokens; give a folder")
+            raise UsageError(f"--out {out}: one picture, but {len(tokens)} tokens; give a folder")
         return [out]
     if out is not None and out.suffix and not out.is_dir():
-        raise WrongCommand(f"--out {out}: pictures are {', '.join(PICTURES)}; or give a folder")
+        raise UsageError(f"--out {out}: pictures are {', '.join(PICTURES)}; or give a folder")
     folder = Path() if out is None else out
     return [folder / f"{token}.png" for token in tokens]
 
@@ -158,16 +158,16 @@ def _paths(tokens: tuple[str, ...], out: Path | None) -> list[Path]:
 def film(
     source: Filmed,
     /,
-    log: MaybeLog = None,
-    out: MaybeFile = None,
-    selection: MaybeSelection = None,
+    log: OptionalLog = None,
+    out: OptionalFile = None,
+    selection: OptionalSelection = None,
     start: float = 0.0,
-    duration: MaybeNumber = None,
+    duration: OptionalNumber = None,
     height: int = 720,
     speed: float = 1.0,
-    split: MaybeSplit = None,
-    store: MaybeFolder = None,
-    data: MaybeFolder = None,
+    split: OptionalSplit = None,
+    store: OptionalFolder = None,
+    data: OptionalFolder = None,
 ) -> int:
     """Film a log: cameras, the view from above, and a planner's decisions.
 
@@ -202,18 +202,18 @@ def film(
         decisions = Decisions(pools, SceneStore(pools.about["store"]), selection or "reranked")
     else:
         if selection is not None or store is not None or data is not None:
-            raise WrongCommand(f"--selection, --store and --data belong to runs and pools; {source} is neither")
+            raise UsageError(f"--selection, --store and --data belong to runs and pools; {source} is neither")
         root, data_split = source, split
         if source.suffix == ".pkl":
             if split is not None or log is not None or len(source.resolve().parents) < 3:
-                raise WrongCommand(
+                raise UsageError(
                     f"{source}: give DATA/navsim_logs/SPLIT/NAME.pkl alone, or a dataset folder and --log NAME"
                 )
             if not source.is_file():
                 raise ValueError(f"{source}: no such log")
             root, log, data_split = source.resolve().parents[2], source.stem, source.resolve().parent.name
         elif log is None:
-            raise WrongCommand(f"{source}: which log? Name it with --log, or give the path of its pickle")
+            raise UsageError(f"{source}: which log? Name it with --log, or give the path of its pickle")
     out = Path(f"{log}.mp4") if out is None else out
     report = film_log(
         root,
@@ -252,10 +252,10 @@ def _filmed_log(source: Path, pools: ScoredPools, log: str | None, data: Path | 
 def frames(
     source: RunOrPools,
     /,
-    out: MaybeFolder = None,
-    split: MaybeSplit = None,
-    store: MaybeFolder = None,
-    data: MaybeFolder = None,
+    out: OptionalFolder = None,
+    split: OptionalSplit = None,
+    store: OptionalFolder = None,
+    data: OptionalFolder = None,
 ) -> int:
     """Write every frame as JSON, for a viewer in a browser.
 

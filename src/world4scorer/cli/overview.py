@@ -1,4 +1,4 @@
-"""What `w4s --help` prints: one line for each verb, in 80 columns."""
+"""What `w4s --help` prints: one line for each command, in 80 columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from typing import Any, Final
 
-from world4scorer.cli.command_table import VERBS, Verb, first_sentence
+from world4scorer.cli.command_table import COMMANDS, Command, first_sentence
 
 WIDTH: Final = 80
 EXAMPLE: Final = """\
@@ -22,27 +22,30 @@ CODES: Final = "Exit codes: 0 done, 1 an input could not be used, 2 wrong comman
 
 
 def overview() -> str:
-    """All verbs by what one wants."""
-    width = max(len(verb.name) for verb in VERBS)
-    lines = ["usage: w4s VERB ...", "", "Score driving plans that nobody executed.", ""]
-    for group, verbs in groupby(VERBS, lambda verb: verb.group):
-        lines += [f"{group}:", *_table(((verb.name, verb.summary) for verb in verbs), width), ""]
-    lines += ["`w4s VERB --help` tells all about a verb; `w4s --version` the version.", *textwrap.wrap(CODES, WIDTH)]
+    """All commands by group."""
+    width = max(len(command.name) for command in COMMANDS)
+    lines = ["usage: w4s COMMAND ...", "", "Score driving plans that nobody executed.", ""]
+    for group, commands in groupby(COMMANDS, lambda command: command.group):
+        lines += [f"{group}:", *_table(((command.name, command.summary) for command in commands), width), ""]
+    lines += [
+        "`w4s COMMAND --help` describes a command; `w4s --version` prints the version.",
+        *textwrap.wrap(CODES, WIDTH),
+    ]
     return "\n".join([*lines, "", EXAMPLE])
 
 
-def family_overview(family: Verb) -> str:
-    """All verbs of a family."""
-    members = family.members()
-    width = max(map(len, members))
-    lines = [f"usage: w4s {family.name} VERB ...", "", family.summary, ""]
-    lines += _table(((name, first_sentence(verb)) for name, verb in members.items()), width)
-    lines += ["", f"`w4s {family.name} VERB --help` tells all about a verb.", ""]
-    return "\n".join([*lines, *_examples(members), ""])
+def subcommand_overview(command: Command) -> str:
+    """All subcommands of a command."""
+    subcommands = command.subcommands()
+    width = max(map(len, subcommands))
+    lines = [f"usage: w4s {command.name} COMMAND ...", "", command.summary, ""]
+    lines += _table(((name, first_sentence(function)) for name, function in subcommands.items()), width)
+    lines += ["", f"`w4s {command.name} COMMAND --help` describes a command.", ""]
+    return "\n".join([*lines, *_examples(subcommands), ""])
 
 
 def description(function: Callable[..., Any]) -> str:
-    """What a verb's help begins with: its docstring without the arguments, in 80 columns.
+    """First part of a command's help: its docstring without the arguments, in 80 columns.
 
     Indented and without empty lines, because tyro joins lines that begin with a letter and doubles empty ones.
     """
@@ -53,10 +56,10 @@ def description(function: Callable[..., Any]) -> str:
     )
 
 
-def _examples(members: Mapping[str, Callable[..., Any]]) -> list[str]:
-    """The first example among a family's verbs."""
-    told = [paragraph for verb in members.values() for paragraph in _paragraphs(verb)]
-    return [paragraph for paragraph in told if paragraph.startswith("Example: ")][:1]
+def _examples(subcommands: Mapping[str, Callable[..., Any]]) -> list[str]:
+    """The first example among subcommands."""
+    paragraphs = [paragraph for function in subcommands.values() for paragraph in _paragraphs(function)]
+    return [paragraph for paragraph in paragraphs if paragraph.startswith("Example: ")][:1]
 
 
 def _paragraphs(function: Callable[..., Any]) -> list[str]:

@@ -8,36 +8,36 @@ from typing import Annotated, Literal
 import tyro
 
 from world4scorer.cli.arguments import (
-    UNSET,
+    HIDE_DEFAULT,
     File,
     Folder,
-    GivenFolder,
-    MaybeCount,
-    MaybeFile,
-    MaybeFolder,
-    MaybePath,
-    MaybeSize,
-    called,
+    OptionalCount,
+    OptionalFile,
+    OptionalFolder,
+    OptionalPath,
+    OptionalSize,
+    PositionalFolder,
+    metavar,
 )
-from world4scorer.cli.exit_codes import WrongCommand
-from world4scorer.cli.requirements import needs_device, needs_torch
+from world4scorer.cli.exit_codes import UsageError
+from world4scorer.cli.requirements import require_device, require_torch
 
 Preset = Literal["paper", "baseline", "city"]
-MaybePreset = Annotated[Preset | None, UNSET]
+OptionalPreset = Annotated[Preset | None, HIDE_DEFAULT]
 Precision = Literal["fp32", "bf16", "fp16"]
-Weight = Annotated[float, called("WEIGHT")]
-MaybeCheckpoint = Annotated[Path | None, tyro.conf.Positional, called("CHECKPOINT")]
+Weight = Annotated[float, metavar("WEIGHT")]
+OptionalCheckpoint = Annotated[Path | None, tyro.conf.Positional, metavar("CHECKPOINT")]
 
 
 def import_planner(
-    checkpoint: MaybeCheckpoint = None,
+    checkpoint: OptionalCheckpoint = None,
     /,
     *,
     out: Folder,
-    heads: MaybeCount = None,
-    vit_heads: MaybeCount = None,
-    image_size: MaybeSize = None,
-    dinov2: MaybePath = None,
+    heads: OptionalCount = None,
+    vit_heads: OptionalCount = None,
+    image_size: OptionalSize = None,
+    dinov2: OptionalPath = None,
     preset: Preset = "paper",
     seed: int = 3,
     overwrite: bool = False,
@@ -59,14 +59,14 @@ def import_planner(
         seed: With --dinov2, of everything that is not pretrained.
         overwrite: Replace another planner in that folder.
     """
-    needs_torch("w4s import")
+    require_torch("w4s import")
     from world4scorer.planner.conversion import description, read_planner, save_planner, start_planner
 
     if (checkpoint is None) == (dinov2 is None):
-        raise WrongCommand("give either a checkpoint or --dinov2")
+        raise UsageError("give either a checkpoint or --dinov2")
     if dinov2 is not None:
         if (heads, vit_heads, image_size) != (None, None, None):
-            raise WrongCommand("--heads, --vit-heads and --image-size belong to checkpoints; --preset says them")
+            raise UsageError("--heads, --vit-heads and --image-size belong to checkpoints; --preset says them")
         planner = start_planner(preset, dinov2, seed)
     else:
         assert checkpoint is not None
@@ -77,7 +77,7 @@ def import_planner(
     return 0
 
 
-def export_planner(folder: GivenFolder, /, *, out: File, overwrite: bool = False) -> int:
+def export_planner(folder: PositionalFolder, /, *, out: File, overwrite: bool = False) -> int:
     """Write a planner as a safetensors file under the released names.
 
     Example: w4s export planner --out planner.safetensors
@@ -87,7 +87,7 @@ def export_planner(folder: GivenFolder, /, *, out: File, overwrite: bool = False
         out: File (.safetensors).
         overwrite: Replace another file.
     """
-    needs_torch("w4s export")
+    require_torch("w4s export")
     from world4scorer.planner.conversion import read_planner, save_released
 
     if not folder.is_dir():
@@ -100,14 +100,14 @@ def export_planner(folder: GivenFolder, /, *, out: File, overwrite: bool = False
 
 
 def profile(
-    preset: MaybePreset = None,
-    planner: MaybeFolder = None,
+    preset: OptionalPreset = None,
+    planner: OptionalFolder = None,
     passes: int = 0,
     precision: tuple[Precision, ...] = ("fp32",),
     compile: bool = False,
     device: str = "cpu",
-    threads: MaybeCount = None,
-    json: MaybeFile = None,
+    threads: OptionalCount = None,
+    json: OptionalFile = None,
 ) -> int:
     """Count a model's parameters, operations and memory; or time it.
 
@@ -123,7 +123,7 @@ def profile(
         threads: Of the processor while timing; torch's choice unless given.
         json: Also write everything to this file.
     """
-    needs_torch("w4s profile")
+    require_torch("w4s profile")
     import torch
 
     from world4scorer.jobs.tensor_files import write_bytes
@@ -133,21 +133,21 @@ def profile(
     from world4scorer.planner.profiling.profile_report import as_json, measure, print_profile
 
     if preset is not None and planner is not None:
-        raise WrongCommand("give either --preset or --planner")
+        raise UsageError("give either --preset or --planner")
     if passes < 0:
-        raise WrongCommand(f"--passes {passes}: not below 0")
+        raise UsageError(f"--passes {passes}: not below 0")
     if passes == 0 and compile:
-        raise WrongCommand("--compile: nothing is timed without --passes")
+        raise UsageError("--compile: nothing is timed without --passes")
     if threads is not None:
         if threads < 1:
-            raise WrongCommand(f"--threads {threads}: at least 1")
+            raise UsageError(f"--threads {threads}: at least 1")
         torch.set_num_threads(threads)
     model = None if planner is None else Planner.from_pretrained(planner)
     config = PRESETS[preset or "paper"]() if model is None else model.config
     counted = counting.profile(config)
     measured = []
     if passes:
-        needs_device(device)
+        require_device(device)
         model = (Planner(config) if model is None else model).to(device)
         measured = measure(model, precision, passes, compile)
     print_profile(config, counted, measured)
@@ -158,15 +158,15 @@ def profile(
 
 def serve(
     checkpoint: Folder,
-    socket: MaybeFile = None,
-    port: MaybeCount = None,
+    socket: OptionalFile = None,
+    port: OptionalCount = None,
     inertial: Weight = 0.0,
     route: Weight = 0.0,
     keep_commands: bool = False,
     benchmark: Literal["v1", "v2"] = "v1",
     fixed: bool = False,
     device: str = "cpu",
-    threads: MaybeCount = None,
+    threads: OptionalCount = None,
     quiet: bool = False,
 ) -> int:
     """Answer simulators on a socket: images and motion in, the chosen plan out.
@@ -189,8 +189,8 @@ def serve(
         threads: Of the processor; torch's choice unless given.
         quiet: Say nothing of drives.
     """
-    needs_torch("w4s serve")
-    needs_device(device)
+    require_torch("w4s serve")
+    require_device(device)
     import torch
 
     from world4scorer.driving.closed_loop.pilot import PilotOptions
@@ -200,10 +200,10 @@ def serve(
     from world4scorer.driving.serving.start import load_served, practise
 
     if socket is not None and port is not None:
-        raise WrongCommand("give either --socket or --port")
+        raise UsageError("give either --socket or --port")
     if threads is not None:
         if threads < 1:
-            raise WrongCommand(f"--threads {threads}: at least 1")
+            raise UsageError(f"--threads {threads}: at least 1")
         torch.set_num_threads(threads)
     wanted = places.Address(port=places.DEFAULT_PORT if port is None else port, path=socket)
     served = load_served(checkpoint, PilotOptions(benchmark, inertial, route, keep_commands), fixed, device)

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from world4scorer.cli.arguments import Folder, GivenPaths, Lqr, MaybeCount
-from world4scorer.cli.exit_codes import INPUT_FAILED, WrongCommand
+from world4scorer.cli.arguments import Folder, Lqr, OptionalCount, PositionalPaths
+from world4scorer.cli.exit_codes import INPUT_ERROR, UsageError
 
 Metric = Literal["labels-v1", "pdms-v1.1", "epdms-v2.2", "epdms-pre151", "all"]
 
 
 def score(
-    files: GivenPaths, /, out: Folder, metric: Metric = "all", lqr: Lqr = "navsim", threads: MaybeCount = None
+    files: PositionalPaths, /, out: Folder, metric: Metric = "all", lqr: Lqr = "navsim", threads: OptionalCount = None
 ) -> int:
     """Score every plan of exchange files.
 
@@ -41,7 +41,7 @@ def score(
     return _report_failures([result.error for result in scored if result.error is not None], len(scored))
 
 
-def rerank(files: GivenPaths, /, out: Folder, weight: float = 1.0, lqr: Lqr = "navsim") -> int:
+def rerank(files: PositionalPaths, /, out: Folder, weight: float = 1.0, lqr: Lqr = "navsim") -> int:
     """Choose plan after plan along logs with inertial re-ranking.
 
     Each exchange file holds the frames of a log in time order, with utilities of their plans.
@@ -66,7 +66,7 @@ def rerank(files: GivenPaths, /, out: Folder, weight: float = 1.0, lqr: Lqr = "n
 
 def _need(files: Sequence[Path]) -> None:
     if not files:
-        raise WrongCommand("no exchange files given; name .npz files, or folders of them")
+        raise UsageError("no exchange files given; name .npz files, or folders of them")
 
 
 def _report_failures(errors: Sequence[str], total: int) -> int:
@@ -74,4 +74,4 @@ def _report_failures(errors: Sequence[str], total: int) -> int:
         print(f"w4s: {error}", file=sys.stderr)
     if errors and total > 1:
         print(f"w4s: {len(errors)} of {total} files could not be used; the others are done", file=sys.stderr)
-    return INPUT_FAILED if errors else 0
+    return INPUT_ERROR if errors else 0

@@ -5,14 +5,14 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 
-def needs_torch(verb: str) -> None:
-    """Say how to install what a verb needs, where it is missing."""
+def require_torch(command: str) -> None:
+    """Raise a ValueError that says how to install what a command lacks."""
     for name in ("torch", "transformers", "safetensors", "lightning", "tensorboard"):
         if find_spec(name) is None:
-            raise ValueError(f"{verb} needs {name}: pip install 'world4scorer[train]'")
+            raise ValueError(f"{command} needs {name}: pip install 'world4scorer[train]'")
 
 
-def needs_device(device: str) -> None:
+def require_device(device: str) -> None:
     """Raise a ValueError for a device that torch does not have here."""
     import torch
 

@@ -1,4 +1,4 @@
-"""The `w4s` command: which verb, and what becomes of errors. The verbs are listed in `command_table`.
+"""The `w4s` program: dispatches to a command and turns errors into exit codes. `command_table` lists the commands.
 
 w4s --help
 w4s city make --preset quick --out city
@@ -19,21 +19,21 @@ from difflib import get_close_matches
 from types import FrameType
 from typing import Any, Final, TextIO
 
-from world4scorer.cli.command_table import VERBS, Verb
+from world4scorer.cli.command_table import COMMANDS, Command
 from world4scorer.cli.exit_codes import (
-    INPUT_FAILED,
+    INPUT_ERROR,
     INTERRUPTED,
     PIPE_CLOSED,
     TERMINATED,
-    WRONG_COMMAND,
-    WrongCommand,
+    USAGE_ERROR,
+    UsageError,
 )
 
 HELP: Final = ("-h", "--help", "help")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a verb and return the exit code, see `exit_codes`."""
+    """Run a command and return the exit code, see `exit_codes`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     with _ended_by_sigterm():
         try:
@@ -43,19 +43,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BrokenPipeError as error:
             if _write_nowhere():
                 return PIPE_CLOSED
-            return _say(f"{_told(error)}: a process that was started has ended; run this again", INPUT_FAILED)
-        except WrongCommand as error:
-            return _say(f"{error}", WRONG_COMMAND)
+            return _fail(
+                f"{_os_error_message(error)}: a process that was started has ended; run this again", INPUT_ERROR
+            )
+        except UsageError as error:
+            return _fail(f"{error}", USAGE_ERROR)
         except OSError as error:
-            return _say(_told(error), INPUT_FAILED)
+            return _fail(_os_error_message(error), INPUT_ERROR)
         except ValueError as error:  # what a user can cause; anything else is ours and keeps its traceback
-            return _say(f"{error}", INPUT_FAILED)
+            return _fail(f"{error}", INPUT_ERROR)
         except KeyboardInterrupt:
-            return _say("interrupted; what is finished is kept", INTERRUPTED)
+            return _fail("interrupted; what is finished is kept", INTERRUPTED)
         except _Terminated:
-            return _say("terminated; what is finished is kept", TERMINATED)
-        except SystemExit as ended:  # tyro has told what is wrong, or help
-            return ended.code if isinstance(ended.code, int) else WRONG_COMMAND
+            return _fail("terminated; what is finished is kept", TERMINATED)
+        except SystemExit as ended:  # tyro has printed the error, or help
+            return ended.code if isinstance(ended.code, int) else USAGE_ERROR
 
 
 def _run(words: Sequence[str]) -> int:
@@ -71,23 +73,23 @@ def _run(words: Sequence[str]) -> int:
         return 0
     if words[0] in HELP:
         words = [*words[1:], "--help"]
-    verb = _named({verb.name: verb for verb in VERBS}, words[0], "w4s")
-    return _run_family(verb, words[1:]) if verb.is_family else _run_verb(verb, words[1:])
+    command = _named({command.name: command for command in COMMANDS}, words[0], "w4s")
+    return _run_subcommand(command, words[1:]) if command.has_subcommands else _run_command(command, words[1:])
 
 
-def _run_family(family: Verb, words: Sequence[str]) -> int:
+def _run_subcommand(command: Command, words: Sequence[str]) -> int:
     if not words or words[0] in HELP:
-        from world4scorer.cli.overview import family_overview
+        from world4scorer.cli.overview import subcommand_overview
 
-        print(family_overview(family), end="")
+        print(subcommand_overview(command), end="")
         return 0
-    function = _named(family.members(), words[0], f"w4s {family.name}")
-    return _call(function, words[1:], f"w4s {family.name} {words[0]}")
+    function = _named(command.subcommands(), words[0], f"w4s {command.name}")
+    return _call(function, words[1:], f"w4s {command.name} {words[0]}")
 
 
-def _run_verb(verb: Verb, words: Sequence[str]) -> int:
-    function = verb.function()
-    return function(words) if verb.reads_words else _call(function, words, f"w4s {verb.name}")
+def _run_command(command: Command, words: Sequence[str]) -> int:
+    function = command.function()
+    return function(words) if command.reads_words else _call(function, words, f"w4s {command.name}")
 
 
 def _call(function: Callable[..., int], words: Sequence[str], prog: str) -> int:
@@ -104,16 +106,16 @@ def _named(known: Mapping[str, Any], name: str, prog: str) -> Any:
         return known[name]
     near = get_close_matches(name, known, n=1)
     hint = f"did you mean `{prog} {near[0]}`?" if near else f"`{prog} --help` lists all."
-    raise WrongCommand(f"`{prog} {name}`: no such verb; {hint}")
+    raise UsageError(f"`{prog} {name}`: no such command; {hint}")
 
 
-def _told(error: OSError) -> str:
-    """The file first, as in our own messages; of a renaming the name that was wanted."""
+def _os_error_message(error: OSError) -> str:
+    """File first, as in our own messages; for a rename, the new name."""
     name = error.filename2 or error.filename
     return f"{error}" if name is None else f"{os.fsdecode(name)}: {error.strerror}"
 
 
-def _say(text: str, code: int) -> int:
+def _fail(text: str, code: int) -> int:
     print("w4s:", " ".join(text.splitlines()), file=sys.stderr)
     return code
 

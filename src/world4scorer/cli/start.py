@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 import tyro
 
-from world4scorer.cli.arguments import Folder, MaybeFolder
-from world4scorer.cli.exit_codes import INPUT_FAILED, INTERRUPTED
-from world4scorer.cli.requirements import needs_torch
+from world4scorer.cli.arguments import Folder, OptionalFolder
+from world4scorer.cli.exit_codes import INPUT_ERROR, INTERRUPTED
+from world4scorer.cli.requirements import require_torch
 
 Shell = Annotated[Literal["bash", "zsh", "fish"], tyro.conf.Positional]
 
@@ -27,7 +27,7 @@ def demo(out: Folder = Path("out/demo"), preset: Literal["quick", "tiny"] = "qui
         out: Folder of everything that is made, 1.4 GB.
         preset: `quick` for numbers that mean something; `tiny` to see that it works, in minutes.
     """
-    needs_torch("w4s demo")
+    require_torch("w4s demo")
     from world4scorer.cli.demo.run import run_stages
     from world4scorer.cli.demo.stages import Places, stages
     from world4scorer.cli.demo.summary import Summary
@@ -44,7 +44,7 @@ def demo(out: Folder = Path("out/demo"), preset: Literal["quick", "tiny"] = "qui
     return 0
 
 
-def doctor(store: MaybeFolder = None) -> int:
+def doctor(store: OptionalFolder = None) -> int:
     """Check this installation: versions, threads, a numerical self-test.
 
     Rollouts and scores of a bundled log are compared with the values that the official implementation gave for it.
@@ -64,7 +64,7 @@ def doctor(store: MaybeFolder = None) -> int:
     bad = [finding for finding in findings if not finding.sound]
     for finding in bad:
         print(f"w4s: {finding.topic}: {finding.text}", file=sys.stderr)
-    return INPUT_FAILED if bad else 0
+    return INPUT_ERROR if bad else 0
 
 
 def completion(shell: Shell, /) -> int:

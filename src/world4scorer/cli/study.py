@@ -1,4 +1,4 @@
-"""The verbs of `w4s study`, one for each study. Heavy imports happen inside the verb that needs them.
+"""The subcommands of `w4s study`. Each imports what it needs when it runs.
 
 w4s study reranking runs/city
 w4s study interventions pools --out findings
@@ -13,19 +13,19 @@ from typing import Annotated, Final, Literal
 
 import tyro
 
-from world4scorer.cli.arguments import MaybeEncoder, Run, RunOrPools, called
-from world4scorer.cli.requirements import needs_torch
-from world4scorer.cli.save_finding import keep
+from world4scorer.cli.arguments import OptionalEncoder, Run, RunOrPools, metavar
+from world4scorer.cli.requirements import require_torch
+from world4scorer.cli.save_finding import save_finding
 from world4scorer.studies.shared.options import (
-    AS_IN_THE_PAPER,
-    AS_READ,
-    AS_THE_RUN,
-    BRANCHED,
-    FEW_MINUTES,
-    OF_A_RUN,
+    DEFAULT_BRANCH_OPTIONS,
+    DEFAULT_INTERVENTION_OPTIONS,
+    DEFAULT_LABEL_PAIRING_OPTIONS,
+    DEFAULT_READOUT_OPTIONS,
+    DEFAULT_RUN_OPTIONS,
+    DEFAULT_STABILITY_OPTIONS,
+    DEFAULT_STUDY_OPTIONS,
+    DEFAULT_TRAINING_OPTIONS,
     READOUT_STEPS,
-    REPEATED,
-    USUAL,
     BranchOptions,
     ReadoutOptions,
     RunOptions,
@@ -34,7 +34,7 @@ from world4scorer.studies.shared.options import (
     TrainingOptions,
 )
 
-Labelled = Annotated[tuple[str, ...], called("[LABEL=]FOLDER [...]")]
+Labelled = Annotated[tuple[str, ...], metavar("[LABEL=]FOLDER [...]")]
 Options = Annotated[StudyOptions, tyro.conf.arg(name="")]
 OfRun = Annotated[RunOptions, tyro.conf.arg(name="")]
 Branched = Annotated[BranchOptions, tyro.conf.arg(name="")]
@@ -43,7 +43,7 @@ Readout = Annotated[ReadoutOptions, tyro.conf.arg(name="")]
 Training = Annotated[TrainingOptions, tyro.conf.arg(name="")]
 
 
-def auxiliary_target(run: Run, /, training: Training = AS_THE_RUN) -> int:
+def auxiliary_target(run: Run, /, training: Training = DEFAULT_TRAINING_OPTIONS) -> int:
     """No, current or future view as auxiliary target (Table 2a).
 
     Trains what is missing of the three.
@@ -54,13 +54,13 @@ def auxiliary_target(run: Run, /, training: Training = AS_THE_RUN) -> int:
         run: Folder of a finished training run; variants go to RUN/variants.
         training: How the variants are trained.
     """
-    needs_torch("w4s study auxiliary-target")
+    require_torch("w4s study auxiliary-target")
     from world4scorer.studies.auxiliary_target.study import auxiliary_target as study
 
-    return keep(auxiliary_target, study(run, training), run, training.out, training=training)
+    return save_finding(auxiliary_target, study(run, training), run, training.out, training=training)
 
 
-def label_pairing(run: Run, /, training: Training = AS_IN_THE_PAPER) -> int:
+def label_pairing(run: Run, /, training: Training = DEFAULT_LABEL_PAIRING_OPTIONS) -> int:
     """Outcome labels paired with their plans, or shuffled (Table 2b).
 
     Trains what is missing of the three.
@@ -71,13 +71,13 @@ def label_pairing(run: Run, /, training: Training = AS_IN_THE_PAPER) -> int:
         run: Folder of a finished training run; variants go to RUN/variants.
         training: How the variants are trained; few scenes and many epochs, as in the paper.
     """
-    needs_torch("w4s study label-pairing")
+    require_torch("w4s study label-pairing")
     from world4scorer.studies.label_pairing.study import label_pairing as study
 
-    return keep(label_pairing, study(run, training), run, training.out, training=training)
+    return save_finding(label_pairing, study(run, training), run, training.out, training=training)
 
 
-def reranking(source: RunOrPools, /, weight: float = 1.0, options: Options = USUAL) -> int:
+def reranking(source: RunOrPools, /, weight: float = 1.0, options: Options = DEFAULT_STUDY_OPTIONS) -> int:
     """Inertial re-ranking off and on (Table 2c).
 
     Extended comfort, progress, EPDMS.
@@ -93,7 +93,7 @@ def reranking(source: RunOrPools, /, weight: float = 1.0, options: Options = USU
     from world4scorer.studies.reranking.study import reranking as study
 
     finding = study(open_pools(source, options.store), weight, options.draws)
-    return keep(reranking, finding, source, options.out, weight=weight, options=options)
+    return save_finding(reranking, finding, source, options.out, weight=weight, options=options)
 
 
 def interventions(
@@ -103,7 +103,7 @@ def interventions(
     baseline: Labelled = (),
     repeats: int = 100,
     first_seed: int = 20260909,
-    options: Options = REPEATED,
+    options: Options = DEFAULT_INTERVENTION_OPTIONS,
 ) -> int:
     """Choices with own, deranged and mean states (Table 4, D.1).
 
@@ -132,10 +132,10 @@ def interventions(
         blocks.append(Block(label, "baseline", open_pools(folder, options.store)))
     finding = study(blocks, options.draws, repeats, first_seed, SceneStore(own.about["store"]))
     given = {"foreign": foreign, "baseline": baseline, "repeats": repeats, "first_seed": first_seed}
-    return keep(interventions, finding, source, options.out, **given, options=options)
+    return save_finding(interventions, finding, source, options.out, **given, options=options)
 
 
-def disagreement(source: RunOrPools, /, options: Options = USUAL) -> int:
+def disagreement(source: RunOrPools, /, options: Options = DEFAULT_STUDY_OPTIONS) -> int:
     """Where v1 and v2 as objectives choose different plans (B.2).
 
     And because of what.
@@ -146,17 +146,19 @@ def disagreement(source: RunOrPools, /, options: Options = USUAL) -> int:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
         options: Where, and how intervals are made.
     """
-    _needs_torch_of_a_run("w4s study disagreement", source)
+    _require_torch_of_a_run("w4s study disagreement", source)
     from world4scorer.evaluation.pools.open import open_pools
     from world4scorer.studies.disagreement.study import disagreement as study
     from world4scorer.studies.shared.scene_change import scene_change
 
     pools = open_pools(source, options.store)
     finding = study(pools, scene_change(source, pools), options.draws)
-    return keep(disagreement, finding, source, options.out, options=options)
+    return save_finding(disagreement, finding, source, options.out, options=options)
 
 
-def target_geometry(run: Run, /, encoder: MaybeEncoder = None, seed: int = 0, options: OfRun = OF_A_RUN) -> int:
+def target_geometry(
+    run: Run, /, encoder: OptionalEncoder = None, seed: int = 0, options: OfRun = DEFAULT_RUN_OPTIONS
+) -> int:
     """How alike a view and its future are (C.1).
 
     Beside futures of other scenes and logs, as the frozen encoder sees them.
@@ -169,11 +171,11 @@ def target_geometry(run: Run, /, encoder: MaybeEncoder = None, seed: int = 0, op
         seed: Draws the pairs.
         options: Where, and how intervals are made.
     """
-    needs_torch("w4s study target-geometry")
+    require_torch("w4s study target-geometry")
     from world4scorer.studies.target_geometry.study import target_geometry as study
 
     finding = study(run, encoder, seed, options.draws)
-    return keep(target_geometry, finding, run, options.out, encoder=encoder, seed=seed, options=options)
+    return save_finding(target_geometry, finding, run, options.out, encoder=encoder, seed=seed, options=options)
 
 
 def state_geometry(
@@ -183,7 +185,7 @@ def state_geometry(
     scenes_per_log: int = 8,
     plans: int = 64,
     seed: int = 0,
-    options: OfRun = OF_A_RUN,
+    options: OfRun = DEFAULT_RUN_OPTIONS,
 ) -> int:
     """Whether nearby states share their outcome (C.3).
 
@@ -199,16 +201,16 @@ def state_geometry(
         seed: Draws logs, scenes and plans, and shuffles labels.
         options: Where, and how intervals are made.
     """
-    needs_torch("w4s study state-geometry")
+    require_torch("w4s study state-geometry")
     from world4scorer.studies.shared.bank_states import Drawing
     from world4scorer.studies.state_geometry.study import state_geometry as study
 
     given = {"logs": logs, "scenes_per_log": scenes_per_log, "plans": plans, "seed": seed}
     finding = study(run, Drawing(**given), options.draws)
-    return keep(state_geometry, finding, run, options.out, **given, options=options)
+    return save_finding(state_geometry, finding, run, options.out, **given, options=options)
 
 
-def stability(run: Run, /, options: Stability = FEW_MINUTES) -> int:
+def stability(run: Run, /, options: Stability = DEFAULT_STABILITY_OPTIONS) -> int:
     """How firmly supervision holds choices (Proposition 1, C.4).
 
     Radii of comparisons, held by outcome labels alone and by futures too. Stopped, it goes on with the next scenes.
@@ -219,15 +221,15 @@ def stability(run: Run, /, options: Stability = FEW_MINUTES) -> int:
         run: Folder of a finished training run, whose pools are made if they are missing.
         options: How much is measured.
     """
-    needs_torch("w4s study stability")
+    require_torch("w4s study stability")
     from world4scorer.drawing.finding import STUDIES
     from world4scorer.studies.stability.study import stability as study
 
     finding = study(run, options, run / STUDIES if options.out is None else options.out)
-    return keep(stability, finding, run, options.out, options=options)
+    return save_finding(stability, finding, run, options.out, options=options)
 
 
-def readouts(run: Run, /, options: Readout = AS_READ) -> int:
+def readouts(run: Run, /, options: Readout = DEFAULT_READOUT_OPTIONS) -> int:
     """Predicted features as images, and what they add (C, Fig. 4).
 
     Trains what is missing of three networks, with the planner frozen; they are kept in RUN/readouts.
@@ -238,7 +240,7 @@ def readouts(run: Run, /, options: Readout = AS_READ) -> int:
         run: Folder of a finished training run that predicts future features.
         options: How networks are trained, and what is looked at.
     """
-    needs_torch("w4s study readouts")
+    require_torch("w4s study readouts")
     from world4scorer.studies.readout_networks.config import ReadoutConfig
     from world4scorer.studies.readouts.study import readouts as study
 
@@ -247,10 +249,10 @@ def readouts(run: Run, /, options: Readout = AS_READ) -> int:
     finding = study(
         run, config, options.scenes, options.encoder, options.decoder, options.masks, options.draws, options.threads
     )
-    return keep(readouts, finding, run, options.out, options=options)
+    return save_finding(readouts, finding, run, options.out, options=options)
 
 
-def counterfactual(run: Run, /, options: Branched = BRANCHED) -> int:
+def counterfactual(run: Run, /, options: Branched = DEFAULT_BRANCH_OPTIONS) -> int:
     """Predicted futures of plans that nobody drove, against true ones.
 
     Drives them in the embedded city; trains what is missing of the planners that are compared.
@@ -261,13 +263,15 @@ def counterfactual(run: Run, /, options: Branched = BRANCHED) -> int:
         run: Folder of a finished training run in a city of `w4s city make`; branches go to RUN/branches.
         options: How many scenes and plans are branched, how variants are trained, where.
     """
-    needs_torch("w4s study counterfactual")
+    require_torch("w4s study counterfactual")
     from world4scorer.studies.counterfactual.study import counterfactual as study
 
-    return keep(counterfactual, study(run, options), run, options.out, options=options)
+    return save_finding(counterfactual, study(run, options), run, options.out, options=options)
 
 
-def taxonomy(source: RunOrPools, /, near_tie: float = 4.1e-5, weight: float = 1.0, options: Options = USUAL) -> int:
+def taxonomy(
+    source: RunOrPools, /, near_tie: float = 4.1e-5, weight: float = 1.0, options: Options = DEFAULT_STUDY_OPTIONS
+) -> int:
     """Why consecutive choices fail extended comfort (E.1).
 
     And which failures re-ranking repairs.
@@ -280,17 +284,17 @@ def taxonomy(source: RunOrPools, /, near_tie: float = 4.1e-5, weight: float = 1.
         weight: How much consistency with the last choice counts; 0 turns re-ranking off.
         options: Where, and how intervals are made.
     """
-    _needs_torch_of_a_run("w4s study taxonomy", source)
+    _require_torch_of_a_run("w4s study taxonomy", source)
     from world4scorer.evaluation.pools.open import open_pools
     from world4scorer.studies.shared.scene_change import scene_change
     from world4scorer.studies.taxonomy.study import taxonomy as study
 
     pools = open_pools(source, options.store)
     finding = study(pools, near_tie, weight, options.draws, scene_change(source, pools))
-    return keep(taxonomy, finding, source, options.out, near_tie=near_tie, weight=weight, options=options)
+    return save_finding(taxonomy, finding, source, options.out, near_tie=near_tie, weight=weight, options=options)
 
 
-def consecutive(source: RunOrPools, /, weight: float = 1.0, options: Options = USUAL) -> int:
+def consecutive(source: RunOrPools, /, weight: float = 1.0, options: Options = DEFAULT_STUDY_OPTIONS) -> int:
     """How much less consecutive plans differ with re-ranking (E.2).
 
     Example: w4s study consecutive runs/city
@@ -304,11 +308,11 @@ def consecutive(source: RunOrPools, /, weight: float = 1.0, options: Options = U
     from world4scorer.studies.consecutive.study import consecutive as study
 
     finding = study(open_pools(source, options.store), weight, options.draws)
-    return keep(consecutive, finding, source, options.out, weight=weight, options=options)
+    return save_finding(consecutive, finding, source, options.out, weight=weight, options=options)
 
 
 def lambda_weight(
-    source: RunOrPools, /, weights: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0), options: Options = USUAL
+    source: RunOrPools, /, weights: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0), options: Options = DEFAULT_STUDY_OPTIONS
 ) -> int:
     """How much the weight of re-ranking matters (E.3).
 
@@ -323,10 +327,10 @@ def lambda_weight(
     from world4scorer.studies.lambda_weight.study import lambda_weight as study
 
     finding = study(open_pools(source, options.store), weights, options.draws)
-    return keep(lambda_weight, finding, source, options.out, weights=weights, options=options)
+    return save_finding(lambda_weight, finding, source, options.out, weights=weights, options=options)
 
 
-def history(source: RunOrPools, /, weight: float = 1.0, seed: int = 0, options: Options = USUAL) -> int:
+def history(source: RunOrPools, /, weight: float = 1.0, seed: int = 0, options: Options = DEFAULT_STUDY_OPTIONS) -> int:
     """Whether re-ranking needs the plan really taken (E.4).
 
     Or whether a wrong, old or copied history does as well.
@@ -343,10 +347,10 @@ def history(source: RunOrPools, /, weight: float = 1.0, seed: int = 0, options: 
     from world4scorer.studies.history.study import history as study
 
     finding = study(open_pools(source, options.store), weight, seed, options.draws)
-    return keep(history, finding, source, options.out, weight=weight, seed=seed, options=options)
+    return save_finding(history, finding, source, options.out, weight=weight, seed=seed, options=options)
 
 
-def coverage(run: Run, /, training: Training = AS_THE_RUN) -> int:
+def coverage(run: Run, /, training: Training = DEFAULT_TRAINING_OPTIONS) -> int:
     """A generator that also covers good bank plans (E.3).
 
     And re-ranking with several weights on its pools.
@@ -357,17 +361,17 @@ def coverage(run: Run, /, training: Training = AS_THE_RUN) -> int:
         run: Folder of a finished training run; the variant goes to RUN/variants.
         training: How the variant is trained.
     """
-    needs_torch("w4s study coverage")
+    require_torch("w4s study coverage")
     from world4scorer.studies.coverage.study import coverage as study
 
-    return keep(coverage, study(run, training), run, training.out, training=training)
+    return save_finding(coverage, study(run, training), run, training.out, training=training)
 
 
 def parts(
     run: Run,
     /,
     which: tuple[Literal["bank", "plan-sampling", "images"], ...] = ("bank", "plan-sampling", "images"),
-    training: Training = AS_THE_RUN,
+    training: Training = DEFAULT_TRAINING_OPTIONS,
 ) -> int:
     """The method without its bank, plan sampling, or images.
 
@@ -380,21 +384,21 @@ def parts(
         which: Parts to leave out, one at a time.
         training: How the variants are trained.
     """
-    needs_torch("w4s study parts")
+    require_torch("w4s study parts")
     from world4scorer.studies.parts.study import parts as study
 
-    return keep(parts, study(run, which, training), run, training.out, which=which, training=training)
+    return save_finding(parts, study(run, which, training), run, training.out, which=which, training=training)
 
 
-def _needs_torch_of_a_run(verb: str, source: Path) -> None:
+def _require_torch_of_a_run(command: str, source: Path) -> None:
     """Of a run, its encoder is asked how much scenes change; a folder of pools has no images."""
     from world4scorer.evaluation.pools.open import is_pools, is_run_folder
 
     if is_run_folder(source) and not is_pools(source):
-        needs_torch(f"{verb} of a run (not of a folder of pools)")
+        require_torch(f"{command} of a run (not of a folder of pools)")
 
 
-VERBS: Final[dict[str, Callable[..., int]]] = {
+SUBCOMMANDS: Final[dict[str, Callable[..., int]]] = {
     "auxiliary-target": auxiliary_target,
     "label-pairing": label_pairing,
     "parts": parts,

@@ -17,10 +17,10 @@ import tyro
 
 from world4scorer.cli.arguments import (
     Folder,
-    MaybeEncoder,
-    MaybeFolder,
-    MaybePath,
-    MaybeSplit,
+    OptionalEncoder,
+    OptionalFolder,
+    OptionalPath,
+    OptionalSplit,
 )
 from world4scorer.cli.overview import description
 from world4scorer.planner.training.config import PRESETS, TrainConfig
@@ -51,21 +51,21 @@ class TrainCommand:
     """Folder of the run."""
     preset: Preset = "city"
     """What all other settings are unless given."""
-    split: MaybeSplit = None
+    split: OptionalSplit = None
     """Split to train on; the city's presets know theirs."""
-    store: MaybeFolder = None
+    store: OptionalFolder = None
     """Its scene store; DATA/store/SPLIT unless given."""
-    val_split: MaybeSplit = None
+    val_split: OptionalSplit = None
     """Split to validate on."""
-    val_store: MaybeFolder = None
+    val_store: OptionalFolder = None
     """Its scene store; DATA/store/SPLIT unless given."""
-    val_data: MaybeFolder = None
+    val_data: OptionalFolder = None
     """Dataset folder of the validation split, if another."""
-    bank: MaybeFolder = None
+    bank: OptionalFolder = None
     """Pack of candidates; DATA/bank/SPLIT unless given, made if it is missing."""
-    targets: MaybePath = None
+    targets: OptionalPath = None
     """File of future targets, or a released cache; DATA/targets/SPLIT-WHEN.arrow unless given, made if missing."""
-    target_encoder: MaybeEncoder = None
+    target_encoder: OptionalEncoder = None
     """What missing future targets are made with: `city`, a folder or a file; --vit-weights unless given."""
     machine: Annotated[Machine, tyro.conf.arg(name="")] = field(default_factory=Machine)
     config: Annotated[TrainConfig, tyro.conf.arg(name="")] = field(default_factory=TrainConfig)

@@ -12,7 +12,7 @@ import pytest
 from tests.support.random_pools import random_pools
 from tests.support.scenes import make_map, make_plans, make_scene
 from tests.support.stored_pools import write_pools
-from world4scorer.cli.study import VERBS
+from world4scorer.cli.study import SUBCOMMANDS
 from world4scorer.datasets.store import SceneStore, write_shard
 from world4scorer.engine.outcomes.extended_comfort import extended_comfort
 from world4scorer.engine.outcomes.v2 import epdms
@@ -127,12 +127,12 @@ def test_the_finding(folder: Path, pools: ScoredPools, tmp_path: Path) -> None:
         assert gap["value"] == pytest.approx(rows["correct"]["EPDMS"]["value"] - rows[name]["EPDMS"]["value"])
 
 
-@pytest.mark.parametrize("verb", ["taxonomy", "consecutive", "lambda", "history"])
-def test_the_commands(verb: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert VERBS[verb](folder, options=StudyOptions(tmp_path, draws=20)) == 0
-    assert f"w4s study {verb} pools" in capsys.readouterr().out
-    assert json.loads((tmp_path / f"{verb}.json").read_text())["study"] == verb
-    assert (tmp_path / f"{verb}.png").stat().st_size > 10_000
+@pytest.mark.parametrize("command", ["taxonomy", "consecutive", "lambda", "history"])
+def test_the_commands(command: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert SUBCOMMANDS[command](folder, options=StudyOptions(tmp_path, draws=20)) == 0
+    assert f"w4s study {command} pools" in capsys.readouterr().out
+    assert json.loads((tmp_path / f"{command}.json").read_text())["study"] == command
+    assert (tmp_path / f"{command}.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("seed", range(4))

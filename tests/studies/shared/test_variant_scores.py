@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from tests.support.random_pools import random_pools
-from world4scorer.cli.command_line import told
-from world4scorer.cli.study import VERBS
+from world4scorer.cli.command_line import command_line
+from world4scorer.cli.study import SUBCOMMANDS
 from world4scorer.evaluation.scores.bootstrap import LogBootstrap
 from world4scorer.studies.auxiliary_target import study as auxiliary_target
 from world4scorer.studies.coverage import study as coverage
 from world4scorer.studies.coverage.study import coverage_measures, spread
 from world4scorer.studies.label_pairing import study as label_pairing
 from world4scorer.studies.parts import study as parts
-from world4scorer.studies.shared.options import AS_IN_THE_PAPER, StudyOptions
+from world4scorer.studies.shared.options import DEFAULT_LABEL_PAIRING_OPTIONS, StudyOptions
 from world4scorer.studies.shared.variant_scores import EC, ORDERING, PDMS, VariantScores, mean, pool_measures
 
 DRAWS = 300
@@ -126,12 +126,14 @@ def test_flags_that_differ_from_the_usual():
 
     def pairing(**changes):
         words = ["w4s", "study", "label-pairing"]
-        return told(words, VERBS["label-pairing"], source, {"training": replace(AS_IN_THE_PAPER, **changes)})
+        return command_line(
+            words, SUBCOMMANDS["label-pairing"], source, {"training": replace(DEFAULT_LABEL_PAIRING_OPTIONS, **changes)}
+        )
 
     assert pairing() == pairing(devices=2, out=Path("there")) == "w4s study label-pairing run"
     assert pairing(seeds=(3, 4), epochs=6, target_encoder="city").endswith(
         "--seeds 3 4 --epochs 6 --target-encoder city"
     )
     given = {"foreign": ("theirs=/a/b", "/c/d"), "repeats": 100, "options": StudyOptions(draws=7)}
-    command = told(["w4s", "study", "interventions"], VERBS["interventions"], source, given)
+    command = command_line(["w4s", "study", "interventions"], SUBCOMMANDS["interventions"], source, given)
     assert command == "w4s study interventions run --foreign theirs=b d --draws 7"

@@ -1,4 +1,4 @@
-"""The script for fish: one `complete` line for each verb and flag."""
+"""The script for fish: one `complete` line for each command and flag."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ function __w4s_after
 end
 
 complete -c w4s -f
-complete -c w4s -n '__w4s_at ""' -l help -d 'All verbs'
+complete -c w4s -n '__w4s_at ""' -l help -d 'All commands'
 complete -c w4s -n '__w4s_at ""' -l version -d 'The version'
 """
 
 
-def fish_script(verbs: Sequence[Completed]) -> str:
+def fish_script(commands: Sequence[Completed]) -> str:
     """The script."""
     lines = [HEAD]
-    for verb in verbs:
-        before, _, name = verb.name.rpartition(" ")
+    for command in commands:
+        before, _, name = command.name.rpartition(" ")
         at = f'__w4s_at "{before}"'
-        lines.append(f"complete -c w4s -n {_quoted(at)} -a {name} -d {_quoted(verb.summary)}\n")
-    for verb in verbs:
-        if verb.is_family:
+        lines.append(f"complete -c w4s -n {_quoted(at)} -a {name} -d {_quoted(command.summary)}\n")
+    for command in commands:
+        if command.has_subcommands:
             continue
-        condition = f'__w4s_after "{verb.name}"'
+        condition = f'__w4s_after "{command.name}"'
         after = f"complete -c w4s -n {_quoted(condition)}"
-        if verb.given.kind != "text":
-            lines.append(f"{after}{_values(verb.given)}\n")
-        lines += [f"{after} -l {option.flag[2:]}{_values(option)}\n" for option in verb.options if option.flag]
+        if command.given.kind != "text":
+            lines.append(f"{after}{_values(command.given)}\n")
+        lines += [f"{after} -l {option.flag[2:]}{_values(option)}\n" for option in command.options if option.flag]
         lines.append(f"{after} -l help\n")
     return "".join(lines)
 

@@ -1,4 +1,4 @@
-"""What can follow each verb: flags, and what their values are."""
+"""What can follow each command: flags, and what their values are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, 
 import tyro
 
 from world4scorer.cli.arguments import FOLDER
-from world4scorer.cli.command_table import VERBS, Verb, first_sentence
+from world4scorer.cli.command_table import COMMANDS, Command, first_sentence
 
 Kind = Literal["none", "text", "choice", "folder", "path"]
 PATH_LIKE: Final = ("FILE", "PATH", "FOLDER", "SPLIT", "LOG")
@@ -34,12 +34,12 @@ class Option:
 
 @dataclass(frozen=True)
 class Completed:
-    """A verb, two words for one of a family, and what can follow it."""
+    """A command, two words for a subcommand, and what can follow it."""
 
     name: str
     summary: str
     options: tuple[Option, ...]
-    is_family: bool = False
+    has_subcommands: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -52,24 +52,24 @@ class Completed:
         return next((option for option in self.options if not option.flag), Option("", "text"))
 
 
-def all_verbs() -> list[Completed]:
-    """Every verb; families before their verbs."""
-    return [completed for verb in VERBS for completed in _completed(verb)]
+def all_commands() -> list[Completed]:
+    """Every command, followed by its subcommands."""
+    return [completed for command in COMMANDS for completed in _completed(command)]
 
 
-def _completed(verb: Verb) -> Iterator[Completed]:
-    if not verb.is_family:
-        yield Completed(verb.name, verb.summary, _options_of_verb(verb))
+def _completed(command: Command) -> Iterator[Completed]:
+    if not command.has_subcommands:
+        yield Completed(command.name, command.summary, _options_of_command(command))
         return
-    members = verb.members()
-    yield Completed(verb.name, verb.summary, (), is_family=True)
-    for name, function in members.items():
-        yield Completed(f"{verb.name} {name}", first_sentence(function), options_of(function))
+    subcommands = command.subcommands()
+    yield Completed(command.name, command.summary, (), has_subcommands=True)
+    for name, function in subcommands.items():
+        yield Completed(f"{command.name} {name}", first_sentence(function), options_of(function))
 
 
-def _options_of_verb(verb: Verb) -> tuple[Option, ...]:
-    if not verb.reads_words:
-        return options_of(verb.function())
+def _options_of_command(command: Command) -> tuple[Option, ...]:
+    if not command.reads_words:
+        return options_of(command.function())
     try:
         from world4scorer.cli.train_options import TrainCommand
     except ModuleNotFoundError:  # without the extra `train`

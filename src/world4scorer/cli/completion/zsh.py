@@ -18,6 +18,6 @@ bashcompinit
 """
 
 
-def zsh_script(verbs: Sequence[Completed]) -> str:
+def zsh_script(commands: Sequence[Completed]) -> str:
     """The script."""
-    return HEAD + bash_script(verbs).partition("\n\n")[2]
+    return HEAD + bash_script(commands).partition("\n\n")[2]

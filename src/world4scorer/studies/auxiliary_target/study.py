@@ -14,7 +14,7 @@ from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.scores.intervals import verdict
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.shared import variant_report as report
-from world4scorer.studies.shared.options import AS_THE_RUN, TrainingOptions
+from world4scorer.studies.shared.options import DEFAULT_TRAINING_OPTIONS, TrainingOptions
 from world4scorer.studies.shared.variant_scores import (
     BEST,
     EPDMS,
@@ -37,7 +37,7 @@ MEASURES: Final = (PDMS, EPDMS, RERANKED, ORDERING, BEST)
 LABELS: Final = {NONE: "no target", "current": "current view", "future": "future view"}
 
 
-def auxiliary_target(run: Path, training: TrainingOptions = AS_THE_RUN) -> Finding:
+def auxiliary_target(run: Path, training: TrainingOptions = DEFAULT_TRAINING_OPTIONS) -> Finding:
     """Train what is missing of the three, and compare them."""
     return describe(score_variants(train_variants(run, NAME, TARGETS, training), training.draws))
 

@@ -28,7 +28,7 @@ from world4scorer.evaluation.scores.paper import paper
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.studies.lambda_weight.study import WEIGHTS
 from world4scorer.studies.shared import variant_report as report
-from world4scorer.studies.shared.options import AS_THE_RUN, TrainingOptions
+from world4scorer.studies.shared.options import DEFAULT_TRAINING_OPTIONS, TrainingOptions
 from world4scorer.studies.shared.variant_scores import (
     BEST,
     EC,
@@ -73,7 +73,7 @@ VARIANTS: Final = (
 )
 
 
-def coverage(run: Path, training: TrainingOptions = AS_THE_RUN) -> Finding:
+def coverage(run: Path, training: TrainingOptions = DEFAULT_TRAINING_OPTIONS) -> Finding:
     """Train what is missing of the two, and compare their pools."""
     folders = train_variants(run, NAME, VARIANTS, training)
     return describe(score_variants(folders, training.draws, coverage_measures))

@@ -18,7 +18,7 @@ from world4scorer.drawing.style import INK
 from world4scorer.evaluation.scores.intervals import verdict
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.shared import variant_report as report
-from world4scorer.studies.shared.options import AS_IN_THE_PAPER, TrainingOptions
+from world4scorer.studies.shared.options import DEFAULT_LABEL_PAIRING_OPTIONS, TrainingOptions
 from world4scorer.studies.shared.variant_scores import BEST, ORDERING, PDMS, RANDOM, VariantScores, score_variants
 from world4scorer.studies.shared.variants import Variant, train_variants
 
@@ -33,7 +33,7 @@ MEASURES: Final = (PDMS, RANDOM, ORDERING, BEST)
 LABELS: Final = {NONE: "paired", "bank": "bank shuffled", "all": "all shuffled"}
 
 
-def label_pairing(run: Path, training: TrainingOptions = AS_IN_THE_PAPER) -> Finding:
+def label_pairing(run: Path, training: TrainingOptions = DEFAULT_LABEL_PAIRING_OPTIONS) -> Finding:
     """Train what is missing of the three, and compare them."""
     return describe(score_variants(train_variants(run, NAME, PERMUTED, training), training.draws))
 

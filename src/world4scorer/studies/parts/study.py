@@ -16,7 +16,7 @@ from world4scorer.evaluation.scores.intervals import verdict
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.shared import variant_report as report
-from world4scorer.studies.shared.options import AS_THE_RUN, TrainingOptions
+from world4scorer.studies.shared.options import DEFAULT_TRAINING_OPTIONS, TrainingOptions
 from world4scorer.studies.shared.variant_scores import (
     BEST,
     EPDMS,
@@ -54,7 +54,9 @@ PARTS: Final = {
 }
 
 
-def parts(run: Path, which: Sequence[str] = tuple(PARTS), training: TrainingOptions = AS_THE_RUN) -> Finding:
+def parts(
+    run: Path, which: Sequence[str] = tuple(PARTS), training: TrainingOptions = DEFAULT_TRAINING_OPTIONS
+) -> Finding:
     """Train what is missing of the whole and of the variants without each part, and compare them."""
     unknown = sorted(set(which) - set(PARTS))
     if unknown:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from world4scorer.cli.arguments import Counts, MaybeCount, MaybeEncoder, MaybeFolder, MaybePath
+from world4scorer.cli.arguments import Counts, OptionalCount, OptionalEncoder, OptionalFolder, OptionalPath
 
 
 @dataclass(frozen=True)
 class StudyOptions:
     """What every study of pools takes."""
 
-    out: MaybeFolder = None
+    out: OptionalFolder = None
     """Folder of the finding; SOURCE/studies unless given."""
-    store: MaybeFolder = None
+    store: OptionalFolder = None
     """Scene store of the pools, if it is not where they say."""
     draws: int = 10_000
     """Of the bootstrap over logs."""
@@ -24,7 +24,7 @@ class StudyOptions:
 class RunOptions:
     """What studies of a run's own data take."""
 
-    out: MaybeFolder = None
+    out: OptionalFolder = None
     """Folder of the finding; RUN/studies unless given."""
     draws: int = 10_000
     """Of the bootstrap over logs."""
@@ -36,11 +36,11 @@ class TrainingOptions:
 
     seeds: Counts = ()
     """Each variant is trained once for each seed; the run's own unless given."""
-    epochs: MaybeCount = None
+    epochs: OptionalCount = None
     """Of each training."""
-    scenes: MaybeCount = None
+    scenes: OptionalCount = None
     """Training scenes, drawn by seed; 0 for all."""
-    target_encoder: MaybeEncoder = None
+    target_encoder: OptionalEncoder = None
     """What missing targets are made with, if the run's own do not say: `city`, a folder or a file."""
     accelerator: str = "auto"
     """What trains: cpu, gpu, auto."""
@@ -48,7 +48,7 @@ class TrainingOptions:
     """Processes that train together; each draws what is random in a step for itself."""
     threads: int = 0
     """Threads per process that compute the model on CPUs; 0 shares the cores evenly."""
-    out: MaybeFolder = None
+    out: OptionalFolder = None
     """Folder of the finding; RUN/studies unless given."""
     draws: int = 10_000
     """Of the bootstrap over logs."""
@@ -62,7 +62,7 @@ class BranchOptions:
     """Validation scenes to branch, spread evenly over logs."""
     plans: int = 12
     """Of each pool, to be driven."""
-    workers: MaybeCount = None
+    workers: OptionalCount = None
     """Processes that drive; one for each core unless given."""
     seeds: Counts = ()
     """Of the trainings that are compared; the run's own unless given."""
@@ -72,7 +72,7 @@ class BranchOptions:
     """Processes that train together."""
     threads: int = 0
     """Threads per process that compute the model on CPUs; 0 shares the cores evenly."""
-    out: MaybeFolder = None
+    out: OptionalFolder = None
     """Folder of the finding; RUN/studies unless given."""
     draws: int = 10_000
     """Of the bootstrap over logs."""
@@ -103,9 +103,9 @@ class StabilityOptions:
     """Other values of mu."""
     seed: int = 0
     """Draws scenes and rivals."""
-    other: MaybeFolder = None
+    other: OptionalFolder = None
     """Another training of the same planner, for example from another seed: where does it choose otherwise?"""
-    out: MaybeFolder = None
+    out: OptionalFolder = None
     """Folder of the finding; RUN/studies unless given."""
     draws: int = 10_000
     """Of the bootstrap over logs."""
@@ -117,37 +117,37 @@ class ReadoutOptions:
 
     pairs: int = 6000
     """Current and future views that networks are trained on, drawn by seed."""
-    condgrid_steps: MaybeCount = None
-    diffusion_steps: MaybeCount = None
-    decoder_steps: MaybeCount = None
+    condgrid_steps: OptionalCount = None
+    diffusion_steps: OptionalCount = None
+    decoder_steps: OptionalCount = None
     """Of training; 2000, 2400 and 500 unless given."""
     seed: int = 17
     """Of the networks and of what they are trained on."""
     scenes: int = 300
     """Validation scenes that numbers are over, and junctions at most."""
-    encoder: MaybeEncoder = None
+    encoder: OptionalEncoder = None
     """What the run's targets were made with, if they do not say."""
-    decoder: MaybePath = None
+    decoder: OptionalPath = None
     """RAE decoder of patch grids (file or folder of weights) to draw with, instead of training one."""
-    masks: MaybeFolder = None
+    masks: OptionalFolder = None
     """Folder of TOKEN.png with 0 for road, 1 for dynamic, 2 for static pixels; cities draw their own."""
     threads: int = 0
     """Of torch; 0 leaves it as it is."""
-    out: MaybeFolder = None
+    out: OptionalFolder = None
     """Folder of the finding; RUN/studies unless given."""
     draws: int = 10_000
     """Of the bootstrap over logs."""
 
 
-USUAL: Final = StudyOptions()
-FEW_MINUTES: Final = StabilityOptions()
+DEFAULT_STUDY_OPTIONS: Final = StudyOptions()
+DEFAULT_STABILITY_OPTIONS: Final = StabilityOptions()
 """Of the study of stability."""
-REPEATED: Final = StudyOptions(draws=100_000)
+DEFAULT_INTERVENTION_OPTIONS: Final = StudyOptions(draws=100_000)
 """Of the study of interventions, as in the paper."""
-OF_A_RUN: Final = RunOptions()
-AS_THE_RUN: Final = TrainingOptions()
-BRANCHED: Final = BranchOptions()
-AS_IN_THE_PAPER: Final = TrainingOptions(scenes=512, epochs=60)
+DEFAULT_RUN_OPTIONS: Final = RunOptions()
+DEFAULT_TRAINING_OPTIONS: Final = TrainingOptions()
+DEFAULT_BRANCH_OPTIONS: Final = BranchOptions()
+DEFAULT_LABEL_PAIRING_OPTIONS: Final = TrainingOptions(scenes=512, epochs=60)
 """Of the study of label pairing."""
 READOUT_STEPS: Final = ("condgrid_steps", "diffusion_steps", "decoder_steps")
-AS_READ: Final = ReadoutOptions()
+DEFAULT_READOUT_OPTIONS: Final = ReadoutOptions()
