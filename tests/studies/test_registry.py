@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from world4scorer.cli.demo import stages
-from world4scorer.cli.study import VERBS
+from world4scorer.cli.study import SUBCOMMANDS
 from world4scorer.studies.registry import STUDIES
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -23,7 +23,7 @@ def test_every_study_has_a_function_and_a_folder():
 
 
 def test_commands_are_the_studies_in_the_same_order():
-    assert list(VERBS) == list(STUDIES)
+    assert list(SUBCOMMANDS) == list(STUDIES)
 
 
 def test_docs_list_every_study_with_its_place_in_the_paper():
