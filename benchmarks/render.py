@@ -29,8 +29,9 @@ from world4scorer.city.render.renderer import Renderer, World
 from world4scorer.city.render.sky import paint_sky
 from world4scorer.city.render.weather import PRESETS, clear_noon
 from world4scorer.city.scenery.actors import ActorKind, Actors
-from world4scorer.city.scenery.polyline import points_at, stations, tidy
+from world4scorer.city.scenery.polyline import points_at, tidy
 from world4scorer.city.streets.street_map import LaneUse, read_streets
+from world4scorer.engine.scene.geometry import arc_length_hypot
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = ((112, 196), (224, 400), (672, 1148))
@@ -55,7 +56,7 @@ def traffic(streets, ego, rng):
         if np.hypot(*(line - ego[:2]).T).min() > 90:
             continue
         walk = lane.use is LaneUse.WALK
-        where = np.arange(rng.uniform(2, 9), stations(line)[-1], 10 if walk else 12)
+        where = np.arange(rng.uniform(2, 9), arc_length_hypot(line)[-1], 10 if walk else 12)
         for (x, y), heading in zip(*points_at(line, where), strict=True):
             drives = rng.choice([ActorKind.CAR] * 6 + [ActorKind.VAN, ActorKind.BUS, ActorKind.BICYCLE])
             kind = ActorKind.PEDESTRIAN if walk else ActorKind(drives)
@@ -75,11 +76,11 @@ def moments(streets, count):
     """Egos on lanes all over the place, with their traffic."""
     rng = np.random.default_rng(0)
     lanes = [lane for lane in streets.lanes.values() if lane.use is LaneUse.DRIVE and not lane.internal]
-    lanes = [lane for lane in lanes if stations(lane.shape)[-1] > 25]
+    lanes = [lane for lane in lanes if arc_length_hypot(lane.shape)[-1] > 25]
     found = []
     for k in np.linspace(0, len(lanes) - 1, count).astype(int):
         line = tidy(lanes[k].shape)
-        (place,), (heading,) = points_at(line, stations(line)[-1:] * 0.6)
+        (place,), (heading,) = points_at(line, arc_length_hypot(line)[-1:] * 0.6)
         ego = np.array([*place, heading])
         found.append((ego, traffic(streets, ego, rng)))
     return found

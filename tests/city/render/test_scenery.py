@@ -7,10 +7,11 @@ import shapely
 
 from world4scorer.city.scenery.light import to_linear, to_srgb
 from world4scorer.city.scenery.models import actor_models
-from world4scorer.city.scenery.polyline import cut, parallel, points_at, stations
+from world4scorer.city.scenery.polyline import cut, parallel, points_at
 from world4scorer.city.scenery.scenery import Scenery
 from world4scorer.city.scenery.surface import SurfaceClass
 from world4scorer.city.streets.street_map import LaneUse
+from world4scorer.engine.scene.geometry import arc_length_hypot
 
 
 def traffic_area(streets):
@@ -68,7 +69,7 @@ def test_shapes_of_actors_fill_their_boxes_and_look_outwards():
 
 def test_lines():
     line = np.array([(0.0, 0.0), (10.0, 0.0), (10.0, 10.0)])
-    assert stations(line).tolist() == [0, 10, 20]
+    assert arc_length_hypot(line).tolist() == [0, 10, 20]
     assert parallel(line, 1.0).tolist() == [[0, 1], [9, 1], [9, 10]]
     assert cut(line, 5, 12).tolist() == [[5, 0], [10, 0], [10, 2]]
     place, heading = points_at(line, np.array([15.0]))

@@ -35,9 +35,9 @@ from world4scorer.datasets.navsim.logs import Log, log_paths, read_log
 from world4scorer.datasets.navsim.map_reader import read_city_map
 from world4scorer.datasets.navsim.map_writer import complete_maps
 from world4scorer.datasets.navsim.pickles import load_restricted
-from world4scorer.datasets.navsim.poses import wrap
 from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.prepare.check_data import check_data
+from world4scorer.engine.scene.geometry import wrap
 from world4scorer.engine.scene.indices import TrackType
 from world4scorer.engine.scene.vehicle import REAR_AXLE_TO_CENTRE
 from world4scorer.jobs.data_folder import DataFolder

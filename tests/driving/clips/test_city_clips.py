@@ -19,7 +19,6 @@ from world4scorer import cli
 from world4scorer.city.world.manifest import read_manifest, read_simulation
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.logs import read_log
-from world4scorer.datasets.navsim.poses import relative_poses
 from world4scorer.driving.bench2drive.config import with_route_point
 from world4scorer.driving.bench2drive.judge import ClipJudge
 from world4scorer.driving.clips.city_clips import make_city_clips
@@ -30,6 +29,7 @@ from world4scorer.driving.closed_loop.pilot import PilotOptions
 from world4scorer.driving.serving.agent_file import CONFIG, copy_agent
 from world4scorer.driving.serving.start import load_served
 from world4scorer.engine.outcomes.results import V1_COLUMNS
+from world4scorer.engine.scene.geometry import relative_poses
 from world4scorer.engine.scene.indices import TrackType
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import SerialExecutor

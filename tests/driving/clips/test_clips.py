@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from tests.support.carla_clips import NAME, RADIUS, SPEED, box, left_turn, write_clip, yaw_matrix
-from world4scorer.datasets.navsim.poses import relative_poses
 from world4scorer.driving.clips import ego_car
 from world4scorer.driving.clips.annotation import Obstacle, parse_annotation
 from world4scorer.driving.clips.axes import compass_of_heading, heading_of_compass, heading_of_yaw, yaw_of_heading
 from world4scorer.driving.clips.clip import find_clips, read_clip, town_of
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.rig import SENSORS, carla_matrix, from_carla, mounted, read_cameras
+from world4scorer.engine.scene.geometry import relative_poses
 
 
 def test_a_left_turn_turns_left(tmp_path):

@@ -32,6 +32,7 @@ from world4scorer.city.scenery.models import actor_models
 from world4scorer.city.scenery.scenery import Scenery
 from world4scorer.city.scenery.signal_heads import lamp_bits
 from world4scorer.city.streets.street_map import StreetMap
+from world4scorer.engine.scene.geometry import turn
 
 SCENERY_REACH: Final = 170.0
 FINE_REACH: Final = 52.0
@@ -177,8 +178,7 @@ def _footprints(actors: Actors, x: float, y: float, heading: float) -> NDArray[n
     pose = np.concatenate([actors.pose[near] - (x, y, 0), [(np.cos(heading), np.sin(heading), heading)]])
     pose[-1, :2] *= EGO_CENTRE
     size = np.concatenate([actors.size[near, :2], [EGO_SIZE[:2]]]) * CONTACT_MARGIN / 2
-    c, s = np.cos(pose[:, 2]), np.sin(pose[:, 2])
     signs = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
     along, across = signs[:, 0] * size[:, :1], signs[:, 1] * size[:, 1:]
-    corners = np.stack([along * c[:, None] - across * s[:, None], along * s[:, None] + across * c[:, None]], -1)
+    corners = np.stack(turn(along, across, pose[:, 2, None]), -1)
     return np.asarray(corners + pose[:, None, :2], np.float32)

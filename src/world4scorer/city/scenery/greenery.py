@@ -12,8 +12,9 @@ from world4scorer.city.scenery.draft import Draft
 from world4scorer.city.scenery.houses import House
 from world4scorer.city.scenery.light import to_linear
 from world4scorer.city.scenery.parts import Detail, Parts
-from world4scorer.city.scenery.polyline import parallel, points_at, stations
+from world4scorer.city.scenery.polyline import parallel, points_at
 from world4scorer.city.scenery.surface import Material, SurfaceClass
+from world4scorer.engine.scene.geometry import arc_length_hypot
 
 STREET_TREES: Final = 11.0
 """Mean distance between trees along a street [m]."""
@@ -52,7 +53,7 @@ def _along_streets(sides: list[Roadside], rng: np.random.Generator) -> NDArray[n
         if rng.random() < 0.2:
             continue
         line = parallel(side.border, -TREE_SETBACK)
-        length = float(stations(line)[-1])
+        length = float(arc_length_hypot(line)[-1])
         where = np.arange(rng.uniform(3, 8), length - 3, STREET_TREES * rng.uniform(0.8, 1.5))
         rows.append(points_at(line, where + rng.uniform(-1, 1, len(where)))[0])
     return np.concatenate(rows)
@@ -61,7 +62,7 @@ def _along_streets(sides: list[Roadside], rng: np.random.Generator) -> NDArray[n
 def _in_gardens(sides: list[Roadside], rng: np.random.Generator) -> NDArray[np.float64]:
     rows = [np.zeros((0, 2))]
     for side in sides:
-        length = float(stations(side.border)[-1])
+        length = float(arc_length_hypot(side.border)[-1])
         count = int(rng.poisson(length * GARDEN_REACH * GARDEN_TREES))
         xy, heading = points_at(side.border, rng.uniform(0, length, count))
         away = 4 + (GARDEN_REACH - 4) * rng.random(count) ** 1.3

@@ -12,9 +12,10 @@ import shapely
 from numpy.typing import NDArray
 
 from world4scorer.city.scenery.markings import draw_markings
-from world4scorer.city.scenery.polyline import Line, parallel, points_at, ribbon, stations, tidy
+from world4scorer.city.scenery.polyline import Line, parallel, points_at, ribbon, tidy
 from world4scorer.city.scenery.surface import SurfaceClass
 from world4scorer.city.streets.street_map import Lane, LaneUse, StreetMap
+from world4scorer.engine.scene.geometry import arc_length_hypot, direction, rotate
 
 
 class Paving(IntEnum):
@@ -148,7 +149,7 @@ def _patches(lanes: Sequence[Lane], seed: int) -> Iterable[tuple[int, Line]]:
     rng = np.random.default_rng([seed, 0xA5F])
     for lane in lanes:
         line = tidy(lane.shape)
-        length = float(stations(line)[-1])
+        length = float(arc_length_hypot(line)[-1])
         places = np.sort(rng.uniform(2, max(length - 2, 2.1), rng.poisson(length / 22)))
         xy, heading = points_at(line, places)
         for (x, y), h in zip(xy, heading, strict=True):
@@ -156,9 +157,8 @@ def _patches(lanes: Sequence[Lane], seed: int) -> Iterable[tuple[int, Line]]:
             kind = Paving(int(rng.choice([Paving.OLD_PATCH, Paving.NEW_PATCH, Paving.MANHOLE], p=[0.45, 0.35, 0.2])))
             if kind is Paving.MANHOLE:
                 turn = np.linspace(0, 2 * np.pi, 11)[:-1]
-                shape = 0.35 * np.stack([np.cos(turn), np.sin(turn)], 1)
+                shape = 0.35 * direction(turn)
             else:
                 shape = np.array([[-long, -wide], [long, -wide], [long, wide], [-long, wide]]) / 2
             shape = shape + np.array([0.0, aside])
-            c, s = np.cos(h), np.sin(h)
-            yield kind, shape @ np.array([[c, s], [-s, c]]) + (x, y)
+            yield kind, rotate(shape, h) + np.array([x, y])

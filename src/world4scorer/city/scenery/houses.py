@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from world4scorer.city.scenery.clearance import Clearance, Roadside
 from world4scorer.city.scenery.light import to_linear
 from world4scorer.city.scenery.parts import Parts
-from world4scorer.city.scenery.polyline import Line, points_at, stations
+from world4scorer.city.scenery.polyline import Line, points_at
 from world4scorer.city.scenery.surface import Material, SurfaceClass
+from world4scorer.engine.scene.geometry import arc_length_hypot
 
 MARGIN: Final = 0.8
 """Houses keep at least so far from sidewalks and lanes [m]."""
@@ -54,7 +55,7 @@ def place_houses(sides: list[Roadside], clearance: Clearance, seed: int) -> list
     houses: list[House] = []
     for side in sorted(sides, key=lambda side: not side.big):
         closed = side.big or rng.random() < CLOSED_SHARE
-        length = float(stations(side.border)[-1])
+        length = float(arc_length_hypot(side.border)[-1])
         along, storeys = 0.5, int(rng.integers(4, 7))
         free = _free_stretches(side.border, length, clearance)
         while along < length - 5:

@@ -10,8 +10,9 @@ from typing import Final
 import numpy as np
 import shapely
 
-from world4scorer.city.scenery.polyline import Line, cut, parallel, points_at, ribbon, stations, tidy
+from world4scorer.city.scenery.polyline import Line, cut, parallel, points_at, ribbon, tidy
 from world4scorer.city.streets.street_map import Connection, Lane, LaneUse, StreetMap, Turn
+from world4scorer.engine.scene.geometry import arc_length_hypot, rotate
 
 LINE: Final = 0.14
 """Width of lines [m]."""
@@ -78,7 +79,7 @@ def _lines_of_lanes(roads: dict[str, list[Lane]]) -> Iterable[Line]:
         if lanes[0].use is LaneUse.DRIVE and (len(lanes) > 1 or lanes[0].speed > 9):
             yield ribbon(parallel(outer, -lanes[0].width / 2 + EDGE_INSET), LINE)
         line = lefts[edge]
-        middle, _ = points_at(line, stations(line)[-1:] / 2)
+        middle, _ = points_at(line, arc_length_hypot(line)[-1:] / 2)
         near = lines.query(shapely.Point(middle[0]), predicate="dwithin", distance=OPPOSITE)
         opposite = sorted(names[k] for k in near if names[k] != edge)
         if not opposite:
@@ -92,39 +93,38 @@ def _lines_of_lanes(roads: dict[str, list[Lane]]) -> Iterable[Line]:
 
 
 def _dashes(line: Line, dash: float, gap: float) -> Iterable[Line]:
-    length = float(stations(line)[-1])
+    length = float(arc_length_hypot(line)[-1])
     for start in np.arange(gap / 2, length - dash / 2, dash + gap):
         yield ribbon(cut(line, start, min(start + dash, length)), LINE)
 
 
 def _stop_line(lane: Lane) -> Iterable[Line]:
     line = tidy(lane.shape)
-    length = float(stations(line)[-1])
+    length = float(arc_length_hypot(line)[-1])
     if length > STOP_BEFORE + STOP_LINE + 0.5:
         yield ribbon(cut(line, length - STOP_BEFORE - STOP_LINE, length - STOP_BEFORE), lane.width - 0.2)
 
 
 def _arrows(lane: Lane, ways: list[Connection]) -> Iterable[Line]:
     line = tidy(lane.shape)
-    length = float(stations(line)[-1])
+    length = float(arc_length_hypot(line)[-1])
     turns = {way.turn for way in ways}
     for place in (length - ARROW_BEFORE, length - ARROW_BEFORE - 18):
         if place < 6:
             return
         (centre,), (heading,) = points_at(line, np.array([place]))
-        turn = np.array([[np.cos(heading), np.sin(heading)], [-np.sin(heading), np.cos(heading)]])
         if turns & {Turn.STRAIGHT, Turn.SLIGHT_LEFT, Turn.SLIGHT_RIGHT}:
-            yield np.array(_ARROWS[Turn.STRAIGHT]) @ turn + centre
+            yield rotate(np.array(_ARROWS[Turn.STRAIGHT]), heading) + centre
         shape = np.array(_ARROWS[Turn.LEFT])
         if Turn.LEFT in turns:
-            yield shape @ turn + centre
+            yield rotate(shape, heading) + centre
         if Turn.RIGHT in turns:
-            yield shape * (1, -1) @ turn + centre
+            yield rotate(shape * (1, -1), heading) + centre
 
 
 def _zebra(lane: Lane) -> Iterable[Line]:
     line = tidy(lane.shape)
-    length = float(stations(line)[-1])
+    length = float(arc_length_hypot(line)[-1])
     count = max(int((length - 0.2) // (2 * STRIPE)), 1)
     start = (length - (2 * count - 1) * STRIPE) / 2
     for k in range(count):

@@ -5,17 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.engine.scene.geometry import arc_length_hypot
+
 Line = NDArray[np.float64]
 """(n, 2) points [m]"""
 
 SHARPEST_MITRE = 0.35
 """Keeps the corner of a parallel from running away at sharp bends."""
-
-
-def stations(line: Line) -> NDArray[np.float64]:
-    """(n,) metres from the start to each point."""
-    steps = np.hypot(*np.diff(line, axis=0).T)
-    return np.concatenate([[0.0], np.cumsum(steps)])
 
 
 def tidy(line: Line) -> Line:
@@ -27,7 +23,7 @@ def tidy(line: Line) -> Line:
 
 def points_at(line: Line, where: NDArray[np.float64]) -> tuple[Line, NDArray[np.float64]]:
     """Points (k, 2) and headings (k,) [rad] at distances (k,) from the start."""
-    along = stations(line)
+    along = arc_length_hypot(line)
     xy = np.stack([np.interp(where, along, line[:, 0]), np.interp(where, along, line[:, 1])], 1)
     piece = np.clip(np.searchsorted(along, where, "right") - 1, 0, len(line) - 2)
     step = np.diff(line, axis=0)[piece]
@@ -36,7 +32,7 @@ def points_at(line: Line, where: NDArray[np.float64]) -> tuple[Line, NDArray[np.
 
 def cut(line: Line, start: float, end: float) -> Line:
     """The piece between two distances from the start."""
-    along = stations(line)
+    along = arc_length_hypot(line)
     inner = line[(along > start + 1e-6) & (along < end - 1e-6)]
     ends, _ = points_at(line, np.array([start, end]))
     return np.concatenate([ends[:1], inner, ends[1:]])

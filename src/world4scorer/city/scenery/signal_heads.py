@@ -18,9 +18,10 @@ from world4scorer.city.scenery.clearance import Clearance
 from world4scorer.city.scenery.draft import Draft
 from world4scorer.city.scenery.light import to_linear
 from world4scorer.city.scenery.parts import Parts
-from world4scorer.city.scenery.polyline import Line, points_at, stations, tidy
+from world4scorer.city.scenery.polyline import Line, points_at, tidy
 from world4scorer.city.scenery.surface import Material, SurfaceClass
 from world4scorer.city.streets.street_map import Connection, LaneUse, SignalLink, StreetMap, Turn
+from world4scorer.engine.scene.geometry import arc_length_hypot, direction, rotate
 
 RED, YELLOW, GREEN = 0, 1, 2
 """Lamps of a head, from the top; their bits in `lamp_bits`."""
@@ -81,7 +82,7 @@ def place_signals(streets: StreetMap, clearance: Clearance, parts: Parts) -> lis
         lanes = sorted({streets.lanes[way.from_lane].index: streets.lanes[way.from_lane] for way in ways}.items())
         outer = lanes[0][1]
         line = tidy(outer.shape)
-        (end,), (heading,) = points_at(line, stations(line)[-1:])
+        (end,), (heading,) = points_at(line, arc_length_hypot(line)[-1:])
         right = np.array([np.sin(heading), -np.cos(heading)])
         links = _shown_links(ways)
         near = _beside(end + right * (outer.width / 2 + BESIDE), right, clearance)
@@ -92,10 +93,10 @@ def place_signals(streets: StreetMap, clearance: Clearance, parts: Parts) -> lis
     for name in sorted(streets.crossing_links):
         line = tidy(streets.lanes[name].shape)
         width = streets.lanes[name].width
-        _, headings = points_at(line, np.array([0.0, stations(line)[-1]]))
+        _, headings = points_at(line, np.array([0.0, arc_length_hypot(line)[-1]]))
         for corner, heading in ((line[0], headings[0] + np.pi), (line[-1], headings[1])):
             right = np.array([np.sin(heading), -np.cos(heading)])
-            ahead = np.array([np.cos(heading), np.sin(heading)])
+            ahead = direction(heading)
             place = _beside(corner + right * (width / 2 + 0.3) + ahead * 0.5, ahead, clearance)
             _post(parts, heads, place, heading, [streets.crossing_links[name]], WALK_SCALE)
     return heads
@@ -129,7 +130,7 @@ def _beside(start: NDArray[np.float64], away: NDArray[np.float64], clearance: Cl
 
 def _across(start: NDArray[np.float64], heading: float, clearance: Clearance) -> NDArray[np.float64] | None:
     """The first free place beyond the junction, a little to the right of straight ahead."""
-    ahead = np.array([np.cos(heading), np.sin(heading)])
+    ahead = direction(heading)
     right = np.array([np.sin(heading), -np.cos(heading)])
     distance = np.arange(10.0, ACROSS_LIMIT, 1.0)
     for aside in (0.8, 2.5, 4.5, 7.0):
@@ -165,8 +166,7 @@ def _post(
             draft.box((x - 0.12, y - radius, middle + radius), (x, y + radius, middle + radius + 0.02), 0, skip="+x")
     corners, role, _ = draft.arrays()
     role = role.astype(np.int64)
-    c, s = np.cos(heading), np.sin(heading)
-    turned = corners @ np.array([[c, s, 0], [-s, c, 0], [0, 0, 1.0]]) + (*place, 0)
+    turned = rotate(corners, heading) + np.append(place, 0.0)
     lit = role >= 2
     which = np.where(lit, (role - 2) % 3, 0)
     number = len(heads) + np.where(lit, (role - 2) // 3, 0)

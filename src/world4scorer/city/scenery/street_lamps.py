@@ -10,8 +10,9 @@ from world4scorer.city.scenery.clearance import Clearance, Roadside
 from world4scorer.city.scenery.draft import Draft
 from world4scorer.city.scenery.light import to_linear
 from world4scorer.city.scenery.parts import Parts
-from world4scorer.city.scenery.polyline import parallel, points_at, stations
+from world4scorer.city.scenery.polyline import parallel, points_at
 from world4scorer.city.scenery.surface import Material, SurfaceClass
+from world4scorer.engine.scene.geometry import arc_length_hypot, rotate
 
 SPACING: Final = 31.0
 SETBACK: Final = 0.45
@@ -38,7 +39,7 @@ def place_lamps(sides: list[Roadside], clearance: Clearance, parts: Parts, seed:
     taken: set[tuple[int, int]] = set()
     for side in sides:
         line = parallel(side.border, -SETBACK)
-        length = float(stations(line)[-1])
+        length = float(arc_length_hypot(line)[-1])
         where = np.arange(rng.uniform(4, 14), length - 2, SPACING)
         xy, heading = points_at(line, where)
         free = clearance.far_from_traffic(xy, SETBACK * 0.6) & clearance.far_from_houses(xy, 0.5)
@@ -47,6 +48,5 @@ def place_lamps(sides: list[Roadside], clearance: Clearance, parts: Parts, seed:
             if square in taken:
                 continue
             taken.add(square)
-            c, s = np.cos(angle), np.sin(angle)
-            turned = corners @ np.array([[c, s, 0], [-s, c, 0], [0, 0, 1.0]]) + (*place, 0)
+            turned = rotate(corners, angle) + np.append(place, 0.0)
             parts.add(turned, paint, material, SurfaceClass.POLE, place)

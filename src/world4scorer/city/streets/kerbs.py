@@ -18,6 +18,7 @@ from world4scorer.city.streets.lane_graph import LaneGraph
 from world4scorer.city.streets.map_shapes import JUNCTION_GAP, SIMPLIFY_TOLERANCE, Line, Shapes, one_piece
 from world4scorer.city.streets.street_map import Turn
 from world4scorer.city.streets.swept_path import PATH_STEP, corner_trails
+from world4scorer.engine.scene.geometry import arc_length_hypot
 
 TURN_MARGIN: Final = 1.2
 """m between the way of a turning car's corner and the kerb."""
@@ -140,7 +141,7 @@ def _bends_sharply(line: Line) -> bool:
     if _length(line) < RUN_OUT + BEND_LENGTH:
         return False
     headings = np.unwrap(np.arctan2(steps[:, 1], steps[:, 0]))
-    marks = np.concatenate([[0.0], np.cumsum(np.hypot(*steps.T))])[:-1]
+    marks = arc_length_hypot(line)[:-1]
     change = np.interp(marks + BEND_LENGTH, marks, headings) - headings
     return bool(np.abs(change).max() > SHARP_BEND_ANGLE)
 
@@ -151,7 +152,7 @@ def _length(line: Line) -> float:
 
 def _between(line: Line, cut_first: float, cut_last: float) -> Line:
     """The line without so many metres at its ends, and without repeated vertices."""
-    marks = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
+    marks = arc_length_hypot(line)
     inside = np.unique(marks[(marks > cut_first) & (marks < marks[-1] - cut_last)])
     at = np.concatenate([[cut_first], inside, [marks[-1] - cut_last]])
     return np.column_stack([np.interp(at, marks, line[:, 0]), np.interp(at, marks, line[:, 1])])

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.map_shapes import Line, Shapes, bands, directions, fit_to_ends, resample, sides
 from world4scorer.city.streets.street_map import Connection, Lane, LaneUse, StreetMap, Turn
+from world4scorer.engine.scene.geometry import arc_length_hypot
 
 MIN_CONNECTION_LENGTH: Final = 0.1
 """m; where lanes meet without room for a connection, the first of them ends earlier."""
@@ -154,7 +155,7 @@ def _checked(lane: Lane) -> Line:
 
 def _shortened(line: Line) -> Line:
     """The line without its last `CONNECTION_ROOM`, or without its second half where it is shorter than twice that."""
-    marks = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
+    marks = arc_length_hypot(line)
     end = max(marks[-1] - CONNECTION_ROOM, marks[-1] / 2)
     last = [np.interp(end, marks, line[:, 0]), np.interp(end, marks, line[:, 1])]
     return np.concatenate([line[marks < end], [last]])

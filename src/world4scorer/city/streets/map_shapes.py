@@ -14,6 +14,7 @@ import shapely
 from numpy.typing import NDArray
 
 from world4scorer.city.streets.errors import CityError
+from world4scorer.engine.scene.geometry import arc_length_hypot
 
 Line = NDArray[np.float64]
 Shapes = NDArray[np.object_]
@@ -48,7 +49,7 @@ def resample(line: Line) -> Line:
             way = 0.0
     points = line[[*kept, len(line) - 1]]
     steps = np.hypot(*np.diff(points, axis=0).T)
-    marks = np.concatenate([[0.0], np.cumsum(steps)])
+    marks = arc_length_hypot(points)
     inserted = [
         np.linspace(a, b, pieces, endpoint=False)
         for a, b, pieces in zip(
@@ -61,7 +62,7 @@ def resample(line: Line) -> Line:
 
 def fit_to_ends(line: Line, first: Line, last: Line) -> Line:
     """The line moved so that it leads from point `first` to point `last`, each vertex in proportion to the way."""
-    way = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
+    way = arc_length_hypot(line)
     if way[-1] == 0.0:
         return np.stack([first, last])
     share = (way / way[-1])[:, None]

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.engine.scene.geometry import arc_length_hypot
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_OVERHANG, WHEEL_BASE
 
 PATH_STEP: Final = 0.25
@@ -26,11 +27,11 @@ def corner_trails(paths: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float
     """
     if not paths:
         return []
-    lengths = np.array([_marks(path)[-1] for path in paths])
+    lengths = np.array([arc_length_hypot(path)[-1] for path in paths])
     counts = np.ceil(lengths / PATH_STEP).astype(int) + 1
     front = np.empty((len(paths), counts.max(), 2))
     for row, path in enumerate(paths):
-        marks = _marks(path)
+        marks = arc_length_hypot(path)
         at = np.minimum(np.arange(front.shape[1]) * PATH_STEP, marks[-1])
         front[row, :, 0], front[row, :, 1] = np.interp(at, marks, path[:, 0]), np.interp(at, marks, path[:, 1])
     ahead = np.empty_like(front)
@@ -44,10 +45,6 @@ def corner_trails(paths: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float
     aside = HALF_WIDTH * left
     corners = np.stack([nose + aside, nose - aside, tail - aside, tail + aside], axis=1)
     return [trail[:, :count] for trail, count in zip(corners, counts, strict=True)]
-
-
-def _marks(path: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(path, axis=0).T))])
 
 
 def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from world4scorer.city.streets.street_map import Connection, Lane, LaneUse, StreetMap, Turn
 from world4scorer.datasets.navsim.frames import COMMANDS
+from world4scorer.engine.scene.geometry import arc_length
 
 LOOK_AHEAD: Final = 20.0
 """m"""
@@ -101,7 +102,7 @@ class RouteReader:
         line = self.centreline(lane_id, route)
         if line is None:
             return UNKNOWN
-        along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
+        along = arc_length(line)
         here = _project(line, along, position)
         if here + LOOK_AHEAD > along[-1]:
             return UNKNOWN
@@ -167,7 +168,7 @@ def _point(line: NDArray[np.float64], along: NDArray[np.float64], distance: floa
 
 def every_metre(shape: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Points (n, 2) of a polyline at most a metre apart, and its heading there (n,)."""
-    length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(shape, axis=0), axis=1))])
+    length = arc_length(shape)
     grid = np.linspace(0.0, length[-1], max(2, int(np.ceil(length[-1])) + 1))
     points = np.column_stack([np.interp(grid, length, shape[:, 0]), np.interp(grid, length, shape[:, 1])])
     step = np.gradient(points, axis=0)

@@ -33,7 +33,7 @@ from world4scorer.city.world.trace import Trace, TraceRecorder
 from world4scorer.city.world.traffic import TIME_STEP, Traffic, snapshot_actors
 from world4scorer.datasets.navsim.agent_input import AgentInput
 from world4scorer.datasets.navsim.frames import COMMANDS
-from world4scorer.datasets.navsim.poses import relative_poses, wrap
+from world4scorer.engine.scene.geometry import direction, relative_poses, wrap
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG
 
 HISTORY_FRAMES: Final = 4
@@ -193,7 +193,7 @@ class Episode:
     def _pass(self) -> None:
         """Let 0.1 s pass."""
         now = self._past[-1]
-        bumper = now.pose[:2] + FRONT_OVERHANG * np.array([np.cos(now.pose[2]), np.sin(now.pose[2])])
+        bumper = now.pose[:2] + FRONT_OVERHANG * direction(now.pose[2])
         for event in self._events:
             event.step(self._traffic, bumper, float(now.velocity[0]))
         self._traffic.step()
@@ -202,7 +202,7 @@ class Episode:
         return self._taken().vehicle in dict(self._traffic.present())
 
     def _move(self, pose: NDArray[np.float64]) -> None:
-        bumper = pose[:2] + FRONT_OVERHANG * np.array([np.cos(pose[2]), np.sin(pose[2])])
+        bumper = pose[:2] + FRONT_OVERHANG * direction(pose[2])
         angle = float(90.0 - np.degrees(pose[2])) % 360.0
         vehicle = self._taken().vehicle
         self._traffic.sumo.vehicle.moveToXY(vehicle, "", -1, float(bumper[0]), float(bumper[1]), angle, 2)
@@ -215,8 +215,7 @@ class Episode:
     ) -> None:
         before = self._past[-1]
         if velocity is None:
-            forward = np.array([np.cos(pose[2]), np.sin(pose[2])])
-            velocity = np.array([float((pose[:2] - before.pose[:2]) @ forward) / TIME_STEP, 0.0])
+            velocity = np.array([float((pose[:2] - before.pose[:2]) @ direction(pose[2])) / TIME_STEP, 0.0])
         if acceleration is None:
             turn = wrap(pose[2] - before.pose[2])
             acceleration = np.array([(velocity[0] - before.velocity[0]) / TIME_STEP, velocity[0] * turn / TIME_STEP])

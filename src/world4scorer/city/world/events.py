@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from world4scorer.city.streets.street_map import LaneUse, StreetMap
 from world4scorer.city.world.traffic import TIME_STEP, Traffic
 from world4scorer.city.world.vehicles import WALKER_SIZE, WALKER_TYPE
+from world4scorer.engine.scene.geometry import arc_length
 
 Floats = NDArray[np.float64]
 
@@ -196,7 +197,7 @@ def _on_lane(shape: Floats, position: float) -> tuple[Floats, Floats]:
     """The point (2,) and the direction (2,) so far along a centreline."""
     step = np.diff(shape, axis=0)
     length = np.linalg.norm(step, axis=1)
-    along = np.concatenate([[0.0], np.cumsum(length)])
+    along = arc_length(shape)
     piece = int(np.clip(np.searchsorted(along, position, side="right") - 1, 0, len(step) - 1))
     direction = step[piece] / length[piece]
     return shape[piece] + (position - along[piece]) * direction, direction

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from world4scorer.city.world.recording import Drive
 from world4scorer.city.world.traffic import TIME_STEP
+from world4scorer.engine.scene.geometry import arc_length, direction
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG
 
 TIME_SMOOTHING: Final = 0.45
@@ -52,7 +53,7 @@ class ExpertDrive:
 
 def expert_drive(drive: Drive) -> ExpertDrive:
     """Smooth a drive."""
-    travelled = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(drive.front, axis=0), axis=1))])
+    travelled = arc_length(drive.front)
     smooth = _average_over_time(travelled)
     grid, path = _smooth_path(drive, travelled, smooth)
     rear, heading = _drag_along(path)
@@ -65,8 +66,7 @@ def expert_drive(drive: Drive) -> ExpertDrive:
             np.interp(point, grid, heading),
         ]
     )
-    direction = np.stack([np.cos(pose[:, 2]), np.sin(pose[:, 2])], axis=1)
-    speed = np.maximum((np.gradient(pose[:, :2], TIME_STEP, axis=0) * direction).sum(1), 0.0)
+    speed = np.maximum((np.gradient(pose[:, :2], TIME_STEP, axis=0) * direction(pose[:, 2])).sum(1), 0.0)
     yaw_rate = np.gradient(pose[:, 2], TIME_STEP)
     acceleration = np.column_stack([np.gradient(speed, TIME_STEP), speed * yaw_rate])
     return ExpertDrive(drive, pose, speed, acceleration, yaw_rate, smooth)
@@ -93,7 +93,7 @@ def _smooth_path(
     wide = np.concatenate(
         [grid[0] - PATH_STEP * np.arange(reach, 0, -1), grid, grid[-1] + PATH_STEP * np.arange(1, reach + 1)]
     )
-    ends = np.stack([np.cos(drive.angle[[0, -1]]), np.sin(drive.angle[[0, -1]])], axis=1)
+    ends = direction(drive.angle[[0, -1]])
     s = np.concatenate([[travelled[0] - 2 * ahead], travelled[moving], [travelled[-1] + 2 * ahead]])
     points = np.concatenate(
         [[drive.front[0] - 2 * ahead * ends[0]], drive.front[moving], [drive.front[-1] + 2 * ahead * ends[1]]]

@@ -27,6 +27,7 @@ from world4scorer.city.world.vehicles import VEHICLE_TYPES
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
 from world4scorer.datasets.navsim.frames import LogFrame
+from world4scorer.engine.scene.geometry import to_global_axes
 from world4scorer.engine.scene.indices import TrackType
 from world4scorer.jobs.data_folder import DataFolder
 
@@ -76,12 +77,10 @@ class FrameLabels:
 
 def annotation_actors(seen: Annotations, ego_pose: NDArray[np.float64]) -> Actors:
     """Annotated boxes as the renderer draws them, in the coordinates of the ego's pose (3,)."""
-    x, y, heading = ego_pose
-    cosine, sine = np.cos(heading), np.sin(heading)
-    place = seen.boxes[:, :2] @ np.array([[cosine, sine], [-sine, cosine]]) + [x, y]
+    place = to_global_axes(seen.boxes[:, :2], ego_pose)
     size, none = seen.boxes[:, 3:6], np.zeros(len(seen.boxes), np.bool_)
     return Actors(
-        pose=np.column_stack([place, seen.boxes[:, 6] + heading]),
+        pose=np.column_stack([place, seen.boxes[:, 6] + ego_pose[2]]),
         size=size,
         kind=np.array([_kind(TrackType(track), box) for track, box in zip(seen.type, size, strict=True)], np.int8),
         look=np.zeros(len(size), np.uint32),

@@ -28,7 +28,7 @@ from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.cameras import Camera
 from world4scorer.datasets.navsim.log_writer import FrameRecord, write_log
-from world4scorer.datasets.navsim.poses import wrap
+from world4scorer.engine.scene.geometry import direction, wrap
 from world4scorer.engine.scene.indices import TrackType
 from world4scorer.jobs.data_folder import DataFolder
 
@@ -146,11 +146,12 @@ def annotations_of(frame: FrameState, log: str) -> Annotations:
     actors = frame.actors
     x, y, heading = frame.ego_pose
     cosine, sine = np.cos(heading), np.sin(heading)
+    # Not `to_ego_axes`: bytes of logs depend on the memory layout of this matrix where one road user is seen.
     to_ego = np.array([[cosine, sine], [-sine, cosine]])
     place = (actors.pose[:, :2] - [x, y]) @ to_ego.T
     turn = wrap(actors.pose[:, 2] - heading)
     boxes = np.column_stack([place, actors.size[:, 2] / 2, actors.size, turn])
-    velocity = frame.speeds[:, None] * np.column_stack([np.cos(turn), np.sin(turn), np.zeros(len(turn))])
+    velocity = frame.speeds[:, None] * np.column_stack([direction(turn), np.zeros(len(turn))])
     return Annotations(
         boxes=boxes,
         type=np.array([TRACK_TYPES.get(ActorKind(kind), TrackType.VEHICLE) for kind in actors.kind], np.int8),

@@ -19,6 +19,7 @@ from world4scorer.city.world.expert import ExpertDrive, expert_drive
 from world4scorer.city.world.recording import STEPS_PER_FRAME, Recording
 from world4scorer.city.world.situations import Flags, Situations, find_situations, frame_rows, signal_links
 from world4scorer.city.world.traffic import TIME_STEP
+from world4scorer.engine.scene.geometry import direction
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG
 
 PAST_FRAMES: Final = 3
@@ -151,8 +152,7 @@ def _frame_scores(situations: Situations, speed: NDArray[np.float64]) -> NDArray
 def valid_frames(expert: ExpertDrive, place: Place, streets: StreetMap, lengths: Mapping[str, float]) -> Flags:
     """Frames at which all that happened since the last one is physical, inside the place and before the end."""
     drive = expert.drive
-    direction = np.stack([np.cos(expert.pose[:, 2]), np.sin(expert.pose[:, 2])], axis=1)
-    bumper = expert.pose[:, :2] + FRONT_OVERHANG * direction
+    bumper = expert.pose[:, :2] + FRONT_OVERHANG * direction(expert.pose[:, 2])
     x0, y0, x1, y1 = place.area
     forward = expert.acceleration[:, 0]
     good = (

@@ -18,7 +18,7 @@ from world4scorer.city.world.encounters import NO_AGENT, find_conflicts, find_co
 from world4scorer.city.world.expert import ExpertDrive
 from world4scorer.city.world.recording import STEPS_PER_FRAME, Recording
 from world4scorer.city.world.traffic import TrafficSnapshot
-from world4scorer.datasets.navsim.poses import wrap
+from world4scorer.engine.scene.geometry import arc_length, direction, wrap
 
 Flags = NDArray[np.bool_]
 
@@ -181,13 +181,13 @@ def _boxes(
 def _path(expert: ExpertDrive, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Points 1 m apart that the rear axle passes, going straight on at the end, and the point of each frame."""
     step = np.linalg.norm(np.diff(expert.pose[:, :2], axis=0), axis=1)
-    along = np.concatenate([[0.0], np.cumsum(step)])
+    along = arc_length(expert.pose[:, :2])
     moving = np.concatenate([[True], step > 1e-6])
     grid = np.arange(0.0, along[-1] + 1e-9, 1.0)
     x = np.interp(grid, along[moving], expert.pose[moving, 0])
     y = np.interp(grid, along[moving], expert.pose[moving, 1])
     end, heading = expert.pose[-1, :2], expert.pose[-1, 2]
-    beyond = np.arange(1.0, LEADER_RANGE + 20.0)[:, None] * np.array([np.cos(heading), np.sin(heading)])
+    beyond = np.arange(1.0, LEADER_RANGE + 20.0)[:, None] * direction(heading)
     return np.concatenate([np.column_stack([x, y]), end + beyond]), along[rows].astype(np.int64)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import Window
-from world4scorer.datasets.navsim.poses import relative_poses
+from world4scorer.engine.scene.geometry import relative_poses
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.errors import DatasetError
-from world4scorer.datasets.navsim.poses import wrap
+from world4scorer.engine.scene.geometry import turn, wrap
 from world4scorer.engine.scene.indices import TrackType
 
 TYPE_NAMES: Final[Mapping[str, int]] = {kind.name.lower(): int(kind) for kind in TrackType}
@@ -74,14 +74,11 @@ class Annotations:
 
         Only the heading of the ego is taken into account, not roll and pitch; static types do not move.
         """
-        cosine, sine = np.cos(ego_pose[2]), np.sin(ego_pose[2])
-        x, y, vx, vy = self.boxes[:, 0], self.boxes[:, 1], self.velocity[:, 0], self.velocity[:, 1]
+        x, y = turn(self.boxes[:, 0], self.boxes[:, 1], ego_pose[2])
         out = np.empty((len(self.boxes), 5))
-        out[:, 0] = x * cosine - y * sine + ego_pose[0]
-        out[:, 1] = x * sine + y * cosine + ego_pose[1]
+        out[:, 0], out[:, 1] = x + ego_pose[0], y + ego_pose[1]
         out[:, 2] = wrap(self.boxes[:, 6] + ego_pose[2])
-        out[:, 3] = vx * cosine - vy * sine
-        out[:, 4] = vx * sine + vy * cosine
+        out[:, 3], out[:, 4] = turn(self.velocity[:, 0], self.velocity[:, 1], ego_pose[2])
         out[self.type >= TrackType.TRAFFIC_CONE, 3:] = 0.0
         return out
 

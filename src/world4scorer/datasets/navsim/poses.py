@@ -1,16 +1,9 @@
-"""Poses in the plane: yaw of a quaternion, and poses as seen from another one."""
+"""Headings as quaternions."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
-
-
-def wrap(angle: Any) -> Any:
-    """Bring angles to (-pi, pi] the way the official code does, by their sine and cosine."""
-    return np.arctan2(np.sin(angle), np.cos(angle))
 
 
 def yaw(quaternion: NDArray[np.float64]) -> float:
@@ -26,17 +19,3 @@ def yaw(quaternion: NDArray[np.float64]) -> float:
 def rotation_about_z(heading: float) -> NDArray[np.float64]:
     """(4,) quaternion w, x, y, z of a turn by `heading` [rad] in the plane."""
     return np.array([np.cos(heading / 2.0), 0.0, 0.0, np.sin(heading / 2.0)])
-
-
-def relative_poses(poses: NDArray[np.float64], origin: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Global poses (N, 3) x, y, heading as seen from the pose `origin` (3,)."""
-    offset = poses - origin
-    cosine, sine = np.cos(origin[2]), np.sin(origin[2])
-    return np.stack(
-        [
-            cosine * offset[:, 0] + sine * offset[:, 1],
-            -sine * offset[:, 0] + cosine * offset[:, 1],
-            wrap(offset[:, 2]),
-        ],
-        axis=1,
-    )

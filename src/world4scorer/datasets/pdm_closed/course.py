@@ -22,6 +22,7 @@ from world4scorer.datasets.pdm_closed.forecast import Forecast
 from world4scorer.datasets.pdm_closed.idm import NO_LIMIT, SPEED_SHARES, Proposals, extend, no_proposals, propose
 from world4scorer.datasets.pdm_closed.leading import Things
 from world4scorer.datasets.pdm_closed.paths import LateralPaths
+from world4scorer.engine.scene.geometry import box_corners
 from world4scorer.engine.scene.indices import DT, Box, State, TrackType
 
 NOTHING: Final = outlines(np.zeros(0, object))
@@ -166,9 +167,7 @@ def _things(city: CityMap, seen: Forecast, closed: NDArray[np.int64]) -> Things:
 
 def _box_polygons(seen: Forecast, step: int) -> NDArray[np.object_]:
     """(N,) all boxes of the forecast at a step."""
-    heading = seen.boxes[:, Box.HEADING]
-    along = np.stack([np.cos(heading), np.sin(heading)], axis=1) * seen.boxes[:, Box.LENGTH, None] / 2
-    across = np.stack([-np.sin(heading), np.cos(heading)], axis=1) * seen.boxes[:, Box.WIDTH, None] / 2
     centre = seen.boxes[:, : Box.HEADING] + step * DT * seen.drift
-    corners = [centre + along + across, centre - along + across, centre - along - across, centre + along - across]
-    return np.asarray(shapely.polygons(np.stack(corners, axis=1)))
+    half_length, half_width = seen.boxes[:, Box.LENGTH] / 2, seen.boxes[:, Box.WIDTH] / 2
+    poses = np.column_stack([centre, seen.boxes[:, Box.HEADING]])
+    return np.asarray(shapely.polygons(box_corners(poses, half_length, half_length, half_width)))

@@ -6,6 +6,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from world4scorer.engine.scene.geometry import box_corners
 from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH, REAR_AXLE_TO_CENTRE
 
 
@@ -20,11 +21,4 @@ def box_centre(pose: NDArray[np.float64]) -> tuple[float, float]:
 def box_polygon(pose: NDArray[np.float64]) -> shapely.Polygon:
     """Footprint for a pose (3,)."""
     x, y = box_centre(pose)
-    cosine, sine = np.cos(pose[2]), np.sin(pose[2])
-    corners = (
-        (HALF_LENGTH, HALF_WIDTH),
-        (-HALF_LENGTH, HALF_WIDTH),
-        (-HALF_LENGTH, -HALF_WIDTH),
-        (HALF_LENGTH, -HALF_WIDTH),
-    )
-    return shapely.Polygon([(x + a * cosine - b * sine, y + a * sine + b * cosine) for a, b in corners])
+    return shapely.Polygon(box_corners(np.array([x, y, pose[2]]), HALF_LENGTH, HALF_LENGTH, HALF_WIDTH))

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.frames import LogFrame
-from world4scorer.datasets.navsim.poses import wrap
 from world4scorer.datasets.pdm_closed.ego_box import box_centre, box_polygon
 from world4scorer.engine.kernels import kernel
 from world4scorer.engine.outcomes.boxes import boxes_meet
 from world4scorer.engine.outcomes.traffic import HEADING, LENGTH, WIDTH, X, Y
 from world4scorer.engine.rollout.angles import sine_cosine
+from world4scorer.engine.scene.geometry import direction, wrap
 from world4scorer.engine.scene.indices import DT, Box, TrackType
 from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH
 
@@ -109,7 +109,7 @@ def _drift(boxes: NDArray[np.float64], kinds: NDArray[np.int8]) -> NDArray[np.fl
     heading = boxes[:, Box.HEADING]
     backwards = np.abs(wrap(heading - np.arctan2(vy, vx))) >= np.pi / 2
     heading = np.where(backwards, wrap(heading + np.pi), heading)
-    drift = np.stack([np.cos(heading) * speed, np.sin(heading) * speed], axis=1)
+    drift = direction(heading) * speed[:, None]
     drift[kinds >= TrackType.TRAFFIC_CONE] = 0.0
     return drift
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.errors import DatasetError
-from world4scorer.datasets.navsim.poses import wrap
 from world4scorer.datasets.prepare.search import find_chain
+from world4scorer.engine.scene.geometry import wrap
 
 Route = tuple[int, ...]
 """Blocks in driving order."""

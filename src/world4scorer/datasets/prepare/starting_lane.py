@@ -7,9 +7,9 @@ import shapely
 from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.city_map import CityMap
-from world4scorer.datasets.navsim.poses import wrap
 from world4scorer.datasets.pdm_closed.ego_box import box_centre, box_polygon
 from world4scorer.datasets.prepare.drivable import areas_at
+from world4scorer.engine.scene.geometry import wrap
 
 
 def starting_lane(

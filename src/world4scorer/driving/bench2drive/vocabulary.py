@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from world4scorer.driving.clips.errors import ClipError
+from world4scorer.engine.scene.geometry import arc_length
 from world4scorer.engine.scene.indices import PLAN_INTERVAL, PLAN_POSES
 from world4scorer.jobs.files import atomic_write
 
@@ -137,7 +138,7 @@ def shape_of(path: Floats) -> Floats | None:
 
 def normalised(line: Floats) -> Floats | None:
     """A polyline (n, 2) as 32 points the same length of path apart, of length 1; None where it is too short."""
-    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
+    along = arc_length(line)
     if along[-1] <= STANDING:
         return None
     wanted = np.linspace(0.0, along[-1], POINTS)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.datasets.navsim.poses import wrap
+from world4scorer.engine.scene.geometry import wrap
 
 
 def flipped(points: Any) -> NDArray[np.float64]:

@@ -51,6 +51,7 @@ from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.rig import ClipCameras
 from world4scorer.engine.routes import RoadOption, Route, RouteCursor
 from world4scorer.engine.routes.commands import sparse_nodes
+from world4scorer.engine.scene.geometry import direction
 from world4scorer.engine.scene.indices import TrackType
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, ProcessExecutor
@@ -245,7 +246,7 @@ def _at_ten_hertz(log: Log, seconds: float | None) -> _Way:
     heading = np.unwrap(poses[:, 2])
     velocity = np.stack([frame.velocity for frame in frames])
     acceleration = np.stack([frame.acceleration for frame in frames])
-    rates = velocity[:, :1] * np.stack([np.cos(heading), np.sin(heading)], -1)
+    rates = velocity[:, :1] * direction(heading)
     lines = [np.interp(time, known, column) for column in (heading, *velocity.T, *acceleration.T)]
     last = np.minimum(np.arange(len(time)) // STEPS_PER_FRAME, len(frames) - 1)
     names = [COMMANDS[int(np.argmax(frame.command))] for frame in frames]

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.driving.clips.errors import ClipError
+from world4scorer.engine.scene.geometry import to_global_axes
 from world4scorer.jobs.files import atomic_write
 
 FORMAT: Final = "world4scorer-drivable-1"
@@ -55,9 +56,7 @@ class DrivableGrid:
 
     def around(self, pose: NDArray[np.float64]) -> Bits:
         """The raster (120, 100) of an ego at a pose (3,)."""
-        sine, cosine = np.sin(pose[2]), np.cos(pose[2])
-        turned = _MIDDLES @ np.array([[cosine, sine], [-sine, cosine]])
-        return self.at(turned + pose[:2])
+        return self.at(to_global_axes(_MIDDLES, pose))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a plain .npz file."""

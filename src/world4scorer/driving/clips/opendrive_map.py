@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from world4scorer.driving.clips.axes import flipped, heading_of_yaw
 from world4scorer.driving.clips.drivable import CELL, DrivableGrid, GridPainter
 from world4scorer.driving.clips.errors import ClipError
+from world4scorer.engine.scene.geometry import direction
 
 STEP: Final = 1.0
 """Along lanes [m]."""
@@ -97,7 +98,7 @@ def _painted(town: str, rows: NDArray[np.float64]) -> DrivableGrid:
         half = width * FINE / 2
         along = np.linspace(-STEP / 2, STEP / 2, round(STEP / FINE) + 1)
         aside = np.linspace(-half, half, max(1, round(2 * half / FINE)) + 1) * (1 - 1e-9)
-        forward = np.stack([np.cos(chosen[:, 2]), np.sin(chosen[:, 2])], -1)
+        forward = direction(chosen[:, 2])
         left = np.stack([-forward[:, 1], forward[:, 0]], -1)
         for ahead in along:
             for offset in aside:

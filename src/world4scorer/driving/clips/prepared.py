@@ -21,11 +21,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.datasets.navsim.poses import relative_poses
 from world4scorer.driving.clips.annotation import Obstacle
 from world4scorer.driving.clips.drivable import unpacked
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.outcomes import Surroundings
+from world4scorer.engine.scene.geometry import relative_poses
 from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
 from world4scorer.jobs.files import atomic_write
 

@@ -42,6 +42,7 @@ from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.driving.closed_loop.ground import Ground, ego_corners
 from world4scorer.engine.routes.commands import CommandKeeper, RoadOption, sparse_nodes
 from world4scorer.engine.routes.route import Route
+from world4scorer.engine.scene.geometry import arc_length
 from world4scorer.jobs.data_folder import DataFolder
 
 SCENARIOS: Final = ("signal", "left-turn", "right-turn", "pedestrian", "stopped-vehicle", "cut-in", "lane-change")
@@ -229,8 +230,7 @@ def _places(
 
 def _position(expert: ExpertDrive, row: int, lane: Lane) -> float:
     """Of the bumper along a lane [m]."""
-    step = np.linalg.norm(np.diff(lane.shape, axis=0), axis=1)
-    along = np.concatenate([[0.0], np.cumsum(step)])
+    along = arc_length(lane.shape)
     grid = np.arange(0.0, along[-1], 0.5)
     points = np.column_stack([np.interp(grid, along, lane.shape[:, axis]) for axis in (0, 1)])
     return float(grid[np.argmin(np.linalg.norm(points - expert.drive.front[row], axis=1))])
@@ -314,7 +314,7 @@ def _way(expert: ExpertDrive, first: int, last: int, streets: StreetMap) -> tupl
 def _event_place(points: Floats, event: Event, streets: StreetMap) -> float:
     """How far along the route an event is staged [m]."""
     shape = streets.lanes[event.lane].shape
-    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(shape, axis=0), axis=1))])
+    along = arc_length(shape)
     place = np.array([np.interp(event.position, along, shape[:, axis]) for axis in (0, 1)])
     route = Route(points)
     return float(route.distance[np.argmin(np.linalg.norm(route.points - place, axis=1))])

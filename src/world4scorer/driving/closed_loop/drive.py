@@ -43,6 +43,7 @@ from world4scorer.driving.closed_loop.pilot import Rig, Sight
 from world4scorer.driving.closed_loop.recording import DriveNotes, DriveRecording
 from world4scorer.driving.closed_loop.referee import Offence, Others, Referee, Rules
 from world4scorer.engine.rollout.plans import LqrProfile, roll_out
+from world4scorer.engine.scene.geometry import direction
 from world4scorer.engine.scene.indices import State
 from world4scorer.engine.scene.moment import EgoMoment
 from world4scorer.engine.scene.vehicle import WHEEL_BASE
@@ -232,7 +233,7 @@ def motion_of(states: Floats) -> Motion:
     """States (R, 11) as an agent in CARLA would log them, but in our axes, whose z points up as CARLA's does."""
     heading, yaw_rate = states[:, State.HEADING], states[:, State.ANGULAR_VELOCITY]
     nothing = np.zeros(len(states))
-    forward = np.column_stack([np.cos(heading), np.sin(heading), nothing])
+    forward = np.column_stack([direction(heading), nothing])
     right = np.column_stack([np.sin(heading), -np.cos(heading), nothing])
     along = states[:, State.ACCELERATION_X, None] * forward
     across = -(states[:, State.VELOCITY_X] * yaw_rate)[:, None] * right

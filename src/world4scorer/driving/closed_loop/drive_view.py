@@ -16,12 +16,12 @@ from PIL import Image
 
 from world4scorer.city.streets.map_index import MapIndex
 from world4scorer.city.world.traffic import TIME_STEP
-from world4scorer.datasets.navsim.poses import wrap
 from world4scorer.drawing import style
 from world4scorer.driving.closed_loop.recording import DriveRecording
 from world4scorer.driving.closed_loop.referee import Offence
 from world4scorer.engine.rollout.plans import LqrProfile, roll_out
 from world4scorer.engine.routes.route import Route, RouteCursor
+from world4scorer.engine.scene.geometry import wrap
 from world4scorer.engine.scene.indices import State
 from world4scorer.engine.scene.moment import EgoMoment
 from world4scorer.evaluation.leaderboard.infractions import Infraction, share_outside

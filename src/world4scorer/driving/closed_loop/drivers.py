@@ -18,11 +18,11 @@ from world4scorer.city.world.log_renderer import LOG_EPOCH_US
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.datasets.navsim.map_reader import read_city_map
-from world4scorer.datasets.navsim.poses import relative_poses, wrap
 from world4scorer.datasets.prepare.scene_builder import Preparer
 from world4scorer.driving.closed_loop.city_routes import CityRoute
 from world4scorer.driving.closed_loop.pilot import Decision, Pilot, Sight, ego_state
 from world4scorer.driving.closed_loop.referee import Others
+from world4scorer.engine.scene.geometry import direction, relative_poses, wrap
 from world4scorer.engine.scene.indices import PLAN_POSES
 from world4scorer.engine.scene.moment import EgoMoment
 from world4scorer.evaluation.scores.agents import constant_velocity
@@ -161,7 +161,7 @@ def seen_from(pose: NDArray[np.float64], others: Others) -> Annotations:
     place = relative_poses(others.poses, pose)
     nothing = np.zeros(count)
     turn = wrap(place[:, 2])
-    velocity = others.speeds[:, None] * np.column_stack([np.cos(turn), np.sin(turn), nothing])
+    velocity = others.speeds[:, None] * np.column_stack([direction(turn), nothing])
     return Annotations(
         boxes=np.column_stack([place[:, :2], nothing, others.sizes, nothing, turn]),
         type=others.types,

@@ -18,6 +18,7 @@ from world4scorer.city.scenery.ground_plan import lane_outlines
 from world4scorer.city.scenery.scenery import Scenery
 from world4scorer.city.streets.map_index import RED_STATES
 from world4scorer.city.streets.street_map import LaneUse, SignalLink, StreetMap
+from world4scorer.engine.scene.geometry import box_corners, direction
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_OVERHANG
 
 PAVED: Final = (LaneUse.DRIVE, LaneUse.SERVICE)
@@ -84,7 +85,7 @@ class Ground:
         if len(self._junctions.query(point, predicate="intersects")):
             return False
         rows = {self._of_lane[found] for found in self._lanes.query(point, predicate="intersects")}
-        forward = np.array([np.cos(heading), np.sin(heading)])
+        forward = direction(heading)
         return not any(not self._one_way[row] or _direction(self._shapes[row], place) @ forward > 0 for row in rows)
 
     def hits(self, corners: Floats) -> bool:
@@ -94,10 +95,7 @@ class Ground:
 
 def ego_corners(pose: Floats) -> Floats:
     """(4, 2) corners of the ego's box, its rear axle at a pose (3,)."""
-    ahead = np.array([np.cos(pose[2]), np.sin(pose[2])])
-    left = np.array([-ahead[1], ahead[0]])
-    sides = ((FRONT_OVERHANG, 1), (-REAR_OVERHANG, 1), (-REAR_OVERHANG, -1), (FRONT_OVERHANG, -1))
-    return np.array([pose[:2] + along * ahead + side * HALF_WIDTH * left for along, side in sides])
+    return box_corners(pose, FRONT_OVERHANG, REAR_OVERHANG, HALF_WIDTH)
 
 
 def _area(outline: Floats) -> shapely.Geometry:

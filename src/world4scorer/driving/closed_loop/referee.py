@@ -20,6 +20,7 @@ from world4scorer.driving.closed_loop.city_routes import CityRoute
 from world4scorer.driving.closed_loop.contacts import contacts
 from world4scorer.driving.closed_loop.ground import Ground, ego_corners
 from world4scorer.engine.routes.route import RouteCursor
+from world4scorer.engine.scene.geometry import direction
 from world4scorer.engine.scene.indices import State, TrackType
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, REAR_AXLE_TO_CENTRE
 from world4scorer.evaluation.leaderboard.infractions import Infraction, outside_lanes, slower_than_others
@@ -150,7 +151,7 @@ class Referee:
                 continue  # who drives into a standing ego is not its doing
             self._touched.add(token)
             kind = TrackType(int(others.types[row]))
-            ahead = (others.poses[row, :2] - _centre(pose)) @ np.array([np.cos(pose[2]), np.sin(pose[2])])
+            ahead = (others.poses[row, :2] - _centre(pose)) @ direction(pose[2])
             side = "in front" if ahead > 0 else "behind"
             self._note(
                 Infraction.PEDESTRIAN_COLLISION if kind is TrackType.PEDESTRIAN else Infraction.VEHICLE_COLLISION,
@@ -248,8 +249,8 @@ def _seconds(steps: int) -> float:
 
 
 def _centre(pose: Floats) -> Floats:
-    return np.asarray(pose[:2] + REAR_AXLE_TO_CENTRE * np.array([np.cos(pose[2]), np.sin(pose[2])]))
+    return np.asarray(pose[:2] + REAR_AXLE_TO_CENTRE * direction(pose[2]))
 
 
 def _bumper(pose: Floats) -> Floats:
-    return np.asarray(pose[:2] + FRONT_OVERHANG * np.array([np.cos(pose[2]), np.sin(pose[2])]))
+    return np.asarray(pose[:2] + FRONT_OVERHANG * direction(pose[2]))

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.engine.scene.geometry import wrap_modulo
 from world4scorer.engine.scene.indices import State
 
 INTERVAL_US: Final = 100_000
@@ -37,5 +38,5 @@ def history_rows(past_states: NDArray[np.float64], past_time_us: NDArray[np.int6
         if column == State.HEADING:
             values = np.unwrap(values)
         rows[:, column] = np.interp(times, past_time_us, values)
-    rows[:, State.HEADING] = (rows[:, State.HEADING] + np.pi) % (2 * np.pi) - np.pi
+    rows[:, State.HEADING] = wrap_modulo(rows[:, State.HEADING])
     return rows

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from world4scorer.engine.routes.route import in_ego_axes
+from world4scorer.engine.scene.geometry import to_ego_axes
 
 PASSED: Final = 2.0
 """A node further behind than this is dropped [m]."""
@@ -66,7 +66,7 @@ class CommandKeeper:
     def command(self, pose: ArrayLike) -> RoadOption:
         """The first option of a junction within 35 m, else lane-follow; for an ego at a pose (3,)."""
         here = np.asarray(pose, np.float64)
-        places = in_ego_axes(self._nodes, here)
+        places = to_ego_axes(self._nodes, here)
         while self._next < len(places):
             place = places[self._next]
             if place[0] >= -PASSED and np.linalg.norm(place) >= REACHED:

@@ -12,6 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from world4scorer.engine.scene.geometry import arc_length, to_ego_axes
+
 SPACING: Final = 1.0
 """m between points of a route."""
 ROUTE_POINT_DISTANCE: Final = 20.0
@@ -33,7 +35,7 @@ class Route:
         line = np.concatenate([line[:1], line[1:][np.linalg.norm(np.diff(line, axis=0), axis=1) > 1e-6]])
         if len(line) < 2:
             raise ValueError(f"route: {len(line)} points that differ; two are needed")
-        along = _lengths(line)
+        along = arc_length(line)
         self.length: float = float(along[-1])
         """m"""
         self.distance: Floats = np.linspace(0.0, self.length, max(2, round(self.length / SPACING) + 1))
@@ -79,28 +81,18 @@ class RouteCursor:
         away = np.linalg.norm(points - here[:2], axis=1)
         beyond = np.flatnonzero(away >= distance)
         if not len(beyond):
-            return in_ego_axes(points[-1], here)
+            return to_ego_axes(points[-1], here)
         last = int(beyond[0])
         if last == 0:
-            return in_ego_axes(points[0], here)
+            return to_ego_axes(points[0], here)
         start, step = points[last - 1] - here[:2], points[last] - points[last - 1]
         # |start + share * step| = distance has one solution between 0 and 1: it is nearer at 0 and not at 1.
         a, b, c = step @ step, start @ step, start @ start - distance**2
         share = (-b + np.sqrt(b * b - a * c)) / a
-        return in_ego_axes(points[last - 1] + share * step, here)
+        return to_ego_axes(points[last - 1] + share * step, here)
 
     def ahead(self, pose: ArrayLike, reach: float = STRETCH_AHEAD) -> Floats:
         """The points (m, 2) of the next `reach` metres of the route, in ego axes [m]; at least one."""
         along = self.route.distance[self.place :]
         count = int(np.searchsorted(along, along[0] + reach, side="right"))
-        return in_ego_axes(self.route.points[self.place : self.place + count], np.asarray(pose, np.float64))
-
-
-def in_ego_axes(points: Floats, pose: Floats) -> Floats:
-    """Points (..., 2) seen from a pose (3,): forward, left."""
-    sine, cosine = np.sin(pose[2]), np.cos(pose[2])
-    return np.asarray((points - pose[:2]) @ np.array([[cosine, -sine], [sine, cosine]]))
-
-
-def _lengths(line: Floats) -> Floats:
-    return np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
+        return to_ego_axes(self.route.points[self.place : self.place + count], np.asarray(pose, np.float64))

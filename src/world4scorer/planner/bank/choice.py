@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.engine.outcomes.results import V1_COLUMNS
+from world4scorer.engine.scene.geometry import wrap_modulo
 from world4scorer.planner.bank.config import BankConfig
 
 NC, DAC, PDMS = (V1_COLUMNS.index(name) for name in ("NC", "DAC", "PDMS"))
@@ -28,7 +29,7 @@ def distinct(plans: NDArray[Any], config: BankConfig) -> NDArray[np.bool_]:
     for x, y in zip(plans[..., 0].T, plans[..., 1].T, strict=True):  # pose by pose: all at once would not fit caches
         np.maximum(gap, (x[:, None] - x) ** 2 + (y[:, None] - y) ** 2, out=gap)
     later, earlier = np.nonzero(np.tril(gap < config.duplicate_distance**2, -1))
-    turn = np.abs((plans[later, :, 2] - plans[earlier, :, 2] + np.pi) % (2 * np.pi) - np.pi).max(-1, initial=0.0)
+    turn = np.abs(wrap_modulo(plans[later, :, 2] - plans[earlier, :, 2])).max(-1, initial=0.0)
     kept = np.ones(len(plans), np.bool_)
     for i, j in zip(later[turn < config.duplicate_heading], earlier[turn < config.duplicate_heading], strict=True):
         kept[i] &= not kept[j]  # pairs come in the order of `later`, so the fate of `j` is decided

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from world4scorer.engine.scene.geometry import wrap_modulo
 from world4scorer.engine.scene.indices import PLAN_INTERVAL
 
 CONTROLS: Final = 2
@@ -46,7 +47,7 @@ def controls_of(speed_S: Any, poses_ST3: Any) -> NDArray[np.float64]:
     speed, poses = np.asarray(speed_S, np.float64), np.asarray(poses_ST3, np.float64)
     poses = np.concatenate([np.zeros_like(poses[:, :1]), poses], 1)
     steps = np.diff(poses, axis=1)
-    turn = (steps[..., 2] + np.pi) % (2 * np.pi) - np.pi
+    turn: NDArray[np.float64] = wrap_modulo(steps[..., 2])
     heading = np.cumsum(turn, 1)
     middle = heading - 0.5 * turn
     speeds = (steps[..., 0] * np.cos(middle) + steps[..., 1] * np.sin(middle)) / PLAN_INTERVAL

@@ -17,8 +17,8 @@ from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.cameras import FRONT, VIEWS, Camera
 from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.datasets.navsim.logs import read_log
-from world4scorer.datasets.navsim.poses import relative_poses
 from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.scene.geometry import relative_poses, rotate, to_global_axes
 from world4scorer.engine.scene.indices import DRIVABLE_LAYERS, State, TrackType
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.jobs.data_folder import DataFolder
@@ -171,9 +171,7 @@ def _distances_on_way(scene: Scene, boxes: NDArray[np.float64]) -> NDArray[np.fl
 
 
 def _is_drivable(scene: Scene, ground: NDArray[np.float64]) -> NDArray[np.float64]:
-    x, y, heading = scene.ego_state[: State.HEADING + 1]
-    cosine, sine = np.cos(heading), np.sin(heading)
-    points = np.array([x, y]) + ground @ np.array([[cosine, sine], [-sine, cosine]])
+    points = to_global_axes(ground, scene.ego_state[: State.HEADING + 1])
     bounds = scene.map.bounds
     near = (bounds[:, :2] <= points.max(0)).all(1) & (bounds[:, 2:] >= points.min(0)).all(1)
     drivable = np.zeros(len(points), np.bool_)
@@ -190,8 +188,7 @@ def _in_outlines(boxes: NDArray[np.float64], view: FrontView) -> NDArray[np.floa
     signs = np.array([(a, b, c) for a in (-0.5, 0.5) for b in (-0.5, 0.5) for c in (-0.5, 0.5)])
     for box in boxes[np.hypot(boxes[:, 0], boxes[:, 1]) < COUNTED]:
         corners = signs * box[3:6]
-        cosine, sine = np.cos(box[6]), np.sin(box[6])
-        corners[:, :2] = corners[:, :2] @ np.array([[cosine, sine], [-sine, cosine]])
+        corners[:, :2] = rotate(corners[:, :2], box[6])
         outline = view.project(corners + box[:3])
         if np.isfinite(outline).all():
             hull = shapely.convex_hull(shapely.MultiPoint(outline))

@@ -19,6 +19,7 @@ from world4scorer.engine.outcomes.results import V1_COLUMNS, V2_COLUMNS, epdms_o
 from world4scorer.engine.outcomes.v1 import pdms
 from world4scorer.engine.outcomes.v2 import epdms
 from world4scorer.engine.rollout.plans import LqrProfile
+from world4scorer.engine.scene.geometry import relative_poses
 from world4scorer.engine.scene.indices import STEPS, State
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_OVERHANG
@@ -26,7 +27,6 @@ from world4scorer.engine.selection.utility import OUTCOMES
 from world4scorer.reporting.explorer.rounding import ANGLE, LENGTH, SCORE, UNITS, UTILITY, flat_poses, whole
 from world4scorer.reporting.explorer.surroundings import (
     lights_of,
-    local_poses,
     near_centerline,
     near_map,
     tracks_of,
@@ -64,7 +64,7 @@ def frame_record(
     frame = EgoFrame.of(scene)
     first, second = pdms(scene, thoughts.plans, lqr=lqr), epdms(scene, thoughts.plans, lqr=lqr)
     reference, reference_v2 = (
-        None if poses is None else flat_poses(local_poses(poses[:STEPS], frame)).tolist()
+        None if poses is None else flat_poses(relative_poses(poses[:STEPS], frame.pose)).tolist()
         for poses in (scene.reference, scene.reference_v2)
     )
     tracks = tracks_of(scene.tracks, frame)
@@ -85,7 +85,7 @@ def frame_record(
         "reference": reference,
         "reference_v2": reference_v2,
         "plans": flat_poses(thoughts.plans).tolist(),
-        "rollouts": flat_poses(local_poses(second.rollouts[:, :STEPS, :3], frame)).tolist(),
+        "rollouts": flat_poses(relative_poses(second.rollouts[:, :STEPS, :3], frame.pose)).tolist(),
         "logits": None if thoughts.logits is None else _columns(OUTCOMES, thoughts.logits, UTILITY),
         "utility_v1": whole(thoughts.utility_v1, UTILITY).tolist(),
         "utility_v2": whole(thoughts.utility_v2, UTILITY).tolist(),

@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.datasets.navsim.poses import wrap
 from world4scorer.drawing.frame import EgoFrame
+from world4scorer.engine.scene.geometry import relative_poses
 from world4scorer.engine.scene.indices import STEPS, Box, Layer, Light, TrackType
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.scene.tracks import Tracks
@@ -22,12 +22,6 @@ REACH: Final = 100.0
 
 LAYER_NAMES: Final = {int(layer): layer.name.lower() for layer in Layer}
 TRACK_NAMES: Final = {int(kind): kind.name.lower() for kind in TrackType}
-
-
-def local_poses(poses: Floats, frame: EgoFrame) -> Floats:
-    """Global poses (..., 3+) seen from the ego (..., 3)."""
-    heading = wrap(poses[..., 2] - frame.heading)
-    return np.concatenate([frame.local(poses[..., :2]), heading[..., None]], axis=-1)
 
 
 def near_map(scene: Scene, frame: EgoFrame) -> dict[str, list[dict[str, Any]]]:
@@ -76,7 +70,7 @@ def lights_of(scene: Scene) -> list[dict[str, Any]]:
 def tracks_of(tracks: Tracks, frame: EgoFrame) -> list[dict[str, Any]]:
     """Each track with its steps and poses; one pose only of what does not move."""
     count = len(tracks.ids)
-    poses = flat_poses(local_poses(np.nan_to_num(tracks.boxes[:, :STEPS]), frame)[:, :, None])
+    poses = flat_poses(relative_poses(np.nan_to_num(tracks.boxes[:, :STEPS]), frame.pose)[:, :, None])
     valid = tracks.valid[:, :STEPS]
     first = valid.argmax(axis=1)
     same = np.asarray((poses == poses[np.arange(count), first][:, None]).all(axis=2)) | ~valid

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.engine.scene.geometry import box_corners
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_OVERHANG
 
 Floats = NDArray[np.float64]
@@ -17,11 +18,7 @@ def ego_corners(pose: Floats, origin: Floats) -> Floats:
 
 def corners_of(place: Floats, heading: float, front: float, rear: float, side: float) -> Floats:
     """(4, 2) front left, rear left, rear right, front right."""
-    ahead = np.array([np.cos(heading), np.sin(heading)])
-    left = np.array([-ahead[1], ahead[0]])
-    ends = np.array([[front, side], [-rear, side], [-rear, -side], [front, -side]])
-    corners: Floats = place + ends @ np.stack([ahead, left])
-    return corners
+    return box_corners(np.append(place, heading), front, rear, side)
 
 
 def nose_of(corners: Floats, begin: float, end: float, width: float) -> Floats:

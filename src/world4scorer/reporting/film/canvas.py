@@ -10,6 +10,7 @@ from PIL import ImageColor, ImageDraw
 
 from world4scorer.drawing import style
 from world4scorer.drawing.style import Stroke
+from world4scorer.engine.scene.geometry import arc_length
 from world4scorer.reporting.film.street_picture import Coat
 
 Floats = NDArray[np.float64]
@@ -120,7 +121,7 @@ class Canvas:
 
 def dashed(line: NDArray[np.floating], drawn: float, left_out: float) -> list[NDArray[np.float32]]:
     """Cut a line (n, 2) into its dashes, each as (m, 2)."""
-    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
+    along = arc_length(line)
     starts = np.arange(0.0, along[-1], max(drawn + left_out, 1e-6))
     return [_between(line, along, start, min(start + drawn, float(along[-1]))) for start in starts]
 

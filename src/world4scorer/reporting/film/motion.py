@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.datasets.navsim.logs import FRAME_US, Log
-from world4scorer.datasets.navsim.poses import wrap
+from world4scorer.engine.scene.geometry import turn, wrap
 
 Floats = NDArray[np.float64]
 
@@ -126,9 +126,8 @@ def _ego_between(here: LogFrame, there: LogFrame, share: float, span: float) -> 
 
 def _ego_motion(frame: LogFrame) -> Floats:
     """(5,) x, y, heading, velocity x, y, global."""
-    cosine, sine = np.cos(frame.ego_pose[2]), np.sin(frame.ego_pose[2])
     forward, left = frame.velocity
-    return np.array([*frame.ego_pose, forward * cosine - left * sine, forward * sine + left * cosine])
+    return np.array([*frame.ego_pose, *turn(forward, left, frame.ego_pose[2])])
 
 
 def _boxes_between(here: LogFrame, there: LogFrame, share: float, span: float) -> tuple[Floats, NDArray[np.int8]]:

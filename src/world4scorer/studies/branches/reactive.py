@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.datasets.prepare.tracks import STEPS_PER_FRAME, join_sightings
+from world4scorer.engine.scene.geometry import direction
 from world4scorer.engine.scene.indices import STEPS, Box, Light
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.scene.tracks import Lights, Tracks
@@ -46,8 +47,7 @@ def _at_every_step(branch: Branch) -> Tracks:
 
 
 def _velocities(branch: Branch) -> Floats:
-    heading = branch.poses[..., 2]
-    return np.asarray(branch.speeds[..., None] * np.stack([np.cos(heading), np.sin(heading)], axis=-1))
+    return np.asarray(branch.speeds[..., None] * direction(branch.poses[..., 2]))
 
 
 def _lights(logged: Lights, branch: Branch) -> Lights:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from world4scorer.drawing.charts import OURS, PAPER, chart, titled
 from world4scorer.drawing.style import HUMAN
+from world4scorer.engine.scene.geometry import arc_length_hypot
 from world4scorer.engine.scene.indices import PLAN_INTERVAL, PLAN_POSES
 from world4scorer.evaluation.pools.choices import Chosen
 from world4scorer.evaluation.pools.scored import ScoredPools
@@ -86,8 +87,7 @@ def _to_log(axis: Axes, to_log: dict[str, Interval], reported: Any) -> None:
 
 def _over_time(axis: Axes, pools: ScoredPools, frames: NDArray[np.int64], chosen: Chosen, title: str) -> None:
     """How far each of consecutive plans leads by when, the later the darker; what was driven behind them."""
-    steps = np.diff(pools.ego_pose[frames, :2], axis=0)
-    driven = np.concatenate([[0.0], np.cumsum(np.hypot(steps[:, 0], steps[:, 1]))])
+    driven = arc_length_hypot(pools.ego_pose[frames, :2])
     since = (pools.time_us[frames] - pools.time_us[frames[0]]) * 1e-6
     for place in (0, len(frames) - 1):
         way = driven[place] + _way(pools.human_plan[frames[place]])
@@ -105,5 +105,4 @@ def _over_time(axis: Axes, pools: ScoredPools, frames: NDArray[np.int64], chosen
 
 def _way(plan: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     """(T + 1,) metres along a plan (T, 3), from its ego on."""
-    steps = np.diff(np.concatenate([np.zeros((1, 2)), plan[:, :2]]), axis=0)
-    return np.concatenate([[0.0], np.cumsum(np.hypot(steps[:, 0], steps[:, 1]))])
+    return arc_length_hypot(np.concatenate([np.zeros((1, 2)), plan[:, :2]]))

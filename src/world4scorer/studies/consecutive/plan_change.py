@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.engine.outcomes.extended_comfort import overlap_shift
+from world4scorer.engine.scene.geometry import turn, wrap_modulo
 from world4scorer.engine.scene.indices import DT, PLAN_INTERVAL
 
 STEPS_BETWEEN: Final = round(PLAN_INTERVAL / DT)
@@ -55,7 +56,7 @@ def _compared(
     present = present[common]
     gap = then[:, :2] - present[:, :2]
     lateral = np.cos(present[:, 2]) * gap[:, 1] - np.sin(present[:, 2]) * gap[:, 0]
-    turned = (then[:, 2] - present[:, 2] + np.pi) % (2 * np.pi) - np.pi
+    turned = wrap_modulo(then[:, 2] - present[:, 2])
     return float(np.abs(turned).mean()), float(np.abs(lateral).mean()), float(np.hypot(*gap.T).mean())
 
 
@@ -70,8 +71,7 @@ def in_world(plan: NDArray[np.floating], ego: Floats) -> Floats:
 def _seen_from(plan: Floats, ego: Floats, other: Floats) -> Floats:
     """Poses (T + 1, 3) of a plan in another ego's frame, its own ego's first."""
     x, y, heading = (in_world(plan, ego) - other).T
-    cos, sin = np.cos(other[2]), np.sin(other[2])
-    return np.stack([cos * x + sin * y, cos * y - sin * x, heading], axis=1)
+    return np.stack([*turn(x, y, -other[2]), heading], axis=1)
 
 
 def _at(poses: Floats, steps: NDArray[np.int64]) -> Floats:
