@@ -172,7 +172,7 @@ def stages(frames):
         run("drivable area", calls["drivable area"], polygons, grid, ego, score, step, cause)
         run("driving direction", calls["driving direction"], polygons, grid, ego, False, np.empty(41), score, step)
         run("time to collision", calls["time to collision"], *common, 41, forgiven, corners, score, step, cause)
-        scratch = (np.empty((len(line) // judge.BLOCK + 1, 4)), np.empty(len(line)))
+        scratch = (np.empty((len(line) // judge.SEGMENTS_PER_BLOCK + 1, 4)), np.empty(len(line)))
         run("progress", calls["progress"], line, ego, *scratch, score)
         within = np.empty((lanes, 6), bool)
         run("comfort", comfort.comfort, states, np.empty((0, 11)), False, filters, score, step, cause, within)

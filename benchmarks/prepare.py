@@ -40,7 +40,7 @@ from world4scorer.datasets.pdm_closed.planner import plan_reference  # noqa: E40
 from world4scorer.datasets.prepare.drivable import cut_map, find_areas  # noqa: E402
 from world4scorer.datasets.prepare.fill_store import prepare  # noqa: E402
 from world4scorer.datasets.prepare.route import load_route, locate, route_lanes  # noqa: E402
-from world4scorer.datasets.prepare.scene_builder import Prepared, Preparer  # noqa: E402
+from world4scorer.datasets.prepare.scene_builder import BuiltScene, SceneBuilder  # noqa: E402
 from world4scorer.datasets.prepare.source import NavsimSource  # noqa: E402
 from world4scorer.datasets.prepare.starting_lane import starting_lane  # noqa: E402
 from world4scorer.datasets.prepare.tracks import interpolate_tracks  # noqa: E402
@@ -75,9 +75,9 @@ def all_windows(data: Path, split: Split) -> Iterator[Window]:
 
 def whole(data: Path, split: Split, city: CityMap) -> dict[str, float]:
     """From log files to scenes."""
-    preparer = Preparer(city)
+    preparer = SceneBuilder(city)
 
-    def run() -> list[Prepared]:
+    def run() -> list[BuiltScene]:
         return [preparer.prepare(window) for window in all_windows(data, split)]
 
     count = len(run())
@@ -95,7 +95,7 @@ def forget(frame: LogFrame) -> LogFrame:
 def stages(data: Path, split: Split, city: CityMap) -> list[dict[str, Any]]:
     """Where the time goes: the stages called by themselves."""
     cut = list(all_windows(data, split))
-    preparer = Preparer(city)
+    preparer = SceneBuilder(city)
     done = [preparer.prepare(window) for window in cut]
     pairs = list(zip(cut, done, strict=True))
     lanes = [route_lanes(city, one.route) for one in done]
@@ -104,14 +104,14 @@ def stages(data: Path, split: Split, city: CityMap) -> list[dict[str, Any]]:
         logged = load_route(city, window[3].roadblock_ids, "")
         preparer._correct(logged, locate(city, window[3].ego_pose, logged))
 
-    def start(window: Window, one: Prepared, on_route: tuple[int, ...]) -> None:
+    def start(window: Window, one: BuiltScene, on_route: tuple[int, ...]) -> None:
         starting_lane(city, one.drivable.areas, on_route, window[3].ego_pose)
 
     def around(window: Window) -> None:
         cut_map(city, find_areas(city, *box_centre(window[3].ego_pose)), ())
 
-    def plan(one: Prepared) -> None:
-        red = np.array([one.drivable.place[lane] for lane in one.forecast.red_lanes], np.int64)
+    def plan(one: BuiltScene) -> None:
+        red = np.array([one.drivable.polygon_index[lane] for lane in one.forecast.red_lanes], np.int64)
         polygons = pack_map(one.drivable.polygons, one.scene.on_route)
         limit = city.lanes[one.starting_lane].speed_limit
         plan_reference(city, one.paths, limit, one.scene.ego_state, one.forecast, polygons, red)
@@ -153,11 +153,11 @@ def growth(data: Path, split: Split, city: CityMap) -> list[dict[str, float]]:
     for copies in (1, 3, 6, 12):
         made = {frame.token: crowded(frame, copies, np.random.default_rng(0)) for window in cut for frame in window}
         crowd = [tuple(made[frame.token] for frame in window) for window in cut]
-        preparer = Preparer(city)
+        preparer = SceneBuilder(city)
         done = [preparer.prepare(window) for window in crowd]
         things = float(np.mean([len(one.scene.tracks.ids) for one in done]))
 
-        def run(crowd: list[Window] = crowd, preparer: Preparer = preparer) -> None:
+        def run(crowd: list[Window] = crowd, preparer: SceneBuilder = preparer) -> None:
             for window in crowd:
                 preparer.prepare(window)
 

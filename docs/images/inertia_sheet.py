@@ -22,7 +22,7 @@ from world4scorer.drawing.frame import EgoFrame
 from world4scorer.drawing.strokes import draw_way, look
 from world4scorer.drawing.surroundings import draw_map, draw_tracks
 from world4scorer.drawing.ways import draw_ego
-from world4scorer.engine.outcomes.extended_comfort import LARGEST, extended_comfort_rms, overlap_shift
+from world4scorer.engine.outcomes.extended_comfort import MAX_RMS_DIFFERENCES, extended_comfort_rms, overlap_shift
 from world4scorer.engine.rollout import roll_out
 from world4scorer.engine.scene import State
 from world4scorer.evaluation.pools import ScoredPools, framewise, inertial
@@ -99,10 +99,12 @@ def tell(axes: Axes, differences: dict[str, Floats]) -> None:
     axes.axis("off")
     axes.set_title("difference to the plan before", fontsize=9.5)
     at = {"ha": "right", "transform": axes.transAxes}
-    columns = dict(zip((0.3, 0.66, 1.0), {"allowed": np.array(LARGEST), **differences}.items(), strict=True))
+    columns = dict(
+        zip((0.3, 0.66, 1.0), {"allowed": np.array(MAX_RMS_DIFFERENCES), **differences}.items(), strict=True)
+    )
     for x, (name, _) in columns.items():
         axes.text(x, 0.87, name, fontsize=8, color=style.EGO if name in differences else style.INK, **at)
-    for row, (unit, allowed) in enumerate(zip(UNITS, LARGEST, strict=True)):
+    for row, (unit, allowed) in enumerate(zip(UNITS, MAX_RMS_DIFFERENCES, strict=True)):
         y = 0.73 - 0.2 * row
         axes.text(0.0, y + 0.045, unit, fontsize=8, color=style.INK, transform=axes.transAxes)
         for x, (_, values) in columns.items():

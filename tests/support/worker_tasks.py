@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.scenes import make_log
-from world4scorer.datasets.prepare.fill_store import Skipped
+from world4scorer.datasets.prepare.fill_store import SkippedScenes
 from world4scorer.engine.scene import Scene
 
 
@@ -48,13 +48,13 @@ class MadeUpSource:
     def options(self) -> Mapping[str, Any]:
         return {"option": self.option}
 
-    def scenes(self, log_name: str) -> Iterator[Scene | Skipped]:
+    def scenes(self, log_name: str) -> Iterator[Scene | SkippedScenes]:
         if self.journal:
             with Path(self.journal).open("a") as journal:
                 journal.write(f"{log_name}\n")
         if log_name == self.broken:
             raise ValueError("the map has no lanes")
-        yield Skipped("no route", 3)
+        yield SkippedScenes("no route", 3)
         if not self.empty:
             for scene in make_log(log_name, self.scenes_each, seed=int(log_name[3:])):
                 time.sleep(self.slow)

@@ -15,7 +15,7 @@ from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.geopackage import projected_crs, read_layers
 from world4scorer.datasets.navsim.map_files import LOCATIONS, map_path
 from world4scorer.datasets.navsim.map_reader import LAYERS, read_city_map, read_map_file
-from world4scorer.datasets.navsim.map_writer import LAYER_COLUMNS, TableOfShapes, complete_maps, write_map
+from world4scorer.datasets.navsim.map_writer import LAYER_COLUMNS, LayerTable, complete_maps, write_map
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_links_that_lead_nowhere_are_left_out(copy: Path) -> None:
 
 def test_maps_survive_writing(compact: NavsimGolden, city: CityMap, tmp_path: Path) -> None:
     layers = read_layers(map_path(compact.dataset / "maps", LOCATION), LAYER_COLUMNS)
-    tables = {name: TableOfShapes(layer.ids, layer.geometry, layer.columns) for name, layer in layers.items()}
+    tables = {name: LayerTable(layer.ids, layer.geometry, layer.columns) for name, layer in layers.items()}
     path = write_map(tmp_path, LOCATION, tables)
     assert path == map_path(tmp_path, LOCATION)
     again = read_city_map(tmp_path, LOCATION)
@@ -178,7 +178,7 @@ def test_missing_cities_are_added_empty(tmp_path: Path) -> None:
 @pytest.mark.parametrize("location", ["de-berlin", LOCATION])
 def test_other_cities_bring_their_coordinate_system(tmp_path: Path, location: str) -> None:
     square = shapely.box(391_000.0, 5_820_000.0, 391_010.0, 5_820_020.0)
-    table = TableOfShapes(np.array([7]), np.array([square], object))
+    table = LayerTable(np.array([7]), np.array([square], object))
     path = write_map(tmp_path, location, {"intersections": table}, crs="epsg:32633", version="3.1")
     assert path == tmp_path / location / "3.1" / "map.gpkg" and projected_crs(path) == "epsg:32633"
     found = read_city_map(tmp_path, location).intersections[0]
@@ -187,9 +187,7 @@ def test_other_cities_bring_their_coordinate_system(tmp_path: Path, location: st
 
 
 def test_the_same_map_is_the_same_file(tmp_path: Path) -> None:
-    table = TableOfShapes(
-        np.array([1]), np.array([shapely.box(391_000.0, 5_820_000.0, 391_010.0, 5_820_020.0)], object)
-    )
+    table = LayerTable(np.array([1]), np.array([shapely.box(391_000.0, 5_820_000.0, 391_010.0, 5_820_020.0)], object))
     first, second = (
         write_map(tmp_path / name, "de-berlin", {"walkways": table}, crs="epsg:32633").read_bytes()
         for name in ("first", "second")
@@ -204,7 +202,7 @@ def test_maps_that_cannot_be_written(tmp_path: Path) -> None:
         write_map(tmp_path, "atlantis", {}, crs="flat")
     with pytest.raises(DatasetError, match="names a folder"):
         write_map(tmp_path, "../atlantis", {}, crs="epsg:32633")
-    nothing = TableOfShapes(np.zeros(0, np.int64), np.zeros(0, object), {"colour": np.zeros(0)})
+    nothing = LayerTable(np.zeros(0, np.int64), np.zeros(0, object), {"colour": np.zeros(0)})
     with pytest.raises(DatasetError, match="no column 'colour'"):
         write_map(tmp_path, LOCATION, {"walkways": nothing})
     with pytest.raises(DatasetError, match="no layer"):

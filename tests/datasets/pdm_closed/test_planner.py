@@ -14,10 +14,10 @@ from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.filters import Split, windows
 from world4scorer.datasets.navsim.logs import Log
 from world4scorer.datasets.pdm_closed.contact import box_distance, outlines, polygon_distance, polygon_meets_box
-from world4scorer.datasets.pdm_closed.course import Course
-from world4scorer.datasets.pdm_closed.idm import HORIZON, no_proposals
+from world4scorer.datasets.pdm_closed.generator import ProposalGenerator
+from world4scorer.datasets.pdm_closed.idm import PROPOSAL_STEPS, empty_proposals
 from world4scorer.datasets.pdm_closed.paths import LateralPaths, pose_at
-from world4scorer.datasets.prepare.scene_builder import Prepared, Preparer
+from world4scorer.datasets.prepare.scene_builder import BuiltScene, SceneBuilder
 from world4scorer.engine.kernels import kernel
 
 SHAPES = np.array(
@@ -117,46 +117,48 @@ def test_corridors_at_the_end_of_a_path() -> None:
 
 
 @pytest.fixture(scope="module")
-def prepared(logs: list[Log], city: CityMap, split: Split) -> list[Prepared]:
-    preparer = Preparer(city)
+def prepared(logs: list[Log], city: CityMap, split: Split) -> list[BuiltScene]:
+    preparer = SceneBuilder(city)
     return [preparer.prepare(window) for log in logs for window in windows(log, split.filter)]
 
 
-def test_proposals_obey_the_driver_model(prepared: list[Prepared]) -> None:
+def test_proposals_obey_the_driver_model(prepared: list[BuiltScene]) -> None:
     for done in prepared:
         proposals = done.plan.proposals
         acceleration = np.diff(proposals.speed[:, :41], axis=1) / 0.1
         assert acceleration.min() >= -3.0 - 1e-9 and acceleration.max() <= 1.5 + 1e-9
-        np.testing.assert_allclose(np.diff(proposals.way[:, :41], axis=1), 0.1 * proposals.speed[:, :40], atol=1e-9)
+        np.testing.assert_allclose(np.diff(proposals.along[:, :41], axis=1), 0.1 * proposals.speed[:, :40], atol=1e-9)
         untouched = [j for j in range(15) if j not in (done.plan.best_v1, done.plan.best_v2)]
-        assert not proposals.way[untouched, 41:].any()
-        assert proposals.way[done.plan.best_v1].shape == (HORIZON,) and proposals.way[done.plan.best_v1, 50] > 0
+        assert not proposals.along[untouched, 41:].any()
+        assert (
+            proposals.along[done.plan.best_v1].shape == (PROPOSAL_STEPS,) and proposals.along[done.plan.best_v1, 50] > 0
+        )
 
 
 def test_order_of_tokens_does_not_matter(
-    logs: list[Log], city: CityMap, split: Split, prepared: list[Prepared]
+    logs: list[Log], city: CityMap, split: Split, prepared: list[BuiltScene]
 ) -> None:
     """No state leaks from one moment to the next, as it does inside a worker of the official cache."""
-    preparer = Preparer(city)
+    preparer = SceneBuilder(city)
     every = [window for log in logs for window in windows(log, split.filter)]
     backwards = [preparer.prepare(window) for window in reversed(every)]
     fresh = {done.scene.token: done.scene.reference for done in prepared}
     for done in backwards:
         np.testing.assert_array_equal(done.scene.reference, fresh[done.scene.token])
     window = next(windows(logs[3], split.filter))
-    np.testing.assert_array_equal(Preparer(city).prepare(window).scene.reference, fresh[window[3].token])
+    np.testing.assert_array_equal(SceneBuilder(city).prepare(window).scene.reference, fresh[window[3].token])
 
 
-def test_ties_are_settled_by_the_official_index(city: CityMap, prepared: list[Prepared]) -> None:
+def test_ties_are_settled_by_the_official_index(city: CityMap, prepared: list[BuiltScene]) -> None:
     """The order is looked up where it matters; where it does not, it changes nothing."""
     ranked = 0
     for done in prepared[::10]:
         limit = city.lanes[done.starting_lane].speed_limit
-        course = Course.of(city, done.paths, limit, done.scene.ego_state, done.forecast)
+        course = ProposalGenerator.of(city, done.paths, limit, done.scene.ego_state, done.forecast)
         rank = course._index_order()
-        assert rank.shape == (3, 26, course.things.x.size)
+        assert rank.shape == (3, 26, course.obstacles.x.size)
         ranked += int(rank.max(initial=0) > 0)
-        out = no_proposals(3)
+        out = empty_proposals(3)
         course._propose(rank, out)
         np.testing.assert_array_equal(out.poses[:, :41], done.plan.proposals.poses[:, :41])
     assert ranked > 0

@@ -13,9 +13,9 @@ from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.filters import read_split, windows
 from world4scorer.datasets.navsim.logs import log_paths, read_log
 from world4scorer.datasets.navsim.map_reader import read_city_map
-from world4scorer.datasets.pdm_closed.course import target_speeds
+from world4scorer.datasets.pdm_closed.generator import target_speeds
 from world4scorer.datasets.pdm_closed.reference_progress import reference_progress
-from world4scorer.datasets.prepare.scene_builder import Prepared, Preparer
+from world4scorer.datasets.prepare.scene_builder import BuiltScene, SceneBuilder
 from world4scorer.engine.outcomes.history_comfort import history_rows
 from world4scorer.engine.rollout.resample import sample_times
 from world4scorer.engine.scene import Box, Layer, Light, Scene, Tracks
@@ -33,8 +33,8 @@ def world(golden: NavsimGolden) -> CityMap:
 
 
 @pytest.fixture(scope="module")
-def prepared(golden: NavsimGolden, world: CityMap) -> dict[str, Prepared]:
-    split, preparer, out = read_split(golden.split_file), Preparer(world), {}
+def prepared(golden: NavsimGolden, world: CityMap) -> dict[str, BuiltScene]:
+    split, preparer, out = read_split(golden.split_file), SceneBuilder(world), {}
     for path in log_paths(DataFolder(golden.dataset).logs(DATA_SPLIT)):
         for window in windows(read_log(path), split.filter):
             done = preparer.prepare(window)
@@ -50,7 +50,7 @@ def reference_of(scene: Scene, version: str) -> NDArray[np.float64]:
     return scene.reference if version == "v1" or scene.reference_v2 is None else scene.reference_v2
 
 
-def pairs(golden: NavsimGolden, prepared: dict[str, Prepared], version: str) -> Any:
+def pairs(golden: NavsimGolden, prepared: dict[str, BuiltScene], version: str) -> Any:
     """Each prepared moment with its expected values."""
     for token, done in prepared.items():
         yield done, golden.cache(version, token)
@@ -60,13 +60,13 @@ def near(found: Any, expected: Any) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE)
 
 
-def test_every_token_is_prepared(golden: NavsimGolden, prepared: dict[str, Prepared]) -> None:
+def test_every_token_is_prepared(golden: NavsimGolden, prepared: dict[str, BuiltScene]) -> None:
     assert sorted(prepared) == sorted(golden.tokens)
     assert len(prepared) == 90
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_route(golden: NavsimGolden, prepared: dict[str, Prepared], world: CityMap, version: str) -> None:
+def test_route(golden: NavsimGolden, prepared: dict[str, BuiltScene], world: CityMap, version: str) -> None:
     for done, want in pairs(golden, prepared, version):
         assert [world.blocks[block].id for block in done.route] == want["route_roadblock_ids_corrected"].tolist()
         assert list(done.scene.route_lane_ids) == want["route_lane_ids"].tolist()
@@ -74,7 +74,7 @@ def test_route(golden: NavsimGolden, prepared: dict[str, Prepared], world: CityM
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_drivable_map(golden: NavsimGolden, prepared: dict[str, Prepared], version: str) -> None:
+def test_drivable_map(golden: NavsimGolden, prepared: dict[str, BuiltScene], version: str) -> None:
     for done, want in pairs(golden, prepared, version):
         count, polygons = len(want["drivable_ids"]), done.scene.map
         assert list(polygons.ids[:count]) == want["drivable_ids"].tolist()
@@ -83,7 +83,7 @@ def test_drivable_map(golden: NavsimGolden, prepared: dict[str, Prepared], versi
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_ego_and_centerline(golden: NavsimGolden, prepared: dict[str, Prepared], version: str) -> None:
+def test_ego_and_centerline(golden: NavsimGolden, prepared: dict[str, BuiltScene], version: str) -> None:
     checked = 0
     for done, want in pairs(golden, prepared, version):
         near(done.scene.ego_state, want["ego_state"])
@@ -96,7 +96,7 @@ def test_ego_and_centerline(golden: NavsimGolden, prepared: dict[str, Prepared],
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_tracks(golden: NavsimGolden, prepared: dict[str, Prepared], version: str) -> None:
+def test_tracks(golden: NavsimGolden, prepared: dict[str, BuiltScene], version: str) -> None:
     checked = 0
     for done, want in pairs(golden, prepared, version):
         if "track_box" not in want:
@@ -113,13 +113,13 @@ def test_tracks(golden: NavsimGolden, prepared: dict[str, Prepared], version: st
     assert checked >= 10
 
 
-def test_some_versions_have_tracks_and_plans_of_their_own(prepared: dict[str, Prepared]) -> None:
+def test_some_versions_have_tracks_and_plans_of_their_own(prepared: dict[str, BuiltScene]) -> None:
     scenes = [done.scene for done in prepared.values()]
     assert 0 < sum(scene.tracks_v2 is not None for scene in scenes) < len(scenes)
     assert 0 < sum(scene.reference_v2 is not None for scene in scenes) < len(scenes)
 
 
-def test_red_lights(golden: NavsimGolden, prepared: dict[str, Prepared]) -> None:
+def test_red_lights(golden: NavsimGolden, prepared: dict[str, BuiltScene]) -> None:
     for done, want in pairs(golden, prepared, "v2"):
         lights, ids = done.scene.lights, done.scene.map.ids
         light, step = np.nonzero(lights.status == Light.RED)
@@ -128,7 +128,7 @@ def test_red_lights(golden: NavsimGolden, prepared: dict[str, Prepared]) -> None
         assert found == sorted((int(s), str(token)) for s, token in expected)
 
 
-def test_human(golden: NavsimGolden, prepared: dict[str, Prepared]) -> None:
+def test_human(golden: NavsimGolden, prepared: dict[str, BuiltScene]) -> None:
     for done, want in pairs(golden, prepared, "v2"):
         scene = done.scene
         assert scene.past_states is not None and scene.past_time_us is not None
@@ -142,12 +142,12 @@ def test_human(golden: NavsimGolden, prepared: dict[str, Prepared]) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_forecast(golden: NavsimGolden, prepared: dict[str, Prepared], world: CityMap, version: str) -> None:
+def test_forecast(golden: NavsimGolden, prepared: dict[str, BuiltScene], world: CityMap, version: str) -> None:
     ignored = 0
     for done, want in pairs(golden, prepared, version):
         seen = done.forecast
         names = np.array([*seen.ids, *(f"red_light_{world.lanes[lane].id}" for lane in seen.red_lanes)])
-        minded = np.concatenate([seen.minded, seen.minded_red])
+        minded = np.concatenate([seen.relevant, seen.relevant_red])
         assert names.tolist() == want["planner_occupancy_tokens_t0"].tolist()
         assert sorted(names[~minded]) == sorted(want["planner_collided_track_ids"].tolist())
         ignored += int((~minded).sum())
@@ -155,7 +155,7 @@ def test_forecast(golden: NavsimGolden, prepared: dict[str, Prepared], world: Ci
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_proposals(golden: NavsimGolden, prepared: dict[str, Prepared], world: CityMap, version: str) -> None:
+def test_proposals(golden: NavsimGolden, prepared: dict[str, BuiltScene], world: CityMap, version: str) -> None:
     checked = 0
     for done, want in pairs(golden, prepared, version):
         plan, best = done.plan, int(want["planner_best"])
@@ -178,7 +178,7 @@ def test_proposals(golden: NavsimGolden, prepared: dict[str, Prepared], world: C
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_proposal_outcomes(golden: NavsimGolden, prepared: dict[str, Prepared], version: str) -> None:
+def test_proposal_outcomes(golden: NavsimGolden, prepared: dict[str, BuiltScene], version: str) -> None:
     for done, want in pairs(golden, prepared, version):
         found = done.plan.outcomes
         if version == "v1":
@@ -190,7 +190,7 @@ def test_proposal_outcomes(golden: NavsimGolden, prepared: dict[str, Prepared], 
             np.testing.assert_array_equal(values, want["planner_weighted_metrics"][row])
 
 
-def test_reference_at_10_hz(golden: NavsimGolden, prepared: dict[str, Prepared]) -> None:
+def test_reference_at_10_hz(golden: NavsimGolden, prepared: dict[str, BuiltScene]) -> None:
     """The evaluator's samples lie up to 1 us before the planner's own; nothing else differs."""
     for done, want in pairs(golden, prepared, "v2"):
         if "pdm_states_10hz" not in want:
@@ -201,7 +201,7 @@ def test_reference_at_10_hz(golden: NavsimGolden, prepared: dict[str, Prepared])
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_reference_progress(golden: NavsimGolden, prepared: dict[str, Prepared], version: str) -> None:
+def test_reference_progress(golden: NavsimGolden, prepared: dict[str, BuiltScene], version: str) -> None:
     for token, want in golden.progress(version).items():
         found = reference_progress(prepared[token].scene, version)  # type: ignore[arg-type]
         assert (found.nc, found.dac, found.nc_published) == (want["nc"], want["dac"], want["nc_no_area"])

@@ -17,7 +17,7 @@ from world4scorer.datasets.navsim.filters import SceneFilter, Split, windows
 from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.datasets.navsim.logs import Log
 from world4scorer.datasets.prepare.centerline import centerline, find_lanes
-from world4scorer.datasets.prepare.route import Whereabouts, correct_route, load_route, locate, route_lanes
+from world4scorer.datasets.prepare.route import EgoBlock, correct_route, load_route, locate, route_lanes
 from world4scorer.datasets.prepare.scene_builder import build_scene, build_scenes
 from world4scorer.datasets.prepare.search import find_chain
 
@@ -117,7 +117,7 @@ def test_corrected_routes_are_roads(city: CityMap, data: st.DataObject) -> None:
     block = st.integers(0, len(city.blocks) - 1)
     route = tuple(data.draw(st.lists(block, min_size=1, max_size=6, unique=True)))
     ego = data.draw(block)
-    mended = correct_route(city, route, Whereabouts(ego, frozenset([ego])))
+    mended = correct_route(city, route, EgoBlock(ego, frozenset([ego])))
     assert len(set(mended)) == len(mended)
     lanes = route_lanes(city, mended)
     assert all(city.lanes[lane].block in mended for lane in lanes)

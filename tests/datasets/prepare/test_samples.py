@@ -42,7 +42,7 @@ def test_samples_are_what_the_logs_say(data, tmp_path, frames_ahead):
         for window in windows(log, split.filter):
             ahead = len(window) - HISTORY
             now = window[HISTORY - 1]
-            place = samples.place[now.token]
+            place = samples.index_of[now.token]
             assert samples.future_poses[place] == min(ahead, 10)
             driven = future_poses(window, min(ahead, 10), HISTORY)
             np.testing.assert_array_equal(samples.future[place, : len(driven)], driven)

@@ -17,7 +17,7 @@ from world4scorer.driving.closed_loop.drive import Venue, drive_route, rig_of
 from world4scorer.driving.closed_loop.drivers import Answer, PilotDriver
 from world4scorer.driving.closed_loop.pilot import Decision, Pilot, PilotOptions, Rig, Sight
 from world4scorer.driving.closed_loop.referee import Rules
-from world4scorer.engine.routes import CommandKeeper, RoadOption, Route
+from world4scorer.engine.routes import CommandTracker, RoadOption, Route
 from world4scorer.engine.selection.route import route_agreement
 from world4scorer.planner.model.config import ModelConfig, city
 from world4scorer.planner.planner import Planner
@@ -78,7 +78,7 @@ def test_inertia_needs_a_last_choice() -> None:
 
 def test_the_command_is_kept_from_the_nodes() -> None:
     pilot = Pilot(planner(), PilotOptions(keep_commands=True), rig())
-    pilot.begin("drive", ROUTE, CommandKeeper([[30.0, 0.0]], [RoadOption.LEFT]))
+    pilot.begin("drive", ROUTE, CommandTracker([[30.0, 0.0]], [RoadOption.LEFT]))
     assert pilot.decide(sight()).command.tolist() == [1, 0, 0, 0]
     assert pilot.decide(sight(x=33.0)).command.tolist() == [0, 1, 0, 0]
 

@@ -15,7 +15,7 @@ from world4scorer.engine.outcomes.area_grid import build_grid
 from world4scorer.engine.outcomes.areas import covered
 from world4scorer.engine.outcomes.boxes import boxes_meet, segment_meets_box
 from world4scorer.engine.outcomes.ego import EgoBoxes
-from world4scorer.engine.outcomes.progress import BLOCK, arc_length, measure_line
+from world4scorer.engine.outcomes.progress import SEGMENTS_PER_BLOCK, arc_length, measure_line
 from world4scorer.engine.outcomes.savgol import savgol, smooth
 from world4scorer.engine.scene import Layer, PolygonMap
 from world4scorer.engine.scene.packed import DRIVABLE, pack_map
@@ -140,7 +140,7 @@ def test_arc_length_as_shapely_says(seed):
     line = np.cumsum(rng.normal(1, 1, (rng.integers(2, 90), 2)), axis=0)
     line = np.repeat(line, rng.integers(1, 3, len(line)), axis=0)  # repeated points
     point = rng.uniform(-10, 60, 2)
-    bounds, length = np.empty((len(line) // BLOCK + 1, 4)), np.empty(len(line))
+    bounds, length = np.empty((len(line) // SEGMENTS_PER_BLOCK + 1, 4)), np.empty(len(line))
     assert _arc_length(line, bounds, length, *point) == pytest.approx(LineString(line).project(Point(point)), abs=1e-9)
 
 

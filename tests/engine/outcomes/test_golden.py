@@ -10,7 +10,7 @@ import pytest
 from tests.support.golden import outcome_files
 from world4scorer.engine.outcomes.areas import ego_areas
 from world4scorer.engine.outcomes.ego import ego_boxes
-from world4scorer.engine.outcomes.extended_comfort import extended_comfort, lanes_last
+from world4scorer.engine.outcomes.extended_comfort import extended_comfort, plans_last
 from world4scorer.engine.outcomes.v1 import label
 from world4scorer.engine.outcomes.v2 import epdms
 from world4scorer.engine.scene import State, read_exchange
@@ -117,7 +117,7 @@ def test_causes(golden):
 def test_areas(golden):
     fields, frames, scored = golden
     for f, frame in enumerate(frames):
-        flags = ego_areas(frame.scene.packed_map, ego_boxes(lanes_last(scored["sim_states"][f])))
+        flags = ego_areas(frame.scene.packed_map, ego_boxes(plans_last(scored["sim_states"][f])))
         np.testing.assert_array_equal(flags, fields["ego_areas"][f].astype(bool))
 
 

@@ -12,7 +12,7 @@ from tests.support.scene_factory import make_frame
 from world4scorer import epdms, label
 from world4scorer.engine.outcomes.areas import ego_areas
 from world4scorer.engine.outcomes.ego import ego_boxes
-from world4scorer.engine.outcomes.extended_comfort import extended_comfort_rms, lanes_last
+from world4scorer.engine.outcomes.extended_comfort import extended_comfort_rms, plans_last
 from world4scorer.engine.outcomes.history_comfort import history_rows
 
 SEEDS = range(12)
@@ -54,7 +54,7 @@ def test_v2(judged):
 def test_areas(judged):
     frame, outcome, _ = judged
     world = oracle.prepare_shapes(oracle.World(frame.scene, 1))
-    flags = ego_areas(frame.scene.packed_map, ego_boxes(lanes_last(outcome.rollouts)))
+    flags = ego_areas(frame.scene.packed_map, ego_boxes(plans_last(outcome.rollouts)))
     expected = [[world.areas(state) for state in states[::8]] for states in outcome.rollouts]
     np.testing.assert_array_equal(flags[:, ::8], expected)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from world4scorer.engine.routes.commands import CommandKeeper, RoadOption, one_hot, sparse_nodes
+from world4scorer.engine.routes.commands import CommandTracker, RoadOption, one_hot, sparse_nodes
 
 FOLLOW, LEFT, RIGHT, STRAIGHT = RoadOption.LANE_FOLLOW, RoadOption.LEFT, RoadOption.RIGHT, RoadOption.STRAIGHT
 
@@ -18,7 +18,7 @@ def test_one_hot() -> None:
 
 
 def test_a_turn_is_announced_from_35_m_on_and_kept_until_it_is_passed() -> None:
-    keeper = CommandKeeper([[0, 0], [50, 0], [60, 10]], [FOLLOW, LEFT, FOLLOW])
+    keeper = CommandTracker([[0, 0], [50, 0], [60, 10]], [FOLLOW, LEFT, FOLLOW])
     assert keeper.command((0, 0, 0)) is FOLLOW
     assert keeper.command((14, 0, 0)) is FOLLOW  # 36 m
     assert keeper.command((16, 0, 0)) is LEFT  # 34 m
@@ -27,7 +27,7 @@ def test_a_turn_is_announced_from_35_m_on_and_kept_until_it_is_passed() -> None:
 
 
 def test_a_node_is_dropped_when_it_is_reached() -> None:
-    keeper = CommandKeeper([[50, 0], [80, 0]], [LEFT, RIGHT])
+    keeper = CommandTracker([[50, 0], [80, 0]], [LEFT, RIGHT])
     assert keeper.command((46.9, 0, 0)) is LEFT
     assert keeper.command((47.1, 0, 0)) is RIGHT  # 2.9 m to the first, 33 m to the second
     assert keeper.command((40, 0, 0)) is FOLLOW  # a dropped node does not come back; the next is 40 m away
@@ -35,23 +35,23 @@ def test_a_node_is_dropped_when_it_is_reached() -> None:
 
 def test_behind_is_seen_from_the_ego() -> None:
     """An ego that drives the other way has the node behind it."""
-    assert CommandKeeper([[10, 0]], [LEFT]).command((0, 0, np.pi)) is FOLLOW
-    assert CommandKeeper([[10, 0]], [LEFT]).command((0, 0, 0)) is LEFT
+    assert CommandTracker([[10, 0]], [LEFT]).command((0, 0, np.pi)) is FOLLOW
+    assert CommandTracker([[10, 0]], [LEFT]).command((0, 0, 0)) is LEFT
 
 
 def test_the_way_goes_along_the_nodes() -> None:
     """Beeline to the turn is 30 m, along the nodes 40 m."""
     nodes = [[0.0, 20.0], [20.0, 20.0], [30.0, 0.0]]
-    assert CommandKeeper(nodes, [FOLLOW, FOLLOW, LEFT]).command((0, 0, 0)) is FOLLOW
+    assert CommandTracker(nodes, [FOLLOW, FOLLOW, LEFT]).command((0, 0, 0)) is FOLLOW
 
 
 def test_the_first_option_of_a_junction_counts() -> None:
-    assert CommandKeeper([[10, 0], [20, 0]], [STRAIGHT, LEFT]).command((0, 0, 0)) is STRAIGHT
+    assert CommandTracker([[10, 0], [20, 0]], [STRAIGHT, LEFT]).command((0, 0, 0)) is STRAIGHT
 
 
 def test_every_node_needs_an_option() -> None:
     with pytest.raises(ValueError, match="2 nodes with 1 options"):
-        CommandKeeper([[0, 0], [1, 0]], [LEFT])
+        CommandTracker([[0, 0], [1, 0]], [LEFT])
 
 
 def test_sparse_nodes_keep_changes_and_fifty_metres() -> None:

@@ -111,7 +111,7 @@ def test_the_route_point_is_on_the_route_and_at_its_distance(
     there = rotation @ point + pose[:2]
     at_the_end = np.allclose(there, route.points[-1], atol=1e-6)
     assert at_the_end or np.linalg.norm(point) == pytest.approx(20.0)
-    ahead = route.points[cursor.place :]
+    ahead = route.points[cursor.index :]
     start, step = ahead[:-1], np.diff(ahead, axis=0)
     if len(step):
         along = np.clip(((there - start) * step).sum(1) / (step**2).sum(1), 0, 1)

@@ -117,7 +117,7 @@ def test_bad_tracks(frame):
     with pytest.raises(SceneError, match=r"40 steps of 0\.1 s; at least 41"):
         replace(tracks, boxes=tracks.boxes[:, :40], valid=tracks.valid[:, :40])
     track, step = np.argwhere(tracks.valid)[-1]
-    with pytest.raises(SceneError, match=f"track 't{track}' has a value beyond 1e.08 or not finite at step {step}"):
+    with pytest.raises(SceneError, match=f"track 't{track}' is not finite or beyond 1e.08 at step {step}"):
         replace(tracks, boxes=with_value(tracks.boxes, (track, step, Box.X), np.nan))
     with pytest.raises(SceneError, match=f"track 't{track}' has a negative size at step {step}"):
         replace(tracks, boxes=with_value(tracks.boxes, (track, step, Box.WIDTH), -1.0))

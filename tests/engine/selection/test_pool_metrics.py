@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from world4scorer.engine.selection.pool_metrics import MARGIN, pool_metrics
+from world4scorer.engine.selection.pool_metrics import ORDERING_MARGIN, pool_metrics
 
 
 def test_against_loops():
@@ -19,7 +19,7 @@ def test_against_loops():
         assert found.selected[scene] == score[scene, best]
         assert found.oracle[scene] == max(score[scene]) and found.random[scene] == pytest.approx(np.mean(score[scene]))
         for one, other in itertools.permutations(range(9), 2):
-            if score[scene, one] > score[scene, other] + MARGIN:
+            if score[scene, one] > score[scene, other] + ORDERING_MARGIN:
                 pairs += 1
                 ordered += utility[scene, one] > utility[scene, other]
     assert found.means["ordering"] == ordered / pairs and found.pairs.sum() == pairs

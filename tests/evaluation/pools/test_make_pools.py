@@ -47,7 +47,7 @@ def test_pools_are_what_the_planner_says(folder, source):
     assert sorted(tokens) == sorted(samples.tokens) and folder.about["frames"] == len(samples)
     for log in logs:
         assert (np.diff(log.time_us) > 0).all()
-        places = [samples.place[token] for token in log.tokens]
+        places = [samples.index_of[token] for token in log.tokens]
         np.testing.assert_allclose(log.plans, asked.plans[places], atol=1e-4)
         np.testing.assert_allclose(log.utility_v1, asked.utility[places], atol=1e-4)
         np.testing.assert_allclose(log.utility_v1, utility_of_logits(log.logits, "v1"), atol=1e-4)

@@ -16,13 +16,19 @@ from tests.support.model_golden import tiny_inputs, tiny_planner
 from tests.support.random_pools import random_pools
 from world4scorer.cli.run import main
 from world4scorer.datasets.store import SceneStore
-from world4scorer.engine.selection.pool_metrics import MARGIN as TRAINING_MARGIN
+from world4scorer.engine.selection.pool_metrics import ORDERING_MARGIN as TRAINING_MARGIN
 from world4scorer.engine.selection.pool_metrics import pool_metrics
 from world4scorer.evaluation.pools import ScoredPools, framewise
 from world4scorer.planner.model.utility import utility
 from world4scorer.studies.interventions.scenes import EACH, STRAIGHT, TURN, pick_scenes
 from world4scorer.studies.interventions.study import Block, interventions, labelled
-from world4scorer.studies.shared.reassignment import MARGIN, SINGLE_SEED, derangement, ordered_pairs, reassigned
+from world4scorer.studies.shared.reassignment import (
+    ORDERING_MARGIN,
+    SINGLE_SEED,
+    derangement,
+    ordered_pairs,
+    reassigned,
+)
 
 DRAWS, REPEATS, FIRST = 150, 6, 20260909
 
@@ -153,7 +159,7 @@ def test_ordering_is_that_of_training():
     theirs = pool_metrics(pools.utility_v1, pools.pdms)
     np.testing.assert_array_equal(ordered[0], theirs.ordered)
     np.testing.assert_array_equal(pairs, theirs.pairs)
-    assert MARGIN == TRAINING_MARGIN
+    assert ORDERING_MARGIN == TRAINING_MARGIN
 
 
 @pytest.mark.parametrize("benchmark", ["v1", "v2"])

@@ -26,7 +26,7 @@ from world4scorer.city.streets.map_index import MapIndex
 from world4scorer.city.streets.map_shapes import SIMPLIFY_TOLERANCE, Shapes, directions, line_bands, one_piece
 from world4scorer.city.streets.road_areas import GUTTER, RoadAreas, road_areas
 from world4scorer.city.streets.street_map import Lane, LaneUse, StreetMap, Turn
-from world4scorer.datasets.navsim.map_writer import TableOfShapes
+from world4scorer.datasets.navsim.map_writer import LayerTable
 
 TURN_TYPES: Final = {
     Turn.STRAIGHT: 0,
@@ -49,7 +49,7 @@ STOP_LINE: Final = (-0.5, 0.1)
 MIN_WALKING_AREA: Final = 0.1
 """m^2; walking areas below are artefacts."""
 
-Layers = dict[str, TableOfShapes]
+Layers = dict[str, LayerTable]
 
 
 class _Ids:
@@ -94,7 +94,7 @@ def export_map(streets: StreetMap) -> tuple[Layers, MapIndex]:
     layers: Layers = {
         "lanes_polygons": _lane_table(graph, index, lane_sides),
         "lane_connectors": _connector_table(streets, graph, index, junctions, stops),
-        "gen_lane_connectors_scaled_width_polygons": TableOfShapes(
+        "gen_lane_connectors_scaled_width_polygons": LayerTable(
             connectors,
             _shapes(way.band for way in graph.connection_bands),
             {
@@ -107,7 +107,7 @@ def export_map(streets: StreetMap) -> tuple[Layers, MapIndex]:
         "boundaries": _boundary_table([*lane_rows, *graph.connection_bands], np.append(lane_sides, connector_sides)),
         "lane_groups_polygons": _roadblock_table(graph, areas, blocks),
         "lane_group_connectors": _roadblock_connector_table(graph, index, junctions),
-        "intersections": TableOfShapes(
+        "intersections": LayerTable(
             _ints(junctions.values()),
             _shapes(areas.intersections.values()),
             {"intersection_type_fid": _intersection_types(graph, areas)},
@@ -118,13 +118,13 @@ def export_map(streets: StreetMap) -> tuple[Layers, MapIndex]:
     return {name: _moved(table, streets.offset) for name, table in layers.items()}, index
 
 
-def _lane_table(graph: LaneGraph, index: MapIndex, sides: NDArray[np.int64]) -> TableOfShapes:
+def _lane_table(graph: LaneGraph, index: MapIndex, sides: NDArray[np.int64]) -> LayerTable:
     of_edge: dict[str, list[int]] = defaultdict(list)
     for lane in graph.lanes:
         of_edge[lane.edge].append(lane.index)
     from_left = {edge: sorted(found, reverse=True) for edge, found in of_edge.items()}
     ids = _ints(index.lane.values())
-    return TableOfShapes(
+    return LayerTable(
         ids,
         _shapes(graph.lane_bands[lane.id].band for lane in graph.lanes),
         {
@@ -141,10 +141,10 @@ def _lane_table(graph: LaneGraph, index: MapIndex, sides: NDArray[np.int64]) -> 
 
 def _connector_table(
     streets: StreetMap, graph: LaneGraph, index: MapIndex, junctions: Mapping[str, int], stops: Mapping[str, int]
-) -> TableOfShapes:
+) -> LayerTable:
     connections = graph.connections
     edges = [(graph.edge_of[c.from_lane], graph.edge_of[c.to_lane]) for c in connections]
-    return TableOfShapes(
+    return LayerTable(
         _ints(index.connector.values()),
         _lines(way.line for way in graph.connection_bands),
         {
@@ -175,9 +175,9 @@ def _baseline_table(
     lane_ids: Sequence[int],
     connector_ids: NDArray[np.int64],
     ids: _Ids,
-) -> TableOfShapes:
+) -> LayerTable:
     of_lanes, of_connectors = np.full(len(lanes), np.nan), np.full(len(connections), np.nan)
-    return TableOfShapes(
+    return LayerTable(
         ids.take(len(lanes) + len(connections)),
         _lines(way.line for way in (*lanes, *connections)),
         {
@@ -188,30 +188,30 @@ def _baseline_table(
     )
 
 
-def _boundary_table(graph: Sequence[LaneBand], ids: NDArray[np.int64]) -> TableOfShapes:
+def _boundary_table(graph: Sequence[LaneBand], ids: NDArray[np.int64]) -> LayerTable:
     lines = shapely.simplify(_lines(side for way in graph for side in (way.left, way.right)), SIMPLIFY_TOLERANCE)
-    return TableOfShapes(ids, lines, {"boundary_type_fid": np.zeros(len(ids))})
+    return LayerTable(ids, lines, {"boundary_type_fid": np.zeros(len(ids))})
 
 
-def _roadblock_table(graph: LaneGraph, areas: RoadAreas, blocks: Mapping[str, int]) -> TableOfShapes:
+def _roadblock_table(graph: LaneGraph, areas: RoadAreas, blocks: Mapping[str, int]) -> LayerTable:
     counts = dict.fromkeys(graph.edges, 0)
     for lane in graph.lanes:
         counts[lane.edge] += 1
-    return TableOfShapes(
+    return LayerTable(
         _ints(blocks.values()),
         _shapes(areas.roadblocks[edge] for edge in graph.edges),
         {"lane_count": _ints(counts.values())},
     )
 
 
-def _roadblock_connector_table(graph: LaneGraph, index: MapIndex, junctions: Mapping[str, int]) -> TableOfShapes:
+def _roadblock_connector_table(graph: LaneGraph, index: MapIndex, junctions: Mapping[str, int]) -> LayerTable:
     # Not grown: routes are cut as loops where their roadblock connectors overlap, and edges can be very short.
     shapes = [
         one_piece(shapely.union_all([graph.connection_bands[i].band for i in found]), 0.0, GUTTER)
         for found in graph.by_edges.values()
     ]
     places = [graph.connections[found[0]].junction for found in graph.by_edges.values()]
-    return TableOfShapes(
+    return LayerTable(
         _ints(index.roadblock_connector.values()),
         _shapes(shapes),
         {
@@ -229,7 +229,7 @@ def _intersection_types(graph: LaneGraph, areas: RoadAreas) -> NDArray[np.int64]
     )
 
 
-def _stop_lines(graph: LaneGraph, ids: _Ids) -> tuple[dict[str, int], TableOfShapes]:
+def _stop_lines(graph: LaneGraph, ids: _Ids) -> tuple[dict[str, int], LayerTable]:
     """A stop line at the end of every lane that a signal holds for; its id by lane."""
     lanes = list(dict.fromkeys(connection.from_lane for connection in graph.connections if connection.link is not None))
     shapes = []
@@ -241,7 +241,7 @@ def _stop_lines(graph: LaneGraph, ids: _Ids) -> tuple[dict[str, int], TableOfSha
         shapes.append(shapely.Polygon([near + aside, near - aside, far - aside, far + aside]))
     fids = ids.take(len(lanes))
     kinds = np.full(len(lanes), STOP_AT_SIGNAL)
-    table = TableOfShapes(fids, _shapes(shapes), {"stop_polygon_type_fid": kinds})
+    table = LayerTable(fids, _shapes(shapes), {"stop_polygon_type_fid": kinds})
     return dict(zip(lanes, fids.tolist(), strict=True)), table
 
 
@@ -256,7 +256,7 @@ def _other_layers(streets: StreetMap, areas: RoadAreas, ids: _Ids) -> Layers:
     ]
     service = [lane for lane in lanes if lane.use is LaneUse.SERVICE and lane.edge not in areas.roadblocks]
     return {
-        name: TableOfShapes(ids.take(len(shapes)), _shapes(shapes))
+        name: LayerTable(ids.take(len(shapes)), _shapes(shapes))
         for name, shapes in {
             "crosswalks": _bands([lane for lane in lanes if lane.use is LaneUse.CROSSING]),
             "walkways": walkways,
@@ -270,9 +270,9 @@ def _bands(lanes: Sequence[Lane]) -> list[Any]:
     return list(line_bands([lane.shape for lane in lanes], [lane.width for lane in lanes])) if lanes else []
 
 
-def _moved(table: TableOfShapes, offset: NDArray[np.float64]) -> TableOfShapes:
+def _moved(table: LayerTable, offset: NDArray[np.float64]) -> LayerTable:
     shapes = shapely.transform(table.shapes, lambda points: points + offset)
-    return TableOfShapes(table.ids, shapes, table.columns)
+    return LayerTable(table.ids, shapes, table.columns)
 
 
 def _lines(lines: Any) -> Shapes:

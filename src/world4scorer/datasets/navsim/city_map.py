@@ -42,7 +42,7 @@ class Lane:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class Roadblock:
     """A roadblock (lanes side by side) or a roadblock connector (lane connectors through a junction)."""
 
     id: str
@@ -58,7 +58,7 @@ class CityMap:
 
     location: str
     lanes: tuple[Lane, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[Roadblock, ...]
     lane_polygons: NDArray[np.object_]
     """(lanes,) shapely polygons; an empty one where the map has none."""
     block_polygons: NDArray[np.object_]

@@ -44,13 +44,13 @@ DEVKIT_NAMES: Final[dict[tuple[str, str], type]] = {
 }
 """Where the devkits keep them."""
 
-PROTOCOL: Final = 4
+PICKLE_PROTOCOL: Final = 4
 """The newest that writes arrays in the one way that NumPy 1 and 2 both read."""
 
 
 def dump_for_devkit(content: Any, stream: IO[bytes]) -> None:
     """Pickle `content` so that a process with the devkits and NumPy 1 or 2 restores their own classes."""
-    _Pickler(stream, PROTOCOL).dump(content)
+    _Pickler(stream, PICKLE_PROTOCOL).dump(content)
 
 
 class _Pickler(pickle._Pickler):

@@ -23,7 +23,7 @@ from world4scorer.datasets.navsim.poses import rotation_about_z
 from world4scorer.engine.scene.indices import TrackType
 from world4scorer.jobs.files import atomic_write
 
-PROTOCOL: Final = 4
+PICKLE_PROTOCOL: Final = 4
 """Of pickle: readable by every Python that NAVSIM supports."""
 NO_ROTATION: Final = (1.0, 0.0, 0.0, 0.0)
 
@@ -71,7 +71,7 @@ def write_log(path: str | os.PathLike[str], log_token: str, records: Sequence[Fr
         frame["sample_next"] = records[index + 1].token if index + 1 < len(records) else None
         frames.append(frame)
     with atomic_write(path) as stream:
-        pickle.dump(frames, stream, protocol=PROTOCOL)
+        pickle.dump(frames, stream, protocol=PICKLE_PROTOCOL)
 
 
 def write_image(sensor_root: str | os.PathLike[str], path: str, pixels: NDArray[np.uint8], quality: int = 90) -> None:

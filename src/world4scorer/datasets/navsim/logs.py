@@ -23,7 +23,7 @@ from world4scorer.datasets.navsim.pickles import load_restricted
 FRAME_US: Final = 500_000
 """Time between key frames [us], up to some hundred microseconds of jitter."""
 
-JITTER_US: Final = 50_000
+MAX_JITTER_US: Final = 50_000
 """How far a key frame may lie from its place in time and still be taken for it [us]."""
 
 
@@ -45,8 +45,8 @@ class Log:
         """(F,) the row so many key frames later (earlier, if negative) by its time stamp; -1 where there is none."""
         times = self.times_us
         wanted = times + frames * FRAME_US
-        row = np.clip(np.searchsorted(times, wanted - JITTER_US), 0, len(times) - 1)
-        return np.where(np.abs(times[row] - wanted) <= JITTER_US, row, -1)
+        row = np.clip(np.searchsorted(times, wanted - MAX_JITTER_US), 0, len(times) - 1)
+        return np.where(np.abs(times[row] - wanted) <= MAX_JITTER_US, row, -1)
 
     @property
     def gaps(self) -> tuple[int, ...]:

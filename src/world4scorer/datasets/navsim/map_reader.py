@@ -16,7 +16,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from world4scorer.datasets.navsim.city_map import Block, CityMap, Lane
+from world4scorer.datasets.navsim.city_map import CityMap, Lane, Roadblock
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.geopackage import NO_LINK, VectorLayer, read_layers
 from world4scorer.datasets.navsim.map_files import map_path
@@ -55,7 +55,7 @@ def read_map_file(path: str | os.PathLike[str], location: str) -> CityMap:
     lane_block = [group_at.get(int(fid), -1) for fid in lane_rows.links("lane_group_fid")]
     lane_block += [connector_block_at.get(int(fid), -1) for fid in connector_rows.links("lane_group_connector_fid")]
     lane_ids = np.concatenate([lane_rows.ids, connector_rows.ids])
-    _note(problems, "lane", lane_ids, lane_block, "has no block")
+    _add_problem(problems, "lane", lane_ids, lane_block, "has no block")
     limits = np.concatenate([lane_rows.numbers("speed_limit_mps"), connector_rows.numbers("speed_limit_mps")])
     paths = _paths(layers["baseline_paths"], lane_at, problems)
     after = _lane_links(connector_rows, lane_at, problems)
@@ -95,7 +95,7 @@ def _places(*layers: VectorLayer) -> dict[int, int]:
     return {int(fid): index for index, fid in enumerate(ids)}
 
 
-def _note(problems: list[str], kind: str, ids: NDArray[np.int64], targets: list[int], what: str) -> None:
+def _add_problem(problems: list[str], kind: str, ids: NDArray[np.int64], targets: list[int], what: str) -> None:
     problems.extend(f"{kind} {fid} {what}" for fid, target in zip(ids, targets, strict=True) if target < 0)
 
 
@@ -140,7 +140,7 @@ def _blocks(
     lane_block: list[int],
     lanes: tuple[Lane, ...],
     problems: list[str],
-) -> tuple[Block, ...]:
+) -> tuple[Roadblock, ...]:
     count = len(groups.ids) + len(connectors.ids)
     inside: list[list[int]] = [[] for _ in range(count)]
     for lane, block in enumerate(lane_block):
@@ -161,7 +161,7 @@ def _blocks(
             incoming[second].append(first)
     ids = np.concatenate([groups.ids, connectors.ids])
     return tuple(
-        Block(str(fid), i >= len(groups.ids), tuple(inside[i]), tuple(incoming[i]), tuple(outgoing[i]))
+        Roadblock(str(fid), i >= len(groups.ids), tuple(inside[i]), tuple(incoming[i]), tuple(outgoing[i]))
         for i, fid in enumerate(ids)
     )
 

@@ -5,7 +5,7 @@ Shapes are given in metres of the city's UTM zone and stored as longitude and la
 Example::
 
     write_map(root / "maps", "us-nv-las-vegas-strip", {
-        "lanes_polygons": TableOfShapes(ids, polygons, {"lane_fid": ids, ...}), ...
+        "lanes_polygons": LayerTable(ids, polygons, {"lane_fid": ids, ...}), ...
     })
 """
 
@@ -35,7 +35,7 @@ from world4scorer.jobs.files import atomic_write
 STORED_CRS: Final = "EPSG:4326"
 OWN_VERSION: Final = "1.0"
 """Of maps of other cities than the public ones."""
-NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+NAME_PATTERN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 LAST_CHANGE: Final = "2000-01-01T00:00:00.000Z"
 """Written in place of the time, so that the same map is the same file."""
 LAYER_COLUMNS: Final[Mapping[str, tuple[str, Mapping[str, type]]]] = {
@@ -88,7 +88,7 @@ LAYER_COLUMNS: Final[Mapping[str, tuple[str, Mapping[str, type]]]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class TableOfShapes:
+class LayerTable:
     """n features of a layer."""
 
     ids: NDArray[np.int64]
@@ -102,7 +102,7 @@ class TableOfShapes:
 def write_map(
     maps: str | os.PathLike[str],
     location: str,
-    layers: Mapping[str, TableOfShapes],
+    layers: Mapping[str, LayerTable],
     crs: str | None = None,
     version: str | None = None,
 ) -> Path:
@@ -146,7 +146,7 @@ def _identity(location: str, crs: str | None, version: str | None) -> tuple[str,
         )
     version = version or public_version
     for name in (location, version):
-        if not NAME.fullmatch(name):
+        if not NAME_PATTERN.fullmatch(name):
             raise DatasetError(f"{name!r} names a folder: letters, digits, '-', '_' and '.' only")
     return version, crs
 
@@ -170,9 +170,9 @@ def _read_index(maps: Path) -> dict[str, Any]:
     return known
 
 
-def _write_layer(path: Path, name: str, table: TableOfShapes | None, to_stored: Transformer) -> None:
+def _write_layer(path: Path, name: str, table: LayerTable | None, to_stored: Transformer) -> None:
     kind, columns = LAYER_COLUMNS[name]
-    table = table or TableOfShapes(np.zeros(0, np.int64), np.zeros(0, object))
+    table = table or LayerTable(np.zeros(0, np.int64), np.zeros(0, object))
     unknown = set(table.columns) - set(columns)
     if unknown:
         raise DatasetError(f"layer {name!r} has no column {min(unknown)!r}; its columns are {', '.join(columns)}")

@@ -27,7 +27,7 @@ from world4scorer.jobs.files import atomic_write
 SubmissionVersion = Literal["v1.1", "v2.2"]
 Plans = Mapping[str, NDArray[np.float64]]
 
-NAMED: Final = 5
+MAX_LISTED_TOKENS: Final = 5
 """Missing tokens that an error names."""
 HEADER: Final = ("team_name", "authors", "email", "institution", "country / region")
 
@@ -93,7 +93,7 @@ def _plan(path: Path, token: object, value: Any) -> NDArray[np.float64]:
         raise DatasetError(f"{path}: {error}") from error
 
 
-def planned(wanted: Sequence[str], plans: Mapping[str, Any], allow_missing: bool) -> list[str]:
+def tokens_with_plan(wanted: Sequence[str], plans: Mapping[str, Any], allow_missing: bool) -> list[str]:
     """Return the wanted tokens that have a plan; that some do not is an error unless allowed."""
     missing = [token for token in wanted if token not in plans]
     if not wanted:
@@ -101,9 +101,9 @@ def planned(wanted: Sequence[str], plans: Mapping[str, Any], allow_missing: bool
     if len(missing) == len(wanted):
         raise ValueError(f"none of the {len(wanted)} tokens to evaluate has a plan; are they of the same split?")
     if missing and not allow_missing:
-        more = ", ..." if len(missing) > NAMED else ""
+        more = ", ..." if len(missing) > MAX_LISTED_TOKENS else ""
         raise ValueError(
-            f"{len(missing)} of {len(wanted)} tokens have no plan: {', '.join(missing[:NAMED])}{more}; "
+            f"{len(missing)} of {len(wanted)} tokens have no plan: {', '.join(missing[:MAX_LISTED_TOKENS])}{more}; "
             "allow missing tokens (--allow-missing) to leave them out of the averages"
         )
     return [token for token in wanted if token in plans]

@@ -27,13 +27,13 @@ from world4scorer.engine.scene.geometry import direction, wrap
 from world4scorer.engine.scene.indices import DT, Box, TrackType
 from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH
 
-STEPS: Final = 51
-RADIUS: Final = 100.0
+FORECAST_STEPS: Final = 51
+FORECAST_RADIUS: Final = 100.0
 """m around the ego's box centre; what is farther is not seen."""
-MOST: Final = ((TrackType.VEHICLE, 50), (TrackType.PEDESTRIAN, 25), (TrackType.BICYCLE, 10))
+MAX_AGENTS: Final = ((TrackType.VEHICLE, 50), (TrackType.PEDESTRIAN, 25), (TrackType.BICYCLE, 10))
 """The nearest so many agents of each type are followed."""
-MOST_STATIC: Final = 50
-TIME: Final = (np.arange(STEPS) // 2 * 2) * DT
+MAX_STATIC_OBJECTS: Final = 50
+FORECAST_TIMES: Final = (np.arange(FORECAST_STEPS) // 2 * 2) * DT
 """(S,) s: the moment that each step looks at."""
 
 
@@ -49,17 +49,17 @@ class Forecast:
     """(N, 7) columns of `Box`, now."""
     drift: NDArray[np.float64]
     """(N, 2) velocity of the forecast [m/s], along or against the heading."""
-    minded: NDArray[np.bool_]
+    relevant: NDArray[np.bool_]
     """(N,) False for what overlaps the ego now: the planner ignores it."""
     red_lanes: tuple[int, ...]
     """K lane connectors of the corrected route that are red now."""
-    minded_red: NDArray[np.bool_]
+    relevant_red: NDArray[np.bool_]
     """(K,) False where the ego is wholly inside the connector already."""
 
     def at_steps(self) -> NDArray[np.float64]:
         """(minded objects, S, 7) boxes over time, for the metrics."""
-        out = np.repeat(self.boxes[self.minded, None, :], STEPS, axis=1)
-        out[:, :, [Box.X, Box.Y]] += TIME[None, :, None] * self.drift[self.minded, None, :]
+        out = np.repeat(self.boxes[self.relevant, None, :], FORECAST_STEPS, axis=1)
+        out[:, :, [Box.X, Box.Y]] += FORECAST_TIMES[None, :, None] * self.drift[self.relevant, None, :]
         return out
 
 
@@ -70,7 +70,7 @@ def forecast(city: CityMap, frame: LogFrame, route_lanes: tuple[int, ...]) -> Fo
     poses, kinds, order = frame.global_boxes, frame.annotations.type, frame.order_by_type
     x, y = box_centre(frame.ego_pose)
     distance = np.sqrt((poses[:, 0] - x) ** 2 + (poses[:, 1] - y) ** 2)
-    rows = _nearest(order[distance[order] <= RADIUS], kinds, distance)
+    rows = _nearest(order[distance[order] <= FORECAST_RADIUS], kinds, distance)
     boxes = np.empty((len(rows), len(Box)))
     boxes[:, : Box.LENGTH] = poses[rows, :3]
     boxes[:, Box.LENGTH : Box.VELOCITY_X] = frame.annotations.boxes[rows, 3:5]
@@ -78,24 +78,24 @@ def forecast(city: CityMap, frame: LogFrame, route_lanes: tuple[int, ...]) -> Fo
     on_route = set(route_lanes)
     lights = (city.lane_index.get(connector, -1) for connector, red in frame.traffic_lights if red)
     red = tuple(dict.fromkeys(lane for lane in lights if lane in on_route and lane in city.lanes_with_area))
-    minded_red = np.ones(len(red), np.bool_)
+    relevant_red = np.ones(len(red), np.bool_)
     if red:
-        minded_red = ~shapely.within(box_polygon(frame.ego_pose), city.lane_polygons[list(red)])
+        relevant_red = ~shapely.within(box_polygon(frame.ego_pose), city.lane_polygons[list(red)])
     return Forecast(
         ids=tuple(frame.annotations.track_tokens[i] for i in rows),
         type=kinds[rows],
         boxes=boxes,
         drift=_drift(boxes, kinds[rows]),
-        minded=~_overlap(boxes, x, y, float(frame.ego_pose[2])),
+        relevant=~_overlap(boxes, x, y, float(frame.ego_pose[2])),
         red_lanes=red,
-        minded_red=minded_red,
+        relevant_red=relevant_red,
     )
 
 
 def _nearest(rows: NDArray[np.int64], kinds: NDArray[np.int8], distance: NDArray[np.float64]) -> NDArray[np.int64]:
     """Rows of what is followed, in the order of `Forecast.ids`."""
-    chosen = [_sorted(rows[kinds[rows] >= TrackType.TRAFFIC_CONE], distance)[:MOST_STATIC]]
-    chosen += [_sorted(rows[kinds[rows] == kind], distance)[:most] for kind, most in MOST]
+    chosen = [_sorted(rows[kinds[rows] >= TrackType.TRAFFIC_CONE], distance)[:MAX_STATIC_OBJECTS]]
+    chosen += [_sorted(rows[kinds[rows] == kind], distance)[:most] for kind, most in MAX_AGENTS]
     return np.concatenate(chosen)
 
 

@@ -15,33 +15,33 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.datasets.pdm_closed.leading import find_in_corridor, nearest_ahead
+from world4scorer.datasets.pdm_closed.leading_object import find_in_corridor, nearest_ahead
 from world4scorer.datasets.pdm_closed.paths import pose_at
 from world4scorer.engine.kernels import kernel
 from world4scorer.engine.scene.indices import DT, STEPS
 from world4scorer.engine.scene.vehicle import HALF_LENGTH
 
-HORIZON: Final = 51
+PROPOSAL_STEPS: Final = 51
 """Steps of a finished proposal; the choice between proposals is made on the first 41."""
 SPEED_SHARES: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
 """Target speeds, as shares of the speed limit."""
 POLICIES: Final = len(SPEED_SHARES)
-NO_LIMIT: Final = 15.0
+DEFAULT_SPEED_LIMIT: Final = 15.0
 """m/s, where the map gives no speed limit."""
-LARGEST_ACCELERATION: Final = 1.5
+MAX_ACCELERATION: Final = 1.5
 """m/s^2"""
-LARGEST_BRAKING: Final = 3.0
+MAX_DECELERATION: Final = 3.0
 """m/s^2"""
-SMALLEST_GAP: Final = 1.0
+MIN_GAP: Final = 1.0
 """m"""
-HEADWAY: Final = 1.5
+TIME_HEADWAY: Final = 1.5
 """s"""
 
 
 class Proposals(NamedTuple):
     """Filled step by step."""
 
-    way: NDArray[np.float64]
+    along: NDArray[np.float64]
     """(J, S) along the path [m]."""
     speed: NDArray[np.float64]
     """(J, S) m/s"""
@@ -51,14 +51,14 @@ class Proposals(NamedTuple):
     """(J, S, 3) x, y [m], heading [rad] of the rear axle."""
 
 
-def no_proposals(paths: int) -> Proposals:
+def empty_proposals(paths: int) -> Proposals:
     """Room for the proposals of so many paths."""
-    shape = (paths * POLICIES, HORIZON)
+    shape = (paths * POLICIES, PROPOSAL_STEPS)
     return Proposals(np.zeros(shape), np.zeros(shape), np.zeros((*shape, 3)), np.zeros((*shape, 3)))
 
 
 @kernel
-def propose(poses, progress, bounds, start, speed, targets, things, corridors, met, rank, out):
+def propose(poses, progress, bounds, start, speed, targets, obstacles, corridors, met, rank, out):
     """Fill the first 41 steps of all proposals, from `start` (L,) along the paths at `speed`, towards `targets` (5,).
 
     `met` (L, K) says which red areas meet the corridors; `rank` (L, 26, N + K) orders things by step pair. Returns
@@ -67,33 +67,33 @@ def propose(poses, progress, bounds, start, speed, targets, things, corridors, m
     tie = False
     for path in range(poses.shape[0]):
         for j in range(path * POLICIES, (path + 1) * POLICIES):
-            out.way[j, 0] = start[path]
+            out.along[j, 0] = start[path]
             out.speed[j, 0] = speed
             pose_at(poses[path], progress[path], start[path], out.poses[j, 0])
         tie |= _advance(
-            poses, progress, bounds, targets, things, corridors, met, rank, out,
+            poses, progress, bounds, targets, obstacles, corridors, met, rank, out,
             path, path * POLICIES, (path + 1) * POLICIES, 1, STEPS,
         )  # fmt: skip
     return tie
 
 
 @kernel
-def extend(poses, progress, bounds, targets, things, corridors, met, rank, out, chosen):
+def extend(poses, progress, bounds, targets, obstacles, corridors, met, rank, out, chosen):
     """Fill steps 41 to 50 of one proposal; returns whether rank mattered."""
     return _advance(
-        poses, progress, bounds, targets, things, corridors, met, rank, out,
-        chosen // POLICIES, chosen, chosen + 1, STEPS, HORIZON,
+        poses, progress, bounds, targets, obstacles, corridors, met, rank, out,
+        chosen // POLICIES, chosen, chosen + 1, STEPS, PROPOSAL_STEPS,
     )  # fmt: skip
 
 
 @kernel
-def _advance(poses, progress, bounds, targets, things, corridors, met, rank, out, path, first, last, begin, end):
+def _advance(poses, progress, bounds, targets, obstacles, corridors, met, rank, out, path, first, last, begin, end):
     """Steps `begin` to `end` of the proposals `first` to `last` of a path."""
-    count = things.x.size
-    boxes = things.heading.size
-    way = np.empty(count)
+    count = obstacles.x.size
+    boxes = obstacles.heading.size
+    along = np.empty(count)
     for k in range(count - boxes):
-        way[boxes + k] = 0.0 if met[path, k] else np.nan
+        along[boxes + k] = 0.0 if met[path, k] else np.nan
     listed = np.zeros(count + 1, np.int64)
     found = np.empty(2)
     current = np.empty(3)
@@ -102,15 +102,15 @@ def _advance(poses, progress, bounds, targets, things, corridors, met, rank, out
     for step in range(begin, end):
         if step % 2 == 0:
             find_in_corridor(
-                things, corridors, path, poses[path], bounds[path], progress[path], step, not looked, listed, way
+                obstacles, corridors, path, poses[path], bounds[path], progress[path], step, not looked, listed, along
             )
             looked = True
             for column in range(3):
                 current[column] = 0.0
             for j in range(first, last):
-                passed = out.way[j, step - 1]
+                passed = out.along[j, step - 1]
                 tie |= nearest_ahead(
-                    things, listed, way, rank[path, step // 2], step, passed, out.poses[j, step - 1], found
+                    obstacles, listed, along, rank[path, step // 2], step, passed, out.poses[j, step - 1], found
                 )
                 if np.isfinite(found[0]):
                     current[0] = passed + found[0]
@@ -125,15 +125,15 @@ def _advance(poses, progress, bounds, targets, things, corridors, met, rank, out
                 for column in range(3):
                     out.leader[j, step, column] = out.leader[j, step - 1, column]
         for j in range(first, last):
-            passed, speed = out.way[j, step - 1], out.speed[j, step - 1]
+            passed, speed = out.along[j, step - 1], out.speed[j, step - 1]
             leader = out.leader[j, step]
-            closing = speed * (speed - leader[1]) / (2.0 * np.sqrt(LARGEST_ACCELERATION * LARGEST_BRAKING))
-            wanted = SMALLEST_GAP + HEADWAY * speed + closing
-            gap = max(leader[0] - passed - leader[2], SMALLEST_GAP)
+            closing = speed * (speed - leader[1]) / (2.0 * np.sqrt(MAX_ACCELERATION * MAX_DECELERATION))
+            wanted = MIN_GAP + TIME_HEADWAY * speed + closing
+            gap = max(leader[0] - passed - leader[2], MIN_GAP)
             share = speed / targets[j % POLICIES]
             fifth = share * share * share * share * share
-            acceleration = LARGEST_ACCELERATION * (1.0 - fifth * fifth - (wanted / gap) * (wanted / gap))
-            out.way[j, step] = passed + DT * speed
-            out.speed[j, step] = speed + DT * min(max(acceleration, -LARGEST_BRAKING), LARGEST_ACCELERATION)
-            pose_at(poses[path], progress[path], out.way[j, step], out.poses[j, step])
+            acceleration = MAX_ACCELERATION * (1.0 - fifth * fifth - (wanted / gap) * (wanted / gap))
+            out.along[j, step] = passed + DT * speed
+            out.speed[j, step] = speed + DT * min(max(acceleration, -MAX_DECELERATION), MAX_ACCELERATION)
+            pose_at(poses[path], progress[path], out.along[j, step], out.poses[j, step])
     return tie

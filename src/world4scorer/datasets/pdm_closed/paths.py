@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from shapely.ops import substring
 
 from world4scorer.engine.kernels import inlined, kernel
-from world4scorer.engine.outcomes.progress import BLOCK, arc_length, measure_line
+from world4scorer.engine.outcomes.progress import SEGMENTS_PER_BLOCK, arc_length, measure_line
 from world4scorer.engine.rollout.angles import wrap
 from world4scorer.engine.scene.vehicle import HALF_WIDTH
 
-OFFSETS: Final = (0.0, -1.0, 1.0)
+LATERAL_OFFSETS: Final = (0.0, -1.0, 1.0)
 """m, positive to the left."""
 FIRST_PROGRESS: Final = 1e-5
 """m: progress is never taken to be less."""
@@ -42,15 +42,15 @@ class LateralPaths:
     @classmethod
     def from_centerline(cls, centerline: NDArray[np.float64]) -> LateralPaths:
         """Build the three paths of a centreline (C, 3)."""
-        poses = np.empty((len(OFFSETS), *centerline.shape))
+        poses = np.empty((len(LATERAL_OFFSETS), *centerline.shape))
         left = centerline[:, 2] + np.pi / 2
-        for index, offset in enumerate(OFFSETS):
+        for index, offset in enumerate(LATERAL_OFFSETS):
             poses[index, :, 0] = centerline[:, 0] + np.cos(left) * offset
             poses[index, :, 1] = centerline[:, 1] + np.sin(left) * offset
         poses[0, :, :2] = centerline[:, :2]
         poses[:, :, 2] = np.unwrap(centerline[:, 2])
         progress = np.empty(poses.shape[:2])
-        bounds = np.empty((len(OFFSETS), poses.shape[1] // BLOCK + 1, 4))
+        bounds = np.empty((len(LATERAL_OFFSETS), poses.shape[1] // SEGMENTS_PER_BLOCK + 1, 4))
         _measure(poses, bounds, progress)
         return cls(centerline, poses, progress, bounds)
 
@@ -63,8 +63,8 @@ class LateralPaths:
 
         The strip follows whole vertices of the path; only where fewer than two lie in reach are its ends exact.
         """
-        lines = np.empty(len(OFFSETS), object)
-        for index in range(len(OFFSETS)):
+        lines = np.empty(len(LATERAL_OFFSETS), object)
+        for index in range(len(LATERAL_OFFSETS)):
             progress, points = self.progress[index], self.poses[index, :, :2]
             first, last = np.clip([start[index], start[index] + reach], 0.0, progress[-1])
             low, high = np.searchsorted(progress, first), np.searchsorted(progress, last, side="right")

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.city_map import CityMap
-from world4scorer.datasets.pdm_closed.choice import ProposalOutcomes, judge_proposals
-from world4scorer.datasets.pdm_closed.course import Course
 from world4scorer.datasets.pdm_closed.forecast import Forecast
+from world4scorer.datasets.pdm_closed.generator import ProposalGenerator
 from world4scorer.datasets.pdm_closed.idm import Proposals
 from world4scorer.datasets.pdm_closed.paths import LateralPaths
+from world4scorer.datasets.pdm_closed.scorer import ProposalOutcomes, judge_proposals
 from world4scorer.engine.kernels import kernel
 from world4scorer.engine.outcomes.comfort import comfort_filters_v1
 from world4scorer.engine.rollout.plans import check_residuals
@@ -58,7 +58,7 @@ def plan_reference(
     paths: LateralPaths,
     limit: float | None,
     ego_state: NDArray[np.float64],
-    seen: Forecast,
+    forecast: Forecast,
     polygons: MapArrays,
     red_polygons: NDArray[np.int64],
 ) -> ReferencePlan:
@@ -67,19 +67,19 @@ def plan_reference(
     `polygons` is the drivable map with the lanes of the corrected route marked, and `red_polygons` (K,) the places in
     it of the forecast's red lanes.
     """
-    course = Course.of(city, paths, limit, ego_state, seen)
-    proposals = course.propose()
+    generator = ProposalGenerator.of(city, paths, limit, ego_state, forecast)
+    proposals = generator.propose()
     states, residuals = _roll_out(proposals.poses, ego_state)
     check_residuals(residuals, "the reference planner")
 
-    boxes = seen.at_steps()
+    boxes = forecast.at_steps()
     outcomes = ProposalOutcomes(
         *judge_proposals(
             states,
             polygons,
             boxes,
             np.ones(boxes.shape[:2], np.bool_),
-            seen.type[seen.minded],
+            forecast.type[forecast.relevant],
             paths.poses[0],
             comfort_filters_v1(),
             red_polygons,
@@ -88,7 +88,7 @@ def plan_reference(
     scores_v1, scores_v2 = outcomes.scores_v1(), outcomes.scores_v2()
     best_v1, best_v2 = int(np.argmax(scores_v1)), int(np.argmax(scores_v2))
     for best in {best_v1, best_v2}:
-        course.extend(proposals, best)
+        generator.extend(proposals, best)
     return ReferencePlan(proposals, states, outcomes, scores_v1, scores_v2, best_v1, best_v2)
 
 

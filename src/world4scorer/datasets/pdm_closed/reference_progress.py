@@ -19,7 +19,7 @@ from world4scorer.engine.scene.map import PolygonMap
 from world4scorer.engine.scene.packed import pack_map
 from world4scorer.engine.scene.scene import Scene
 
-EVERYWHERE: Final = 1e7
+UNBOUNDED: Final = 1e7
 """m: half side of a plain that is one roadblock; on it nobody leaves the road or straddles lanes."""
 
 
@@ -52,7 +52,7 @@ def reference_progress(scene: Scene, version: Literal["v1", "v2"] = "v1") -> Ref
     if version == "v2":
         tracks = tracks if scene.tracks_v2 is None else scene.tracks_v2
         reference = reference if scene.reference_v2 is None else scene.reference_v2
-    plain = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]) * EVERYWHERE
+    plain = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]) * UNBOUNDED
     empty = pack_map(PolygonMap.from_polygons([("plain", Layer.ROADBLOCK, [plain])]), np.zeros(1, np.bool_))
     found: list[Judgement] = []
     for polygons in (scene.packed_map, empty):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.prepare.route import Route
 
-MOST_BLOCKS: Final = 30
+MAX_BLOCKS: Final = 30
 """Blocks of the route that the search looks at, from the starting lane's on."""
 FIRST_COST: Final = 1.0
 """Of the starting lane; entering any other costs its length [m]."""
@@ -23,7 +23,7 @@ def find_lanes(city: CityMap, start: int, route: Route, route_lanes: tuple[int, 
     """
     block = city.lanes[start].block
     first = route.index(block) if block in route else 0
-    goal = route[first : first + MOST_BLOCKS][-1]
+    goal = route[first : first + MAX_BLOCKS][-1]
     allowed = set(route_lanes)
     before: dict[int, int] = {}
     waiting: list[tuple[float, int, int]] = [(FIRST_COST, start, 1)]  # cost, lane, depth; in order of arrival
@@ -40,13 +40,13 @@ def find_lanes(city: CityMap, start: int, route: Route, route_lanes: tuple[int, 
             if following not in allowed:
                 continue
             total = cost + city.lanes[following].length
-            place = next((k for k, entry in enumerate(waiting) if entry[1] == following), None)
-            if place is None and following not in done:
+            index = next((k for k, entry in enumerate(waiting) if entry[1] == following), None)
+            if index is None and following not in done:
                 before[following] = lane
                 waiting.append((total, following, depth + 1))
-            elif place is not None and total < waiting[place][0]:
+            elif index is not None and total < waiting[index][0]:
                 before[following] = lane
-                waiting[place] = (total, following, depth + 1)
+                waiting[index] = (total, following, depth + 1)
     if end is None:
         end = min(done, key=lambda lane: done[lane])
     chain = [end]

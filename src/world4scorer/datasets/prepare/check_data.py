@@ -18,7 +18,7 @@ from world4scorer.jobs.executors import Executor
 TARGET_CAMERA: Final = VIEWS[FRONT]
 TARGET_FRAMES: Final = 4
 """Key frames ahead of now that hold the future target: 2 s."""
-NAMED: Final = 3
+MAX_EXAMPLES: Final = 3
 """Examples that a line of the report gives."""
 
 
@@ -99,7 +99,9 @@ class DataReport:
         if self.missing_logs:
             parts.append(_examples("logs", self.missing_logs))
         if self.unreadable:
-            parts.append(f"{len(self.unreadable)} unreadable logs: {'; '.join(list(self.unreadable.values())[:NAMED])}")
+            parts.append(
+                f"{len(self.unreadable)} unreadable logs: {'; '.join(list(self.unreadable.values())[:MAX_EXAMPLES])}"
+            )
         if self.missing_maps:
             parts.append("; ".join(self.missing_maps))
         if self.tokens_wanted is not None and self.tokens_found < self.tokens_wanted:
@@ -197,5 +199,5 @@ def _need(name: str, fulfilled: bool, troubles: str) -> str:
 
 
 def _examples(what: str, names: tuple[str, ...]) -> str:
-    more = ", ..." if len(names) > NAMED else ""
-    return f"{len(names):,} {what} missing: {', '.join(names[:NAMED])}{more}" if names else ""
+    more = ", ..." if len(names) > MAX_EXAMPLES else ""
+    return f"{len(names):,} {what} missing: {', '.join(names[:MAX_EXAMPLES])}{more}" if names else ""

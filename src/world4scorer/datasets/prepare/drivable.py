@@ -19,7 +19,7 @@ from world4scorer.datasets.navsim.city_map import NODE_CAPACITY, CityMap
 from world4scorer.engine.scene.indices import Layer
 from world4scorer.engine.scene.map import PolygonMap
 
-HALF_SIDE: Final = 100.0
+MAP_HALF_SIDE: Final = 100.0
 """m"""
 
 
@@ -33,21 +33,21 @@ class DrivableMap:
     """The same areas, then those that were asked for in addition."""
     area: NDArray[np.int64]
     """(polygons,) the area of each polygon; an area of several parts has several polygons."""
-    place: dict[int, int]
+    polygon_index: dict[int, int]
     """The (first) polygon of each area."""
 
 
 def find_areas(city: CityMap, x: float, y: float) -> NDArray[np.int64]:
     """(P,) areas of the drivable map around the ego's box centre, as numbers among `CityMap.areas`."""
-    near = city.near(city.block_tree, x, y, HALF_SIDE)
+    near = city.near(city.block_tree, x, y, MAP_HALF_SIDE)
     roadblocks = near[near < city.roadblock_count]
     lanes = np.fromiter(chain.from_iterable(city.blocks[block].lanes for block in near), np.int64)
     return np.concatenate(
         [
             roadblocks + city.first_block_area,
             lanes,
-            city.near(city.intersection_tree, x, y, HALF_SIDE) + city.first_intersection_area,
-            city.near(city.carpark_tree, x, y, HALF_SIDE) + city.first_carpark_area,
+            city.near(city.intersection_tree, x, y, MAP_HALF_SIDE) + city.first_intersection_area,
+            city.near(city.carpark_tree, x, y, MAP_HALF_SIDE) + city.first_carpark_area,
         ]
     )
 

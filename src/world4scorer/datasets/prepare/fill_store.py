@@ -25,17 +25,17 @@ from world4scorer.engine.scene.scene import Scene
 from world4scorer.jobs.executors import Executor, ProcessExecutor
 from world4scorer.jobs.files import only_one
 
-TYPICAL_SCENE: Final = 150_000
+TYPICAL_SCENE_BYTES: Final = 150_000
 """Bytes of a scene in a busy street, to tell before the first is written whether the disk has room."""
-LEAST_ROOM: Final = 100_000_000
+MIN_FREE_BYTES: Final = 100_000_000
 """Bytes that must be free at any time."""
 LOCK_NAME: Final = ".lock"
-NAMED: Final = 10
+MAX_EXAMPLES: Final = 10
 """Failed logs that an error message names."""
 
 
 @dataclass(frozen=True)
-class Skipped:
+class SkippedScenes:
     """Stands in a source's stream for scenes that could not be made, and says why."""
 
     reason: str
@@ -49,7 +49,7 @@ class SceneSource(Protocol):
         """Return the logs to prepare."""
         ...
 
-    def scenes(self, log_name: str) -> Iterable[Scene | PreparedScene | Skipped]:
+    def scenes(self, log_name: str) -> Iterable[Scene | PreparedScene | SkippedScenes]:
         """Return the scenes of a log, in any order, and what was left out."""
         ...
 
@@ -112,7 +112,7 @@ class _PrepareLog:
         skipped: Counter[str] = Counter()
         scenes: list[Scene | PreparedScene] = []
         for item in self.source.scenes(log_name):
-            if isinstance(item, Skipped):
+            if isinstance(item, SkippedScenes):
                 skipped[item.reason] += item.count
             else:
                 scenes.append(item)
@@ -203,8 +203,8 @@ def _finished(folder: Path, names: Sequence[str], options: Mapping[str, Any]) ->
 
 def _check_report(folder: Path, report: PrepareReport, names: Sequence[str]) -> None:
     if report.failed:
-        shown = "\n".join(f"  {error}" for error in list(report.failed.values())[:NAMED])
-        more = f"\n  and {len(report.failed) - NAMED} more" if len(report.failed) > NAMED else ""
+        shown = "\n".join(f"  {error}" for error in list(report.failed.values())[:MAX_EXAMPLES])
+        more = f"\n  and {len(report.failed) - MAX_EXAMPLES} more" if len(report.failed) > MAX_EXAMPLES else ""
         raise PrepareError(
             f"{folder}: {len(report.failed)} of {len(names)} logs failed; the others are in the store, run again once "
             f"the cause is gone:\n{shown}{more}"
@@ -219,7 +219,7 @@ def _check_report(folder: Path, report: PrepareReport, names: Sequence[str]) -> 
 
 def _check_room(folder: Path, scenes: int | None) -> None:
     free = shutil.disk_usage(folder).free
-    needed = LEAST_ROOM + (scenes or 0) * TYPICAL_SCENE
+    needed = MIN_FREE_BYTES + (scenes or 0) * TYPICAL_SCENE_BYTES
     if free < needed:
         raise StoreError(
             f"{folder}: {human_bytes(free)} free on this disk, about {human_bytes(needed)} needed; "
@@ -229,7 +229,7 @@ def _check_room(folder: Path, scenes: int | None) -> None:
 
 def _check_room_left(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
-    if free < needed + LEAST_ROOM:
+    if free < needed + MIN_FREE_BYTES:
         raise StoreError(
             f"{folder}: {human_bytes(free)} left on this disk, the logs to come need about {human_bytes(needed)}; "
             "make room and run again, finished logs are kept"

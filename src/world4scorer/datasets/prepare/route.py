@@ -22,23 +22,23 @@ from world4scorer.engine.scene.geometry import wrap
 Route = tuple[int, ...]
 """Blocks in driving order."""
 
-AROUND_EGO: Final = 1.0
+SEARCH_HALF_SIDE: Final = 1.0
 """m: half side of the square in which the block of the ego is looked for."""
-LARGEST_HEADING_ERROR: Final = np.pi / 4
+MAX_HEADING_ERROR: Final = np.pi / 4
 """rad: beyond, the ego does not drive along a lane."""
-LARGEST_OFFSET: Final = 3.0
+MAX_LANE_OFFSET: Final = 3.0
 """m: beyond, the ego is not on a lane."""
-DEPTH_BACKWARD: Final = 15
-DEPTH_FORWARD: Final = 30
+MAX_BACKWARD_DEPTH: Final = 15
+MAX_FORWARD_DEPTH: Final = 30
 """Blocks."""
 FIRST_BLOCKS: Final = 3
 """Blocks at the head of the route that a forward search may aim at."""
-LOOP_OVERLAP: Final = 1.0
+MIN_LOOP_OVERLAP: Final = 1.0
 """m^2 that two junction crossings must share to count as a loop."""
 
 
 @dataclass(frozen=True)
-class Whereabouts:
+class EgoBlock:
     """Where the ego is among the blocks."""
 
     block: int
@@ -67,10 +67,10 @@ def route_lanes(city: CityMap, route: Route) -> tuple[int, ...]:
     return tuple(dict.fromkeys(lane for block in route for lane in city.blocks[block].lanes))
 
 
-def locate(city: CityMap, ego_pose: NDArray[np.float64], route: Route) -> Whereabouts:
+def locate(city: CityMap, ego_pose: NDArray[np.float64], route: Route) -> EgoBlock:
     """Find the block of the ego (pose of the rear axle), preferring those of the route."""
     x, y, heading = (float(value) for value in ego_pose)
-    blocks = [int(block) for block in city.near(city.block_tree, x, y, AROUND_EGO)]
+    blocks = [int(block) for block in city.near(city.block_tree, x, y, SEARCH_HALF_SIDE)]
     if not blocks:
         blocks = _nearest_blocks(city, x, y)
     on_route: list[tuple[float, int]] = []
@@ -78,14 +78,14 @@ def locate(city: CityMap, ego_pose: NDArray[np.float64], route: Route) -> Wherea
     nearest: list[tuple[float, int]] = []
     for block in blocks:
         offsets, headings = city.nearest_vertices(city.blocks[block].lanes, x, y)
-        fits = (np.abs(wrap(headings - heading)) < LARGEST_HEADING_ERROR) & (offsets < LARGEST_OFFSET)
+        fits = (np.abs(wrap(headings - heading)) < MAX_HEADING_ERROR) & (offsets < MAX_LANE_OFFSET)
         (on_route if block in route else elsewhere).extend((float(offset), block) for offset in offsets[fits])
         nearest.append((float(offsets.min(initial=np.inf)), block))
     found = on_route or elsewhere or nearest
     if not found:
         raise DatasetError(f"the map of {city.location} has no roadblocks")
     best = min(found, key=lambda pair: pair[0])  # the first of equals
-    return Whereabouts(best[1], frozenset(block for _, block in found))
+    return EgoBlock(best[1], frozenset(block for _, block in found))
 
 
 def _nearest_blocks(city: CityMap, x: float, y: float) -> list[int]:
@@ -99,19 +99,19 @@ def _nearest_blocks(city: CityMap, x: float, y: float) -> list[int]:
     ]
 
 
-def correct_route(city: CityMap, route: Route, ego: Whereabouts) -> Route:
+def correct_route(city: CityMap, route: Route, ego: EgoBlock) -> Route:
     """Mend a route in three steps: reach it from where the ego is, close its gaps, cut it where it loops."""
     return tuple(dict.fromkeys(_without_loop(city, _without_gaps(city, _from_ego(city, route, ego)))))
 
 
-def _from_ego(city: CityMap, route: Route, ego: Whereabouts) -> Route:
+def _from_ego(city: CityMap, route: Route, ego: EgoBlock) -> Route:
     """If the ego is not on the route, lead it there: back from the route's head, else ahead to its first blocks."""
     if ego.block in route:
         return route
-    chain = find_chain(city, route[0], ego.candidates, DEPTH_BACKWARD, forward=False)
+    chain = find_chain(city, route[0], ego.candidates, MAX_BACKWARD_DEPTH, forward=False)
     if chain is not None:
         return chain[:-1] + route
-    chain = find_chain(city, ego.block, route[:FIRST_BLOCKS], DEPTH_FORWARD, forward=True)
+    chain = find_chain(city, ego.block, route[:FIRST_BLOCKS], MAX_FORWARD_DEPTH, forward=True)
     if chain is not None:
         return chain + route[route.index(chain[-1]) + 1 :]
     return route
@@ -121,7 +121,7 @@ def _without_gaps(city: CityMap, route: Route) -> Route:
     mended = list(route[:1])
     for before, after in pairwise(route):
         if before not in city.blocks[after].incoming:
-            chain = find_chain(city, before, (after,), DEPTH_FORWARD, forward=True)
+            chain = find_chain(city, before, (after,), MAX_FORWARD_DEPTH, forward=True)
             mended.extend(chain[1:-1] if chain is not None else ())
         mended.append(after)
     return tuple(mended)
@@ -135,7 +135,7 @@ def _without_loop(city: CityMap, route: Route) -> Route:
             continue
         polygon = city.block_polygons[block]
         earlier = city.block_polygons[crossed]
-        if len(earlier) and (shapely.area(shapely.intersection(earlier, polygon)) > LOOP_OVERLAP).any():
+        if len(earlier) and (shapely.area(shapely.intersection(earlier, polygon)) > MIN_LOOP_OVERLAP).any():
             return route[:position]
         crossed.append(block)
     return route

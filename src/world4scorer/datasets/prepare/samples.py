@@ -1,7 +1,7 @@
 """What a planner is given at each moment of a split, and what was driven then: read from the logs once, kept in a file.
 
 >>> samples = Samples.of_split(Path("city"), find_split("city_train", Path("city")), Path("scenes"))
->>> samples.ego_status[samples.place["ba1bd196cdf43379"]]
+>>> samples.ego_status[samples.index_of["ba1bd196cdf43379"]]
 
 Shapes: S moments, C = 4 views, L = 10 logged poses.
 """
@@ -79,18 +79,18 @@ class Samples:
         return len(self.tokens)
 
     @cached_property
-    def place(self) -> dict[str, int]:
-        """Where each token lies."""
-        return {token: place for place, token in enumerate(self.tokens)}
+    def index_of(self) -> dict[str, int]:
+        """Index of each token."""
+        return {token: index for index, token in enumerate(self.tokens)}
 
-    def at(self, places: Sequence[int]) -> Samples:
-        """Some of the moments."""
-        chosen = np.asarray(places, np.int64)
+    def at(self, indices: Sequence[int]) -> Samples:
+        """The samples at these indices."""
+        chosen = np.asarray(indices, np.int64)
         taken: dict[str, Any] = {"sensors": self.sensors}
         for field in fields(self):
             values = getattr(self, field.name)
             if isinstance(values, tuple):
-                taken[field.name] = tuple(values[place] for place in chosen)
+                taken[field.name] = tuple(values[index] for index in chosen)
             elif isinstance(values, np.ndarray):
                 taken[field.name] = values[chosen]
         return Samples(**taken)

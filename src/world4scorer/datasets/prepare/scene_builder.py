@@ -32,7 +32,7 @@ from world4scorer.datasets.pdm_closed.planner import ReferencePlan, plan_referen
 from world4scorer.datasets.prepare.centerline import centerline, find_lanes
 from world4scorer.datasets.prepare.drivable import DrivableMap, cut_map, find_areas
 from world4scorer.datasets.prepare.lights import light_states
-from world4scorer.datasets.prepare.route import Route, Whereabouts, correct_route, load_route, locate, route_lanes
+from world4scorer.datasets.prepare.route import EgoBlock, Route, correct_route, load_route, locate, route_lanes
 from world4scorer.datasets.prepare.starting_lane import starting_lane
 from world4scorer.datasets.prepare.tracks import FRAMES_V2, interpolate_tracks
 from world4scorer.engine.scene.checks import SceneError
@@ -41,14 +41,14 @@ from world4scorer.engine.scene.packed import pack_map
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.scene.tracks import Lights
 
-HISTORY: Final = 4
+HISTORY_FRAMES: Final = 4
 """Frames of a window up to and including now."""
-REMEMBERED: Final = 512
+CACHE_SIZE: Final = 512
 """Routes and centrelines that are kept for the tokens to come."""
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class BuiltScene:
     """A scene and how it came about."""
 
     scene: Scene
@@ -62,7 +62,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, eq=False)
-class _Survey:
+class _FrameContext:
     """What is found out at one moment."""
 
     route: Route
@@ -76,28 +76,28 @@ class _Survey:
     plan: ReferencePlan
 
 
-class Preparer:
+class SceneBuilder:
     """Prepares the scenes of one city; remembers what neighbouring moments share, never a planner's state."""
 
     def __init__(self, city: CityMap) -> None:
         self.city = city
-        self._correct = lru_cache(REMEMBERED)(self._correct_anew)
-        self._paths = lru_cache(REMEMBERED)(self._paths_anew)
+        self._correct = lru_cache(CACHE_SIZE)(self._correct_anew)
+        self._paths = lru_cache(CACHE_SIZE)(self._paths_anew)
 
-    def _correct_anew(self, route: Route, ego: Whereabouts) -> tuple[Route, tuple[int, ...]]:
+    def _correct_anew(self, route: Route, ego: EgoBlock) -> tuple[Route, tuple[int, ...]]:
         corrected = correct_route(self.city, route, ego)
         return corrected, route_lanes(self.city, corrected)
 
     def _paths_anew(self, start: int, route: Route, lanes: tuple[int, ...]) -> LateralPaths:
         return LateralPaths.from_centerline(centerline(self.city, find_lanes(self.city, start, route, lanes)))
 
-    def prepare(self, frames: Sequence[LogFrame], history: int = HISTORY) -> Prepared:
+    def prepare(self, frames: Sequence[LogFrame], history: int = HISTORY_FRAMES) -> BuiltScene:
         """Prepare the moment of frame `history - 1`; at least eight frames must follow it."""
         now = frames[history - 1]
         if len(frames) - history < FRAMES_V2 - 1:
             raise DatasetError(f"{now.where}: {len(frames) - history} frames follow, {FRAMES_V2 - 1} are needed")
         city, ahead = self.city, frames[history - 1 :]
-        survey = self._survey(now, ahead)
+        context = self._context(now, ahead)
         tracks, tracks_v2 = interpolate_tracks(ahead)
         past = frames[:history]
         synthetic = len(now.token) == SYNTHETIC_TOKEN_LENGTH  # nobody drove there
@@ -107,27 +107,29 @@ class Preparer:
                 log_name=now.log_name,
                 time_us=now.time_us,
                 ego_state=_state(now),
-                centerline=survey.paths.centerline,
-                map=survey.drivable.polygons,
-                route_lane_ids=tuple(city.lanes[lane].id for lane in survey.lanes),
+                centerline=context.paths.centerline,
+                map=context.drivable.polygons,
+                route_lane_ids=tuple(city.lanes[lane].id for lane in context.lanes),
                 tracks=tracks,
-                reference=survey.plan.poses_v1,
-                lights=survey.lights,
+                reference=context.plan.poses_v1,
+                lights=context.lights,
                 past_states=np.stack([_state(frame) for frame in past]),
                 past_time_us=np.array([frame.time_us for frame in past]),
                 human_future=None if synthetic else future_poses(tuple(frames), PLAN_POSES, history),
                 tracks_v2=tracks_v2,
-                reference_v2=None if survey.plan.best_v1 == survey.plan.best_v2 else survey.plan.poses_v2,
+                reference_v2=None if context.plan.best_v1 == context.plan.best_v2 else context.plan.poses_v2,
             )
         except SceneError as error:
             raise DatasetError(f"{now.where}: {error}") from error
-        return Prepared(scene, survey.route, survey.start, survey.drivable, survey.paths, survey.forecast, survey.plan)
+        return BuiltScene(
+            scene, context.route, context.start, context.drivable, context.paths, context.forecast, context.plan
+        )
 
     def plan(self, now: LogFrame) -> ReferencePlan:
         """What the reference planner would do now; it needs neither past nor future."""
-        return self._survey(now, [now]).plan
+        return self._context(now, [now]).plan
 
-    def _survey(self, now: LogFrame, ahead: Sequence[LogFrame]) -> _Survey:
+    def _context(self, now: LogFrame, ahead: Sequence[LogFrame]) -> _FrameContext:
         """Everything that is found out at one moment; `ahead` are the frames whose lights are wanted, now first."""
         city = self.city
         if now.map_location != city.location:
@@ -150,20 +152,22 @@ class Preparer:
             _state(now),
             seen,
             pack_map(drivable.polygons, np.isin(drivable.area, lanes) & (drivable.polygons.layer != Layer.SIGNAL_AREA)),
-            np.array([drivable.place[lane] for lane in seen.red_lanes if lane in drivable.place], np.int64),
+            np.array(
+                [drivable.polygon_index[lane] for lane in seen.red_lanes if lane in drivable.polygon_index], np.int64
+            ),
         )
-        return _Survey(route, lanes, start, paths, seen, drivable, _lights(states, signals, drivable), plan)
+        return _FrameContext(route, lanes, start, paths, seen, drivable, _lights(states, signals, drivable), plan)
 
 
 @lru_cache(len(LOCATIONS))
-def preparer_of(city: CityMap) -> Preparer:
+def scene_builder(city: CityMap) -> SceneBuilder:
     """The preparer of a city, one for all calls in this process."""
-    return Preparer(city)
+    return SceneBuilder(city)
 
 
-def build_scene(frames: Sequence[LogFrame], city: CityMap, history: int = HISTORY) -> Scene:
+def build_scene(frames: Sequence[LogFrame], city: CityMap, history: int = HISTORY_FRAMES) -> Scene:
     """Prepare the scene of frame `history - 1` of a window."""
-    return preparer_of(city).prepare(frames, history).scene
+    return scene_builder(city).prepare(frames, history).scene
 
 
 def build_scenes(
@@ -197,14 +201,14 @@ def _state(frame: LogFrame) -> NDArray[np.float64]:
 def _lights(states: dict[str, NDArray[np.int8]], lanes: Sequence[int], drivable: DrivableMap) -> Lights:
     """The lights of the logged route; one whose connector has no area in the map closes nothing and is left out."""
     closing = [
-        (drivable.place[lane], state)
+        (drivable.polygon_index[lane], state)
         for lane, state in zip(lanes, states.values(), strict=True)
-        if lane in drivable.place
+        if lane in drivable.polygon_index
     ]
     if not closing:
         return Lights.none()
     return Lights(
-        polygon=np.array([place for place, _ in closing], np.int64),
+        polygon=np.array([polygon for polygon, _ in closing], np.int64),
         status=np.stack([state for _, state in closing]),
         on_route=np.ones(len(closing), np.bool_),
     )

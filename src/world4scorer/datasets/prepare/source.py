@@ -21,8 +21,8 @@ from world4scorer.datasets.navsim.map_files import LOCATIONS
 from world4scorer.datasets.navsim.map_reader import read_city_map
 from world4scorer.datasets.navsim.synthetic import read_synthetic_scene
 from world4scorer.datasets.pdm_closed.reference_progress import reference_progress
-from world4scorer.datasets.prepare.fill_store import Skipped
-from world4scorer.datasets.prepare.scene_builder import preparer_of
+from world4scorer.datasets.prepare.fill_store import SkippedScenes
+from world4scorer.datasets.prepare.scene_builder import scene_builder
 from world4scorer.datasets.prepare.tracks import FRAMES_V1
 from world4scorer.datasets.store.shard_writer import PreparedScene
 from world4scorer.jobs.data_folder import DataFolder
@@ -69,7 +69,7 @@ class NavsimSource:
                 break
         return limits
 
-    def scenes(self, log_name: str) -> Iterator[PreparedScene | Skipped]:
+    def scenes(self, log_name: str) -> Iterator[PreparedScene | SkippedScenes]:
         """The scenes of a log in time order, and what was left out."""
         chosen, history = self.split.filter, self.split.filter.num_history_frames
         log = read_log(DataFolder(self.root).log(self.split.data_split, log_name))
@@ -81,18 +81,18 @@ class NavsimSource:
             try:
                 window = made.window(chosen.num_frames)
             except DatasetError as error:
-                yield Skipped(str(error).removeprefix(f"synthetic scene {made.token}: "))
+                yield SkippedScenes(str(error).removeprefix(f"synthetic scene {made.token}: "))
             else:
                 yield self._prepare(window, {"original_token": made.original_token})
 
-    def _prepare(self, window: Window, extras: dict[str, Any]) -> PreparedScene | Skipped:
+    def _prepare(self, window: Window, extras: dict[str, Any]) -> PreparedScene | SkippedScenes:
         history = self.split.filter.num_history_frames
         now = window[history - 1]
         city = _city(DataFolder(self.root).maps, now.map_location)
         try:
-            scene = preparer_of(city).prepare(window, history).scene
+            scene = scene_builder(city).prepare(window, history).scene
         except DatasetError as error:
-            return Skipped(str(error).removeprefix(f"{now.where}: "))
+            return SkippedScenes(str(error).removeprefix(f"{now.where}: "))
         extras |= {"map_location": now.map_location}
         if self.progress and len(window) - history + 1 >= FRAMES_V1:
             found = reference_progress(scene)

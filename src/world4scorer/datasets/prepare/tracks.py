@@ -41,10 +41,10 @@ def interpolate_tracks(frames: Sequence[LogFrame]) -> tuple[Tracks, Tracks | Non
     With fewer than 11 frames both versions share the 41 steps of the first nine.
     """
     count = FRAMES_V1 if len(frames) >= FRAMES_V1 else FRAMES_V2
-    return join_sightings(*_sightings(frames[:count]))
+    return tracks_from_detections(*_detections(frames[:count]))
 
 
-def join_sightings(
+def tracks_from_detections(
     ids: list[str],
     kinds: NDArray[np.int8],
     sizes: NDArray[np.float64],
@@ -61,24 +61,24 @@ def join_sightings(
     return tracks, _fill(names, kinds[early], sizes[early], poses[early, :FRAMES_V2], seen[early, :FRAMES_V2])
 
 
-def _sightings(
+def _detections(
     frames: Sequence[LogFrame],
 ) -> tuple[list[str], NDArray[np.int8], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
     """Names, types (N,), sizes (N, 2), poses with velocities (N, F, 5), presence (N, F); by type, then first sight."""
     row: dict[str, int] = {}
     every = [frame.boxes_by_type for frame in frames]
     # The last sight first, so that where a thing's rows are written one after the other the first has the last word.
-    place = np.array([row.setdefault(token, len(row)) for boxes in every for token in boxes.tokens], np.int64)[::-1]
+    track = np.array([row.setdefault(token, len(row)) for boxes in every for token in boxes.tokens], np.int64)[::-1]
     frame = np.repeat(np.arange(len(frames)), [len(boxes.tokens) for boxes in every])[::-1]
     names = list(row)
     kinds = np.zeros(len(names), np.int8)
     sizes = np.zeros((len(names), 2))
     poses = np.zeros((len(names), len(frames), 5))
     seen = np.zeros((len(names), len(frames)), np.bool_)
-    kinds[place] = np.concatenate([boxes.type for boxes in every])[::-1]
-    sizes[place] = np.concatenate([boxes.sizes for boxes in every])[::-1]
-    poses[place, frame] = np.concatenate([boxes.poses for boxes in every])[::-1]
-    seen[place, frame] = True
+    kinds[track] = np.concatenate([boxes.type for boxes in every])[::-1]
+    sizes[track] = np.concatenate([boxes.sizes for boxes in every])[::-1]
+    poses[track, frame] = np.concatenate([boxes.poses for boxes in every])[::-1]
+    seen[track, frame] = True
     by_type = np.argsort(kinds, kind="stable")
     return [names[i] for i in by_type], kinds[by_type], sizes[by_type], poses[by_type], seen[by_type]
 

@@ -35,7 +35,7 @@ _SCHEMA: Final = pa.schema(
 
 
 @dataclass(frozen=True)
-class Entry:
+class ShardEntry:
     """What the index says of one shard."""
 
     log_name: str
@@ -46,7 +46,7 @@ class Entry:
     time_us: list[int]
 
 
-def read_entries(folder: Path) -> list[Entry]:
+def read_entries(folder: Path) -> list[ShardEntry]:
     """Return an entry for every shard in the folder, by log name, and bring the index file up to date."""
     known = {entry.log_name: entry for entry in _read(folder / INDEX_NAME)}
     entries = []
@@ -78,14 +78,14 @@ def _list(folder: Path) -> list[tuple[str, int, int]]:
     return sorted(found)
 
 
-def _look(path: Path, log_name: str, size: int, changed_ns: int) -> Entry:
+def _look(path: Path, log_name: str, size: int, changed_ns: int) -> ShardEntry:
     shard = Shard(path)
     if shard.log_name != log_name:
         raise StoreError(f"{path}: holds log {shard.log_name!r}; rename it to {shard.log_name}{SUFFIX}")
-    return Entry(log_name, size, changed_ns, shard.tokens, shard.time_us.tolist())
+    return ShardEntry(log_name, size, changed_ns, shard.tokens, shard.time_us.tolist())
 
 
-def _read(path: Path) -> list[Entry]:
+def _read(path: Path) -> list[ShardEntry]:
     """Return what the index file says, or nothing where there is none that can be trusted."""
     try:
         with pa.memory_map(str(path)) as source:
@@ -97,10 +97,10 @@ def _read(path: Path) -> list[Entry]:
     if not batch.schema.equals(_SCHEMA) or notes.get(INDEX_CHECKSUM) != digest(batch, INDEX_VERSION).encode():
         return []
     columns: list[list[Any]] = [column.to_pylist() for column in batch.columns]
-    return [Entry(*row) for row in zip(*columns, strict=True)]
+    return [ShardEntry(*row) for row in zip(*columns, strict=True)]
 
 
-def _write(path: Path, entries: list[Entry]) -> None:
+def _write(path: Path, entries: list[ShardEntry]) -> None:
     columns = [
         pa.array([getattr(entry, name) for entry in entries], _SCHEMA.field(name).type) for name in _SCHEMA.names
     ]

@@ -12,7 +12,7 @@ from world4scorer.engine.kernels import kernel
 from world4scorer.engine.scene.indices import LANE_LAYERS
 
 
-class Pool(NamedTuple):
+class PolygonColumns(NamedTuple):
     """All polygons of a log: P of them, R rings, V vertices."""
 
     name: NDArray[np.int32]
@@ -31,9 +31,9 @@ class Pool(NamedTuple):
     """(P, 4) as `PolygonMap.bounds`."""
 
     @classmethod
-    def of(cls, columns: Mapping[str, NDArray[Any]]) -> Pool:
+    def of(cls, columns: Mapping[str, NDArray[Any]]) -> PolygonColumns:
         """Make the pool of a shard's `new_` columns."""
-        pool = cls(
+        table = cls(
             columns["new_polygon_name"],
             columns["new_polygon_layer"],
             np.isin(columns["new_polygon_layer"], LANE_LAYERS),
@@ -42,19 +42,19 @@ class Pool(NamedTuple):
             columns["new_vertices"],
             np.zeros((0, 4)),
         )
-        if pool.first_ring[-1] != len(pool.first_vertex) - 1 or pool.first_vertex[-1] != len(pool.vertices):
+        if table.first_ring[-1] != len(table.first_vertex) - 1 or table.first_vertex[-1] != len(table.vertices):
             raise ValueError("rings and vertices of the map do not fit together")
-        if len(pool.layer) != len(pool.name) or len(pool.layer) != len(pool.first_ring) - 1:
+        if len(table.layer) != len(table.name) or len(table.layer) != len(table.first_ring) - 1:
             raise ValueError("names and layers of the map do not fit together")
-        return pool._replace(bounds=_bounds(pool))
+        return table._replace(bounds=_bounds(table))
 
 
-def _bounds(pool: Pool) -> NDArray[np.float64]:
-    first = pool.first_vertex[pool.first_ring[:-1]]
+def _bounds(table: PolygonColumns) -> NDArray[np.float64]:
+    first = table.first_vertex[table.first_ring[:-1]]
     if not len(first):
         return np.zeros((0, 4))
     return np.concatenate(
-        [np.minimum.reduceat(pool.vertices, first), np.maximum.reduceat(pool.vertices, first)], axis=1
+        [np.minimum.reduceat(table.vertices, first), np.maximum.reduceat(table.vertices, first)], axis=1
     )
 
 
@@ -67,19 +67,19 @@ def _starts(counts: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 def gather(
-    pool: Pool, polygons: NDArray[np.int32]
+    table: PolygonColumns, polygons: NDArray[np.int32]
 ) -> tuple[NDArray[np.int8], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
     """Return layer, vertices, ring_offsets and ring_polygon of a map of the given polygons, in the given order."""
-    if len(polygons) and (polygons.min() < 0 or polygons.max() >= len(pool.layer)):
+    if len(polygons) and (polygons.min() < 0 or polygons.max() >= len(table.layer)):
         raise ValueError("a polygon of the map is not in the file")
-    first, last = pool.first_ring[polygons], pool.first_ring[polygons + 1]
+    first, last = table.first_ring[polygons], table.first_ring[polygons + 1]
     rings = int((last - first).sum())
-    count = int((pool.first_vertex[last] - pool.first_vertex[first]).sum())
+    count = int((table.first_vertex[last] - table.first_vertex[first]).sum())
     vertices = np.empty((count, 2))
     ring_offsets = np.empty(rings + 1, np.int64)
     ring_polygon = np.empty(rings, np.int64)
-    _gather(pool.vertices, pool.first_vertex, first, last, vertices, ring_offsets, ring_polygon)
-    return pool.layer[polygons], vertices, ring_offsets, ring_polygon
+    _gather(table.vertices, table.first_vertex, first, last, vertices, ring_offsets, ring_polygon)
+    return table.layer[polygons], vertices, ring_offsets, ring_polygon
 
 
 @kernel

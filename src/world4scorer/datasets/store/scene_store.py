@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from world4scorer.datasets.store.index import Entry, read_entries
+from world4scorer.datasets.store.index import ShardEntry, read_entries
 from world4scorer.datasets.store.schema import StoreError
 from world4scorer.datasets.store.shard import Shard
 from world4scorer.datasets.store.shard_writer import shard_path
@@ -38,11 +38,11 @@ class SceneStore:
         self.folder = Path(folder)
         if not self.folder.is_dir():
             raise StoreError(f"{self.folder}: no such store; `w4s prepare` makes one")
-        self._entries: dict[str, Entry] = {entry.log_name: entry for entry in read_entries(self.folder)}
-        self._place: dict[str, tuple[str, int]] = {}
+        self._entries: dict[str, ShardEntry] = {entry.log_name: entry for entry in read_entries(self.folder)}
+        self._locations: dict[str, tuple[str, int]] = {}
         for name, entry in self._entries.items():
-            self._place.update(zip(entry.tokens, ((name, row) for row in range(len(entry.tokens))), strict=True))
-        if len(self._place) != sum(len(entry.tokens) for entry in self._entries.values()):
+            self._locations.update(zip(entry.tokens, ((name, row) for row in range(len(entry.tokens))), strict=True))
+        if len(self._locations) != sum(len(entry.tokens) for entry in self._entries.values()):
             raise StoreError(self._repeated())
         self._shards: dict[str, Shard] = {}
 
@@ -64,13 +64,13 @@ class SceneStore:
         return f"SceneStore({str(self.folder)!r}: {len(self)} scenes of {len(self._entries)} logs)"
 
     def __len__(self) -> int:
-        return len(self._place)
+        return len(self._locations)
 
     def __contains__(self, token: object) -> bool:
-        return token in self._place
+        return token in self._locations
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._place)
+        return iter(self._locations)
 
     def __getitem__(self, token: str) -> Scene:
         name, row = self._find(token)
@@ -79,7 +79,7 @@ class SceneStore:
     @property
     def tokens(self) -> list[str]:
         """All tokens: log by log, each in time order."""
-        return list(self._place)
+        return list(self._locations)
 
     @property
     def logs(self) -> list[str]:
@@ -147,13 +147,13 @@ class SceneStore:
             self._shards[log_name] = shard
         return shard
 
-    def _entry(self, log_name: str) -> Entry:
+    def _entry(self, log_name: str) -> ShardEntry:
         if log_name not in self._entries:
             raise StoreError(f"{self.folder}: no log {log_name!r} in this store of {len(self._entries)} logs")
         return self._entries[log_name]
 
     def _find(self, token: str) -> tuple[str, int]:
-        place = self._place.get(token)
-        if place is None:
+        location = self._locations.get(token)
+        if location is None:
             raise UnknownTokenError(f"{self.folder}: no scene {token!r} among the {len(self)} of this store")
-        return place
+        return location

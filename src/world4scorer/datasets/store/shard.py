@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.store.boxes import unpack_boxes
 from world4scorer.datasets.store.digest import digest
-from world4scorer.datasets.store.polygons import Pool, gather
+from world4scorer.datasets.store.polygons import PolygonColumns, gather
 from world4scorer.datasets.store.schema import (
     META_CHECKSUM,
     META_LOG,
@@ -30,25 +30,25 @@ from world4scorer.datasets.store.schema import (
 )
 from world4scorer.engine.scene.indices import STEPS
 from world4scorer.engine.scene.map import PolygonMap
-from world4scorer.engine.scene.scene import LONGEST_PAST_US, Scene
+from world4scorer.engine.scene.scene import MAX_PAST_US, Scene
 from world4scorer.engine.scene.tracks import Lights, Tracks
 
 _Type = TypeVar("_Type")
 
-NOTES = (META_VERSION, META_LOG, META_PROVENANCE)
+CHECKED_METADATA = (META_VERSION, META_LOG, META_PROVENANCE)
 """Metadata under the checksum, in this order."""
 
 
-INTEGERS = ("centerline_row", "track_steps", "track_v2_steps", "light_steps")
+INTEGER_COLUMNS = ("centerline_row", "track_steps", "track_v2_steps", "light_steps")
 """Columns with one small number in each row."""
 
 
-class Rows(NamedTuple):
-    """A ragged column: row i is `values[offsets[i]:offsets[i + 1]]`, or nothing where `there[i]` is False."""
+class RaggedColumn(NamedTuple):
+    """A ragged column: row i is `values[offsets[i]:offsets[i + 1]]`, or nothing where `valid[i]` is False."""
 
     offsets: list[int]
     values: NDArray[Any]
-    there: NDArray[np.bool_] | None
+    valid: NDArray[np.bool_] | None
 
     def view(self, row: int) -> NDArray[Any]:
         """Return a row as it lies in the file; it cannot be written to."""
@@ -69,14 +69,14 @@ class Shard:
     def __init__(self, path: Path) -> None:
         self.path = path
         batch = _open(path)
-        notes = _notes(path, batch.schema)
+        metadata = _metadata(path, batch.schema)
         self._batch = batch
-        self._notes = notes
+        self._metadata = metadata
         try:
             batch.validate(
                 full=True
             )  # of offsets and text, lest a bad one leads outside the file; numbers are not read
-            self.log_name = notes[META_LOG].decode()
+            self.log_name = metadata[META_LOG].decode()
             self._read_columns(batch)
         except (pa.ArrowException, ValueError, IndexError) as error:
             raise StoreError(f"{path}: damaged: {error}; delete it and prepare the log again") from error
@@ -84,13 +84,15 @@ class Shard:
     def _read_columns(self, batch: pa.RecordBatch) -> None:
         self.tokens: list[str] = batch.column("token").to_pylist()
         self.time_us: NDArray[np.int64] = batch.column("time_us").to_numpy()
-        self._plain = {name: batch.column(name).to_numpy() for name in INTEGERS}
+        self._plain = {name: batch.column(name).to_numpy() for name in INTEGER_COLUMNS}
         if not ((self._plain["centerline_row"] >= 0) & (self._plain["centerline_row"] < len(self.tokens))).all():
             raise ValueError("a centreline is not in the file")
         self._extras = batch.column("extras")
         self._names: list[str] = batch.column("new_names").values.to_pylist()
         self._rows = {name: _rows(batch.column(name), column) for name, column in RAGGED.items()}
-        self._pool = Pool.of({name: self._rows[name].values for name in RAGGED if name.startswith("new_")})
+        self._polygons = PolygonColumns.of(
+            {name: self._rows[name].values for name in RAGGED if name.startswith("new_")}
+        )
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -98,7 +100,7 @@ class Shard:
     @property
     def provenance(self) -> dict[str, Any]:
         """How the scenes were made."""
-        return json.loads(self._notes[META_PROVENANCE])  # type: ignore[no-any-return]
+        return json.loads(self._metadata[META_PROVENANCE])  # type: ignore[no-any-return]
 
     def extras(self, row: int) -> dict[str, Any]:
         """Return what was kept beside the scene of a row."""
@@ -107,16 +109,16 @@ class Shard:
     @property
     def checksum(self) -> str:
         """Tells these scenes from any others."""
-        return self._notes[META_CHECKSUM].decode()
+        return self._metadata[META_CHECKSUM].decode()
 
     def verify(self) -> None:
         """Read everything and raise a StoreError where the file is not what was written."""
         try:
             self._batch.validate(full=True)
-            found = digest(self._batch, *(self._notes[name] for name in NOTES))
+            found = digest(self._batch, *(self._metadata[name] for name in CHECKED_METADATA))
         except (pa.ArrowException, ValueError, IndexError, UnicodeDecodeError) as error:
             raise StoreError(f"{self.path}: damaged: {error}; delete it and prepare the log again") from error
-        if found.encode() != self._notes[META_CHECKSUM]:
+        if found.encode() != self._metadata[META_CHECKSUM]:
             raise StoreError(f"{self.path}: damaged: the checksum does not match; delete it and prepare the log again")
 
     def scene(self, row: int) -> Scene:
@@ -138,7 +140,7 @@ class Shard:
         times = scene.past_time_us
         if times is not None and not (np.diff(times) > 0).all():
             raise ValueError("the time stamps of the past do not rise")
-        if times is not None and times[-1] - times[0] > LONGEST_PAST_US:
+        if times is not None and times[-1] - times[0] > MAX_PAST_US:
             raise ValueError("the past is longer than a minute")
         if min(scene.tracks.steps, len(scene.reference)) < STEPS:
             raise ValueError("tracks or reference are too short")
@@ -176,28 +178,28 @@ class Shard:
         # Known here without comparing text: a lane is on the route where its name's place is among the route's.
         named = np.zeros(len(self._names), np.bool_)
         named[route] = True
-        places = rows["polygons"].view(row)
-        scene.__dict__["on_route"] = named[self._pool.name[places]] & self._pool.lane[places]
+        indices = rows["polygons"].view(row)
+        scene.__dict__["on_route"] = named[self._polygons.name[indices]] & self._polygons.lane[indices]
         return scene
 
-    def _named(self, places: NDArray[np.int32]) -> tuple[str, ...]:
-        return tuple(map(self._names.__getitem__, places.tolist()))
+    def _named(self, indices: NDArray[np.int32]) -> tuple[str, ...]:
+        return tuple(map(self._names.__getitem__, indices.tolist()))
 
     def _optional(self, name: str, row: int) -> NDArray[Any] | None:
         column = self._rows[name]
-        return column.copy(row) if column.there is None or column.there[row] else None
+        return column.copy(row) if column.valid is None or column.valid[row] else None
 
     def _map(self, row: int) -> PolygonMap:
         polygons = self._rows["polygons"].view(row)
-        layer, vertices, ring_offsets, ring_polygon = gather(self._pool, polygons)
+        layer, vertices, ring_offsets, ring_polygon = gather(self._polygons, polygons)
         return _trusted(
             PolygonMap,
-            ids=self._named(self._pool.name[polygons]),
+            ids=self._named(self._polygons.name[polygons]),
             layer=layer,
             vertices=vertices,
             ring_offsets=ring_offsets,
             ring_polygon=ring_polygon,
-            bounds=self._pool.bounds[polygons],  # a cached property, known here
+            bounds=self._polygons.bounds[polygons],  # a cached property, known here
         )
 
     def _tracks(self, row: int) -> Tracks:
@@ -265,20 +267,20 @@ def _check_version(path: Path, schema: pa.Schema) -> None:
         )
 
 
-def _notes(path: Path, schema: pa.Schema) -> dict[bytes, bytes]:
-    notes = dict(schema.metadata or {})
-    missing = [name.decode() for name in (*NOTES, META_CHECKSUM) if name not in notes]
+def _metadata(path: Path, schema: pa.Schema) -> dict[bytes, bytes]:
+    metadata = dict(schema.metadata or {})
+    missing = [name.decode() for name in (*CHECKED_METADATA, META_CHECKSUM) if name not in metadata]
     if missing:
         raise StoreError(f"{path}: {missing[0]} is missing from its metadata; delete it and prepare the log again")
-    return notes
+    return metadata
 
 
-def _rows(array: pa.ListArray, column: Ragged) -> Rows:
+def _rows(array: pa.ListArray, column: Ragged) -> RaggedColumn:
     values = array.values
     if column.width > 1:
         values = values.flatten()
     flat = values.to_numpy(zero_copy_only=True)
     if column.width > 1:
         flat = flat.reshape(-1, column.width)
-    there = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
-    return Rows(array.offsets.to_numpy().tolist(), flat, there)
+    valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
+    return RaggedColumn(array.offsets.to_numpy().tolist(), flat, valid)

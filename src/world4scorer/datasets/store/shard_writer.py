@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from world4scorer import __version__
 from world4scorer.datasets.store.boxes import find_aliases, pack_boxes
 from world4scorer.datasets.store.digest import digest
-from world4scorer.datasets.store.pools import NamePool, PolygonPool
 from world4scorer.datasets.store.schema import (
     META_CHECKSUM,
     META_LOG,
@@ -29,6 +28,7 @@ from world4scorer.datasets.store.schema import (
     Ragged,
     StoreError,
 )
+from world4scorer.datasets.store.shared_tables import NameTable, PolygonTable
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.scene.tracks import Tracks
 from world4scorer.jobs.files import atomic_write
@@ -116,8 +116,8 @@ class _Columns:
         }
         self.ragged: dict[str, list[NDArray[Any] | None]] = {name: [] for name in RAGGED}
         self.new_names: list[list[str]] = []
-        self.names = NamePool()
-        self.polygons = PolygonPool(self.names)
+        self.names = NameTable()
+        self.polygons = PolygonTable(self.names)
         self.lines: dict[bytes, int] = {}
 
     def add(self, item: PreparedScene) -> None:
@@ -136,8 +136,8 @@ class _Columns:
         ragged: dict[str, NDArray[Any] | None] = {
             "ego_state": scene.ego_state,
             "centerline": scene.centerline if line_row == row else scene.centerline[:0],
-            "route_lanes": self.names.places(scene.route_lane_ids),
-            "polygons": self.polygons.places(scene.map),
+            "route_lanes": self.names.indices(scene.route_lane_ids),
+            "polygons": self.polygons.indices(scene.map),
             "reference": scene.reference,
             "reference_v2": scene.reference_v2,
             "light_polygon": scene.lights.polygon,
@@ -159,7 +159,7 @@ class _Columns:
     def _tracks(self, tracks: Tracks) -> dict[str, NDArray[Any]]:
         packed = pack_boxes(tracks.boxes, tracks.valid)
         return {
-            "track_names": self.names.places(tracks.ids),
+            "track_names": self.names.indices(tracks.ids),
             "track_type": tracks.type,
             "track_valid": tracks.valid,
             "track_size": packed.size,
@@ -173,7 +173,7 @@ class _Columns:
         alias = find_aliases(scene.tracks, tracks)
         packed = pack_boxes(tracks.boxes, tracks.valid & (alias < 0)[:, None])
         return {
-            "track_v2_names": self.names.places(tracks.ids),
+            "track_v2_names": self.names.indices(tracks.ids),
             "track_v2_type": tracks.type,
             "track_v2_valid": tracks.valid,
             "track_v2_alias": alias,

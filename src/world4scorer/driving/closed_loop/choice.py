@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from world4scorer.driving.closed_loop.pilot import PilotOptions
-from world4scorer.engine.selection.route import WEIGHT as ROUTE_WEIGHT
+from world4scorer.engine.selection.route import ROUTE_WEIGHT as ROUTE_WEIGHT
 from world4scorer.engine.selection.utility import Benchmark
 
 FRAMEWISE: Final = "framewise"

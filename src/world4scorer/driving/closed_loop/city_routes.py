@@ -40,7 +40,7 @@ from world4scorer.city.world.segments import edge_lengths, valid_frames
 from world4scorer.city.world.situations import Situations, find_situations, frame_rows, signal_links
 from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.driving.closed_loop.ground import Ground, ego_corners
-from world4scorer.engine.routes.commands import CommandKeeper, RoadOption, sparse_nodes
+from world4scorer.engine.routes.commands import CommandTracker, RoadOption, sparse_nodes
 from world4scorer.engine.routes.route import Route
 from world4scorer.engine.scene.geometry import arc_length
 from world4scorer.jobs.data_folder import DataFolder
@@ -93,9 +93,9 @@ class CityRoute:
         """The polyline."""
         return Route(self.points)
 
-    def keeper(self) -> CommandKeeper:
+    def keeper(self) -> CommandTracker:
         """Commands by the nodes of the route, from its start."""
-        return CommandKeeper(*sparse_nodes(self.points, self.options))
+        return CommandTracker(*sparse_nodes(self.points, self.options))
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,9 +43,9 @@ from world4scorer.driving.closed_loop.pilot import Rig, Sight
 from world4scorer.driving.closed_loop.recording import DriveNotes, DriveRecording
 from world4scorer.driving.closed_loop.referee import Offence, Others, Referee, Rules
 from world4scorer.engine.rollout.plans import LqrProfile, roll_out
+from world4scorer.engine.scene.ego_snapshot import EgoSnapshot
 from world4scorer.engine.scene.geometry import direction
 from world4scorer.engine.scene.indices import State
-from world4scorer.engine.scene.moment import EgoMoment
 from world4scorer.engine.scene.vehicle import WHEEL_BASE
 from world4scorer.evaluation.leaderboard.infractions import Infraction
 from world4scorer.evaluation.leaderboard.records import RouteRecord
@@ -212,7 +212,9 @@ class _Drive:
 
     def _follow(self, plan: NDArray[np.floating]) -> list[Floats]:
         """The states that following a plan for half a second leads through."""
-        moment = EgoMoment(f"{self.route.name} at {self.now:.1f} s", self.route.name, round(self.now * 1e6), self.state)
+        moment = EgoSnapshot(
+            f"{self.route.name} at {self.now:.1f} s", self.route.name, round(self.now * 1e6), self.state
+        )
         return list(roll_out(moment, plan[None], self.lqr)[0, 1 : STEPS_PER_FRAME + 1])
 
 

@@ -21,9 +21,9 @@ from world4scorer.driving.closed_loop.recording import DriveRecording
 from world4scorer.driving.closed_loop.referee import Offence
 from world4scorer.engine.rollout.plans import LqrProfile, roll_out
 from world4scorer.engine.routes.route import Route, RouteCursor
+from world4scorer.engine.scene.ego_snapshot import EgoSnapshot
 from world4scorer.engine.scene.geometry import wrap
 from world4scorer.engine.scene.indices import State
-from world4scorer.engine.scene.moment import EgoMoment
 from world4scorer.evaluation.leaderboard.infractions import Infraction, share_outside
 from world4scorer.evaluation.leaderboard.scores import PENALTIES
 from world4scorer.reporting.film.canvas import SAMPLES, Canvas
@@ -82,7 +82,7 @@ class DrivePool:
         if not len(plans):
             return None
         state = recording.states[recording.decided[number]]
-        moment = EgoMoment(f"decision {number}", recording.route, 0, state)
+        moment = EgoSnapshot(f"decision {number}", recording.route, 0, state)
         return cls(roll_out(moment, plans, lqr), recording.utility[number], int(recording.chosen[number]))
 
 

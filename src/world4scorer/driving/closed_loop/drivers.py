@@ -18,13 +18,13 @@ from world4scorer.city.world.log_renderer import LOG_EPOCH_US
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.datasets.navsim.map_reader import read_city_map
-from world4scorer.datasets.prepare.scene_builder import Preparer
+from world4scorer.datasets.prepare.scene_builder import SceneBuilder
 from world4scorer.driving.closed_loop.city_routes import CityRoute
 from world4scorer.driving.closed_loop.pilot import Decision, Pilot, Sight, ego_state
 from world4scorer.driving.closed_loop.referee import Others
+from world4scorer.engine.scene.ego_snapshot import EgoSnapshot
 from world4scorer.engine.scene.geometry import direction, relative_poses, wrap
 from world4scorer.engine.scene.indices import PLAN_POSES
-from world4scorer.engine.scene.moment import EgoMoment
 from world4scorer.evaluation.scores.agents import constant_velocity
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class ConstantVelocity:
 
     def drive(self, sight: Sight, others: Others) -> Answer:
         """Go on."""
-        return Answer(constant_velocity(EgoMoment("", "", 0, ego_state(sight))))
+        return Answer(constant_velocity(EgoSnapshot("", "", 0, ego_state(sight))))
 
 
 class EgoStatusDriver:
@@ -120,8 +120,8 @@ class PdmClosed:
         self._blocks: tuple[str, ...] = ()
 
     @cached_property
-    def _preparer(self) -> Preparer:
-        return Preparer(read_city_map(self._maps, self._location))
+    def _preparer(self) -> SceneBuilder:
+        return SceneBuilder(read_city_map(self._maps, self._location))
 
     def begin(self, route: CityRoute) -> None:
         """Look up the blocks of the route."""

@@ -3,7 +3,7 @@
 The same pilot drives in the city and answers requests of the planner server.
 
 >>> pilot = Pilot(Planner.from_pretrained("runs/city/planner"), PilotOptions(route=4.0))
->>> pilot.begin("route 7", Route(points), CommandKeeper(nodes, options))
+>>> pilot.begin("route 7", Route(points), CommandTracker(nodes, options))
 >>> decision = pilot.decide(Sight(...))          # twice a second
 >>> decision.plan                                # (8, 3)
 
@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from world4scorer.engine.routes.commands import CommandKeeper, one_hot
+from world4scorer.engine.routes.commands import CommandTracker, one_hot
 from world4scorer.engine.routes.route import Route, RouteCursor
+from world4scorer.engine.scene.ego_snapshot import EgoSnapshot
 from world4scorer.engine.scene.indices import State
-from world4scorer.engine.scene.moment import EgoMoment
 from world4scorer.engine.selection.inertial import InertialReranker, check_weight
 from world4scorer.engine.selection.route import route_agreement, route_utility
 from world4scorer.engine.selection.utility import Benchmark
@@ -126,7 +126,7 @@ class Pilot:
         self._reranker = InertialReranker(self.options.inertial)
         self._name = ""
         self._cursor: RouteCursor | None = None
-        self._keeper: CommandKeeper | None = None
+        self._keeper: CommandTracker | None = None
         self._fitted: tuple[tuple[int, int], Cameras] | None = None
 
     @property
@@ -134,7 +134,7 @@ class Pilot:
         """Whether the planner was trained with a route point."""
         return self.planner.config.ego_numbers == EGO_NUMBERS + ROUTE_NUMBERS
 
-    def begin(self, name: str, route: Route | None = None, keeper: CommandKeeper | None = None) -> None:
+    def begin(self, name: str, route: Route | None = None, keeper: CommandTracker | None = None) -> None:
         """Start a drive; what was before is forgotten."""
         needs_route = self.takes_route_point or self.options.route > 0
         if needs_route and route is None:
@@ -149,7 +149,7 @@ class Pilot:
     @property
     def travelled(self) -> float | None:
         """How far along its route the ego was when it last decided [m]; None without a route."""
-        return None if self._cursor is None else float(self._cursor.route.distance[self._cursor.place])
+        return None if self._cursor is None else float(self._cursor.route.distance[self._cursor.index])
 
     def decide(self, sight: Sight, views: Tensor | None = None) -> Decision:
         """Propose plans, score them, choose one.
@@ -180,7 +180,7 @@ class Pilot:
         if not self.options.inertial:
             return int(np.argmax(ranked))
         time_us = round(sight.time * 1e6)
-        moment = EgoMoment(f"{self._name} at {sight.time:.1f} s", self._name, time_us, ego_state(sight))
+        moment = EgoSnapshot(f"{self._name} at {sight.time:.1f} s", self._name, time_us, ego_state(sight))
         return self._reranker.choose(moment, plans, ranked)
 
     def views(self, sight: Sight) -> Tensor:

@@ -126,7 +126,7 @@ class Referee:
     @property
     def progress(self) -> float:
         """m along the route"""
-        return float(self.route.route.distance[self._cursor.place])
+        return float(self.route.route.distance[self._cursor.index])
 
     def step(self, before: Floats, now: Floats, others: Others, off_road: bool, met: Sequence[bool]) -> None:
         """Judge 0.1 s: ego states (11,) before and now, everybody around now, and which events have been met."""
@@ -201,7 +201,7 @@ class Referee:
 
     def _look_for_the_end(self, now: Floats, off_road: bool) -> None:
         rules = self.rules
-        away = float(np.linalg.norm(self.route.route.points[self._cursor.place] - now[XY]))
+        away = float(np.linalg.norm(self.route.route.points[self._cursor.index] - now[XY]))
         self._standing = self._standing + 1 if now[State.VELOCITY_X] < rules.blocked_speed else 0
         self._off_road = self._off_road + 1 if off_road else 0
         if self.progress >= self.route.route.length - AT_THE_END:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from world4scorer.driving.serving.protocol import Frame
-from world4scorer.engine.scene.checks import LARGEST, as_array
+from world4scorer.engine.scene.checks import MAX_MAGNITUDE, as_array
 
 LONGEST_TEXT: Final = 200
 """Characters of a name."""
@@ -71,7 +71,7 @@ class Fields:
             raise self._wrong(name, "a whole number is needed")
         return value
 
-    def number(self, name: str, least: float = -LARGEST, most: float = LARGEST) -> float:
+    def number(self, name: str, least: float = -MAX_MAGNITUDE, most: float = MAX_MAGNITUDE) -> float:
         """A number within bounds."""
         value = self._take(name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
@@ -84,8 +84,8 @@ class Fields:
         plain = isinstance(value, list) and len(value) == count
         if not plain or any(isinstance(part, bool) or not isinstance(part, int | float) for part in value):
             raise self._wrong(name, f"a list of {count} numbers is needed")
-        if not all(abs(part) <= LARGEST for part in value):
-            raise self._wrong(name, f"numbers of at most {LARGEST:g} are needed")
+        if not all(abs(part) <= MAX_MAGNITUDE for part in value):
+            raise self._wrong(name, f"numbers of at most {MAX_MAGNITUDE:g} are needed")
         return np.array(value, np.float64)
 
     def array(self, name: str, dtype: DTypeLike, shape: Sequence[int | str], longest: int) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from PIL import Image
 from world4scorer.driving.closed_loop.pilot import PilotOptions, Rig, Sight
 from world4scorer.driving.serving.fields import Fields, RequestError
 from world4scorer.driving.serving.protocol import Frame
-from world4scorer.engine.routes.commands import CommandKeeper, RoadOption, one_hot
+from world4scorer.engine.routes.commands import CommandTracker, RoadOption, one_hot
 from world4scorer.engine.routes.route import Route
 from world4scorer.engine.scene import vehicle
 from world4scorer.engine.selection.utility import Benchmark
@@ -54,7 +54,7 @@ class Begin:
 
     name: str
     route: Route | None
-    keeper: CommandKeeper | None
+    keeper: CommandTracker | None
     options: PilotOptions
     """The server's, with what the client wants otherwise."""
     rig: Rig | None
@@ -90,7 +90,7 @@ def read_begin(frame: Frame, usual: PilotOptions, cameras: int) -> Begin:
     if "nodes" in fields or "node_options" in fields:
         nodes = fields.array("nodes", np.float64, ("m", 2), MOST_NODES)
         codes = fields.array("node_options", np.int32, ("m",), MOST_NODES)
-        keeper = CommandKeeper(nodes, [_road_option(int(code)) for code in codes])
+        keeper = CommandTracker(nodes, [_road_option(int(code)) for code in codes])
     options = _read_options(fields.inner("options"), usual) if "options" in fields else usual
     rig = _read_rig(fields, cameras) if "intrinsics" in fields else None
     fields.finish()

@@ -17,9 +17,9 @@ from world4scorer.engine.kernels import inlined, kernel, leaf
 from world4scorer.engine.outcomes.ego import RADIUS
 from world4scorer.engine.scene.packed import LANE
 
-SMALLEST_CELL: Final = 0.5
+MIN_CELL_SIZE: Final = 0.5
 """m"""
-MOST_CELLS: Final = 8192
+MAX_CELLS: Final = 8192
 CROSSED_SHIFT: Final = 4
 """The upper four bits of a cell's flags say which parts cross it, the lower four which cover it."""
 SLACK: Final = 1e-6
@@ -54,7 +54,7 @@ def build_grid(polygons, ego):
     count = polygons.part.size
     x_low, y_low, x_high, y_high = _region(polygons, ego)
     wide, high = max(x_high - x_low, 0.0), max(y_high - y_low, 0.0)
-    cell = max(SMALLEST_CELL, np.sqrt(wide * high / MOST_CELLS), max(wide, high) / MOST_CELLS)
+    cell = max(MIN_CELL_SIZE, np.sqrt(wide * high / MAX_CELLS), max(wide, high) / MAX_CELLS)
     columns, rows = int(wide / cell) + 1, int(high / cell) + 1
 
     window = np.empty((count, 4), np.int64)

@@ -20,7 +20,7 @@ from world4scorer.engine.kernels import inlined, leaf
 from world4scorer.engine.outcomes.areas import in_multiple_lanes, off_road
 from world4scorer.engine.outcomes.boxes import segment_meets_box
 from world4scorer.engine.outcomes.ego import corner
-from world4scorer.engine.outcomes.traffic import BEHIND, LOOK_AHEAD, STOPPED_SPEED, bearing, meets_track
+from world4scorer.engine.outcomes.traffic import BEHIND_COSINE, LOOK_AHEAD_STEPS, STOPPED_SPEED, bearing, meets_track
 
 STATIC_SCORE: Final = 0.5
 """Left after hitting a static object."""
@@ -38,7 +38,7 @@ def no_collision(polygons, grid, traffic, ego, forgiven, corners, score, step, c
         for b in range(forgiven.size):
             forgiven[b] = False
         for t in range(ego.x.shape[1]):
-            slot = t * len(LOOK_AHEAD)
+            slot = t * len(LOOK_AHEAD_STEPS)
             for k in range(traffic.near_start[slot], traffic.near_start[slot + 1]):
                 b = traffic.near[k]
                 if forgiven[b] or not meets_track(ego, n, t, ego.x[n, t], ego.y[n, t], traffic, b, t):
@@ -59,7 +59,7 @@ def _at_fault(polygons, grid, traffic, ego, n, t, b, corners):
         fault = False
     elif traffic.stopped[b]:
         fault = True
-    elif bearing(ego, n, t, traffic, b, t) < BEHIND:
+    elif bearing(ego, n, t, traffic, b, t) < BEHIND_COSINE:
         fault = False
     elif _bumper_meets(ego, n, t, traffic, b):
         fault = True

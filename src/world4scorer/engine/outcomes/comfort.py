@@ -40,8 +40,8 @@ CHECKS: Final = (
     "yaw_acceleration",
     "yaw_rate",
 )
-LOWEST: Final = (-4.05, -4.89, -8.37, -4.13, -1.93, -0.95)
-HIGHEST: Final = (2.40, 4.89, 8.37, 4.13, 1.93, 0.95)
+LOWER_BOUNDS: Final = (-4.05, -4.89, -8.37, -4.13, -1.93, -0.95)
+UPPER_BOUNDS: Final = (2.40, 4.89, 8.37, 4.13, 1.93, 0.95)
 
 
 class ComfortFilters(NamedTuple):
@@ -152,7 +152,7 @@ def _signals(states, history, at_centre, longitudinal, lateral, magnitude, headi
 def _first_outside(series, check, first):
     """Fill row `check` of `first` (6, N) with the first sample out of bounds, or S."""
     samples, lanes = series.shape
-    low, high = LOWEST[check], HIGHEST[check]
+    low, high = LOWER_BOUNDS[check], UPPER_BOUNDS[check]
     for n in range(lanes):
         first[check, n] = samples
     for i in range(samples - 1, -1, -1):

@@ -16,11 +16,11 @@ from world4scorer.engine.outcomes.areas import covered
 from world4scorer.engine.scene.indices import STEPS
 from world4scorer.engine.scene.packed import INTERSECTION, ROUTE
 
-WINDOW: Final = 11
+WINDOW_STEPS: Final = 11
 """Entries of one second."""
-COMPLIANT: Final = 2.0
+COMPLIANT_DISTANCE: Final = 2.0
 """m"""
-VIOLATION: Final = 6.0
+VIOLATION_DISTANCE: Final = 6.0
 """m"""
 
 
@@ -43,8 +43,8 @@ def driving_direction(polygons, grid, ego, spare_intersections, way, score, step
             dx, dy = x - ego.x[n, t - 1], y - ego.y[n, t - 1]
             way[t] = np.sqrt(dx * dx + dy * dy)
             total = 0.0
-            for k in range(max(0, t - WINDOW + 1), t + 1):
+            for k in range(max(0, t - WINDOW_STEPS + 1), t + 1):
                 total += way[k]
-            value = 1.0 if total < COMPLIANT else (0.5 if total < VIOLATION else 0.0)
+            value = 1.0 if total < COMPLIANT_DISTANCE else (0.5 if total < VIOLATION_DISTANCE else 0.0)
             if value < score[n]:
                 score[n], step[n] = value, t

@@ -29,9 +29,9 @@ ACCELERATION_Y: Final = int(State.ACCELERATION_Y)
 HEADING: Final = int(State.HEADING)
 
 SIGNALS: Final = ("acceleration", "jerk", "yaw_rate", "yaw_acceleration")
-LARGEST: Final = (0.7, 0.5, 0.1, 0.1)
+MAX_RMS_DIFFERENCES: Final = (0.7, 0.5, 0.1, 0.1)
 """Largest root mean square differences, inclusive."""
-LONGEST_INTERVAL: Final = 0.55
+MAX_PAIR_INTERVAL: Final = 0.55
 """s: two frames of a log farther apart are not a pair."""
 
 
@@ -55,7 +55,7 @@ def extended_comfort(rollouts_now: ArrayLike, rollout_previous: ArrayLike, inter
     `interval_s` is the time between the two frames. See `extended_comfort_rms` for how far off each signal is.
     """
     rms = extended_comfort_rms(rollouts_now, rollout_previous, interval_s)
-    return np.asarray((rms <= np.array(LARGEST)).all(axis=1), np.float64)
+    return np.asarray((rms <= np.array(MAX_RMS_DIFFERENCES)).all(axis=1), np.float64)
 
 
 def extended_comfort_pairs(
@@ -80,8 +80,8 @@ def _aligned(rollouts_now: Any, rollouts_previous: Any, interval_s: float) -> tu
     shift = overlap_shift(interval_s)
     if not interval_s > 0.0 or STEPS - shift < 4:
         raise SceneError(f"interval_s: {interval_s} s between frames leaves no overlap to compare")
-    now = lanes_last(as_array("rollouts_now", rollouts_now, np.float64, ("N", STEPS, len(State))))
-    previous = lanes_last(as_array("rollouts_previous", rollouts_previous, np.float64, ("M", STEPS, len(State))))
+    now = plans_last(as_array("rollouts_now", rollouts_now, np.float64, ("N", STEPS, len(State))))
+    previous = plans_last(as_array("rollouts_previous", rollouts_previous, np.float64, ("M", STEPS, len(State))))
     return now, previous, shift
 
 
@@ -95,7 +95,7 @@ def filters_for(samples: int) -> ExtendedComfortFilters:
     )
 
 
-def lanes_last(rollouts: NDArray[np.float64]) -> NDArray[np.float64]:
+def plans_last(rollouts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Turn (N, 41, 11) into the (11, 41, N) of the kernels; free for rollouts that we made."""
     return np.ascontiguousarray(rollouts.transpose(2, 1, 0))
 
@@ -145,7 +145,7 @@ def _compare_pairs(present, before, total, out):
                     difference = value - before[signal, i, m]
                     total[m] += difference * difference
             for m in range(others):
-                out[n, m] &= np.sqrt(total[m] / samples) <= LARGEST[signal]
+                out[n, m] &= np.sqrt(total[m] / samples) <= MAX_RMS_DIFFERENCES[signal]
 
 
 @leaf

@@ -19,7 +19,7 @@ from world4scorer.engine.outcomes.drivable_area import drivable_area
 from world4scorer.engine.outcomes.driving_direction import driving_direction
 from world4scorer.engine.outcomes.ego import ego_boxes
 from world4scorer.engine.outcomes.lane_keeping import lane_keeping
-from world4scorer.engine.outcomes.progress import BLOCK, raw_progress
+from world4scorer.engine.outcomes.progress import SEGMENTS_PER_BLOCK, raw_progress
 from world4scorer.engine.outcomes.time_to_collision import STEPS_V1, STEPS_V2, time_to_collision
 from world4scorer.engine.outcomes.traffic import nearby_traffic
 from world4scorer.engine.outcomes.traffic_light import traffic_light
@@ -138,4 +138,4 @@ def _common(polygons, grid, traffic, ego, line, spare_intersections, ttc_steps, 
     driving_direction(polygons, grid, ego, spare_intersections, way, values[DDC], steps[DDC])
     time_to_collision(polygons, grid, traffic, ego, ttc_steps, forgiven, corners, values[TTC], steps[TTC], causes[TTC])
     points = line.shape[0]
-    raw_progress(line, ego, np.empty((points // BLOCK + 1, 4)), np.empty(points), values[PROGRESS])
+    raw_progress(line, ego, np.empty((points // SEGMENTS_PER_BLOCK + 1, 4)), np.empty(points), values[PROGRESS])

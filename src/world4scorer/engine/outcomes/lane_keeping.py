@@ -14,9 +14,9 @@ from world4scorer.engine.outcomes.areas import covered
 from world4scorer.engine.outcomes.progress import segment_distance
 from world4scorer.engine.scene.packed import INTERSECTION
 
-WIDEST: Final = 0.5
+MAX_LATERAL_DEVIATION: Final = 0.5
 """m"""
-PATIENCE: Final = 20
+MAX_DEVIATION_STEPS: Final = 20
 """Steps."""
 MARGIN: Final = 1e-3
 """m: how much farther segments are looked for than they can matter."""
@@ -44,7 +44,7 @@ def _sort_segments(grid, line, start, segments):
     for i in range(line.shape[0] - 1):
         left, right = min(line[i, 0], line[i + 1, 0]), max(line[i, 0], line[i + 1, 0])
         low, high = min(line[i, 1], line[i + 1, 1]), max(line[i, 1], line[i + 1, 1])
-        reach = WIDEST + MARGIN
+        reach = MAX_LATERAL_DEVIATION + MARGIN
         from_column = max(0, int(np.floor((left - reach - grid.x0) * grid.scale)))
         to_column = min(grid.columns - 1, int(np.floor((right + reach - grid.x0) * grid.scale)))
         from_row = max(0, int(np.floor((low - reach - grid.y0) * grid.scale)))
@@ -76,7 +76,7 @@ def _judge(polygons, grid, ego, line, start, segments, score, step):
             if covered(grid, polygons, INTERSECTION, x, y):
                 continue
             count = 0 if _on_line(grid, line, start, segments, x, y) else count + 1
-            if count >= PATIENCE:
+            if count >= MAX_DEVIATION_STEPS:
                 score[n], step[n] = 0.0, t
                 break
 
@@ -89,11 +89,11 @@ def _on_line(grid, line, start, segments, x, y):
     if column < 0 or row < 0 or column >= grid.columns or row >= grid.rows:
         for i in range(line.shape[0] - 1):
             distance, _ = segment_distance(line[i, 0], line[i, 1], line[i + 1, 0], line[i + 1, 1], x, y)
-            on_line = on_line or distance <= WIDEST * WIDEST
+            on_line = on_line or distance <= MAX_LATERAL_DEVIATION * MAX_LATERAL_DEVIATION
     else:
         index = row * grid.columns + column
         for k in range(start[index], start[index + 1]):
             i = segments[k]
             distance, _ = segment_distance(line[i, 0], line[i, 1], line[i + 1, 0], line[i + 1, 1], x, y)
-            on_line = on_line or distance <= WIDEST * WIDEST
+            on_line = on_line or distance <= MAX_LATERAL_DEVIATION * MAX_LATERAL_DEVIATION
     return on_line

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from world4scorer.engine.kernels import inlined, leaf
 
-SHORT: Final = 5.0
+MIN_REFERENCE_PROGRESS: Final = 5.0
 """m: up to here progress is not compared."""
-BLOCK: Final = 16
+SEGMENTS_PER_BLOCK: Final = 16
 """Segments of the centreline that share a bounding box in the search for the nearest."""
 
 
@@ -28,7 +28,7 @@ BLOCK: Final = 16
 def raw_progress(line, ego, bounds, length, out):
     """Fill `out` (N,) with the raw progress along `line` (C, 2..).
 
-    `bounds` (C // BLOCK + 1, 4) and `length` (C,) are scratch.
+    `bounds` (C // SEGMENTS_PER_BLOCK + 1, 4) and `length` (C,) are scratch.
     """
     measure_line(line, bounds, length)
     last = ego.x.shape[1] - 1
@@ -46,8 +46,8 @@ def measure_line(line, bounds, length):
     for i in range(line.shape[0] - 1):
         dx, dy = line[i + 1, 0] - line[i, 0], line[i + 1, 1] - line[i, 1]
         length[i + 1] = length[i] + np.sqrt(dx * dx + dy * dy)
-        block = i // BLOCK
-        if i % BLOCK == 0:
+        block = i // SEGMENTS_PER_BLOCK
+        if i % SEGMENTS_PER_BLOCK == 0:
             bounds[block, 0], bounds[block, 1] = line[i, 0], line[i, 1]
             bounds[block, 2], bounds[block, 3] = line[i, 0], line[i, 1]
         bounds[block, 0] = min(bounds[block, 0], line[i + 1, 0])
@@ -62,12 +62,12 @@ def arc_length(line, bounds, length, x, y):
     nearest = np.inf
     best = 0.0
     segments = line.shape[0] - 1
-    for block in range((segments + BLOCK - 1) // BLOCK):
+    for block in range((segments + SEGMENTS_PER_BLOCK - 1) // SEGMENTS_PER_BLOCK):
         dx = max(bounds[block, 0] - x, 0.0, x - bounds[block, 2])
         dy = max(bounds[block, 1] - y, 0.0, y - bounds[block, 3])
         if dx * dx + dy * dy > nearest * (1.0 + 1e-12):
             continue
-        for i in range(block * BLOCK, min(segments, (block + 1) * BLOCK)):
+        for i in range(block * SEGMENTS_PER_BLOCK, min(segments, (block + 1) * SEGMENTS_PER_BLOCK)):
             distance, share = segment_distance(line[i, 0], line[i, 1], line[i + 1, 0], line[i + 1, 1], x, y)
             if distance < nearest:
                 nearest = distance
@@ -90,10 +90,12 @@ def normalise_v1(progress: NDArray[np.float64], product: NDArray[np.float64], re
     """EP v1.1 (N,) of raw progress (N,) and NC * DAC (N,); `reference` is the reference's progress times its own."""
     raw = progress * product
     best = np.maximum(raw, reference)
-    return np.where(best > SHORT, raw / np.maximum(best, SHORT), product > 0.0)
+    return np.where(best > MIN_REFERENCE_PROGRESS, raw / np.maximum(best, MIN_REFERENCE_PROGRESS), product > 0.0)
 
 
 def normalise_v2(progress: NDArray[np.float64], product: NDArray[np.float64], reference: float) -> NDArray[np.float64]:
     """EP v2.2 (N,) of raw progress (N,) and the product of all multipliers (N,); `reference` likewise."""
     best = np.maximum(progress * product, reference)
-    return np.where(best > SHORT, np.clip(progress / np.maximum(best, SHORT), 0.0, 1.0), 1.0)
+    return np.where(
+        best > MIN_REFERENCE_PROGRESS, np.clip(progress / np.maximum(best, MIN_REFERENCE_PROGRESS), 0.0, 1.0), 1.0
+    )

@@ -18,7 +18,7 @@ from world4scorer.engine.kernels import inlined, leaf
 from world4scorer.engine.rollout.angles import TWO_PI, nearest
 from world4scorer.engine.scene.indices import DT
 
-DECIMALS: Final = 1e8
+ROUNDING_SCALE: Final = 1e8
 """Every filtered series is rounded to eight decimals."""
 PER_SECOND: Final = round(1 / DT)
 """Samples per second."""
@@ -109,7 +109,7 @@ def smooth(operator, series, work, out):
         else:
             _weigh(operator.weights[i], series, operator.start[i], out[i])
         for n in range(out.shape[1]):
-            out[i, n] = nearest(out[i, n] * DECIMALS) / DECIMALS
+            out[i, n] = nearest(out[i, n] * ROUNDING_SCALE) / ROUNDING_SCALE
 
 
 @inlined

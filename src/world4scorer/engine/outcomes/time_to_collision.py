@@ -16,7 +16,7 @@ from typing import Final
 
 from world4scorer.engine.kernels import inlined, leaf
 from world4scorer.engine.outcomes.areas import covered, in_multiple_lanes, off_road
-from world4scorer.engine.outcomes.traffic import AHEAD, BEHIND, LOOK_AHEAD, bearing, meets_track
+from world4scorer.engine.outcomes.traffic import AHEAD_COSINE, BEHIND_COSINE, LOOK_AHEAD_STEPS, bearing, meets_track
 from world4scorer.engine.scene.indices import DT
 from world4scorer.engine.scene.packed import INTERSECTION
 
@@ -39,16 +39,16 @@ def time_to_collision(polygons, grid, traffic, ego, steps, forgiven, corners, sc
         for t in range(steps):
             if ego.speed[n, t] < STANDING_SPEED:
                 continue
-            for a in range(len(LOOK_AHEAD)):
-                slot = t * len(LOOK_AHEAD) + a
-                shift = ego.speed[n, t] * (DT * LOOK_AHEAD[a])
+            for a in range(len(LOOK_AHEAD_STEPS)):
+                slot = t * len(LOOK_AHEAD_STEPS) + a
+                shift = ego.speed[n, t] * (DT * LOOK_AHEAD_STEPS[a])
                 x = ego.x[n, t] + shift * ego.cosine[n, t]
                 y = ego.y[n, t] + shift * ego.sine[n, t]
                 for k in range(traffic.near_start[slot], traffic.near_start[slot + 1]):
                     b = traffic.near[k]
-                    if forgiven[b] or not meets_track(ego, n, t, x, y, traffic, b, t + LOOK_AHEAD[a]):
+                    if forgiven[b] or not meets_track(ego, n, t, x, y, traffic, b, t + LOOK_AHEAD_STEPS[a]):
                         continue
-                    if _in_the_way(polygons, grid, traffic, ego, n, t, b, t + LOOK_AHEAD[a], corners):
+                    if _in_the_way(polygons, grid, traffic, ego, n, t, b, t + LOOK_AHEAD_STEPS[a], corners):
                         score[n], step[n], cause[n] = 0.0, t, traffic.track[b]
                         break
                     forgiven[b] = True
@@ -61,8 +61,8 @@ def time_to_collision(polygons, grid, traffic, ego, steps, forgiven, corners, sc
 @inlined
 def _in_the_way(polygons, grid, traffic, ego, n, t, b, later, corners):
     cosine = bearing(ego, n, t, traffic, b, later)
-    return cosine > AHEAD or (
-        not cosine < BEHIND
+    return cosine > AHEAD_COSINE or (
+        not cosine < BEHIND_COSINE
         and (
             off_road(grid, polygons, ego, n, t) >= 0
             or covered(grid, polygons, INTERSECTION, ego.rear_x[n, t], ego.rear_y[n, t])

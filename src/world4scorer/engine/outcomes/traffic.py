@@ -27,11 +27,11 @@ VELOCITY_Y: Final = int(Box.VELOCITY_Y)
 
 STOPPED_SPEED: Final = 0.05
 """m/s: at or below, an ego or a track counts as standing."""
-LOOK_AHEAD: Final = (0, 3, 6, 9)
+LOOK_AHEAD_STEPS: Final = (0, 3, 6, 9)
 """Steps by which time to collision moves the ego ahead."""
-BEHIND: Final = -np.cos(np.pi / 6)
+BEHIND_COSINE: Final = -np.cos(np.pi / 6)
 """Cosine of 150 degrees."""
-AHEAD: Final = np.cos(np.pi / 6)
+AHEAD_COSINE: Final = np.cos(np.pi / 6)
 """Cosine of 30 degrees."""
 
 
@@ -67,7 +67,7 @@ def nearby_traffic(boxes, valid, types, steps, without_overlap, ego):
     `without_overlap` leaves out every track that overlaps the ego now, as the v2 metrics do.
     """
     count = boxes.shape[0]
-    reach = np.empty((ego.x.shape[1], len(LOOK_AHEAD), 4))
+    reach = np.empty((ego.x.shape[1], len(LOOK_AHEAD_STEPS), 4))
     _reach(ego, reach)
     chosen = np.empty(count, np.int64)
     first = np.empty(count, np.int64)
@@ -85,8 +85,8 @@ def nearby_traffic(boxes, valid, types, steps, without_overlap, ego):
         np.empty(shape),
         np.empty(shape),
         np.empty(shape),
-        np.empty(reach.shape[0] * len(LOOK_AHEAD) + 1, np.int64),
-        np.empty(reach.shape[0] * len(LOOK_AHEAD) * kept, np.int64),
+        np.empty(reach.shape[0] * len(LOOK_AHEAD_STEPS) + 1, np.int64),
+        np.empty(reach.shape[0] * len(LOOK_AHEAD_STEPS) * kept, np.int64),
     )
     _fill(boxes, valid, types, first, reach, traffic)
     return traffic
@@ -96,10 +96,10 @@ def nearby_traffic(boxes, valid, types, steps, without_overlap, ego):
 def _reach(ego, reach):
     """Fill `reach` (T, 4, 4): bounds of all lanes' boxes at each step and look-ahead, lowest x, y, highest x, y."""
     for t in range(reach.shape[0]):
-        for a in range(len(LOOK_AHEAD)):
+        for a in range(len(LOOK_AHEAD_STEPS)):
             left = low = np.inf
             right = high = -np.inf
-            ahead = DT * LOOK_AHEAD[a]
+            ahead = DT * LOOK_AHEAD_STEPS[a]
             for n in range(ego.x.shape[0]):
                 shift = ego.speed[n, t] * ahead
                 x = ego.x[n, t] + shift * ego.cosine[n, t]
@@ -171,9 +171,9 @@ def _fill(boxes, valid, types, first, reach, traffic):
             traffic.radius[b, t] = np.sqrt(half_length * half_length + half_width * half_width)
     used = 0
     for t in range(reach.shape[0]):
-        for a in range(len(LOOK_AHEAD)):
-            traffic.near_start[t * len(LOOK_AHEAD) + a] = used
-            step = t + LOOK_AHEAD[a]
+        for a in range(len(LOOK_AHEAD_STEPS)):
+            traffic.near_start[t * len(LOOK_AHEAD_STEPS) + a] = used
+            step = t + LOOK_AHEAD_STEPS[a]
             if step >= steps:
                 continue
             left, low, right, high = reach[t, a, 0], reach[t, a, 1], reach[t, a, 2], reach[t, a, 3]
@@ -183,7 +183,7 @@ def _fill(boxes, valid, types, first, reach, traffic):
                     if x + radius >= left and x - radius <= right and y + radius >= low and y - radius <= high:
                         traffic.near[used] = b
                         used += 1
-    traffic.near_start[reach.shape[0] * len(LOOK_AHEAD)] = used
+    traffic.near_start[reach.shape[0] * len(LOOK_AHEAD_STEPS)] = used
 
 
 @inlined

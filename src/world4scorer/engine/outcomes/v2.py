@@ -14,7 +14,7 @@ from world4scorer.engine.outcomes.history_comfort import history_rows
 from world4scorer.engine.outcomes.judge import Judgement, Metric, judge_v2
 from world4scorer.engine.outcomes.progress import normalise_v2
 from world4scorer.engine.outcomes.results import V2_COLUMNS, V2_WEIGHTS, V2Outcome, sub_scores
-from world4scorer.engine.rollout.plans import LqrProfile, check_residuals, lanes_first, profile_code
+from world4scorer.engine.rollout.plans import LqrProfile, check_residuals, plans_first, profile_code
 from world4scorer.engine.scene.indices import STEPS, Light, State
 from world4scorer.engine.scene.plan import as_plans
 from world4scorer.engine.scene.scene import Scene
@@ -76,7 +76,7 @@ def epdms(
         progress=found.values[Metric.PROGRESS, :count],
         reference_progress=reference_progress,
         comfort_checks=found.within[:count],
-        rollouts=lanes_first(states[:, :, :count]),
+        rollouts=plans_first(states[:, :, :count]),
         causes=Causes(
             found,
             count,

@@ -12,25 +12,25 @@ from world4scorer.engine.rollout.profile import CORRECTED, NAVSIM
 from world4scorer.engine.rollout.resample import resample_plans, resample_reference
 from world4scorer.engine.rollout.simulate import simulate
 from world4scorer.engine.scene.checks import SceneError, as_array
+from world4scorer.engine.scene.ego_snapshot import EgoContext
 from world4scorer.engine.scene.indices import PLAN_POSES, STEPS, State
-from world4scorer.engine.scene.moment import Moment
 from world4scorer.engine.scene.plan import as_plans
 
 LqrProfile = Literal["navsim", "corrected"]
 """`navsim`: the tracker as the official simulator has it, quirk included; `corrected`: with the jerk penalty meant."""
 
-LARGEST_RESIDUAL: Final = 1e-9
+MAX_RESIDUAL: Final = 1e-9
 """Largest relative violation of the fits' normal equations that is let through."""
 
 NO_POSES: Final = np.zeros((0, 3))
 
 
-def roll_out(scene: Moment, plans: ArrayLike, lqr: LqrProfile = "navsim") -> NDArray[np.float64]:
+def roll_out(scene: EgoContext, plans: ArrayLike, lqr: LqrProfile = "navsim") -> NDArray[np.float64]:
     """Return the (N, 41, 11) ego states that plans (N, 8, 3) lead to, every 0.1 s from now, columns of `State`."""
     poses = as_plans(plans, scene.token)
     states, residuals = roll_out_kernel(poses, NO_POSES, scene.ego_state, scene.time_us, profile_code(lqr))
     check_residuals(residuals, scene.token)
-    return lanes_first(states)
+    return plans_first(states)
 
 
 def roll_out_batch(ego_states: Any, time_us: Any, plans: Any, lqr: LqrProfile = "navsim") -> NDArray[np.float64]:
@@ -46,7 +46,7 @@ def roll_out_batch(ego_states: Any, time_us: Any, plans: Any, lqr: LqrProfile = 
     return np.asarray(out.transpose(0, 3, 2, 1))
 
 
-def lanes_first(states: NDArray[np.float64]) -> NDArray[np.float64]:
+def plans_first(states: NDArray[np.float64]) -> NDArray[np.float64]:
     """View (11, 41, N) as (N, 41, 11)."""
     return states.transpose(2, 1, 0)
 
@@ -61,7 +61,7 @@ def profile_code(lqr: str) -> int:
 
 def check_residuals(residuals: NDArray[np.float64], token: str) -> None:
     """Raise an ArithmeticError where a fit did not solve its equations."""
-    bad = ~(residuals <= LARGEST_RESIDUAL)
+    bad = ~(residuals <= MAX_RESIDUAL)
     if bad.any():
         lane = int(np.argmax(bad))
         raise ArithmeticError(

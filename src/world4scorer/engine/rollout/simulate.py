@@ -42,7 +42,7 @@ STEERING_RATE_WEIGHT: Final = 1.0
 
 ACCELERATION_LAG: Final = DT / (DT + 0.2)
 STEERING_LAG: Final = DT / (DT + 0.05)
-LARGEST_STEERING: Final = np.pi / 3
+MAX_STEERING_ANGLE: Final = np.pi / 3
 """rad"""
 
 
@@ -158,7 +158,7 @@ def advance(states, step, command, work, tangent):
         states[STEERING_RATE, new, n] = STEERING_LAG * command[1, n]
     for n in range(lanes):
         steering = states[STEERING_ANGLE, step, n] + states[STEERING_RATE, new, n] * DT
-        states[STEERING_ANGLE, new, n] = min(max(steering, -LARGEST_STEERING), LARGEST_STEERING)
+        states[STEERING_ANGLE, new, n] = min(max(steering, -MAX_STEERING_ANGLE), MAX_STEERING_ANGLE)
     tangents(states[STEERING_ANGLE, new], work, tangent)
     for n in range(lanes):
         states[ANGULAR_VELOCITY, new, n] = states[VELOCITY_X, new, n] * tangent[n] / WHEEL_BASE

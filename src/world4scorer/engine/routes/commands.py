@@ -1,7 +1,7 @@
 """Driving commands along a route: CARLA's options, and keeping a turn in mind until it has been driven.
 
 A node of a route says what to do from there on. Agents that drop a node as soon as it is near forget a turn in the
-middle of the junction; `CommandKeeper` drops it when it has been passed.
+middle of the junction; `CommandTracker` drops it when it has been passed.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from world4scorer.engine.scene.geometry import to_ego_axes
 
-PASSED: Final = 2.0
+PASSED_DISTANCE: Final = 2.0
 """A node further behind than this is dropped [m]."""
-REACHED: Final = 3.0
+REACHED_DISTANCE: Final = 3.0
 """A node nearer than this is dropped [m]."""
-LOOK_AHEAD: Final = 35.0
+ANNOUNCE_DISTANCE: Final = 35.0
 """Turns are announced this far ahead along the nodes [m]."""
 NODE_SPACING: Final = 50.0
 """At most, between the nodes of a route [m]."""
@@ -39,20 +39,20 @@ class RoadOption(IntEnum):
 
 TURNS: Final = (RoadOption.LEFT, RoadOption.RIGHT, RoadOption.STRAIGHT)
 """Options that belong to a junction."""
-COMMAND_OF: Final = {RoadOption.LEFT: 0, RoadOption.RIGHT: 2}
+COMMAND_INDEX: Final = {RoadOption.LEFT: 0, RoadOption.RIGHT: 2}
 """Place in the one-hot command (left, forward, right, unknown); every other option is forward."""
 FORWARD: Final = 1
-COMMAND_NUMBERS: Final = 4
+COMMAND_COUNT: Final = 4
 
 
 def one_hot(option: int) -> NDArray[np.float32]:
     """(4,) the command of a planner: left, forward, right, unknown."""
-    command = np.zeros(COMMAND_NUMBERS, np.float32)
-    command[COMMAND_OF.get(RoadOption(option), FORWARD)] = 1.0
+    command = np.zeros(COMMAND_COUNT, np.float32)
+    command[COMMAND_INDEX.get(RoadOption(option), FORWARD)] = 1.0
     return command
 
 
-class CommandKeeper:
+class CommandTracker:
     """The command for an ego on its way along the nodes of a route."""
 
     def __init__(self, nodes: ArrayLike, options: Sequence[int]) -> None:
@@ -66,20 +66,20 @@ class CommandKeeper:
     def command(self, pose: ArrayLike) -> RoadOption:
         """The first option of a junction within 35 m, else lane-follow; for an ego at a pose (3,)."""
         here = np.asarray(pose, np.float64)
-        places = to_ego_axes(self._nodes, here)
-        while self._next < len(places):
-            place = places[self._next]
-            if place[0] >= -PASSED and np.linalg.norm(place) >= REACHED:
+        nodes = to_ego_axes(self._nodes, here)
+        while self._next < len(nodes):
+            node = nodes[self._next]
+            if node[0] >= -PASSED_DISTANCE and np.linalg.norm(node) >= REACHED_DISTANCE:
                 break
             self._next += 1
-        way, last = 0.0, np.zeros(2)
-        for place, option in zip(places[self._next :], self._options[self._next :], strict=True):
-            way += float(np.linalg.norm(place - last))
-            if way > LOOK_AHEAD:
+        travelled, last = 0.0, np.zeros(2)
+        for node, option in zip(nodes[self._next :], self._options[self._next :], strict=True):
+            travelled += float(np.linalg.norm(node - last))
+            if travelled > ANNOUNCE_DISTANCE:
                 break
             if option in TURNS:
                 return option
-            last = place
+            last = node
         return RoadOption.LANE_FOLLOW
 
 

@@ -18,7 +18,7 @@ SPACING: Final = 1.0
 """m between points of a route."""
 ROUTE_POINT_DISTANCE: Final = 20.0
 """m, beeline, from the ego to its route point."""
-STRETCH_AHEAD: Final = 30.0
+ROUTE_AHEAD_DISTANCE: Final = 30.0
 """m of the route that plans are compared with."""
 
 Floats = NDArray[np.float64]
@@ -59,15 +59,15 @@ class RouteCursor:
 
     def __init__(self, route: Route) -> None:
         self.route = route
-        self.place = 0
+        self.index = 0
         """Index of the point that the ego is next to."""
 
     def advance(self, position: ArrayLike, reach: float = math.inf) -> int:
         """Move to the point nearest to a position (2,), at or after the last one and at most `reach` metres further."""
-        along = self.route.distance[self.place :]
-        ahead = self.route.points[self.place :][along <= along[0] + reach]
-        self.place += int(np.argmin(((ahead - np.asarray(position, np.float64)) ** 2).sum(1)))
-        return self.place
+        along = self.route.distance[self.index :]
+        ahead = self.route.points[self.index :][along <= along[0] + reach]
+        self.index += int(np.argmin(((ahead - np.asarray(position, np.float64)) ** 2).sum(1)))
+        return self.index
 
     def route_point(self, pose: ArrayLike, distance: float = ROUTE_POINT_DISTANCE) -> Floats:
         """The first point ahead that is `distance` metres of beeline away, or the route's end; (2,) in ego axes [m].
@@ -77,7 +77,7 @@ class RouteCursor:
             distance: m
         """
         here = np.asarray(pose, np.float64)
-        points = self.route.points[self.place :]
+        points = self.route.points[self.index :]
         away = np.linalg.norm(points - here[:2], axis=1)
         beyond = np.flatnonzero(away >= distance)
         if not len(beyond):
@@ -91,8 +91,8 @@ class RouteCursor:
         share = (-b + np.sqrt(b * b - a * c)) / a
         return to_ego_axes(points[last - 1] + share * step, here)
 
-    def ahead(self, pose: ArrayLike, reach: float = STRETCH_AHEAD) -> Floats:
+    def ahead(self, pose: ArrayLike, reach: float = ROUTE_AHEAD_DISTANCE) -> Floats:
         """The points (m, 2) of the next `reach` metres of the route, in ego axes [m]; at least one."""
-        along = self.route.distance[self.place :]
+        along = self.route.distance[self.index :]
         count = int(np.searchsorted(along, along[0] + reach, side="right"))
-        return to_ego_axes(self.route.points[self.place : self.place + count], np.asarray(pose, np.float64))
+        return to_ego_axes(self.route.points[self.index : self.index + count], np.asarray(pose, np.float64))

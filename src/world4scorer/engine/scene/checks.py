@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-LARGEST: Final = 1e8
+MAX_MAGNITUDE: Final = 1e8
 """Largest number that any field may hold, in its own unit: ten times the size of a map projection."""
 
 
@@ -42,13 +42,15 @@ def as_array(name: str, value: Any, dtype: DTypeLike, shape: Sequence[int | str]
         raise SceneError(f"{name}: expected shape ({wanted}), got {array.shape}")
     if finite and array.dtype.kind == "f" and not in_range(array).all():
         where = tuple(int(i) for i in np.argwhere(~in_range(array))[0])
-        raise SceneError(f"{name}: value at {where} is {array[where]}; values must be finite and at most {LARGEST:g}")
+        raise SceneError(
+            f"{name}: value at {where} is {array[where]}; values must be finite and at most {MAX_MAGNITUDE:g}"
+        )
     return array
 
 
 def in_range(array: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which values are finite and not absurdly large, beyond which kernels would lose their digits or their way."""
-    return np.asarray(np.abs(array) <= LARGEST)  # also false for NaN
+    return np.asarray(np.abs(array) <= MAX_MAGNITUDE)  # also false for NaN
 
 
 def as_codes(name: str, value: Any, codes: type, length: int) -> NDArray[np.int8]:

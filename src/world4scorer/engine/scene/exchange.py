@@ -210,9 +210,9 @@ def _light_polygons(meta: Mapping[str, Any], polygons: PolygonMap, count: int) -
     names = meta["tl_connector_ids"]
     if len(names) != count:
         raise SceneError(f"tl_status: {count} rows for {len(names)} tl_connector_ids")
-    place = {name: index for index, name in enumerate(polygons.ids)}
-    place |= {name: i for i, name in enumerate(polygons.ids) if polygons.layer[i] == Layer.LANE_CONNECTOR}
-    return np.array([place.get(name, -1) for name in names], np.int64)
+    index = {name: index for index, name in enumerate(polygons.ids)}
+    index |= {name: i for i, name in enumerate(polygons.ids) if polygons.layer[i] == Layer.LANE_CONNECTOR}
+    return np.array([index.get(name, -1) for name in names], np.int64)
 
 
 def _lights_on_route(meta: Mapping[str, Any]) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from world4scorer.engine.scene.checks import SceneError, as_array
 from world4scorer.engine.scene.indices import PLAN_POSES
 
-FARTHEST: Final = 1e6
+MAX_COORDINATE: Final = 1e6
 """Largest coordinate [m] or heading [rad] that a plan may hold; beyond it a rollout would lose its digits."""
 
 
@@ -21,12 +21,12 @@ def as_plans(plans: Any, token: str | None = None) -> NDArray[np.float64]:
     """Return plans as float64 (N, 8, 3), or raise a SceneError that names the plan and pose at fault."""
     where = "plans" if token is None else f"plans of {token}"
     poses = as_array(where, plans, np.float64, ("N", PLAN_POSES, 3), finite=False)
-    bad = ~(np.abs(poses) <= FARTHEST)  # also true for NaN
+    bad = ~(np.abs(poses) <= MAX_COORDINATE)  # also true for NaN
     if bad.any():
         plan, pose, column = (int(i) for i in np.argwhere(bad)[0])
         raise SceneError(
             f"{where}: plan {plan}, pose {pose}, {['x', 'y', 'heading'][column]} is {poses[plan, pose, column]}; "
-            f"values must be finite and at most {FARTHEST:g} (see `published_cleanup` for the replacement that "
+            f"values must be finite and at most {MAX_COORDINATE:g} (see `published_cleanup` for the replacement that "
             "published training code applies)"
         )
     return poses

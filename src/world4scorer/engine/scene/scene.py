@@ -15,9 +15,9 @@ from world4scorer.engine.scene.map import PolygonMap
 from world4scorer.engine.scene.packed import MapArrays, pack_map
 from world4scorer.engine.scene.tracks import Lights, Tracks
 
-LATEST_US: Final = 1 << 53
+MAX_TIME_US: Final = 1 << 53
 """Time stamps [us] must be exact as floating-point numbers; this one lies in the year 2255."""
-LONGEST_PAST_US: Final = 60_000_000
+MAX_PAST_US: Final = 60_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Scene:
     def _check(self) -> None:
         put = object.__setattr__
         put(self, "time_us", int(self.time_us))
-        if not 0 <= self.time_us < LATEST_US:
+        if not 0 <= self.time_us < MAX_TIME_US:
             raise SceneError(f"time_us: {self.time_us} is no time stamp in microseconds")
         put(self, "ego_state", as_array("ego_state", self.ego_state, np.float64, (len(State),)))
         put(self, "centerline", as_array("centerline", self.centerline, np.float64, ("C", 3)))
@@ -102,7 +102,7 @@ class Scene:
         times = as_array("past_time_us", self.past_time_us, np.int64, (len(states),))
         if len(times) < 2 or (np.diff(times) <= 0).any():
             raise SceneError("past_time_us: at least two rising time stamps are needed")
-        if times[-1] - times[0] > LONGEST_PAST_US:
+        if times[-1] - times[0] > MAX_PAST_US:
             raise SceneError(f"past_time_us: spans {(times[-1] - times[0]) * 1e-6:g} s; a minute at the most is used")
         object.__setattr__(self, "past_states", states)
         object.__setattr__(self, "past_time_us", times)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.engine.scene.checks import LARGEST, SceneError, as_array, as_codes, in_range
+from world4scorer.engine.scene.checks import MAX_MAGNITUDE, SceneError, as_array, as_codes, in_range
 from world4scorer.engine.scene.indices import STEPS, Box, Light, TrackType
 
 
@@ -39,7 +39,7 @@ class Tracks:
         if bad.any():
             track, step = np.argwhere(bad)[0]
             raise SceneError(
-                f"tracks.boxes: track {self.ids[track]!r} has a value beyond {LARGEST:g} or not finite at step {step}"
+                f"tracks.boxes: track {self.ids[track]!r} is not finite or beyond {MAX_MAGNITUDE:g} at step {step}"
             )
         negative = self.valid & (self.boxes[..., [Box.LENGTH, Box.WIDTH]] < 0).any(axis=2)
         if negative.any():

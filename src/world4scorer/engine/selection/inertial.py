@@ -13,13 +13,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from world4scorer.engine.outcomes.extended_comfort import LONGEST_INTERVAL, extended_comfort
+from world4scorer.engine.outcomes.extended_comfort import MAX_PAIR_INTERVAL, extended_comfort
 from world4scorer.engine.rollout.plans import LqrProfile, roll_out
 from world4scorer.engine.scene.checks import SceneError, as_array
-from world4scorer.engine.scene.moment import Moment
+from world4scorer.engine.scene.ego_snapshot import EgoContext
 from world4scorer.engine.scene.plan import as_plans
 
-FLOOR: Final = 0.01
+LOG_FLOOR: Final = 0.01
 """What a plan that breaks with the past keeps of its probability."""
 
 
@@ -33,17 +33,17 @@ def inertial_utility(utilities: ArrayLike, continues: ArrayLike, weight: float =
     """Return utilities (N,) re-weighted by whether each plan `continues` (N,) the last: 1, 0, or in between."""
     base = as_array("utilities", utilities, np.float64, ("N",))
     passed = as_array("continues", continues, np.float64, (len(base),))
-    return np.asarray(base + weight * np.log(FLOOR + (1.0 - FLOOR) * passed))
+    return np.asarray(base + weight * np.log(LOG_FLOOR + (1.0 - LOG_FLOOR) * passed))
 
 
 def pair_interval(now_us: int, before_us: int) -> float | None:
     """Return the seconds between two frames of a log in time order, or None where they are too far apart to pair."""
     interval = (now_us - before_us) * 1e-6
-    return interval if interval <= LONGEST_INTERVAL else None
+    return interval if interval <= MAX_PAIR_INTERVAL else None
 
 
 @dataclass
-class _Memory:
+class _PreviousChoice:
     log_name: str
     time_us: int
     token: str
@@ -68,7 +68,7 @@ class InertialReranker:
         """Tracker of the rollouts."""
         self.continued: NDArray[np.float64] | None = None
         """(N,) which plans of the last frame continued their predecessor; None where there was none."""
-        self._memory: _Memory | None = None
+        self._memory: _PreviousChoice | None = None
 
     def __repr__(self) -> str:
         after = "" if self._memory is None else f", after {self._memory.token!r}"
@@ -79,11 +79,11 @@ class InertialReranker:
         self._memory = None
         self.continued = None
 
-    def choose(self, scene: Moment, plans: ArrayLike, utilities: ArrayLike) -> int:
+    def choose(self, scene: EgoContext, plans: ArrayLike, utilities: ArrayLike) -> int:
         """Return the index of the plan to take.
 
         Args:
-            scene: A scene, or any `Moment`: its ego state, time stamp and log are used.
+            scene: A scene, or any `EgoContext`: its ego state, time stamp and log are used.
             plans: (N, 8, 3) x forward [m], y left [m], heading [rad] in the ego frame, every 0.5 s.
             utilities: (N,) what the planner thinks of each, as logarithms of probabilities or alike; more is better.
         """
@@ -101,10 +101,10 @@ class InertialReranker:
         else:
             self.continued = extended_comfort(rollouts, self._memory.rollout, interval)
             chosen = int(np.argmax(inertial_utility(base, self.continued, self.weight)))
-        self._memory = _Memory(scene.log_name, scene.time_us, scene.token, rollouts[chosen].copy())
+        self._memory = _PreviousChoice(scene.log_name, scene.time_us, scene.token, rollouts[chosen].copy())
         return chosen
 
-    def _interval(self, scene: Moment) -> float | None:
+    def _interval(self, scene: EgoContext) -> float | None:
         last = self._memory
         if last is None or last.log_name != scene.log_name:
             return None

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-MARGIN: Final = 0.05
+ORDERING_MARGIN: Final = 0.05
 """Pairs whose true scores differ by less are not compared."""
 
 
@@ -42,7 +42,7 @@ class PoolMetrics(NamedTuple):
 def pool_metrics(utility_BN: NDArray[np.floating], score_BN: NDArray[np.floating]) -> PoolMetrics:
     """Compare utilities with true scores, scene by scene."""
     scenes = np.arange(len(score_BN))
-    better = score_BN[:, :, None] > score_BN[:, None, :] + MARGIN
+    better = score_BN[:, :, None] > score_BN[:, None, :] + ORDERING_MARGIN
     above = utility_BN[:, :, None] > utility_BN[:, None, :]
     return PoolMetrics(
         selected=np.asarray(score_BN[scenes, utility_BN.argmax(1)], np.float64),

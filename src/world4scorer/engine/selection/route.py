@@ -16,11 +16,11 @@ from world4scorer.engine.scene.checks import as_array
 
 FIRST_WEIGHT, LAST_WEIGHT = 0.5, 1.5
 """Of the first and the last pose of a plan."""
-KERNEL: Final = 4.0
+DISTANCE_SCALE: Final = 4.0
 """m"""
-LEAST_SPREAD: Final = 1e-3
+MIN_SPREAD: Final = 1e-3
 """Of agreements; a pool that agrees more evenly is left as it is."""
-WEIGHT: Final = 4.0
+ROUTE_WEIGHT: Final = 4.0
 """Standard deviations of the utility."""
 
 
@@ -32,10 +32,10 @@ def route_agreement(plans: ArrayLike, ahead: ArrayLike) -> NDArray[np.float64]:
         raise ValueError("route ahead: no point; at least one is needed")
     distance = _distance(poses[..., :2], route)
     weights = np.linspace(FIRST_WEIGHT, LAST_WEIGHT, poses.shape[1])
-    return np.asarray(np.exp(-(distance @ weights) / weights.sum() / KERNEL))
+    return np.asarray(np.exp(-(distance @ weights) / weights.sum() / DISTANCE_SCALE))
 
 
-def _distance(places: NDArray[np.float64], line: NDArray[np.float64]) -> NDArray[np.float64]:
+def _distance(points: NDArray[np.float64], line: NDArray[np.float64]) -> NDArray[np.float64]:
     """(N, T) from places (N, T, 2) to a polyline (m, 2).
 
     To the line, not to its points: those lie a metre apart, and plans that end between two of them would lose against
@@ -43,9 +43,9 @@ def _distance(places: NDArray[np.float64], line: NDArray[np.float64]) -> NDArray
     """
     step = np.diff(line, axis=0)
     if not len(step):
-        return np.asarray(np.linalg.norm(places - line[0], axis=-1))
+        return np.asarray(np.linalg.norm(points - line[0], axis=-1))
     # Axis by axis, which is several times quicker than arrays of short vectors.
-    forward, left = (np.subtract.outer(places[..., axis], line[:-1, axis]) for axis in (0, 1))
+    forward, left = (np.subtract.outer(points[..., axis], line[:-1, axis]) for axis in (0, 1))
     along, across = step.T
     share = np.clip((forward * along + left * across) / np.maximum(along**2 + across**2, 1e-12), 0.0, 1.0)
     forward -= share * along
@@ -53,11 +53,11 @@ def _distance(places: NDArray[np.float64], line: NDArray[np.float64]) -> NDArray
     return np.asarray(np.sqrt((forward**2 + left**2).min(-1)))
 
 
-def route_utility(utilities: ArrayLike, agreement: ArrayLike, weight: float = WEIGHT) -> NDArray[np.float64]:
+def route_utility(utilities: ArrayLike, agreement: ArrayLike, weight: float = ROUTE_WEIGHT) -> NDArray[np.float64]:
     """Utilities (N,) re-weighted by agreements (N,) with the route."""
     base = as_array("utilities", utilities, np.float64, ("N",))
     agreed = as_array("agreement", agreement, np.float64, (len(base),))
     spread = agreed.std()
-    if spread < LEAST_SPREAD:
+    if spread < MIN_SPREAD:
         return base
     return np.asarray(base + weight * base.std() * (agreed - agreed.mean()) / spread)

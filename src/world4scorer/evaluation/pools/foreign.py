@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.pools import PlanPool, read_pools
-from world4scorer.datasets.navsim.submissions import planned
+from world4scorer.datasets.navsim.submissions import tokens_with_plan
 from world4scorer.datasets.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.selection.utility import OUTCOMES, Benchmark, utility_of_logits
@@ -35,7 +35,7 @@ def import_dump(dump: Path, store: Path, out: Path, allow_missing: bool = False)
     """
     pools = read_pools(dump)
     scenes = SceneStore(store)
-    known = planned([token for token in scenes if len(token) != SYNTHETIC_TOKEN_LENGTH], pools, allow_missing)
+    known = tokens_with_plan([token for token in scenes if len(token) != SYNTHETIC_TOKEN_LENGTH], pools, allow_missing)
     counts = {len(pools[token].plans) for token in known}
     if len(counts) > 1:
         raise PoolError(f"{dump}: pools of {min(counts)} and of {max(counts)} plans; all must have as many")

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Final
 
-from world4scorer.datasets.navsim.submissions import planned, read_submission
+from world4scorer.datasets.navsim.submissions import read_submission, tokens_with_plan
 from world4scorer.datasets.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.rollout.plans import LqrProfile
@@ -144,7 +144,7 @@ def pools_of_submission(
     scenes = SceneStore(store)
     submitted = read_submission(source).plans
     wanted = [token for token in scenes if len(token) != SYNTHETIC_TOKEN_LENGTH]
-    tokens = planned(wanted, submitted, allow_missing)
+    tokens = tokens_with_plan(wanted, submitted, allow_missing)
     about = {"planner": source.name, "store": str(store), "lqr": lqr}
     logs = single_plans(submitted, scenes, tokens)
     return ScoredPools.join(about, [(log, judge_log(log, scenes, lqr)) for log in logs])

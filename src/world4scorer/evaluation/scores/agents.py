@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.engine.scene.ego_snapshot import EgoContext
 from world4scorer.engine.scene.indices import PLAN_POSES, State
-from world4scorer.engine.scene.moment import Moment
 from world4scorer.engine.scene.scene import Scene
 
 Agent = Callable[[Scene], NDArray[np.floating]]
@@ -31,7 +31,7 @@ def human(scene: Scene) -> NDArray[np.floating]:
     return scene.human_future
 
 
-def constant_velocity(scene: Moment) -> NDArray[np.floating]:
+def constant_velocity(scene: EgoContext) -> NDArray[np.floating]:
     """Straight on at the speed of now, in single precision like the official agent."""
     velocity = scene.ego_state[[State.VELOCITY_X, State.VELOCITY_Y]].astype(np.float32)
     speed = np.sqrt(np.float64((velocity * velocity).sum()))

@@ -48,7 +48,7 @@ class Cameras:
 
     def images(self, token: str) -> Images:
         """Images (H, W, 3) of a moment by what people call the camera."""
-        place = self.samples.place.get(token)
+        place = self.samples.index_of.get(token)
         if place is None:
             raise ValueError(f"token {token!r}: no images are known of it; leave out --cameras")
         found = {}

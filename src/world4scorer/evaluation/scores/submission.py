@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.datasets.navsim.submissions import planned
+from world4scorer.datasets.navsim.submissions import tokens_with_plan
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes.batch import map_threads
 from world4scorer.engine.outcomes.extended_comfort import extended_comfort
@@ -73,7 +73,7 @@ def evaluate_plans(
     if metric not in get_args(Metric):
         raise ValueError(f"metric: unknown metric {metric!r}; choose from {', '.join(get_args(Metric))}")
     wanted = store.tokens if tokens is None else store.in_time_order(list(dict.fromkeys(tokens)))
-    present = planned(wanted, plans, allow_missing)
+    present = tokens_with_plan(wanted, plans, allow_missing)
     if metric == "pdms-v1.1":
         columns = _evaluate_v1(store, plans, present, lqr)
     else:

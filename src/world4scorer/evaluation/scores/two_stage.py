@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.datasets.navsim.submissions import planned
+from world4scorer.datasets.navsim.submissions import tokens_with_plan
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes.results import V2Outcome
 from world4scorer.engine.rollout.plans import LqrProfile, roll_out
@@ -148,7 +148,7 @@ def _evaluate_stage(
         raise ValueError(
             f"{len(unknown)} of {len(wanted)} tokens of the mapping are not in {store.folder}: {unknown[:5]}"
         )
-    present = planned(wanted, plans, allow_missing)
+    present = tokens_with_plan(wanted, plans, allow_missing)
     outcomes: dict[str, V2Outcome] = dict(judge_v2(store, plans, present, metric, lqr))
     continued = dict.fromkeys(present, np.nan)
     for pair in _pairs(store, couples, outcomes):

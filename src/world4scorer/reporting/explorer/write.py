@@ -166,7 +166,7 @@ def _images(pools: ScoredPools, scenes: SceneStore, data: Path | None) -> Paths 
     sensors = samples.sensors.relative_to(root)
 
     def paths(token: str) -> dict[str, str] | None:
-        place = samples.place.get(token)
+        place = samples.index_of.get(token)
         if place is None:
             return None
         return {name: (sensors / path).as_posix() for name, path in zip(VIEWS, samples.images[place], strict=True)}

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.datasets.prepare.tracks import STEPS_PER_FRAME, join_sightings
+from world4scorer.datasets.prepare.tracks import STEPS_PER_FRAME, tracks_from_detections
 from world4scorer.engine.scene.geometry import direction
 from world4scorer.engine.scene.indices import STEPS, Box, Light
 from world4scorer.engine.scene.scene import Scene
@@ -35,7 +35,7 @@ def _at_frames(branch: Branch) -> tuple[Tracks, Tracks | None]:
     rows = rows[np.argsort(branch.types[rows], kind="stable")]
     poses = np.concatenate([branch.poses, _velocities(branch)], axis=2)[rows, ::STEPS_PER_FRAME]
     ids = [str(token) for token in branch.tokens[rows]]
-    return join_sightings(ids, branch.types[rows], branch.sizes[rows], poses, there[rows])
+    return tracks_from_detections(ids, branch.types[rows], branch.sizes[rows], poses, there[rows])
 
 
 def _at_every_step(branch: Branch) -> Tracks:

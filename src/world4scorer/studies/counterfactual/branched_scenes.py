@@ -110,7 +110,7 @@ def look_at(run: Path, pools: ScoredPools, made: MadeBranches, show: bool = Fals
     row = {token: place for place, token in enumerate(pools.tokens)}
     source = PlannerSource.find(run)
     samples = source.samples()
-    samples = samples.at([samples.place[token] for token in tokens])
+    samples = samples.at([samples.index_of[token] for token in tokens])
     train = _training_scenes(run, name, pooling)
     future, now = (
         view_features(run, data, name, pooling, frame, "val").raw().features(tokens) for frame in ("future", "current")
@@ -223,7 +223,7 @@ def _training_scenes(run: Path, encoder: str, pooling: Pooling) -> tuple[Samples
             by_log.setdefault(log, []).append(token)
     chosen = [token for some in spread_scenes(by_log, READER_SCENES).values() for token in some]
     return (
-        samples.at([samples.place[token] for token in chosen]),
+        samples.at([samples.index_of[token] for token in chosen]),
         now.features(chosen)[0].double().numpy(),
         later.features(chosen)[0].double().numpy(),
     )

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.engine.outcomes.results import V1_COLUMNS
-from world4scorer.engine.selection.inertial import FLOOR
+from world4scorer.engine.selection.inertial import LOG_FLOOR
 from world4scorer.engine.selection.utility import ADDED, MULTIPLIED, OUTCOMES, UTILITY_WEIGHTS, Benchmark
 
 Floats = NDArray[np.float64]
@@ -31,7 +31,7 @@ def outcomes_of(v1: Floats) -> Floats:
 
 def floored(values: Any) -> Floats:
     """log(0.01 + 0.99 p): 0 for what passes, finite for what fails."""
-    return np.log(FLOOR + (1.0 - FLOOR) * np.asarray(values, np.float64))
+    return np.log(LOG_FLOOR + (1.0 - LOG_FLOOR) * np.asarray(values, np.float64))
 
 
 def objective(outcomes: Floats, benchmark: Benchmark, continues: Any = None) -> Floats:

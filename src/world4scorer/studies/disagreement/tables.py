@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from world4scorer.drawing.finding import Table
-from world4scorer.engine.selection.inertial import FLOOR
+from world4scorer.engine.selection.inertial import LOG_FLOOR
 from world4scorer.evaluation.scores.bootstrap import Interval
 from world4scorer.evaluation.scores.intervals import cell
 from world4scorer.studies.disagreement.objectives import PARTS
@@ -88,8 +88,8 @@ def remarks(
         f"choices lack. In {cell(progress['infeasible'])} % of frames no plan is in the upper quarter of progress "
         "and passes EC.",
         "Both utilities take the sub-scores of v1.1 (NC, DAC, DDC, TTC, EP, C), so that only the rule differs. "
-        f"Sub-scores can be 0: multiplied ones enter as log({FLOOR} + {1 - FLOOR} p), and so does EC, with weight 1. "
-        "The second column takes the metrics themselves: PDMS v1.1 against EPDMS v2.2 with each plan's EC.",
+        f"Sub-scores can be 0: multiplied ones enter as log({LOG_FLOOR} + {1 - LOG_FLOOR} p), and so does EC, with "
+        "weight 1. The second column takes the metrics themselves: PDMS v1.1 against EPDMS v2.2 with each plan's EC.",
         "Of equally good plans the first is taken; `is not a best one` counts no difference that only ties make.",
         "The share of the gap is exact: differences of logarithms, that of the weighted sum being shared out by the "
         "logarithmic mean of the two sums. Shares are sums over frames by the sum of gaps.",

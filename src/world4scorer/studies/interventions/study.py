@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.finding import Finding, Table
-from world4scorer.engine.selection.pool_metrics import MARGIN
+from world4scorer.engine.selection.pool_metrics import ORDERING_MARGIN
 from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval
@@ -84,7 +84,7 @@ def interventions(
         numbers={
             "seeds": {"first": first_seed, "repeats": repeats, "single": SINGLE_SEED},
             "draws": draws,
-            "ordering_margin": MARGIN,
+            "ordering_margin": ORDERING_MARGIN,
             "pools": {label: {"kind": kinds[label], **_numbers(one)} for label, one in found.items()},
         },
         tables=(_assignments(found, kinds, reported), _variation(found, reported)),
@@ -179,7 +179,7 @@ def _remarks(label: str, one: Reassigned, repeats: int) -> tuple[str, ...]:
         f"Selection ({label}) {verdict} on which state belongs to which plan: with the states of "
         f"other plans it loses {cell(lost, digits=2)} points, {one.lower} of {repeats} derangements lower PDMS, and "
         f"{_cell(one.repeated.ordering)} % of pairs are in order (own states: {_cell(one.own.ordering)} %).",
-        f"A pair is compared where true PDMS differs by more than {MARGIN}. Equal utilities order nothing.",
+        f"A pair is compared where true PDMS differs by more than {ORDERING_MARGIN}. Equal utilities order nothing.",
         "A derangement leaves no state in its place, so it changes every choice unless utilities tie: the share of "
         f"changed choices ({cell(one.repeated.flips)} %) says nothing about the planner.",
         "With the mean state all plans are worth the same and the first is taken, one fixed query of the generator; "

@@ -49,7 +49,7 @@ def predicted(
     """Vectors of the driven plans, and of plans (K, Q) of the pools, at some places of the pools (K,)."""
     executed, asked = [], []
     number = 0
-    for batch in batches_of(samples.at([samples.place[pools.tokens[place]] for place in places]), planner):
+    for batch in batches_of(samples.at([samples.index_of[pools.tokens[place]] for place in places]), planner):
         rows = slice(number, number + len(batch.tokens))
         image = normalise(batch.views)
         driven = torch.from_numpy(pools.human_plan[places[rows]].astype(np.float32))[:, None]

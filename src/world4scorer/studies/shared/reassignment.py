@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.engine.selection.pool_metrics import MARGIN
+from world4scorer.engine.selection.pool_metrics import ORDERING_MARGIN
 from world4scorer.evaluation.pools.choices import framewise
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
@@ -131,7 +131,7 @@ def ordered_pairs(
     pairs = np.empty(len(score), np.int64)
     for start in range(0, len(score), FRAMES_AT_ONCE):
         part = slice(start, start + FRAMES_AT_ONCE)
-        better = score[part, :, None] > score[part, None, :] + MARGIN
+        better = score[part, :, None] > score[part, None, :] + ORDERING_MARGIN
         pairs[part] = better.sum((1, 2))
         for row, swap in enumerate((np.arange(score.shape[1]), *swapped)):
             given = utility[part][:, swap]

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.engine.selection.pool_metrics import MARGIN
+from world4scorer.engine.selection.pool_metrics import ORDERING_MARGIN
 from world4scorer.evaluation.scores.bootstrap import LogBootstrap
 from world4scorer.evaluation.scores.intervals import plain
 from world4scorer.studies.shared.row_correlation import rank_correlation
@@ -84,7 +84,7 @@ def numbers_of(measured: Measured) -> dict[str, Any]:
     every = np.concatenate(ratios)
     pairs = measured.pairs
     known = [pair for pair in pairs if pair.out]
-    wrong = measured.regret > MARGIN
+    wrong = measured.regret > ORDERING_MARGIN
     complete = measured.others >= measured.critical
     labels = {
         kind: bootstrap.mean([1 - scene.labels[kind] if kind in scene.labels else np.nan for scene in scenes])

@@ -123,7 +123,7 @@ class Measure:
         self, tokens: Sequence[str], plans_KNT3: Tensor, numbers: Sequence[int], detailed: bool, woodbury: bool
     ) -> list[SceneRadii]:
         """Some scenes with their pools; `numbers` seed what is drawn."""
-        places = [self.validation.samples.place[token] for token in tokens]
+        places = [self.validation.samples.index_of[token] for token in tokens]
         batch = collate([self.validation[place, 0] for place in places])
         calls, driven = self._calls(batch, plans_KNT3)
         rivals, gradients = [], []

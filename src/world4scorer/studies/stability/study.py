@@ -171,7 +171,7 @@ def _other_choices(
         raise ValueError(f"{other}: a planner of another size; --other compares trainings of the same one")
     choices = []
     for place in chosen:
-        batch = collate([validation[validation.samples.place[pools.tokens[place]], 0]])
+        batch = collate([validation[validation.samples.index_of[pools.tokens[place]], 0]])
         plans = torch.from_numpy(np.asarray(pools.plans[place : place + 1], np.float32))
         scored = second.score(normalise(batch.views), batch.ego_status, plans, batch.cameras)
         choices.append(int(scored.choice("v1")))

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from world4scorer.drawing.finding import Table
-from world4scorer.engine.selection.pool_metrics import MARGIN
+from world4scorer.engine.selection.pool_metrics import ORDERING_MARGIN
 from world4scorer.evaluation.scores.bootstrap import Interval
 from world4scorer.studies.stability.numbers import CONDITION, Measured
 from world4scorer.studies.stability.scenes import PUSHES
@@ -56,7 +56,7 @@ def tables(measured: Measured, numbers: dict[str, Any]) -> tuple[Table, ...]:
         for mu, one in sorted(numbers["ratio_nearest_by_mu"].items(), key=lambda item: float(item[0]))
     )
     errors = [
-        (f"scenes with a regret above {MARGIN}", f"{numbers['wrong']} of {numbers['scenes']}"),
+        (f"scenes with a regret above {ORDERING_MARGIN}", f"{numbers['wrong']} of {numbers['scenes']}"),
         ("AUC of a small critical epsilon for them", _text(numbers["wrong_auc"], 2)),
         ("AUC of a small lead alone", _text(numbers["wrong_auc_lead"], 2)),
         ("rank correlation of critical epsilon and regret", _number(numbers["regret_rank_correlation"])),
@@ -101,7 +101,7 @@ def remarks(measured: Measured, numbers: dict[str, Any]) -> tuple[str, ...]:
         "All this is a linear model. The network itself, moved by its worst step, chooses otherwise in "
         + " and in ".join(f"{_text(numbers['flipped'][f'{push:g}'], 0, 100)} % at {push:g}" for push in PUSHES)
         + " of the critical epsilon.",
-        _association("A small critical epsilon", "a regret above " + str(MARGIN), numbers["wrong_auc"]),
+        _association("A small critical epsilon", "a regret above " + str(ORDERING_MARGIN), numbers["wrong_auc"]),
     ]
     if measured.other is not None:
         said.append(

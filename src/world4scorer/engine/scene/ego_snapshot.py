@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Moment(Protocol):
-    """Any `Scene` is one, and so is an `EgoMoment`."""
+class EgoContext(Protocol):
+    """Any `Scene` is one, and so is an `EgoSnapshot`."""
 
     @property
     def token(self) -> str:
@@ -30,7 +30,7 @@ class Moment(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class EgoMoment:
+class EgoSnapshot:
     """The ego alone."""
 
     token: str

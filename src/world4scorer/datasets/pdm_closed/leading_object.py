@@ -18,7 +18,7 @@ from world4scorer.engine.scene.indices import DT
 from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH, REAR_AXLE_TO_CENTRE
 
 
-class Things(NamedTuple):
+class Obstacles(NamedTuple):
     """What may be in the way: N boxes that drift, then K areas closed by red lights."""
 
     x: NDArray[np.float64]
@@ -42,63 +42,70 @@ class Things(NamedTuple):
 
 
 @leaf
-def find_in_corridor(things, corridors, path, line, bounds, progress, step, first, listed, way):
-    """List in `listed` the things that meet the corridor of a path at a step, with their `way` (N + K,) along it [m].
+def find_in_corridor(obstacles, corridors, path, line, bounds, progress, step, first, listed, along):
+    """List in `listed` the things that meet the corridor of a path at a step, with their `along` (N + K,) along it [m].
 
-    `listed` (N + K + 1,) holds the count in front. What does not move keeps its entry in `way` (NaN: not in the
+    `listed` (N + K + 1,) holds the count in front. What does not move keeps its entry in `along` (NaN: not in the
     corridor) unless this is the `first` look.
     """
-    boxes = things.heading.size
+    boxes = obstacles.heading.size
     count = 0
-    for n in range(things.x.size):
-        moves = things.drift_x[n] != 0.0 or things.drift_y[n] != 0.0
+    for n in range(obstacles.x.size):
+        moves = obstacles.drift_x[n] != 0.0 or obstacles.drift_y[n] != 0.0
         if first or moves:
-            x = things.x[n] + step * DT * things.drift_x[n]
-            y = things.y[n] + step * DT * things.drift_y[n]
+            x = obstacles.x[n] + step * DT * obstacles.drift_x[n]
+            y = obstacles.y[n] + step * DT * obstacles.drift_y[n]
             if n < boxes:
                 meets = polygon_meets_box(
-                    corridors, path, x, y, things.cosine[n], things.sine[n], things.half_length[n], things.half_width[n]
+                    corridors,
+                    path,
+                    x,
+                    y,
+                    obstacles.cosine[n],
+                    obstacles.sine[n],
+                    obstacles.half_length[n],
+                    obstacles.half_width[n],
                 )
-                way[n] = arc_length(line, bounds, progress, x, y) if meets else np.nan
-            else:  # `way` says on entry whether it meets the corridor
-                way[n] = way[n] if np.isnan(way[n]) else arc_length(line, bounds, progress, x, y)
-        if not np.isnan(way[n]):
+                along[n] = arc_length(line, bounds, progress, x, y) if meets else np.nan
+            else:  # `along` says on entry whether it meets the corridor
+                along[n] = along[n] if np.isnan(along[n]) else arc_length(line, bounds, progress, x, y)
+        if not np.isnan(along[n]):
             count += 1
             listed[count] = n
     listed[0] = count
 
 
 @leaf
-def nearest_ahead(things, listed, way, rank, step, passed, pose, out):
+def nearest_ahead(obstacles, listed, along, rank, step, passed, pose, out):
     """Fill `out` (2,) with distance [m] and speed [m/s] of the nearest thing ahead of `passed` [m] of the way.
 
     `pose` (3,) is that of the rear axle and `rank` (N + K,) decides between things equally near. The speed is NaN for
     a red light, the distance infinite where nothing is ahead. Returns whether rank decided between different speeds.
     """
-    boxes = things.heading.size
+    boxes = obstacles.heading.size
     sine, cosine = sine_cosine(pose[2])
     x, y = pose[0] + REAR_AXLE_TO_CENTRE * cosine, pose[1] + REAR_AXLE_TO_CENTRE * sine
     out[0], out[1] = np.inf, np.nan
     best, tie = -1, False
     for k in range(1, listed[0] + 1):
         n = listed[k]
-        if not way[n] > passed:
+        if not along[n] > passed:
             continue
         speed = np.nan
         if n < boxes:
-            bx = things.x[n] + step * DT * things.drift_x[n]
-            by = things.y[n] + step * DT * things.drift_y[n]
-            reach = HALF_LENGTH + HALF_WIDTH + things.half_length[n] + things.half_width[n] + out[0]
+            bx = obstacles.x[n] + step * DT * obstacles.drift_x[n]
+            by = obstacles.y[n] + step * DT * obstacles.drift_y[n]
+            reach = HALF_LENGTH + HALF_WIDTH + obstacles.half_length[n] + obstacles.half_width[n] + out[0]
             if abs(bx - x) > reach or abs(by - y) > reach:
                 continue
             distance = box_distance(
                 x, y, cosine, sine, HALF_LENGTH, HALF_WIDTH,
-                bx, by, things.cosine[n], things.sine[n], things.half_length[n], things.half_width[n],
+                bx, by, obstacles.cosine[n], obstacles.sine[n], obstacles.half_length[n], obstacles.half_width[n],
             )  # fmt: skip
-            turned = cosine * things.cosine[n] + sine * things.sine[n]
-            speed = things.speed[n] * turned
+            turned = cosine * obstacles.cosine[n] + sine * obstacles.sine[n]
+            speed = obstacles.speed[n] * turned
         else:
-            distance = polygon_distance(things.areas, n - boxes, x, y, cosine, sine, HALF_LENGTH, HALF_WIDTH)
+            distance = polygon_distance(obstacles.areas, n - boxes, x, y, cosine, sine, HALF_LENGTH, HALF_WIDTH)
         if distance > out[0]:
             continue
         if distance == out[0]:

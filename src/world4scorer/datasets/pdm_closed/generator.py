@@ -17,24 +17,30 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.city_map import NODE_CAPACITY, CityMap
 from world4scorer.datasets.pdm_closed.contact import Outlines, outlines, outlines_of
-from world4scorer.datasets.pdm_closed.forecast import STEPS as FORECAST_STEPS
-from world4scorer.datasets.pdm_closed.forecast import Forecast
-from world4scorer.datasets.pdm_closed.idm import NO_LIMIT, SPEED_SHARES, Proposals, extend, no_proposals, propose
-from world4scorer.datasets.pdm_closed.leading import Things
+from world4scorer.datasets.pdm_closed.forecast import FORECAST_STEPS, Forecast
+from world4scorer.datasets.pdm_closed.idm import (
+    DEFAULT_SPEED_LIMIT,
+    SPEED_SHARES,
+    Proposals,
+    empty_proposals,
+    extend,
+    propose,
+)
+from world4scorer.datasets.pdm_closed.leading_object import Obstacles
 from world4scorer.datasets.pdm_closed.paths import LateralPaths
 from world4scorer.engine.scene.geometry import box_corners
 from world4scorer.engine.scene.indices import DT, Box, State, TrackType
 
-NOTHING: Final = outlines(np.zeros(0, object))
+NO_OUTLINES: Final = outlines(np.zeros(0, object))
 
 
 def target_speeds(limit: float | None) -> NDArray[np.float64]:
     """(5,) m/s, for a speed limit [m/s] or none."""
-    return np.array(SPEED_SHARES) * (NO_LIMIT if limit is None else limit)
+    return np.array(SPEED_SHARES) * (DEFAULT_SPEED_LIMIT if limit is None else limit)
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class ProposalGenerator:
     """What the kernels of `idm` need."""
 
     paths: LateralPaths
@@ -44,7 +50,7 @@ class Course:
     """m/s"""
     targets: NDArray[np.float64]
     """(5,) m/s"""
-    things: Things
+    obstacles: Obstacles
     """What may be in the way."""
     areas: NDArray[np.object_]
     """(L,) corridors, as shapely polygons."""
@@ -53,34 +59,34 @@ class Course:
     met: NDArray[np.bool_]
     """(L, K) which minded red areas meet the corridors."""
     city: CityMap
-    seen: Forecast
+    forecast: Forecast
 
     @classmethod
     def of(
-        cls, city: CityMap, paths: LateralPaths, limit: float | None, ego_state: NDArray[np.float64], seen: Forecast
-    ) -> Course:
+        cls, city: CityMap, paths: LateralPaths, limit: float | None, ego_state: NDArray[np.float64], forecast: Forecast
+    ) -> ProposalGenerator:
         """Lay out the way ahead of `ego_state` (11,)."""
         targets = target_speeds(limit)
         start = paths.project(float(ego_state[State.X]), float(ego_state[State.Y]))
         areas = paths.corridors(start, float(targets.max()) * (FORECAST_STEPS - 1) * DT)
-        closed = np.array(seen.red_lanes, np.int64)[seen.minded_red]
+        closed = np.array(forecast.red_lanes, np.int64)[forecast.relevant_red]
         met = shapely.intersects(areas[:, None], city.lane_polygons[closed][None, :])
         return cls(
             paths,
             start,
             float(ego_state[State.VELOCITY_X]),
             targets,
-            _things(city, seen, closed),
+            _obstacles(city, forecast, closed),
             areas,
             outlines(areas),
             met,
             city,
-            seen,
+            forecast,
         )
 
     def propose(self) -> Proposals:
         """All proposals, 41 steps."""
-        out = no_proposals(len(self.areas))
+        out = empty_proposals(len(self.areas))
         if self._propose(self._any_order(), out):
             self._propose(self._index_order(), out)
         return out
@@ -95,7 +101,7 @@ class Course:
                 self.start,
                 self.speed,
                 self.targets,
-                self.things,
+                self.obstacles,
                 self.corridors,
                 self.met,
                 rank,
@@ -116,7 +122,7 @@ class Course:
                 paths.progress,
                 paths.bounds,
                 self.targets,
-                self.things,
+                self.obstacles,
                 self.corridors,
                 self.met,
                 rank,
@@ -126,31 +132,33 @@ class Course:
         )
 
     def _any_order(self) -> NDArray[np.int64]:
-        return np.zeros((len(self.areas), FORECAST_STEPS // 2 + 1, self.things.x.size), np.int64)
+        return np.zeros((len(self.areas), FORECAST_STEPS // 2 + 1, self.obstacles.x.size), np.int64)
 
     def _index_order(self) -> NDArray[np.int64]:
         """(L, 26, N + K) rank of each minded thing among what the official index finds in the corridors."""
-        seen = self.seen
-        names = np.concatenate([np.flatnonzero(seen.minded), len(seen.ids) + np.flatnonzero(seen.minded_red)])
-        place = {int(full): minded for minded, full in enumerate(names)}
-        red = self.city.lane_polygons[list(seen.red_lanes)]
+        forecast = self.forecast
+        names = np.concatenate(
+            [np.flatnonzero(forecast.relevant), len(forecast.ids) + np.flatnonzero(forecast.relevant_red)]
+        )
+        index = {int(full): relevant for relevant, full in enumerate(names)}
+        red = self.city.lane_polygons[list(forecast.red_lanes)]
         rank = np.zeros((len(self.areas), FORECAST_STEPS // 2 + 1, len(names)), np.int64)
         for pair in range(rank.shape[1]):
-            tree = shapely.STRtree(np.concatenate([_box_polygons(seen, 2 * pair), red]), NODE_CAPACITY)
+            tree = shapely.STRtree(np.concatenate([_box_polygons(forecast, 2 * pair), red]), NODE_CAPACITY)
             for path, area in enumerate(self.areas):
                 for position, full in enumerate(tree.query(area, predicate="intersects")):
-                    if int(full) in place:
-                        rank[path, pair, place[int(full)]] = position
+                    if int(full) in index:
+                        rank[path, pair, index[int(full)]] = position
         return rank
 
 
-def _things(city: CityMap, seen: Forecast, closed: NDArray[np.int64]) -> Things:
-    boxes, drift = seen.boxes[seen.minded], seen.drift[seen.minded]
-    agents = seen.type[seen.minded] < TrackType.TRAFFIC_CONE
+def _obstacles(city: CityMap, forecast: Forecast, closed: NDArray[np.int64]) -> Obstacles:
+    boxes, drift = forecast.boxes[forecast.relevant], forecast.drift[forecast.relevant]
+    agents = forecast.type[forecast.relevant] < TrackType.TRAFFIC_CONE
     centres = shapely.get_coordinates(shapely.centroid(city.lane_polygons[closed]))
     still = np.zeros(len(closed))
     heading = boxes[:, Box.HEADING]
-    return Things(
+    return Obstacles(
         x=np.concatenate([boxes[:, Box.X], centres[:, 0]]),
         y=np.concatenate([boxes[:, Box.Y], centres[:, 1]]),
         drift_x=np.concatenate([drift[:, 0], still]),
@@ -161,13 +169,13 @@ def _things(city: CityMap, seen: Forecast, closed: NDArray[np.int64]) -> Things:
         half_length=0.5 * boxes[:, Box.LENGTH],
         half_width=0.5 * boxes[:, Box.WIDTH],
         speed=np.where(agents, np.hypot(boxes[:, Box.VELOCITY_X], boxes[:, Box.VELOCITY_Y]), 0.0),
-        areas=outlines_of(*city.areas.gather(closed), len(closed)) if len(closed) else NOTHING,
+        areas=outlines_of(*city.areas.gather(closed), len(closed)) if len(closed) else NO_OUTLINES,
     )
 
 
-def _box_polygons(seen: Forecast, step: int) -> NDArray[np.object_]:
+def _box_polygons(forecast: Forecast, step: int) -> NDArray[np.object_]:
     """(N,) all boxes of the forecast at a step."""
-    centre = seen.boxes[:, : Box.HEADING] + step * DT * seen.drift
-    half_length, half_width = seen.boxes[:, Box.LENGTH] / 2, seen.boxes[:, Box.WIDTH] / 2
-    poses = np.column_stack([centre, seen.boxes[:, Box.HEADING]])
+    centre = forecast.boxes[:, : Box.HEADING] + step * DT * forecast.drift
+    half_length, half_width = forecast.boxes[:, Box.LENGTH] / 2, forecast.boxes[:, Box.WIDTH] / 2
+    poses = np.column_stack([centre, forecast.boxes[:, Box.HEADING]])
     return np.asarray(shapely.polygons(box_corners(poses, half_length, half_length, half_width)))

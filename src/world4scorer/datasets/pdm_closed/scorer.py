@@ -22,7 +22,7 @@ from world4scorer.engine.outcomes.drivable_area import drivable_area
 from world4scorer.engine.outcomes.driving_direction import driving_direction
 from world4scorer.engine.outcomes.ego import ego_boxes
 from world4scorer.engine.outcomes.lane_keeping import lane_keeping
-from world4scorer.engine.outcomes.progress import BLOCK, SHORT, raw_progress
+from world4scorer.engine.outcomes.progress import MIN_REFERENCE_PROGRESS, SEGMENTS_PER_BLOCK, raw_progress
 from world4scorer.engine.outcomes.time_to_collision import STEPS_V1, STEPS_V2, time_to_collision
 from world4scorer.engine.outcomes.traffic import nearby_traffic
 from world4scorer.engine.outcomes.traffic_light import traffic_light
@@ -52,14 +52,14 @@ class ProposalOutcomes(NamedTuple):
         product = self.nc * self.dac
         raw = self.progress * product
         best = raw.max()
-        ep = raw / best if best > SHORT else np.where(product == 0.0, 0.0, 1.0)
+        ep = raw / best if best > MIN_REFERENCE_PROGRESS else np.where(product == 0.0, 0.0, 1.0)
         return np.asarray(product * (5 * ep + 5 * self.ttc_v1 + 2 * self.comfort) / 12)
 
     def scores_v2(self) -> NDArray[np.float64]:
         """(J,) EPDMS of the proposals among themselves, without history and extended comfort."""
         product = self.nc * self.dac * self.tlc * self.ddc_v2
         best = (self.progress * product).max()
-        ep = np.clip(self.progress / best, 0.0, 1.0) if best > SHORT else np.ones_like(product)
+        ep = np.clip(self.progress / best, 0.0, 1.0) if best > MIN_REFERENCE_PROGRESS else np.ones_like(product)
         return np.asarray(product * (5 * ep + 5 * self.ttc_v2 + 2 * self.lk + 2.0) / 14)
 
 
@@ -78,7 +78,7 @@ def judge_proposals(states, polygons, boxes, valid, types, line, filters, areas)
     no_collision(polygons, grid, traffic, ego, forgiven, corners, out[0], step, cause)
     drivable_area(polygons, grid, ego, out[1], step, cause)
     points = line.shape[0]
-    raw_progress(line, ego, np.empty((points // BLOCK + 1, 4)), np.empty(points), out[2])
+    raw_progress(line, ego, np.empty((points // SEGMENTS_PER_BLOCK + 1, 4)), np.empty(points), out[2])
     time_to_collision(polygons, grid, traffic, ego, STEPS_V1, forgiven, corners, out[3], step, cause)
     for n in range(count):
         out[4, n] = 0.0 if out[3, n] == 0.0 and step[n] < STEPS_V2 else 1.0

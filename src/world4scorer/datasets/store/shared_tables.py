@@ -11,23 +11,23 @@ from numpy.typing import NDArray
 from world4scorer.engine.scene.map import PolygonMap
 
 
-class NamePool:
+class NameTable:
     """Names by place, in the order of their first use."""
 
     def __init__(self) -> None:
-        self._places: dict[str, int] = {}
+        self._indices: dict[str, int] = {}
         self._new: list[str] = []
 
-    def places(self, names: Iterable[str]) -> NDArray[np.int32]:
+    def indices(self, names: Iterable[str]) -> NDArray[np.int32]:
         """Return the places of names; those that are new join the pool."""
-        return np.array([self._place(name) for name in names], np.int32)
+        return np.array([self._index(name) for name in names], np.int32)
 
-    def _place(self, name: str) -> int:
-        place = self._places.get(name)
-        if place is None:
-            place = self._places[name] = len(self._places)
+    def _index(self, name: str) -> int:
+        index = self._indices.get(name)
+        if index is None:
+            index = self._indices[name] = len(self._indices)
             self._new.append(name)
-        return place
+        return index
 
     def take_new(self) -> list[str]:
         """Return the names that joined since the last call."""
@@ -35,12 +35,12 @@ class NamePool:
         return new
 
 
-class PolygonPool:
+class PolygonTable:
     """Polygons by place. Two are one where name, layer and every vertex agree."""
 
-    def __init__(self, names: NamePool) -> None:
+    def __init__(self, names: NameTable) -> None:
         self._names = names
-        self._places: dict[tuple[Any, ...], int] = {}
+        self._indices: dict[tuple[Any, ...], int] = {}
         self._last: tuple[PolygonMap, NDArray[np.int32]] | None = None
         self._new: dict[str, list[Any]] = self._nothing()
 
@@ -48,33 +48,33 @@ class PolygonPool:
     def _nothing() -> dict[str, list[Any]]:
         return {"name": [], "layer": [], "rings": [], "ring_vertices": [], "vertices": []}
 
-    def places(self, polygons: PolygonMap) -> NDArray[np.int32]:
+    def indices(self, polygons: PolygonMap) -> NDArray[np.int32]:
         """Return the (P,) places of a map's polygons; those that are new join the pool."""
         if self._last is not None and self._last[0] is polygons:
             return self._last[1]
-        places = np.empty(len(polygons.ids), np.int32)
+        indices = np.empty(len(polygons.ids), np.int32)
         for polygon, name in enumerate(polygons.ids):
-            places[polygon] = self._place(name, int(polygons.layer[polygon]), polygons.rings(polygon))
-        self._last = (polygons, places)
-        return places
+            indices[polygon] = self._index(name, int(polygons.layer[polygon]), polygons.rings(polygon))
+        self._last = (polygons, indices)
+        return indices
 
-    def _place(self, name: str, layer: int, rings: list[NDArray[np.float64]]) -> int:
+    def _index(self, name: str, layer: int, rings: list[NDArray[np.float64]]) -> int:
         key = (name, layer, *(ring.tobytes() for ring in rings))
-        place = self._places.get(key)
-        if place is None:
-            place = self._places[key] = len(self._places)
+        index = self._indices.get(key)
+        if index is None:
+            index = self._indices[key] = len(self._indices)
             self._new["name"].append(name)
             self._new["layer"].append(layer)
             self._new["rings"].append(len(rings))
             self._new["ring_vertices"] += [len(ring) for ring in rings]
             self._new["vertices"] += rings
-        return place
+        return index
 
     def take_new(self) -> dict[str, NDArray[Any]]:
         """Return the polygons that joined since the last call, as the shard's columns."""
         new, self._new = self._new, self._nothing()
         return {
-            "new_polygon_name": self._names.places(new["name"]),
+            "new_polygon_name": self._names.indices(new["name"]),
             "new_polygon_layer": np.array(new["layer"], np.int8),
             "new_polygon_rings": np.array(new["rings"], np.int32),
             "new_ring_vertices": np.array(new["ring_vertices"], np.int32),
