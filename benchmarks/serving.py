@@ -34,7 +34,7 @@ import torch
 import tyro
 
 from world4scorer import __version__
-from world4scorer.driving.closed_loop.pilot import Pilot, PilotOptions
+from world4scorer.driving.closed_loop.planner_agent import AgentOptions, PlannerAgent
 from world4scorer.driving.serving.client import PlannerClient
 from world4scorer.driving.serving.protocol import Frame, Kind, encode
 from world4scorer.driving.serving.requests import read_decide
@@ -142,10 +142,10 @@ def parts(planner: Planner, images: list[np.ndarray], rounds: int) -> dict[str, 
     arrays = dict(zip(CAMERAS, images, strict=True))
     frame = Frame(Kind.DECIDE, {**moment(0), "channels": channels}, arrays)
     names = tuple(arrays)
-    sight = read_decide(frame, names, False).sight
-    pilot = Pilot(planner, PilotOptions(inertial=1.0, route=4.0), bench2drive_rig(*images[0].shape[:2]))
-    pilot.begin("parts", Route(LINE))
-    views = pilot.views(sight)
+    observation = read_decide(frame, names, False).observation
+    agent = PlannerAgent(planner, AgentOptions(inertial=1.0, route=4.0), bench2drive_rig(*images[0].shape[:2]))
+    agent.begin("parts", Route(LINE))
+    views = agent.views(observation)
     status = torch.zeros(1, planner.config.ego_numbers)
     eyes = torch.eye(3).expand(1, len(names), 3, 3)
     zeros = (torch.zeros_like(views), status, Cameras(eyes, eyes, torch.zeros(1, len(names), 3)))
@@ -153,13 +153,13 @@ def parts(planner: Planner, images: list[np.ndarray], rounds: int) -> dict[str, 
 
     def decide() -> None:
         request = Frame(Kind.DECIDE, {**moment(next(moments)), "channels": channels}, small)
-        pilot.decide(read_decide(request, names, False).sight, views)
+        agent.decide(read_decide(request, names, False).observation, views)
 
     small = dict.fromkeys(names, np.zeros((16, 16, images[0].shape[-1]), np.uint8))
     steps: dict[str, Callable[[], Any]] = {
         "describe the frame": lambda: encode(frame),
         "check it, order the channels": lambda: read_decide(frame, names, False),
-        "resize and normalise the images": lambda: pilot.views(sight),
+        "resize and normalise the images": lambda: agent.views(observation),
         "pass of the model": lambda: planner(*zeros),
         "pass, utility, both re-rankings": decide,
     }

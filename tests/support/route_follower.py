@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from world4scorer.driving.closed_loop.pilot import PilotOptions
+from world4scorer.driving.closed_loop.planner_agent import AgentOptions
 from world4scorer.driving.serving.address import Address, listening
 from world4scorer.driving.serving.server import PlannerServer
 from world4scorer.driving.serving.session import ServedPlanner
@@ -63,7 +63,7 @@ def arc(speed: float, bend: float) -> np.ndarray:
 @contextmanager
 def serving(
     planner: nn.Module | ServedPlanner | None = None,
-    options: PilotOptions | None = None,
+    options: AgentOptions | None = None,
     address: Address | None = None,
     said: list[str] | None = None,
     fixed: bool = False,
@@ -73,7 +73,7 @@ def serving(
     served = planner
     if not isinstance(served, ServedPlanner):
         given = planner or RouteFollower()
-        served = ServedPlanner(given, "route follower", "", options or PilotOptions(), fixed)  # type: ignore[arg-type]
+        served = ServedPlanner(given, "route follower", "", options or AgentOptions(), fixed)  # type: ignore[arg-type]
     with listening(address or Address(port=0)) as (listener, where):
         server = PlannerServer(served, listener, (said if said is not None else []).append, **settings)
         thread = threading.Thread(target=server.run)

@@ -344,18 +344,20 @@ def drive(
         film_height: Of films [pixels].
         workers: Processes; one for each core unless given.
     """
-    from world4scorer.driving.closed_loop.choice import DEFAULT, EGO_STATUS, OTHERS, DriverChoice
     from world4scorer.driving.closed_loop.comparison import compare_drivers
-    from world4scorer.driving.closed_loop.run import Plan, drive_all, film_drives, write_driver_results
+    from world4scorer.driving.closed_loop.driver_spec import BASELINES, DEFAULT_DRIVERS, EGO_STATUS, DriverSpec
+    from world4scorer.driving.closed_loop.run import DriveConfig, drive_all, film_drives, write_driver_results
 
     run, planner, data = _found(checkpoint, data)
-    names = drivers or tuple(name for name in DEFAULT if (planner or name in OTHERS) and (run or name != EGO_STATUS))
-    choices = [DriverChoice.parse(name, benchmark) for name in dict.fromkeys(names)]
+    names = drivers or tuple(
+        name for name in DEFAULT_DRIVERS if (planner or name in BASELINES) and (run or name != EGO_STATUS)
+    )
+    choices = [DriverSpec.parse(name, benchmark) for name in dict.fromkeys(names)]
     if any(choice.options is not None or choice.name == EGO_STATUS for choice in choices):
         require_torch("w4s drive")
     from world4scorer.jobs.executors import choose_executor
 
-    plan = Plan(data, split, routes, seed, planner, run, benchmark)
+    plan = DriveConfig(data, split, routes, seed, planner, run, benchmark)
     executor = choose_executor("serial" if workers == 1 else "processes", workers=workers)
     drives = drive_all(plan, choices, out, executor, show=True)
     write_driver_results(drives)

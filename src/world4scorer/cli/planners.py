@@ -193,7 +193,7 @@ def serve(
     require_device(device)
     import torch
 
-    from world4scorer.driving.closed_loop.pilot import PilotOptions
+    from world4scorer.driving.closed_loop.planner_agent import AgentOptions
     from world4scorer.driving.serving import address as places
     from world4scorer.driving.serving.server import PlannerServer
     from world4scorer.driving.serving.session import NOTHING_SAID
@@ -206,7 +206,7 @@ def serve(
             raise UsageError(f"--threads {threads}: at least 1")
         torch.set_num_threads(threads)
     wanted = places.Address(port=places.DEFAULT_PORT if port is None else port, path=socket)
-    served = load_served(checkpoint, PilotOptions(benchmark, inertial, route, keep_commands), fixed, device)
+    served = load_served(checkpoint, AgentOptions(benchmark, inertial, route, keep_commands), fixed, device)
     with places.listening(wanted) as (listener, where):
         practise(served)
         about = served.described()

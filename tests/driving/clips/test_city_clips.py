@@ -25,7 +25,7 @@ from world4scorer.driving.clips.city_clips import make_city_clips
 from world4scorer.driving.clips.clip import find_clips, image_name, read_clip
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.prepared import PreparedClips
-from world4scorer.driving.closed_loop.pilot import PilotOptions
+from world4scorer.driving.closed_loop.planner_agent import AgentOptions
 from world4scorer.driving.serving.agent_file import CONFIG, copy_agent
 from world4scorer.driving.serving.start import load_served
 from world4scorer.engine.outcomes.results import V1_COLUMNS
@@ -216,7 +216,7 @@ def test_the_agent_drives_by_it(clips, runs, tmp_path):
     clip = read_clip(find_clips(clips)[0][0])
     pictures = [np.asarray(Image.open(clip.folder / image_name(camera, 0)).convert("RGB")) for camera in range(4)]
     said: list[str] = []
-    with serving(load_served(runs / "run", PilotOptions()), said=said) as where, installed() as module:
+    with serving(load_served(runs / "run", AgentOptions()), said=said) as where, installed() as module:
         copy_agent(tmp_path, {"server": str(where)})
         images = {
             name: (0, np.dstack([picture[..., ::-1], np.full(picture.shape[:2], 255, np.uint8)]))
@@ -233,4 +233,4 @@ def test_the_agent_drives_by_it(clips, runs, tmp_path):
         agent.destroy()
     assert said[0].endswith("drive 'Route' begun, 121 m") and "ended, 4 decisions" in said[1]
     with pytest.raises(ValueError, match="benchmark v2"):
-        load_served(runs / "blind", PilotOptions("v2"))
+        load_served(runs / "blind", AgentOptions("v2"))

@@ -38,7 +38,7 @@ def test_a_pedestrian_crosses_and_the_driver_brakes(city: Path, routes: dict[str
     route = routes["pedestrian"]
     seen, frames, happened = watched(city, route)
     assert happened == [True]
-    place = route.route.points[np.searchsorted(route.route.distance, route.event_places[0])]
+    place = route.route.points[np.searchsorted(route.route.distance, route.event_distances[0])]
     away = np.where(seen.valid, np.linalg.norm(seen.poses[:, :, :2] - place, axis=-1), np.inf).min(1)
     crossing = np.flatnonzero((away < 1.5) & (seen.types == TrackType.PEDESTRIAN))
     assert len(crossing), "nobody walked across"
@@ -51,7 +51,7 @@ def test_a_vehicle_stands_in_the_way_and_goes_on(city: Path, routes: dict[str, C
     route = routes["stopped-vehicle"]
     seen, _, happened = watched(city, route)
     assert happened == [True]
-    place = route.route.points[np.searchsorted(route.route.distance, route.event_places[0])]
+    place = route.route.points[np.searchsorted(route.route.distance, route.event_distances[0])]
     near = (np.linalg.norm(seen.poses[:, :, :2] - place, axis=-1) < 8.0) & seen.valid
     stood = ((seen.speeds < 0.1) & near & (seen.types == TrackType.VEHICLE)[:, None]).sum(1)
     van = int(np.argmax(stood))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.route_records import record
-from world4scorer.driving.closed_loop.figure import KINDS, draw_drives
+from world4scorer.driving.closed_loop.figure import INFRACTION_COLOURS, draw_drives
 from world4scorer.evaluation.leaderboard.merge import Results
 from world4scorer.evaluation.leaderboard.route_set import RouteSet
 from world4scorer.evaluation.scores.route_results import WORDS, measure
@@ -33,4 +33,4 @@ def test_nobody_is_guilty_or_there():
     draw_drives({"perfect": numbers_of(record("1"), record("2"))}).canvas.draw()
     with pytest.raises(ValueError, match="no driver"):
         draw_drives({})
-    assert set(KINDS) == set(WORDS)
+    assert set(INFRACTION_COLOURS) == set(WORDS)

@@ -10,10 +10,10 @@ from PIL import Image, ImageColor
 from world4scorer.city.streets.places import INGOLSTADT
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.drawing import style
-from world4scorer.driving.closed_loop.drive_view import WORDS, DrivePool, DriveView
-from world4scorer.driving.closed_loop.film import DRIVE_KEY, film_drive, street_view_of
+from world4scorer.driving.closed_loop.drive_view import INFRACTION_TEXTS, CandidateRollouts, DriveView
+from world4scorer.driving.closed_loop.film import DRIVE_LEGEND, film_drive, make_drive_view
+from world4scorer.driving.closed_loop.infraction_monitor import InfractionEvent
 from world4scorer.driving.closed_loop.recording import DriveRecording
-from world4scorer.driving.closed_loop.referee import Offence
 from world4scorer.engine.scene.indices import State, TrackType
 from world4scorer.evaluation.leaderboard.infractions import Infraction, outside_lanes
 from world4scorer.reporting.film.page import Page
@@ -33,7 +33,7 @@ def jpeg(red):
     return file.getvalue()
 
 
-def drive_at(start, heading=0.0, signals=None, offences=()):
+def drive_at(start, heading=0.0, signals=None, infractions=()):
     """Straight on for 3 s along a route of 20 m; a car ahead all the time, and somebody on foot from 1 s on."""
     ahead = np.array([np.cos(heading), np.sin(heading)])
     way = np.arange(ROWS)[:, None] * 0.1 * SPEED * ahead + start
@@ -69,7 +69,7 @@ def drive_at(start, heading=0.0, signals=None, offences=()):
         chosen=np.zeros(len(decided), np.int64),
         commands=np.ones(len(decided), np.int64),
         images=tuple({"CAM_F0": jpeg(40 * number)} for number in range(len(decided))),
-        offences=tuple(offences),
+        infractions=tuple(infractions),
     )
 
 
@@ -77,7 +77,7 @@ def drive_at(start, heading=0.0, signals=None, offences=()):
 def lamps(city):
     """Lane connectors with a signal, and the state texts of all signals, by their letter."""
     start = np.zeros(2)
-    index = street_view_of(city, drive_at(start), SIZE, 80.0).index
+    index = make_drive_view(city, drive_at(start), SIZE, 80.0).index
     lengths: dict[str, int] = {}
     for link in index.signal.values():
         lengths[link.signal] = max(lengths.get(link.signal, 0), link.index + 1)
@@ -88,7 +88,7 @@ def lamps(city):
 def stop(city, lamps):
     """Place and heading 10 m before a signal's stop line."""
     index, _ = lamps
-    streets = street_view_of(city, drive_at(np.zeros(2)), SIZE, 80.0).streets
+    streets = make_drive_view(city, drive_at(np.zeros(2)), SIZE, 80.0).streets
     line = streets.stop_lines[str(next(iter(index.signal)))]
     across = (line[1] - line[0]) / np.linalg.norm(line[1] - line[0])
     ahead = np.array([across[1], -across[0]])
@@ -98,18 +98,20 @@ def stop(city, lamps):
 @pytest.fixture(scope="module")
 def view_of(city):
     def view(recording) -> DriveView:
-        return street_view_of(city, recording, SIZE, 80.0)
+        return make_drive_view(city, recording, SIZE, 80.0)
 
     return view
 
 
 def collision(time, place):
-    return Offence(Infraction.VEHICLE_COLLISION, time, tuple(place), "Agent collided against a vehicle")
+    return InfractionEvent(Infraction.VEHICLE_COLLISION, time, tuple(place), "Agent collided against a vehicle")
 
 
 def test_film(city, lamps, stop, tmp_path):
     start, heading = stop
-    slow = Offence(Infraction.SLOW, 0.5, tuple(start), "Average speed is 40.00% of the surrounding traffic's one")
+    slow = InfractionEvent(
+        Infraction.SLOW, 0.5, tuple(start), "Average speed is 40.00% of the surrounding traffic's one"
+    )
     recording = drive_at(start, heading, lamps[1]["G"], [slow, collision(1.0, start)])
     recording.save(tmp_path / "drive.npz")
     report = film_drive(city, DriveRecording.load(tmp_path / "drive.npz"), tmp_path / "film.webp", height=360)
@@ -120,7 +122,7 @@ def test_film(city, lamps, stop, tmp_path):
     for number in range(film.n_frames):
         film.seek(number)
         pictures.append(np.array(film.convert("RGB")))
-    page = Page.of(360, report.cameras, (*DRIVE_KEY, ("choice",)))
+    page = Page.of(360, report.cameras, (*DRIVE_LEGEND, ("choice",)))
     left, top, right, low = page.cameras["CAM_F0"]
     front = [int(picture[(top + low) // 2, (left + right) // 2, 0]) for picture in pictures[: ROWS - 1]]
     assert front == pytest.approx(np.repeat([0, 40, 80, 120, 160, 200], 5), abs=8)  # a new image every half second
@@ -149,7 +151,7 @@ def test_red_lights(view_of, lamps, stop):
 def test_plans_and_choice(view_of, lamps, stop):
     """Rolled out from where the ego decided; utility alone would have taken another plan."""
     recording = drive_at(*stop, lamps[1]["G"])
-    pool = DrivePool.of(recording, 2)
+    pool = CandidateRollouts.of(recording, 2)
     assert pool.rollouts.shape[:2] == (4, 41)
     assert pool.rollouts[:, 0] == pytest.approx(np.tile(recording.states[10], (4, 1)))
     assert (pool.chosen, pool.framewise) == (0, 1)
@@ -157,26 +159,26 @@ def test_plans_and_choice(view_of, lamps, stop):
     bare, drawn = (np.array(view.draw(1.0, each)) for each in (None, pool))
     blue = [is_colour(picture, style.EGO).sum() for picture in (bare, drawn)]
     assert blue[1] > 1.5 * blue[0]
-    assert DrivePool.of(replace(recording, plans=recording.plans[:, :0]), 2) is None
+    assert CandidateRollouts.of(replace(recording, plans=recording.plans[:, :0]), 2) is None
 
 
 def test_between_the_rows(view_of, stop):
     start, heading = stop
     view = view_of(drive_at(start, heading))
-    ego, boxes, types = view.around(0.25)
+    ego, boxes, types = view.interpolated(0.25)
     assert ego == pytest.approx([*(start + 1.25 * np.array([np.cos(heading), np.sin(heading)])), heading])
     assert types.tolist() == [TrackType.VEHICLE] and boxes[0, 3:] == pytest.approx([4.5, 1.9])
-    assert len(view.around(0.94)[2]) == 1
-    ego, boxes, types = view.around(0.96)  # who comes into sight comes where they are then
+    assert len(view.interpolated(0.94)[2]) == 1
+    ego, boxes, types = view.interpolated(0.96)  # who comes into sight comes where they are then
     assert boxes[1, :2] == pytest.approx(view.recording.poses[1, 10, :2]) and len(types) == 2
-    assert view.around(99.0)[0] == pytest.approx(view.recording.states[-1, [State.X, State.Y, State.HEADING]])
+    assert view.interpolated(99.0)[0] == pytest.approx(view.recording.states[-1, [State.X, State.Y, State.HEADING]])
     assert view.speed(1.0) == SPEED and view.duration == pytest.approx(3.0)
 
 
 def test_headings_go_the_short_way(view_of, stop):
     recording = drive_at(stop[0])
     recording.states[0, State.HEADING], recording.states[1, State.HEADING] = np.pi - 0.1, 0.1 - np.pi
-    assert abs(view_of(recording).around(0.05)[0][2]) == pytest.approx(np.pi)
+    assert abs(view_of(recording).interpolated(0.05)[0][2]) == pytest.approx(np.pi)
 
 
 def test_how_far_the_ego_has_come(view_of, stop):
@@ -188,13 +190,13 @@ def test_how_far_the_ego_has_come(view_of, stop):
 
 def test_infractions_as_they_happen(view_of, lamps, stop):
     start, heading = stop
-    outside = Offence(Infraction.OUTSIDE_LANES, 3.0, tuple(start), outside_lanes(3.0, 0.25))
-    late = Offence(Infraction.RED_LIGHT, 2.0, tuple(start), "Agent ran a red light")
+    outside = InfractionEvent(Infraction.OUTSIDE_LANES, 3.0, tuple(start), outside_lanes(3.0, 0.25))
+    late = InfractionEvent(Infraction.RED_LIGHT, 2.0, tuple(start), "Agent ran a red light")
     view = view_of(drive_at(start, heading, lamps[1]["G"], [late, collision(1.0, start), outside]))
-    assert [len(view.happened(time)) for time in (0.0, 0.99, 1.0, 2.5, 3.0)] == [0, 0, 1, 2, 3]
+    assert [len(view.infractions_until(time)) for time in (0.0, 0.99, 1.0, 2.5, 3.0)] == [0, 0, 1, 2, 3]
     marked = [is_colour(view.draw(time, None), style.FAULT, 30).sum() for time in (0.9, 1.1, 2.1)]
     assert marked[0] == 0 < marked[1] < marked[2]
-    assert set(WORDS) == set(Infraction) - {Infraction.SLOW}
+    assert set(INFRACTION_TEXTS) == set(Infraction) - {Infraction.SLOW}
 
 
 @pytest.mark.parametrize(

@@ -13,18 +13,24 @@ from tests.support.small_training import SMALL
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.world.events import EventKind
 from world4scorer.city.world.simulation import CitySimulation
-from world4scorer.driving.closed_loop.choice import DriverChoice
 from world4scorer.driving.closed_loop.city_routes import CityRoute, find_routes, scenario_counts
 from world4scorer.driving.closed_loop.comparison import compare_drivers
-from world4scorer.driving.closed_loop.drive import Venue, drive_route
-from world4scorer.driving.closed_loop.drivers import ConstantVelocity
+from world4scorer.driving.closed_loop.drive import DrivingWorld, drive_route
+from world4scorer.driving.closed_loop.driver_spec import DriverSpec
+from world4scorer.driving.closed_loop.drivers import ConstantVelocityDriver
 from world4scorer.driving.closed_loop.recording import DriveRecording
-from world4scorer.driving.closed_loop.run import DriveError, Drives, Plan, drive_all, write_driver_results
+from world4scorer.driving.closed_loop.run import (
+    DriveConfig,
+    DriveError,
+    FinishedDrives,
+    drive_all,
+    write_driver_results,
+)
 from world4scorer.evaluation.leaderboard.records import read_results
 from world4scorer.jobs.executors import SerialExecutor
 
 SPLIT = "city_train"
-DRIVERS = tuple(map(DriverChoice.parse, ("constant-velocity", "pdm-closed", "sumo")))
+DRIVERS = tuple(map(DriverSpec.parse, ("constant-velocity", "pdm-closed", "sumo")))
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +39,8 @@ def routes(city: Path) -> list[CityRoute]:
 
 
 @pytest.fixture(scope="module")
-def drives(city: Path, tmp_path_factory: pytest.TempPathFactory) -> Drives:
-    return drive_all(Plan(city, SPLIT, 2), DRIVERS, tmp_path_factory.mktemp("drives"), SerialExecutor())
+def drives(city: Path, tmp_path_factory: pytest.TempPathFactory) -> FinishedDrives:
+    return drive_all(DriveConfig(city, SPLIT, 2), DRIVERS, tmp_path_factory.mktemp("drives"), SerialExecutor())
 
 
 def test_routes_are_the_same_again(city: Path, routes: list[CityRoute]) -> None:
@@ -51,8 +57,8 @@ def test_routes_are_of_several_kinds_and_lengths_that_make_sense(routes: list[Ci
         start = route.start.past[-1].pose
         assert len(route.options) == len(route.points) and len(route.start.past) == 4
         staged = route.scenario in list(EventKind)
-        assert len(route.event_places) == len(route.start.events) == staged
-        assert all(40 < place < route.route.length - 20 for place in route.event_places)
+        assert len(route.event_distances) == len(route.start.events) == staged
+        assert all(40 < place < route.route.length - 20 for place in route.event_distances)
         assert np.isfinite(start).all()
 
 
@@ -63,16 +69,18 @@ def test_too_many_routes_or_an_unknown_split_are_an_error(city: Path) -> None:
         find_routes(city, "city_mars", 1)
 
 
-def test_privileged_drivers_reach_the_end(drives: Drives) -> None:
+def test_privileged_drivers_reach_the_end(drives: FinishedDrives) -> None:
     for name in ("pdm-closed", "sumo"):
         for record in drives.records[name]:
             assert record.scores is not None and record.scores.completion == 100.0, (name, record)
 
 
-def test_a_second_drive_is_the_same(city: Path, drives: Drives, routes: list[CityRoute]) -> None:
+def test_a_second_drive_is_the_same(city: Path, drives: FinishedDrives, routes: list[CityRoute]) -> None:
     route = next(route for route in routes if route.name == drives.routes[0].name)
     with CitySimulation(city) as running:
-        again = drive_route(running, Venue(city, route.place), route, ConstantVelocity(), keep=True)
+        again = drive_route(
+            running, DrivingWorld(city, route.place), route, ConstantVelocityDriver(), with_recording=True
+        )
     before = drives.records["constant-velocity"][0]
     assert (again.record.status, again.record.infractions, again.record.scores) == (
         before.status,
@@ -85,7 +93,9 @@ def test_a_second_drive_is_the_same(city: Path, drives: Drives, routes: list[Cit
 def test_recordings_come_back_from_disk(city: Path, routes: list[CityRoute], tmp_path: Path) -> None:
     route = routes[0]
     with CitySimulation(city) as running:
-        kept = drive_route(running, Venue(city, route.place), route, ConstantVelocity(), keep=True).recording
+        kept = drive_route(
+            running, DrivingWorld(city, route.place), route, ConstantVelocityDriver(), with_recording=True
+        ).recording
     assert kept is not None
     kept.save(tmp_path / "drive.npz")
     again = DriveRecording.load(tmp_path / "drive.npz")
@@ -98,12 +108,12 @@ def test_recordings_come_back_from_disk(city: Path, routes: list[CityRoute], tmp
         DriveRecording.load(tmp_path / "drive.npz")
 
 
-def test_finished_drives_are_kept_and_missing_ones_driven(city: Path, drives: Drives) -> None:
+def test_finished_drives_are_kept_and_missing_ones_driven(city: Path, drives: FinishedDrives) -> None:
     lost = drives.folder / "sumo" / f"{drives.routes[1].name}.json"
     kept = drives.folder / "sumo" / f"{drives.routes[0].name}.json"
     before, lost_text = kept.stat().st_mtime_ns, json.loads(lost.read_bytes())
     lost.unlink()
-    again = drive_all(Plan(city, SPLIT, 2), DRIVERS, drives.folder, SerialExecutor())
+    again = drive_all(DriveConfig(city, SPLIT, 2), DRIVERS, drives.folder, SerialExecutor())
     assert kept.stat().st_mtime_ns == before
     new = json.loads(lost.read_bytes())
     for record in (new, lost_text):
@@ -111,26 +121,26 @@ def test_finished_drives_are_kept_and_missing_ones_driven(city: Path, drives: Dr
     assert new == lost_text and again.records.keys() == drives.records.keys()
 
 
-def test_a_damaged_record_is_named(city: Path, drives: Drives) -> None:
+def test_a_damaged_record_is_named(city: Path, drives: FinishedDrives) -> None:
     path = drives.folder / "sumo" / f"{drives.routes[0].name}.json"
     text = path.read_bytes()
     path.write_bytes(text[:50])
     try:
         with pytest.raises(DriveError, match=r"not the record of a drive .*; delete it"):
-            drive_all(Plan(city, SPLIT, 2), DRIVERS, drives.folder, SerialExecutor())
+            drive_all(DriveConfig(city, SPLIT, 2), DRIVERS, drives.folder, SerialExecutor())
     finally:
         path.write_bytes(text)
 
 
-def test_a_folder_holds_one_set_of_drives(city: Path, drives: Drives) -> None:
+def test_a_folder_holds_one_set_of_drives(city: Path, drives: FinishedDrives) -> None:
     with pytest.raises(DriveError, match="holds drives with another routes"):
-        drive_all(Plan(city, SPLIT, 3), DRIVERS, drives.folder, SerialExecutor())
+        drive_all(DriveConfig(city, SPLIT, 3), DRIVERS, drives.folder, SerialExecutor())
 
 
 @pytest.mark.parametrize(("name", "message"), [("inertial", "give --checkpoint"), ("ego-status", "training run")])
 def test_some_drivers_need_more(city: Path, tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(DriveError, match=message):
-        drive_all(Plan(city, SPLIT, 1), [DriverChoice.parse(name)], tmp_path, SerialExecutor())
+        drive_all(DriveConfig(city, SPLIT, 1), [DriverSpec.parse(name)], tmp_path, SerialExecutor())
 
 
 def test_a_planner_that_knows_nothing_of_directions_does_not_choose_by_v2(city: Path, tmp_path: Path) -> None:
@@ -138,11 +148,13 @@ def test_a_planner_that_knows_nothing_of_directions_does_not_choose_by_v2(city: 
     planner.mkdir()
     (planner / "config.json").write_text(replace(SMALL.model, ego_numbers=13).to_json())
     with pytest.raises(DriveError, match=rf"benchmark v2: .* for which {planner} was not trained .*; use v1"):
-        drive_all(Plan(city, SPLIT, 1, planner=planner), [DriverChoice.parse("framewise", "v2")], tmp_path / "drives")
+        drive_all(
+            DriveConfig(city, SPLIT, 1, planner=planner), [DriverSpec.parse("framewise", "v2")], tmp_path / "drives"
+        )
     assert not (tmp_path / "drives").exists()
 
 
-def test_the_table(drives: Drives) -> None:
+def test_the_table(drives: FinishedDrives) -> None:
     finding = compare_drivers(drives)
     found = finding.numbers["drivers"]
     scores = finding.numbers["scores"]["sumo"]
@@ -152,6 +164,6 @@ def test_the_table(drives: Drives) -> None:
     json.dumps(finding.numbers, allow_nan=False)
 
 
-def test_results_in_the_leaderboards_layout(drives: Drives) -> None:
+def test_results_in_the_leaderboards_layout(drives: FinishedDrives) -> None:
     write_driver_results(drives)
     assert read_results(drives.folder / "sumo" / "results" / "results.json") == drives.records["sumo"]

@@ -17,7 +17,7 @@ carla = pytest.importorskip("carla")
 
 from tests.support.leaderboard_stand_in import Car, Provider, aside, installed, left_turn, pictures  # noqa: E402
 from tests.support.route_follower import RouteFollower, serving  # noqa: E402
-from world4scorer.driving.closed_loop.pilot import PilotOptions  # noqa: E402
+from world4scorer.driving.closed_loop.planner_agent import AgentOptions  # noqa: E402
 from world4scorer.driving.serving.address import Address  # noqa: E402
 from world4scorer.driving.serving.client import PlannerClient  # noqa: E402
 from world4scorer.driving.serving.protocol import HEADER, MAGIC, VERSION  # noqa: E402
@@ -208,7 +208,7 @@ def test_a_busy_server_is_waited_for(module, tmp_path):
 
 def test_a_fixed_server(module, tmp_path):
     """What it was started with holds; an agent that wants otherwise is not set up."""
-    asked = PilotOptions(route=4.0, keep_commands=True)
+    asked = AgentOptions(route=4.0, keep_commands=True)
     with serving(options=asked, fixed=True) as where:
         for config in ({}, {"options": {}}):
             ride = Ride(module, tmp_path, where, **config)

@@ -1,4 +1,4 @@
-"""What a session answers, without sockets; the pilot alone decides what a session tells."""
+"""What a session answers, without sockets; the agent alone decides what a session tells."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.route_follower import CRUISE, RouteFollower, arc
-from world4scorer.driving.closed_loop.pilot import Pilot, PilotOptions, Sight
+from world4scorer.driving.closed_loop.planner_agent import AgentOptions, Observation, PlannerAgent
 from world4scorer.driving.serving.fields import RequestError
 from world4scorer.driving.serving.protocol import Frame, Kind
 from world4scorer.driving.serving.requests import steering_angle
@@ -88,8 +88,8 @@ def test_a_decision(session):
 def test_the_same_as_the_pilot(session, planner):
     """Whatever the order of the channels, and with all of the selection."""
     asked = {"inertial": 1.0, "route": 4.0, "benchmark": "v2"}
-    pilot = Pilot(RouteFollower(), PilotOptions(inertial=1.0, route=4.0, benchmark="v2"))
-    pilot.begin("drive", Route(BEND))
+    agent = PlannerAgent(RouteFollower(), AgentOptions(inertial=1.0, route=4.0, benchmark="v2"))
+    agent.begin("drive", Route(BEND))
     taken = images()
     for channels, order in (("RGB", (0, 1, 2)), ("BGRA", (2, 1, 0, 0))):
         session.answer(begin({"options": asked}))
@@ -99,7 +99,7 @@ def test_the_same_as_the_pilot(session, planner):
             motion = {"time": moment / 2, "pose": pose.tolist(), "yaw_rate": 0.2}
             answer = session.answer(decide(sent, channels=channels, pool=True, **motion))
             if channels == "RGB":
-                sight = Sight(
+                observation = Observation(
                     moment / 2,
                     tuple(taken.values()),
                     pose,
@@ -109,12 +109,12 @@ def test_the_same_as_the_pilot(session, planner):
                     yaw_rate=0.2,
                     steering=float(np.arctan(3.089 * 0.2 / 4.0)),
                 )
-                decision = pilot.decide(sight)
+                decision = agent.decide(observation)
                 assert answer.fields["chosen"] == decision.chosen
                 np.testing.assert_array_equal(answer.arrays["ranked"], decision.ranked)
                 np.testing.assert_array_equal(answer.arrays["plans"], decision.plans)
-                np.testing.assert_array_equal(planner.views[0], pilot.planner.views[0])
-    np.testing.assert_array_equal(planner.views[0], pilot.planner.views[0])
+                np.testing.assert_array_equal(planner.views[0], agent.planner.views[0])
+    np.testing.assert_array_equal(planner.views[0], agent.planner.views[0])
 
 
 def test_commands_are_kept(session, planner):
@@ -143,7 +143,7 @@ def test_a_planner_that_knows_nothing_of_directions_is_not_asked():
         session.answer(begin({"options": {"benchmark": "v2"}}))
     session.answer(begin({"options": {"benchmark": "v1"}}))
     with pytest.raises(ValueError, match="use v1"):
-        ServedPlanner(planner, "b2d", "", PilotOptions("v2"), knows_directions=False)
+        ServedPlanner(planner, "b2d", "", AgentOptions("v2"), knows_directions=False)
 
 
 def test_the_run_says_whether_directions_were_trained(tmp_path):
@@ -169,7 +169,7 @@ def test_sessions_do_not_share_their_memory(planner):
 
 
 def test_fixed_options():
-    session = Session(ServedPlanner(RouteFollower(), "planner", "", PilotOptions(route=4.0), fixed=True))
+    session = Session(ServedPlanner(RouteFollower(), "planner", "", AgentOptions(route=4.0), fixed=True))
     session.answer(HELLO)
     assert session.answer(begin({"options": {"route": 4.0}})).fields["options"]["route"] == 4.0
     with pytest.raises(RequestError, match="--fixed"):

@@ -39,7 +39,7 @@ from world4scorer.city.world.recording import STEPS_PER_FRAME, record
 from world4scorer.city.world.segments import edge_lengths, valid_frames
 from world4scorer.city.world.situations import Situations, find_situations, frame_rows, signal_links
 from world4scorer.city.world.traffic import TIME_STEP
-from world4scorer.driving.closed_loop.ground import Ground, ego_corners
+from world4scorer.driving.closed_loop.static_world import StaticWorld, ego_corners
 from world4scorer.engine.routes.commands import CommandTracker, RoadOption, sparse_nodes
 from world4scorer.engine.routes.route import Route
 from world4scorer.engine.scene.geometry import arc_length
@@ -47,21 +47,21 @@ from world4scorer.jobs.data_folder import DataFolder
 
 SCENARIOS: Final = ("signal", "left-turn", "right-turn", "pedestrian", "stopped-vehicle", "cut-in", "lane-change")
 """In turn, as long as there are drives for them."""
-SHORTEST, LONGEST = 110.0, 260.0
+MIN_ROUTE_LENGTH, MAX_ROUTE_LENGTH = 110.0, 260.0
 """Of routes [m]."""
-LONGEST_WAIT: Final = 40.0
+MAX_EXPERT_WAIT: Final = 40.0
 """Of SUMO's driver on the way [s]: who waits longer would be called blocked."""
-LONGEST_DRIVE: Final = 110.0
+MAX_EXPERT_DURATION: Final = 110.0
 """Of SUMO's driver [s]."""
-RUN_UP: Final = 45.0
+MIN_BEFORE_EVENT: Final = 45.0
 """Before something that is staged [m]."""
-RUN_OUT: Final = 30.0
+MIN_AFTER_EVENT: Final = 30.0
 """After it [m]."""
-LEAST_SPEED: Final = 4.5
+MIN_EVENT_SPEED: Final = 4.5
 """Of SUMO's driver where something is staged [m/s]: in a queue it would mean little."""
-FROM_LANE_END: Final = 12.0
+LANE_END_MARGIN: Final = 12.0
 """m"""
-LANE_FOR_CUT_IN: Final = 45.0
+CUT_IN_LANE_LENGTH: Final = 45.0
 """Of a lane after the place where somebody will cut in [m]: both drive on until then."""
 Floats = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ class CityRoute:
     """n codes of `RoadOption`."""
     seconds: float
     """That SUMO's driver took in undisturbed traffic."""
-    event_places: tuple[float, ...]
+    event_distances: tuple[float, ...]
     """Where on the route each event of `start` is staged [m]."""
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class CityRoute:
         """The polyline."""
         return Route(self.points)
 
-    def keeper(self) -> CommandTracker:
+    def command_keeper(self) -> CommandTracker:
         """Commands by the nodes of the route, from its start."""
         return CommandTracker(*sparse_nodes(self.points, self.options))
 
@@ -161,7 +161,7 @@ def _candidates(
     network = folder.city_network(place.network.name)
     streets = read_streets(network)
     recording = record(network, folder.city_trips(entry.name), entry.seed, config.warm_up, config.duration)
-    links, lengths, ground = signal_links(streets), edge_lengths(streets), Ground(streets, config.seed)
+    links, lengths, static_world = signal_links(streets), edge_lengths(streets), StaticWorld(streets, config.seed)
     for drive in recording.drives:
         expert = expert_drive(drive)
         rows = frame_rows(expert)
@@ -174,15 +174,15 @@ def _candidates(
         if begin is None:
             continue
         first, last = int(rows[begin]), int(rows[np.flatnonzero(valid)[-1]])
-        last = min(last, int(np.searchsorted(expert.travelled, expert.travelled[first] + LONGEST)))
-        if expert.travelled[last] - expert.travelled[first] < SHORTEST or _waits_long(expert, first, last):
+        last = min(last, int(np.searchsorted(expert.travelled, expert.travelled[first] + MAX_ROUTE_LENGTH)))
+        if expert.travelled[last] - expert.travelled[first] < MIN_ROUTE_LENGTH or _waits_long(expert, first, last):
             continue
         situations = find_situations(expert, recording, streets, links)
         if situations.touching[begin : int(np.searchsorted(rows, last)) + 1].any():
             continue  # SUMO's own driver touched somebody there
-        if any(ground.hits(ego_corners(expert.pose[row])) for row in range(first, last + 1)):
+        if any(static_world.collides(ego_corners(expert.pose[row])) for row in range(first, last + 1)):
             continue  # or something that stands too near to a lane
-        places = _places(expert, situations, first, last, streets, rng)
+        places = _scenarios_of(expert, situations, first, last, streets, rng)
         yield _Candidate(expert, situations, first, last, places)
 
 
@@ -190,10 +190,10 @@ def _waits_long(expert: ExpertDrive, first: int, last: int) -> bool:
     standing = np.concatenate([[0], expert.speed[first : last + 1] < 0.1, [0]]).astype(int)
     edges = np.flatnonzero(np.diff(standing))
     longest = max((edges[1::2] - edges[::2]).tolist(), default=0) * TIME_STEP
-    return longest > LONGEST_WAIT or (last - first) * TIME_STEP > LONGEST_DRIVE
+    return longest > MAX_EXPERT_WAIT or (last - first) * TIME_STEP > MAX_EXPERT_DURATION
 
 
-def _places(
+def _scenarios_of(
     expert: ExpertDrive,
     situations: Situations,
     first: int,
@@ -212,7 +212,7 @@ def _places(
     }
     places: dict[str, Event | None] = {name: None for name, flag in flags.items() if (flag & inside).any()}
     way = expert.travelled - expert.travelled[first]
-    fits = (way >= RUN_UP) & (way <= way[last] - RUN_OUT) & (expert.speed > LEAST_SPEED)
+    fits = (way >= MIN_BEFORE_EVENT) & (way <= way[last] - MIN_AFTER_EVENT) & (expert.speed > MIN_EVENT_SPEED)
     staged = [
         row for row in np.flatnonzero(fits).tolist() if first < row < last and _on_open_lane(expert, row, streets)
     ]
@@ -220,7 +220,7 @@ def _places(
         row = staged[int(rng.integers(len(staged)))]
         places["pedestrian"] = _event(EventKind.PEDESTRIAN, expert, row, streets, -1 if rng.random() < 0.7 else 1)
         places["stopped-vehicle"] = _event(EventKind.STOPPED_VEHICLE, expert, row, streets)
-    roomy = [row for row in staged if _on_open_lane(expert, row, streets, LANE_FOR_CUT_IN)]
+    roomy = [row for row in staged if _on_open_lane(expert, row, streets, CUT_IN_LANE_LENGTH)]
     beside = [(row, side) for row in roomy for side in (1, -1) if _has_neighbour(expert, row, side, streets)]
     if beside:
         row, side = beside[int(rng.integers(len(beside)))]
@@ -236,13 +236,13 @@ def _position(expert: ExpertDrive, row: int, lane: Lane) -> float:
     return float(grid[np.argmin(np.linalg.norm(points - expert.drive.front[row], axis=1))])
 
 
-def _on_open_lane(expert: ExpertDrive, row: int, streets: StreetMap, left: float = FROM_LANE_END) -> bool:
+def _on_open_lane(expert: ExpertDrive, row: int, streets: StreetMap, left: float = LANE_END_MARGIN) -> bool:
     """Whether a place of a drive is on a lane that goes on for `left` metres."""
     lane = streets.lanes.get(expert.drive.lane[row])
     if lane is None or lane.internal or lane.use is not LaneUse.DRIVE:
         return False
     length = float(np.linalg.norm(np.diff(lane.shape, axis=0), axis=1).sum())
-    return FROM_LANE_END < _position(expert, row, lane) < length - left
+    return LANE_END_MARGIN < _position(expert, row, lane) < length - left
 
 
 def _has_neighbour(expert: ExpertDrive, row: int, side: int, streets: StreetMap) -> bool:
@@ -276,7 +276,7 @@ def _route(root: Path, entry: SimulationEntry, config: CityConfig, one: _Candida
         )
         for row in range(first - STEPS_PER_FRAME * (HISTORY_FRAMES - 1), first + 1, STEPS_PER_FRAME)
     )
-    points, options = _way(expert, one.first, one.last, streets)
+    points, options = _route_points(expert, one.first, one.last, streets)
     return CityRoute(
         name=name,
         simulation=entry.name,
@@ -293,11 +293,11 @@ def _route(root: Path, entry: SimulationEntry, config: CityConfig, one: _Candida
         points=points + streets.offset,
         options=options,
         seconds=(one.last - one.first) * TIME_STEP,
-        event_places=() if event is None else (_event_place(points, event, streets),),
+        event_distances=() if event is None else (_event_distance(points, event, streets),),
     )
 
 
-def _way(expert: ExpertDrive, first: int, last: int, streets: StreetMap) -> tuple[Floats, tuple[int, ...]]:
+def _route_points(expert: ExpertDrive, first: int, last: int, streets: StreetMap) -> tuple[Floats, tuple[int, ...]]:
     """The points of a drive, each a little further than the last, and the option at each."""
     turn_of = {piece: way.turn for way in streets.connections for piece in way.via}
     rows = [first]
@@ -311,7 +311,7 @@ def _way(expert: ExpertDrive, first: int, last: int, streets: StreetMap) -> tupl
     return expert.pose[rows, :2].copy(), tuple(options)
 
 
-def _event_place(points: Floats, event: Event, streets: StreetMap) -> float:
+def _event_distance(points: Floats, event: Event, streets: StreetMap) -> float:
     """How far along the route an event is staged [m]."""
     shape = streets.lanes[event.lane].shape
     along = arc_length(shape)

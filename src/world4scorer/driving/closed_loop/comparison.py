@@ -12,10 +12,10 @@ from typing import Any, Final
 import numpy as np
 
 from world4scorer.drawing.finding import Finding, Table
-from world4scorer.driving.closed_loop.choice import FRAMEWISE, DriverChoice
 from world4scorer.driving.closed_loop.city_routes import SCENARIOS
+from world4scorer.driving.closed_loop.driver_spec import FRAMEWISE, DriverSpec
 from world4scorer.driving.closed_loop.figure import draw_drives
-from world4scorer.driving.closed_loop.run import Drives, comfort_of
+from world4scorer.driving.closed_loop.run import FinishedDrives, comfort_share
 from world4scorer.evaluation.leaderboard.infractions import Infraction
 from world4scorer.evaluation.leaderboard.merge import Results
 from world4scorer.evaluation.leaderboard.records import RouteRecord
@@ -26,8 +26,8 @@ from world4scorer.evaluation.scores.intervals import cell, plain, verdict
 from world4scorer.evaluation.scores.route_results import RouteNumbers, measure, plain_numbers
 
 NAME: Final = "closed_loop"
-DRAWS: Final = 10_000
-COUNTED: Final = {
+BOOTSTRAP_DRAWS: Final = 10_000
+INFRACTION_COLUMNS: Final = {
     Infraction.PEDESTRIAN_COLLISION: "pedestrians hit",
     Infraction.VEHICLE_COLLISION: "vehicles hit",
     Infraction.LAYOUT_COLLISION: "static things hit",
@@ -40,7 +40,7 @@ COUNTED: Final = {
 """Columns of the table of infractions."""
 
 
-def compare_drivers(drives: Drives) -> Finding:
+def compare_drivers(drives: FinishedDrives) -> Finding:
     """The finding, with its figure."""
     measured = {choice.name: measure_driver(drives, choice) for choice in drives.choices}
     changes = _changes(drives)
@@ -90,21 +90,21 @@ def compare_drivers(drives: Drives) -> Finding:
     )
 
 
-def measure_driver(drives: Drives, choice: DriverChoice) -> RouteNumbers:
+def measure_driver(drives: FinishedDrives, choice: DriverSpec) -> RouteNumbers:
     """All numbers of a driver, on the routes that it drove to some end; scenarios stand where abilities do."""
     records = tuple(record for record in drives.records[choice.name] if not record.crashed)
     routes = RouteSet(str(drives.about["split"]), len(records), tuple(record.route for record in records))
-    comfort = {record.route: comfort_of(record, corrected=True) for record in records}
-    return measure(Results(routes, records), comfort, {name: (name,) for name in _scenarios(drives)}, DRAWS)
+    comfort = {record.route: comfort_share(record, corrected=True) for record in records}
+    return measure(Results(routes, records), comfort, {name: (name,) for name in _scenarios(drives)}, BOOTSTRAP_DRAWS)
 
 
-def _scenarios(drives: Drives) -> list[str]:
+def _scenarios(drives: FinishedDrives) -> list[str]:
     return [name for name in SCENARIOS if any(route.scenario == name for route in drives.routes)]
 
 
 def _published_comfort(records: Sequence[RouteRecord]) -> float | None:
     """Mean comfort by the published formula, quirks included."""
-    known = [value for record in records if not np.isnan(value := comfort_of(record))]
+    known = [value for record in records if not np.isnan(value := comfort_share(record))]
     return float(np.mean(known)) if known else None
 
 
@@ -112,30 +112,30 @@ def _score(record: RouteRecord) -> float | None:
     return None if record.crashed or record.scores is None else round(record.scores.composed, 4)
 
 
-def _changes(drives: Drives) -> dict[str, dict[str, Any]]:
+def _changes(drives: FinishedDrives) -> dict[str, dict[str, Any]]:
     """What each other way of choosing adds to the framewise one, on routes that both drove to some end."""
     if FRAMEWISE not in drives.records:
         return {}
-    bootstrap = LogBootstrap([route.name for route in drives.routes], DRAWS)
+    bootstrap = LogBootstrap([route.name for route in drives.routes], BOOTSTRAP_DRAWS)
     found = {}
     for choice in drives.choices:
         if choice.options is None or choice.name == FRAMEWISE:
             continue
         pairs = list(zip(drives.records[choice.name], drives.records[FRAMEWISE], strict=True))
-        values = {"driving_score": _of_one, "success_rate": is_success}
+        values = {"driving_score": _score_fraction, "success_rate": is_success}
         found[choice.name] = {
-            name: plain(bootstrap.mean([_gap(one, other, value) for one, other in pairs]))
+            name: plain(bootstrap.mean([_difference(one, other, value) for one, other in pairs]))
             for name, value in values.items()
         }
     return found
 
 
-def _of_one(record: RouteRecord) -> float:
+def _score_fraction(record: RouteRecord) -> float:
     """Score from 0 to 1."""
     return (_score(record) or 0.0) / 100
 
 
-def _gap(one: RouteRecord, other: RouteRecord, value: Callable[[RouteRecord], float]) -> float:
+def _difference(one: RouteRecord, other: RouteRecord, value: Callable[[RouteRecord], float]) -> float:
     return float("nan") if one.crashed or other.crashed else float(value(one)) - float(value(other))
 
 
@@ -144,7 +144,7 @@ def _interval(numbers: dict[str, float | None] | None) -> Interval:
     return Interval(*(np.nan if one is None else one for one in (numbers or nothing).values()))
 
 
-def _main_table(drives: Drives, measured: Mapping[str, RouteNumbers]) -> Table:
+def _main_table(drives: FinishedDrives, measured: Mapping[str, RouteNumbers]) -> Table:
     rows = []
     for choice in drives.choices:
         found, published = measured[choice.name], _published_comfort(drives.records[choice.name])
@@ -164,26 +164,26 @@ def _main_table(drives: Drives, measured: Mapping[str, RouteNumbers]) -> Table:
     return Table("Drivers", columns, tuple(rows))
 
 
-def _infraction_table(drives: Drives) -> Table:
+def _infraction_table(drives: FinishedDrives) -> Table:
     rows = []
     for choice in drives.choices:
         records = [record for record in drives.records[choice.name] if not record.crashed]
-        counts = [str(sum(len(record.messages(kind)) for record in records)) for kind in COUNTED]
+        counts = [str(sum(len(record.messages(kind)) for record in records)) for kind in INFRACTION_COLUMNS]
         driven = sum(record.kilometres for record in records)
         rows.append((choice.label, f"{driven:.1f}", *counts))
-    return Table("Infractions", ("driver", "km", *COUNTED.values()), tuple(rows))
+    return Table("Infractions", ("driver", "km", *INFRACTION_COLUMNS.values()), tuple(rows))
 
 
-def _scenario_table(drives: Drives) -> Table:
+def _scenario_table(drives: FinishedDrives) -> Table:
     rows = []
     for choice in drives.choices:
         records = [record for record in drives.records[choice.name] if not record.crashed]
-        here = {name: [_of_one(one) for one in records if one.scenario == name] for name in _scenarios(drives)}
+        here = {name: [_score_fraction(one) for one in records if one.scenario == name] for name in _scenarios(drives)}
         rows.append((choice.label, *(f"{100 * np.mean(some):.0f}" if some else "none" for some in here.values())))
     return Table("Driving Score by scenario", ("driver", *_scenarios(drives)), tuple(rows))
 
 
-def _change_table(choices: Sequence[DriverChoice], changes: dict[str, dict[str, Any]]) -> Table:
+def _change_table(choices: Sequence[DriverSpec], changes: dict[str, dict[str, Any]]) -> Table:
     rows = []
     for choice in choices:
         if choice.name in changes:
@@ -193,5 +193,5 @@ def _change_table(choices: Sequence[DriverChoice], changes: dict[str, dict[str, 
     return Table("Against the framewise choice, paired by route", columns, tuple(rows))
 
 
-def _kilometres(drives: Drives) -> float:
+def _kilometres(drives: FinishedDrives) -> float:
     return sum(route.route.length for route in drives.routes) / 1000

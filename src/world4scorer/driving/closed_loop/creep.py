@@ -13,30 +13,30 @@ from typing import Final
 import numpy as np
 
 from world4scorer.driving.closed_loop.city_routes import CityRoute
-from world4scorer.driving.closed_loop.drivers import Answer, Driver
-from world4scorer.driving.closed_loop.pilot import Sight
-from world4scorer.driving.closed_loop.referee import Others
+from world4scorer.driving.closed_loop.drivers import Driver, DriverOutput
+from world4scorer.driving.closed_loop.infraction_monitor import SurroundingAgents
+from world4scorer.driving.closed_loop.planner_agent import Observation
 
-STANDING: Final = 0.1
+STANDING_SPEED: Final = 0.1
 """Slower than this is standing [m/s]."""
-PATIENCE: Final = 12.0
+STANDING_SECONDS: Final = 12.0
 """s of standing before"""
-CREEPS: Final = 3.0
+CREEP_SECONDS: Final = 3.0
 """s"""
-PAUSES: Final = 2.0
+PAUSE_SECONDS: Final = 2.0
 """s before the next"""
-FAR: Final = 3.0
+MIN_CREEP_DISTANCE: Final = 3.0
 """A plan that leads so far moves on [m]."""
-WILLING: Final = 0.5
+MAX_UTILITY_LOSS: Final = 0.5
 """Utility by which it may fall behind the best."""
 
 
-class Creeping:
+class CreepingDriver:
     """Another driver, who creeps when standing for long."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self.sees = driver.sees
+        self.uses_cameras = driver.uses_cameras
         self._stood_since = self._creeps_until = 0.0
 
     def begin(self, route: CityRoute) -> None:
@@ -44,28 +44,28 @@ class Creeping:
         self._driver.begin(route)
         self._stood_since = self._creeps_until = -np.inf
 
-    def drive(self, sight: Sight, others: Others) -> Answer:
+    def drive(self, observation: Observation, others: SurroundingAgents) -> DriverOutput:
         """The other's plan, or, after a long stand, one that moves on."""
-        answer = self._driver.drive(sight, others)
-        now = sight.time
-        if sight.velocity[0] >= STANDING or self._stood_since == -np.inf:
+        answer = self._driver.drive(observation, others)
+        now = observation.time
+        if observation.velocity[0] >= STANDING_SPEED or self._stood_since == -np.inf:
             self._stood_since = now if now >= self._creeps_until else self._stood_since
-        elif now - self._stood_since >= PATIENCE and now >= self._creeps_until + PAUSES:
-            self._creeps_until = now + CREEPS
+        elif now - self._stood_since >= STANDING_SECONDS and now >= self._creeps_until + PAUSE_SECONDS:
+            self._creeps_until = now + CREEP_SECONDS
         if now >= self._creeps_until:
             return answer
-        return _moving_on(answer)
+        return _best_moving_plan(answer)
 
 
-def _moving_on(answer: Answer) -> Answer:
+def _best_moving_plan(answer: DriverOutput) -> DriverOutput:
     """The best plan that moves on, if it is good enough."""
     decision = answer.decision
     if decision is None:
         return answer
-    far = np.linalg.norm(decision.plans[:, -1, :2], axis=1) >= FAR
-    fits = far & (decision.utility >= decision.utility.max() - WILLING)
+    far = np.linalg.norm(decision.plans[:, -1, :2], axis=1) >= MIN_CREEP_DISTANCE
+    fits = far & (decision.utility >= decision.utility.max() - MAX_UTILITY_LOSS)
     if not fits.any():
         return answer
     chosen = int(np.argmax(np.where(fits, decision.ranked, -np.inf)))
     other = replace(decision, chosen=chosen)
-    return Answer(other.plan, other)
+    return DriverOutput(other.plan, other)

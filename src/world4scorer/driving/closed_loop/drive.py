@@ -38,10 +38,15 @@ from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.frames import COMMANDS
 from world4scorer.driving.closed_loop.city_routes import CityRoute
 from world4scorer.driving.closed_loop.drivers import Driver
-from world4scorer.driving.closed_loop.ground import Ground
-from world4scorer.driving.closed_loop.pilot import Rig, Sight
-from world4scorer.driving.closed_loop.recording import DriveNotes, DriveRecording
-from world4scorer.driving.closed_loop.referee import Offence, Others, Referee, Rules
+from world4scorer.driving.closed_loop.infraction_monitor import (
+    InfractionEvent,
+    InfractionMonitor,
+    SurroundingAgents,
+    TerminationRules,
+)
+from world4scorer.driving.closed_loop.planner_agent import CameraCalibration, Observation
+from world4scorer.driving.closed_loop.recording import DriveRecorder, DriveRecording
+from world4scorer.driving.closed_loop.static_world import StaticWorld
 from world4scorer.engine.rollout.plans import LqrProfile, roll_out
 from world4scorer.engine.scene.ego_snapshot import EgoSnapshot
 from world4scorer.engine.scene.geometry import direction
@@ -52,14 +57,14 @@ from world4scorer.evaluation.leaderboard.records import RouteRecord
 from world4scorer.evaluation.leaderboard.smoothness import Motion
 from world4scorer.jobs.data_folder import DataFolder
 
-CRASHED: Final = "Failed - Simulation crashed"
-SLOWEST_TURN: Final = 0.5
+STATUS_CRASHED: Final = "Failed - Simulation crashed"
+MIN_TURNING_SPEED: Final = 0.5
 """Below this speed a steering angle cannot be told from a yaw rate [m/s]."""
 
 Floats = NDArray[np.float64]
 
 
-class Venue:
+class DrivingWorld:
     """What drives in one place share."""
 
     def __init__(self, root: Path, place: str) -> None:
@@ -69,14 +74,14 @@ class Venue:
         self.network: str = network.name
         self.location: str = network.devkit_location if config.devkit_maps else network.location
         """Name of the map."""
-        self.ground: Ground = Ground(streets, config.seed)
+        self.static_world: StaticWorld = StaticWorld(streets, config.seed)
         self.routes: RouteReader = RouteReader(streets)
         self.index: MapIndex = export_map(streets)[1]
         self.offset: Floats = np.append(streets.offset, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Driven:
+class DriveResult:
     """What became of a drive."""
 
     record: RouteRecord
@@ -86,23 +91,23 @@ class Driven:
     """Everything, if it was asked for."""
 
 
-def rig_of(config: CityConfig) -> Rig:
+def city_calibration(config: CityConfig) -> CameraCalibration:
     """Where the cameras of a city are, in the order of a planner's views."""
     rig = CameraRig.default().select(VIEWS)
-    return Rig(rig.intrinsics(config.height, config.width), rig.rotation, rig.translation)
+    return CameraCalibration(rig.intrinsics(config.height, config.width), rig.rotation, rig.translation)
 
 
 def drive_route(
     city: CitySimulation,
-    venue: Venue,
+    world: DrivingWorld,
     route: CityRoute,
     driver: Driver | None,
     *,
     name: str = "",
-    rules: Rules | None = None,
+    rules: TerminationRules | None = None,
     lqr: LqrProfile = "navsim",
-    keep: bool = False,
-) -> Driven:
+    with_recording: bool = False,
+) -> DriveResult:
     """Drive a route to its end.
 
     Args:
@@ -118,88 +123,90 @@ def drive_route(
     begun = time.monotonic()
     city.start(route.simulation, route.start, images=False)
     try:
-        return _Drive(city, venue, route, driver, rules, lqr, keep).run(name, begun)
+        return _Drive(city, world, route, driver, rules, lqr, with_recording).run(name, begun)
     except SimulationLost:  # SUMO crashed, as it does now and then where an ego drives as no driver would
         nothing: dict[str, tuple[str, ...]] = dict.fromkeys(Infraction, ())
-        return Driven(RouteRecord(route.name, CRASHED, nothing, None, route.scenario), None, None)
+        return DriveResult(RouteRecord(route.name, STATUS_CRASHED, nothing, None, route.scenario), None, None)
 
 
 class _Drive:
     def __init__(
         self,
         city: CitySimulation,
-        venue: Venue,
+        world: DrivingWorld,
         route: CityRoute,
         driver: Driver | None,
-        rules: Rules | None,
+        rules: TerminationRules | None,
         lqr: LqrProfile,
-        keep: bool,
+        with_recording: bool,
     ) -> None:
-        self.city, self.venue, self.route, self.driver, self.lqr = city, venue, route, driver, lqr
-        self.referee = Referee(route, venue.ground, rules)
-        self.cameras: tuple[str, ...] = VIEWS if keep or (driver is not None and driver.sees) else ()
+        self.city, self.world, self.route, self.driver, self.lqr = city, world, route, driver, lqr
+        self.monitor = InfractionMonitor(route, world.static_world, rules)
+        self.cameras: tuple[str, ...] = VIEWS if with_recording or (driver is not None and driver.uses_cameras) else ()
         self.now = route.start.past[-1].step * TIME_STEP
-        self.state = _first_state(route.start.past[-1], venue.offset)
-        self.notes = DriveNotes([self.state])
-        self.keep = keep
+        self.state = _first_state(route.start.past[-1], world.offset)
+        self.recorder = DriveRecorder([self.state])
+        self.with_recording = with_recording
 
-    def run(self, name: str, begun: float) -> Driven:
+    def run(self, name: str, begun: float) -> DriveResult:
         if self.driver is not None:
             self.driver.begin(self.route)
-        looked = self.city.drive(np.zeros((0, 3)), np.zeros((0, 2)), np.zeros((0, 2)), {0: self.cameras})
-        while self.referee.end is None:
-            looked = self._half_second(looked)
-        record = self.referee.record(time.monotonic() - begun)
+        before = self.city.drive(np.zeros((0, 3)), np.zeros((0, 2)), np.zeros((0, 2)), {0: self.cameras})
+        while self.monitor.end is None:
+            before = self._advance(before)
+        record = self.monitor.record(time.monotonic() - begun)
         recording = None
-        if self.keep:
-            recording = self.notes.finish(
+        if self.with_recording:
+            recording = self.recorder.finish(
                 route=self.route.name,
                 driver=name,
                 scenario=self.route.scenario,
-                network=self.venue.network,
+                network=self.world.network,
                 status=record.status,
                 score=0.0 if record.scores is None else record.scores.composed,
                 points=self.route.points,
-                offences=(*self.referee.offences, *self._outside(record)),
+                infractions=(*self.monitor.infractions, *self._outside_lanes(record)),
             )
-        return Driven(record, motion_of(np.array(self.notes.states)), recording)
+        return DriveResult(record, motion_of(np.array(self.recorder.states)), recording)
 
-    def _outside(self, record: RouteRecord) -> list[Offence]:
+    def _outside_lanes(self, record: RouteRecord) -> list[InfractionEvent]:
         """What is only known at the end: how much was driven outside the lanes."""
         place = (float(self.state[State.X]), float(self.state[State.Y]))
         messages = record.messages(Infraction.OUTSIDE_LANES)
-        return [Offence(Infraction.OUTSIDE_LANES, self.referee.time, place, message) for message in messages]
+        return [InfractionEvent(Infraction.OUTSIDE_LANES, self.monitor.time, place, message) for message in messages]
 
-    def _half_second(self, looked: Trace) -> Trace:
+    def _advance(self, before: Trace) -> Trace:
         """Decide by the last row of what was seen, and go on; returns what was seen on the way."""
-        files = looked.files.get(len(looked.signals) - 1, {})
-        sight = self._sight(files)
+        files = before.files.get(len(before.signals) - 1, {})
+        observation = self._observe(files)
         cameras_at = {STEPS_PER_FRAME: self.cameras} if self.cameras else {}
         if self.driver is None:
             trace, frames = self.city.drive_with_sumo(STEPS_PER_FRAME, cameras_at)
-            states = [_sumo_state(frame) for frame in frames[1:]]
-            self.notes.decide(None, None, sight.command, files if self.keep else {})
+            states = [_state_from_sumo(frame) for frame in frames[1:]]
+            self.recorder.add_decision(None, None, observation.command, files if self.with_recording else {})
         else:
-            answer = self.driver.drive(sight, others_at(looked, -1))
+            answer = self.driver.drive(observation, agents_at(before, -1))
             states = self._follow(answer.plan)
             trace = self.city.drive(*_motion(states), cameras_at)
-            self.notes.decide(answer.plan, answer.decision, sight.command, files if self.keep else {})
-        met = self.city.events_met() if self.route.event_places else []
+            self.recorder.add_decision(
+                answer.plan, answer.decision, observation.command, files if self.with_recording else {}
+            )
+        met = self.city.events_met() if self.route.event_distances else []
         for step, state in enumerate(states, 1):
             gone = trace.finish_step != NEVER and step >= trace.finish_step
-            self.referee.step(self.state, state, others_at(trace, step), bool(trace.off_road[step]) or gone, met)
+            self.monitor.step(self.state, state, agents_at(trace, step), bool(trace.off_road[step]) or gone, met)
             self.state = state
-            if self.referee.end is not None:
+            if self.monitor.end is not None:
                 break
         self.now += STEPS_PER_FRAME * TIME_STEP
-        self.notes.move(states, trace)  # the half second in which a drive ends is driven, and felt, to its end
+        self.recorder.add_motion(states, trace)  # the half second in which a drive ends is driven, and felt, to its end
         return trace
 
-    def _sight(self, files: Mapping[str, bytes]) -> Sight:
+    def _observe(self, files: Mapping[str, bytes]) -> Observation:
         state = self.state
         pose, speed = state[[State.X, State.Y, State.HEADING]], float(state[State.VELOCITY_X])
-        command = self.venue.routes.command_at(self.route.start.route, pose - self.venue.offset)
-        return Sight(
+        command = self.world.routes.command_at(self.route.start.route, pose - self.world.offset)
+        return Observation(
             time=self.now,
             images=tuple(np.asarray(Image.open(io.BytesIO(files[name]))) for name in VIEWS if name in files),
             pose=pose,
@@ -218,10 +225,10 @@ class _Drive:
         return list(roll_out(moment, plan[None], self.lqr)[0, 1 : STEPS_PER_FRAME + 1])
 
 
-def others_at(trace: Trace, row: int) -> Others:
+def agents_at(trace: Trace, row: int) -> SurroundingAgents:
     """Everybody at a row of a trace."""
     there = trace.valid[:, row]
-    return Others(
+    return SurroundingAgents(
         tokens=[token for token, is_there in zip(trace.tokens, there, strict=True) if is_there],
         types=trace.types[there],
         sizes=trace.sizes[there],
@@ -256,19 +263,19 @@ def _motion(states: Sequence[Floats]) -> tuple[Floats, Floats, Floats]:
 
 
 def _first_state(frame: EgoState, offset: Floats) -> Floats:
-    state = _sumo_state(frame)
+    state = _state_from_sumo(frame)
     state[[State.X, State.Y, State.HEADING]] += offset
     return state
 
 
-def _sumo_state(frame: EgoState) -> Floats:
+def _state_from_sumo(frame: EgoState) -> Floats:
     """(11,) state of a frame; the steering angle is the one that keeps its yaw rate."""
     state = np.zeros(len(State))
     speed = float(frame.velocity[0])
-    yaw_rate = float(frame.acceleration[1]) / speed if speed > SLOWEST_TURN else 0.0
+    yaw_rate = float(frame.acceleration[1]) / speed if speed > MIN_TURNING_SPEED else 0.0
     state[[State.X, State.Y, State.HEADING]] = frame.pose
     state[State.VELOCITY_X] = speed
     state[State.ACCELERATION_X] = frame.acceleration[0]
     state[State.ANGULAR_VELOCITY] = yaw_rate
-    state[State.STEERING_ANGLE] = math.atan(yaw_rate * WHEEL_BASE / max(speed, SLOWEST_TURN))
+    state[State.STEERING_ANGLE] = math.atan(yaw_rate * WHEEL_BASE / max(speed, MIN_TURNING_SPEED))
     return state

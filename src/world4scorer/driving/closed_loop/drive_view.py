@@ -17,8 +17,8 @@ from PIL import Image
 from world4scorer.city.streets.map_index import MapIndex
 from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.drawing import style
+from world4scorer.driving.closed_loop.infraction_monitor import InfractionEvent
 from world4scorer.driving.closed_loop.recording import DriveRecording
-from world4scorer.driving.closed_loop.referee import Offence
 from world4scorer.engine.rollout.plans import LqrProfile, roll_out
 from world4scorer.engine.routes.route import Route, RouteCursor
 from world4scorer.engine.scene.ego_snapshot import EgoSnapshot
@@ -35,16 +35,16 @@ Floats = NDArray[np.float64]
 POSE: Final = [State.X, State.Y, State.HEADING]
 ROUTE_WIDTH: Final = 2.6
 """Of the band that stands for the route [m]."""
-END_LINE: Final = 4.0
+END_LINE_LENGTH: Final = 4.0
 """Length of the line at the end of the route [m]."""
-MARK: Final = 9.0
+MARK_RADIUS: Final = 9.0
 """Radius of a number's ground, in pixels of a picture 600 pixels high."""
-FRESH: Final = 1.5
+HIGHLIGHT_SECONDS: Final = 1.5
 """How long the ego's edge shows an infraction [s]."""
-MOST_LINES: Final = 8
-SHOWN_LATE: Final = 1e-6
+MAX_PANEL_LINES: Final = 8
+TIME_TOLERANCE: Final = 1e-6
 """Times are sums of steps, a little less than what they should be [s]."""
-WORDS: Final = {
+INFRACTION_TEXTS: Final = {
     Infraction.PEDESTRIAN_COLLISION: "hit a pedestrian",
     Infraction.VEHICLE_COLLISION: "hit a vehicle",
     Infraction.LAYOUT_COLLISION: "hit something by the road",
@@ -61,7 +61,7 @@ WORDS: Final = {
 
 
 @dataclass(frozen=True, eq=False)
-class DrivePool:
+class CandidateRollouts:
     """The plans of a decision and the choice among them."""
 
     rollouts: Floats
@@ -76,7 +76,7 @@ class DrivePool:
         return int(np.argmax(self.utility))
 
     @classmethod
-    def of(cls, recording: DriveRecording, number: int, lqr: LqrProfile = "navsim") -> DrivePool | None:
+    def of(cls, recording: DriveRecording, number: int, lqr: LqrProfile = "navsim") -> CandidateRollouts | None:
         """That of a decision; None for a driver without plans."""
         plans = recording.plans[number]
         if not len(plans):
@@ -94,15 +94,15 @@ class DriveView(StreetView):
     index: MapIndex
     """Which lamps belong to which lane connectors of the map."""
 
-    def draw(self, time: float, pool: DrivePool | None) -> Image.Image:
+    def draw(self, time: float, pool: CandidateRollouts | None) -> Image.Image:
         """The picture of a time [s] since the start, with the plans of the last decision; RGB."""
-        ego, boxes, types = self.around(time)
+        ego, boxes, types = self.interpolated(time)
         image, canvas = self.begin(ego)
         origin = self.streets.origin
         self.draw_streets(canvas)
         self._draw_route(canvas)
         self.draw_red_lights(canvas, self.index.lights(self.recording.signals[self.row(time)]))
-        behind = self._ways[max(0, self.row(time - PAST)) : self.row(time) + 1]
+        behind = self._ego_points[max(0, self.row(time - PAST)) : self.row(time) + 1]
         canvas.way(np.concatenate([behind, ego[None, :2]]) - origin, style.PAST)
         if pool is not None and len(pool.rollouts) > 1:
             colours = style.utility_colours(pool.utility)
@@ -111,13 +111,13 @@ class DriveView(StreetView):
         self.draw_others(canvas, boxes, types)
         if pool is not None:
             self.draw_choice(canvas, pool.rollouts, pool.chosen, pool.framewise)
-        happened = self.happened(time)
-        fresh = any(time - offence.time < FRESH for offence in happened)
+        infractions_until = self.infractions_until(time)
+        fresh = any(time - event.time < HIGHLIGHT_SECONDS for event in infractions_until)
         self.draw_ego(canvas, ego, style.FAULT if fresh else style.PAPER)
-        self._draw_marks(canvas, happened)
+        self._draw_marks(canvas, infractions_until)
         self.draw_scale(canvas)
         small = image.reduce(SAMPLES)
-        self._draw_words(small, time, happened)
+        self._draw_panel(small, time, infractions_until)
         return small
 
     @property
@@ -127,13 +127,13 @@ class DriveView(StreetView):
 
     def row(self, time: float) -> int:
         """The last row of the recording that is not later."""
-        return min(max(0, int(np.floor(time / TIME_STEP + SHOWN_LATE))), len(self.recording.states) - 1)
+        return min(max(0, int(np.floor(time / TIME_STEP + TIME_TOLERANCE))), len(self.recording.states) - 1)
 
     def speed(self, time: float) -> float:
         """Of the ego [m/s]."""
         return float(self.recording.states[self.row(time), State.VELOCITY_X])
 
-    def around(self, time: float) -> tuple[Floats, Floats, NDArray[np.int8]]:
+    def interpolated(self, time: float) -> tuple[Floats, Floats, NDArray[np.int8]]:
         """The ego's pose (3,), boxes (n, 5) of everybody around, global, and their types (n,); between rows in between.
 
         Somebody who is in only one of the two rows stands where that row has them.
@@ -142,32 +142,34 @@ class DriveView(StreetView):
         first = self.row(time)
         second = min(first + 1, len(recording.states) - 1)
         share = float(np.clip(time / TIME_STEP - first, 0.0, 1.0))
-        ego = _between(recording.states[first, POSE], recording.states[second, POSE], share)
+        ego = _interpolate(recording.states[first, POSE], recording.states[second, POSE], share)
         is_, will = recording.there[:, first], recording.there[:, second]
         there = is_ if share < 0.5 else will
         here = np.where(is_[:, None], recording.poses[:, first], recording.poses[:, second])[there]
         next_ = np.where(will[:, None], recording.poses[:, second], recording.poses[:, first])[there]
-        boxes = np.column_stack([_between(here, next_, share), recording.sizes[there]])
+        boxes = np.column_stack([_interpolate(here, next_, share), recording.sizes[there]])
         return ego, boxes, recording.types[there]
 
-    def happened(self, time: float) -> list[Offence]:
+    def infractions_until(self, time: float) -> list[InfractionEvent]:
         """Infractions until a time [s], but for slowness."""
-        return [one for one in self.offences if one.time <= time + SHOWN_LATE]
+        return [one for one in self.infractions if one.time <= time + TIME_TOLERANCE]
 
     @cached_property
-    def offences(self) -> list[Offence]:
+    def infractions(self) -> list[InfractionEvent]:
         """All of them, but for slowness, in the order of their times."""
-        return sorted((one for one in self.recording.offences if one.kind in WORDS), key=lambda one: one.time)
+        return sorted(
+            (one for one in self.recording.infractions if one.kind in INFRACTION_TEXTS), key=lambda one: one.time
+        )
 
     @cached_property
     def completion(self) -> Floats:
         """(R,) share of the route that has been driven, 0 to 1."""
         route = Route(self.recording.points)
         cursor = RouteCursor(route)
-        return np.array([route.distance[cursor.advance(place)] for place in self._ways]) / route.length
+        return np.array([route.distance[cursor.advance(place)] for place in self._ego_points]) / route.length
 
     @property
-    def _ways(self) -> Floats:
+    def _ego_points(self) -> Floats:
         """(R, 2) of the ego, global."""
         return np.asarray(self.recording.states[:, [State.X, State.Y]])
 
@@ -175,38 +177,38 @@ class DriveView(StreetView):
         points = self.recording.points - self.streets.origin
         canvas.band(points, ROUTE_WIDTH, style.ROUTE)
         ahead = points[-1] - points[-2]
-        across = END_LINE / 2 * np.array([-ahead[1], ahead[0]]) / np.linalg.norm(ahead)
+        across = END_LINE_LENGTH / 2 * np.array([-ahead[1], ahead[0]]) / np.linalg.norm(ahead)
         canvas.way(np.stack([points[-1] - across, points[-1] + across]), style.REFUSED)
 
-    def _draw_marks(self, canvas: Canvas, happened: Sequence[Offence]) -> None:
+    def _draw_marks(self, canvas: Canvas, infractions_until: Sequence[InfractionEvent]) -> None:
         taken: list[Floats] = []
-        for number, offence in enumerate(happened, 1):
-            place = canvas.pixels((np.array(offence.place) - self.streets.origin)[None])[0].astype(np.float64)
-            while any(np.linalg.norm(place - other) < 2 * canvas.wide(MARK) for other in taken):
-                place = place + np.array([2.1 * canvas.wide(MARK), 0.0])
+        for number, event in enumerate(infractions_until, 1):
+            place = canvas.pixels((np.array(event.place) - self.streets.origin)[None])[0].astype(np.float64)
+            while any(np.linalg.norm(place - other) < 2 * canvas.wide(MARK_RADIUS) for other in taken):
+                place = place + np.array([2.1 * canvas.wide(MARK_RADIUS), 0.0])
             taken.append(place)
-            draw_number(canvas.brush, place, canvas.wide(MARK), number)
+            draw_number(canvas.brush, place, canvas.wide(MARK_RADIUS), number)
 
-    def _draw_words(self, picture: Image.Image, time: float, happened: Sequence[Offence]) -> None:
+    def _draw_panel(self, picture: Image.Image, time: float, infractions_until: Sequence[InfractionEvent]) -> None:
         """How far the ego has come and what went wrong; at the end, what the drive is worth."""
-        lines = [(number, _told(offence)) for number, offence in enumerate(happened, 1)]
-        if len(lines) > MOST_LINES:
-            lines = [*lines[: MOST_LINES - 1], (0, f"and {len(lines) - MOST_LINES + 1} more")]
-        if time < self.duration - SHOWN_LATE:
+        lines = [(number, _describe(event)) for number, event in enumerate(infractions_until, 1)]
+        if len(lines) > MAX_PANEL_LINES:
+            lines = [*lines[: MAX_PANEL_LINES - 1], (0, f"and {len(lines) - MAX_PANEL_LINES + 1} more")]
+        if time < self.duration - TIME_TOLERANCE:
             draw_panel(picture, f"{100 * self.completion[self.row(time)]:.0f} %", "of the route", lines)
         else:
             status = self.recording.status.removeprefix("Failed - ")
             draw_panel(picture, f"{self.recording.score:.1f}", f"points: {status}", lines)
 
 
-def _told(offence: Offence) -> str:
-    factor = PENALTIES.get(offence.kind)
-    if offence.kind is Infraction.OUTSIDE_LANES:
-        factor = 1 - share_outside(offence.message)
-    return WORDS[offence.kind] + ("" if factor is None else f", \u00d7 {factor:.2f}")
+def _describe(event: InfractionEvent) -> str:
+    factor = PENALTIES.get(event.kind)
+    if event.kind is Infraction.OUTSIDE_LANES:
+        factor = 1 - share_outside(event.message)
+    return INFRACTION_TEXTS[event.kind] + ("" if factor is None else f", \u00d7 {factor:.2f}")
 
 
-def _between(here: Floats, there: Floats, share: float) -> Floats:
+def _interpolate(here: Floats, there: Floats, share: float) -> Floats:
     """Poses (..., 3) a share of the way from some to others; headings go the short way round."""
     heading = here[..., 2] + share * wrap(there[..., 2] - here[..., 2])
     return np.concatenate([here[..., :2] + share * (there[..., :2] - here[..., :2]), heading[..., None]], axis=-1)

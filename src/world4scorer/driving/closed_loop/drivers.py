@@ -20,8 +20,8 @@ from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.datasets.navsim.map_reader import read_city_map
 from world4scorer.datasets.prepare.scene_builder import SceneBuilder
 from world4scorer.driving.closed_loop.city_routes import CityRoute
-from world4scorer.driving.closed_loop.pilot import Decision, Pilot, Sight, ego_state
-from world4scorer.driving.closed_loop.referee import Others
+from world4scorer.driving.closed_loop.infraction_monitor import SurroundingAgents
+from world4scorer.driving.closed_loop.planner_agent import Decision, Observation, PlannerAgent, ego_state
 from world4scorer.engine.scene.ego_snapshot import EgoSnapshot
 from world4scorer.engine.scene.geometry import direction, relative_poses, wrap
 from world4scorer.engine.scene.indices import PLAN_POSES
@@ -30,12 +30,12 @@ from world4scorer.evaluation.scores.agents import constant_velocity
 if TYPE_CHECKING:
     from world4scorer.planner.training.controls import EgoStatusPlanner
 
-POSES_PER_PLAN: Final = 5
+STEPS_PER_POSE: Final = 5
 """Of the reference planner's, 0.1 s apart, to one of a plan."""
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class DriverOutput:
     """What a driver wants to do."""
 
     plan: NDArray[np.floating[Any]]
@@ -47,51 +47,51 @@ class Answer:
 class Driver(Protocol):
     """Drives one route after the other."""
 
-    sees: bool
+    uses_cameras: bool
     """Whether it looks at cameras, which then are drawn."""
 
     def begin(self, route: CityRoute) -> None:
         """Start a route."""
 
-    def drive(self, sight: Sight, others: Others) -> Answer:
+    def drive(self, observation: Observation, others: SurroundingAgents) -> DriverOutput:
         """What to do now; only privileged drivers look at `others`."""
 
 
-class PilotDriver:
+class PlannerDriver:
     """A planner that looks at cameras."""
 
-    sees = True
+    uses_cameras = True
 
-    def __init__(self, pilot: Pilot) -> None:
-        self._pilot = pilot
+    def __init__(self, agent: PlannerAgent) -> None:
+        self._agent = agent
 
     def begin(self, route: CityRoute) -> None:
         """Start a route."""
-        self._pilot.begin(route.name, route.route, route.keeper())
+        self._agent.begin(route.name, route.route, route.command_keeper())
 
-    def drive(self, sight: Sight, others: Others) -> Answer:
+    def drive(self, observation: Observation, others: SurroundingAgents) -> DriverOutput:
         """Decide."""
-        decision = self._pilot.decide(sight)
-        return Answer(decision.plan, decision)
+        decision = self._agent.decide(observation)
+        return DriverOutput(decision.plan, decision)
 
 
-class ConstantVelocity:
+class ConstantVelocityDriver:
     """Straight on at the speed of now."""
 
-    sees = False
+    uses_cameras = False
 
     def begin(self, route: CityRoute) -> None:
         """Nothing to remember."""
 
-    def drive(self, sight: Sight, others: Others) -> Answer:
+    def drive(self, observation: Observation, others: SurroundingAgents) -> DriverOutput:
         """Go on."""
-        return Answer(constant_velocity(EgoSnapshot("", "", 0, ego_state(sight))))
+        return DriverOutput(constant_velocity(EgoSnapshot("", "", 0, ego_state(observation))))
 
 
 class EgoStatusDriver:
     """An MLP of speed, acceleration and command: what can be driven blindly."""
 
-    sees = False
+    uses_cameras = False
 
     def __init__(self, planner: EgoStatusPlanner) -> None:
         self._planner = planner
@@ -99,20 +99,20 @@ class EgoStatusDriver:
     def begin(self, route: CityRoute) -> None:
         """Nothing to remember."""
 
-    def drive(self, sight: Sight, others: Others) -> Answer:
+    def drive(self, observation: Observation, others: SurroundingAgents) -> DriverOutput:
         """What was driven in training with such a status."""
         import torch
 
-        numbers = np.concatenate([np.zeros(3), sight.velocity, sight.acceleration, sight.command])
+        numbers = np.concatenate([np.zeros(3), observation.velocity, observation.acceleration, observation.command])
         with torch.no_grad():
             plan = self._planner(torch.from_numpy(numbers.astype(np.float32))[None])[0]
-        return Answer(plan.numpy())
+        return DriverOutput(plan.numpy())
 
 
-class PdmClosed:
+class PdmClosedDriver:
     """The reference planner of NAVSIM, which knows map, boxes and lights exactly."""
 
-    sees = False
+    uses_cameras = False
 
     def __init__(self, maps: Path, location: str, index: MapIndex) -> None:
         self._maps, self._location, self._index = maps, location, index
@@ -128,34 +128,34 @@ class PdmClosed:
         self._route = route
         self._blocks = tuple(self._index.route(route.start.route))
 
-    def drive(self, sight: Sight, others: Others) -> Answer:
+    def drive(self, observation: Observation, others: SurroundingAgents) -> DriverOutput:
         """Plan with what is really there."""
-        poses = self._preparer.plan(self._frame(sight, others)).poses_v1
-        ahead = poses[POSES_PER_PLAN : POSES_PER_PLAN * PLAN_POSES + 1 : POSES_PER_PLAN]
-        return Answer(relative_poses(ahead, sight.pose))
+        poses = self._preparer.plan(self._frame(observation, others)).poses_v1
+        ahead = poses[STEPS_PER_POSE : STEPS_PER_POSE * PLAN_POSES + 1 : STEPS_PER_POSE]
+        return DriverOutput(relative_poses(ahead, observation.pose))
 
-    def _frame(self, sight: Sight, others: Others) -> LogFrame:
+    def _frame(self, observation: Observation, others: SurroundingAgents) -> LogFrame:
         assert self._route is not None
         name = self._route.name
         return LogFrame(
-            token=f"{sight.time:.1f}",
+            token=f"{observation.time:.1f}",
             log_name=name,
             scene_token=name,
             map_location=self._location,
-            time_us=LOG_EPOCH_US + round(sight.time * 1e6),
-            ego_pose=sight.pose,
-            velocity=sight.velocity,
-            acceleration=sight.acceleration,
-            command=sight.command.astype(np.int64),
+            time_us=LOG_EPOCH_US + round(observation.time * 1e6),
+            ego_pose=observation.pose,
+            velocity=observation.velocity,
+            acceleration=observation.acceleration,
+            command=observation.command.astype(np.int64),
             roadblock_ids=self._blocks,
             traffic_lights=tuple(self._index.lights(others.signals)),
-            annotations=seen_from(sight.pose, others),
+            annotations=annotations_in_ego_frame(observation.pose, others),
             raw={},
-            where=f"{name} at {sight.time:.1f} s",
+            where=f"{name} at {observation.time:.1f} s",
         )
 
 
-def seen_from(pose: NDArray[np.float64], others: Others) -> Annotations:
+def annotations_in_ego_frame(pose: NDArray[np.float64], others: SurroundingAgents) -> Annotations:
     """Road users as boxes in the ego frame at `pose` (3,); heights are not known and set to zero."""
     count = len(others.tokens)
     place = relative_poses(others.poses, pose)

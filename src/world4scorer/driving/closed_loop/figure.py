@@ -14,7 +14,7 @@ from world4scorer.drawing.charts import OTHER, OURS, chart, titled
 from world4scorer.evaluation.leaderboard.infractions import Infraction
 from world4scorer.evaluation.scores.route_results import WORDS, RouteNumbers
 
-KINDS: Final[Mapping[Infraction, str]] = {
+INFRACTION_COLOURS: Final[Mapping[Infraction, str]] = {
     Infraction.PEDESTRIAN_COLLISION: "#a01f5a",
     Infraction.VEHICLE_COLLISION: "#d55e00",
     Infraction.LAYOUT_COLLISION: "#5e4a2a",
@@ -28,9 +28,9 @@ KINDS: Final[Mapping[Infraction, str]] = {
     Infraction.ROUTE_TIMEOUT: "#c9c9c9",
 }
 """Colours, in the order of the stack: the worst first."""
-ROW: Final = 0.34
+ROW_HEIGHT: Final = 0.34
 """Height for a driver [inches]."""
-APART: Final = 0.16
+MARKER_OFFSET: Final = 0.16
 """Between score and rate of a driver, in rows."""
 
 
@@ -39,9 +39,9 @@ def draw_drives(drivers: Mapping[str, RouteNumbers]) -> Figure:
     if not drivers:
         raise ValueError("no driver: nothing to draw")
     names = list(drivers)
-    figure, (scores, faults) = chart(2, size=(9.6, 1.9 + ROW * len(names)), sharey=True)
+    figure, (scores, faults) = chart(2, size=(9.6, 1.9 + ROW_HEIGHT * len(names)), sharey=True)
     _draw_scores(scores, drivers)
-    _draw_faults(faults, drivers)
+    _draw_infractions(faults, drivers)
     scores.set_yticks(range(len(names)), names)
     scores.set_ylim(len(names) - 0.4, -0.6)
     for axis in (scores, faults):
@@ -53,7 +53,10 @@ def draw_drives(drivers: Mapping[str, RouteNumbers]) -> Figure:
 
 def _draw_scores(axis: Axes, drivers: Mapping[str, RouteNumbers]) -> None:
     """Dots with their 95 % intervals."""
-    for label, colour, marker, shift in (("Driving Score", OURS, "o", -APART), ("Success Rate [%]", OTHER, "D", APART)):
+    for label, colour, marker, shift in (
+        ("Driving Score", OURS, "o", -MARKER_OFFSET),
+        ("Success Rate [%]", OTHER, "D", MARKER_OFFSET),
+    ):
         found = [
             (numbers.driving_score if marker == "o" else numbers.success_rate).times(100)
             for numbers in drivers.values()
@@ -66,10 +69,10 @@ def _draw_scores(axis: Axes, drivers: Mapping[str, RouteNumbers]) -> None:
     titled(axis, "Driving Score and Success Rate, 95 % intervals")
 
 
-def _draw_faults(axis: Axes, drivers: Mapping[str, RouteNumbers]) -> None:
+def _draw_infractions(axis: Axes, drivers: Mapping[str, RouteNumbers]) -> None:
     """Stacked bars; kinds that nobody is guilty of are left out."""
     left = np.zeros(len(drivers))
-    for kind, colour in KINDS.items():
+    for kind, colour in INFRACTION_COLOURS.items():
         share = np.nan_to_num([numbers.per_kilometre[kind].value for numbers in drivers.values()])
         if share.any():
             axis.barh(

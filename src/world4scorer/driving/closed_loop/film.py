@@ -20,7 +20,7 @@ from world4scorer.city.streets.places import PLACES, Network
 from world4scorer.city.streets.street_map import read_streets
 from world4scorer.city.world.manifest import read_config, read_manifest
 from world4scorer.datasets.navsim.errors import DatasetError
-from world4scorer.driving.closed_loop.drive_view import DrivePool, DriveView
+from world4scorer.driving.closed_loop.drive_view import CandidateRollouts, DriveView
 from world4scorer.driving.closed_loop.recording import DriveRecording
 from world4scorer.engine.rollout.plans import LqrProfile
 from world4scorer.jobs.data_folder import DataFolder
@@ -31,10 +31,10 @@ from world4scorer.reporting.film.page import KEY, Page, PagePainter
 from world4scorer.reporting.film.street_picture import read_street_picture
 from world4scorer.reporting.film.street_view import reach_of
 
-DRIVE_KEY: Final = (KEY[0], ("route", "past", "stop line", "infraction"))
-CHOICE_KEY: Final = ("choice", "framewise", "plans")
+DRIVE_LEGEND: Final = (KEY[0], ("route", "past", "stop line", "infraction"))
+CHOICE_LEGEND: Final = ("choice", "framewise", "plans")
 """For drivers that choose among plans."""
-LAST_PICTURE: Final = 2.0
+END_HOLD_SECONDS: Final = 2.0
 """How long the end is shown, with what the drive is worth [s of the film]."""
 
 
@@ -72,34 +72,34 @@ def film_drive(
     check_looks(cameras, fps, speed, height, metres)
     check_film(out, fps)
     seen = [name for name in cameras if any(name in images for images in recording.images)]
-    page = Page.of(height, seen, (*DRIVE_KEY, CHOICE_KEY) if recording.plans.shape[1] > 1 else DRIVE_KEY)
+    page = Page.of(height, seen, (*DRIVE_LEGEND, CHOICE_LEGEND) if recording.plans.shape[1] > 1 else DRIVE_LEGEND)
     left, top, right, low = page.view
-    view = street_view_of(root, recording, (right - left, low - top), metres)
+    view = make_drive_view(root, recording, (right - left, low - top), metres)
     times = film_times(view.duration, fps / speed, start, duration)
     if duration is None:
-        times += [view.duration] * round(LAST_PICTURE * fps)
+        times += [view.duration] * round(END_HOLD_SECONDS * fps)
     note = f"{recording.scenario}  \u00b7  {_network(recording.network).credit}"
     painter = PagePainter(page, f"{recording.driver}: {recording.route}", note)
     with ProgressBar("filming", "pictures", len(times), show_progress) as bar:
-        frames = write_film(out, _pictures(times, view, painter, lqr, bar), fps)
+        frames = write_film(out, _frames(times, view, painter, lqr, bar), fps)
     return FilmReport(out, frames, frames / fps, page.size, tuple(seen))
 
 
-def _pictures(
+def _frames(
     times: Iterable[float], view: DriveView, painter: PagePainter, lqr: LqrProfile, bar: ProgressBar
 ) -> Iterator[Image.Image]:
     recording = view.recording
     sheet: Image.Image | None = None
-    pool: DrivePool | None = None
+    pool: CandidateRollouts | None = None
     shown = -1
-    faults = [offence.time for offence in view.offences]
+    faults = [event.time for event in view.infractions]
     for time in times:
         decision = max(0, int((recording.decided <= view.row(time)).sum()) - 1)
         if sheet is None or decision != shown:
             shown = decision
             images = recording.images[shown]
             sheet = painter.sheet({name: _image(images.get(name)) for name in painter.page.cameras})
-            pool = DrivePool.of(recording, shown, lqr)
+            pool = CandidateRollouts.of(recording, shown, lqr)
         picture = sheet.copy()
         painter.put_view(picture, view.draw(time, pool))
         command = int(recording.commands[shown])
@@ -119,7 +119,7 @@ def _network(name: str) -> Network:
     return found[0]
 
 
-def street_view_of(
+def make_drive_view(
     root: str | os.PathLike[str], recording: DriveRecording, size: tuple[int, int], metres: float
 ) -> DriveView:
     """The streets around a drive and their signals, in a picture of a size [pixels] and so many metres of street."""

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.city.world.trace import Trace
-from world4scorer.driving.closed_loop.pilot import Decision
-from world4scorer.driving.closed_loop.referee import Offence
+from world4scorer.driving.closed_loop.infraction_monitor import InfractionEvent
+from world4scorer.driving.closed_loop.planner_agent import Decision
 from world4scorer.evaluation.leaderboard.infractions import Infraction
 from world4scorer.jobs.files import atomic_write
 
@@ -69,7 +69,7 @@ class DriveRecording:
     """(D,) places in left, forward, right, unknown."""
     images: tuple[Mapping[str, bytes], ...]
     """D times JPEG files by camera; empty mappings where nothing was drawn."""
-    offences: tuple[Offence, ...]
+    infractions: tuple[InfractionEvent, ...]
 
     def save(self, path: Path) -> None:
         """Write the file, all or nothing."""
@@ -77,14 +77,14 @@ class DriveRecording:
         blobs = [files.get(name, b"") for files in self.images for name in names]
         about = {
             "format": FORMAT,
-            **{name: getattr(self, name) for name in _TEXTS},
+            **{name: getattr(self, name) for name in _TEXT_FIELDS},
             "score": self.score,
             "signals": _changes(self.signals),
             "rows": len(self.signals),
             "cameras": names,
-            "offences": [[one.kind, one.time, one.place, one.message] for one in self.offences],
+            "offences": [[one.kind, one.time, one.place, one.message] for one in self.infractions],
         }
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        arrays = {name: getattr(self, name) for name in _ARRAY_FIELDS}
         with atomic_write(path) as stream:
             np.savez_compressed(
                 stream,
@@ -113,25 +113,25 @@ class DriveRecording:
                 {name: blob for name, blob in zip(names, blobs[row * len(names) :], strict=False) if blob}
                 for row in range(decisions)
             )
-            offences = (
-                Offence(Infraction(kind), time, tuple(place), message)
+            infractions = (
+                InfractionEvent(Infraction(kind), time, tuple(place), message)
                 for kind, time, place, message in about["offences"]
             )
             return cls(
-                **{name: about[name] for name in _TEXTS},
+                **{name: about[name] for name in _TEXT_FIELDS},
                 score=about["score"],
                 tokens=tuple(content["tokens"].tolist()),
-                signals=_unfolded(about["signals"], about["rows"]),
+                signals=_expand_changes(about["signals"], about["rows"]),
                 images=images,
-                offences=tuple(offences),
-                **{name: content[name] for name in _ARRAYS},
+                infractions=tuple(infractions),
+                **{name: content[name] for name in _ARRAY_FIELDS},
             )
         except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
             raise ValueError(f"{path}: not a recording of a drive ({error}); drive the route again") from error
 
 
-_TEXTS: Final = ("route", "driver", "scenario", "network", "status")
-_ARRAYS: Final = (
+_TEXT_FIELDS: Final = ("route", "driver", "scenario", "network", "status")
+_ARRAY_FIELDS: Final = (
     "points", "states", "types", "sizes", "poses", "there", "decided", "plans", "utility", "chosen", "commands",
 )  # fmt: skip
 
@@ -146,7 +146,7 @@ def _changes(signals: Sequence[Mapping[str, str]]) -> list[tuple[int, str, str]]
     return changes
 
 
-def _unfolded(changes: Sequence[Sequence[Any]], rows: int) -> tuple[Mapping[str, str], ...]:
+def _expand_changes(changes: Sequence[Sequence[Any]], rows: int) -> tuple[Mapping[str, str], ...]:
     by_row: dict[int, dict[str, str]] = {}
     for row, name, state in changes:
         by_row.setdefault(row, {})[name] = state
@@ -160,7 +160,7 @@ def _unfolded(changes: Sequence[Sequence[Any]], rows: int) -> tuple[Mapping[str,
 
 
 @dataclass
-class DriveNotes:
+class DriveRecorder:
     """Excursions and decisions one after the other, to be joined to a recording."""
 
     states: list[Floats]
@@ -173,7 +173,7 @@ class DriveNotes:
     commands: list[int] = field(default_factory=list)
     images: list[Mapping[str, bytes]] = field(default_factory=list)
 
-    def decide(
+    def add_decision(
         self,
         plan: NDArray[np.floating[Any]] | None,
         decision: Decision | None,
@@ -193,7 +193,7 @@ class DriveNotes:
         self.commands.append(int(np.argmax(command)))
         self.images.append(images)
 
-    def move(self, states: Sequence[Floats], trace: Trace) -> None:
+    def add_motion(self, states: Sequence[Floats], trace: Trace) -> None:
         """Note what happened on the way to the next decision; the first row of a trace is already known."""
         self.states += list(states)
         self.traces.append(trace)

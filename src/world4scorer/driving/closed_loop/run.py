@@ -21,13 +21,19 @@ import numpy as np
 from world4scorer import __version__
 from world4scorer.city.world.manifest import read_config, read_manifest
 from world4scorer.city.world.simulation import CitySimulation
-from world4scorer.driving.closed_loop.choice import CONSTANT_VELOCITY, EGO_STATUS, PDM_CLOSED, SUMO, DriverChoice
 from world4scorer.driving.closed_loop.city_routes import CityRoute, find_routes
-from world4scorer.driving.closed_loop.creep import Creeping
-from world4scorer.driving.closed_loop.drive import Driven, Venue, drive_route, rig_of
-from world4scorer.driving.closed_loop.drivers import ConstantVelocity, Driver, EgoStatusDriver, PdmClosed, PilotDriver
-from world4scorer.driving.closed_loop.pilot import Pilot, why_not_v2
-from world4scorer.driving.closed_loop.referee import Rules
+from world4scorer.driving.closed_loop.creep import CreepingDriver
+from world4scorer.driving.closed_loop.drive import DriveResult, DrivingWorld, city_calibration, drive_route
+from world4scorer.driving.closed_loop.driver_spec import CONSTANT_VELOCITY, EGO_STATUS, PDM_CLOSED, SUMO, DriverSpec
+from world4scorer.driving.closed_loop.drivers import (
+    ConstantVelocityDriver,
+    Driver,
+    EgoStatusDriver,
+    PdmClosedDriver,
+    PlannerDriver,
+)
+from world4scorer.driving.closed_loop.infraction_monitor import TerminationRules
+from world4scorer.driving.closed_loop.planner_agent import PlannerAgent, v2_error_message
 from world4scorer.evaluation.leaderboard.records import RouteRecord, write_results
 from world4scorer.evaluation.leaderboard.smoothness import chunks_passed
 from world4scorer.evaluation.pools.digests import digest_of_planner
@@ -52,7 +58,7 @@ class DriveError(ValueError):
 
 
 @dataclass(frozen=True)
-class Plan:
+class DriveConfig:
     """What is to be driven."""
 
     data: Path
@@ -68,7 +74,7 @@ class Plan:
     """Training run, on whose data the MLP of the ego status is trained."""
     benchmark: str = "v1"
     """Whose utility a planner chooses by."""
-    rules: Rules = field(default_factory=Rules)
+    rules: TerminationRules = field(default_factory=TerminationRules)
 
     def describe(self) -> dict[str, Any]:
         """What tells drives of this plan from others."""
@@ -86,53 +92,53 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Drives:
+class FinishedDrives:
     """Finished drives."""
 
     folder: Path
     about: Mapping[str, Any]
-    choices: tuple[DriverChoice, ...]
+    choices: tuple[DriverSpec, ...]
     routes: tuple[CityRoute, ...]
     records: Mapping[str, tuple[RouteRecord, ...]]
     """By driver, in the order of the routes."""
 
 
 @dataclass(frozen=True)
-class Task:
+class DriveTask:
     """A route, and who has not driven it yet."""
 
     route: CityRoute
-    choices: tuple[DriverChoice, ...]
+    choices: tuple[DriverSpec, ...]
 
     def __str__(self) -> str:
         return self.route.name
 
 
 def drive_all(
-    plan: Plan, choices: Sequence[DriverChoice], out: Path, executor: Executor | None = None, show: bool = False
-) -> Drives:
+    plan: DriveConfig, choices: Sequence[DriverSpec], out: Path, executor: Executor | None = None, show: bool = False
+) -> FinishedDrives:
     """Let every driver drive every route; drives that are in `out` already are kept."""
     for choice in choices:
         _check(choice, plan)
-    about = _claim(plan, out)
+    about = _claim_folder(plan, out)
     routes = find_routes(plan.data, plan.split, plan.routes, plan.seed)
     # Neighbours in time one after the other: the traffic before a start is then not simulated again.
     in_order = sorted(routes, key=lambda route: (route.simulation, route.start.past[-1].step))
     with only_one(out / ".lock", DriveError(f"{out}: another run is driving there; wait for it, or stop it first")):
         missing = [
-            Task(route, tuple(choice for choice in choices if not record_path(out, choice, route).is_file()))
+            DriveTask(route, tuple(choice for choice in choices if not record_path(out, choice, route).is_file()))
             for route in in_order
         ]
         if any(choice.name == EGO_STATUS for task in missing for choice in task.choices):
             _train_ego_status(plan, out / EGO_STATUS_FILE)
-        _run(Driving(plan, out), [task for task in missing if task.choices], executor or choose_executor(), show)
+        _run(DriveWorker(plan, out), [task for task in missing if task.choices], executor or choose_executor(), show)
     records = {
         choice.name: tuple(read_record(record_path(out, choice, route)) for route in routes) for choice in choices
     }
-    return Drives(out, about, tuple(choices), tuple(routes), records)
+    return FinishedDrives(out, about, tuple(choices), tuple(routes), records)
 
 
-def record_path(out: Path, choice: DriverChoice, route: CityRoute) -> Path:
+def record_path(out: Path, choice: DriverSpec, route: CityRoute) -> Path:
     """Where the record of a drive lies."""
     return out / choice.name / f"{route.name}.json"
 
@@ -146,25 +152,31 @@ def read_record(path: Path) -> RouteRecord:
 
 
 @dataclass(frozen=True)
-class Driving:
+class DriveWorker:
     """Drives tasks, and writes a record for each drive; given to worker processes, which keep what it has loaded."""
 
-    plan: Plan
+    plan: DriveConfig
     out: Path
 
-    def __call__(self, task: Task) -> int:
+    def __call__(self, task: DriveTask) -> int:
         """Drive one route with all who have not; returns the number of drives."""
         for choice in task.choices:
-            driven = self.drive(task.route, choice)
+            result = self.drive(task.route, choice)
             with atomic_write(record_path(self.out, choice, task.route)) as stream:
-                stream.write(json.dumps(with_comfort(driven).to_json(), indent=1).encode() + b"\n")
+                stream.write(json.dumps(with_comfort(result).to_json(), indent=1).encode() + b"\n")
         return len(task.choices)
 
-    def drive(self, route: CityRoute, choice: DriverChoice, keep: bool = False) -> Driven:
+    def drive(self, route: CityRoute, choice: DriverSpec, with_recording: bool = False) -> DriveResult:
         """One drive; with `keep`, with a recording of everything."""
-        venue = self._venue(route.place)
+        world = self._world(route.place)
         return drive_route(
-            self._city, venue, route, self._driver(choice, venue), name=choice.name, rules=self.plan.rules, keep=keep
+            self._city,
+            world,
+            route,
+            self._driver(choice, world),
+            name=choice.name,
+            rules=self.plan.rules,
+            with_recording=with_recording,
         )
 
     @cached_property
@@ -172,13 +184,13 @@ class Driving:
         return CitySimulation(self.plan.data)
 
     @cached_property
-    def _venues(self) -> dict[str, Venue]:
+    def _worlds(self) -> dict[str, DrivingWorld]:
         return {}
 
-    def _venue(self, place: str) -> Venue:
-        if place not in self._venues:
-            self._venues[place] = Venue(self.plan.data, place)
-        return self._venues[place]
+    def _world(self, place: str) -> DrivingWorld:
+        if place not in self._worlds:
+            self._worlds[place] = DrivingWorld(self.plan.data, place)
+        return self._worlds[place]
 
     @cached_property
     def _planner(self) -> Planner:
@@ -200,39 +212,39 @@ class Driving:
         planner.load_state_dict(load_file(self.out / EGO_STATUS_FILE))
         return planner.eval()
 
-    def _driver(self, choice: DriverChoice, venue: Venue) -> Driver | None:
+    def _driver(self, choice: DriverSpec, world: DrivingWorld) -> Driver | None:
         if choice.name == SUMO:
             return None
         driver: Driver
         if choice.options is not None:
-            rig = rig_of(read_config(read_manifest(self.plan.data)))
-            driver = PilotDriver(Pilot(self._planner, choice.options, rig))
+            rig = city_calibration(read_config(read_manifest(self.plan.data)))
+            driver = PlannerDriver(PlannerAgent(self._planner, choice.options, rig))
         elif choice.name == PDM_CLOSED:
-            driver = PdmClosed(DataFolder(self.plan.data).maps, venue.location, venue.index)
+            driver = PdmClosedDriver(DataFolder(self.plan.data).maps, world.location, world.index)
         elif choice.name == EGO_STATUS:
             driver = EgoStatusDriver(self._ego_status)
         else:
             assert choice.name == CONSTANT_VELOCITY
-            driver = ConstantVelocity()
-        return Creeping(driver) if choice.creeps else driver
+            driver = ConstantVelocityDriver()
+        return CreepingDriver(driver) if choice.creeps else driver
 
 
-def with_comfort(driven: Driven) -> RouteRecord:
+def with_comfort(result: DriveResult) -> RouteRecord:
     """The record, with how many chunks of the ride were smooth: by the published formula, and without its quirks."""
-    if driven.motion is None:
-        return driven.record
-    smooth = {name: chunks_passed(driven.motion, corrected) for name, corrected in COMFORT.items()}
+    if result.motion is None:
+        return result.record
+    smooth = {name: chunks_passed(result.motion, corrected) for name, corrected in COMFORT_FIELDS.items()}
     chunks = {name: [int(passed.sum()), len(passed)] for name, passed in smooth.items()}
-    return replace(driven.record, meta={**driven.record.meta, **chunks})
+    return replace(result.record, meta={**result.record.meta, **chunks})
 
 
-COMFORT: Final = {"smooth_chunks": False, "smooth_chunks_corrected": True}
+COMFORT_FIELDS: Final = {"smooth_chunks": False, "smooth_chunks_corrected": True}
 """Fields of `meta`: smooth and all chunks."""
 
 
-def comfort_of(record: RouteRecord, corrected: bool = False) -> float:
+def comfort_share(record: RouteRecord, corrected: bool = False) -> float:
     """Share of a drive's chunks that were smooth; NaN without any."""
-    name = next(name for name, kind in COMFORT.items() if kind is corrected)
+    name = next(name for name, kind in COMFORT_FIELDS.items() if kind is corrected)
     passed, count = record.meta.get(name, (0, 0))
     return passed / count if count else float(np.nan)
 
@@ -244,12 +256,12 @@ def _digest_of_run(run: Path) -> str:
     return hashlib.sha256(b"".join((run / name).read_bytes() for name in (CONFIG, DATA))).hexdigest()
 
 
-def _check(choice: DriverChoice, plan: Plan) -> None:
+def _check(choice: DriverSpec, plan: DriveConfig) -> None:
     if choice.options is not None:
         if plan.planner is None:
             raise DriveError(f"driver {choice.name!r}: needs a planner; give --checkpoint")
-        if choice.options.benchmark == "v2" and not _knows_directions(plan.planner):
-            raise DriveError(why_not_v2(plan.planner))
+        if choice.options.benchmark == "v2" and not _has_direction_labels(plan.planner):
+            raise DriveError(v2_error_message(plan.planner))
     if choice.name == EGO_STATUS and plan.run is None:
         raise DriveError(
             f"driver {choice.name!r}: is trained on the data of a training run; give the run's folder as --checkpoint, "
@@ -257,7 +269,7 @@ def _check(choice: DriverChoice, plan: Plan) -> None:
         )
 
 
-def _knows_directions(planner: Path) -> bool:
+def _has_direction_labels(planner: Path) -> bool:
     """Whether a planner was trained for driving direction compliance; released checkpoints are."""
     from world4scorer.planner.model.config import ModelConfig
     from world4scorer.planner.planner import CONFIG_FILE
@@ -267,7 +279,7 @@ def _knows_directions(planner: Path) -> bool:
     return not config.is_file() or knows_directions(planner, ModelConfig.from_json(config.read_text(), str(config)))
 
 
-def _claim(plan: Plan, out: Path) -> dict[str, Any]:
+def _claim_folder(plan: DriveConfig, out: Path) -> dict[str, Any]:
     """Write what is driven, or make sure that the folder holds drives of the same."""
     about = plan.describe()
     path = out / ABOUT
@@ -285,7 +297,7 @@ def _claim(plan: Plan, out: Path) -> dict[str, Any]:
     return about
 
 
-def _train_ego_status(plan: Plan, path: Path) -> None:
+def _train_ego_status(plan: DriveConfig, path: Path) -> None:
     if path.is_file():
         return
     from safetensors.torch import save
@@ -304,19 +316,19 @@ def _train_ego_status(plan: Plan, path: Path) -> None:
         stream.write(save(planner.state_dict()))
 
 
-def _run(work: Driving, tasks: Sequence[Task], executor: Executor, show: bool) -> None:
+def _run(work: DriveWorker, tasks: Sequence[DriveTask], executor: Executor, show: bool) -> None:
     with ProgressBar("driving", "drives", sum(len(task.choices) for task in tasks), show) as progress:
         run_all(executor, work, tasks, progress, work.out, "routes", DriveError)
 
 
-def write_driver_results(drives: Drives) -> None:
+def write_driver_results(drives: FinishedDrives) -> None:
     """Write OUT/DRIVER/results/results.json, one file in the leaderboard's layout for each driver."""
     for choice in drives.choices:
         write_results(drives.folder / choice.name / RESULTS, drives.records[choice.name])
 
 
 def film_drives(
-    plan: Plan, drives: Drives, names: Sequence[str], ending: str = "mp4", height: int = FILM_HEIGHT
+    plan: DriveConfig, drives: FinishedDrives, names: Sequence[str], ending: str = "mp4", height: int = FILM_HEIGHT
 ) -> Iterator[Path]:
     """Drive routes again, which leads to the same, and film them: OUT/films/ROUTE_DRIVER.mp4.
 
@@ -334,18 +346,18 @@ def film_drives(
     if unknown:
         raise DriveError(f"route {unknown[0]!r}: not among these drives; {drives.folder} has them in its folders")
     chosen = list(known) if "all" in names else list(dict.fromkeys(names))
-    driving = Driving(plan, drives.folder)
+    driving = DriveWorker(plan, drives.folder)
     for name in chosen:
         for choice in drives.choices:
-            driven = driving.drive(known[name], choice, keep=True)
+            result = driving.drive(known[name], choice, with_recording=True)
             before = read_record(record_path(drives.folder, choice, known[name]))
-            if (driven.record.status, driven.record.scores) != (before.status, before.scores):
+            if (result.record.status, result.record.scores) != (before.status, before.scores):
                 raise DriveError(
-                    f"{name} with {choice.name}: led to {driven.record.status!r} this time, to {before.status!r} "
+                    f"{name} with {choice.name}: led to {result.record.status!r} this time, to {before.status!r} "
                     "before; were the drives made with another version?"
                 )
-            if driven.recording is None:
+            if result.recording is None:
                 continue  # the simulation crashed, as it did before
             path = drives.folder / "films" / f"{name}_{choice.name}.{ending}"
-            film_drive(plan.data, driven.recording, path, height=height)
+            film_drive(plan.data, result.recording, path, height=height)
             yield path

@@ -61,7 +61,7 @@ class PlannerClient:
             route: (n, 2) points about a metre apart.
             nodes: (m, 2) points of the route to which driving commands belong.
             node_options: CARLA's `RoadOption` of each.
-            options: What is to differ from the server's `PilotOptions`.
+            options: What is to differ from the server's `AgentOptions`.
             rig: `intrinsics`, `rotation` and `translation` as in `Rig`, for cameras that are not Bench2Drive's.
         """
         arrays: dict[str, NDArray[Any]] = dict(rig or {})

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from world4scorer.driving.closed_loop.pilot import PilotOptions, Rig, Sight
+from world4scorer.driving.closed_loop.planner_agent import AgentOptions, CameraCalibration, Observation
 from world4scorer.driving.serving.fields import Fields, RequestError
 from world4scorer.driving.serving.protocol import Frame
 from world4scorer.engine.routes.commands import CommandTracker, RoadOption, one_hot
@@ -55,9 +55,9 @@ class Begin:
     name: str
     route: Route | None
     keeper: CommandTracker | None
-    options: PilotOptions
+    options: AgentOptions
     """The server's, with what the client wants otherwise."""
-    rig: Rig | None
+    rig: CameraCalibration | None
     """Of cameras that are not Bench2Drive's."""
 
 
@@ -65,7 +65,7 @@ class Begin:
 class Decide:
     """A moment of a drive."""
 
-    sight: Sight
+    observation: Observation
     height: int
     """Pixels of an image."""
     width: int
@@ -81,7 +81,7 @@ def read_hello(frame: Frame) -> Hello:
     return hello
 
 
-def read_begin(frame: Frame, usual: PilotOptions, cameras: int) -> Begin:
+def read_begin(frame: Frame, usual: AgentOptions, cameras: int) -> Begin:
     """Route, options and cameras of a drive."""
     fields = Fields.of(frame)
     name = fields.text("name")
@@ -117,7 +117,7 @@ def read_decide(frame: Frame, cameras: tuple[str, ...], keeps_commands: bool) ->
     velocity = fields.numbers("velocity", 2)
     yaw_rate = fields.number("yaw_rate") if "yaw_rate" in fields else 0.0
     guessed = steering_angle(float(velocity[0]), yaw_rate)
-    sight = Sight(
+    observation = Observation(
         time=fields.number("time", -LATEST, LATEST),
         images=tuple(_picture(image, channels) for image in images),
         pose=fields.numbers("pose", 3),
@@ -129,7 +129,7 @@ def read_decide(frame: Frame, cameras: tuple[str, ...], keeps_commands: bool) ->
     )
     pool = fields.flag("pool") if "pool" in fields else False
     fields.finish()
-    return Decide(sight, height, width, pool)
+    return Decide(observation, height, width, pool)
 
 
 def steering_angle(speed: float, yaw_rate: float) -> float:
@@ -152,7 +152,7 @@ def _read_route(fields: Fields) -> Route:
     return Route(points)
 
 
-def _read_options(fields: Fields, usual: PilotOptions) -> PilotOptions:
+def _read_options(fields: Fields, usual: AgentOptions) -> AgentOptions:
     options = usual
     if "inertial" in fields:
         options = replace(options, inertial=fields.number("inertial", 0.0, GREATEST_WEIGHT))
@@ -166,7 +166,7 @@ def _read_options(fields: Fields, usual: PilotOptions) -> PilotOptions:
     return options
 
 
-def _read_rig(fields: Fields, cameras: int) -> Rig:
+def _read_rig(fields: Fields, cameras: int) -> CameraCalibration:
     intrinsics = fields.array("intrinsics", np.float64, (cameras, 3, 3), cameras + 3)
     rotation = fields.array("rotation", np.float64, (cameras, 3, 3), cameras + 3)
     translation = fields.array("translation", np.float64, (cameras, 3), cameras + 3)
@@ -175,7 +175,7 @@ def _read_rig(fields: Fields, cameras: int) -> Rig:
     turned = rotation @ rotation.transpose(0, 2, 1)
     if np.abs(turned - np.eye(3)).max() > ORTHONORMAL or (np.linalg.det(rotation) < 0).any():
         raise RequestError("begin: rotation: matrices that turn the camera's axes into the car's are needed")
-    return Rig(intrinsics, rotation, translation)
+    return CameraCalibration(intrinsics, rotation, translation)
 
 
 def _road_option(code: int) -> RoadOption:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from world4scorer.driving.clips.rig import FOLDERS, mounted
-from world4scorer.driving.closed_loop.pilot import Rig
+from world4scorer.driving.closed_loop.planner_agent import CameraCalibration
 
 CAMERAS: Final = tuple(folder.removeprefix("rgb_") for folder in FOLDERS)
 """Names of their images in requests, in the order in which planners are given them."""
 
 
-def bench2drive_rig(height: int, width: int) -> Rig:
+def bench2drive_rig(height: int, width: int) -> CameraCalibration:
     """The cameras in ego axes, for images of a size in pixels."""
     cameras = mounted(image_size=(width, height))
-    return Rig(cameras.intrinsics, cameras.rotation, cameras.translation)
+    return CameraCalibration(cameras.intrinsics, cameras.rotation, cameras.translation)

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from world4scorer import __version__
-from world4scorer.driving.closed_loop.pilot import Decision, Pilot, PilotOptions, why_not_v2
+from world4scorer.driving.closed_loop.planner_agent import AgentOptions, Decision, PlannerAgent, v2_error_message
 from world4scorer.driving.serving.fields import RequestError
 from world4scorer.driving.serving.protocol import VERSION, Frame, Kind, Limits
 from world4scorer.driving.serving.requests import Begin, read_begin, read_decide, read_hello
@@ -35,7 +35,7 @@ class ServedPlanner:
     name: str
     digest: str
     """SHA-256 of its files; empty for one that has none."""
-    options: PilotOptions = field(default_factory=PilotOptions)
+    options: AgentOptions = field(default_factory=AgentOptions)
     """Of drives that do not ask for others."""
     fixed: bool = False
     """Refuse drives that ask for other options."""
@@ -48,10 +48,10 @@ class ServedPlanner:
     def __post_init__(self) -> None:
         self.check(self.options)
 
-    def check(self, options: PilotOptions) -> None:
+    def check(self, options: AgentOptions) -> None:
         """Raise a RequestError for options that it cannot choose by."""
         if options.benchmark == "v2" and not self.knows_directions:
-            raise RequestError(why_not_v2(self.name))
+            raise RequestError(v2_error_message(self.name))
 
     @property
     def cameras(self) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ class ServedPlanner:
 @dataclass
 class _Drive:
     name: str
-    pilot: Pilot
+    agent: PlannerAgent
     size: tuple[int, int] | None = None
     """Height and width of its images, once they are known."""
     seconds: list[float] = field(default_factory=list)
@@ -133,10 +133,10 @@ class Session:
         if served.fixed and begin.options != served.options:
             raise RequestError(f"begin: the server decides by {served.options}; it was started with --fixed")
         served.check(begin.options)
-        pilot = Pilot(served.planner, begin.options, begin.rig)
-        pilot.begin(begin.name, begin.route, begin.keeper)
+        agent = PlannerAgent(served.planner, begin.options, begin.rig)
+        agent.begin(begin.name, begin.route, begin.keeper)
         self.close()
-        self._drive = _Drive(begin.name, pilot)
+        self._drive = _Drive(begin.name, agent)
         way = "no route" if begin.route is None else f"{begin.route.length:,.0f} m"
         self._say(f"{self._client}: drive {begin.name!r} begun, {way}")
         length = None if begin.route is None else begin.route.length
@@ -147,17 +147,17 @@ class Session:
         drive = self._drive
         if drive is None:
             raise RequestError("decide: no drive has begun")
-        request = read_decide(frame, self._served.cameras, drive.pilot.options.keep_commands)
+        request = read_decide(frame, self._served.cameras, drive.agent.options.keep_commands)
         size = (request.height, request.width)
         if drive.size is None:
             drive.size = size
-            if drive.pilot.rig is None:
-                drive.pilot.rig = bench2drive_rig(*size)
+            if drive.agent.rig is None:
+                drive.agent.rig = bench2drive_rig(*size)
         elif drive.size != size:
             raise RequestError(f"decide: images of {size}, after {drive.size}; a drive keeps to one size")
-        views = drive.pilot.views(request.sight)  # outside of the lock: others may be decided for meanwhile
+        views = drive.agent.views(request.observation)  # outside of the lock: others may be decided for meanwhile
         with self._served.lock:
-            decision = drive.pilot.decide(request.sight, views)
+            decision = drive.agent.decide(request.observation, views)
         drive.seconds.append(time.perf_counter() - start)
         return _told(decision, drive, request.pool)
 
@@ -170,7 +170,7 @@ def _told(decision: Decision, drive: _Drive, pool: bool) -> Frame:
         "chosen": decision.chosen,
         "command": decision.command.tolist(),
         "route_point": None if point is None else point.tolist(),
-        "travelled": drive.pilot.travelled,
+        "travelled": drive.agent.travelled,
         "milliseconds": 1e3 * drive.seconds[-1],
     }
     arrays: dict[str, Any] = {"plan": decision.plan}

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from world4scorer.driving.closed_loop.pilot import PilotOptions
+from world4scorer.driving.closed_loop.planner_agent import AgentOptions
 from world4scorer.driving.serving.protocol import Frame, Kind
 from world4scorer.driving.serving.rig import CAMERAS
 from world4scorer.driving.serving.session import ServedPlanner, Session
@@ -21,7 +21,7 @@ PRACTICE: Final = 3
 """Decisions before the first client comes: kernels are loaded, torch's memory is laid out."""
 
 
-def load_served(checkpoint: Path, options: PilotOptions, fixed: bool = False, device: str = "cpu") -> ServedPlanner:
+def load_served(checkpoint: Path, options: AgentOptions, fixed: bool = False, device: str = "cpu") -> ServedPlanner:
     """A planner from its folder, or from that of the run that trained it."""
     if not checkpoint.exists():
         raise ValueError(f"{checkpoint}: no such folder; `w4s train` makes one, `w4s import` another")

@@ -2,9 +2,9 @@
 
 The same pilot drives in the city and answers requests of the planner server.
 
->>> pilot = Pilot(Planner.from_pretrained("runs/city/planner"), PilotOptions(route=4.0))
+>>> pilot = PlannerAgent(Planner.from_pretrained("runs/city/planner"), AgentOptions(route=4.0))
 >>> pilot.begin("route 7", Route(points), CommandTracker(nodes, options))
->>> decision = pilot.decide(Sight(...))          # twice a second
+>>> decision = pilot.decide(Observation(...))          # twice a second
 >>> decision.plan                                # (8, 3)
 
 Shapes: C cameras, N plans, T poses.
@@ -35,7 +35,7 @@ from world4scorer.planner.planner import Planner
 
 
 @dataclass(frozen=True)
-class PilotOptions:
+class AgentOptions:
     """How a pilot chooses among its plans; as it stands, by utility alone, each moment for itself."""
 
     benchmark: Benchmark = "v1"
@@ -52,7 +52,7 @@ class PilotOptions:
         check_weight(self.route)
 
 
-def why_not_v2(planner: object) -> str:
+def v2_error_message(planner: object) -> str:
     """What to tell those who want a planner to choose by v2 that was not trained for all of its terms."""
     return (
         f"benchmark v2: counts driving direction compliance, for which {planner} was not trained (clips of Bench2Drive "
@@ -61,7 +61,7 @@ def why_not_v2(planner: object) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Rig:
+class CameraCalibration:
     """Where the cameras of a car are."""
 
     intrinsics: NDArray[np.float64]
@@ -73,7 +73,7 @@ class Rig:
 
 
 @dataclass(frozen=True, eq=False)
-class Sight:
+class Observation:
     """What a car sees and knows at one moment."""
 
     time: float
@@ -116,12 +116,14 @@ class Decision:
         return np.asarray(self.plans[self.chosen])
 
 
-class Pilot:
+class PlannerAgent:
     """A planner with a memory of its route and of its last choice."""
 
-    def __init__(self, planner: Planner, options: PilotOptions | None = None, rig: Rig | None = None) -> None:
+    def __init__(
+        self, planner: Planner, options: AgentOptions | None = None, rig: CameraCalibration | None = None
+    ) -> None:
         self.planner = planner
-        self.options: PilotOptions = options or PilotOptions()
+        self.options: AgentOptions = options or AgentOptions()
         self.rig = rig
         self._reranker = InertialReranker(self.options.inertial)
         self._name = ""
@@ -151,61 +153,63 @@ class Pilot:
         """How far along its route the ego was when it last decided [m]; None without a route."""
         return None if self._cursor is None else float(self._cursor.route.distance[self._cursor.index])
 
-    def decide(self, sight: Sight, views: Tensor | None = None) -> Decision:
+    def decide(self, observation: Observation, views: Tensor | None = None) -> Decision:
         """Propose plans, score them, choose one.
 
         Args:
             sight: What the car sees and knows.
             views: What `views` makes of it, where that was done before; it takes long for large images.
         """
-        command = np.asarray(sight.command, np.float32)
+        command = np.asarray(observation.command, np.float32)
         if self.options.keep_commands:
             assert self._keeper is not None
-            command = one_hot(self._keeper.command(sight.pose))
+            command = one_hot(self._keeper.command(observation.pose))
         point = ahead = None
         if self._cursor is not None:
-            self._cursor.advance(sight.pose[:2])
-            point, ahead = self._cursor.route_point(sight.pose), self._cursor.ahead(sight.pose)
-        views = self.views(sight) if views is None else views
-        scored = self.planner(views, self._status(sight, command, point), self._cameras(sight))
+            self._cursor.advance(observation.pose[:2])
+            point, ahead = self._cursor.route_point(observation.pose), self._cursor.ahead(observation.pose)
+        views = self.views(observation) if views is None else views
+        scored = self.planner(views, self._status(observation, command, point), self._cameras(observation))
         plans = scored.plans[0].float().cpu().numpy()
         utility = scored.utility(self.options.benchmark)[0].double().cpu().numpy()
         ranked = utility
         if self.options.route:
             assert ahead is not None
             ranked = route_utility(utility, route_agreement(plans, ahead), self.options.route)
-        return Decision(plans, utility, ranked, self._choose(sight, plans, ranked), command, point)
+        return Decision(plans, utility, ranked, self._choose(observation, plans, ranked), command, point)
 
-    def _choose(self, sight: Sight, plans: NDArray[np.float32], ranked: NDArray[np.float64]) -> int:
+    def _choose(self, observation: Observation, plans: NDArray[np.float32], ranked: NDArray[np.float64]) -> int:
         if not self.options.inertial:
             return int(np.argmax(ranked))
-        time_us = round(sight.time * 1e6)
-        moment = EgoSnapshot(f"{self._name} at {sight.time:.1f} s", self._name, time_us, ego_state(sight))
+        time_us = round(observation.time * 1e6)
+        moment = EgoSnapshot(f"{self._name} at {observation.time:.1f} s", self._name, time_us, ego_state(observation))
         return self._reranker.choose(moment, plans, ranked)
 
-    def views(self, sight: Sight) -> Tensor:
+    def views(self, observation: Observation) -> Tensor:
         """The images as the planner takes them (1, C, 3, H, W)."""
         config = self.planner.config
-        if len(sight.images) < config.cameras:
-            raise ValueError(f"images: {len(sight.images)}; the planner looks at {config.cameras}")
-        views = [fit_view(_picture(image), config) for image in sight.images[: config.cameras]]
+        if len(observation.images) < config.cameras:
+            raise ValueError(f"images: {len(observation.images)}; the planner looks at {config.cameras}")
+        views = [fit_view(_picture(image), config) for image in observation.images[: config.cameras]]
         return normalise(torch.from_numpy(np.stack(views))[None].to(self._device))
 
-    def _status(self, sight: Sight, command: NDArray[np.float32], point: NDArray[np.float64] | None) -> Tensor:
-        numbers: list[Any] = [np.zeros(3), sight.velocity, sight.acceleration, command]
+    def _status(
+        self, observation: Observation, command: NDArray[np.float32], point: NDArray[np.float64] | None
+    ) -> Tensor:
+        numbers: list[Any] = [np.zeros(3), observation.velocity, observation.acceleration, command]
         if self.takes_route_point:
             assert point is not None
             numbers.append(point)
         return torch.from_numpy(np.concatenate(numbers).astype(np.float32))[None].to(self._device)
 
-    def _cameras(self, sight: Sight) -> Cameras | None:
+    def _cameras(self, observation: Observation) -> Cameras | None:
         """The rig in pixels of views, for planners that ask for it."""
         config = self.planner.config
         if not config.plan_sampling:
             return None
         if self.rig is None:
             raise ValueError("rig: missing; this planner needs to know how the views were taken")
-        width, height = _picture(sight.images[0]).size
+        width, height = _picture(observation.images[0]).size
         if self._fitted is None or self._fitted[0] != (height, width):
             count = config.cameras
             fitted = fit_intrinsics(self.rig.intrinsics[:count], width, height, config)
@@ -223,12 +227,12 @@ def _picture(image: NDArray[np.uint8] | Image.Image) -> Image.Image:
     return image if isinstance(image, Image.Image) else Image.fromarray(image)
 
 
-def ego_state(sight: Sight) -> NDArray[np.float64]:
+def ego_state(observation: Observation) -> NDArray[np.float64]:
     """(11,) the state from which plans are rolled out."""
     state = np.zeros(len(State))
-    state[[State.X, State.Y, State.HEADING]] = sight.pose
-    state[[State.VELOCITY_X, State.VELOCITY_Y]] = sight.velocity
-    state[[State.ACCELERATION_X, State.ACCELERATION_Y]] = sight.acceleration
-    state[State.STEERING_ANGLE] = sight.steering
-    state[State.ANGULAR_VELOCITY] = sight.yaw_rate
+    state[[State.X, State.Y, State.HEADING]] = observation.pose
+    state[[State.VELOCITY_X, State.VELOCITY_Y]] = observation.velocity
+    state[[State.ACCELERATION_X, State.ACCELERATION_Y]] = observation.acceleration
+    state[State.STEERING_ANGLE] = observation.steering
+    state[State.ANGULAR_VELOCITY] = observation.yaw_rate
     return state

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from world4scorer.driving.closed_loop.pilot import PilotOptions
+from world4scorer.driving.closed_loop.planner_agent import AgentOptions
 from world4scorer.engine.selection.route import ROUTE_WEIGHT as ROUTE_WEIGHT
 from world4scorer.engine.selection.utility import Benchmark
 
@@ -18,24 +18,24 @@ CONSTANT_VELOCITY: Final = "constant-velocity"
 SUMO: Final = "sumo"
 PDM_CLOSED: Final = "pdm-closed"
 EGO_STATUS: Final = "ego-status"
-OTHERS: Final = {
+BASELINES: Final = {
     CONSTANT_VELOCITY: "constant velocity",
     EGO_STATUS: "MLP of the ego status",
     PDM_CLOSED: "PDM-Closed, privileged",
     SUMO: "SUMO's driver, privileged",
 }
 """Drivers without a planner, and what tables call them."""
-WEIGHTS: Final = {"inertial": 1.0, "route": ROUTE_WEIGHT}
+DEFAULT_WEIGHTS: Final = {"inertial": 1.0, "route": ROUTE_WEIGHT}
 """Of re-ranking, the paper's."""
-DEFAULT: Final = (FRAMEWISE, "inertial", "route", *OTHERS)
+DEFAULT_DRIVERS: Final = (FRAMEWISE, "inertial", "route", *BASELINES)
 
 
 @dataclass(frozen=True)
-class DriverChoice:
+class DriverSpec:
     """One who drives."""
 
     name: str
-    options: PilotOptions | None
+    options: AgentOptions | None
     """None for those without a planner."""
     creeps: bool = False
 
@@ -43,27 +43,27 @@ class DriverChoice:
     def label(self) -> str:
         """What tables call it."""
         if self.options is None:
-            return OTHERS[self.name]
+            return BASELINES[self.name]
         return "framewise" if self.name == FRAMEWISE else "+ " + self.name.replace("+", " + ")
 
     @classmethod
-    def parse(cls, name: str, benchmark: Benchmark = "v1") -> DriverChoice:
+    def parse(cls, name: str, benchmark: Benchmark = "v1") -> DriverSpec:
         """Read a name."""
-        if name in OTHERS:
+        if name in BASELINES:
             return cls(name, None)
-        options, creeps = PilotOptions(benchmark=benchmark), False
+        options, creeps = AgentOptions(benchmark=benchmark), False
         parts = [] if name == FRAMEWISE else name.split("+")
         for part in parts:
             kind, equals, number = part.partition("=")
-            if kind in WEIGHTS:
-                weight = _weight(name, number) if equals else WEIGHTS[kind]
+            if kind in DEFAULT_WEIGHTS:
+                weight = _weight(name, number) if equals else DEFAULT_WEIGHTS[kind]
                 options = replace(options, inertial=weight) if kind == "inertial" else replace(options, route=weight)
             elif part == "commands":
                 options = replace(options, keep_commands=True)
             elif part == "creep":
                 creeps = True
             else:
-                known = ", ".join([FRAMEWISE, *WEIGHTS, "commands", "creep", *OTHERS])
+                known = ", ".join([FRAMEWISE, *DEFAULT_WEIGHTS, "commands", "creep", *BASELINES])
                 raise ValueError(f"driver {name!r}: {part!r} is unknown; there are {known}, some joined by +")
         if len({part.partition("=")[0] for part in parts}) < len(parts):
             raise ValueError(f"driver {name!r}: something is named twice")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.driving.closed_loop.city_routes import CityRoute
 from world4scorer.driving.closed_loop.contacts import contacts
-from world4scorer.driving.closed_loop.ground import Ground, ego_corners
+from world4scorer.driving.closed_loop.static_world import StaticWorld, ego_corners
 from world4scorer.engine.routes.route import RouteCursor
 from world4scorer.engine.scene.geometry import direction
 from world4scorer.engine.scene.indices import State, TrackType
@@ -27,13 +27,13 @@ from world4scorer.evaluation.leaderboard.infractions import Infraction, outside_
 from world4scorer.evaluation.leaderboard.records import COMPLETED, PERFECT, RouteRecord
 from world4scorer.evaluation.leaderboard.scores import is_success, route_scores
 
-CHECKPOINTS: Final = 20
+SPEED_CHECKPOINTS: Final = 20
 """At which speeds are compared, evenly along the route."""
-SURROUNDING: Final = 50.0
+SURROUNDING_RADIUS: Final = 50.0
 """Vehicles within this distance are the surrounding traffic [m]."""
-SEARCH: Final = 20.0
+ROUTE_SEARCH_DISTANCE: Final = 20.0
 """m ahead on the route within which the ego is looked for: a route may come near itself."""
-AT_THE_END: Final = 2.0
+ROUTE_END_TOLERANCE: Final = 2.0
 """m before the end of the route, which counts as reached."""
 
 Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ POSE: Final = [State.X, State.Y, State.HEADING]
 
 
 @dataclass(frozen=True)
-class Rules:
+class TerminationRules:
     """When a drive is over."""
 
     deviation: float = 30.0
@@ -60,7 +60,7 @@ class Rules:
 
 
 @dataclass(frozen=True, eq=False)
-class Others:
+class SurroundingAgents:
     """Everybody around at one time."""
 
     tokens: Sequence[str]
@@ -78,7 +78,7 @@ class Others:
 
 
 @dataclass(frozen=True)
-class Offence:
+class InfractionEvent:
     """Something that went wrong."""
 
     kind: Infraction
@@ -90,32 +90,32 @@ class Offence:
 
 
 @dataclass
-class _Pace:
+class _SpeedLog:
     """Speeds since the last checkpoint."""
 
     ego: list[float] = field(default_factory=list)
     others: list[float] = field(default_factory=list)
 
 
-class Referee:
+class InfractionMonitor:
     """Watches one drive."""
 
-    def __init__(self, route: CityRoute, ground: Ground, rules: Rules | None = None) -> None:
-        self.route, self.rules = route, rules or Rules()
-        self.offences: list[Offence] = []
+    def __init__(self, route: CityRoute, static_world: StaticWorld, rules: TerminationRules | None = None) -> None:
+        self.route, self.rules = route, rules or TerminationRules()
+        self.infractions: list[InfractionEvent] = []
         self.end: str | None = None
         """Status of the record once the drive is over."""
-        self.driven = 0.0
+        self.distance_driven = 0.0
         """m"""
         self._outside = 0.0
-        self._ground = ground
+        self._static = static_world
         self._cursor = RouteCursor(route.route)
         self._touched: set[str] = set()
         self._touches_layout = False
         self._steps = self._standing = self._off_road = 0
-        self._pace = _Pace()
+        self._pace = _SpeedLog()
         self._checkpoint = 1
-        self._met: list[float | None] = [None] * len(route.event_places)
+        self._met: list[float | None] = [None] * len(route.event_distances)
         self._timed_out: set[int] = set()
 
     @property
@@ -128,21 +128,21 @@ class Referee:
         """m along the route"""
         return float(self.route.route.distance[self._cursor.index])
 
-    def step(self, before: Floats, now: Floats, others: Others, off_road: bool, met: Sequence[bool]) -> None:
+    def step(self, before: Floats, now: Floats, others: SurroundingAgents, off_road: bool, met: Sequence[bool]) -> None:
         """Judge 0.1 s: ego states (11,) before and now, everybody around now, and which events have been met."""
         self._steps += 1
         moved = float(np.linalg.norm(now[XY] - before[XY]))
-        self.driven += moved
-        self._cursor.advance(now[XY], reach=SEARCH)
+        self.distance_driven += moved
+        self._cursor.advance(now[XY], reach=ROUTE_SEARCH_DISTANCE)
         self._collisions(now, others)
-        self._lights(before, now, others.signals)
+        self._red_lights(before, now, others.signals)
         if self._is_outside(now):
             self._outside += moved
-        self._speeds(now, others)
+        self._compare_speeds(now, others)
         self._scenarios(now, met)
-        self._look_for_the_end(now, off_road)
+        self._check_termination(now, off_road)
 
-    def _collisions(self, now: Floats, others: Others) -> None:
+    def _collisions(self, now: Floats, others: SurroundingAgents) -> None:
         pose = now[POSE]
         moves = now[State.VELOCITY_X] >= self.rules.blocked_speed
         for row in np.flatnonzero(contacts(pose, others.poses, others.sizes)).tolist():
@@ -153,43 +153,43 @@ class Referee:
             kind = TrackType(int(others.types[row]))
             ahead = (others.poses[row, :2] - _centre(pose)) @ direction(pose[2])
             side = "in front" if ahead > 0 else "behind"
-            self._note(
+            self._add(
                 Infraction.PEDESTRIAN_COLLISION if kind is TrackType.PEDESTRIAN else Infraction.VEHICLE_COLLISION,
                 now,
                 f"Agent collided against a {kind.name.lower()} {side}, at {now[State.VELOCITY_X]:.1f} m/s, "
                 f"the other at {others.speeds[row]:.1f} m/s",
             )
-        touches = self._ground.hits(ego_corners(pose) - self._ground.offset)
+        touches = self._static.collides(ego_corners(pose) - self._static.offset)
         if touches and not self._touches_layout:
-            self._note(Infraction.LAYOUT_COLLISION, now, "Agent collided against something that stands by the road")
+            self._add(Infraction.LAYOUT_COLLISION, now, "Agent collided against something that stands by the road")
         self._touches_layout = touches
 
-    def _lights(self, before: Floats, now: Floats, signals: Mapping[str, str]) -> None:
-        lines = self._ground.stop_lines
-        was, is_ = (_bumper(state[POSE]) - self._ground.offset for state in (before, now))
+    def _red_lights(self, before: Floats, now: Floats, signals: Mapping[str, str]) -> None:
+        lines = self._static.stop_lines
+        was, is_ = (_bumper(state[POSE]) - self._static.offset for state in (before, now))
         if any(lines.red(int(line), self.route.start.route, signals) for line in lines.crossed(was, is_)):
-            self._note(Infraction.RED_LIGHT, now, f"Agent ran a red light at {now[State.VELOCITY_X]:.1f} m/s")
+            self._add(Infraction.RED_LIGHT, now, f"Agent ran a red light at {now[State.VELOCITY_X]:.1f} m/s")
 
     def _is_outside(self, now: Floats) -> bool:
-        return self._ground.outside(_centre(now[POSE]) - self._ground.offset, float(now[State.HEADING]))
+        return self._static.outside(_centre(now[POSE]) - self._static.offset, float(now[State.HEADING]))
 
-    def _speeds(self, now: Floats, others: Others) -> None:
-        near = np.linalg.norm(others.poses[:, :2] - now[XY], axis=1) < SURROUNDING
+    def _compare_speeds(self, now: Floats, others: SurroundingAgents) -> None:
+        near = np.linalg.norm(others.poses[:, :2] - now[XY], axis=1) < SURROUNDING_RADIUS
         vehicles = near & (others.types == TrackType.VEHICLE)
         self._pace.ego.append(float(now[State.VELOCITY_X]))
         if vehicles.any():
             self._pace.others.append(float(others.speeds[vehicles].mean()))
-        if self.progress < self._checkpoint * self.route.route.length / CHECKPOINTS - AT_THE_END:
+        if self.progress < self._checkpoint * self.route.route.length / SPEED_CHECKPOINTS - ROUTE_END_TOLERANCE:
             return
         self._checkpoint += 1
         around = float(np.mean(self._pace.others)) if self._pace.others else 0.0
         if around > 0:
             share = 100 * float(np.mean(self._pace.ego)) / around
-            self._note(Infraction.SLOW, now, slower_than_others(share))
-        self._pace = _Pace()
+            self._add(Infraction.SLOW, now, slower_than_others(share))
+        self._pace = _SpeedLog()
 
     def _scenarios(self, now: Floats, met: Sequence[bool]) -> None:
-        for number, place in enumerate(self.route.event_places):
+        for number, place in enumerate(self.route.event_distances):
             if met[number] and self._met[number] is None:
                 self._met[number] = self.time
             since = self._met[number]
@@ -197,36 +197,36 @@ class Referee:
             if late and self.progress < place and number not in self._timed_out:
                 self._timed_out.add(number)
                 event = self.route.start.events[number].kind
-                self._note(Infraction.SCENARIO_TIMEOUT, now, f"Agent did not get past the {event.value} in time")
+                self._add(Infraction.SCENARIO_TIMEOUT, now, f"Agent did not get past the {event.value} in time")
 
-    def _look_for_the_end(self, now: Floats, off_road: bool) -> None:
+    def _check_termination(self, now: Floats, off_road: bool) -> None:
         rules = self.rules
         away = float(np.linalg.norm(self.route.route.points[self._cursor.index] - now[XY]))
         self._standing = self._standing + 1 if now[State.VELOCITY_X] < rules.blocked_speed else 0
         self._off_road = self._off_road + 1 if off_road else 0
-        if self.progress >= self.route.route.length - AT_THE_END:
+        if self.progress >= self.route.route.length - ROUTE_END_TOLERANCE:
             self.end = COMPLETED
         elif away > rules.deviation or _seconds(self._off_road) > rules.off_road_time:
             why = f"{away:.0f} m from the route" if away > rules.deviation else "off the road"
-            self._note(Infraction.DEVIATION, now, f"Agent deviated from the route: {why}")
+            self._add(Infraction.DEVIATION, now, f"Agent deviated from the route: {why}")
             self.end = "Failed - Agent deviated from the route"
         elif _seconds(self._standing) > rules.blocked_time:
-            self._note(Infraction.BLOCKED, now, f"Agent got blocked: stood for {rules.blocked_time:.0f} s")
+            self._add(Infraction.BLOCKED, now, f"Agent got blocked: stood for {rules.blocked_time:.0f} s")
             self.end = "Failed - Agent got blocked"
         elif self.time >= rules.time_limit:
-            self._note(Infraction.ROUTE_TIMEOUT, now, f"Route timeout after {rules.time_limit:.0f} s")
+            self._add(Infraction.ROUTE_TIMEOUT, now, f"Route timeout after {rules.time_limit:.0f} s")
             self.end = "Failed - Agent timed out"
 
-    def _note(self, kind: Infraction, now: Floats, message: str) -> None:
-        self.offences.append(Offence(kind, self.time, (float(now[0]), float(now[1])), message))
+    def _add(self, kind: Infraction, now: Floats, message: str) -> None:
+        self.infractions.append(InfractionEvent(kind, self.time, (float(now[0]), float(now[1])), message))
 
     def record(self, seconds: float) -> RouteRecord:
         """The record of the drive, which took so many seconds to simulate."""
         assert self.end is not None, "the drive is not over"
         infractions: dict[str, tuple[str, ...]] = dict.fromkeys(Infraction, ())
-        for offence in self.offences:
-            infractions[offence.kind] += (offence.message,)
-        share = self._outside / max(self.driven, 1e-9)
+        for event in self.infractions:
+            infractions[event.kind] += (event.message,)
+        share = self._outside / max(self.distance_driven, 1e-9)
         if self._outside > 0:
             infractions[Infraction.OUTSIDE_LANES] = (outside_lanes(self._outside, share),)
         length = self.route.route.length

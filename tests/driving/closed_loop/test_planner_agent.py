@@ -12,11 +12,17 @@ import torch
 from world4scorer.city.world.manifest import read_config, read_manifest
 from world4scorer.city.world.simulation import CitySimulation
 from world4scorer.driving.closed_loop.city_routes import find_routes
-from world4scorer.driving.closed_loop.creep import Creeping
-from world4scorer.driving.closed_loop.drive import Venue, drive_route, rig_of
-from world4scorer.driving.closed_loop.drivers import Answer, PilotDriver
-from world4scorer.driving.closed_loop.pilot import Decision, Pilot, PilotOptions, Rig, Sight
-from world4scorer.driving.closed_loop.referee import Rules
+from world4scorer.driving.closed_loop.creep import CreepingDriver
+from world4scorer.driving.closed_loop.drive import DrivingWorld, city_calibration, drive_route
+from world4scorer.driving.closed_loop.drivers import DriverOutput, PlannerDriver
+from world4scorer.driving.closed_loop.infraction_monitor import TerminationRules
+from world4scorer.driving.closed_loop.planner_agent import (
+    AgentOptions,
+    CameraCalibration,
+    Decision,
+    Observation,
+    PlannerAgent,
+)
 from world4scorer.engine.routes import CommandTracker, RoadOption, Route
 from world4scorer.engine.selection.route import route_agreement
 from world4scorer.planner.model.config import ModelConfig, city
@@ -35,31 +41,31 @@ def planner(config: ModelConfig | None = None) -> Planner:
     return made
 
 
-def rig() -> Rig:
+def rig() -> CameraCalibration:
     from world4scorer.city.world.config import preset
 
-    return rig_of(preset("quick"))
+    return city_calibration(preset("quick"))
 
 
-def sight(time: float = 0.0, x: float = 0.0, y: float = 0.0, speed: float = 5.0) -> Sight:
+def observation(time: float = 0.0, x: float = 0.0, y: float = 0.0, speed: float = 5.0) -> Observation:
     rng = np.random.default_rng(1)
     images = tuple(rng.integers(0, 255, (*SIZE, 3), np.uint8) for _ in range(4))
     command = np.array([0, 1, 0, 0], np.float32)
-    return Sight(time, images, np.array([x, y, 0.0]), np.array([speed, 0.0]), np.zeros(2), command)
+    return Observation(time, images, np.array([x, y, 0.0]), np.array([speed, 0.0]), np.zeros(2), command)
 
 
 def test_framewise_is_the_highest_utility() -> None:
-    pilot = Pilot(planner(), rig=rig())
-    pilot.begin("drive")
-    decision = pilot.decide(sight())
+    agent = PlannerAgent(planner(), rig=rig())
+    agent.begin("drive")
+    decision = agent.decide(observation())
     assert decision.chosen == int(np.argmax(decision.utility)) and decision.plans.shape == (64, 8, 3)
     assert np.array_equal(decision.plan, decision.plans[decision.chosen]) and decision.route_point is None
 
 
 def test_route_reranking_adds_agreement() -> None:
-    pilot = Pilot(planner(), PilotOptions(route=4.0), rig())
-    pilot.begin("drive", ROUTE)
-    decision = pilot.decide(sight(y=1.5))
+    agent = PlannerAgent(planner(), AgentOptions(route=4.0), rig())
+    agent.begin("drive", ROUTE)
+    decision = agent.decide(observation(y=1.5))
     ahead = np.column_stack([np.arange(31.0), np.full(31, -1.5)])
     agreed = route_agreement(decision.plans, ahead)
     expected = decision.utility + 4 * decision.utility.std() * (agreed - agreed.mean()) / agreed.std()
@@ -67,63 +73,63 @@ def test_route_reranking_adds_agreement() -> None:
 
 
 def test_inertia_needs_a_last_choice() -> None:
-    free, bound = (Pilot(planner(), PilotOptions(inertial=weight), rig()) for weight in (0.0, 50.0))
-    for pilot in (free, bound):
-        pilot.begin("drive")
-    first = [pilot.decide(sight(0.0)) for pilot in (free, bound)]
+    free, bound = (PlannerAgent(planner(), AgentOptions(inertial=weight), rig()) for weight in (0.0, 50.0))
+    for agent in (free, bound):
+        agent.begin("drive")
+    first = [agent.decide(observation(0.0)) for agent in (free, bound)]
     assert first[0].chosen == first[1].chosen
     bound.begin("drive")  # forgets
-    assert bound.decide(sight(0.5)).chosen == first[0].chosen
+    assert bound.decide(observation(0.5)).chosen == first[0].chosen
 
 
 def test_the_command_is_kept_from_the_nodes() -> None:
-    pilot = Pilot(planner(), PilotOptions(keep_commands=True), rig())
-    pilot.begin("drive", ROUTE, CommandTracker([[30.0, 0.0]], [RoadOption.LEFT]))
-    assert pilot.decide(sight()).command.tolist() == [1, 0, 0, 0]
-    assert pilot.decide(sight(x=33.0)).command.tolist() == [0, 1, 0, 0]
+    agent = PlannerAgent(planner(), AgentOptions(keep_commands=True), rig())
+    agent.begin("drive", ROUTE, CommandTracker([[30.0, 0.0]], [RoadOption.LEFT]))
+    assert agent.decide(observation()).command.tolist() == [1, 0, 0, 0]
+    assert agent.decide(observation(x=33.0)).command.tolist() == [0, 1, 0, 0]
 
 
 def test_the_route_point_is_an_input() -> None:
     blind, told = planner(), planner(replace(city(), ego_numbers=13))
-    assert not Pilot(blind).takes_route_point
-    pilot = Pilot(told, rig=rig())
-    assert pilot.takes_route_point
+    assert not PlannerAgent(blind).takes_route_point
+    agent = PlannerAgent(told, rig=rig())
+    assert agent.takes_route_point
     with pytest.raises(ValueError, match="no route"):
-        pilot.begin("drive")
-    pilot.begin("drive", ROUTE)
-    here = pilot.decide(sight())
+        agent.begin("drive")
+    agent.begin("drive", ROUTE)
+    here = agent.decide(observation())
     assert here.route_point == pytest.approx((20.0, 0.0))
-    pilot.begin("drive", Route([[0.0, 0.0], [0.0, 200.0]]))
-    assert not np.array_equal(pilot.decide(sight()).utility, here.utility)
+    agent.begin("drive", Route([[0.0, 0.0], [0.0, 200.0]]))
+    assert not np.array_equal(agent.decide(observation()).utility, here.utility)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(PilotOptions(route=4.0), "no route"), (PilotOptions(keep_commands=True), "no nodes")],
+    [(AgentOptions(route=4.0), "no route"), (AgentOptions(keep_commands=True), "no nodes")],
 )
-def test_options_need_a_route(options: PilotOptions, message: str) -> None:
+def test_options_need_a_route(options: AgentOptions, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Pilot(planner(), options, rig()).begin("drive")
+        PlannerAgent(planner(), options, rig()).begin("drive")
 
 
 def test_too_few_images_or_no_rig() -> None:
-    pilot = Pilot(planner(), rig=rig())
-    pilot.begin("drive")
+    agent = PlannerAgent(planner(), rig=rig())
+    agent.begin("drive")
     with pytest.raises(ValueError, match="images: 3"):
-        pilot.decide(replace(sight(), images=sight().images[:3]))
-    lost = Pilot(planner())
+        agent.decide(replace(observation(), images=observation().images[:3]))
+    lost = PlannerAgent(planner())
     lost.begin("drive")
     with pytest.raises(ValueError, match="rig"):
-        lost.decide(sight())
+        lost.decide(observation())
 
 
 def test_a_planner_drives_a_route_the_same_way_twice(city: Path) -> None:
     route = find_routes(city, "city_train", 1)[0]
     config = read_config(read_manifest(city))
-    driver = PilotDriver(Pilot(planner(), PilotOptions(inertial=1.0), rig_of(config)))
-    venue, rules = Venue(city, route.place), Rules(time_limit=4.0)
+    driver = PlannerDriver(PlannerAgent(planner(), AgentOptions(inertial=1.0), city_calibration(config)))
+    world, rules = DrivingWorld(city, route.place), TerminationRules(time_limit=4.0)
     with CitySimulation(city) as running:
-        one, other = (drive_route(running, venue, route, driver, rules=rules, keep=True) for _ in range(2))
+        one, other = (drive_route(running, world, route, driver, rules=rules, with_recording=True) for _ in range(2))
     assert one.recording is not None and other.recording is not None
     assert np.array_equal(one.recording.states, other.recording.states)
     assert np.array_equal(one.recording.chosen, other.recording.chosen)
@@ -135,7 +141,7 @@ def test_a_planner_drives_a_route_the_same_way_twice(city: Path) -> None:
 class Stander:
     """Likes to stand; a plan that moves on is `worse` by so much."""
 
-    sees = True
+    uses_cameras = True
 
     def __init__(self, worse: float) -> None:
         plans = np.zeros((2, 8, 3), np.float32)
@@ -146,25 +152,25 @@ class Stander:
     def begin(self, route: object) -> None:
         """Nothing to remember."""
 
-    def drive(self, sight: Sight, others: object) -> Answer:
-        return Answer(self._decision.plan, self._decision)
+    def drive(self, observation: Observation, others: object) -> DriverOutput:
+        return DriverOutput(self._decision.plan, self._decision)
 
 
-def moved(driver: Creeping, until: float, speed: float = 0.0) -> list[float]:
+def moved(driver: CreepingDriver, until: float, speed: float = 0.0) -> list[float]:
     """Times at which it moves on."""
     driver.begin(None)  # type: ignore[arg-type]
     times = np.arange(0.0, until, 0.5)
-    return [t for t in times.tolist() if driver.drive(sight(t, speed=speed), None).plan[-1, 0] > 0]  # type: ignore[arg-type]
+    return [t for t in times.tolist() if driver.drive(observation(t, speed=speed), None).plan[-1, 0] > 0]  # type: ignore[arg-type]
 
 
 def test_who_stands_for_twelve_seconds_creeps_for_three_and_pauses_for_two() -> None:
-    found = moved(Creeping(Stander(0.3)), 22.0)
+    found = moved(CreepingDriver(Stander(0.3)), 22.0)
     assert found == [12.0, 12.5, 13.0, 13.5, 14.0, 14.5, 17.0, 17.5, 18.0, 18.5, 19.0, 19.5]
 
 
 def test_who_finds_moving_much_worse_stays() -> None:
-    assert moved(Creeping(Stander(0.7)), 30.0) == []
+    assert moved(CreepingDriver(Stander(0.7)), 30.0) == []
 
 
 def test_who_moves_does_not_creep() -> None:
-    assert moved(Creeping(Stander(0.3)), 30.0, speed=1.0) == []
+    assert moved(CreepingDriver(Stander(0.3)), 30.0, speed=1.0) == []

@@ -7,12 +7,12 @@ import pytest
 
 from tests.support.tiny_town import tiny_town
 from world4scorer.driving.closed_loop.contacts import contacts
-from world4scorer.driving.closed_loop.ground import Ground, ego_corners
+from world4scorer.driving.closed_loop.static_world import StaticWorld, ego_corners
 
 
 @pytest.fixture(scope="module")
-def ground() -> Ground:
-    return Ground(tiny_town(), seed=0)
+def static_world() -> StaticWorld:
+    return StaticWorld(tiny_town(), seed=0)
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ def ground() -> Ground:
         ((66.0, 0.0), np.pi, False),  # in a junction there is no against
     ],
 )
-def test_outside(ground: Ground, place: tuple[float, float], heading: float, outside: bool) -> None:
-    assert ground.outside(np.array(place), heading) is outside
+def test_outside(static_world: StaticWorld, place: tuple[float, float], heading: float, outside: bool) -> None:
+    assert static_world.outside(np.array(place), heading) is outside
 
 
-def test_stop_lines(ground: Ground) -> None:
-    lines = ground.stop_lines
+def test_stop_lines(static_world: StaticWorld) -> None:
+    lines = static_world.stop_lines
     assert set(lines.edge) == {"in"} and np.allclose(lines.point[:, 0], 60.0)
     before, after = np.array([59.0, -0.6]), np.array([60.5, -0.6])
     (line,) = lines.crossed(before, after)
@@ -45,10 +45,10 @@ def test_stop_lines(ground: Ground) -> None:
     assert not lines.red(line, ("in", "out"), {link.signal: green})
 
 
-def test_something_stands_somewhere_and_not_on_the_street(ground: Ground) -> None:
-    assert not ground.hits(ego_corners(np.array([30.0, -0.6, 0.0])))
+def test_something_stands_somewhere_and_not_on_the_street(static_world: StaticWorld) -> None:
+    assert not static_world.collides(ego_corners(np.array([30.0, -0.6, 0.0])))
     around = [ego_corners(np.array([x, y, 0.0])) for x in range(0, 140, 4) for y in (-12.0, -9.0, 9.0, 12.0, 15.0)]
-    assert any(ground.hits(corners) for corners in around)
+    assert any(static_world.collides(corners) for corners in around)
 
 
 def test_corners() -> None:

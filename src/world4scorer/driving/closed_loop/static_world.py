@@ -21,7 +21,7 @@ from world4scorer.city.streets.street_map import LaneUse, SignalLink, StreetMap
 from world4scorer.engine.scene.geometry import box_corners, direction
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_OVERHANG
 
-PAVED: Final = (LaneUse.DRIVE, LaneUse.SERVICE)
+DRIVABLE_USES: Final = (LaneUse.DRIVE, LaneUse.SERVICE)
 """Lanes that a car is not outside of."""
 
 Floats = NDArray[np.float64]
@@ -57,12 +57,12 @@ class StopLines:
         return all(signals[link.signal][link.index] in RED_STATES for link in asked)
 
 
-class Ground:
+class StaticWorld:
     """The streets of a place."""
 
     def __init__(self, streets: StreetMap, seed: int) -> None:
         """`seed` is the city's, which its scenery is made from."""
-        lanes = [lane for lane in streets.lanes.values() if lane.use in PAVED]
+        lanes = [lane for lane in streets.lanes.values() if lane.use in DRIVABLE_USES]
         self.offset: Floats = np.asarray(streets.offset, np.float64)
         """(2,) leads to global coordinates."""
         outlines, of_lane = [], []
@@ -71,11 +71,11 @@ class Ground:
             outlines += found
             of_lane += [row] * len(found)
         junctions = [junction.shape for junction in streets.junctions.values() if len(junction.shape) >= 3]
-        self._lanes = shapely.STRtree([_area(outline) for outline in outlines])
+        self._lanes = shapely.STRtree([_polygon(outline) for outline in outlines])
         self._of_lane = of_lane
         self._one_way = [not lane.internal and lane.use is LaneUse.DRIVE for lane in lanes]
         self._shapes = [lane.shape for lane in lanes]
-        self._junctions = shapely.STRtree([_area(shape) for shape in junctions])
+        self._junctions = shapely.STRtree([_polygon(shape) for shape in junctions])
         self._standing = footprints(Scenery.build(streets, seed).arrays)
         self.stop_lines: StopLines = _stop_lines(streets)
 
@@ -88,7 +88,7 @@ class Ground:
         forward = direction(heading)
         return not any(not self._one_way[row] or _direction(self._shapes[row], place) @ forward > 0 for row in rows)
 
-    def hits(self, corners: Floats) -> bool:
+    def collides(self, corners: Floats) -> bool:
         """Whether a box with these corners (4, 2) touches something that stands."""
         return bool(len(self._standing.query(shapely.polygons(corners), predicate="intersects")))
 
@@ -98,7 +98,7 @@ def ego_corners(pose: Floats) -> Floats:
     return box_corners(pose, FRONT_OVERHANG, REAR_OVERHANG, HALF_WIDTH)
 
 
-def _area(outline: Floats) -> shapely.Geometry:
+def _polygon(outline: Floats) -> shapely.Geometry:
     return shapely.make_valid(shapely.Polygon(outline))
 
 
