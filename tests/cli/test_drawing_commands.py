@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.support.images import write_image
 from tests.support.navsim_golden import DATA_SPLIT, unpack_compact
 from tests.support.random_pools import random_pools
 from tests.support.scenes import make_plans
 from tests.support.stored_pools import store_pools, write_pools
 from world4scorer.cli.run import main
 from world4scorer.datasets.navsim.cameras import VIEWS
-from world4scorer.datasets.navsim.log_writer import write_image
 from world4scorer.datasets.navsim.logs import log_paths, read_log
 from world4scorer.datasets.navsim.submissions import write_submission
 from world4scorer.datasets.store import SceneStore

@@ -8,7 +8,7 @@ import torch
 
 from world4scorer.cube.episodes import Episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.model.outcome_head import OutcomeHead, feature_width
+from world4scorer.cube.model.outcome_head import OutcomeHead
 from world4scorer.cube.model.planners import (
     ExpertReplay,
     Imagined,
@@ -74,7 +74,7 @@ def test_both_planners_draw_the_same_candidates(
     windows: list[Window], simulator: CubeSimulator, untrained: OwnWorldModel
 ) -> None:
     seen: dict[str, list[Imagined]] = {"anchor": [], "ours": []}
-    head = OutcomeHead(feature_width(untrained.latent))
+    head = OutcomeHead(4 * untrained.latent + 51)
     for name, weight in (("anchor", 0.0), ("ours", 0.5)):
         planner = WorldModelPlanner(untrained, SMALL, head, weight, watch=seen[name].append)
         planner.plan(simulator, moments(windows[:2], simulator))
@@ -101,7 +101,7 @@ def test_the_score_is_the_sum_of_both_standardised(
 ) -> None:
     """The second iteration's mean is that of the first one's elites by the sum, computed by hand."""
     seen: list[Imagined] = []
-    head = OutcomeHead(feature_width(untrained.latent)).eval()
+    head = OutcomeHead(4 * untrained.latent + 51).eval()
     WorldModelPlanner(untrained, SMALL, head, 0.7, watch=seen.append).plan(simulator, moments(windows[:1], simulator))
     first = seen[0]
     with torch.no_grad():

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.support.images import write_image
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.cameras import VIEWS, Camera
 from world4scorer.datasets.navsim.filters import SceneFilter, Split, write_split
-from world4scorer.datasets.navsim.log_writer import FrameRecord, write_image, write_log
+from world4scorer.datasets.navsim.log_writer import FrameRecord, write_log
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.model.config import ModelConfig
 

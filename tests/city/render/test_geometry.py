@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.support.ground import class_at
 from tests.support.tiny_town import CAR, PERSON, some_actors
 from world4scorer.city.render.cameras import DEFAULT_CAMERAS, CameraRig
 from world4scorer.city.render.renderer import Renderer
@@ -99,7 +100,7 @@ def test_masks_agree_with_the_ground_below_each_pixel(bare):
     points = drawn.depth[0, v, u, None] * rays @ bare.rig.rotation[0].T + bare.rig.translation[0]
     np.testing.assert_allclose(points[:, 2], 0, atol=1e-4)
     ground = bare.world.ground
-    expected = np.array([ground.class_at(EGO[0] + x, EGO[1] + y) for x, y, _ in points])
+    expected = np.array([class_at(ground, EGO[0] + x, EGO[1] + y) for x, y, _ in points])
     assert (drawn.classes[0, v, u] == expected).mean() > 0.99
     seen = {SurfaceClass.ROAD, SurfaceClass.MARKING, SurfaceClass.SIDEWALK, SurfaceClass.GROUND}
     assert seen <= set(expected.tolist())
@@ -113,7 +114,7 @@ def test_classes_of_known_places(bare):
         ((40.0, -9.0), SurfaceClass.GROUND),
         ((50.0, 20.0), SurfaceClass.BIKE_LANE),
     ):
-        assert bare.world.ground.class_at(*place) == wanted
+        assert class_at(bare.world.ground, *place) == wanted
 
 
 @pytest.mark.parametrize(("size", "supersample"), [((90, 160), 1), ((33, 57), 3)])

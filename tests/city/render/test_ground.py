@@ -6,8 +6,9 @@ import itertools
 
 import numpy as np
 
+from tests.support.ground import class_at, mip_levels
 from tests.support.tiny_town import bare_world, tiny_town
-from world4scorer.city.render.ground import Ground, mip_levels
+from world4scorer.city.render.ground import Ground
 from world4scorer.city.render.ground_look import COARSE, FINE, LEVELS, TILE
 from world4scorer.city.scenery.ground_plan import PAVING_COLOUR, GroundPlan, Paving
 from world4scorer.city.scenery.surface import SurfaceClass
@@ -21,7 +22,7 @@ def plan_of(square, paving):
 
 def test_a_square_lands_on_its_texels():
     ground = Ground(plan_of([(8, 16), (24, 16), (24, 48), (8, 48)], Paving.ASPHALT), slots=2)
-    ground.class_at(1.0, 1.0)
+    class_at(ground, 1.0, 1.0)
     road = ground.classes[0] == SurfaceClass.ROAD
     rows, columns = np.nonzero(road)
     assert (rows.min(), rows.max() + 1) == (16 * FINE, 48 * FINE)
@@ -32,14 +33,14 @@ def test_a_square_lands_on_its_texels():
 
 def test_markings_have_a_share_of_their_own():
     ground = Ground(plan_of([(10, 10), (20, 10), (20, 20), (10, 20)], -1), slots=2)
-    assert ground.class_at(15.0, 15.0) == SurfaceClass.MARKING
+    assert class_at(ground, 15.0, 15.0) == SurfaceClass.MARKING
     white = mip_levels(ground.texels[0])[0][..., 3] / 255
     assert abs(white.sum() / FINE**2 - 100) < 1.5
 
 
 def test_mip_levels_are_means():
     world = bare_world(tiny_town())
-    world.ground.class_at(30.0, 0.0)
+    class_at(world.ground, 30.0, 0.0)
     levels = mip_levels(world.ground.texels[0])
     assert [len(level) for level in levels] == [TILE >> k for k in range(LEVELS)]
     for fine, coarse in itertools.pairwise(levels):
@@ -58,5 +59,5 @@ def test_tiles_are_painted_once_and_the_oldest_makes_room():
     assert tiles.corner[0, 0] <= -size and tiles.corner[1, 0] <= -TILE / COARSE
     small = Ground(ground.plan, slots=2)
     for x in (0.0, 70.0, 140.0, 0.0):
-        small.class_at(x, 0.0)
+        class_at(small, x, 0.0)
     assert small.painted == 4 and len(small.held) == 2

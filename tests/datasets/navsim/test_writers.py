@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.images import write_image
 from tests.support.navsim_golden import NavsimGolden
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.frames import LogFrame
-from world4scorer.datasets.navsim.log_writer import FrameRecord, write_image, write_log
+from world4scorer.datasets.navsim.log_writer import FrameRecord, write_log
 from world4scorer.datasets.navsim.logs import Log, read_log
 from world4scorer.datasets.navsim.pickles import load_restricted
 from world4scorer.datasets.prepare.scene_builder import build_scene

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
+from tests.support.ego_areas import ego_areas
 from tests.support.golden import outcome_files
-from world4scorer.engine.outcomes.areas import ego_areas
 from world4scorer.engine.outcomes.ego import ego_boxes
 from world4scorer.engine.outcomes.extended_comfort import extended_comfort, plans_last
 from world4scorer.engine.outcomes.v1 import label

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.support.ego_areas import ego_areas
 from tests.support.oracle import comfort as comfort_oracle
 from tests.support.oracle import metrics as oracle
 from tests.support.oracle import rollout as rollout_oracle
 from tests.support.scene_factory import make_frame
 from world4scorer import epdms, label
-from world4scorer.engine.outcomes.areas import ego_areas
 from world4scorer.engine.outcomes.ego import ego_boxes
 from world4scorer.engine.outcomes.extended_comfort import extended_comfort_rms, plans_last
 from world4scorer.engine.outcomes.history_comfort import history_rows

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.support.oracle import rollout as oracle
 from tests.support.processes import WITH_TESTS
 from tests.support.scene_factory import make_frame
-from world4scorer.engine.rollout import roll_out, roll_out_batch
+from world4scorer.engine.rollout import roll_out
 from world4scorer.engine.rollout.angles import sine_cosine, wrap
 from world4scorer.engine.rollout.profile import CORRECTED, NAVSIM, fit_curvature, fit_speed, residual
-from world4scorer.engine.scene import SceneError, State
+from world4scorer.engine.scene import State
 
 
 @numba.njit
@@ -83,19 +83,6 @@ def test_residual_notices_a_wrong_fit():
 @numba.njit
 def residual_of(along, turned, speed, curvature):
     return residual(along, turned, speed, curvature, NAVSIM)
-
-
-def test_batches_equal_single_rollouts():
-    frames = [make_frame(seed, plans=7) for seed in range(4)]
-    batch = roll_out_batch(
-        [frame.scene.ego_state for frame in frames],
-        [frame.scene.time_us for frame in frames],
-        np.stack([frame.plans for frame in frames]),
-    )
-    for frame, states in zip(frames, batch, strict=True):
-        np.testing.assert_array_equal(states, roll_out(frame.scene, frame.plans))
-    with pytest.raises(SceneError, match="plans: expected shape"):
-        roll_out_batch(np.zeros((2, 11)), [0, 1], np.zeros((3, 4, 8, 3)))
 
 
 def test_float32_plans_are_widened_first():

@@ -221,10 +221,3 @@ def test_seed_token_and_round_decide() -> None:
 def test_settings_that_make_no_sense(values: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         BankConfig(**values)  # type: ignore[arg-type]
-
-
-def test_settings_as_json() -> None:
-    config = BankConfig(seed=7, brake=(1.0, 2.0))
-    assert BankConfig.from_dict(config.as_dict()) == config
-    with pytest.raises(ValueError, match="breaks: no such setting"):
-        BankConfig.from_dict({"breaks": 1})

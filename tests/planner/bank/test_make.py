@@ -40,7 +40,7 @@ def test_labels_are_those_of_the_candidates(pack: Pack, store: Path) -> None:
 
 
 def test_notes_tell_how_it_was_made(pack: Pack) -> None:
-    assert BankConfig.from_dict(pack.notes["config"]) == CONFIG
+    assert pack.notes["config"] == CONFIG.as_dict()
     assert pack.notes["source"] == {"kind": "perturbed"} and pack.notes["scenes"] == 9
     assert "/" not in json.dumps(pack.notes)
 

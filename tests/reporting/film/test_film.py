@@ -10,10 +10,10 @@ import pytest
 import shapely
 from PIL import Image, ImageColor
 
+from tests.support.images import write_image
 from tests.support.navsim_fixtures import compact  # noqa: F401
 from tests.support.navsim_golden import DATA_SPLIT, LOCATION
 from world4scorer.datasets.navsim.errors import DatasetError
-from world4scorer.datasets.navsim.log_writer import write_image
 from world4scorer.datasets.navsim.logs import Log, read_log
 from world4scorer.drawing import style
 from world4scorer.jobs.data_folder import DataFolder

@@ -9,14 +9,12 @@ from collections import OrderedDict
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from world4scorer.city.render.frame import GroundTiles
 from world4scorer.city.render.ground_look import COARSE, FINE, LEVELS, TILE
 from world4scorer.city.render.ground_tile import MARKING_OVERSAMPLE, OVERSAMPLE, finish_tile
 from world4scorer.city.scenery.ground_plan import PAVING_CLASS, PAVING_COLOUR, PAVING_RELIEF, GroundPlan, Paving
-from world4scorer.city.scenery.surface import SurfaceClass
 
 FINE_REACH: Final = 72.0
 COARSE_REACH: Final = 330.0
@@ -101,19 +99,3 @@ class Ground:
             self.classes[slot],
         )
         self.painted += 1
-
-    def class_at(self, x: float, y: float) -> SurfaceClass:
-        """What the ground is at a point of the map."""
-        j, i = int(np.floor(x * FINE)), int(np.floor(y * FINE))
-        slot = self._slot((0, i // TILE, j // TILE))
-        return SurfaceClass(int(self.classes[slot, i % TILE, j % TILE]))
-
-
-def mip_levels(texels: NDArray[np.uint32]) -> list[NDArray[np.uint8]]:
-    """The pictures (size, size, 4) in a slot of `Ground.texels`, finest first."""
-    levels, start, texels_4 = [], 0, texels.view(np.uint8).reshape(-1, 4)
-    for level in range(LEVELS):
-        size = TILE >> level
-        levels.append(texels_4[start : start + size * size].reshape(size, size, 4))
-        start += size * size
-    return levels

@@ -38,11 +38,6 @@ def candidate_features(final: Tensor, goal: Tensor, cost: Tensor, actions: Tenso
     return torch.cat([final, goal, final - goal, final * goal, logged, actions.mean(-2), spread], -1)
 
 
-def feature_width(latent: int, action: int = 25) -> int:
-    """Numbers of a candidate's features."""
-    return 4 * latent + 1 + 2 * action
-
-
 class OutcomeHead(nn.Module):
     """An MLP from features to one number, of which more is better."""
 

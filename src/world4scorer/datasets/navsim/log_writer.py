@@ -74,14 +74,6 @@ def write_log(path: str | os.PathLike[str], log_token: str, records: Sequence[Fr
         pickle.dump(frames, stream, protocol=PICKLE_PROTOCOL)
 
 
-def write_image(sensor_root: str | os.PathLike[str], path: str, pixels: NDArray[np.uint8], quality: int = 90) -> None:
-    """Write an image (H, W, 3), RGB, as JPEG to the path that a `Camera` names below the sensor folder."""
-    from PIL import Image
-
-    with atomic_write(Path(sensor_root) / path) as stream:
-        Image.fromarray(pixels).save(stream, format="JPEG", quality=quality)
-
-
 def _raw_frame(record: FrameRecord, log_name: str, log_token: str, index: int) -> dict[str, Any]:
     position = np.array([record.ego_pose[0], record.ego_pose[1], 0.0])
     rotation = rotation_about_z(float(record.ego_pose[2]))

@@ -11,7 +11,7 @@ cuts in. Same city, same seed, same routes.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -318,8 +318,3 @@ def _event_distance(points: Floats, event: Event, streets: StreetMap) -> float:
     place = np.array([np.interp(event.position, along, shape[:, axis]) for axis in (0, 1)])
     route = Route(points)
     return float(route.distance[np.argmin(np.linalg.norm(route.points - place, axis=1))])
-
-
-def scenario_counts(routes: Sequence[CityRoute]) -> dict[str, int]:
-    """How many routes each scenario has."""
-    return {name: sum(route.scenario == name for route in routes) for name in SCENARIOS}

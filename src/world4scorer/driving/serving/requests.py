@@ -6,7 +6,7 @@ Shapes: C cameras, n points of a route, m nodes.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,6 @@ SLOWEST_TURN: Final = 0.5
 ORTHONORMAL: Final = 1e-3
 """By how much axes of a camera may fail to be."""
 
-Channels = Literal["RGB", "BGRA"]
 CHANNELS: Final[dict[str, int]] = {"RGB": 3, "BGRA": 4}
 
 

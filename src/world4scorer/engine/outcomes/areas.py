@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
-from world4scorer.engine.kernels import kernel, leaf
-from world4scorer.engine.outcomes.area_grid import CROSSED_SHIFT, build_grid, inside
+from world4scorer.engine.kernels import leaf
+from world4scorer.engine.outcomes.area_grid import CROSSED_SHIFT, inside
 from world4scorer.engine.outcomes.ego import corner
-from world4scorer.engine.scene.packed import DRIVABLE, LANE, ROUTE
-
-MULTIPLE_LANES: Final = 0
-NON_DRIVABLE: Final = 1
-ONCOMING: Final = 2
+from world4scorer.engine.scene.packed import DRIVABLE, LANE
 
 
 @leaf
@@ -77,20 +71,3 @@ def in_multiple_lanes(grid, polygons, ego, n, t, corners):
                 corners[p] += 1
                 whole |= corners[p] == 4
     return lanes > 1 and not whole
-
-
-@kernel
-def ego_areas(polygons, ego):
-    """(N, T, 3) flags MULTIPLE_LANES, NON_DRIVABLE, ONCOMING of every step; the metrics ask for them one by one."""
-    out = np.empty((*ego.x.shape, 3), np.bool_)
-    _fill_areas(polygons, build_grid(polygons, ego), ego, np.zeros(polygons.part.size, np.int64), out)
-    return out
-
-
-@leaf
-def _fill_areas(polygons, grid, ego, corners, out):
-    for n in range(out.shape[0]):
-        for t in range(out.shape[1]):
-            out[n, t, MULTIPLE_LANES] = in_multiple_lanes(grid, polygons, ego, n, t, corners)
-            out[n, t, NON_DRIVABLE] = off_road(grid, polygons, ego, n, t) >= 0
-            out[n, t, ONCOMING] = not covered(grid, polygons, ROUTE, ego.x[n, t], ego.y[n, t])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,9 +11,8 @@ from world4scorer.engine.kernels import kernel
 from world4scorer.engine.rollout.profile import CORRECTED, NAVSIM
 from world4scorer.engine.rollout.resample import resample_plans, resample_reference
 from world4scorer.engine.rollout.simulate import simulate
-from world4scorer.engine.scene.checks import SceneError, as_array
 from world4scorer.engine.scene.ego_snapshot import EgoContext
-from world4scorer.engine.scene.indices import PLAN_POSES, STEPS, State
+from world4scorer.engine.scene.indices import STEPS
 from world4scorer.engine.scene.plan import as_plans
 
 LqrProfile = Literal["navsim", "corrected"]
@@ -31,19 +30,6 @@ def roll_out(scene: EgoContext, plans: ArrayLike, lqr: LqrProfile = "navsim") ->
     states, residuals = roll_out_kernel(poses, NO_POSES, scene.ego_state, scene.time_us, profile_code(lqr))
     check_residuals(residuals, scene.token)
     return plans_first(states)
-
-
-def roll_out_batch(ego_states: Any, time_us: Any, plans: Any, lqr: LqrProfile = "navsim") -> NDArray[np.float64]:
-    """Return (B, N, 41, 11) ego states for B moments: ego states (B, 11), time stamps (B,) [us], plans (B, N, 8, 3)."""
-    states = as_array("ego_states", ego_states, np.float64, ("B", len(State)))
-    times = as_array("time_us", time_us, np.int64, (len(states),))
-    shape = np.shape(plans)
-    if len(shape) != 4 or shape[0] != len(states):
-        raise SceneError(f"plans: expected shape ({len(states)}, N, {PLAN_POSES}, 3), got {shape}")
-    poses = as_plans(np.reshape(plans, (-1, *shape[2:]))).reshape(shape)
-    out, residuals = _roll_out_batch(poses, states, times, profile_code(lqr))
-    check_residuals(residuals.reshape(-1), "the batch")
-    return np.asarray(out.transpose(0, 3, 2, 1))
 
 
 def plans_first(states: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -85,14 +71,3 @@ def roll_out_kernel(plans, reference, ego_state, time_us, profile):
             states[column, 0, n] = ego_state[column]
     residuals = simulate(poses, profile, states)
     return states, residuals
-
-
-@kernel
-def _roll_out_batch(plans, ego_states, time_us, profile):
-    moments, count = plans.shape[0], plans.shape[1]
-    out = np.empty((moments, ego_states.shape[1], STEPS, count))
-    residuals = np.empty((moments, count))
-    no_poses = np.empty((0, 3))
-    for m in range(moments):
-        out[m], residuals[m] = roll_out_kernel(plans[m], no_poses, ego_states[m], time_us[m], profile)
-    return out, residuals

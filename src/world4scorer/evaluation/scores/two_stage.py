@@ -64,11 +64,6 @@ class TwoStageEvaluation:
     first: ScoreTable
     second: ScoreTable
 
-    @property
-    def stage_scores(self) -> tuple[float, float]:
-        """Mean score of the frames of each stage."""
-        return self.first.score, self.second.score
-
     def combined(self, weights: Mapping[str, Any]) -> float:
         """Return the mean over groups of stage one's score times the weighted mean of stage two's.
 
