@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -22,19 +23,36 @@ log = logging.getLogger("world4scorer")
 Function = Callable[..., Any]
 
 
+PACKAGE = Path(__file__).parents[1]
+IMPORT = re.compile(rf"^\s*(?:from|import) {PACKAGE.name}\.([\w.]+)(?: import \(?([\w, \n]+))?", re.MULTILINE)
+
+
 @cache
-def _sources_stamp(folder: Path) -> str:
-    """Digest of all sources that a kernel defined in `folder` can be made of: the engine's, and those of its own room.
+def _imported(source: Path) -> tuple[Path, ...]:
+    """Files of this package that a source file imports."""
+    files = []
+    for module, names in IMPORT.findall(source.read_text("utf-8")):
+        path = PACKAGE.joinpath(*module.split("."))
+        inside = [path / f"{name}.py" for name in re.findall(r"\w+", names)]
+        files += [path.with_suffix(".py"), path / "__init__.py", *inside]
+    return tuple(path for path in files if path.is_file())
+
+
+@cache
+def _sources_stamp(source: Path) -> str:
+    """Digest of all sources that kernels of a file can be made of: the file, and what it imports from this package.
 
     Numba refreshes a cached kernel when its own file changes, but not when a kernel that it calls changes in another
-    file, and it stumbles over entries whose types have moved since. Naming each entry after the sources closes both
-    holes, also across upgrades.
+    file, and it fails on entries whose types have moved since. Naming each entry after the sources closes both holes,
+    also across upgrades.
     """
-    engine = Path(__file__).parent
-    room = next((part for part in (folder, *folder.parents) if part.parent == engine.parent), folder)
+    reached, new = {Path(__file__)}, {source}
+    while new:
+        reached |= new
+        new = {path for known in new for path in _imported(known)} - reached
     digest = hashlib.sha256()
-    for source in sorted({*engine.rglob("*.py"), *room.rglob("*.py")}):
-        digest.update(source.read_bytes())
+    for path in sorted(reached):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
@@ -64,13 +82,13 @@ def _compile(function: Function, **options: Any) -> Function:
     except RuntimeError as error:  # neither the package's folder nor the user's cache can be written
         _warn_uncached(str(error))
         return cast(Function, numba.njit(**options)(function))
-    _stamp(compiled._cache, Path(function.__code__.co_filename).parent)
+    _stamp(compiled._cache, Path(function.__code__.co_filename))
     return cast(Function, compiled)
 
 
-def _stamp(store: Any, folder: Path) -> None:
+def _stamp(store: Any, source: Path) -> None:
     """Keep a kernel's machine code under a name that changes with its sources."""
-    stamp = _sources_stamp(folder)
+    stamp = _sources_stamp(source)
     store._cache_file = IndexDataCacheFile(
         cache_path=store._cache_path, filename_base=f"{store._impl.filename_base}.{stamp[:12]}", source_stamp=stamp
     )
