@@ -36,7 +36,7 @@ import tyro
 from world4scorer import __version__
 from world4scorer.driving.closed_loop.planner_agent import AgentOptions, PlannerAgent
 from world4scorer.driving.serving.client import PlannerClient
-from world4scorer.driving.serving.protocol import Frame, Kind, encode
+from world4scorer.driving.serving.protocol import Message, MessageKind, encode
 from world4scorer.driving.serving.requests import read_decide
 from world4scorer.driving.serving.rig import CAMERAS, bench2drive_rig
 from world4scorer.engine.routes.commands import RoadOption
@@ -140,7 +140,7 @@ def parts(planner: Planner, images: list[np.ndarray], rounds: int) -> dict[str, 
     """Milliseconds of the parts of a request, in this process."""
     channels = "BGRA" if images[0].shape[-1] == 4 else "RGB"
     arrays = dict(zip(CAMERAS, images, strict=True))
-    frame = Frame(Kind.DECIDE, {**moment(0), "channels": channels}, arrays)
+    frame = Message(MessageKind.DECIDE, {**moment(0), "channels": channels}, arrays)
     names = tuple(arrays)
     observation = read_decide(frame, names, False).observation
     agent = PlannerAgent(planner, AgentOptions(inertial=1.0, route=4.0), bench2drive_rig(*images[0].shape[:2]))
@@ -152,7 +152,7 @@ def parts(planner: Planner, images: list[np.ndarray], rounds: int) -> dict[str, 
     moments = iter(range(10**9))
 
     def decide() -> None:
-        request = Frame(Kind.DECIDE, {**moment(next(moments)), "channels": channels}, small)
+        request = Message(MessageKind.DECIDE, {**moment(next(moments)), "channels": channels}, small)
         agent.decide(read_decide(request, names, False).observation, views)
 
     small = dict.fromkeys(names, np.zeros((16, 16, images[0].shape[-1]), np.uint8))

@@ -61,12 +61,12 @@ def map_(opendrive: PositionalFile, /, out: File, town: OptionalName = None) -> 
         town: Name of the town, if not the file's.
     """
     from world4scorer.driving.clips.drivable import CELL
-    from world4scorer.driving.clips.opendrive_map import grid_of_opendrive
+    from world4scorer.driving.clips.opendrive_map import opendrive_grid
     from world4scorer.jobs.files import check_file
 
     _must_end_in(out, ".npz")
     check_file(out)
-    grid = grid_of_opendrive(opendrive, town)
+    grid = opendrive_grid(opendrive, town)
     grid.save(out)
     size = " x ".join(f"{cells * CELL:,.0f}" for cells in grid.cells.shape)
     print(f"{out}: {grid.town}, {size} m, {grid.cells.sum() * CELL**2:,.0f} m2 of it drivable")
@@ -220,8 +220,8 @@ def train(
     from dataclasses import replace
 
     from world4scorer.driving.bench2drive import config as presets
-    from world4scorer.driving.bench2drive.clip_targets import ready_targets
-    from world4scorer.driving.bench2drive.train import ClipData, check, train_clips
+    from world4scorer.driving.bench2drive.clip_targets import ensure_targets
+    from world4scorer.driving.bench2drive.train import ClipData, check_config, train_clips
     from world4scorer.driving.clips.prepared import PreparedClips
     from world4scorer.planner.training.config import TrainConfig
     from world4scorer.planner.training.run import Machine, check_machine, check_start, hush, is_first
@@ -244,7 +244,7 @@ def train(
     }
     config = replace(config, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     config = presets.with_steps(config, batch, learning_rate)
-    check(config)
+    check_config(config)
     check_start(config)
     clips = PreparedClips.open(prepared)
     if config.loss_weights.bank and vocab is None and not only_targets:
@@ -259,7 +259,7 @@ def train(
         elif targets is not None and file.is_file():
             encoder = target_encoder or ""  # who names a file knows what made it
             refusal = "give another file, or delete this one to have it made again"
-        ready_targets(clips, file, encoder, refusal, partial(print, file=sys.stderr))
+        ensure_targets(clips, file, encoder, refusal, partial(print, file=sys.stderr))
     if only_targets:
         if first:
             print(f"targets: {file or 'not needed, their loss has no weight'}")
@@ -317,9 +317,9 @@ def agent(out: Folder, server: Address = "127.0.0.1:4747", overwrite: bool = Fal
         overwrite: Replace files that differ.
     """
     from world4scorer.driving.serving.address import Address
-    from world4scorer.driving.serving.agent_file import OPTIONS, copy_agent
+    from world4scorer.driving.serving.agent_file import DEFAULT_OPTIONS, copy_agent
 
-    for path in copy_agent(out, {"server": str(Address.parse(server)), "options": OPTIONS}, overwrite):
+    for path in copy_agent(out, {"server": str(Address.parse(server)), "options": DEFAULT_OPTIONS}, overwrite):
         print(f"written: {path}")
     return 0
 

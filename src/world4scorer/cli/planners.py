@@ -196,8 +196,8 @@ def serve(
     from world4scorer.driving.closed_loop.planner_agent import AgentOptions
     from world4scorer.driving.serving import address as places
     from world4scorer.driving.serving.server import PlannerServer
-    from world4scorer.driving.serving.session import NOTHING_SAID
-    from world4scorer.driving.serving.start import load_served, practise
+    from world4scorer.driving.serving.session import NO_LOG
+    from world4scorer.driving.serving.start import load_served_planner, warm_up
 
     if socket is not None and port is not None:
         raise UsageError("give either --socket or --port")
@@ -206,13 +206,13 @@ def serve(
             raise UsageError(f"--threads {threads}: at least 1")
         torch.set_num_threads(threads)
     wanted = places.Address(port=places.DEFAULT_PORT if port is None else port, path=socket)
-    served = load_served(checkpoint, AgentOptions(benchmark, inertial, route, keep_commands), fixed, device)
+    served = load_served_planner(checkpoint, AgentOptions(benchmark, inertial, route, keep_commands), fixed, device)
     with places.listening(wanted) as (listener, where):
-        practise(served)
-        about = served.described()
+        warm_up(served)
+        about = served.describe()
         size = f"{about['image_width']} x {about['image_height']}"
         _say(f"{where}: serving {checkpoint} ({served.digest[:12]}), {len(served.cameras)} cameras of {size}")
-        PlannerServer(served, listener, NOTHING_SAID if quiet else _say).run()
+        PlannerServer(served, listener, NO_LOG if quiet else _say).run()
     return 0
 
 

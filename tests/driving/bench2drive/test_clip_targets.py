@@ -11,7 +11,7 @@ from PIL import Image
 
 from tests.support.carla_clips import NAME, write_clip
 from world4scorer import cli
-from world4scorer.driving.bench2drive.clip_targets import lacking, ready_targets
+from world4scorer.driving.bench2drive.clip_targets import ensure_targets, missing_targets
 from world4scorer.driving.bench2drive.config import city
 from world4scorer.driving.bench2drive.train import ClipData, train_clips
 from world4scorer.driving.clips.drivable import GridPainter
@@ -87,7 +87,7 @@ def test_targets_of_another_encoder_are_refused(folder, capsys):
     assert train(folder, f"--only-targets --targets {file}") == 0
     assert train(folder, f"--only-targets --targets {file} --target-encoder city") == 1
     # A released cache does not tell.
-    assert lacking(clips, written(folder / "other.arrow", clips, TargetNotes()), "city") == ""
+    assert missing_targets(clips, written(folder / "other.arrow", clips, TargetNotes()), "city") == ""
 
 
 def test_a_file_that_was_named_is_not_written_over(folder, capsys):
@@ -106,7 +106,7 @@ def test_several_machines_cannot_make_them(folder, capsys):
 def test_without_an_encoder(folder):
     clips = PreparedClips.open(folder / "prepared")
     with pytest.raises(ClipError, match=r"none\.arrow: no such file; give --target-encoder"):
-        ready_targets(clips, folder / "none.arrow", "", "", print)
+        ensure_targets(clips, folder / "none.arrow", "", "", print)
 
 
 def test_training_asks_for_targets_of_its_own_clips(folder):

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from world4scorer.driving.bench2drive.build_vocabulary import build_vocabulary
 from world4scorer.driving.bench2drive.negatives import coarse_round, expert_round
-from world4scorer.driving.bench2drive.vocabulary import Vocabulary, distances, shape_of, speed_targets, stretched
+from world4scorer.driving.bench2drive.vocabulary import (
+    Vocabulary,
+    path_shape,
+    ramp_distances,
+    scale_shapes,
+    speed_targets,
+)
 from world4scorer.driving.clips.errors import ClipError
 
 
@@ -33,14 +39,14 @@ def test_ramps_against_small_steps(speed, target):
         v = after
         if (step + 1) % (steps // 8) == 0:
             found.append(way)
-    np.testing.assert_allclose(distances(speed, np.array([target]))[0], found, atol=0.01)
+    np.testing.assert_allclose(ramp_distances(speed, np.array([target]))[0], found, atol=0.01)
 
 
 def test_ramps_by_hand():
     """From 4 m/s to rest: 4 m/s^2 for one second, two metres. From rest to 16 m/s: all four seconds at 2 m/s^2."""
-    np.testing.assert_allclose(distances(4.0, np.array([0.0]))[0], [1.5, *[2.0] * 7])
-    np.testing.assert_allclose(distances(0.0, np.array([16.0]))[0], (0.5 * np.arange(1, 9)) ** 2)
-    np.testing.assert_allclose(distances(-0.3, np.array([0.0]))[0], 0.0)
+    np.testing.assert_allclose(ramp_distances(4.0, np.array([0.0]))[0], [1.5, *[2.0] * 7])
+    np.testing.assert_allclose(ramp_distances(0.0, np.array([16.0]))[0], (0.5 * np.arange(1, 9)) ** 2)
+    np.testing.assert_allclose(ramp_distances(-0.3, np.array([0.0]))[0], 0.0)
 
 
 def test_speed_targets():
@@ -50,7 +56,7 @@ def test_speed_targets():
 
 def test_shapes_are_of_length_one_and_evenly_spaced():
     for drive in arcs(20):
-        shape = shape_of(drive[:, :2])
+        shape = path_shape(drive[:, :2])
         if shape is None:
             assert np.linalg.norm(drive[-1, :2]) < 0.2
             continue
@@ -63,8 +69,8 @@ def test_shapes_are_of_length_one_and_evenly_spaced():
 def test_a_quarter_circle_is_stretched_to_the_way_that_is_covered():
     angle = np.linspace(0, np.pi / 2, 32)
     shape = np.column_stack([np.sin(angle), 1 - np.cos(angle)]) / (np.pi / 2)
-    ways = distances(10.0, np.array([10.0]))
-    plan = stretched(shape[None], ways)[0]
+    ways = ramp_distances(10.0, np.array([10.0]))
+    plan = scale_shapes(shape[None], ways)[0]
     radius = 40.0 / (np.pi / 2)
     turned = ways[0] / radius
     expected = np.column_stack([radius * np.sin(turned), radius * (1 - np.cos(turned)), turned])

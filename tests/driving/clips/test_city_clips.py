@@ -19,15 +19,15 @@ from world4scorer import cli
 from world4scorer.city.world.manifest import read_manifest, read_simulation
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.driving.bench2drive.clip_labels import ClipLabeller
 from world4scorer.driving.bench2drive.config import with_route_point
-from world4scorer.driving.bench2drive.judge import ClipJudge
 from world4scorer.driving.clips.city_clips import make_city_clips
 from world4scorer.driving.clips.clip import find_clips, image_name, read_clip
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.prepared import PreparedClips
 from world4scorer.driving.closed_loop.planner_agent import AgentOptions
 from world4scorer.driving.serving.agent_file import CONFIG, copy_agent
-from world4scorer.driving.serving.start import load_served
+from world4scorer.driving.serving.start import load_served_planner
 from world4scorer.engine.outcomes.results import V1_COLUMNS
 from world4scorer.engine.scene.geometry import relative_poses
 from world4scorer.engine.scene.indices import TrackType
@@ -151,7 +151,7 @@ def test_the_route_leads_where_the_ego_goes(prepared):
 
 def test_the_expert_drives_well(prepared):
     clips = PreparedClips.open(prepared)
-    judge = ClipJudge(clips)
+    judge = ClipLabeller(clips)
     tokens = [f"{name}/{frame:05d}" for name in clips.clips for frame in clips[name].moments]
     table = np.array([judge.label(token, clips.moment(token).future[None])[0] for token in tokens])
     means = dict(zip(V1_COLUMNS, table.mean(0), strict=True))
@@ -216,7 +216,7 @@ def test_the_agent_drives_by_it(clips, runs, tmp_path):
     clip = read_clip(find_clips(clips)[0][0])
     pictures = [np.asarray(Image.open(clip.folder / image_name(camera, 0)).convert("RGB")) for camera in range(4)]
     said: list[str] = []
-    with serving(load_served(runs / "run", AgentOptions()), said=said) as where, installed() as module:
+    with serving(load_served_planner(runs / "run", AgentOptions()), said=said) as where, installed() as module:
         copy_agent(tmp_path, {"server": str(where)})
         images = {
             name: (0, np.dstack([picture[..., ::-1], np.full(picture.shape[:2], 255, np.uint8)]))
@@ -233,4 +233,4 @@ def test_the_agent_drives_by_it(clips, runs, tmp_path):
         agent.destroy()
     assert said[0].endswith("drive 'Route' begun, 121 m") and "ended, 4 decisions" in said[1]
     with pytest.raises(ValueError, match="benchmark v2"):
-        load_served(runs / "blind", AgentOptions("v2"))
+        load_served_planner(runs / "blind", AgentOptions("v2"))

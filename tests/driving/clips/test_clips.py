@@ -10,10 +10,15 @@ import pytest
 from tests.support.carla_clips import NAME, RADIUS, SPEED, box, left_turn, write_clip, yaw_matrix
 from world4scorer.driving.clips import ego_car
 from world4scorer.driving.clips.annotation import Obstacle, parse_annotation
-from world4scorer.driving.clips.axes import compass_of_heading, heading_of_compass, heading_of_yaw, yaw_of_heading
-from world4scorer.driving.clips.clip import find_clips, read_clip, town_of
+from world4scorer.driving.clips.axes import (
+    compass_from_heading,
+    heading_from_compass,
+    heading_from_yaw,
+    yaw_from_heading,
+)
+from world4scorer.driving.clips.clip import clip_town, find_clips, read_clip
 from world4scorer.driving.clips.errors import ClipError
-from world4scorer.driving.clips.rig import SENSORS, carla_matrix, from_carla, mounted, read_cameras
+from world4scorer.driving.clips.rig import CAMERA_SENSORS, carla_matrix, from_carla, mounted_cameras, read_cameras
 from world4scorer.engine.scene.geometry import relative_poses
 
 
@@ -45,10 +50,10 @@ def test_vehicles_and_walkers_are_obstacles(tmp_path):
 def test_directions():
     """North is CARLA's -y, our +y; a compass counts clockwise from there, yaw clockwise from east."""
     for heading, compass, yaw in ((0.0, math.pi / 2, 0.0), (math.pi / 2, 0.0, -90.0), (-math.pi / 2, math.pi, 90.0)):
-        assert heading_of_compass(compass) == pytest.approx(heading)
-        assert heading_of_yaw(yaw) == pytest.approx(heading)
-        assert compass_of_heading(heading) == pytest.approx(compass)
-        assert yaw_of_heading(heading) == pytest.approx(yaw)
+        assert heading_from_compass(compass) == pytest.approx(heading)
+        assert heading_from_yaw(yaw) == pytest.approx(heading)
+        assert compass_from_heading(heading) == pytest.approx(compass)
+        assert yaw_from_heading(heading) == pytest.approx(yaw)
 
 
 def changed(**fields):
@@ -124,8 +129,8 @@ def test_holes_that_cannot(fields, named):
 def test_cameras_of_numbers_that_nothing_can_hold(field):
     camera = {"image_size_x": 1600, "image_size_y": 900, "intrinsic": np.eye(3).tolist(), "cam2ego": np.eye(4).tolist()}
     camera[field] = 10**400 if field == "image_size_x" else [[10**400] * 4] * 4
-    with pytest.raises(ClipError, match=f"here: sensors.{SENSORS[0]}: .*fetch this clip again"):
-        read_cameras(dict.fromkeys(SENSORS, camera), "here")
+    with pytest.raises(ClipError, match=f"here: sensors.{CAMERA_SENSORS[0]}: .*fetch this clip again"):
+        read_cameras(dict.fromkeys(CAMERA_SENSORS, camera), "here")
 
 
 def test_files_that_cannot_be_read(tmp_path):
@@ -140,8 +145,8 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(ClipError, match=r"frame 00002 is missing before 00003\.json\.gz"):
         read_clip(clip)
     with pytest.raises(ClipError, match="as in HardBreakRoute_Town05_Route68_Weather8"):
-        town_of("holiday")
-    assert town_of("ParkingExit_Town10HD_Route3_Weather1") == "Town10HD"
+        clip_town("holiday")
+    assert clip_town("ParkingExit_Town10HD_Route3_Weather1") == "Town10HD"
 
 
 def test_clips_are_found_and_archives_named(tmp_path):
@@ -166,7 +171,7 @@ def pixel(cameras, number, point):
 
 def test_cameras_see_to_their_side():
     """Points in ego axes: forward, left, up of the rear axle."""
-    cameras = mounted()
+    cameras = mounted_cameras()
     (u, v), ahead = pixel(cameras, 0, (20.0, 2.0, 0.0))
     assert ahead and u < 800 and v > 450
     focal = 800 / math.tan(math.radians(35))
@@ -184,10 +189,10 @@ def test_annotated_cameras_are_used(tmp_path):
             "image_size_x": 100,
             "image_size_y": 80,
         }
-        for name, yaw in zip(SENSORS, (0.0, 180.0, -55.0, 55.0), strict=True)
+        for name, yaw in zip(CAMERA_SENSORS, (0.0, 180.0, -55.0, 55.0), strict=True)
     }
     cameras = read_cameras(sensors, "here")
-    np.testing.assert_allclose(cameras.rotation, mounted().rotation, atol=1e-12)
+    np.testing.assert_allclose(cameras.rotation, mounted_cameras().rotation, atol=1e-12)
     np.testing.assert_allclose(cameras.translation[0], [0.8 + 1.35, -0.1, 1.6])
     assert cameras.image_size.tolist() == [100, 80] and cameras.intrinsics[0, 0, 0] == 900
     again = from_carla(cameras.intrinsics[2], carla_matrix(cameras.rotation[2], cameras.translation[2]), (100, 80))

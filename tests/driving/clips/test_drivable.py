@@ -10,10 +10,10 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from world4scorer.driving.clips.city_drivable import grid_of_city
-from world4scorer.driving.clips.drivable import DrivableGrid, GridPainter, packed, unpacked
+from world4scorer.driving.clips.city_drivable import city_grid
+from world4scorer.driving.clips.drivable import DrivableGrid, GridPainter, pack_raster, unpack_raster
 from world4scorer.driving.clips.errors import ClipError
-from world4scorer.driving.clips.opendrive_map import grid_of_opendrive
+from world4scorer.driving.clips.opendrive_map import opendrive_grid
 
 HAS_CARLA = importlib.util.find_spec("carla") is not None
 ROAD = """<?xml version="1.0"?>
@@ -91,7 +91,7 @@ def test_files(tmp_path):
     read = DrivableGrid.open(tmp_path / "Strip.npz")
     assert read.town == "Strip" and np.array_equal(read.cells, grid.cells) and np.array_equal(read.origin, grid.origin)
     raster = grid.around(np.array([3.0, 1.0, 0.3]))
-    assert np.array_equal(unpacked(packed(raster)), raster)
+    assert np.array_equal(unpack_raster(pack_raster(raster)), raster)
     with pytest.raises(ClipError, match="w4s b2d map"):
         DrivableGrid.open(tmp_path / "none.npz")
     (tmp_path / "bad.npz").write_bytes((tmp_path / "Strip.npz").read_bytes()[:200])
@@ -109,7 +109,7 @@ def test_areas_of_a_city_are_drivable():
             np.object_,
         )
 
-    grid = grid_of_city(City(), "TownX")
+    grid = city_grid(City(), "TownX")
     x, y = np.meshgrid(np.arange(-4.75, 60, 0.5), np.arange(-4.75, 15, 0.5), indexing="ij")
     expected = shapely.contains_xy(shapely.union_all(City.area_polygons), x, y)
     np.testing.assert_array_equal(grid.at(np.stack([x, y], -1)), expected)
@@ -120,7 +120,7 @@ def test_lanes_of_opendrive_are_drivable(tmp_path):
     """OpenDRIVE counts y to the left, as we do: driving lanes 3.5 m to both sides, then a parking lane on the right."""
     path = tmp_path / "TownR.xodr"
     path.write_text(ROAD)
-    grid = grid_of_opendrive(path)
+    grid = opendrive_grid(path)
     assert grid.town == "TownR"
     forward, left = np.array([math.cos(0.5), math.sin(0.5)]), np.array([-math.sin(0.5), math.cos(0.5)])
 
@@ -135,11 +135,11 @@ def test_lanes_of_opendrive_are_drivable(tmp_path):
 
 def test_what_is_no_opendrive(tmp_path):
     with pytest.raises(ClipError, match="no such file"):
-        grid_of_opendrive(tmp_path / "none.xodr")
+        opendrive_grid(tmp_path / "none.xodr")
     path = Path(tmp_path / "bad.xodr")
     path.write_text("<nothing/>")
     with pytest.raises(ClipError, match=r"bad\.xodr: not OpenDRIVE"):
-        grid_of_opendrive(path)
+        opendrive_grid(path)
     path.write_text("<OpenDRIVE></OpenDRIVE>")
     with pytest.raises(ClipError, match=r"bad\.xodr" if HAS_CARLA else r"world4scorer\[carla\]"):
-        grid_of_opendrive(path)
+        opendrive_grid(path)

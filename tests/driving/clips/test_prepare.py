@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.carla_clips import NAME, box, left_turn, write_clip
 from world4scorer.driving.bench2drive.clip_images import ClipImages
+from world4scorer.driving.bench2drive.clip_labels import ClipLabeller
 from world4scorer.driving.bench2drive.clip_samples import samples_of
-from world4scorer.driving.bench2drive.judge import ClipJudge
-from world4scorer.driving.bench2drive.train import divided
+from world4scorer.driving.bench2drive.train import split_clips
 from world4scorer.driving.clips.drivable import GridPainter
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.prepare import prepare_clips
@@ -68,7 +68,7 @@ def test_the_experts_own_plan_is_judged(folder):
     clips = PreparedClips.open(folder / "prepared")
     token = f"{NAME}/00000"
     plan = clips.moment(token).future
-    found = dict(zip(V1_COLUMNS, ClipJudge(clips).label(token, plan[None])[0], strict=True))
+    found = dict(zip(V1_COLUMNS, ClipLabeller(clips).label(token, plan[None])[0], strict=True))
     assert found["NC"] == found["TTC"] == found["EP"] == found["C"] == 1
     around = clips.surroundings(token)
     assert around.offsets.tolist() == list(range(0, 17, 2))
@@ -187,15 +187,15 @@ def test_errors(folder, tmp_path):
 def test_validation_clips_are_others(tmp_path):
     names = {f"Clip_Town01_Route{number}_Weather1": "" for number in range(40)}
     clips = PreparedClips(tmp_path, tmp_path, names, {})
-    training, validation = divided(clips, 0.1)
+    training, validation = split_clips(clips, 0.1)
     assert len(validation.clips) == 4 and set(training.clips) | set(validation.clips) == set(names)
     assert not set(training.clips) & set(validation.clips)
     assert sorted(validation.clips) != sorted(names)[:4]  # not one scenario or town, whose names begin alike
     # More clips do not move those that were there from one side to the other.
     fewer = clips.only([*validation.clips, *list(training.clips)[4:]])
-    assert set(divided(fewer, 0.1)[1].clips) == set(validation.clips)
-    assert set(divided(clips, 0.3)[1].clips) > set(validation.clips)
+    assert set(split_clips(fewer, 0.1)[1].clips) == set(validation.clips)
+    assert set(split_clips(clips, 0.3)[1].clips) > set(validation.clips)
     with pytest.raises(ClipError, match="too few"):
-        divided(clips.only(sorted(names)[:1]), 0.1)
+        split_clips(clips.only(sorted(names)[:1]), 0.1)
     with pytest.raises(ClipError, match="validation: 1"):
-        divided(clips, 1.0)
+        split_clips(clips, 1.0)

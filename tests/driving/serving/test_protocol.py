@@ -17,13 +17,13 @@ from world4scorer.driving.serving.protocol import (
     HEADER,
     MAGIC,
     VERSION,
-    Frame,
-    FrameReader,
-    Kind,
     Limits,
+    Message,
+    MessageKind,
+    MessageReader,
     ProtocolError,
     encode,
-    nesting,
+    nesting_depth,
     read_body,
     send,
 )
@@ -40,24 +40,24 @@ ARRAYS = st.sampled_from(sorted(DTYPES)).flatmap(
 DEEP = Limits(depth=40)
 
 
-def over_a_socket(frame: Frame, limits: Limits | None = None) -> Frame | None:
+def over_a_socket(frame: Message, limits: Limits | None = None) -> Message | None:
     here, there = socket.socketpair()
     with here, there:
         thread = threading.Thread(target=send, args=(here, frame))
         thread.start()
-        read = FrameReader(there, limits).read(5)
+        read = MessageReader(there, limits).read(5)
         thread.join()
         return read
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.sampled_from(Kind),
+    st.sampled_from(MessageKind),
     st.dictionaries(NAMES.filter(lambda name: name != "arrays"), VALUES, max_size=4),
     st.dictionaries(NAMES, ARRAYS, max_size=4),
 )
 def test_round_trip(kind, fields, arrays):
-    read = over_a_socket(Frame(kind, fields, arrays), DEEP)
+    read = over_a_socket(Message(kind, fields, arrays), DEEP)
     assert read is not None and read.kind is kind and read.fields == fields
     assert list(read.arrays) == list(arrays)
     for name, array in arrays.items():
@@ -66,7 +66,7 @@ def test_round_trip(kind, fields, arrays):
 
 
 def test_the_bytes_are_as_documented():
-    frame = Frame(Kind.BEGIN, {"name": "a"}, {"route": np.array([[1.0, 2.0]])})
+    frame = Message(MessageKind.BEGIN, {"name": "a"}, {"route": np.array([[1.0, 2.0]])})
     text = b'{"name":"a","arrays":[{"name":"route","dtype":"float64","shape":[1,2]}]}'
     written = b"".join(encode(frame))
     assert written[:16] == b"W4SP" + bytes([1, 0, 3, 0, len(text), 0, 0, 0, 16, 0, 0, 0])
@@ -75,11 +75,11 @@ def test_the_bytes_are_as_documented():
 
 def test_arrays_of_other_types_are_not_sent():
     with pytest.raises(ValueError, match="arrays of object are not sent"):
-        encode(Frame(Kind.BEGIN, {}, {"x": np.array([None])}))
+        encode(Message(MessageKind.BEGIN, {}, {"x": np.array([None])}))
 
 
 def test_numbers_lie_where_kernels_want_them():
-    read = over_a_socket(Frame(Kind.BEGIN, {"odd": "x"}, {"b": np.zeros(3, np.uint8), "a": np.arange(4.0)}))
+    read = over_a_socket(Message(MessageKind.BEGIN, {"odd": "x"}, {"b": np.zeros(3, np.uint8), "a": np.arange(4.0)}))
     assert read is not None and read.arrays["a"].flags.aligned and read.arrays["a"].flags.writeable
 
 
@@ -119,12 +119,12 @@ def listed(**changes: object) -> bytes:
 )
 def test_broken_bodies(text, content, told):
     with pytest.raises(ProtocolError, match=told):
-        read_body(Kind.BEGIN, text, memoryview(content), Limits())
+        read_body(MessageKind.BEGIN, text, memoryview(content), Limits())
 
 
 def test_brackets_in_texts_do_not_count():
     text = json.dumps({"name": '[[[[[[[[[["\\'}).encode()
-    assert read_body(Kind.BEGIN, text, memoryview(b""), Limits()).fields["name"] == '[[[[[[[[[["\\'
+    assert read_body(MessageKind.BEGIN, text, memoryview(b""), Limits()).fields["name"] == '[[[[[[[[[["\\'
 
 
 @given(VALUES)
@@ -133,16 +133,16 @@ def test_nesting_is_that_of_the_value(value):
         inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else None
         return 0 if inner is None else 1 + max(map(depth, inner), default=0)
 
-    assert nesting(json.dumps(value)) == nesting(json.dumps(value, ensure_ascii=False)) == depth(value)
+    assert nesting_depth(json.dumps(value)) == nesting_depth(json.dumps(value, ensure_ascii=False)) == depth(value)
 
 
 def test_each_character_is_looked_at_once():
     """A text without an end, full of quotes that do not end it: whoever starts anew at each of them never finishes."""
     hostile = '{"a": "' + '\\"[' * (Limits().json // 3)
     once = iter(hostile)
-    assert nesting(once) == 1 and next(once, None) is None
+    assert nesting_depth(once) == 1 and next(once, None) is None
     with pytest.raises(ProtocolError, match="JSON: Unterminated string"):
-        read_body(Kind.BEGIN, hostile.encode(), memoryview(b""), Limits())
+        read_body(MessageKind.BEGIN, hostile.encode(), memoryview(b""), Limits())
 
 
 @pytest.mark.parametrize(
@@ -160,19 +160,19 @@ def test_broken_headers(header, code, told):
     with here, there:
         here.sendall(HEADER.pack(*header))
         with pytest.raises(ProtocolError, match=told) as error:
-            FrameReader(there).read(5)
+            MessageReader(there).read(5)
         assert error.value.code == code
 
 
 def test_a_frame_that_stops_in_the_middle():
-    whole = b"".join(encode(Frame(Kind.HELLO, {"client": "x"})))
+    whole = b"".join(encode(Message(MessageKind.HELLO, {"client": "x"})))
     for size in (1, 15, 16, len(whole) - 1):
         here, there = socket.socketpair()
         with here, there:
             here.sendall(whole[:size])
             here.shutdown(socket.SHUT_WR)
             with pytest.raises(ProtocolError, match="closed before"):
-                FrameReader(there).read(5)
+                MessageReader(there).read(5)
 
 
 def test_a_frame_that_takes_too_long():
@@ -180,11 +180,11 @@ def test_a_frame_that_takes_too_long():
     with here, there:
         here.sendall(b"W4")
         with pytest.raises(ProtocolError, match="in time"):
-            FrameReader(there).read(5, seconds=0.05)
+            MessageReader(there).read(5, seconds=0.05)
 
 
 def test_hanging_up_between_frames_is_no_error():
     here, there = socket.socketpair()
     with there:
         here.close()
-        assert FrameReader(there).read(5) is None
+        assert MessageReader(there).read(5) is None

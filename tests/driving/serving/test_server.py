@@ -24,16 +24,16 @@ from tests.support.route_follower import RouteFollower, serving
 from world4scorer import cli
 from world4scorer.driving.serving.address import Address, listening
 from world4scorer.driving.serving.client import PlannerClient, ServerError
-from world4scorer.driving.serving.protocol import HEADER, MAGIC, VERSION, Frame, FrameReader, Kind, encode
+from world4scorer.driving.serving.protocol import HEADER, MAGIC, VERSION, Message, MessageKind, MessageReader, encode
 from world4scorer.planner.model.config import city
 from world4scorer.planner.planner import Planner
 
 LINE = np.column_stack([np.arange(60.0), np.zeros(60)])
 STILL = {"pose": [0.0, 0.0, 0.0], "velocity": [0.0, 0.0], "acceleration": [0.0, 0.0], "command": 4}
 IMAGES = [np.zeros((20, 40, 3), np.uint8)] * 4
-HELLO = b"".join(encode(Frame(Kind.HELLO, {"client": "fuzz"})))
-BEGIN = b"".join(encode(Frame(Kind.BEGIN, {"name": "fuzz"}, {"route": LINE})))
-NOWHERE = b"".join(encode(Frame(Kind.BEGIN, {"name": "nowhere"}, {"route": LINE[:0]})))
+HELLO = b"".join(encode(Message(MessageKind.HELLO, {"client": "fuzz"})))
+BEGIN = b"".join(encode(Message(MessageKind.BEGIN, {"name": "fuzz"}, {"route": LINE})))
+NOWHERE = b"".join(encode(Message(MessageKind.BEGIN, {"name": "nowhere"}, {"route": LINE[:0]})))
 
 
 @contextmanager
@@ -52,12 +52,12 @@ def driving(where):
         assert client.end().fields["decisions"] == decisions > 0
 
 
-def told_to(where: Address, content: bytes) -> Frame | None:
+def told_to(where: Address, content: bytes) -> Message | None:
     """The last frame that the server sends to somebody who sends this and waits, before it hangs up."""
     with where.connect(5) as connection:
         connection.sendall(content)
         connection.shutdown(socket.SHUT_WR)
-        reader, last = FrameReader(connection), None
+        reader, last = MessageReader(connection), None
         while (frame := reader.read(5)) is not None:
             last = frame
         return last
@@ -82,15 +82,15 @@ def header(kind: int, text: int, arrays: int, magic: bytes = MAGIC, version: int
         (HELLO + header(3, 9, 0) + b'{"name": ', "frame", "JSON: "),
         (HELLO + header(3, 200, 0) + 200 * b"[", "frame", "inside each other"),
         (BEGIN, "frame", "arrays: a list of at most 0"),
-        (b"".join(encode(Frame(Kind.HELLO, {"client": 3}))), "request", "hello: client"),
-        (HELLO + b"".join(encode(Frame(Kind.DECIDE))), "request", "no drive has begun"),
+        (b"".join(encode(Message(MessageKind.HELLO, {"client": 3}))), "request", "hello: client"),
+        (HELLO + b"".join(encode(Message(MessageKind.DECIDE))), "request", "no drive has begun"),
         (HELLO + NOWHERE, "request", "route: 0 points that differ"),
     ],
 )
 def test_broken_clients_are_told_why(content, code, told):
     with serving() as where, driving(where) as drive:
         answer = told_to(where, content)
-        assert answer is not None and answer.kind is Kind.ERROR
+        assert answer is not None and answer.kind is MessageKind.ERROR
         assert answer.fields["code"] == code
         assert told in answer.fields["error"]
         drive()
@@ -111,23 +111,23 @@ def test_no_bytes_disturb_the_others(busy_server, content, changes):
     for place, change in changes:
         broken[place : place + len(change)] = change
     answer = told_to(where, bytes(broken))
-    assert answer is None or answer.kind in (Kind.ERROR, Kind.WELCOME, Kind.BEGUN)
+    assert answer is None or answer.kind in (MessageKind.ERROR, MessageKind.WELCOME, MessageKind.BEGUN)
     drive()
 
 
 def test_slow_and_idle_clients_do_not_block():
-    with serving(greeting_seconds=0.3) as where, where.connect(5) as silent, where.connect(5) as slow:
+    with serving(hello_timeout=0.3) as where, where.connect(5) as silent, where.connect(5) as slow:
         slow.sendall(HELLO + BEGIN[:40])
         with driving(where) as drive:
             drive()
-            frame = FrameReader(silent).read(5)
+            frame = MessageReader(silent).read(5)
             assert frame is not None and "hello: did not come within 0.3 s" in frame.fields["error"]
-            assert FrameReader(silent).read(5) is None
+            assert MessageReader(silent).read(5) is None
             drive()
-        reader = FrameReader(slow)
-        assert reader.read(5).kind is Kind.WELCOME
+        reader = MessageReader(slow)
+        assert reader.read(5).kind is MessageKind.WELCOME
         slow.sendall(BEGIN[40:])  # slow, but not too slow
-        assert reader.read(5).kind is Kind.BEGUN
+        assert reader.read(5).kind is MessageKind.BEGUN
 
 
 def test_several_drive_at_once_and_the_model_works_for_one_at_a_time():
@@ -169,7 +169,7 @@ def test_several_drive_at_once_and_the_model_works_for_one_at_a_time():
 
 
 def test_too_many_clients():
-    with serving(most_clients=1) as where, driving(where) as drive:
+    with serving(max_clients=1) as where, driving(where) as drive:
         for name in ("second", "third"):
             with pytest.raises(ServerError, match="1 clients are here already") as error:
                 PlannerClient(where, name)
@@ -179,11 +179,11 @@ def test_too_many_clients():
 
 def test_who_is_refused_reads_why_however_late():
     """What a client has sent lies unread when it is refused; hanging up at once would take the message away."""
-    with serving(most_clients=1) as where, driving(where) as drive, where.connect(5) as late:
+    with serving(max_clients=1) as where, driving(where) as drive, where.connect(5) as late:
         late.sendall(HELLO)
         time.sleep(0.2)
         late.sendall(BEGIN)
-        frame = FrameReader(late).read(5)
+        frame = MessageReader(late).read(5)
         assert frame is not None and frame.fields["code"] == "busy"
         drive()
 

@@ -11,7 +11,7 @@ import pytest
 from tests.support.route_follower import CRUISE, RouteFollower, arc
 from world4scorer.driving.closed_loop.planner_agent import AgentOptions, Observation, PlannerAgent
 from world4scorer.driving.serving.fields import RequestError
-from world4scorer.driving.serving.protocol import Frame, Kind
+from world4scorer.driving.serving.protocol import Message, MessageKind
 from world4scorer.driving.serving.requests import steering_angle
 from world4scorer.driving.serving.rig import bench2drive_rig
 from world4scorer.driving.serving.session import ServedPlanner, Session
@@ -22,7 +22,7 @@ from world4scorer.planner.training.run_files import knows_directions
 
 BEND = np.column_stack([20 * np.sin(np.arange(0, 1.5, 0.05)), 20 - 20 * np.cos(np.arange(0, 1.5, 0.05))])
 """A left turn with a radius of 20 m."""
-HELLO = Frame(Kind.HELLO, {"client": "test"})
+HELLO = Message(MessageKind.HELLO, {"client": "test"})
 MOTION = {"time": 0.0, "pose": [0.0, 0.0, 0.0], "velocity": [4.0, 0.0], "acceleration": [0.0, 0.0]}
 FOLLOW = {"channels": "RGB", "command": 4}
 
@@ -33,12 +33,12 @@ def images(height: int = 112, width: int = 196, channels: int = 3, count: int = 
     return {name: rng.integers(0, 256, (height, width, channels), dtype=np.uint8) for name in names}
 
 
-def begin(fields: dict[str, Any] | None = None, arrays: dict[str, Any] | None = None) -> Frame:
-    return Frame(Kind.BEGIN, {"name": "drive", **(fields or {})}, {"route": BEND, **(arrays or {})})
+def begin(fields: dict[str, Any] | None = None, arrays: dict[str, Any] | None = None) -> Message:
+    return Message(MessageKind.BEGIN, {"name": "drive", **(fields or {})}, {"route": BEND, **(arrays or {})})
 
 
-def decide(arrays: dict[str, Any] | None = None, **changes: Any) -> Frame:
-    return Frame(Kind.DECIDE, {**MOTION, **FOLLOW, **changes}, images() if arrays is None else arrays)
+def decide(arrays: dict[str, Any] | None = None, **changes: Any) -> Message:
+    return Message(MessageKind.DECIDE, {**MOTION, **FOLLOW, **changes}, images() if arrays is None else arrays)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def session(planner: RouteFollower) -> Session:
 
 def test_welcome():
     welcome = Session(ServedPlanner(RouteFollower(), "planner", "digest")).answer(HELLO)
-    assert welcome.kind is Kind.WELCOME
+    assert welcome.kind is MessageKind.WELCOME
     assert welcome.fields["cameras"] == ["front", "back", "front_left", "front_right"]
     assert (welcome.fields["image_height"], welcome.fields["image_width"]) == (112, 196)
     assert (welcome.fields["planner"], welcome.fields["digest"]) == ("planner", "digest")
@@ -67,9 +67,9 @@ def test_order_of_requests(session):
     with pytest.raises(RequestError, match="no drive has begun"):
         session.answer(decide())
     with pytest.raises(RequestError, match="no drive has begun"):
-        session.answer(Frame(Kind.END))
+        session.answer(Message(MessageKind.END))
     with pytest.raises(RequestError, match="is for servers"):
-        session.answer(Frame(Kind.WELCOME))
+        session.answer(Message(MessageKind.WELCOME))
 
 
 def test_a_decision(session):
@@ -82,7 +82,7 @@ def test_a_decision(session):
     assert answer.arrays["plans"].shape == (9, 8, 3)
     assert answer.arrays["utility"].shape == answer.arrays["ranked"].shape == (9,)
     assert "plans" not in session.answer(decide(time=0.5)).arrays
-    assert session.answer(Frame(Kind.END)).fields == {"decisions": 2}
+    assert session.answer(Message(MessageKind.END)).fields == {"decisions": 2}
 
 
 def test_the_same_as_the_pilot(session, planner):
@@ -120,7 +120,7 @@ def test_the_same_as_the_pilot(session, planner):
 def test_commands_are_kept(session, planner):
     nodes = {"nodes": np.array([[0.0, 0.0], [15.0, 0.0]]), "node_options": np.array([4, 1], np.int32)}
     session.answer(begin({"options": {"keep_commands": True}}, nodes))
-    untold = Frame(Kind.DECIDE, {**MOTION, "channels": "RGB"}, images())
+    untold = Message(MessageKind.DECIDE, {**MOTION, "channels": "RGB"}, images())
     assert session.answer(untold).fields["command"] == [1.0, 0.0, 0.0, 0.0]
     session.answer(begin())
     assert session.answer(decide(command=2)).fields["command"] == [0.0, 0.0, 1.0, 0.0]
@@ -131,8 +131,8 @@ def test_commands_are_kept(session, planner):
 def test_a_drive_that_hears_of_no_turns_is_refused(session):
     session.answer(begin())
     with pytest.raises(RequestError, match="'command' is missing, and this drive does not keep commands"):
-        session.answer(Frame(Kind.DECIDE, {**MOTION, "channels": "RGB"}, images()))
-    assert session.answer(decide()).kind is Kind.DECISION
+        session.answer(Message(MessageKind.DECIDE, {**MOTION, "channels": "RGB"}, images()))
+    assert session.answer(decide()).kind is MessageKind.DECISION
 
 
 def test_a_planner_that_knows_nothing_of_directions_is_not_asked():
@@ -216,7 +216,7 @@ def test_wrong_beginnings(session, fields, arrays, told):
 
 def test_a_planner_that_needs_a_route(session):
     with pytest.raises(ValueError, match="no route"):
-        session.answer(Frame(Kind.BEGIN, {"name": "drive"}))
+        session.answer(Message(MessageKind.BEGIN, {"name": "drive"}))
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_wrong_moments(session, arrays, changes, told):
     session.answer(begin())
     with pytest.raises(RequestError, match=told):
         session.answer(decide(arrays, **changes))
-    assert session.answer(decide(time=1.0)).kind is Kind.DECISION  # the drive goes on
+    assert session.answer(decide(time=1.0)).kind is MessageKind.DECISION  # the drive goes on
 
 
 def test_a_drive_keeps_to_one_size(session):

@@ -14,7 +14,7 @@ from world4scorer import cli
 from world4scorer.driving.clips.ego_car import REAR_AXLE_TO_CENTRE
 from world4scorer.driving.clips.rig import IMAGE_SIZE, MOUNTS
 from world4scorer.driving.serving import protocol
-from world4scorer.driving.serving.agent_file import OPTIONS, SOURCE
+from world4scorer.driving.serving.agent_file import DEFAULT_OPTIONS, SOURCE
 from world4scorer.driving.serving.rig import CAMERAS
 
 STRAIGHT = np.column_stack([2.0 * np.arange(1, 9), np.zeros(8), np.zeros(8)])
@@ -55,7 +55,7 @@ def test_a_plan_stays_where_it_is(module):
     """Made at (10, 5) looking north, 4 m/s; seen 2 m further on by a car that has turned to the west."""
     plan = module.Plan(STRAIGHT, np.array([10.0, 5.0, math.pi / 2]), tick=0)
     np.testing.assert_allclose(plan.points[[0, 1, 8]], [[10, 5], [10, 7], [10, 21]], atol=1e-9)
-    seen = plan.seen_from(np.array([10.0, 7.0, math.pi]))
+    seen = plan.in_frame_of(np.array([10.0, 7.0, math.pi]))
     np.testing.assert_allclose(seen[[0, 1, 2, 8, 9]], [[0, 2], [0, 0], [0, -2], [0, -14], [0, -34]], atol=1e-9)
     assert plan.advance(0.25, np.array([10.0, 6.0, math.pi / 2])) == pytest.approx(2.0)
     assert plan.advance(0.25, np.array([10.0, 6.0, math.pi])) == pytest.approx(0.0, abs=1e-9)
@@ -110,7 +110,7 @@ def test_creeping(module):
 
 def test_places_along_a_line_that_comes_back(module):
     line = module.Line([(0, 0), (1, 0), (2, 0), (2, 1), (1, 0), (0, 0)])
-    places = line.places_of(np.array([[0.0, 0.0], [2.0, 1.0], [1.0, 0.0]]))
+    places = line.distances_of(np.array([[0.0, 0.0], [2.0, 1.0], [1.0, 0.0]]))
     np.testing.assert_allclose(places, [0.0, 3.0, 3.0 + math.sqrt(2)])
     assert [line.point_before(place) for place in (0.0, 2.5, 3.0, 99.0)] == [0, 2, 3, 4]
 
@@ -153,9 +153,9 @@ def test_what_the_file_repeats_is_what_the_package_says():
     assert said["CAMERAS"] == tuple((name, *mount) for name, mount in zip(CAMERAS, mounts, strict=True))
     assert said["REAR_AXLE"] == REAR_AXLE_TO_CENTRE
     assert (said["IMAGE_WIDTH"], said["IMAGE_HEIGHT"]) == IMAGE_SIZE
-    assert said["DEFAULTS"]["options"] == OPTIONS
+    assert said["DEFAULTS"]["options"] == DEFAULT_OPTIONS
     assert (said["MAGIC"], said["PROTOCOL"], said["DTYPES"]) == (protocol.MAGIC, protocol.VERSION, protocol.DTYPES)
-    assert all(said[kind.name] == kind for kind in protocol.Kind)
+    assert all(said[kind.name] == kind for kind in protocol.MessageKind)
 
 
 def test_the_file_is_copied_out(tmp_path, capsys):

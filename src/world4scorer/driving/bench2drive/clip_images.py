@@ -8,7 +8,7 @@ from typing import Final
 
 from world4scorer.datasets.navsim.cameras import FRONT
 from world4scorer.driving.clips.clip import image_name
-from world4scorer.driving.clips.prepared import PreparedClips, token_of
+from world4scorer.driving.clips.prepared import PreparedClips, sample_token
 
 FRAMES_AHEAD: Final = 20
 
@@ -28,6 +28,9 @@ class ClipImages:
         clip, folder = self.clips[log_name], self.clips.images / self.clips.clips[log_name]
         ahead = [int(frame) + FRAMES_AHEAD for frame in clip.moments]
         return [
-            (token_of(log_name, int(frame)), folder / image_name(FRONT, later) if later <= clip.last_image else None)
+            (
+                sample_token(log_name, int(frame)),
+                folder / image_name(FRONT, later) if later <= clip.last_image else None,
+            )
             for frame, later in zip(clip.moments, ahead, strict=True)
         ]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.driving.clips.clip import image_name
 from world4scorer.driving.clips.errors import ClipError
-from world4scorer.driving.clips.prepared import PreparedClip, PreparedClips, token_of
-from world4scorer.driving.clips.rig import FOLDERS
+from world4scorer.driving.clips.prepared import PreparedClip, PreparedClips, sample_token
+from world4scorer.driving.clips.rig import CAMERA_FOLDERS
 from world4scorer.engine.routes.commands import one_hot
 from world4scorer.engine.scene.indices import LOGGED_POSES
 
@@ -26,10 +26,10 @@ def samples_of(clips: PreparedClips, route_point: bool) -> Samples:
     parts: dict[str, list[NDArray[Any]]] = {}
     for name, folder in clips.clips.items():
         clip = clips[name]
-        tokens += [token_of(name, frame) for frame in clip.moments]
+        tokens += [sample_token(name, frame) for frame in clip.moments]
         names += [name] * len(clip.moments)
         for frame in clip.moments:
-            images.append(tuple(f"{folder}/{image_name(camera, int(frame))}" for camera in range(len(FOLDERS))))
+            images.append(tuple(f"{folder}/{image_name(camera, int(frame))}" for camera in range(len(CAMERA_FOLDERS))))
         for key, values in _arrays(clip, route_point).items():
             parts.setdefault(key, []).append(values)
     joined: dict[str, NDArray[Any]] = {key: np.concatenate(values) for key, values in parts.items()}

@@ -11,19 +11,19 @@ from world4scorer.planner.training import config as training
 from world4scorer.planner.training.config import OptimiserConfig, TrainConfig
 from world4scorer.planner.training.losses import bench2drive
 
-CLIPS_PER_DEVICE: Final = 24
+BATCH_PER_DEVICE: Final = 24
 LEARNING_RATE: Final = 7.5e-5
-LONGEST_GRADIENT: Final = 5.0
+GRADIENT_CLIP: Final = 5.0
 EPOCHS: Final = 15
 
 
 def paper(devices: int = 1) -> TrainConfig:
     """As in the paper: 24 moments of clips on each device, 15 epochs. The learning rate does not grow with devices."""
-    batch = CLIPS_PER_DEVICE * devices
+    batch = BATCH_PER_DEVICE * devices
     return TrainConfig(
         model=with_route_point(models.paper()),
         losses=bench2drive(),
-        optimiser=OptimiserConfig(learning_rate=LEARNING_RATE, reference_batch=batch, clip=LONGEST_GRADIENT),
+        optimiser=OptimiserConfig(learning_rate=LEARNING_RATE, reference_batch=batch, clip=GRADIENT_CLIP),
         epochs=EPOCHS,
         batch=batch,
         precision="bf16",
@@ -33,7 +33,7 @@ def paper(devices: int = 1) -> TrainConfig:
 def city(devices: int = 1) -> TrainConfig:
     """The city's small planner, for clips of the city: minutes on two cores."""
     base = training.city()
-    optimiser = replace(base.optimiser, clip=LONGEST_GRADIENT)
+    optimiser = replace(base.optimiser, clip=GRADIENT_CLIP)
     return replace(base, model=with_route_point(base.model), losses=bench2drive(), optimiser=optimiser)
 
 

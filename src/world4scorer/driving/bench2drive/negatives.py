@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.driving.bench2drive.judge import ClipJudge
+from world4scorer.driving.bench2drive.clip_labels import ClipLabeller
 from world4scorer.driving.bench2drive.vocabulary import Vocabulary
 from world4scorer.engine.scene.indices import PLAN_INTERVAL
 from world4scorer.planner.bank.pack import Drawn
@@ -27,24 +27,24 @@ class VocabularyNegatives:
     """Plans of a vocabulary, judged in the scenes of prepared clips."""
 
     vocabulary: Vocabulary
-    judge: ClipJudge
+    labeller: ClipLabeller
 
     def draw(self, token: str, rng: np.random.Generator) -> Drawn:
         """Plans of both rounds and their labels."""
-        moment = self.judge.clips.moment(token)
-        expert = moment.future[:, :2]
+        expert_motion = self.labeller.clips.expert_motion(token)
+        expert = expert_motion.future[:, :2]
         end_speed = float(np.linalg.norm(expert[-1] - expert[-2]) / PLAN_INTERVAL)
         rounds = (coarse_round(self.vocabulary, rng), expert_round(self.vocabulary, expert, end_speed))
         shapes, targets = (np.concatenate(part) for part in zip(*rounds, strict=True))
-        plans = self.vocabulary.plans(shapes, targets, moment.speed).astype(np.float32)
-        labels = self.judge.label(token, plans.astype(np.float64))
+        plans = self.vocabulary.plans(shapes, targets, expert_motion.speed).astype(np.float32)
+        labels = self.labeller.label(token, plans.astype(np.float64))
         return Drawn(plans, labels.astype(np.float32), True)
 
 
 def coarse_round(vocabulary: Vocabulary, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Numbers of shapes and of speed targets, each with each."""
-    shapes = _one_of_each_part(len(vocabulary.shapes), ROUND_SHAPES, rng)
-    return _each_with_each(shapes, _one_of_each_part(len(vocabulary.speeds), ROUND_SPEEDS, rng))
+    shapes = _stratified_draw(len(vocabulary.shapes), ROUND_SHAPES, rng)
+    return _product(shapes, _stratified_draw(len(vocabulary.speeds), ROUND_SPEEDS, rng))
 
 
 def expert_round(
@@ -53,16 +53,14 @@ def expert_round(
     """The same around the path (T, 2) of the expert and its speed in the end [m/s]."""
     shapes = vocabulary.nearest(path)[:ROUND_SHAPES]
     targets = np.argsort(np.abs(vocabulary.speeds - end_speed), kind="stable")[:ROUND_SPEEDS]
-    return _each_with_each(np.sort(shapes), np.sort(targets))
+    return _product(np.sort(shapes), np.sort(targets))
 
 
-def _one_of_each_part(count: int, parts: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _stratified_draw(count: int, parts: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """A number from each of the parts that 0 .. count - 1 is cut into; all numbers where there are fewer."""
     rims = np.linspace(0, count, min(parts, count) + 1).astype(np.int64)
     return rng.integers(rims[:-1], rims[1:])
 
 
-def _each_with_each(
-    shapes: NDArray[np.integer], targets: NDArray[np.integer]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _product(shapes: NDArray[np.integer], targets: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.repeat(shapes, len(targets)).astype(np.int64), np.tile(targets, len(shapes)).astype(np.int64)

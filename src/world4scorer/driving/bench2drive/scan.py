@@ -18,9 +18,9 @@ from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.prepared import PreparedClips
 from world4scorer.engine.routes import RoadOption, Route
 
-DISTANCES: Final = (10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0)
+DEFAULT_DISTANCES: Final = (10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0)
 """m"""
-SHORTER: Final = 1e-3
+ROUTE_END_TOLERANCE: Final = 1e-3
 """A point nearer than asked for by more than this is the route's end [m]."""
 
 
@@ -42,7 +42,7 @@ class ScanRow:
 
 
 def scan_distances(
-    clips: PreparedClips, distances: Sequence[float] = DISTANCES, count: int | None = None
+    clips: PreparedClips, distances: Sequence[float] = DEFAULT_DISTANCES, count: int | None = None
 ) -> list[ScanRow]:
     """Look at all frames of all clips, or of the first `count`."""
     names = list(clips.clips)[:count]
@@ -53,7 +53,7 @@ def scan_distances(
     rows = []
     for distance in distances:
         points = np.concatenate([route_points(Route(clips[n].route), clips[n].poses, distance) for n in names])
-        ended = np.linalg.norm(points, axis=1) < distance - SHORTER
+        ended = np.linalg.norm(points, axis=1) < distance - ROUTE_END_TOLERANCE
         rows.append(
             ScanRow(
                 distance,

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from world4scorer.driving.bench2drive.clip_labels import ClipLabeller
 from world4scorer.driving.bench2drive.clip_samples import samples_of
-from world4scorer.driving.bench2drive.clip_targets import lacking
-from world4scorer.driving.bench2drive.judge import ClipJudge
+from world4scorer.driving.bench2drive.clip_targets import missing_targets
 from world4scorer.driving.bench2drive.negatives import VocabularyNegatives
 from world4scorer.driving.bench2drive.vocabulary import Vocabulary
 from world4scorer.driving.clips.errors import ClipError
@@ -26,7 +26,7 @@ from world4scorer.planner.training.data_module import PlanningDataModule
 from world4scorer.planner.training.inputs import open_targets
 from world4scorer.planner.training.run import Machine, begin, drawn, fit
 
-VALIDATION: Final = 0.05
+VALIDATION_SHARE: Final = 0.05
 """Share of clips that are kept for validation."""
 
 
@@ -40,7 +40,7 @@ class ClipData:
     """Needed unless the loss of its plans has no weight."""
     targets: Path | None = None
     """File of future targets; None where no loss needs it."""
-    validation: float = VALIDATION
+    validation: float = VALIDATION_SHARE
     """Share of clips that are not trained on but validated with."""
 
     @property
@@ -52,15 +52,15 @@ class ClipData:
 def train_clips(config: TrainConfig, data: ClipData, out: Path, machine: Machine | None = None) -> Path:
     """Train a planner, or go on with a run that was stopped; returns the folder of the last planner."""
     machine = machine or Machine()
-    check(config)
+    check_config(config)
     clips = PreparedClips.open(data.clips)
-    training, validation = divided(clips, data.validation)
+    training, validation = split_clips(clips, data.validation)
     negatives = None
     if config.loss_weights.bank:
         if data.vocabulary is None:
             raise ClipError("vocabulary: missing, but its loss has a weight; give it, or set losses.bank to 0")
-        negatives = VocabularyNegatives(Vocabulary.open(data.vocabulary), ClipJudge(training))
-    if data.targets is not None and config.loss_weights.future and (reason := lacking(training, data.targets)):
+        negatives = VocabularyNegatives(Vocabulary.open(data.vocabulary), ClipLabeller(training))
+    if data.targets is not None and config.loss_weights.future and (reason := missing_targets(training, data.targets)):
         raise ClipError(f"{data.targets}: {reason}; make it with `w4s b2d train --only-targets`")
     begin(config, data, Path(out), machine)
     route_point = config.model.ego_numbers == EGO_NUMBERS + ROUTE_NUMBERS
@@ -68,16 +68,16 @@ def train_clips(config: TrainConfig, data: ClipData, out: Path, machine: Machine
     val = samples_of(validation, route_point)
     targets = open_targets(config, data, samples)
     loaders = PlanningDataModule(config, samples, val, negatives, targets, machine.loaders)
-    return fit(config, samples, (ClipJudge(training), ClipJudge(validation)), loaders, Path(out), machine)
+    return fit(config, samples, (ClipLabeller(training), ClipLabeller(validation)), loaders, Path(out), machine)
 
 
-def check(config: TrainConfig) -> None:
+def check_config(config: TrainConfig) -> None:
     """Raise a ValueError for a configuration that clips have no labels for."""
     if config.losses.driving_direction:
         raise ClipError("losses.driving_direction: nothing is known of it in clips; set it to false")
 
 
-def divided(clips: PreparedClips, share: float) -> tuple[PreparedClips, PreparedClips]:
+def split_clips(clips: PreparedClips, share: float) -> tuple[PreparedClips, PreparedClips]:
     """Clips to train on and clips to validate with."""
     if not 0 < share < 1:
         raise ClipError(f"validation: {share}; a share of the clips, more than 0 and less than 1")

@@ -28,16 +28,16 @@ from world4scorer.engine.scene.indices import PLAN_INTERVAL, PLAN_POSES
 from world4scorer.jobs.files import atomic_write
 
 FORMAT: Final = "world4scorer-vocabulary-1"
-SHAPES: Final = 256
-POINTS: Final = 32
-SPEEDS: Final = 16
-FASTEST: Final = 16.0
+DEFAULT_SHAPES: Final = 256
+SHAPE_POINTS: Final = 32
+DEFAULT_SPEEDS: Final = 16
+MAX_SPEED_TARGET: Final = 16.0
 """Highest speed target [m/s]; the lowest is 0."""
 ACCELERATION: Final = 2.0
 """m/s^2"""
 BRAKING: Final = 4.0
 """m/s^2"""
-STANDING: Final = 0.1
+MIN_LENGTH: Final = 0.1
 """A way so short has no shape [m]."""
 
 Floats = NDArray[np.float64]
@@ -56,14 +56,14 @@ class Vocabulary:
 
     def plans(self, shapes: ArrayLike, targets: ArrayLike, speed: float) -> Floats:
         """Plans (N, T, 3) with shapes and speed targets of these numbers (N,), from a speed now [m/s]."""
-        ways = distances(speed, self.speeds[np.asarray(targets)])
-        return stretched(self.shapes[np.asarray(shapes)], ways)
+        ways = ramp_distances(speed, self.speeds[np.asarray(targets)])
+        return scale_shapes(self.shapes[np.asarray(shapes)], ways)
 
     def nearest(self, path: Floats) -> NDArray[np.intp]:
         """Numbers (K,) of all shapes, those most like a path (T, 2) first; like a straight one if it is too short."""
-        shape = shape_of(path)
+        shape = path_shape(path)
         if shape is None:
-            shape = np.column_stack([np.linspace(0.0, 1.0, POINTS), np.zeros(POINTS)])
+            shape = np.column_stack([np.linspace(0.0, 1.0, SHAPE_POINTS), np.zeros(SHAPE_POINTS)])
         return np.argsort(((self.shapes - shape) ** 2).sum((1, 2)), kind="stable")
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -92,19 +92,24 @@ class Vocabulary:
             if isinstance(error, ClipError):
                 raise
             raise ClipError(f"{path}: not a vocabulary ({error}); make it again with `w4s b2d vocab`") from error
-        if shapes.ndim != 3 or shapes.shape[1:] != (POINTS, 2) or speeds.ndim != 1 or not len(shapes) * len(speeds):
+        if (
+            shapes.ndim != 3
+            or shapes.shape[1:] != (SHAPE_POINTS, 2)
+            or speeds.ndim != 1
+            or not len(shapes) * len(speeds)
+        ):
             raise ClipError(f"{path}: shapes {shapes.shape}, speeds {speeds.shape}; make it again")
         if not (np.isfinite(shapes).all() and np.isfinite(speeds).all()):
             raise ClipError(f"{path}: holds numbers that are not finite; make it again")
         return cls(shapes, speeds, notes)
 
 
-def speed_targets(count: int = SPEEDS) -> Floats:
+def speed_targets(count: int = DEFAULT_SPEEDS) -> Floats:
     """(V,) from 0 to 16 m/s."""
-    return np.linspace(0.0, FASTEST, count)
+    return np.linspace(0.0, MAX_SPEED_TARGET, count)
 
 
-def distances(speed: float, targets: Floats) -> Floats:
+def ramp_distances(speed: float, targets: Floats) -> Floats:
     """(N, T) metres covered at the times of a plan's poses, on the ramps from a speed now to speed targets (N,)."""
     time = PLAN_INTERVAL * np.arange(1, PLAN_POSES + 1)
     now = max(0.0, float(speed))
@@ -114,34 +119,34 @@ def distances(speed: float, targets: Floats) -> Floats:
     return np.asarray(now * ramp + rate * ramp**2 / 2 + target * (time - ramp))
 
 
-def stretched(shapes: Floats, ways: Floats) -> Floats:
+def scale_shapes(shapes: Floats, ways: Floats) -> Floats:
     """Plans (N, T, 3) along shapes (N, J, 2), as far as ways (N, T) say [m]; headings are those of the shapes."""
     length = ways[:, -1:]
-    share = np.where(length > STANDING, ways / np.maximum(length, STANDING), 0.0)
-    place = share * (POINTS - 1)
-    before = np.minimum(place.astype(np.int64), POINTS - 2)
+    share = np.where(length > MIN_LENGTH, ways / np.maximum(length, MIN_LENGTH), 0.0)
+    place = share * (SHAPE_POINTS - 1)
+    before = np.minimum(place.astype(np.int64), SHAPE_POINTS - 2)
     rest = place - before
     rows = np.arange(len(shapes))[:, None]
     start, step = shapes[rows, before], shapes[rows, before + 1] - shapes[rows, before]
-    position = (start + rest[..., None] * step) * np.where(length > STANDING, length, 0.0)[..., None]
+    position = (start + rest[..., None] * step) * np.where(length > MIN_LENGTH, length, 0.0)[..., None]
     headings = _headings(shapes)
     heading = headings[rows, before] + rest * (headings[rows, before + 1] - headings[rows, before])
-    heading = np.where(length > STANDING, heading, 0.0)
+    heading = np.where(length > MIN_LENGTH, heading, 0.0)
     return np.concatenate([position, heading[..., None]], -1)
 
 
-def shape_of(path: Floats) -> Floats | None:
+def path_shape(path: Floats) -> Floats | None:
     """The shape (J, 2) of a path (T, 2) that begins at the origin; None where it is too short to have one."""
     line = np.concatenate([np.zeros((1, 2)), np.asarray(path, np.float64)])
-    return normalised(line)
+    return normalise_path(line)
 
 
-def normalised(line: Floats) -> Floats | None:
+def normalise_path(line: Floats) -> Floats | None:
     """A polyline (n, 2) as 32 points the same length of path apart, of length 1; None where it is too short."""
     along = arc_length(line)
-    if along[-1] <= STANDING:
+    if along[-1] <= MIN_LENGTH:
         return None
-    wanted = np.linspace(0.0, along[-1], POINTS)
+    wanted = np.linspace(0.0, along[-1], SHAPE_POINTS)
     points = np.column_stack([np.interp(wanted, along, line[:, axis]) for axis in (0, 1)])
     return np.asarray(points / along[-1])
 

@@ -20,17 +20,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.driving.clips.axes import flipped, heading_of_compass, heading_of_yaw
+from world4scorer.driving.clips.axes import flip_y, heading_from_compass, heading_from_yaw
 from world4scorer.driving.clips.ego_car import rear_axle
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.engine.routes.commands import RoadOption
 
-EGO: Final = "ego_vehicle"
-OBSTACLES: Final = ("vehicle", "walker")
+EGO_CLASS: Final = "ego_vehicle"
+OBSTACLE_CLASSES: Final = ("vehicle", "walker")
 """Classes of boxes that a car can collide with; lights and signs are none."""
-SMALLEST_HALF: Final = 0.2
+MIN_HALF_SIZE: Final = 0.2
 """m; CARLA has walkers and bicycles without a size."""
-OPTIONS: Final = frozenset(int(option) for option in RoadOption)
+ROAD_OPTION_CODES: Final = frozenset(int(option) for option in RoadOption)
 
 
 class Obstacle(IntEnum):
@@ -97,10 +97,10 @@ def parse_annotation(raw: Mapping[str, Any], where: str) -> Annotation:
         pose=_pose(raw, ego, where),
         z=_finite_or(_numbers(None if ego is None else ego.get("location"), 3)[2], 0.0),
         speed=_number(raw.get("speed")),
-        acceleration=flipped(acceleration),
+        acceleration=flip_y(acceleration),
         command=_command(raw.get("next_command")),
-        near=flipped([_number(raw.get("x_command_near")), _number(raw.get("y_command_near"))]),
-        far=flipped([_number(raw.get("x_command_far")), _number(raw.get("y_command_far"))]),
+        near=flip_y([_number(raw.get("x_command_near")), _number(raw.get("y_command_near"))]),
+        far=flip_y([_number(raw.get("x_command_far")), _number(raw.get("y_command_far"))]),
         obstacles=_obstacles(boxes, where),
         sensors=sensors if isinstance(sensors, Mapping) else {},
     )
@@ -112,13 +112,13 @@ def _pose(raw: Mapping[str, Any], ego: Mapping[str, Any] | None, where: str) -> 
     if not np.isfinite(place).all():
         place = np.array([_number(raw.get("x")), _number(raw.get("y"))])
     if not np.isfinite(place).all():
-        raise ClipError(f"{where}: neither x and y nor the location of the box {EGO!r} say where the ego is")
-    heading = float(heading_of_compass(_number(raw.get("theta"))))
+        raise ClipError(f"{where}: neither x and y nor the location of the box {EGO_CLASS!r} say where the ego is")
+    heading = float(heading_from_compass(_number(raw.get("theta"))))
     if not math.isfinite(heading):
-        heading = float(heading_of_yaw(_yaw({} if ego is None else ego)))
+        heading = float(heading_from_yaw(_yaw({} if ego is None else ego)))
     if not math.isfinite(heading):
-        raise ClipError(f"{where}: theta is {raw.get('theta')}, and no box {EGO!r} says where the ego looks")
-    return rear_axle(np.append(flipped(place), heading))
+        raise ClipError(f"{where}: theta is {raw.get('theta')}, and no box {EGO_CLASS!r} says where the ego looks")
+    return rear_axle(np.append(flip_y(place), heading))
 
 
 def _boxes(raw: Any) -> Iterator[Mapping[str, Any]]:
@@ -135,11 +135,11 @@ def _boxes(raw: Any) -> Iterator[Mapping[str, Any]]:
 
 def _is_ego(box: Mapping[str, Any]) -> bool:
     """By its class, or by a matrix that no other box has."""
-    return box.get("class") == EGO or "world2ego" in box
+    return box.get("class") == EGO_CLASS or "world2ego" in box
 
 
 def _obstacles(boxes: Sequence[Mapping[str, Any]], where: str) -> NDArray[np.float64]:
-    found = [_obstacle(box, where) for box in boxes if box.get("class") in OBSTACLES and not _is_ego(box)]
+    found = [_obstacle(box, where) for box in boxes if box.get("class") in OBSTACLE_CLASSES and not _is_ego(box)]
     return np.array(found, np.float64).reshape(-1, len(Obstacle))
 
 
@@ -154,8 +154,8 @@ def _obstacle(box: Mapping[str, Any], where: str) -> NDArray[np.float64]:
     if not math.isfinite(yaw):
         raise ClipError(f"{name}: rotation is {box.get('rotation')}; want pitch, roll, yaw")
     half = np.abs(np.nan_to_num(_numbers(box.get("extent"), 2), nan=0.0, posinf=0.0, neginf=0.0))
-    x, y, z = flipped(place)
-    return np.array([x, y, heading_of_yaw(yaw), *np.maximum(half, SMALLEST_HALF), z])
+    x, y, z = flip_y(place)
+    return np.array([x, y, heading_from_yaw(yaw), *np.maximum(half, MIN_HALF_SIZE), z])
 
 
 def _yaw(box: Mapping[str, Any]) -> float:
@@ -191,5 +191,5 @@ def _finite_or(value: float, other: float) -> float:
 
 def _command(raw: Any) -> int:
     value = _number(raw)
-    known = math.isfinite(value) and int(value) in OPTIONS and value != RoadOption.VOID
+    known = math.isfinite(value) and int(value) in ROAD_OPTION_CODES and value != RoadOption.VOID
     return int(value) if known else int(RoadOption.LANE_FOLLOW)

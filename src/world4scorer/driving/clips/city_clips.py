@@ -44,8 +44,8 @@ from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.frames import COMMANDS
 from world4scorer.datasets.navsim.logs import Log, read_log
 from world4scorer.datasets.navsim.map_reader import read_city_map
-from world4scorer.driving.clips.city_drivable import grid_of_city
-from world4scorer.driving.clips.clip_writer import Drive, write_clip
+from world4scorer.driving.clips.city_drivable import city_grid
+from world4scorer.driving.clips.clip_writer import RecordedDrive, write_clip
 from world4scorer.driving.clips.drivable import map_path
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.rig import ClipCameras
@@ -62,13 +62,13 @@ MAPS: Final = "maps"
 OPTIONS_FILE: Final = "city-clips.json"
 """In the folder of the clips: how they were made."""
 FORMAT: Final = "world4scorer-city-clips-1"
-PASSED: Final = 4.0
+POINT_REACHED_DISTANCE: Final = 4.0
 """A command point is no longer next when it is so near along the route [m]."""
-WEATHERS: Final = 26
+CARLA_WEATHERS: Final = 26
 """That CARLA's names count."""
-FIRST: Final = HISTORY_FRAMES - 1
+FIRST_FRAME: Final = HISTORY_FRAMES - 1
 """Frame of a log that a clip begins with."""
-OPTIONS: Final = {"left": RoadOption.LEFT, "right": RoadOption.RIGHT}
+ROAD_OPTIONS: Final = {"left": RoadOption.LEFT, "right": RoadOption.RIGHT}
 """Of the commands of logs; the others mean to follow the lane."""
 
 Floats = NDArray[np.float64]
@@ -94,7 +94,7 @@ def make_city_clips(
     simulations = [read_simulation(data, name) for name in manifest["simulations"]]
     tasks = _tasks([one for one in simulations if one.split == split], clips)
     with only_one(out / ".lock", ClipError(f"{out}: another run is making these clips; wait for it")):
-        _claim(out, manifest, split, clips, seconds, [name for task in tasks for name in task.logs.values()])
+        _claim_folder(out, manifest, split, clips, seconds, [name for task in tasks for name in task.logs.values()])
         _write_maps(data, out, {PLACES[task.simulation.place].network.name for task in tasks}, manifest["locations"])
         work = _DriveClips(data, out, seconds)
         total = sum(len(task.logs) for task in tasks)
@@ -106,7 +106,7 @@ def make_city_clips(
     return [out / name for task in tasks for name in task.logs.values()]
 
 
-def _claim(
+def _claim_folder(
     out: Path, manifest: Mapping[str, Any], split: str, clips: int | None, seconds: float | None, names: Sequence[str]
 ) -> None:
     """Write how the clips of a folder are made, or make sure that it holds no others."""
@@ -117,8 +117,10 @@ def _claim(
         kept = _read_options(path)
         others = [name for name, value in wanted.items() if kept.get(name) != value]
         if others:
-            told = ", ".join(f"{name} {kept.get(name)} instead of {wanted[name]}" for name in others)
-            raise ClipError(f"{path}: this folder holds clips made with other options: {told}; choose another --out")
+            differing = ", ".join(f"{name} {kept.get(name)} instead of {wanted[name]}" for name in others)
+            raise ClipError(
+                f"{path}: this folder holds clips made with other options: {differing}; choose another --out"
+            )
         if clips is not None and (kept.get("clips") is None or kept["clips"] > clips):
             count = "all" if kept.get("clips") is None else kept["clips"]
             raise ClipError(f"{path}: this folder is for {count} clips, more than {clips}; choose another --out")
@@ -156,7 +158,7 @@ def _tasks(simulations: Sequence[SimulationEntry], clips: int | None) -> list[_T
         logs, town = {}, town_name(PLACES[simulation.place].network.name)
         for entry in sorted(simulation.logs, key=lambda entry: entry.first_step):
             if clips is None or number < clips:
-                weather = entry.weather_seed % WEATHERS
+                weather = entry.weather_seed % CARLA_WEATHERS
                 logs[entry.name] = f"CityDrive_{town}_Route{number}_Weather{weather}"
                 number += 1
         if logs:
@@ -174,7 +176,7 @@ def _write_maps(data: Path, out: Path, networks: set[str], locations: dict[str, 
         town = town_name(name)
         path = map_path(out / MAPS, town)
         if not path.is_file():
-            grid_of_city(read_city_map(DataFolder(data).maps, locations[name]), town).save(path)
+            city_grid(read_city_map(DataFolder(data).maps, locations[name]), town).save(path)
 
 
 @dataclass(frozen=True)
@@ -200,20 +202,20 @@ class _DriveClips:
 
     def _drive(
         self, city: CitySimulation, simulation: SimulationEntry, entry: LogEntry, reader: RouteReader, offset: Floats
-    ) -> Drive:
+    ) -> RecordedDrive:
         log = read_log(DataFolder(self.data).log(simulation.data_split, entry.name))
-        way = _at_ten_hertz(log, self.seconds)
-        city.reset(entry.name, FIRST, images=False)
-        looks = dict.fromkeys(range(len(way.poses)), VIEWS)
-        seen = city.drive(way.poses[1:], way.velocity[1:], way.acceleration[1:], looks)
-        near, far = _command_points(reader, entry.route, way.poses, offset)
-        images = [[seen.files[step][name] for name in VIEWS] for step in range(len(way.poses))]
-        return Drive(
-            poses=way.poses,
-            speed=way.velocity[:, 0],
-            acceleration=way.acceleration,
-            yaw_rate=np.gradient(np.unwrap(way.poses[:, 2]), TIME_STEP),
-            commands=way.commands,
+        ego = _at_ten_hertz(log, self.seconds)
+        city.reset(entry.name, FIRST_FRAME, images=False)
+        looks = dict.fromkeys(range(len(ego.poses)), VIEWS)
+        seen = city.drive(ego.poses[1:], ego.velocity[1:], ego.acceleration[1:], looks)
+        near, far = _command_points(reader, entry.route, ego.poses, offset)
+        images = [[seen.files[step][name] for name in VIEWS] for step in range(len(ego.poses))]
+        return RecordedDrive(
+            poses=ego.poses,
+            speed=ego.velocity[:, 0],
+            acceleration=ego.acceleration,
+            yaw_rate=np.gradient(np.unwrap(ego.poses[:, 2]), TIME_STEP),
+            commands=ego.commands,
             near=near,
             far=far,
             users=seen.poses,
@@ -226,7 +228,7 @@ class _DriveClips:
 
 
 @dataclass(frozen=True, eq=False)
-class _Way:
+class _EgoTrajectory:
     """A log's drive, ten moments a second."""
 
     poses: Floats
@@ -235,9 +237,9 @@ class _Way:
     commands: NDArray[np.int64]
 
 
-def _at_ten_hertz(log: Log, seconds: float | None) -> _Way:
+def _at_ten_hertz(log: Log, seconds: float | None) -> _EgoTrajectory:
     """Between frames, 0.5 s apart, positions are cubics with the speeds at both ends; the rest goes along lines."""
-    frames = log.frames[FIRST:]
+    frames = log.frames[FIRST_FRAME:]
     if seconds is not None:
         frames = frames[: max(2, round(seconds / (STEPS_PER_FRAME * TIME_STEP)) + 1)]
     known: Floats = np.arange(len(frames), dtype=np.float64) * STEPS_PER_FRAME * TIME_STEP
@@ -250,8 +252,8 @@ def _at_ten_hertz(log: Log, seconds: float | None) -> _Way:
     lines = [np.interp(time, known, column) for column in (heading, *velocity.T, *acceleration.T)]
     last = np.minimum(np.arange(len(time)) // STEPS_PER_FRAME, len(frames) - 1)
     names = [COMMANDS[int(np.argmax(frame.command))] for frame in frames]
-    options = np.array([OPTIONS.get(name, RoadOption.LANE_FOLLOW) for name in names], np.int64)
-    return _Way(
+    options = np.array([ROAD_OPTIONS.get(name, RoadOption.LANE_FOLLOW) for name in names], np.int64)
+    return _EgoTrajectory(
         poses=np.column_stack([_cubic(time, known, poses[:, :2], rates), lines[0]]),
         velocity=np.column_stack(lines[1:3]),
         acceleration=np.column_stack(lines[3:]),
@@ -281,23 +283,23 @@ def _command_points(reader: RouteReader, route: Sequence[str], poses: Floats, of
         line, options = found[0] + offset, found[1]
     nodes, _ = sparse_nodes(line, options)
     cursor = RouteCursor(Route(line))
-    places = [_place(cursor.route, node) for node in nodes]
+    places = [_distance_along(cursor.route, node) for node in nodes]
     near = np.empty((len(poses), 2))
     far = np.empty((len(poses), 2))
     for frame, pose in enumerate(poses):
         here = cursor.route.distance[cursor.advance(pose[:2])]
-        following = min(int(np.searchsorted(places, here + PASSED, side="right")), len(nodes) - 1)
+        following = min(int(np.searchsorted(places, here + POINT_REACHED_DISTANCE, side="right")), len(nodes) - 1)
         near[frame], far[frame] = nodes[following], nodes[min(following + 1, len(nodes) - 1)]
     return near, far
 
 
-def _place(route: Route, node: Floats) -> float:
+def _distance_along(route: Route, node: Floats) -> float:
     """m along the route."""
     return float(route.distance[np.argmin(((route.points - node) ** 2).sum(1))])
 
 
 def _cameras(log: Log, image: bytes) -> ClipCameras:
-    cameras = [log.frames[FIRST].cameras[name] for name in VIEWS]
+    cameras = [log.frames[FIRST_FRAME].cameras[name] for name in VIEWS]
     with Image.open(io.BytesIO(image)) as opened:
         size = opened.size
     return ClipCameras(

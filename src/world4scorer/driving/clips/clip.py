@@ -23,15 +23,15 @@ from numpy.typing import NDArray
 
 from world4scorer.driving.clips.annotation import Annotation, Obstacle, read_annotation
 from world4scorer.driving.clips.errors import ClipError
-from world4scorer.driving.clips.rig import FOLDERS, ClipCameras, read_cameras
+from world4scorer.driving.clips.rig import CAMERA_FOLDERS, ClipCameras, read_cameras
 from world4scorer.engine.scene.indices import DT
 
 ANNOTATIONS: Final = "anno"
 SUFFIX: Final = ".json.gz"
 ARCHIVE: Final = ".tar.gz"
-DEEPEST: Final = 2
+MAX_SEARCH_DEPTH: Final = 2
 """Folders between the one that is given and its clips, at most."""
-TOWN: Final = re.compile(r"_(Town[0-9A-Za-z-]+)_Route")
+TOWN_PATTERN: Final = re.compile(r"_(Town[0-9A-Za-z-]+)_Route")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +75,19 @@ class Clip:
 
 
 def image_name(camera: int, frame: int) -> str:
-    """Path of an image within its clip; `camera` counts as in `rig.FOLDERS`."""
-    return f"camera/{FOLDERS[camera]}/{frame:05d}.jpg"
+    """Path of an image within its clip; `camera` counts as in `rig.CAMERA_FOLDERS`."""
+    return f"camera/{CAMERA_FOLDERS[camera]}/{frame:05d}.jpg"
 
 
 def find_clips(folder: Path) -> tuple[list[Path], list[Path]]:
     """The folders of clips below a folder, or the folder itself, by name; and archives that nobody has unpacked."""
     if not folder.is_dir():
         raise ClipError(f"{folder}: no such folder; give the one that the clips were unpacked to")
-    clips, archives = _search(folder, DEEPEST)
+    clips, archives = _search(folder, MAX_SEARCH_DEPTH)
     unpacked = {clip.name for clip in clips}
     packed = sorted(path for path in archives if path.name.removesuffix(ARCHIVE) not in unpacked)
     if not clips:
-        hint = f"unpack {packed[0].name}, ...: {unpacking(folder)}" if packed else "is it Bench2Drive's?"
+        hint = f"unpack {packed[0].name}, ...: {unpack_command(folder)}" if packed else "is it Bench2Drive's?"
         raise ClipError(f"{folder}: no clip in it (a folder with {ANNOTATIONS}/00000{SUFFIX}); {hint}")
     twice = [clip.name for clip in clips if sum(clip.name == other.name for other in clips) > 1]
     if twice:
@@ -95,7 +95,7 @@ def find_clips(folder: Path) -> tuple[list[Path], list[Path]]:
     return sorted(clips, key=lambda clip: clip.name), packed
 
 
-def unpacking(folder: Path) -> str:
+def unpack_command(folder: Path) -> str:
     """The command that unpacks archives where they are."""
     return f"(cd {folder} && for f in *{ARCHIVE}; do tar xzf $f; done)"
 
@@ -114,9 +114,9 @@ def _search(folder: Path, depth: int) -> tuple[list[Path], list[Path]]:
     return clips, archives
 
 
-def town_of(name: str) -> str:
+def clip_town(name: str) -> str:
     """The town that a clip was driven in."""
-    found = TOWN.search(name)
+    found = TOWN_PATTERN.search(name)
     if found is None:
         raise ClipError(f"{name}: names of clips tell their town, as in HardBreakRoute_Town05_Route68_Weather8")
     return found.group(1)
@@ -124,7 +124,7 @@ def town_of(name: str) -> str:
 
 def read_clip(folder: Path) -> Clip:
     """Read all annotations of a clip."""
-    town = town_of(folder.name)
+    town = clip_town(folder.name)
     frames = [read_annotation(path) for path in _annotation_files(folder)]
     offsets = np.cumsum([0, *(len(frame.obstacles) for frame in frames)])
     poses = np.stack([frame.pose for frame in frames])

@@ -18,7 +18,7 @@ from world4scorer.driving.clips.errors import ClipError
 from world4scorer.engine.routes import Route, RouteCursor
 from world4scorer.engine.routes.route import ROUTE_POINT_DISTANCE
 
-SAME: Final = 1e-3
+SAME_POINT_DISTANCE: Final = 1e-3
 """Command points nearer to each other are one [m]."""
 
 
@@ -28,8 +28,8 @@ def clip_route(clip: Clip) -> Route:
     far = clip.far[np.isfinite(clip.far).all(1)]
     if not len(near) and not len(far):
         raise ClipError(f"{clip.folder}: no annotation names a command point (x_command_near, y_command_near)")
-    line = np.concatenate([clip.poses[:1, :2], _consecutive(near), far[-1:]])
-    line = _consecutive(line)
+    line = np.concatenate([clip.poses[:1, :2], _without_repeats(near), far[-1:]])
+    line = _without_repeats(line)
     if len(line) < 2:
         raise ClipError(f"{clip.folder}: all command points lie where the ego begins; this clip has no route")
     return Route(line)
@@ -47,9 +47,9 @@ def route_points(
     return points
 
 
-def _consecutive(points: NDArray[np.float64]) -> NDArray[np.float64]:
+def _without_repeats(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Points (n, 2) without those that repeat the one before."""
     if len(points) < 2:
         return points
-    new = np.linalg.norm(np.diff(points, axis=0), axis=1) > SAME
+    new = np.linalg.norm(np.diff(points, axis=0), axis=1) > SAME_POINT_DISTANCE
     return np.asarray(points[np.concatenate([[True], new])])

@@ -19,11 +19,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.driving.clips.annotation import EGO
-from world4scorer.driving.clips.axes import compass_of_heading, flipped, yaw_of_heading
+from world4scorer.driving.clips.annotation import EGO_CLASS
+from world4scorer.driving.clips.axes import compass_from_heading, flip_y, yaw_from_heading
 from world4scorer.driving.clips.clip import ANNOTATIONS, SUFFIX, image_name
 from world4scorer.driving.clips.ego_car import HALF_LENGTH, HALF_WIDTH, HEIGHT, centre
-from world4scorer.driving.clips.rig import SENSORS, ClipCameras, carla_matrix
+from world4scorer.driving.clips.rig import CAMERA_SENSORS, ClipCameras, carla_matrix
 from world4scorer.engine.scene.indices import TrackType
 
 GRAVITY: Final = 9.81
@@ -44,7 +44,7 @@ TYPE_IDS: Final = {
 
 
 @dataclass(frozen=True, eq=False)
-class Drive:
+class RecordedDrive:
     """What a clip tells, in our axes."""
 
     poses: NDArray[np.float64]
@@ -74,16 +74,16 @@ class Drive:
     """F times C JPEG files."""
 
 
-def write_clip(folder: Path, drive: Drive) -> None:
+def write_clip(folder: Path, drive: RecordedDrive) -> None:
     """Write a drive to a folder whose name tells town, route and weather."""
     draft = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(draft, ignore_errors=True)
     (draft / ANNOTATIONS).mkdir(parents=True)
-    for camera in range(len(SENSORS)):
+    for camera in range(len(CAMERA_SENSORS)):
         (draft / image_name(camera, 0)).parent.mkdir(parents=True)
     sensors = _sensors(drive.cameras)
     for frame in range(len(drive.poses)):
-        text = json.dumps(annotation(drive, frame, sensors))
+        text = json.dumps(make_annotation(drive, frame, sensors))
         # Without a time stamp: same drive, same bytes.
         (draft / ANNOTATIONS / f"{frame:05d}{SUFFIX}").write_bytes(gzip.compress(text.encode(), mtime=0))
         for camera, file in enumerate(drive.images[frame]):
@@ -92,18 +92,18 @@ def write_clip(folder: Path, drive: Drive) -> None:
     draft.rename(folder)
 
 
-def annotation(drive: Drive, frame: int, sensors: Mapping[str, Any]) -> dict[str, Any]:
+def make_annotation(drive: RecordedDrive, frame: int, sensors: Mapping[str, Any]) -> dict[str, Any]:
     """One moment as CARLA describes it."""
     place = centre(drive.poses[frame])
-    x, y = flipped(place[:2])
+    x, y = flip_y(place[:2])
     forward, left = drive.acceleration[frame]
-    near, far = flipped(drive.near[frame]), flipped(drive.far[frame])
+    near, far = flip_y(drive.near[frame]), flip_y(drive.far[frame])
     command = int(drive.commands[frame])
     users = [_box(drive, int(user), frame) for user in np.flatnonzero(drive.there[:, frame])]
     return {
         "x": float(x),
         "y": float(y),
-        "theta": float(compass_of_heading(place[2])),
+        "theta": float(compass_from_heading(place[2])),
         "speed": float(drive.speed[frame]),
         "acceleration": [float(forward), float(-left), GRAVITY],
         "angular_velocity": [0.0, 0.0, float(-drive.yaw_rate[frame])],
@@ -120,23 +120,29 @@ def annotation(drive: Drive, frame: int, sensors: Mapping[str, Any]) -> dict[str
 
 def _ego(place: NDArray[np.float64], speed: float) -> dict[str, Any]:
     half = (HALF_LENGTH, HALF_WIDTH, HEIGHT / 2)
-    return {"class": EGO, "id": "0", "type_id": "vehicle.lincoln.mkz_2020", "speed": speed, **_placed(place, half)}
+    return {
+        "class": EGO_CLASS,
+        "id": "0",
+        "type_id": "vehicle.lincoln.mkz_2020",
+        "speed": speed,
+        **_box_pose(place, half),
+    }
 
 
-def _box(drive: Drive, user: int, frame: int) -> dict[str, Any]:
+def _box(drive: RecordedDrive, user: int, frame: int) -> dict[str, Any]:
     kind = drive.types[user]
     length, width = drive.sizes[user]
     name = {"class": CLASSES.get(kind, "traffic_sign"), "id": str(user + 1)}
     name["type_id"] = TYPE_IDS.get(kind, "static.prop.trafficcone01")
-    return {**name, **_placed(drive.users[user, frame], (length / 2, width / 2, USER_HEIGHT / 2))}
+    return {**name, **_box_pose(drive.users[user, frame], (length / 2, width / 2, USER_HEIGHT / 2))}
 
 
-def _placed(pose: NDArray[np.float64], half: tuple[float, float, float]) -> dict[str, Any]:
-    x, y = (float(value) for value in flipped(pose[:2]))
+def _box_pose(pose: NDArray[np.float64], half: tuple[float, float, float]) -> dict[str, Any]:
+    x, y = (float(value) for value in flip_y(pose[:2]))
     return {
         "location": [x, y, 0.0],
         "center": [x, y, half[2]],
-        "rotation": [0.0, 0.0, float(yaw_of_heading(pose[2]))],
+        "rotation": [0.0, 0.0, float(yaw_from_heading(pose[2]))],
         "extent": [float(value) for value in half],
     }
 
@@ -150,5 +156,5 @@ def _sensors(cameras: ClipCameras) -> dict[str, Any]:
             "image_size_x": width,
             "image_size_y": height,
         }
-        for camera, name in enumerate(SENSORS)
+        for camera, name in enumerate(CAMERA_SENSORS)
     }

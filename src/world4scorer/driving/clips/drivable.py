@@ -25,13 +25,13 @@ from world4scorer.jobs.files import atomic_write
 FORMAT: Final = "world4scorer-drivable-1"
 CELL: Final = 0.5
 """m"""
-BEHIND: Final = 10.0
+RASTER_BEHIND: Final = 10.0
 """A raster begins so far behind the ego [m]."""
-SIDE: Final = 25.0
+RASTER_SIDE: Final = 25.0
 """And reaches so far to each side [m]."""
 RASTER_SHAPE: Final = (120, 100)
 """Cells forward and to the left: 60 m x 50 m."""
-LARGEST: Final = 1 << 31
+MAX_CELLS: Final = 1 << 31
 """Cells of a grid; a larger one is a mistake."""
 
 Bits = NDArray[np.bool_]
@@ -56,7 +56,7 @@ class DrivableGrid:
 
     def around(self, pose: NDArray[np.float64]) -> Bits:
         """The raster (120, 100) of an ego at a pose (3,)."""
-        return self.at(to_global_axes(_MIDDLES, pose))
+        return self.at(to_global_axes(_CELL_CENTRES, pose))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a plain .npz file."""
@@ -78,12 +78,12 @@ class DrivableGrid:
                 if str(file["format"]) != FORMAT:
                     raise ClipError(f"{path}: a file of {file['format']}, not of {FORMAT}; make it again")
                 columns, rows = (int(count) for count in file["shape"])
-                if not 0 < columns * rows <= LARGEST:
+                if not 0 < columns * rows <= MAX_CELLS:
                     raise ClipError(f"{path}: a grid of {columns} x {rows} cells; make it again")
                 cells = np.unpackbits(file["bits"], count=columns * rows).reshape(columns, rows).astype(np.bool_)
                 return cls(str(file["town"]), np.asarray(file["origin"], np.float64).reshape(2), cells)
         except FileNotFoundError:
-            raise no_map(path) from None
+            raise missing_map_error(path) from None
         except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
             if isinstance(error, ClipError):
                 raise
@@ -97,7 +97,7 @@ class GridPainter:
         """Corners (2,) of the rectangle [m]."""
         first = np.floor(np.asarray(least) / CELL) - 1
         columns, rows = (np.ceil(np.asarray(most) / CELL) + 1 - first).astype(np.int64)
-        if columns * rows > LARGEST:
+        if columns * rows > MAX_CELLS:
             raise ClipError(f"{town}: {columns} x {rows} cells are too many; is the map in metres?")
         self._town, self._origin = town, first * CELL
         self.cells: Bits = np.zeros((columns, rows), np.bool_)
@@ -107,7 +107,7 @@ class GridPainter:
         index = np.floor((points - self._origin) / CELL).astype(np.int64)
         self.cells[index[..., 0], index[..., 1]] = True
 
-    def middles(
+    def cell_centres(
         self, least: NDArray[np.float64], most: NDArray[np.float64]
     ) -> tuple[slice, slice, NDArray[np.float64]]:
         """Cells of a rectangle, as slices, and their middles (columns, rows, 2)."""
@@ -122,27 +122,27 @@ class GridPainter:
         return DrivableGrid(self._town, self._origin, self.cells)
 
 
-def _middles() -> NDArray[np.float64]:
-    x = -BEHIND + CELL * (np.arange(RASTER_SHAPE[0]) + 0.5)
-    y = -SIDE + CELL * (np.arange(RASTER_SHAPE[1]) + 0.5)
+def _cell_centres() -> NDArray[np.float64]:
+    x = -RASTER_BEHIND + CELL * (np.arange(RASTER_SHAPE[0]) + 0.5)
+    y = -RASTER_SIDE + CELL * (np.arange(RASTER_SHAPE[1]) + 0.5)
     return np.stack(np.meshgrid(x, y, indexing="ij"), -1)
 
 
-_MIDDLES: Final = _middles()
+_CELL_CENTRES: Final = _cell_centres()
 """Of a raster's cells, in ego axes [m]."""
 
 
-def packed(raster: Bits) -> NDArray[np.uint8]:
+def pack_raster(raster: Bits) -> NDArray[np.uint8]:
     """A raster as bytes (1500,)."""
     return np.packbits(raster)
 
 
-def unpacked(data: NDArray[np.uint8]) -> Bits:
+def unpack_raster(data: NDArray[np.uint8]) -> Bits:
     """The raster (120, 100) of bytes."""
     return np.unpackbits(data, count=RASTER_SHAPE[0] * RASTER_SHAPE[1]).reshape(RASTER_SHAPE).astype(np.bool_)
 
 
-def no_map(path: str | os.PathLike[str]) -> ClipError:
+def missing_map_error(path: str | os.PathLike[str]) -> ClipError:
     """What to say of a map that is not there."""
     return ClipError(f"{path}: no such map; `w4s b2d map` makes it from the town's OpenDRIVE file")
 

@@ -13,14 +13,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.driving.clips.axes import flipped, heading_of_yaw
+from world4scorer.driving.clips.axes import flip_y, heading_from_yaw
 from world4scorer.driving.clips.drivable import CELL, DrivableGrid, GridPainter
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.engine.scene.geometry import direction
 
-STEP: Final = 1.0
+LANE_STEP: Final = 1.0
 """Along lanes [m]."""
-FINE: Final = CELL / 2
+MARK_SPACING: Final = CELL / 2
 """Between the points that are marked around each step [m]."""
 LANE_TYPES: Final = (
     "Driving",
@@ -36,7 +36,7 @@ MARGIN: Final = 20.0
 """Around the outermost lanes [m]."""
 
 
-def grid_of_opendrive(path: Path, town: str | None = None) -> DrivableGrid:
+def opendrive_grid(path: Path, town: str | None = None) -> DrivableGrid:
     """The drivable area of an OpenDRIVE file (.xodr); the town is called as the file unless given."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -51,13 +51,13 @@ def grid_of_opendrive(path: Path, town: str | None = None) -> DrivableGrid:
     carla = load_carla()
     name = town or path.stem
     try:
-        waypoints = carla.Map(name, text).generate_waypoints(STEP)
+        waypoints = carla.Map(name, text).generate_waypoints(LANE_STEP)
     except RuntimeError as error:
         raise ClipError(f"{path}: CARLA cannot read this map ({error})") from error
     rows = np.array([row for waypoint in waypoints for row in _across(waypoint)]).reshape(-1, 4)
     if not len(rows):
         raise ClipError(f"{path}: no lane to drive on")
-    return _painted(name, rows)
+    return _rasterise(name, rows)
 
 
 def load_carla() -> Any:
@@ -86,18 +86,18 @@ def _across(waypoint: Any) -> Iterator[tuple[float, float, float, float]]:
 
 def _row(waypoint: Any) -> tuple[float, float, float, float]:
     place = waypoint.transform
-    x, y = flipped([place.location.x, place.location.y])
-    return float(x), float(y), float(heading_of_yaw(place.rotation.yaw)), float(waypoint.lane_width)
+    x, y = flip_y([place.location.x, place.location.y])
+    return float(x), float(y), float(heading_from_yaw(place.rotation.yaw)), float(waypoint.lane_width)
 
 
-def _painted(town: str, rows: NDArray[np.float64]) -> DrivableGrid:
+def _rasterise(town: str, rows: NDArray[np.float64]) -> DrivableGrid:
     """Mark a rectangle around each row: x, y, heading, width."""
     painter = GridPainter(town, rows[:, :2].min(0) - MARGIN, rows[:, :2].max(0) + MARGIN)
-    for width in np.unique(np.round(rows[:, 3] / FINE)):
-        chosen = rows[np.round(rows[:, 3] / FINE) == width]
-        half = width * FINE / 2
-        along = np.linspace(-STEP / 2, STEP / 2, round(STEP / FINE) + 1)
-        aside = np.linspace(-half, half, max(1, round(2 * half / FINE)) + 1) * (1 - 1e-9)
+    for width in np.unique(np.round(rows[:, 3] / MARK_SPACING)):
+        chosen = rows[np.round(rows[:, 3] / MARK_SPACING) == width]
+        half = width * MARK_SPACING / 2
+        along = np.linspace(-LANE_STEP / 2, LANE_STEP / 2, round(LANE_STEP / MARK_SPACING) + 1)
+        aside = np.linspace(-half, half, max(1, round(2 * half / MARK_SPACING)) + 1) * (1 - 1e-9)
         forward = direction(chosen[:, 2])
         left = np.stack([-forward[:, 1], forward[:, 0]], -1)
         for ahead in along:

@@ -6,27 +6,27 @@ from typing import Final
 
 import numpy as np
 
-from world4scorer.driving.clips.drivable import BEHIND, CELL, SIDE
+from world4scorer.driving.clips.drivable import CELL, RASTER_BEHIND, RASTER_SIDE
 from world4scorer.driving.clips.ego_car import HALF_LENGTH, HALF_WIDTH, REAR_AXLE_TO_CENTRE
 from world4scorer.engine.kernels import inlined, kernel
 from world4scorer.engine.outcomes.boxes import boxes_meet
 from world4scorer.engine.rollout.angles import sine_cosine, wrap
 from world4scorer.engine.scene.indices import PLAN_INTERVAL
 
-STRUCK_FROM_BEHIND: Final = 0.5
+REAR_COLLISION_DISTANCE: Final = 0.5
 """Obstacles further behind the car's centre ran into it [m]."""
-SHORT: Final = 5.0
+MIN_EXPERT_DISTANCE: Final = 5.0
 """An expert that came no farther leaves progress without meaning [m]."""
-STRONGEST_ACCELERATION: Final = 9.0
+MAX_ACCELERATION: Final = 9.0
 """m/s^2"""
-FASTEST_TURN: Final = 1.5
+MAX_YAW_RATE: Final = 1.5
 """rad/s"""
 NC, DAC, EP, TTC, COMFORT, DDC, PDMS = range(7)
 """Columns of labels, those of `V1_COLUMNS`."""
 
 
 @kernel
-def judge(plans, boxes, offsets, drivable, expert_end, table):
+def label_kernel(plans, boxes, offsets, drivable, expert_end, table):
     """Fill labels `table` (N, 7) of `plans` (N, T, 3)."""
     steps = plans.shape[1]
     box_cosine, box_sine = np.empty(len(boxes)), np.empty(len(boxes))
@@ -72,7 +72,7 @@ def _meets_any(x, y, heading, boxes, box_cosine, box_sine, first, last):
     met = False
     for b in range(first, last):
         ahead = (boxes[b, 0] - centre_x) * cosine + (boxes[b, 1] - centre_y) * sine
-        if ahead >= -STRUCK_FROM_BEHIND and boxes_meet(
+        if ahead >= -REAR_COLLISION_DISTANCE and boxes_meet(
             centre_x,
             centre_y,
             cosine,
@@ -94,7 +94,7 @@ def _meets_any(x, y, heading, boxes, box_cosine, box_sine, first, last):
 @inlined
 def _is_drivable(x, y, drivable):
     """1 or 0."""
-    column, row = np.floor((x + BEHIND) / CELL), np.floor((y + SIDE) / CELL)
+    column, row = np.floor((x + RASTER_BEHIND) / CELL), np.floor((y + RASTER_SIDE) / CELL)
     outside = column < 0 or row < 0 or column >= drivable.shape[0] or row >= drivable.shape[1]
     return 1 if outside or drivable[int(column), int(row)] else 0
 
@@ -102,7 +102,9 @@ def _is_drivable(x, y, drivable):
 @inlined
 def _progress(x, y, end_x, end_y):
     distance = np.sqrt(end_x * end_x + end_y * end_y)
-    return 1.0 if distance <= SHORT else min(max((x * end_x + y * end_y) / (distance * distance), 0.0), 1.0)
+    return (
+        1.0 if distance <= MIN_EXPERT_DISTANCE else min(max((x * end_x + y * end_y) / (distance * distance), 0.0), 1.0)
+    )
 
 
 @inlined
@@ -114,6 +116,6 @@ def _is_comfortable(plan):
         ax = (plan[k + 1, 0] - 2.0 * plan[k, 0] + x0) / (PLAN_INTERVAL * PLAN_INTERVAL)
         ay = (plan[k + 1, 1] - 2.0 * plan[k, 1] + y0) / (PLAN_INTERVAL * PLAN_INTERVAL)
         turn = wrap(plan[k + 1, 2] - h0) / (2.0 * PLAN_INTERVAL)
-        if ax * ax + ay * ay >= STRONGEST_ACCELERATION * STRONGEST_ACCELERATION or abs(turn) >= FASTEST_TURN:
+        if ax * ax + ay * ay >= MAX_ACCELERATION * MAX_ACCELERATION or abs(turn) >= MAX_YAW_RATE:
             comfortable = False
     return comfortable

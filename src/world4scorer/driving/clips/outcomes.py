@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.driving.clips.drivable import RASTER_SHAPE, Bits
-from world4scorer.driving.clips.outcome_kernels import judge
+from world4scorer.driving.clips.outcome_kernels import label_kernel
 from world4scorer.engine.outcomes.results import V1_COLUMNS
 from world4scorer.engine.scene.indices import PLAN_POSES
 from world4scorer.engine.scene.plan import as_plans
@@ -61,5 +61,5 @@ def label_plans(plans: Any, surroundings: Surroundings) -> NDArray[np.float64]:
     table = np.empty((len(poses), len(V1_COLUMNS)))
     boxes = np.ascontiguousarray(surroundings.boxes, np.float64)
     end = np.ascontiguousarray(surroundings.expert_end, np.float64)
-    judge(poses, boxes, surroundings.offsets, surroundings.drivable, end, table)
+    label_kernel(poses, boxes, surroundings.offsets, surroundings.drivable, end, table)
     return table

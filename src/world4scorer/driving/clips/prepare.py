@@ -22,9 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.driving.clips.annotation import Obstacle
-from world4scorer.driving.clips.clip import ANNOTATIONS, Clip, find_clips, image_name, read_clip, town_of, unpacking
+from world4scorer.driving.clips.clip import (
+    ANNOTATIONS,
+    Clip,
+    clip_town,
+    find_clips,
+    image_name,
+    read_clip,
+    unpack_command,
+)
 from world4scorer.driving.clips.clip_route import clip_route, route_points
-from world4scorer.driving.clips.drivable import DrivableGrid, map_path, no_map, packed
+from world4scorer.driving.clips.drivable import DrivableGrid, map_path, missing_map_error, pack_raster
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.prepared import (
     CLIPS,
@@ -36,20 +44,20 @@ from world4scorer.driving.clips.prepared import (
     box_columns,
     clip_file,
 )
-from world4scorer.driving.clips.rig import FOLDERS
+from world4scorer.driving.clips.rig import CAMERA_FOLDERS
 from world4scorer.jobs.executors import Executor, ProcessExecutor
 from world4scorer.jobs.files import only_one
 from world4scorer.jobs.progress import ProgressBar
 
-EVERY: Final = 5
+FRAMES_PER_SAMPLE: Final = 5
 """Frames from one moment to train on to the next: half a second, as in NAVSIM."""
-OTHER_LEVEL: Final = 4.0
+MAX_HEIGHT_DIFFERENCE: Final = 4.0
 """Obstacles so much higher or lower than the ego are on another road [m]."""
-SHOWN: Final = 10
+MAX_LISTED_CLIPS: Final = 10
 """Clips that a report names before it only counts."""
-DIGITS: Final = 16
+DIGEST_LENGTH: Final = 16
 """Of digests that are kept."""
-_CAMERAS: Final = range(len(FOLDERS))
+_CAMERAS: Final = range(len(CAMERA_FOLDERS))
 
 
 @dataclass(frozen=True)
@@ -67,9 +75,9 @@ class PrepareReport:
 
     def __str__(self) -> str:
         lines = [f"{self.moments:,} moments of {self.clips:,} clips, {self.kept:,} of them kept from before"]
-        lines += [f"  left out: {name}: {reason}" for name, reason in list(self.left_out.items())[:SHOWN]]
-        if len(self.left_out) > SHOWN:
-            lines.append(f"  and {len(self.left_out) - SHOWN:,} more; prepared.json names all")
+        lines += [f"  left out: {name}: {reason}" for name, reason in list(self.left_out.items())[:MAX_LISTED_CLIPS]]
+        if len(self.left_out) > MAX_LISTED_CLIPS:
+            lines.append(f"  and {len(self.left_out) - MAX_LISTED_CLIPS:,} more; prepared.json names all")
         return "\n".join(lines)
 
 
@@ -77,7 +85,7 @@ def prepare_clips(
     source: Path,
     maps: Path,
     out: Path,
-    every: int = EVERY,
+    every: int = FRAMES_PER_SAMPLE,
     executor: Executor | None = None,
     show_progress: bool = False,
 ) -> PrepareReport:
@@ -88,9 +96,9 @@ def prepare_clips(
     if not maps.is_dir():
         raise ClipError(f"{maps}: no such folder of maps; `w4s b2d map` makes them")
     root = source.parent if source in found else source
-    left_out = {path.name: f"not unpacked: {unpacking(path.parent)}" for path in archives}
+    left_out = {path.name: f"not unpacked: {unpack_command(path.parent)}" for path in archives}
     with only_one(out / ".lock", ClipError(f"{out}: another run is preparing these clips; wait for it")):
-        _sweep(out)
+        _remove_leftovers(out)
         work = _PrepareClip(maps, out, every)
         missing = [clip for clip in found if not work.is_done(clip)]
         with ProgressBar("clips", "clips", len(missing), show_progress) as progress:
@@ -135,7 +143,7 @@ class _PrepareClip:
         """Prepare a clip; returns the number of its moments."""
         options = self._options(folder)
         path = self._map(folder)
-        grid, town = _grid(path, _digest(path, path.stat().st_mtime_ns)), town_of(folder.name)
+        grid, town = _grid(path, _digest(path, path.stat().st_mtime_ns)), clip_town(folder.name)
         if grid.town != town:
             raise ClipError(
                 f"{path}: the map of {grid.town}, and this clip is of {town}; make it again with "
@@ -149,17 +157,17 @@ class _PrepareClip:
     def _options(self, folder: Path) -> str:
         """All that a prepared clip depends on, as text."""
         path = self._map(folder)
-        files = {"map": _digest(path, path.stat().st_mtime_ns), "clip": _listed(folder)}
+        files = {"map": _digest(path, path.stat().st_mtime_ns), "clip": _clip_digest(folder)}
         return json.dumps({"format": FORMAT, "every": self.every, **files})
 
     def _map(self, folder: Path) -> Path:
-        path = map_path(self.maps, town_of(folder.name))
+        path = map_path(self.maps, clip_town(folder.name))
         if not path.is_file():
-            raise no_map(path)
+            raise missing_map_error(path)
         return path
 
 
-def prepare_clip(clip: Clip, grid: DrivableGrid, every: int = EVERY, options: str = "") -> PreparedClip:
+def prepare_clip(clip: Clip, grid: DrivableGrid, every: int = FRAMES_PER_SAMPLE, options: str = "") -> PreparedClip:
     """The arrays of a clip in a town."""
     last_image = _last_image(clip)
     last = min(len(clip) - 1 - FUTURE_FRAMES, last_image)
@@ -171,7 +179,7 @@ def prepare_clip(clip: Clip, grid: DrivableGrid, every: int = EVERY, options: st
     moments = np.arange(0, last + 1, every)
     steps = FRAMES_PER_POSE * np.arange(1, FUTURE_FRAMES // FRAMES_PER_POSE + 1)
     box_frames = np.unique(moments[:, None] + steps)
-    boxes = [_on_this_level(clip, int(frame)) for frame in box_frames]
+    boxes = [_boxes_on_same_level(clip, int(frame)) for frame in box_frames]
     origin = np.round(clip.poses[0, :2])
     shifted = np.concatenate([np.zeros((0, int(Obstacle.Z))), *boxes])
     shifted[:, :2] -= origin
@@ -191,7 +199,7 @@ def prepare_clip(clip: Clip, grid: DrivableGrid, every: int = EVERY, options: st
         box_origin=origin,
         box_frames=box_frames,
         box_offsets=np.cumsum([0, *map(len, boxes)]),
-        rasters=np.stack([packed(grid.around(clip.poses[frame])) for frame in moments]),
+        rasters=np.stack([pack_raster(grid.around(clip.poses[frame])) for frame in moments]),
         intrinsics=clip.cameras.intrinsics,
         rotation=clip.cameras.rotation,
         translation=clip.cameras.translation,
@@ -199,10 +207,10 @@ def prepare_clip(clip: Clip, grid: DrivableGrid, every: int = EVERY, options: st
     )
 
 
-def _on_this_level(clip: Clip, frame: int) -> NDArray[np.float64]:
+def _boxes_on_same_level(clip: Clip, frame: int) -> NDArray[np.float64]:
     """Obstacles of a frame, without those on bridges above or roads below."""
     boxes = clip.boxes_at(frame)
-    level = np.abs(boxes[:, Obstacle.Z] - clip.heights[frame]) <= OTHER_LEVEL
+    level = np.abs(boxes[:, Obstacle.Z] - clip.heights[frame]) <= MAX_HEIGHT_DIFFERENCE
     return box_columns(boxes[level])
 
 
@@ -219,18 +227,18 @@ def _last_image(clip: Clip) -> int:
     return last
 
 
-def _sweep(out: Path) -> None:
+def _remove_leftovers(out: Path) -> None:
     """Remove what a run that was killed had begun to write."""
     for leftover in (out / CLIPS).glob(".*.tmp"):
         leftover.unlink(missing_ok=True)
 
 
-def _listed(folder: Path) -> str:
+def _clip_digest(folder: Path) -> str:
     """Digest of names and sizes of a clip's annotations, and of names of its images."""
     annotations = [(entry.name, entry.stat().st_size) for entry in _entries(folder / ANNOTATIONS)]
     images = [[entry.name for entry in _entries((folder / image_name(camera, 0)).parent)] for camera in _CAMERAS]
     text = json.dumps([sorted(annotations), [sorted(names) for names in images]])
-    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -242,7 +250,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 def _digest(path: Path, changed: int) -> str:
     """Of a file that was last changed at a time [ns]."""
     with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()[:DIGITS]
+        return hashlib.file_digest(stream, "sha256").hexdigest()[:DIGEST_LENGTH]
 
 
 @lru_cache(4)

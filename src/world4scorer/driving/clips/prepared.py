@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.driving.clips.annotation import Obstacle
-from world4scorer.driving.clips.drivable import unpacked
+from world4scorer.driving.clips.drivable import unpack_raster
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.outcomes import Surroundings
 from world4scorer.engine.scene.geometry import relative_poses
@@ -36,7 +36,7 @@ FRAMES_PER_POSE: Final = 5
 """Frames, 0.1 s apart, from one pose of a plan to the next."""
 FUTURE_FRAMES: Final = FRAMES_PER_POSE * PLAN_POSES
 """A moment needs so many frames after it."""
-KEPT: Final = 4096
+CLIP_CACHE_SIZE: Final = 4096
 """Clips that stay in memory."""
 
 
@@ -84,9 +84,9 @@ class PreparedClip:
 
     def boxes_at(self, frame: int) -> NDArray[np.float64]:
         """(n, 5) obstacles of a frame in the world."""
-        place = int(np.searchsorted(self.box_frames, frame))
-        assert place < len(self.box_frames) and self.box_frames[place] == frame
-        found = self.boxes[self.box_offsets[place] : self.box_offsets[place + 1]].astype(np.float64)
+        index = int(np.searchsorted(self.box_frames, frame))
+        assert index < len(self.box_frames) and self.box_frames[index] == frame
+        found = self.boxes[self.box_offsets[index] : self.box_offsets[index + 1]].astype(np.float64)
         found[:, :2] += self.box_origin
         return found
 
@@ -103,12 +103,12 @@ class PreparedClip:
             boxes = self.boxes_at(frame + FRAMES_PER_POSE * step)
             boxes[:, :3] = relative_poses(boxes[:, :3], pose)
             seen.append(boxes)
-        place = int(np.searchsorted(self.moments, frame))
+        index = int(np.searchsorted(self.moments, frame))
         return Surroundings(
-            token=token_of(name, frame),
+            token=sample_token(name, frame),
             boxes=np.concatenate(seen),
             offsets=np.cumsum([0, *map(len, seen)]).astype(np.int64),
-            drivable=unpacked(self.rasters[place]),
+            drivable=unpack_raster(self.rasters[index]),
             expert_end=self.future(frame)[PLAN_POSES - 1, :2],
         )
 
@@ -141,13 +141,13 @@ def box_columns(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
     return boxes[:, : Obstacle.Z]
 
 
-def token_of(name: str, frame: int) -> str:
+def sample_token(name: str, frame: int) -> str:
     """What a moment of a clip is called."""
     return f"{name}/{frame:05d}"
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
+class ExpertMotion:
     """What was driven at a moment of a clip."""
 
     speed: float
@@ -201,24 +201,24 @@ class PreparedClips:
         path = clip_file(self.folder, name)
         if not path.is_file():
             raise ClipError(f"{path}: no such file; prepare the clips again with `w4s b2d prepare`")
-        return _opened(path, path.stat().st_mtime_ns)
+        return _open_cached(path, path.stat().st_mtime_ns)
 
     def only(self, names: Sequence[str]) -> PreparedClips:
         """Some of the clips."""
         return PreparedClips(self.folder, self.images, {name: self.clips[name] for name in names}, self.left_out)
 
-    def moment(self, token: str) -> Moment:
+    def expert_motion(self, token: str) -> ExpertMotion:
         """What was driven at a moment."""
-        name, frame = self._place(token)
+        name, frame = self._split_token(token)
         clip = self[name]
-        return Moment(float(clip.velocity[frame, 0]), clip.future(frame)[:PLAN_POSES])
+        return ExpertMotion(float(clip.velocity[frame, 0]), clip.future(frame)[:PLAN_POSES])
 
     def surroundings(self, token: str) -> Surroundings:
         """What plans of a moment are judged by."""
-        name, frame = self._place(token)
+        name, frame = self._split_token(token)
         return self[name].surroundings(name, frame)
 
-    def _place(self, token: str) -> tuple[str, int]:
+    def _split_token(self, token: str) -> tuple[str, int]:
         name, _, frame = token.rpartition("/")
         if name not in self.clips or not frame.isdigit():
             raise ClipError(f"{self.folder}: no moment {token!r}")
@@ -230,7 +230,7 @@ def clip_file(folder: Path, name: str) -> Path:
     return folder / CLIPS / f"{name}.npz"
 
 
-@lru_cache(KEPT)
-def _opened(path: Path, changed: int) -> PreparedClip:
+@lru_cache(CLIP_CACHE_SIZE)
+def _open_cached(path: Path, changed: int) -> PreparedClip:
     """A file that was last changed at a time [ns]."""
     return PreparedClip.open(path)

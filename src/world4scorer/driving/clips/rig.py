@@ -12,13 +12,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.driving.clips.axes import flipped
+from world4scorer.driving.clips.axes import flip_y
 from world4scorer.driving.clips.ego_car import REAR_AXLE_TO_CENTRE
 from world4scorer.driving.clips.errors import ClipError
 
-FOLDERS: Final = ("rgb_front", "rgb_back", "rgb_front_left", "rgb_front_right")
+CAMERA_FOLDERS: Final = ("rgb_front", "rgb_back", "rgb_front_left", "rgb_front_right")
 """Of their images in a clip."""
-SENSORS: Final = ("CAM_FRONT", "CAM_BACK", "CAM_FRONT_LEFT", "CAM_FRONT_RIGHT")
+CAMERA_SENSORS: Final = ("CAM_FRONT", "CAM_BACK", "CAM_FRONT_LEFT", "CAM_FRONT_RIGHT")
 """Their names in annotations."""
 IMAGE_SIZE: Final = (1600, 900)
 """Width, height of Bench2Drive's images [pixels]."""
@@ -65,13 +65,13 @@ class ClipCameras:
     """(2,) width, height [pixels]."""
 
 
-def mounted(mounts: tuple[Mount, ...] = MOUNTS, image_size: tuple[int, int] = IMAGE_SIZE) -> ClipCameras:
+def mounted_cameras(mounts: tuple[Mount, ...] = MOUNTS, image_size: tuple[int, int] = IMAGE_SIZE) -> ClipCameras:
     """Cameras from their mounts: Bench2Drive's, unless others are given."""
     width, height = image_size
     found = [
         from_carla(intrinsic_matrix(mount.fov, width, height), mount_matrix(mount), image_size) for mount in mounts
     ]
-    return joined(found)
+    return join_cameras(found)
 
 
 def from_carla(intrinsic: Any, camera_to_car: Any, image_size: tuple[int, int]) -> ClipCameras:
@@ -79,13 +79,13 @@ def from_carla(intrinsic: Any, camera_to_car: Any, image_size: tuple[int, int]) 
     matrix = np.asarray(camera_to_car, np.float64)
     forward_left_up = np.diag([1.0, -1.0, 1.0])
     rotation = forward_left_up @ matrix[:3, :3] @ TO_CARLA_CAMERA
-    translation = flipped(matrix[:3, 3]) + np.array([REAR_AXLE_TO_CENTRE, 0.0, 0.0])
+    translation = flip_y(matrix[:3, 3]) + np.array([REAR_AXLE_TO_CENTRE, 0.0, 0.0])
     return ClipCameras(
         np.asarray(intrinsic, np.float64)[None], rotation[None], translation[None], np.array(image_size, np.int32)
     )
 
 
-def joined(cameras: list[ClipCameras]) -> ClipCameras:
+def join_cameras(cameras: list[ClipCameras]) -> ClipCameras:
     """Some cameras with images of one size as one rig."""
     parts = zip(*((camera.intrinsics, camera.rotation, camera.translation) for camera in cameras), strict=True)
     intrinsics, rotation, translation = (np.concatenate(part) for part in parts)
@@ -94,9 +94,9 @@ def joined(cameras: list[ClipCameras]) -> ClipCameras:
 
 def read_cameras(sensors: Mapping[str, Any], where: str) -> ClipCameras:
     """The rig of an annotation; Bench2Drive's own where it says nothing. `where` names the file in errors."""
-    if not any(name in sensors for name in SENSORS):
-        return mounted()
-    return joined([_read_camera(sensors, name, where) for name in SENSORS])
+    if not any(name in sensors for name in CAMERA_SENSORS):
+        return mounted_cameras()
+    return join_cameras([_read_camera(sensors, name, where) for name in CAMERA_SENSORS])
 
 
 def _read_camera(sensors: Mapping[str, Any], name: str, where: str) -> ClipCameras:
@@ -136,5 +136,5 @@ def carla_matrix(rotation: NDArray[np.float64], translation: NDArray[np.float64]
     """CARLA's (4, 4) of a camera with a rotation (3, 3) and a translation (3,) of ours; undoes `from_carla`."""
     matrix = np.eye(4)
     matrix[:3, :3] = np.diag([1.0, -1.0, 1.0]) @ rotation @ TO_CARLA_CAMERA.T
-    matrix[:3, 3] = flipped(translation - np.array([REAR_AXLE_TO_CENTRE, 0.0, 0.0]))
+    matrix[:3, 3] = flip_y(translation - np.array([REAR_AXLE_TO_CENTRE, 0.0, 0.0]))
     return matrix

@@ -17,9 +17,9 @@ from world4scorer.jobs.files import check_folder, only_one
 LOOPBACK: Final = "127.0.0.1"
 """The one host that is listened on: there is no password, so other machines stay out."""
 DEFAULT_PORT: Final = 4747
-WAITING: Final = 16
+BACKLOG: Final = 16
 """Connections that may wait to be taken."""
-OWNER_ONLY: Final = 0o177
+OWNER_ONLY_UMASK: Final = 0o177
 """What a umask takes away for a socket with mode 0600."""
 
 
@@ -71,7 +71,7 @@ def listening(address: Address) -> Iterator[tuple[socket.socket, Address]]:
             except (OSError, OverflowError) as error:
                 told = error.strerror if isinstance(error, OSError) else "no such port"
                 raise ValueError(f"--port {address.port}: {told}; choose another, or 0 for any") from error
-            listener.listen(WAITING)
+            listener.listen(BACKLOG)
             yield listener, Address(listener.getsockname()[1])
         return
     path = address.path
@@ -79,7 +79,7 @@ def listening(address: Address) -> Iterator[tuple[socket.socket, Address]]:
     taken = ValueError(f"{path}: a server is there already; end it, or choose another path")
     with only_one(path.with_name(f".{path.name}.lock"), taken), socket.socket(socket.AF_UNIX) as listener:
         _remove_stale(path, taken)
-        before = os.umask(OWNER_ONLY)
+        before = os.umask(OWNER_ONLY_UMASK)
         try:
             listener.bind(str(path))
         except OSError as error:
@@ -87,7 +87,7 @@ def listening(address: Address) -> Iterator[tuple[socket.socket, Address]]:
         finally:
             os.umask(before)
         try:
-            listener.listen(WAITING)
+            listener.listen(BACKLOG)
             yield listener, address
         finally:
             path.unlink(missing_ok=True)

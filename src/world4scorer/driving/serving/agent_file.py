@@ -10,7 +10,7 @@ from world4scorer.jobs.files import atomic_write, check_folder
 
 AGENT: Final = "world4scorer_agent.py"
 CONFIG: Final = "world4scorer_agent.json"
-OPTIONS: Final[dict[str, Any]] = {"keep_commands": True, "route": 4.0}
+DEFAULT_OPTIONS: Final[dict[str, Any]] = {"keep_commands": True, "route": 4.0}
 """How plans are chosen on Bench2Drive; also what the agent asks for where its configuration says nothing."""
 SOURCE: Final = Path(__file__).with_name(AGENT)
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from world4scorer.driving.serving.address import Address
-from world4scorer.driving.serving.protocol import Frame, FrameReader, Kind, send
+from world4scorer.driving.serving.protocol import Message, MessageKind, MessageReader, send
 
-ANSWER_SECONDS: Final = 60.0
+ANSWER_TIMEOUT: Final = 60.0
 """For which an answer is waited for."""
 
 
@@ -32,14 +32,14 @@ class ServerError(ValueError):
 class PlannerClient:
     """A connection to a planner server."""
 
-    def __init__(self, address: str | Address, name: str, seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(self, address: str | Address, name: str, seconds: float = ANSWER_TIMEOUT) -> None:
         """Connect and say hello; `seconds` is how long answers are waited for."""
         where = address if isinstance(address, Address) else Address.parse(address)
         self._seconds = seconds
         self._connection = where.connect(seconds)
-        self._reader = FrameReader(self._connection)
+        self._reader = MessageReader(self._connection)
         try:
-            self.server: Mapping[str, Any] = self.ask(Frame(Kind.HELLO, {"client": name})).fields
+            self.server: Mapping[str, Any] = self.ask(Message(MessageKind.HELLO, {"client": name})).fields
             """What the server says about itself and its planner."""
         except BaseException:
             self.close()
@@ -53,7 +53,7 @@ class PlannerClient:
         node_options: Sequence[int] = (),
         options: Mapping[str, Any] | None = None,
         rig: Mapping[str, NDArray[np.float64]] | None = None,
-    ) -> Frame:
+    ) -> Message:
         """Begin a drive.
 
         Args:
@@ -69,9 +69,9 @@ class PlannerClient:
             arrays["route"] = np.asarray(route, np.float64)
         if nodes is not None:
             arrays |= {"nodes": np.asarray(nodes, np.float64), "node_options": np.asarray(node_options, np.int32)}
-        return self.ask(Frame(Kind.BEGIN, {"name": name, "options": dict(options or {})}, arrays))
+        return self.ask(Message(MessageKind.BEGIN, {"name": name, "options": dict(options or {})}, arrays))
 
-    def decide(self, images: Sequence[NDArray[np.uint8]], **fields: Any) -> Frame:
+    def decide(self, images: Sequence[NDArray[np.uint8]], **fields: Any) -> Message:
         """Ask for a plan.
 
         Args:
@@ -81,19 +81,19 @@ class PlannerClient:
         """
         channels = "BGRA" if images[0].shape[-1] == 4 else "RGB"
         arrays = dict(zip(self.server["cameras"], images, strict=True))
-        return self.ask(Frame(Kind.DECIDE, {"channels": channels, **fields}, arrays))
+        return self.ask(Message(MessageKind.DECIDE, {"channels": channels, **fields}, arrays))
 
-    def end(self) -> Frame:
+    def end(self) -> Message:
         """End the drive."""
-        return self.ask(Frame(Kind.END))
+        return self.ask(Message(MessageKind.END))
 
-    def ask(self, request: Frame) -> Frame:
+    def ask(self, request: Message) -> Message:
         """Send a request and wait for its answer; a ServerError where the server refuses."""
         send(self._connection, request, self._seconds)
         answer = self._reader.read(self._seconds, self._seconds)
         if answer is None:
             raise ServerError("gone", "the server hung up")
-        if answer.kind is Kind.ERROR:
+        if answer.kind is MessageKind.ERROR:
             raise ServerError(str(answer.fields.get("code")), str(answer.fields.get("error")))
         return answer
 

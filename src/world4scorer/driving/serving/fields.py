@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from world4scorer.driving.serving.protocol import Frame
+from world4scorer.driving.serving.protocol import Message
 from world4scorer.engine.scene.checks import MAX_MAGNITUDE, as_array
 
-LONGEST_TEXT: Final = 200
+MAX_TEXT_LENGTH: Final = 200
 """Characters of a name."""
 
 
@@ -29,14 +29,14 @@ class Fields:
         self._arrays = dict(arrays)
 
     @classmethod
-    def of(cls, frame: Frame) -> Fields:
+    def of(cls, frame: Message) -> Fields:
         """All that a frame says."""
         return cls(frame.kind.name.lower(), frame.fields, frame.arrays)
 
     def __contains__(self, name: str) -> bool:
         return name in self._fields or name in self._arrays
 
-    def inner(self, name: str) -> Fields:
+    def nested(self, name: str) -> Fields:
         """An object within, to be read in the same way."""
         value = self._take(name)
         if not isinstance(value, dict):
@@ -46,8 +46,8 @@ class Fields:
     def text(self, name: str) -> str:
         """A short text on one line."""
         value = self._take(name)
-        if not isinstance(value, str) or not 0 < len(value) <= LONGEST_TEXT or not value.isprintable():
-            raise self._wrong(name, f"a text of 1 to {LONGEST_TEXT} printable characters is needed")
+        if not isinstance(value, str) or not 0 < len(value) <= MAX_TEXT_LENGTH or not value.isprintable():
+            raise self._wrong(name, f"a text of 1 to {MAX_TEXT_LENGTH} printable characters is needed")
         return value
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
@@ -64,18 +64,18 @@ class Fields:
             raise self._wrong(name, "true or false is needed")
         return value
 
-    def whole(self, name: str) -> int:
+    def integer(self, name: str) -> int:
         """A whole number."""
         value = self._take(name)
         if type(value) is not int:
             raise self._wrong(name, "a whole number is needed")
         return value
 
-    def number(self, name: str, least: float = -MAX_MAGNITUDE, most: float = MAX_MAGNITUDE) -> float:
+    def number(self, name: str, minimum: float = -MAX_MAGNITUDE, maximum: float = MAX_MAGNITUDE) -> float:
         """A number within bounds."""
         value = self._take(name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-            raise self._wrong(name, f"a number from {least:g} to {most:g} is needed")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not minimum <= value <= maximum:
+            raise self._wrong(name, f"a number from {minimum:g} to {maximum:g} is needed")
         return float(value)
 
     def numbers(self, name: str, count: int) -> NDArray[np.float64]:
@@ -88,15 +88,15 @@ class Fields:
             raise self._wrong(name, f"numbers of at most {MAX_MAGNITUDE:g} are needed")
         return np.array(value, np.float64)
 
-    def array(self, name: str, dtype: DTypeLike, shape: Sequence[int | str], longest: int) -> NDArray[Any]:
+    def array(self, name: str, dtype: DTypeLike, shape: Sequence[int | str], max_side: int) -> NDArray[Any]:
         """An array of that type and shape (letters are free sides), no side longer than `longest`."""
         array = self._arrays.pop(name, None)
         if array is None:
             raise RequestError(f"{self._what}: array {name!r} is missing")
         if array.dtype != np.dtype(dtype):
             raise self._wrong(name, f"an array of {np.dtype(dtype)} is needed")
-        if max(array.shape, default=0) > longest:
-            raise self._wrong(name, f"shape {array.shape}; sides of at most {longest} are taken")
+        if max(array.shape, default=0) > max_side:
+            raise self._wrong(name, f"shape {array.shape}; sides of at most {max_side} are taken")
         try:
             return as_array(name, array, dtype, shape)
         except ValueError as error:

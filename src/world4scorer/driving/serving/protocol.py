@@ -33,14 +33,14 @@ HEADER: Final = struct.Struct("<4sHHII")
 DTYPES: Final = {"uint8": "<u1", "int32": "<i4", "float32": "<f4", "float64": "<f8"}
 """What arrays may hold, with NumPy's name of the bytes on the wire."""
 
-FRAME_SECONDS: Final = 30.0
+MESSAGE_TIMEOUT: Final = 30.0
 """In which a frame must be through once it has begun, in either direction."""
 
-Code = Literal["version", "frame", "request", "busy", "internal"]
+ErrorCode = Literal["version", "frame", "request", "busy", "internal"]
 """What was wrong: another protocol, a broken frame, what a sound frame asks for, too many clients, the server."""
 
 
-class Kind(IntEnum):
+class MessageKind(IntEnum):
     """What a frame is: requests are odd, their answers one more."""
 
     HELLO = 1
@@ -70,30 +70,30 @@ class Limits:
     """Of an array."""
 
 
-GREETING: Final = Limits(message=4096, json=4096, arrays=0)
+HELLO_LIMITS: Final = Limits(message=4096, json=4096, arrays=0)
 """Before a client has said who it is."""
 
 
 class ProtocolError(ValueError):
     """A frame that cannot be read, after which nothing more on that connection can be."""
 
-    def __init__(self, message: str, code: Code = "frame") -> None:
+    def __init__(self, message: str, code: ErrorCode = "frame") -> None:
         super().__init__(message)
-        self.code: Code = code
+        self.code: ErrorCode = code
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class Message:
     """One message."""
 
-    kind: Kind
+    kind: MessageKind
     fields: Mapping[str, Any] = field(default_factory=dict)
     """The JSON object without its list of arrays."""
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """By name. Of a frame that was read, bytes are a view of the reader's memory and hold until its next frame."""
 
 
-def encode(frame: Frame) -> list[bytes | memoryview]:
+def encode(frame: Message) -> list[bytes | memoryview]:
     """The bytes of a frame in parts, so that images are not copied."""
     parts: list[bytes | memoryview] = []
     listed = []
@@ -108,7 +108,7 @@ def encode(frame: Frame) -> list[bytes | memoryview]:
     return [header + text, *parts]
 
 
-def send(connection: socket.socket, frame: Frame, seconds: float = FRAME_SECONDS) -> None:
+def send(connection: socket.socket, frame: Message, seconds: float = MESSAGE_TIMEOUT) -> None:
     """Send a frame to whoever takes it within so many seconds."""
     until = time.monotonic() + seconds
     parts = encode(frame)
@@ -124,7 +124,7 @@ def send(connection: socket.socket, frame: Frame, seconds: float = FRAME_SECONDS
             parts[0] = memoryview(parts[0])[sent:]
 
 
-class FrameReader:
+class MessageReader:
     """Reads frame after frame from a connection into the same memory."""
 
     def __init__(self, connection: socket.socket, limits: Limits | None = None) -> None:
@@ -133,7 +133,7 @@ class FrameReader:
         self._connection = connection
         self._memory = bytearray()
 
-    def read(self, patience: float | None = None, seconds: float = FRAME_SECONDS) -> Frame | None:
+    def read(self, patience: float | None = None, seconds: float = MESSAGE_TIMEOUT) -> Message | None:
         """The next frame; None where the other side has hung up between frames.
 
         Args:
@@ -170,7 +170,7 @@ class FrameReader:
         return place
 
 
-def read_header(header: bytes, limits: Limits) -> tuple[Kind, int, int]:
+def read_header(header: bytes, limits: Limits) -> tuple[MessageKind, int, int]:
     """Kind, bytes of JSON and bytes of arrays that a header announces."""
     magic, version, kind, text_bytes, array_bytes = HEADER.unpack(header)
     if magic != MAGIC:
@@ -181,16 +181,16 @@ def read_header(header: bytes, limits: Limits) -> tuple[Kind, int, int]:
             "(`w4s b2d agent` copies the agent out)",
             "version",
         )
-    if kind not in Kind._value2member_map_:
+    if kind not in MessageKind._value2member_map_:
         raise ProtocolError(f"frame: kind {kind} is not known")
     if text_bytes > limits.json:
         raise ProtocolError(f"frame: {text_bytes:,} bytes of JSON; at most {limits.json:,} are read")
     if text_bytes + array_bytes > limits.message:
         raise ProtocolError(f"frame: {text_bytes + array_bytes:,} bytes; at most {limits.message:,} are read")
-    return Kind(kind), text_bytes, array_bytes
+    return MessageKind(kind), text_bytes, array_bytes
 
 
-def read_body(kind: Kind, text: bytes, content: memoryview, limits: Limits) -> Frame:
+def read_body(kind: MessageKind, text: bytes, content: memoryview, limits: Limits) -> Message:
     """A frame from its parts."""
     fields = _read_json(text, limits)
     listed = fields.pop("arrays", [])
@@ -199,7 +199,7 @@ def read_body(kind: Kind, text: bytes, content: memoryview, limits: Limits) -> F
     arrays: dict[str, NDArray[Any]] = {}
     start = 0
     for entry in listed:
-        name, dtype, shape = _described(entry, limits)
+        name, dtype, shape = _read_entry(entry, limits)
         if name in arrays:
             raise ProtocolError(f"arrays: {name!r} is listed twice")
         size = prod(shape) * np.dtype(dtype).itemsize
@@ -210,10 +210,10 @@ def read_body(kind: Kind, text: bytes, content: memoryview, limits: Limits) -> F
         start += size
     if start != len(content):
         raise ProtocolError(f"frame: {len(content) - start:,} bytes after the last array")
-    return Frame(kind, fields, arrays)
+    return Message(kind, fields, arrays)
 
 
-def nesting(characters: Iterable[str]) -> int:
+def nesting_depth(characters: Iterable[str]) -> int:
     """How many lists and objects of a JSON text lie inside each other; the text need not be sound.
 
     Each character is looked at once, so that no text takes longer than its length.
@@ -245,7 +245,7 @@ def _read_json(text: bytes, limits: Limits) -> dict[str, Any]:
 
     try:
         decoded = text.decode()
-        deepest = nesting(decoded)
+        deepest = nesting_depth(decoded)
         if deepest > limits.depth:
             raise ValueError(f"{deepest} lists and objects inside each other; at most {limits.depth}")
         read = json.loads(decoded, parse_constant=refuse, object_pairs_hook=unique)
@@ -256,7 +256,7 @@ def _read_json(text: bytes, limits: Limits) -> dict[str, Any]:
     return read
 
 
-def _described(entry: Any, limits: Limits) -> tuple[str, str, tuple[int, ...]]:
+def _read_entry(entry: Any, limits: Limits) -> tuple[str, str, tuple[int, ...]]:
     if not isinstance(entry, dict) or set(entry) != {"name", "dtype", "shape"}:
         raise ProtocolError("arrays: each needs name, dtype and shape, nothing else")
     name, dtype, shape = entry["name"], entry["dtype"], entry["shape"]

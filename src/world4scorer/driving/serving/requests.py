@@ -14,41 +14,41 @@ from PIL import Image
 
 from world4scorer.driving.closed_loop.planner_agent import AgentOptions, CameraCalibration, Observation
 from world4scorer.driving.serving.fields import Fields, RequestError
-from world4scorer.driving.serving.protocol import Frame
+from world4scorer.driving.serving.protocol import Message
 from world4scorer.engine.routes.commands import CommandTracker, RoadOption, one_hot
 from world4scorer.engine.routes.route import Route
 from world4scorer.engine.scene import vehicle
 from world4scorer.engine.selection.utility import Benchmark
 
 BENCHMARKS: Final[tuple[Benchmark, ...]] = ("v1", "v2")
-GREATEST_WEIGHT: Final = 100.0
+MAX_WEIGHT: Final = 100.0
 """Of a re-ranking that a client may ask for."""
-LONGEST_ROUTE: Final = 100_000.0
+MAX_ROUTE_LENGTH: Final = 100_000.0
 """m; a route is kept with a point each metre."""
-MOST_POINTS: Final = 200_000
+MAX_ROUTE_POINTS: Final = 200_000
 """Of a route as it is sent."""
-MOST_NODES: Final = 10_000
-IMAGE_SIDES: Final = (16, 4096)
+MAX_NODES: Final = 10_000
+IMAGE_SIDE_RANGE: Final = (16, 4096)
 """Pixels."""
-LATEST: Final = 1e8
+MAX_TIME: Final = 1e8
 """s of a simulation."""
-SLOWEST_TURN: Final = 0.5
+MIN_TURNING_SPEED: Final = 0.5
 """m/s below which the steering angle is not guessed from the yaw rate."""
-ORTHONORMAL: Final = 1e-3
+ROTATION_TOLERANCE: Final = 1e-3
 """By how much axes of a camera may fail to be."""
 
 CHANNELS: Final[dict[str, int]] = {"RGB": 3, "BGRA": 4}
 
 
 @dataclass(frozen=True)
-class Hello:
+class HelloRequest:
     """A client introduces itself."""
 
     client: str
 
 
 @dataclass(frozen=True, eq=False)
-class Begin:
+class BeginRequest:
     """A drive begins."""
 
     name: str
@@ -61,7 +61,7 @@ class Begin:
 
 
 @dataclass(frozen=True, eq=False)
-class Decide:
+class DecideRequest:
     """A moment of a drive."""
 
     observation: Observation
@@ -72,31 +72,31 @@ class Decide:
     """Whether the client wants to see all plans."""
 
 
-def read_hello(frame: Frame) -> Hello:
+def read_hello(frame: Message) -> HelloRequest:
     """The client's name."""
     fields = Fields.of(frame)
-    hello = Hello(fields.text("client"))
+    hello = HelloRequest(fields.text("client"))
     fields.finish()
     return hello
 
 
-def read_begin(frame: Frame, usual: AgentOptions, cameras: int) -> Begin:
+def read_begin(frame: Message, defaults: AgentOptions, cameras: int) -> BeginRequest:
     """Route, options and cameras of a drive."""
     fields = Fields.of(frame)
     name = fields.text("name")
     route = _read_route(fields) if "route" in fields else None
     keeper = None
     if "nodes" in fields or "node_options" in fields:
-        nodes = fields.array("nodes", np.float64, ("m", 2), MOST_NODES)
-        codes = fields.array("node_options", np.int32, ("m",), MOST_NODES)
+        nodes = fields.array("nodes", np.float64, ("m", 2), MAX_NODES)
+        codes = fields.array("node_options", np.int32, ("m",), MAX_NODES)
         keeper = CommandTracker(nodes, [_road_option(int(code)) for code in codes])
-    options = _read_options(fields.inner("options"), usual) if "options" in fields else usual
+    options = _read_options(fields.nested("options"), defaults) if "options" in fields else defaults
     rig = _read_rig(fields, cameras) if "intrinsics" in fields else None
     fields.finish()
-    return Begin(name, route, keeper, options, rig)
+    return BeginRequest(name, route, keeper, options, rig)
 
 
-def read_decide(frame: Frame, cameras: tuple[str, ...], keeps_commands: bool) -> Decide:
+def read_decide(frame: Message, cameras: tuple[str, ...], keeps_commands: bool) -> DecideRequest:
     """Images and motion; the images are Pillow's, made straight from the bytes that came.
 
     Who does not keep the commands of a route must be told one each time: a planner that hears nothing of turns would
@@ -109,7 +109,7 @@ def read_decide(frame: Frame, cameras: tuple[str, ...], keeps_commands: bool) ->
             "keep_commands, or send a command with each request"
         )
     channels = fields.choice("channels", tuple(CHANNELS))
-    images = fields.images(cameras, IMAGE_SIDES)
+    images = fields.images(cameras, IMAGE_SIDE_RANGE)
     height, width, depth = images[0].shape
     if depth != CHANNELS[channels]:
         raise RequestError(f"decide: images have {depth} channels; {channels} has {CHANNELS[channels]}")
@@ -117,23 +117,23 @@ def read_decide(frame: Frame, cameras: tuple[str, ...], keeps_commands: bool) ->
     yaw_rate = fields.number("yaw_rate") if "yaw_rate" in fields else 0.0
     guessed = steering_angle(float(velocity[0]), yaw_rate)
     observation = Observation(
-        time=fields.number("time", -LATEST, LATEST),
+        time=fields.number("time", -MAX_TIME, MAX_TIME),
         images=tuple(_picture(image, channels) for image in images),
         pose=fields.numbers("pose", 3),
         velocity=velocity,
         acceleration=fields.numbers("acceleration", 2),
-        command=one_hot(_road_option(fields.whole("command")) if "command" in fields else RoadOption.LANE_FOLLOW),
+        command=one_hot(_road_option(fields.integer("command")) if "command" in fields else RoadOption.LANE_FOLLOW),
         yaw_rate=yaw_rate,
         steering=fields.number("steering", -np.pi / 2, np.pi / 2) if "steering" in fields else guessed,
     )
     pool = fields.flag("pool") if "pool" in fields else False
     fields.finish()
-    return Decide(observation, height, width, pool)
+    return DecideRequest(observation, height, width, pool)
 
 
 def steering_angle(speed: float, yaw_rate: float) -> float:
     """The angle of the front wheels [rad] that turns a bicycle of our size at a speed [m/s] by a yaw rate [rad/s]."""
-    return float(np.arctan(vehicle.WHEEL_BASE * yaw_rate / speed)) if speed > SLOWEST_TURN else 0.0
+    return float(np.arctan(vehicle.WHEEL_BASE * yaw_rate / speed)) if speed > MIN_TURNING_SPEED else 0.0
 
 
 def _picture(image: NDArray[np.uint8], channels: str) -> Image.Image:
@@ -144,19 +144,19 @@ def _picture(image: NDArray[np.uint8], channels: str) -> Image.Image:
 
 
 def _read_route(fields: Fields) -> Route:
-    points = fields.array("route", np.float64, ("n", 2), MOST_POINTS)
+    points = fields.array("route", np.float64, ("n", 2), MAX_ROUTE_POINTS)
     length = float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
-    if length > LONGEST_ROUTE:
-        raise RequestError(f"begin: route: {length:,.0f} m long; at most {LONGEST_ROUTE:,.0f} m are taken")
+    if length > MAX_ROUTE_LENGTH:
+        raise RequestError(f"begin: route: {length:,.0f} m long; at most {MAX_ROUTE_LENGTH:,.0f} m are taken")
     return Route(points)
 
 
-def _read_options(fields: Fields, usual: AgentOptions) -> AgentOptions:
-    options = usual
+def _read_options(fields: Fields, defaults: AgentOptions) -> AgentOptions:
+    options = defaults
     if "inertial" in fields:
-        options = replace(options, inertial=fields.number("inertial", 0.0, GREATEST_WEIGHT))
+        options = replace(options, inertial=fields.number("inertial", 0.0, MAX_WEIGHT))
     if "route" in fields:
-        options = replace(options, route=fields.number("route", 0.0, GREATEST_WEIGHT))
+        options = replace(options, route=fields.number("route", 0.0, MAX_WEIGHT))
     if "keep_commands" in fields:
         options = replace(options, keep_commands=fields.flag("keep_commands"))
     if "benchmark" in fields:
@@ -172,7 +172,7 @@ def _read_rig(fields: Fields, cameras: int) -> CameraCalibration:
     if not (intrinsics[:, [0, 1], [0, 1]] > 0).all() or not np.array_equal(intrinsics[:, 2], [[0, 0, 1]] * cameras):
         raise RequestError("begin: intrinsics: pinhole matrices with focal lengths above zero are needed")
     turned = rotation @ rotation.transpose(0, 2, 1)
-    if np.abs(turned - np.eye(3)).max() > ORTHONORMAL or (np.linalg.det(rotation) < 0).any():
+    if np.abs(turned - np.eye(3)).max() > ROTATION_TOLERANCE or (np.linalg.det(rotation) < 0).any():
         raise RequestError("begin: rotation: matrices that turn the camera's axes into the car's are needed")
     return CameraCalibration(intrinsics, rotation, translation)
 

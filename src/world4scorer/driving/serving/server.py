@@ -16,17 +16,25 @@ from contextlib import suppress
 from typing import Final
 
 from world4scorer.driving.serving.fields import RequestError
-from world4scorer.driving.serving.protocol import GREETING, Code, Frame, FrameReader, Kind, ProtocolError, send
-from world4scorer.driving.serving.session import NOTHING_SAID, ServedPlanner, Session
+from world4scorer.driving.serving.protocol import (
+    HELLO_LIMITS,
+    ErrorCode,
+    Message,
+    MessageKind,
+    MessageReader,
+    ProtocolError,
+    send,
+)
+from world4scorer.driving.serving.session import NO_LOG, ServedPlanner, Session
 
-GREETING_SECONDS: Final = 10.0
+HELLO_TIMEOUT: Final = 10.0
 """In which a client must introduce itself; after that it may be silent as long as it likes."""
-FAREWELL_SECONDS: Final = 1.0
+LINGER_TIMEOUT: Final = 1.0
 """For which a broken client is listened to after it was told why: hanging up at once would lose the message."""
-ENDING_SECONDS: Final = 5.0
+SHUTDOWN_TIMEOUT: Final = 5.0
 """For which a request under way is waited for when the server ends."""
-MOST_CLIENTS: Final = 16
-MOST_REFUSALS: Final = 64
+MAX_CLIENTS: Final = 16
+MAX_REFUSALS: Final = 64
 """Clients beyond these that are told so at the same time; still others are hung up on at once."""
 
 
@@ -37,18 +45,18 @@ class PlannerServer:
         self,
         served: ServedPlanner,
         listener: socket.socket,
-        say: Callable[[str], None] = NOTHING_SAID,
-        most_clients: int = MOST_CLIENTS,
-        greeting_seconds: float = GREETING_SECONDS,
+        log: Callable[[str], None] = NO_LOG,
+        max_clients: int = MAX_CLIENTS,
+        hello_timeout: float = HELLO_TIMEOUT,
     ) -> None:
         self._served = served
         self._listener = listener
-        self._say = say
-        self._most_clients = most_clients
-        self._greeting_seconds = greeting_seconds
+        self._log = log
+        self._max_clients = max_clients
+        self._hello_timeout = hello_timeout
         self._clients: dict[socket.socket, threading.Thread] = {}
         self._lock = threading.Lock()
-        self._refusals = threading.BoundedSemaphore(MOST_REFUSALS)
+        self._refusals = threading.BoundedSemaphore(MAX_REFUSALS)
         self._waker, self._woken = socket.socketpair()
 
     def run(self) -> None:
@@ -58,7 +66,7 @@ class PlannerServer:
                 try:
                     connection, _ = self._listener.accept()
                 except OSError as error:  # gone again, or no more files may be open; that passes
-                    self._say(f"a client could not be taken: {error}")
+                    self._log(f"a client could not be taken: {error}")
                     time.sleep(0.1)
                     continue
                 self._take(connection)
@@ -73,9 +81,9 @@ class PlannerServer:
         with suppress(OSError):  # a Unix socket has no such option
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with self._lock:
-            busy = len(self._clients) >= self._most_clients
+            busy = len(self._clients) >= self._max_clients
             if not busy:
-                thread = threading.Thread(target=self._converse, args=(connection,), daemon=True)
+                thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
                 self._clients[connection] = thread
                 thread.start()
         if busy and self._refusals.acquire(blocking=False):
@@ -86,23 +94,23 @@ class PlannerServer:
     def _refuse(self, connection: socket.socket) -> None:
         """In a thread of its own, since it takes a moment until the client has read it; others come meanwhile."""
         try:
-            _say_farewell(connection, _error("busy", f"{self._most_clients} clients are here already; try later"))
+            _send_and_close(connection, _error("busy", f"{self._max_clients} clients are here already; try later"))
         finally:
             self._refusals.release()
             connection.close()
 
-    def _converse(self, connection: socket.socket) -> None:
-        session = Session(self._served, self._say)
+    def _serve(self, connection: socket.socket) -> None:
+        session = Session(self._served, self._log)
         try:
             self._exchange(connection, session)
         except ProtocolError as error:
-            self._say(f"a client was hung up on: {error}")
-            _say_farewell(connection, _error(error.code, str(error)))
+            self._log(f"a client was hung up on: {error}")
+            _send_and_close(connection, _error(error.code, str(error)))
         except OSError:
             pass  # it has gone, or does not take its answer
         except Exception as error:  # a fault of ours; the others are still served
             traceback.print_exc(file=sys.stderr)
-            _say_farewell(connection, _error("internal", f"{type(error).__name__}: {error}; see the server's output"))
+            _send_and_close(connection, _error("internal", f"{type(error).__name__}: {error}; see the server's output"))
         finally:
             session.close()
             with self._lock:
@@ -110,12 +118,12 @@ class PlannerServer:
             connection.close()
 
     def _exchange(self, connection: socket.socket, session: Session) -> None:
-        reader = FrameReader(connection, GREETING)
+        reader = MessageReader(connection, HELLO_LIMITS)
         while True:
             try:
-                frame = reader.read(None if session.greeted else self._greeting_seconds)
+                frame = reader.read(None if session.greeted else self._hello_timeout)
             except TimeoutError:
-                raise ProtocolError(f"hello: did not come within {self._greeting_seconds:g} s") from None
+                raise ProtocolError(f"hello: did not come within {self._hello_timeout:g} s") from None
             if frame is None:
                 return
             try:
@@ -123,7 +131,7 @@ class PlannerServer:
             except ValueError as error:
                 answer = _error("request", str(error))
                 if not isinstance(error, RequestError):
-                    self._say(f"a request was refused: {error}")
+                    self._log(f"a request was refused: {error}")
             if session.greeted:
                 reader.limits = self._served.limits
             send(connection, answer)
@@ -134,22 +142,22 @@ class PlannerServer:
         for connection in clients:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        until = time.monotonic() + ENDING_SECONDS
+        until = time.monotonic() + SHUTDOWN_TIMEOUT
         for thread in clients.values():
             thread.join(max(0.0, until - time.monotonic()))
         self._waker.close()
         self._woken.close()
 
 
-def _error(code: Code, message: str) -> Frame:
-    return Frame(Kind.ERROR, {"code": code, "error": message})
+def _error(code: ErrorCode, message: str) -> Message:
+    return Message(MessageKind.ERROR, {"code": code, "error": message})
 
 
-def _say_farewell(connection: socket.socket, frame: Frame) -> None:
+def _send_and_close(connection: socket.socket, frame: Message) -> None:
     with suppress(OSError):
-        send(connection, frame, FAREWELL_SECONDS)
+        send(connection, frame, LINGER_TIMEOUT)
         connection.shutdown(socket.SHUT_WR)
-        until = time.monotonic() + FAREWELL_SECONDS
+        until = time.monotonic() + LINGER_TIMEOUT
         while (left := until - time.monotonic()) > 0:
             connection.settimeout(left)
             if not connection.recv(2**16):

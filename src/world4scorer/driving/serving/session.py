@@ -19,12 +19,12 @@ import numpy as np
 from world4scorer import __version__
 from world4scorer.driving.closed_loop.planner_agent import AgentOptions, Decision, PlannerAgent, v2_error_message
 from world4scorer.driving.serving.fields import RequestError
-from world4scorer.driving.serving.protocol import VERSION, Frame, Kind, Limits
-from world4scorer.driving.serving.requests import Begin, read_begin, read_decide, read_hello
+from world4scorer.driving.serving.protocol import VERSION, Limits, Message, MessageKind
+from world4scorer.driving.serving.requests import BeginRequest, read_begin, read_decide, read_hello
 from world4scorer.driving.serving.rig import CAMERAS, bench2drive_rig
 from world4scorer.planner.planner import Planner
 
-NOTHING_SAID: Final[Callable[[str], None]] = lambda line: None  # noqa: E731
+NO_LOG: Final[Callable[[str], None]] = lambda line: None  # noqa: E731
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class ServedPlanner:
         """Names of the images that it looks at, in its order."""
         return CAMERAS[: self.planner.config.cameras]
 
-    def described(self) -> Mapping[str, Any]:
+    def describe(self) -> Mapping[str, Any]:
         """What a client is told about it."""
         config = self.planner.config
         return {
@@ -89,9 +89,9 @@ class _Drive:
 class Session:
     """Answers the frames of one client."""
 
-    def __init__(self, served: ServedPlanner, say: Callable[[str], None] = NOTHING_SAID) -> None:
+    def __init__(self, served: ServedPlanner, log: Callable[[str], None] = NO_LOG) -> None:
         self._served = served
-        self._say = say
+        self._log = log
         self._client = ""
         self._drive: _Drive | None = None
 
@@ -100,23 +100,23 @@ class Session:
         """Whether the client has introduced itself."""
         return bool(self._client)
 
-    def answer(self, frame: Frame) -> Frame:
+    def answer(self, frame: Message) -> Message:
         """The answer to a request; a RequestError or ValueError says why there is none."""
-        if frame.kind is Kind.HELLO:
+        if frame.kind is MessageKind.HELLO:
             self._client = read_hello(frame).client
-            return Frame(Kind.WELCOME, self._served.described())
+            return Message(MessageKind.WELCOME, self._served.describe())
         if not self.greeted:
             raise RequestError("hello: must come first")
-        if frame.kind is Kind.BEGIN:
+        if frame.kind is MessageKind.BEGIN:
             return self._begin(read_begin(frame, self._served.options, len(self._served.cameras)))
-        if frame.kind is Kind.DECIDE:
+        if frame.kind is MessageKind.DECIDE:
             return self._decide(frame)
-        if frame.kind is Kind.END:
+        if frame.kind is MessageKind.END:
             if self._drive is None:
                 raise RequestError("end: no drive has begun")
             decisions = len(self._drive.seconds)
             self.close()
-            return Frame(Kind.ENDED, {"decisions": decisions})
+            return Message(MessageKind.ENDED, {"decisions": decisions})
         raise RequestError(f"{frame.kind.name.lower()}: is for servers to say")
 
     def close(self) -> None:
@@ -125,10 +125,10 @@ class Session:
             return
         took = self._drive.seconds
         median = f", median {1e3 * statistics.median(took):.1f} ms" if took else ""
-        self._say(f"{self._client}: drive {self._drive.name!r} ended, {len(took):,} decisions{median}")
+        self._log(f"{self._client}: drive {self._drive.name!r} ended, {len(took):,} decisions{median}")
         self._drive = None
 
-    def _begin(self, begin: Begin) -> Frame:
+    def _begin(self, begin: BeginRequest) -> Message:
         served = self._served
         if served.fixed and begin.options != served.options:
             raise RequestError(f"begin: the server decides by {served.options}; it was started with --fixed")
@@ -138,11 +138,11 @@ class Session:
         self.close()
         self._drive = _Drive(begin.name, agent)
         way = "no route" if begin.route is None else f"{begin.route.length:,.0f} m"
-        self._say(f"{self._client}: drive {begin.name!r} begun, {way}")
+        self._log(f"{self._client}: drive {begin.name!r} begun, {way}")
         length = None if begin.route is None else begin.route.length
-        return Frame(Kind.BEGUN, {"options": asdict(begin.options), "route_length": length})
+        return Message(MessageKind.BEGUN, {"options": asdict(begin.options), "route_length": length})
 
-    def _decide(self, frame: Frame) -> Frame:
+    def _decide(self, frame: Message) -> Message:
         start = time.perf_counter()
         drive = self._drive
         if drive is None:
@@ -159,10 +159,10 @@ class Session:
         with self._served.lock:
             decision = drive.agent.decide(request.observation, views)
         drive.seconds.append(time.perf_counter() - start)
-        return _told(decision, drive, request.pool)
+        return _decision_message(decision, drive, request.pool)
 
 
-def _told(decision: Decision, drive: _Drive, pool: bool) -> Frame:
+def _decision_message(decision: Decision, drive: _Drive, pool: bool) -> Message:
     if not np.isfinite(decision.plan).all():
         raise ArithmeticError(f"drive {drive.name!r}: the planner's plan is not finite")
     point = decision.route_point
@@ -176,4 +176,4 @@ def _told(decision: Decision, drive: _Drive, pool: bool) -> Frame:
     arrays: dict[str, Any] = {"plan": decision.plan}
     if pool:
         arrays |= {"plans": decision.plans, "utility": decision.utility, "ranked": decision.ranked}
-    return Frame(Kind.DECISION, fields, arrays)
+    return Message(MessageKind.DECISION, fields, arrays)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from world4scorer.driving.closed_loop.planner_agent import AgentOptions
-from world4scorer.driving.serving.protocol import Frame, Kind
+from world4scorer.driving.serving.protocol import Message, MessageKind
 from world4scorer.driving.serving.rig import CAMERAS
 from world4scorer.driving.serving.session import ServedPlanner, Session
 from world4scorer.engine.routes.commands import RoadOption
@@ -17,11 +17,13 @@ from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.run import PLANNER
 from world4scorer.planner.training.run_files import knows_directions
 
-PRACTICE: Final = 3
+WARM_UP_DECISIONS: Final = 3
 """Decisions before the first client comes: kernels are loaded, torch's memory is laid out."""
 
 
-def load_served(checkpoint: Path, options: AgentOptions, fixed: bool = False, device: str = "cpu") -> ServedPlanner:
+def load_served_planner(
+    checkpoint: Path, options: AgentOptions, fixed: bool = False, device: str = "cpu"
+) -> ServedPlanner:
     """A planner from its folder, or from that of the run that trained it."""
     if not checkpoint.exists():
         raise ValueError(f"{checkpoint}: no such folder; `w4s train` makes one, `w4s import` another")
@@ -33,15 +35,15 @@ def load_served(checkpoint: Path, options: AgentOptions, fixed: bool = False, de
     return ServedPlanner(planner, str(checkpoint), digest_of_planner(folder), options, fixed, known)
 
 
-def practise(served: ServedPlanner) -> None:
+def warm_up(served: ServedPlanner) -> None:
     """Let a planner decide on black images, with everything that drives may ask for."""
     session = Session(served)
-    session.answer(Frame(Kind.HELLO, {"client": "practice"}))
+    session.answer(Message(MessageKind.HELLO, {"client": "practice"}))
     line = np.column_stack([np.arange(100.0), np.zeros(100)])
     nodes = {"nodes": line[::50], "node_options": np.full(2, 4, np.int32)}
     options = {} if served.fixed else {"options": {"inertial": 1.0, "route": 4.0, "keep_commands": True}}
-    session.answer(Frame(Kind.BEGIN, {"name": "practice", **options}, {"route": line, **nodes}))
-    about = served.described()
+    session.answer(Message(MessageKind.BEGIN, {"name": "practice", **options}, {"route": line, **nodes}))
+    about = served.describe()
     black = np.zeros((about["image_height"], about["image_width"], 4), np.uint8)
     still: dict[str, Any] = {
         "pose": [0.0, 0.0, 0.0],
@@ -50,5 +52,5 @@ def practise(served: ServedPlanner) -> None:
         "channels": "BGRA",
     }
     still["command"] = RoadOption.LANE_FOLLOW.value
-    for number in range(PRACTICE):
-        session.answer(Frame(Kind.DECIDE, {"time": number / 2, **still}, dict.fromkeys(served.cameras, black)))
+    for number in range(WARM_UP_DECISIONS):
+        session.answer(Message(MessageKind.DECIDE, {"time": number / 2, **still}, dict.fromkeys(served.cameras, black)))

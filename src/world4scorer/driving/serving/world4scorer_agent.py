@@ -47,7 +47,7 @@ PROTOCOL = 1
 HEADER = struct.Struct("<4sHHII")
 HELLO, WELCOME, BEGIN, BEGUN, DECIDE, DECISION, END, ENDED, ERROR = 1, 2, 3, 4, 5, 6, 7, 8, 100
 DTYPES = {"uint8": "<u1", "int32": "<i4", "float32": "<f4", "float64": "<f8"}
-LARGEST_ANSWER = 2**20
+MAX_ANSWER_BYTES = 2**20
 """Bytes; a plan and its numbers are a thousand."""
 
 # Driving. ----------------------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ IMAGE_WIDTH, IMAGE_HEIGHT = 1600, 900
 
 LOOK_AHEAD, FAST_LOOK_AHEAD = 4.0, 10.0
 """m, beeline, to the point that is steered to."""
-FAST = 6.5
+FAST_SPEED = 6.5
 """m/s above which the longer look-ahead holds."""
 STEER_GAINS = (1.25, 0.75, 0.3)
 SPEED_GAINS = (5.0, 0.5, 1.0)
@@ -79,18 +79,18 @@ BRAKE_SPEED = 0.15
 """m/s; who should drive more slowly should stand."""
 BRAKE_RATIO = 1.1
 """Of speed to desired speed, above which to brake."""
-GREATEST_THROTTLE = 0.75
-GREATEST_SPEED_ERROR = 0.25
+MAX_THROTTLE = 0.75
+MAX_SPEED_ERROR = 0.25
 """m/s that the speed controller is shown at most."""
 
-STANDING = 0.1
+STANDING_SPEED = 0.1
 """m/s below which a car stands, as in the leaderboard's rule for blocked ones."""
 STANDING_TICKS = 240
 """12 s, after which it creeps."""
 CREEP_TICKS, CREEP_THROTTLE = 60, 0.4
 PAUSE_TICKS = 40
 
-METRIC_FILE_TICKS = 100
+METRIC_WRITE_TICKS = 100
 """Between writings of the metric file: a crashed route keeps all but its last five seconds."""
 
 DEFAULTS: dict[str, Any] = {
@@ -109,7 +109,7 @@ which an answer is too late. connect_seconds: for which a connection is tried. s
 waits for the server. metric_dir: where metric files go; the environment's SAVE_PATH where null, nowhere without.
 metric_every: ticks between their rows. creep: whether to."""
 
-FIRST_BACK_OFF, LONGEST_BACK_OFF = 0.5, 10.0
+MIN_BACK_OFF, MAX_BACK_OFF = 0.5, 10.0
 """s between attempts to reach a server that is gone."""
 
 
@@ -167,11 +167,11 @@ class World4ScorerAgent(AutonomousAgent):
     def set_global_plan(self, global_plan_gps: Sequence[Any], global_plan_world_coord: Sequence[Any]) -> None:
         """Keep the dense route, and what the base class keeps of it: a node every 50 m, and at turns, for commands."""
         super().set_global_plan(global_plan_gps, global_plan_world_coord)
-        self._route = Line([_place(transform) for transform, _ in global_plan_world_coord])
+        self._route = Line([_position(transform) for transform, _ in global_plan_world_coord])
         kept = self._global_plan_world_coord
-        points = np.array([_place(transform) for transform, _ in kept]).reshape(-1, 2)
+        points = np.array([_position(transform) for transform, _ in kept]).reshape(-1, 2)
         options = np.array([int(getattr(option, "value", option)) for _, option in kept], np.int32)
-        self._nodes = points, options, self._route.places_of(points)
+        self._nodes = points, options, self._route.distances_of(points)
 
     def sensors(self) -> list[dict[str, Any]]:
         """Four cameras; motion comes from the simulator's actor."""
@@ -219,11 +219,11 @@ class World4ScorerAgent(AutonomousAgent):
         transform = hero.get_transform()
         angles = transform.rotation
         return {
-            "acceleration": _listed(hero.get_acceleration()),
-            "angular_velocity": _listed(hero.get_angular_velocity()),
-            "forward_vector": _listed(transform.get_forward_vector()),
-            "right_vector": _listed(transform.get_right_vector()),
-            "location": _listed(transform.location),
+            "acceleration": _as_list(hero.get_acceleration()),
+            "angular_velocity": _as_list(hero.get_angular_velocity()),
+            "forward_vector": _as_list(transform.get_forward_vector()),
+            "right_vector": _as_list(transform.get_right_vector()),
+            "location": _as_list(transform.location),
             "rotation": [angles.roll, angles.pitch, angles.yaw],
         }
 
@@ -255,11 +255,11 @@ class World4ScorerAgent(AutonomousAgent):
                 self._outage = True
                 refused = isinstance(error, ServerRefused)
                 remedy = "see what the server says" if refused else "start `w4s serve` again there, if it has ended"
-                _say(f"no plan from {self._config['server']}: {error}. Braking until one comes; {remedy}")
+                _log(f"no plan from {self._config['server']}: {error}. Braking until one comes; {remedy}")
             return None
         if self._outage:
             self._outage = False
-            _say("the server answers again, driving on")
+            _log("the server answers again, driving on")
         if answer.get("travelled") is not None:
             self._travelled = self._sent_from + float(answer["travelled"])
         return Plan(plan, motion.pose, self._tick)
@@ -287,14 +287,14 @@ class World4ScorerAgent(AutonomousAgent):
         if self._hero is None or not self._hero.is_alive:
             self._hero = find_hero()
             if self._hero is None and not self._missed:
-                _say("no actor has the role 'hero' yet; braking until there is one")
+                _log("no actor has the role 'hero' yet; braking until there is one")
             self._missed = self._hero is None
         return self._hero
 
     def _keep_metric(self) -> None:
         if self._tick % self._config["metric_every"] == 0:
             self._metric_info[self._tick] = self.get_metric_info()
-        if self._tick % METRIC_FILE_TICKS == METRIC_FILE_TICKS - 1:
+        if self._tick % METRIC_WRITE_TICKS == METRIC_WRITE_TICKS - 1:
             self._write_metric()
 
     def _write_metric(self) -> None:
@@ -305,7 +305,7 @@ class World4ScorerAgent(AutonomousAgent):
         try:
             write_json(os.path.join(folder, self._save_name, "metric_info.json"), self._metric_info)
         except OSError as error:
-            _say(f"{folder}: the metric file could not be written: {error}")
+            _log(f"{folder}: the metric file could not be written: {error}")
 
 
 class Motion:
@@ -349,7 +349,7 @@ class Line:
         self.along: Floats = np.concatenate([[0.0], np.cumsum(steps)])[: len(self.points)]
         """(n,) of each point from the start [m]"""
 
-    def places_of(self, points: Floats) -> Floats:
+    def distances_of(self, points: Floats) -> Floats:
         """How far along each of some points (m, 2) lies [m]; they are taken from the line, in its order."""
         places, start = np.zeros(len(points)), 0
         for number, point in enumerate(points):
@@ -377,7 +377,7 @@ class Plan:
         self.last_heading = float(seen[-1, 2] + pose[2])
         """rad"""
 
-    def seen_from(self, pose: Floats) -> Floats:
+    def in_frame_of(self, pose: Floats) -> Floats:
         """Its points (10, 2) in the axes of a pose (3,): forward, left [m].
 
         The tenth lies beyond its end, straight on, so that there is something to steer to however short it is.
@@ -410,16 +410,16 @@ class Tracker:
     def control(self, plan: Plan, tick: int, motion: Motion) -> Any:
         """The control of a tick."""
         speed = motion.speed
-        reach = FAST_LOOK_AHEAD if speed > FAST else LOOK_AHEAD
-        aim = aim_point(plan.seen_from(motion.pose), reach)
+        reach = FAST_LOOK_AHEAD if speed > FAST_SPEED else LOOK_AHEAD
+        aim = aim_point(plan.in_frame_of(motion.pose), reach)
         # A right angle to the right is an error of one: CARLA steers to the right with positive numbers.
         steer = self._steer.step(-math.atan2(aim[1], aim[0]) / (math.pi / 2))
         desired = max(0.0, plan.advance((tick - plan.tick) * TICK_SECONDS, motion.pose) / POSE_SECONDS)
         brakes = desired < BRAKE_SPEED or speed / desired > BRAKE_RATIO
-        throttle = self._throttle.step(min(max(desired - speed, 0.0), GREATEST_SPEED_ERROR))
+        throttle = self._throttle.step(min(max(desired - speed, 0.0), MAX_SPEED_ERROR))
         control = carla.VehicleControl()
         control.steer = float(min(max(steer, -1.0), 1.0))
-        control.throttle = 0.0 if brakes else float(min(max(throttle, 0.0), GREATEST_THROTTLE))
+        control.throttle = 0.0 if brakes else float(min(max(throttle, 0.0), MAX_THROTTLE))
         control.brake = 1.0 if brakes else 0.0
         return control
 
@@ -461,7 +461,7 @@ class Creep:
 
     def is_due(self, speed: float) -> bool:
         """Whether to creep in this tick, at a speed [m/s]."""
-        self._stood = self._stood + 1 if speed < STANDING else 0
+        self._stood = self._stood + 1 if speed < STANDING_SPEED else 0
         if self._since is not None:
             self._since += 1
             if self._since < CREEP_TICKS:
@@ -497,7 +497,7 @@ class PlannerConnection:
         self._socket: socket.socket | None = None
         self._cameras: list[str] = []
         self._begun = False
-        self._back_off = FIRST_BACK_OFF
+        self._back_off = MIN_BACK_OFF
         self._next_try = 0.0
 
     def wait(self, seconds: float) -> None:
@@ -513,7 +513,7 @@ class PlannerConnection:
                 if time.monotonic() > until:
                     message = f"{self._config['server']}: no planner server within {seconds:g} s ({error}); "
                     raise RuntimeError(message + "start one: w4s serve --checkpoint PLANNER") from error
-                time.sleep(min(FIRST_BACK_OFF, max(0.0, until - time.monotonic()) + 0.01))
+                time.sleep(min(MIN_BACK_OFF, max(0.0, until - time.monotonic()) + 0.01))
 
     def may_try(self) -> bool:
         """Whether it is time to ask: at once while all is well, less and less often while the server is gone."""
@@ -541,9 +541,9 @@ class PlannerConnection:
         except FAILURES:
             self._hang_up()
             self._next_try = time.monotonic() + self._back_off
-            self._back_off = min(2 * self._back_off, LONGEST_BACK_OFF)
+            self._back_off = min(2 * self._back_off, MAX_BACK_OFF)
             raise
-        self._back_off = FIRST_BACK_OFF
+        self._back_off = MIN_BACK_OFF
         return fields, plan
 
     def leave(self) -> None:
@@ -606,7 +606,7 @@ class PlannerConnection:
         if version != PROTOCOL:
             message = f"the server speaks protocol {version}, this agent {PROTOCOL}; "
             raise ServerRefused(message + "copy the agent of the server's release: w4s b2d agent --out team_code")
-        if text_bytes + array_bytes > LARGEST_ANSWER:
+        if text_bytes + array_bytes > MAX_ANSWER_BYTES:
             raise ServerRefused("the answer is larger than any plan")
         answer = json.loads(self._receive(text_bytes, until).decode())
         content = self._receive(array_bytes, until)
@@ -717,11 +717,11 @@ def write_json(path: str, content: Any) -> None:
         raise
 
 
-def _place(transform: Any) -> tuple[float, float]:
+def _position(transform: Any) -> tuple[float, float]:
     return transform.location.x, -transform.location.y
 
 
-def _listed(vector: Any) -> list[float]:
+def _as_list(vector: Any) -> list[float]:
     return [vector.x, vector.y, vector.z]
 
 
@@ -731,5 +731,5 @@ def _braking() -> Any:
     return control
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(f"World4Scorer agent: {text}", file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ from world4scorer.driving.clips.prepared import PreparedClips
 
 
 @dataclass(frozen=True)
-class ClipJudge:
+class ClipLabeller:
     """A judge by the rules of `outcomes`."""
 
     clips: PreparedClips
