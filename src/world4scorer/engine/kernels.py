@@ -24,7 +24,7 @@ Function = Callable[..., Any]
 
 
 PACKAGE = Path(__file__).parents[1]
-IMPORT = re.compile(rf"^\s*(?:from|import) {PACKAGE.name}\.([\w.]+)(?: import \(?([\w, \n]+))?", re.MULTILINE)
+IMPORT = re.compile(rf"^\s*(?:from|import) {PACKAGE.name}\.([\w.]+)(?: import (\([^)]*\)|.*))?", re.MULTILINE)
 
 
 @cache
