@@ -1,7 +1,8 @@
-"""Every `w4s` line in the documents can be typed: its commands and flags exist. Nothing of it is run."""
+"""Every `w4s` line in the documents can be typed, and every file and function that they name exists. Nothing is run."""
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import itertools
@@ -17,7 +18,8 @@ from world4scorer import cli
 from world4scorer.cli.command_table import COMMANDS
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SOURCE = ROOT / "src" / "world4scorer"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SHELL = re.compile(r"^```(?:sh|bash|shell|console)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PLACEHOLDERS = {"study NAME": "study reranking"}
 """What stands in a block for a word that is chosen from a list; paths and tokens may be called anything."""
@@ -149,7 +151,39 @@ def test_every_page_is_in_the_navigation():
     """The strict build of the site finds it as well, but not every machine has MkDocs."""
     navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
     named = set(re.findall(r"^ +- (?:.+: )?(\S+\.md)$", navigation, re.MULTILINE))
-    there = {page.name for page in (ROOT / "docs").glob("*.md")}
+    there = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
     brought = {"start.md", "changelog.md"} | {name for name in named if name.startswith("results/")}
     assert named - brought == there
     assert all((ROOT / name).is_file() for name in named if name.startswith("results/"))
+
+
+ROOMS = sorted(path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file())
+NAMED_FILE = re.compile(rf"`((?:{'|'.join(ROOMS)})/[\w/]+\.py|(?:src|tests|benchmarks|docs)/[\w./-]+)`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.relative_to(ROOT).as_posix() for page in PAGES])
+def test_named_files_exist(page):
+    """Paths in code font, below the repository or below the source."""
+    named = NAMED_FILE.findall(page.read_text())
+    missing = [name for name in named if not (ROOT / name).exists() and not (SOURCE / name).exists()]
+    assert missing == []
+
+
+def test_stops_of_the_walk_exist():
+    """Each file of `The walk of one plan` defines the function or class that its row names."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    stops = re.findall(r"^\| \d+ \| [^|]+ \| `([^`]+)` \| `([^`]+)` \|", page, re.MULTILINE)
+    assert 10 <= len(stops) <= 16
+    for file, name in stops:
+        nodes = ast.walk(ast.parse((SOURCE / file).read_text()))
+        assert name in {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}, f"{file}: {name}"
+
+
+def test_where_is_it():
+    """Every question of the table is answered by a file."""
+    page = (ROOT / "docs" / "contributing.md").read_text()
+    rows = re.findall(r"^\| ([^|]+\?) \| (.+) \|$", page, re.MULTILINE)
+    assert len(rows) >= 10
+    for question, answer in rows:
+        paths = re.findall(r"`(src/[^`]+)`", answer)
+        assert paths and all((ROOT / path).is_file() for path in paths), question

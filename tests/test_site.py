@@ -34,9 +34,10 @@ def site():
         ("docs/a.md", "../results/store.md", "results/store.md"),
         ("docs/a.md", "../README.md", "start.md"),
         ("docs/a.md", "../results/studies", "results/studies/README.md"),
+        ("docs/findings/a.md", "../../results/store.md", "../results/store.md"),
         ("README.md", "docs/a.md", "a.md"),
         ("README.md", "CHANGELOG.md", "changelog.md"),
-        ("results/studies/README.md", "../../docs/studies.md#findings", "../../studies.md#findings"),
+        ("results/studies/README.md", "../../docs/studies.md#parts", "../../studies.md#parts"),
         ("results/city.md", "city.png", "city.png"),
     ],
 )
@@ -85,5 +86,5 @@ def test_built_site(tmp_path):
         assert not FROM_ELSEWHERE.search(text), name
         assert str(ROOT) not in text and str(Path.home()) not in text, name
     assert 'src="city_quick.png"' in pages["results/city_quick.html"]
-    assert "label 64 plans" in pages["speed.html"]
+    assert "label 64 plans" in pages["findings/speed.html"]
     assert "InertialReranker" in pages["api.html"]
