@@ -176,7 +176,9 @@ def test_stops_of_the_walk_exist():
     assert 10 <= len(stops) <= 16
     for file, name in stops:
         nodes = ast.walk(ast.parse((SOURCE / file).read_text()))
-        assert name in {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}, f"{file}: {name}"
+        assert name in {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}, (
+            f"{file}: {name}"
+        )
 
 
 def test_where_is_it():

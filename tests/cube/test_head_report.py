@@ -6,7 +6,7 @@ import torch
 
 from world4scorer.cube.collect import Groups
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.model.train_head import (
+from world4scorer.cube.train_head import (
     BEST,
     LATENT_COST,
     VALIDATION,

@@ -17,7 +17,7 @@ from world4scorer.cube.model.outcome_head import (
     pairwise_accuracy,
     standardised,
 )
-from world4scorer.cube.model.train_head import (
+from world4scorer.cube.train_head import (
     HeadConfig,
     load_head,
     rank_correlations,

@@ -6,7 +6,8 @@ from dataclasses import asdict
 
 import numpy as np
 
-from world4scorer.cube.model.train_head import (
+from world4scorer.cube.play import Played
+from world4scorer.cube.train_head import (
     BEST,
     LATENT_COST,
     OUTCOME_HEAD,
@@ -16,7 +17,6 @@ from world4scorer.cube.model.train_head import (
     Validation,
     sum_name,
 )
-from world4scorer.cube.play import Played
 
 FAR, NEAR = 0.2, 0.01
 

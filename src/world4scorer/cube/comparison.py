@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from world4scorer.cube.evaluate import Player, Results
 from world4scorer.cube.figure import players_figure
-from world4scorer.cube.model.head_readout import HeadReadout
+from world4scorer.cube.head_readout import HeadReadout
 from world4scorer.cube.simulator.cube_env import SUCCESS_METRES
 from world4scorer.cube.success import (
     LABELS,

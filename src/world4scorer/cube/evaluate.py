@@ -25,13 +25,13 @@ from world4scorer.cube.model.planners import (
     ZeroPlanner,
 )
 from world4scorer.cube.model.search import Search
-from world4scorer.cube.model.train_head import WEIGHTS as HEAD_WEIGHTS
-from world4scorer.cube.model.train_head import load_head, read_head_report
 from world4scorer.cube.model.world_model import WEIGHTS as MODEL_WEIGHTS
 from world4scorer.cube.model.world_model import held_out_of, load_world_model
 from world4scorer.cube.parts import make_missing, one_thread
 from world4scorer.cube.play import Played, play
 from world4scorer.cube.simulator.cube_env import this_process_simulator
+from world4scorer.cube.train_head import WEIGHTS as HEAD_WEIGHTS
+from world4scorer.cube.train_head import load_head, read_head_report
 from world4scorer.cube.windows import check_seeds, draw_windows, evaluated_episodes
 
 WINDOWS_OF_A_FILE: Final = 10

@@ -10,8 +10,8 @@ from world4scorer.cube.episodes import EpisodeConfig
 from world4scorer.cube.evaluate import EvaluateConfig, Player
 from world4scorer.cube.model.lewm import LewmConfig
 from world4scorer.cube.model.search import Search
-from world4scorer.cube.model.train_head import HeadConfig
 from world4scorer.cube.model.train_world_model import WorldModelConfig
+from world4scorer.cube.train_head import HeadConfig
 from world4scorer.cube.tune import TUNING_SEEDS, WEIGHTS_TRIED
 
 

@@ -10,8 +10,8 @@ from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player, Results
 from world4scorer.cube.figure import draw_cases
 from world4scorer.cube.film import film_cases
-from world4scorer.cube.model.train_head import read_head_report
 from world4scorer.cube.study import Study
+from world4scorer.cube.train_head import read_head_report
 from world4scorer.cube.tune import CHOICE
 
 

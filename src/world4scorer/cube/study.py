@@ -14,10 +14,10 @@ from world4scorer.cube.episodes import make_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Contest, EvaluateConfig, Results, evaluate
 from world4scorer.cube.keeping import ABOUT, digest_of, read_about, read_json, write_about, write_json
-from world4scorer.cube.model.train_head import DESCRIPTION, HeadConfig, read_head_report, save_head, train_head
 from world4scorer.cube.model.train_world_model import WorldModelConfig, read_history, train_world_model
 from world4scorer.cube.model.world_model import WEIGHTS as MODEL_WEIGHTS
 from world4scorer.cube.presets import PRESETS, Preset
+from world4scorer.cube.train_head import DESCRIPTION, HeadConfig, read_head_report, save_head, train_head
 from world4scorer.cube.tune import Tuned, read_tuned, tune
 from world4scorer.cube.windows import evaluated_episodes
 

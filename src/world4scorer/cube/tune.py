@@ -11,7 +11,7 @@ from typing import Final
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Contest, EvaluateConfig, Player, evaluate
 from world4scorer.cube.keeping import read_json, write_json
-from world4scorer.cube.model.train_head import SUMMED_WEIGHTS
+from world4scorer.cube.train_head import SUMMED_WEIGHTS
 
 TUNING_SEEDS: Final = (200, 201, 202, 203)
 WEIGHTS_TRIED: Final = SUMMED_WEIGHTS

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from world4scorer.cube.model.train_head import LATENT_COST, SUMMED_WEIGHTS, GroupQuality, Validation, sum_name
 from world4scorer.cube.simulator.cube_env import SUCCESS_METRES, Floats
+from world4scorer.cube.train_head import LATENT_COST, SUMMED_WEIGHTS, GroupQuality, Validation, sum_name
 from world4scorer.drawing.finding import Table
 from world4scorer.evaluation.scores.bootstrap import NOTHING, Interval, LogBootstrap
 from world4scorer.evaluation.scores.intervals import cell, plain
