@@ -10,8 +10,9 @@ from tests.support.small_training import SMALL
 from world4scorer import cli
 from world4scorer.cli.judge import _found
 from world4scorer.driving.bench2drive.train import ClipData
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.training.run import TrainData, claim
-from world4scorer.planner.training.run_files import read_run, trained_on_clips
+from world4scorer.planner.training.run_files import read_run
 
 
 @pytest.fixture
@@ -25,8 +26,9 @@ def of_clips(tmp_path: Path) -> Path:
 def test_a_run_on_clips_drives_in_the_city_that_is_given(of_clips: Path, tmp_path: Path, capsys) -> None:
     words = ["drive", "--checkpoint", str(of_clips), "--out", str(tmp_path / "out")]
     assert cli.main([*words, "--data", str(tmp_path)]) == 1
-    assert "planner: no such folder; this run is not finished, run `w4s b2d train` again" in capsys.readouterr().err
+    assert "planner: no planner there; this run is not finished, run `w4s b2d train` again" in capsys.readouterr().err
     (of_clips / "planner").mkdir()
+    (of_clips / "planner" / "config.json").touch()
     assert cli.main(words) == 2
     assert f"--data: {of_clips} was trained on clips; say which city" in capsys.readouterr().err
     assert _found(of_clips, tmp_path) == (None, of_clips / "planner", tmp_path)
@@ -38,6 +40,7 @@ def test_a_run_on_scenes_knows_its_city(tmp_path: Path) -> None:
     run = tmp_path / "city"
     claim(SMALL, TrainData(tmp_path / "data", "a", tmp_path / "s", "b", tmp_path / "v"), run)
     (run / "planner").mkdir()
-    assert not trained_on_clips(run) and not trained_on_clips(tmp_path)
+    (run / "planner" / "config.json").touch()
+    assert not RunFolder(run).trained_on_clips and not RunFolder(tmp_path).trained_on_clips
     assert _found(run, None) == (run, run / "planner", tmp_path / "data")
     assert _found(run, tmp_path) == (run, run / "planner", tmp_path)

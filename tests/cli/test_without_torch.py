@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.stored_pools import store_pools
-from world4scorer.evaluation.pools.digests import PLANNER_FILES, digest_of_planner
+from world4scorer.evaluation.pools.digests import digest_of_planner
 from world4scorer.evaluation.pools.pool_files import INFO
 
 WITHOUT_TORCH = """
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("run", "former", "unfinished", "unasked"):
         run = root / name
         (run / "planner").mkdir(parents=True)
-        for file in PLANNER_FILES:
+        for file in ("model.safetensors", "config.json"):
             (run / "planner" / file).write_text("{}")
         (run / "config.json").write_text("{}")
         (run / "data.json").write_text(json.dumps({"val_split": "mini"}))
@@ -51,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(pools, run / "pools" / "mini")
             about = json.loads((pools / INFO).read_text()) | {"weights": digest_of_planner(run / "planner")}
             (run / "pools" / "mini" / INFO).write_text(json.dumps(about))
-    (root / "former" / "planner" / PLANNER_FILES[0]).write_text("{ }")
+    (root / "former" / "planner" / "model.safetensors").write_text("{ }")
     next((root / "unfinished" / "pools" / "mini").glob("*.arrow")).unlink()
     return root
 

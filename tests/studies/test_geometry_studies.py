@@ -15,12 +15,13 @@ from tests.support.run_folder import write_run
 from world4scorer.cli.run import main
 from world4scorer.datasets.store import SceneStore
 from world4scorer.evaluation.pools.planner_source import PlannerSource
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.bank import Pack
 from world4scorer.planner.model.image_encoder import load_encoder
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.targets.future_targets import read_file, write_file
 from world4scorer.planner.targets.make_targets import make_targets
-from world4scorer.planner.training.run import PLANNER, TrainData
+from world4scorer.planner.training.run import TrainData
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.shared import view_features
 from world4scorer.studies.shared.bank_states import Drawing, draw_scenes, states_of, untrained
@@ -32,7 +33,7 @@ def run(training_set, tmp_path_factory) -> Path:
     """A run whose planner has weights drawn by seed."""
     folder = write_run(tmp_path_factory.mktemp("geometry") / "run", training_set, training_set.data)
     torch.manual_seed(1)
-    Planner(training_set.config.model).save_pretrained(folder / PLANNER)
+    Planner(training_set.config.model).save_pretrained(RunFolder(folder).planner)
     return folder
 
 
@@ -117,7 +118,7 @@ def test_state_geometry(run, tmp_path):
 
 def test_states_are_those_of_one_call_per_scene(run):
     config, data = read_run(run)
-    source = PlannerSource(run / PLANNER, data.data, data.split, data.store)
+    source = PlannerSource(RunFolder(run).planner, data.data, data.split, data.store)
     samples, bank = source.samples(), Pack.open(data.bank)
     scenes = draw_scenes(samples, bank, Drawing(2, 2, 7, 0))
     together = states_of(source.load(), scenes)

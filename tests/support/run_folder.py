@@ -7,13 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tests.support.small_training import TrainingSet
-from world4scorer.planner.training.run import CONFIG, DATA, TrainData
+from world4scorer.jobs.run_folder import RunFolder
+from world4scorer.planner.training.run import TrainData
 
 
 def write_run(folder: Path, training_set: TrainingSet, data: TrainData) -> Path:
     """Write configuration and data."""
     folder.mkdir()
-    (folder / CONFIG).write_text(training_set.config.to_json())
+    RunFolder(folder).config_file.write_text(training_set.config.to_json())
     known = {name: None if value is None else str(value) for name, value in asdict(data).items()}
-    (folder / DATA).write_text(json.dumps(known))
+    RunFolder(folder).data_file.write_text(json.dumps(known))
     return folder

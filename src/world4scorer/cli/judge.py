@@ -28,6 +28,7 @@ from world4scorer.cli.arguments import (
 from world4scorer.cli.command_line import command_line
 from world4scorer.cli.exit_codes import UsageError
 from world4scorer.cli.requirements import require_device, require_torch
+from world4scorer.jobs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from world4scorer.evaluation.pools.scored import ScoredPools
@@ -83,16 +84,16 @@ def pools(
         require_device(device)
         from world4scorer.evaluation.pools.foreign import read_plans
         from world4scorer.evaluation.pools.make import make_pools
-        from world4scorer.evaluation.pools.open import is_planner, is_run_folder, pools_of_run
+        from world4scorer.evaluation.pools.open import is_planner
         from world4scorer.evaluation.pools.planner_source import PlannerSource
 
         if is_planner(source) and (data is None or split is None):
             raise UsageError(f"{source}: a planner needs --data and --split; a training run knows its own")
         found = PlannerSource.find(source, data, split, store)
         if out is None:
-            if not is_run_folder(source) or plans is not None:
+            if not RunFolder(source).exists or plans is not None:
                 raise UsageError("--out: say where these pools shall go")
-            out = pools_of_run(source, found.split)
+            out = RunFolder(source).pools(found.split)
         given = None if plans is None else read_plans(plans)
         folder = make_pools(
             found,
@@ -109,9 +110,8 @@ def pools(
 
 def _evaluable(source: Path, folder: Path) -> Path:
     """What to evaluate next: a run, if `evaluate` would take these pools of it, else the pools."""
-    from world4scorer.evaluation.pools.open import is_run_folder, pools_of_run, validation_split
-
-    if is_run_folder(source) and folder == pools_of_run(source, validation_split(source)):
+    run = RunFolder(source)
+    if run.exists and folder == run.pools(run.validation_split()):
         return source
     return folder
 
@@ -173,7 +173,6 @@ def evaluate(
     assert source is not None
     if out is not None and out.is_file():
         raise ValueError(f"--out {out}: a file; give a folder, or for an official table a name that ends in .csv")
-    from world4scorer.drawing.finding import EVALUATION
     from world4scorer.evaluation.scores.frames import read_frames
     from world4scorer.evaluation.scores.pool_evaluation import evaluate_pools
     from world4scorer.jobs.files import check_folder
@@ -187,7 +186,7 @@ def evaluate(
     given = {"split": split, "against": against, "weight": weight, "draws": draws}
     given |= {"allow_missing": allow_missing, "lqr": lqr}
     command = command_line(["w4s", "evaluate"], evaluate, source, given)
-    folder = source / EVALUATION if out is None else out
+    folder = RunFolder(source).evaluation if out is None else out
     evaluated.save(folder, command)
     print(evaluated.finding.markdown(command))
     print(f"written: {folder}/frames.parquet, frames.csv, evaluation.json, evaluation.md, evaluation.png")
@@ -226,7 +225,7 @@ def _pools(
         require_torch("w4s evaluate")
         if out is None or data is None or split is None:
             raise UsageError(f"{source}: a planner needs --data, --split and --out; a training run knows its own")
-        return pools_of_planner(source, data, split, store, out / "pools", lqr)
+        return pools_of_planner(source, data, split, store, RunFolder(out).all_pools, lqr)
     if is_pools(source):
         if data is not None or split is not None:
             raise UsageError(f"{source}: a folder of pools has its frames already; leave out --data and --split")
@@ -379,20 +378,19 @@ def _found(checkpoint: Path | None, data: Path | None) -> tuple[Path | None, Pat
         if data is None:
             raise UsageError("--data: say which city; a training run given as --checkpoint knows its own")
         return None, None, data
-    if (checkpoint / "data.json").is_file():
-        from world4scorer.planner.training.run import PLANNER
-        from world4scorer.planner.training.run_files import read_run, trained_on_clips
+    run = RunFolder(checkpoint)
+    if run.data_file.is_file():
+        from world4scorer.planner.training.run_files import read_run
 
-        command, own = "w4s b2d train", None
-        if not (clips := trained_on_clips(checkpoint)):
+        own = None
+        if not run.trained_on_clips:
             _, trained = read_run(checkpoint)
-            command, own = "w4s train", trained.val_data or trained.data
-        if not (checkpoint / PLANNER).is_dir():
-            raise ValueError(f"{checkpoint / PLANNER}: no such folder; this run is not finished, run `{command}` again")
+            own = trained.val_data or trained.data
+        planner = run.finished_planner()
         city = data or own
         if city is None:
             raise UsageError(f"--data: {checkpoint} was trained on clips; say which city it drives in")
-        return None if clips else checkpoint, checkpoint / PLANNER, city
+        return None if run.trained_on_clips else checkpoint, planner, city
     if data is None:
         raise UsageError(f"--data: {checkpoint} is a planner without a training run; say which city it drives in")
     return None, checkpoint, data
@@ -418,9 +416,9 @@ def report(
         split: Whose pools to show; those of the validation split unless given.
         store: Scene store of the pools, if it is not where they say.
     """
-    from world4scorer.evaluation.pools.open import is_pools, is_run_folder
+    from world4scorer.evaluation.pools.open import is_pools
 
-    if is_run_folder(source) and not is_pools(source):
+    if RunFolder(source).exists and not is_pools(source):
         require_torch("w4s report")
     from world4scorer.reporting.report.write import write_report
 

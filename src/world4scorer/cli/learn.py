@@ -19,6 +19,7 @@ from world4scorer.cli.arguments import (
     metavar,
 )
 from world4scorer.cli.requirements import require_device, require_torch
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.pretraining.config import PretrainConfig
 
 Preset = Literal["paper", "baseline", "city"]
@@ -153,7 +154,7 @@ def probe(
     result = probe_report(
         load_encoder(encoder),
         data,
-        data / "store" if stores is None else stores,
+        DataFolder(data).stores if stores is None else stores,
         train_split,
         test_split,
         out,

@@ -20,6 +20,7 @@ from world4scorer.cli.arguments import (
     metavar,
 )
 from world4scorer.cli.exit_codes import UsageError
+from world4scorer.jobs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from world4scorer.evaluation.pools.scored import ScoredPools
@@ -96,11 +97,11 @@ def _pictures(
 ) -> PoolPictures | StorePictures:
     from world4scorer.datasets.navsim.submissions import read_submission
     from world4scorer.datasets.store import SceneStore
-    from world4scorer.evaluation.pools.open import is_pools, is_run_folder, kept_pools
+    from world4scorer.evaluation.pools.open import is_pools, kept_pools
     from world4scorer.evaluation.pools.scored import ScoredPools
     from world4scorer.evaluation.scores.pictures import PoolPictures, StorePictures
 
-    if is_pools(source) or is_run_folder(source):
+    if is_pools(source) or RunFolder(source).exists:
         if submission is not None:
             raise UsageError(f"--submission: belongs to a scene store; {source} has plans of its own")
         if metric == "pdms-v1.1" and selection == "reranked":
@@ -190,13 +191,13 @@ def film(
         data: Dataset folder, if it is not where the pools say.
     """
     from world4scorer.datasets.store import SceneStore
-    from world4scorer.evaluation.pools.open import is_pools, is_run_folder, kept_pools
+    from world4scorer.evaluation.pools.open import is_pools, kept_pools
     from world4scorer.evaluation.pools.scored import ScoredPools
     from world4scorer.reporting.film.decisions import Decisions
     from world4scorer.reporting.film.log_film import film_log
 
     decisions, data_split = None, None
-    if is_pools(source) or is_run_folder(source):
+    if is_pools(source) or RunFolder(source).exists:
         pools = ScoredPools.open(kept_pools(source, split), store)
         root, log, data_split = _filmed_log(source, pools, log, data)
         decisions = Decisions(pools, SceneStore(pools.about["store"]), selection or "reranked")
@@ -274,6 +275,7 @@ def frames(
     from world4scorer.reporting.explorer.write import write_frames
 
     pools = kept_pools(source, split)
-    folder = source / "frames" if pools == source else source / "frames" / pools.name
+    frames_folder = RunFolder(source).frames
+    folder = frames_folder if pools == source else frames_folder / pools.name
     print(write_frames(pools, folder if out is None else out, store, data, show_progress=True))
     return 0

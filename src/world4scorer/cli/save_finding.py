@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from world4scorer.cli.command_line import command_line
+from world4scorer.jobs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from world4scorer.drawing.finding import Finding
@@ -14,10 +15,8 @@ if TYPE_CHECKING:
 
 def save_finding(function: Callable[..., int], finding: Finding, source: Path, out: Path | None, **given: Any) -> int:
     """Write a finding with the command that made it, and print its tables; returns the exit code."""
-    from world4scorer.drawing.finding import STUDIES
-
     command = command_line(["w4s", "study", finding.name], function, source, given)
-    path = finding.save(source / STUDIES if out is None else out, command)
+    path = finding.save(RunFolder(source).studies if out is None else out, command)
     print(finding.markdown(command))
     print(f"written: {path}.json, .md, .png")
     return 0

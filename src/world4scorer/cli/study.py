@@ -16,6 +16,7 @@ import tyro
 from world4scorer.cli.arguments import OptionalEncoder, Run, RunOrPools, metavar
 from world4scorer.cli.requirements import require_torch
 from world4scorer.cli.save_finding import save_finding
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.studies.shared.options import (
     DEFAULT_BRANCH_OPTIONS,
     DEFAULT_INTERVENTION_OPTIONS,
@@ -222,10 +223,9 @@ def stability(run: Run, /, options: Stability = DEFAULT_STABILITY_OPTIONS) -> in
         options: How much is measured.
     """
     require_torch("w4s study stability")
-    from world4scorer.drawing.finding import STUDIES
     from world4scorer.studies.stability.study import stability as study
 
-    finding = study(run, options, run / STUDIES if options.out is None else options.out)
+    finding = study(run, options, RunFolder(run).studies if options.out is None else options.out)
     return save_finding(stability, finding, run, options.out, options=options)
 
 
@@ -392,9 +392,9 @@ def parts(
 
 def _require_torch_of_a_run(command: str, source: Path) -> None:
     """Of a run, its encoder is asked how much scenes change; a folder of pools has no images."""
-    from world4scorer.evaluation.pools.open import is_pools, is_run_folder
+    from world4scorer.evaluation.pools.open import is_pools
 
-    if is_run_folder(source) and not is_pools(source):
+    if RunFolder(source).exists and not is_pools(source):
         require_torch(f"{command} of a run (not of a folder of pools)")
 
 

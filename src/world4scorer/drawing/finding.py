@@ -19,10 +19,6 @@ from world4scorer.drawing.birdseye import save
 from world4scorer.jobs.files import atomic_write
 
 DPI: Final = 130
-STUDIES: Final = "studies"
-"""Folder of the findings of studies, in a run or a folder of pools."""
-EVALUATION: Final = "evaluation"
-"""Folder of an evaluation, in a run or a folder of pools."""
 
 Picture = Figure | Path
 """A figure, or the PNG it was saved as."""

@@ -22,12 +22,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from world4scorer.jobs.data_folder import split_name
 from world4scorer.jobs.model_folder import ModelFolder
-
-PLANNER: Final = "planner"
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ class RunFolder:
     @property
     def planner(self) -> Path:
         """Folder of the last planner."""
-        return self.root / PLANNER
+        return self.root / "planner"
 
     @property
     def best_planner(self) -> Path:

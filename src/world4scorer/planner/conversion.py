@@ -11,10 +11,11 @@ from typing import Final
 
 import torch
 
+from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import SAFETENSORS, as_safetensors, write_together
 from world4scorer.planner.model.config import PRESETS, ModelConfig
 from world4scorer.planner.model.released import released_tensors
-from world4scorer.planner.planner import CONFIG_FILE, Planner
+from world4scorer.planner.planner import Planner
 from world4scorer.planner.profiling.profile import count_parameters
 
 HEADS: Final = 1
@@ -34,7 +35,8 @@ def read_planner(
         given = {"--heads": heads, "--vit-heads": vit_heads, "--image-size": image_size}
         for option, value in given.items():
             if value is not None:
-                raise ValueError(f"{option}: {path} is a folder, whose {CONFIG_FILE} says it; leave the option out")
+                config_file = ModelFolder(path).config_file.name
+                raise ValueError(f"{option}: {path} is a folder, whose {config_file} says it; leave the option out")
         planner = Planner.from_pretrained(path)
     else:
         planner = Planner.from_released(
@@ -59,7 +61,7 @@ def save_planner(planner: Planner, folder: Path, overwrite: bool = False) -> Non
     """Write the folder of a planner; one that is there already stays, unless it is the same or may be overwritten."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"--out {folder}: is a file; a folder is needed")
-    _write({folder / name: content for name, content in planner.files().items()}, overwrite)
+    _write(planner.files(folder), overwrite)
 
 
 def save_released(planner: Planner, file: Path, overwrite: bool = False) -> None:

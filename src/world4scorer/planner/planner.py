@@ -14,11 +14,12 @@ import copy
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
+from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import as_safetensors, check_tensors, read_tensors, write_together
 from world4scorer.planner.model.components import COMPONENTS
 from world4scorer.planner.model.config import ModelConfig
@@ -29,9 +30,6 @@ from world4scorer.planner.model.released import export_released, load_released
 from world4scorer.planner.model.utility import Benchmark, utility
 from world4scorer.planner.stability.decisions import Stability, compared, stability
 from world4scorer.planner.stability.geometry import Geometry
-
-CONFIG_FILE: Final = "config.json"
-WEIGHTS_FILE: Final = "model.safetensors"
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,16 +178,17 @@ class Planner(nn.Module):
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Write `config.json` and `model.safetensors`, both or none."""
-        write_together({Path(folder) / name: content for name, content in self.files().items()})
+        write_together(self.files(folder))
 
-    def files(self) -> dict[str, bytes]:
-        """What `save_pretrained` writes: contents by name of the file."""
-        return {WEIGHTS_FILE: as_safetensors(self.network.state_dict()), CONFIG_FILE: self.config.to_json().encode()}
+    def files(self, folder: str | os.PathLike[str]) -> dict[Path, bytes]:
+        """What `save_pretrained` writes: contents by path."""
+        weights_file, config_file = ModelFolder(Path(folder)).files
+        return {weights_file: as_safetensors(self.network.state_dict()), config_file: self.config.to_json().encode()}
 
     @classmethod
     def from_pretrained(cls, folder: str | os.PathLike[str]) -> Planner:
         """Read what `save_pretrained` wrote, in the precision it was saved in."""
-        config_file, weights_file = Path(folder) / CONFIG_FILE, Path(folder) / WEIGHTS_FILE
+        weights_file, config_file = ModelFolder(Path(folder)).files
         if not config_file.is_file():
             raise ValueError(f"{config_file}: no such file; {folder} is not the folder of a planner")
         config = ModelConfig.from_json(config_file.read_text(), str(config_file))

@@ -21,7 +21,7 @@ from world4scorer.cli.run import main
 from world4scorer.datasets.store import write_shard
 from world4scorer.drawing.charts import chart
 from world4scorer.drawing.finding import Finding, Table
-from world4scorer.evaluation.pools.digests import PLANNER_FILES, digest_of_planner
+from world4scorer.evaluation.pools.digests import digest_of_planner
 from world4scorer.evaluation.pools.pool_files import LogPool, PoolFolder
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.planner.model import config as models
@@ -109,7 +109,7 @@ def run(tmp_path: Path) -> Path:
     """A finished run without evaluation, studies or pools."""
     folder = tmp_path / "small-run"
     (folder / "planner").mkdir(parents=True)
-    for name in PLANNER_FILES:
+    for name in ("model.safetensors", "config.json"):
         (folder / "planner" / name).write_text("a planner")
     (folder / "config.json").write_text(TrainConfig(model=models.city(), epochs=2, seed=41).to_json())
     data = {"data": "/home/somebody/city", "split": "city_train", "store": "/home/somebody/s/city_train"}
@@ -242,8 +242,9 @@ def test_what_is_no_run_is_refused(run: Path, tmp_path: Path, capsys: pytest.Cap
         write_report(run, split="city_test")
     shutil.rmtree(run / "planner")
     assert main(["report", str(run)]) == 1
-    assert "planner: no such folder; this run is not finished" in capsys.readouterr().err
+    assert "planner: no planner there; this run is not finished" in capsys.readouterr().err
     (run / "planner").mkdir()
+    (run / "planner" / "config.json").touch()
     (run / "history.jsonl").write_text('{"epoch": 1}\n')
     with pytest.raises(ValueError, match=r"history\.jsonl: line 1 lacks 'step'"):
         write_report(run)

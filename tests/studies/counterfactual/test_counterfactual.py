@@ -26,10 +26,10 @@ from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import SerialExecutor
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.model.image_encoder import load_encoder
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.targets.future_targets import FutureTargets, read_file, write_file
-from world4scorer.planner.training.run import CONFIG, PLANNER
 from world4scorer.studies.branches.drive import Branching
 from world4scorer.studies.branches.make import MadeBranches, ask, make_branches
 from world4scorer.studies.branches.outcomes import branch_outcomes
@@ -63,13 +63,13 @@ def run(training_set, tmp_path_factory) -> Path:
     }
     for seed, (place, config) in enumerate(variants.items()):
         place.mkdir(parents=True, exist_ok=True)
-        (place / CONFIG).write_text(config.to_json())
+        RunFolder(place).config_file.write_text(config.to_json())
         torch.manual_seed(seed)
         planner = Planner(config.model)
         with torch.no_grad():  # before training, all plans of a pool are the same
             for weights in planner.network.generator.parameters():
                 weights += 0.3 * torch.randn_like(weights)
-        planner.save_pretrained(place / PLANNER)
+        planner.save_pretrained(RunFolder(place).planner)
     return folder
 
 
@@ -285,7 +285,7 @@ def test_data_that_do_not_do_are_refused_before_training(run, training_set, tmp_
     }
     for number, (said, changed) in enumerate(cases.items()):
         folder = write_run(tmp_path / f"run{number}", training_set, changed)
-        shutil.copytree(run / PLANNER, folder / PLANNER)
+        shutil.copytree(RunFolder(run).planner, RunFolder(folder).planner)
         assert main(["study", "counterfactual", str(folder), "--plans", str(PLANS)]) == 1
         assert said in capsys.readouterr().err
 

@@ -15,11 +15,10 @@ from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.store import SceneStore
 from world4scorer.evaluation.pools import ScoredPools
 from world4scorer.jobs.data_folder import DataFolder
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.model.image_encoder import load_encoder
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.targets.make_targets import make_targets
-from world4scorer.planner.training.run import DATA
-from world4scorer.studies.shared import view_features
 from world4scorer.studies.shared.scene_change import scene_change
 
 
@@ -79,7 +78,7 @@ def test_the_encoder_is_that_of_the_run(training_set, pools, tmp_path):
     assert (notes.encoder, notes.pooling) == (load_encoder("city-contrast").digest(), "class")
     # Told of another encoder, it makes the features anew.
     write_run(tmp_path / "other", training_set, replace(data, targets=None))
-    (run / DATA).write_text((tmp_path / "other" / DATA).read_text())
+    RunFolder(run).data_file.write_text(RunFolder(tmp_path / "other").data_file.read_text())
     plain = scene_change(run, pools)
     notes = FutureTargets.open(kept_features(run, "city")).notes
     assert (notes.encoder, notes.pooling) == (load_encoder("city").digest(), "patches")
@@ -89,4 +88,4 @@ def test_the_encoder_is_that_of_the_run(training_set, pools, tmp_path):
 
 def test_a_folder_that_is_no_run_knows_no_images(pools, tmp_path):
     assert scene_change(tmp_path, pools) is None
-    assert not (tmp_path / view_features.FEATURES).exists()
+    assert not RunFolder(tmp_path).features.exists()

@@ -10,9 +10,10 @@ import tyro
 from tests.support.small_training import MACHINE
 from world4scorer.cli.run import main
 from world4scorer.evaluation.pools.open import open_pools
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.config import TrainConfig
-from world4scorer.planner.training.run import PLANNER, TrainData, claim, train
+from world4scorer.planner.training.run import TrainData, claim, train
 from world4scorer.planner.training.run_files import read_history, read_run
 from world4scorer.studies.parts.study import PARTS
 from world4scorer.studies.shared import train_variant, variants
@@ -38,7 +39,7 @@ def study(name: str, run: Path, out: Path, *words: str) -> dict:
 
 
 def made(run: Path, study: str) -> dict[str, TrainConfig]:
-    return {folder.name: read_run(folder)[0] for folder in (run / variants.VARIANTS / study).iterdir()}
+    return {folder.name: read_run(folder)[0] for folder in RunFolder(run).variants(study).iterdir()}
 
 
 def no_training(*_: object) -> None:
@@ -52,7 +53,7 @@ def test_auxiliary_target(run, tmp_path, monkeypatch):
     assert made(run, "auxiliary-target") == {
         f"{name}-5": replace(own, auxiliary_target=name) for name in ("none", "current")
     }
-    folder = run / variants.VARIANTS / "auxiliary-target"
+    folder = RunFolder(run).variants("auxiliary-target")
     current = FutureTargets.open(read_run(folder / "current-5")[1].targets).notes
     assert current == replace(FutureTargets.open(data.targets).notes, frame="current")
     assert read_run(folder / "none-5")[1] == replace(data, targets=None)
@@ -70,7 +71,7 @@ def test_auxiliary_target(run, tmp_path, monkeypatch):
 def test_label_pairing_goes_on_with_what_was_stopped(run, tmp_path):
     own, data = read_run(run)
     fewer = replace(own, scenes=32, epochs=2)
-    stopped = run / variants.VARIANTS / "label-pairing" / "none-5"
+    stopped = RunFolder(run).variants("label-pairing") / "none-5"
     claim(fewer, data, stopped)
     found = study("label-pairing", run, tmp_path, "--scenes", "32", "--epochs", "2")
     assert made(run, "label-pairing") == {
@@ -86,7 +87,7 @@ def test_coverage(run, tmp_path):
     found = study("coverage", run, tmp_path)
     own, _ = read_run(run)
     assert made(run, "coverage") == {"coverage-5": replace(own, losses=replace(own.losses, coverage=1.0))}
-    line = read_history(run / variants.VARIANTS / "coverage" / "coverage-5")[-1]
+    line = read_history(RunFolder(run).variants("coverage") / "coverage-5")[-1]
     assert line["train/coverage"] > 0
     for variant in ("run", "coverage"):
         of = {name: numbers["value"] for name, numbers in found["numbers"][variant].items()}
@@ -100,7 +101,7 @@ def test_parts_and_seeds(run, tmp_path):
     bare = replace(own, losses=replace(own.losses, bank=0.0))
     other = replace(own, seed=6)
     assert made(run, "parts") == {"no-bank-5": bare, "no-bank-6": replace(bare, seed=6), "whole-6": other}
-    folder = run / variants.VARIANTS / "parts"
+    folder = RunFolder(run).variants("parts")
     assert read_run(folder / "no-bank-6")[1] == replace(data, bank=None)
     whole = found["numbers"]["whole"]["PDMS"]
     alone = [open_pools(one) for one in (run, folder / "whole-6")]
@@ -115,14 +116,14 @@ def test_parts_and_seeds(run, tmp_path):
 def finished(run: Path, folder: Path, data: TrainData) -> Path:
     """A run that looks finished, with the planner of another."""
     claim(read_run(run)[0], data, folder)
-    (folder / PLANNER).symlink_to(run / PLANNER)
+    RunFolder(folder).planner.symlink_to(RunFolder(run).planner)
     return folder
 
 
 def test_what_is_refused(run, tmp_path, training_set, capsys):
     own, data = read_run(run)
     again = finished(run, tmp_path / "run", data)
-    folder = again / variants.VARIANTS / "parts" / "no-bank-5"
+    folder = RunFolder(again).variants("parts") / "no-bank-5"
     bare = PARTS["bank"].change(own)
     claim(replace(bare, epochs=7), replace(data, bank=None), folder)
     assert main(["study", "parts", str(again), "--which", "bank", *HERE]) == 1
@@ -130,7 +131,7 @@ def test_what_is_refused(run, tmp_path, training_set, capsys):
     with pytest.raises(ValueError, match=r"no-bank-5: .*losses.bank \(0.0, now 0.5\)"):
         train_variants(again, "parts", [Variant("no-bank", lambda config: replace(config, seed=5, epochs=7))], OPTIONS)
     elsewhere = replace(data, bank=None, val_split="city_test")
-    claim(bare, elsewhere, again / variants.VARIANTS / "moved" / "no-bank-5")
+    claim(bare, elsewhere, RunFolder(again).variants("moved") / "no-bank-5")
     with pytest.raises(ValueError, match=r"no-bank-5: .*val_split \(city_test, now city_val\)"):
         train_variants(again, "moved", [PARTS["bank"]], OPTIONS)
     with pytest.raises(ValueError, match="each only once"):

@@ -12,12 +12,12 @@ import torch
 
 from tests.support.small_training import TrainingSet
 from world4scorer.cli.run import main
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.model.images import normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.stability import Geometry
 from world4scorer.planner.training.dataset import collate
 from world4scorer.planner.training.losses import INVALID_TTC
-from world4scorer.planner.training.run import CONFIG, DATA
 from world4scorer.planner.training.supervision import TrainedScenes
 from world4scorer.studies.shared.options import StabilityOptions
 from world4scorer.studies.stability.scenes import KINDS, KeptScenes, Measure
@@ -32,9 +32,9 @@ def run(training_set: TrainingSet, tmp_path_factory: pytest.TempPathFactory) -> 
     """A run that was not trained: its planner's weights are random."""
     folder = tmp_path_factory.mktemp("stability") / "run"
     folder.mkdir()
-    (folder / CONFIG).write_text(training_set.config.to_json())
+    RunFolder(folder).config_file.write_text(training_set.config.to_json())
     known = {name: None if value is None else str(value) for name, value in asdict(training_set.data).items()}
-    (folder / DATA).write_text(json.dumps(known))
+    RunFolder(folder).data_file.write_text(json.dumps(known))
     torch.manual_seed(0)
     planner = Planner(training_set.config.model)
     for parameter in planner.parameters():

@@ -14,7 +14,6 @@ from typing import Final
 from world4scorer.cli.demo.ledger import Ledger
 from world4scorer.cli.demo.pace import Pace, in_words
 from world4scorer.cli.demo.stages import Places, Preset, Stage
-from world4scorer.evaluation.pools.open import RUN_DATA
 from world4scorer.jobs.files import only_one
 
 LOGS: Final = "logs"
@@ -99,7 +98,7 @@ def _ending(code: int) -> str:
 
 def _check_place(out: Path) -> None:
     """Runs and pools know where their data lie: a folder that was moved cannot go on."""
-    notes = Places(out).run / RUN_DATA
+    notes = Places(out).run.data_file
     if not notes.is_file():
         return
     try:
@@ -108,7 +107,7 @@ def _check_place(out: Path) -> None:
         raise ValueError(
             f"{notes}: damaged ({error!r}); delete {notes.parent}, and the planner is trained anew"
         ) from error
-    if there != Places(out).city.resolve():
+    if there != Places(out).city.root.resolve():
         raise ValueError(f"{out}: was begun in {there.parent}; move it back there, or choose another --out")
 
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Final, Literal
 
 from world4scorer.datasets.store.index import INDEX_NAME
-from world4scorer.drawing.finding import STUDIES as STUDIES_FOLDER
-from world4scorer.evaluation.pools.open import pools_of_run
 from world4scorer.evaluation.pools.pool_files import INFO
+from world4scorer.jobs.data_folder import DataFolder
+from world4scorer.jobs.model_folder import ModelFolder
+from world4scorer.jobs.run_folder import RunFolder
+from world4scorer.planner.bank.pack import TOKENS
 from world4scorer.reporting.explorer.index import INDEX
-from world4scorer.reporting.report.contents import EVALUATED
-from world4scorer.reporting.report.write import REPORT
 
 Preset = Literal["quick", "tiny"]
 
@@ -75,42 +75,19 @@ class Places:
     out: Path
 
     @property
-    def city(self) -> Path:
+    def city(self) -> DataFolder:
         """The dataset."""
-        return self.out / "city"
+        return DataFolder(self.out / "city")
 
     @property
-    def run(self) -> Path:
+    def run(self) -> RunFolder:
         """The training run."""
-        return self.out / "run"
+        return RunFolder(self.out / "run")
 
     @property
     def agents(self) -> Path:
         """The table of drivers without a model."""
         return self.out / "agents.csv"
-
-    def store(self, split: str) -> Path:
-        """The scene store of a split."""
-        return self.city / "store" / split
-
-    @property
-    def evaluation(self) -> Path:
-        """What `w4s evaluate` found."""
-        return self.run / EVALUATED
-
-    def study(self, name: str) -> Path:
-        """What a study found."""
-        return self.run / STUDIES_FOLDER / f"{name}.json"
-
-    @property
-    def film(self) -> Path:
-        """A drive."""
-        return self.run / "film.mp4"
-
-    @property
-    def report(self) -> Path:
-        """The page of the run."""
-        return self.run / REPORT
 
 
 def stages(preset: Preset = "quick") -> tuple[Stage, ...]:
@@ -120,15 +97,15 @@ def stages(preset: Preset = "quick") -> tuple[Stage, ...]:
 
 
 def _data(places: Places, preset: Preset) -> tuple[Stage, ...]:
-    city, data = places.city, ("--data", str(places.city), "--split")
-    train, val = places.store(TRAIN), places.store(VAL)
-    bank, targets = city / "bank" / TRAIN, city / "targets" / f"{TRAIN}-future.arrow"
+    city, data = places.city, ("--data", str(places.city.root), "--split")
+    train, val = city.store(TRAIN), city.store(VAL)
+    bank, targets = city.bank(TRAIN), city.targets(TRAIN, "future")
     return (
         Stage(
             "city",
             "streets, traffic, four cameras: a dataset in NAVSIM's layout",
-            ("city", "make", "--preset", preset, "--out", str(city)),
-            city / "city" / "city.json",
+            ("city", "make", "--preset", preset, "--out", str(city.root)),
+            city.city_manifest,
             (),
             190 if preset == "quick" else 20,
         ),
@@ -152,7 +129,7 @@ def _data(places: Places, preset: Preset) -> tuple[Stage, ...]:
             "bank",
             "bad plans for every scene, with their outcomes",
             ("bank", "make", "--store", str(train), "--out", str(bank)),
-            bank / "tokens.npy",
+            bank / TOKENS,
             ("prepare train",),
             25 if preset == "quick" else 4,
         ),
@@ -173,9 +150,9 @@ def _training(places: Places, preset: Preset) -> Stage:
         "--preset",
         "city",
         "--data",
-        str(places.city),
+        str(places.city.root),
         "--out",
-        str(places.run),
+        str(places.run.root),
         "--devices",
         "2",
     )
@@ -184,21 +161,21 @@ def _training(places: Places, preset: Preset) -> Stage:
         "train",
         "generator, shared predictor, score heads, visual readout",
         words,
-        places.run / "planner" / "model.safetensors",
+        ModelFolder(places.run.planner).weights_file,
         ("prepare val", "bank", "targets"),
         350 if preset == "quick" else 20,
     )
 
 
 def _judging(places: Places, preset: Preset) -> tuple[Stage, ...]:
-    run, store = str(places.run), str(places.store(VAL))
+    run, store = str(places.run.root), str(places.city.store(VAL))
     agents = ("--agents", "human", "constant-velocity", "stationary")
     return (
         Stage(
             "pools",
             "64 plans for every scene, with scores and states",
             ("pools", run),
-            pools_of_run(places.run, VAL) / INFO,
+            places.run.pools(VAL) / INFO,
             ("train",),
             15 if preset == "quick" else 7,
         ),
@@ -214,7 +191,7 @@ def _judging(places: Places, preset: Preset) -> tuple[Stage, ...]:
             "evaluate",
             "PDMS v1.1, EPDMS v2.2, framewise and re-ranked",
             ("evaluate", run),
-            places.evaluation,
+            places.run.evaluation_file,
             ("pools",),
             12 if preset == "quick" else 7,
         ),
@@ -223,7 +200,7 @@ def _judging(places: Places, preset: Preset) -> tuple[Stage, ...]:
                 f"study {study}",
                 title,
                 ("study", study, run),
-                places.study(study),
+                places.run.study_file(study),
                 ("pools",),
                 15 if preset == "quick" else 8,
             )
@@ -233,22 +210,22 @@ def _judging(places: Places, preset: Preset) -> tuple[Stage, ...]:
 
 
 def _looking(places: Places, preset: Preset) -> tuple[Stage, ...]:
-    run = str(places.run)
+    run = str(places.run.root)
     judged = ("evaluate", *(f"study {study}" for study in STUDIES))
     return (
         Stage(
             "frames",
             "every frame with its 64 plans as JSON, for a viewer",
             ("frames", run),
-            places.run / "frames" / VAL / INDEX,
+            places.run.frames / VAL / INDEX,
             ("pools",),
             15 if preset == "quick" else 4,
         ),
         Stage(
             "film",
             "a drive: cameras, plans and choices from above",
-            ("film", run, "--duration", "12", "--out", str(places.film)),
-            places.film,
+            ("film", run, "--duration", "12", "--out", str(places.run.film_file)),
+            places.run.film_file,
             ("pools",),
             20 if preset == "quick" else 10,
         ),
@@ -256,7 +233,7 @@ def _looking(places: Places, preset: Preset) -> tuple[Stage, ...]:
             "report",
             "everything on one page",
             ("report", run),
-            places.report,
+            places.run.report_file,
             judged,
             10,
         ),

@@ -13,6 +13,7 @@ from world4scorer import __version__
 from world4scorer.cli.demo.ledger import Ledger
 from world4scorer.cli.demo.stages import STUDIES, Places, Stage
 from world4scorer.drawing.finding import Finding, Table
+from world4scorer.evaluation.scores.frames import CSV
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.jobs.files import atomic_write
 
@@ -68,9 +69,9 @@ class Summary:
     def read(cls, stages: Sequence[Stage], ledger: Ledger) -> Summary:
         """Collect it from what the stages made."""
         places = Places(ledger.folder)
-        evaluation = Finding.load(places.evaluation).numbers
+        evaluation = Finding.load(places.run.evaluation_file).numbers
         agents = {row["agent"]: row for row in json.loads(places.agents.with_suffix(".json").read_bytes())["agents"]}
-        studies = {study: Finding.load(places.study(study)) for study in STUDIES}
+        studies = {study: Finding.load(places.run.study_file(study)) for study in STUDIES}
         return cls(
             frames=evaluation["frames"],
             logs=evaluation["logs"],
@@ -107,11 +108,11 @@ class Summary:
         """Where to look next."""
         run = places.run
         looks = (
-            (f"{places.report}", "everything on one page: open it in a browser"),
-            (f"{places.film}", "a drive with the plans and the choice of every frame"),
-            (f"{places.evaluation.with_name('frames.csv')}", "every frame with the plan taken and its scores"),
-            (f"{run}/studies", "every study: numbers, tables, figure"),
-            (f"{run}/frames", "every frame as JSON, for a viewer"),
+            (f"{run.report_file}", "everything on one page: open it in a browser"),
+            (f"{run.film_file}", "a drive with the plans and the choice of every frame"),
+            (f"{run.evaluation / CSV}", "every frame with the plan taken and its scores"),
+            (f"{run.studies}", "every study: numbers, tables, figure"),
+            (f"{run.frames}", "every frame as JSON, for a viewer"),
             (f"{places.out}/{FILE}.md", "the table above"),
         )
         width = max(len(path) for path, _ in looks)

@@ -40,7 +40,9 @@ from world4scorer.evaluation.pools.digests import digest_of_planner
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, choose_executor, run_all
 from world4scorer.jobs.files import atomic_write, only_one
+from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.progress import ProgressBar
+from world4scorer.jobs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from world4scorer.planner.planner import Planner
@@ -251,9 +253,8 @@ def comfort_share(record: RouteRecord, corrected: bool = False) -> float:
 
 def _digest_of_run(run: Path) -> str:
     """Of what a run was trained with, which the MLP of the ego status is too."""
-    from world4scorer.planner.training.run import CONFIG, DATA
-
-    return hashlib.sha256(b"".join((run / name).read_bytes() for name in (CONFIG, DATA))).hexdigest()
+    files = RunFolder(run).config_file, RunFolder(run).data_file
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
 def _check(choice: DriverSpec, plan: DriveConfig) -> None:
@@ -272,10 +273,9 @@ def _check(choice: DriverSpec, plan: DriveConfig) -> None:
 def _has_direction_labels(planner: Path) -> bool:
     """Whether a planner was trained for driving direction compliance; released checkpoints are."""
     from world4scorer.planner.model.config import ModelConfig
-    from world4scorer.planner.planner import CONFIG_FILE
     from world4scorer.planner.training.run_files import knows_directions
 
-    config = planner / CONFIG_FILE
+    config = ModelFolder(planner).config_file
     return not config.is_file() or knows_directions(planner, ModelConfig.from_json(config.read_text(), str(config)))
 
 

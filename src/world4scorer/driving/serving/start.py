@@ -13,8 +13,8 @@ from world4scorer.driving.serving.rig import CAMERAS
 from world4scorer.driving.serving.session import ServedPlanner, Session
 from world4scorer.engine.routes.commands import RoadOption
 from world4scorer.evaluation.pools.digests import digest_of_planner
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.planner import Planner
-from world4scorer.planner.training.run import PLANNER
 from world4scorer.planner.training.run_files import knows_directions
 
 WARM_UP_DECISIONS: Final = 3
@@ -27,7 +27,7 @@ def load_served_planner(
     """A planner from its folder, or from that of the run that trained it."""
     if not checkpoint.exists():
         raise ValueError(f"{checkpoint}: no such folder; `w4s train` makes one, `w4s import` another")
-    folder = checkpoint / PLANNER if (checkpoint / PLANNER).is_dir() else checkpoint
+    folder = own if (own := RunFolder(checkpoint).planner).is_dir() else checkpoint
     planner = Planner.from_pretrained(folder).to(device)
     if planner.config.cameras > len(CAMERAS):
         raise ValueError(f"{folder}: looks through {planner.config.cameras} cameras; {len(CAMERAS)} can be served")

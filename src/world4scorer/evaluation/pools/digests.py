@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-PLANNER_FILES: Final = ("model.safetensors", "config.json")
-"""Of the folder of a planner."""
+from world4scorer.jobs.model_folder import ModelFolder
 
 
 def digest_of_planner(planner: Path) -> str:
     """Of the folder of a planner, or of a file of weights."""
-    files = [planner / name for name in PLANNER_FILES] if planner.is_dir() else [planner]
+    files = ModelFolder(planner).files if planner.is_dir() else (planner,)
     digest = hashlib.sha256()
     for path in files:
         digest.update(path.read_bytes())

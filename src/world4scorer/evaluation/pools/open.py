@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Final
 
@@ -10,15 +9,14 @@ from world4scorer.datasets.navsim.submissions import read_submission, tokens_wit
 from world4scorer.datasets.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.rollout.plans import LqrProfile
-from world4scorer.evaluation.pools.digests import PLANNER_FILES, digest_of_planner
+from world4scorer.evaluation.pools.digests import digest_of_planner
 from world4scorer.evaluation.pools.foreign import single_plans
 from world4scorer.evaluation.pools.outcome_files import judge_log
 from world4scorer.evaluation.pools.pool_files import INFO, PoolError, PoolFolder
 from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.jobs.model_folder import ModelFolder
+from world4scorer.jobs.run_folder import RunFolder
 
-POOLS: Final = "pools"
-RUN_DATA: Final = "data.json"
-"""In the folder of a training run: which data it saw. Named here so that torch is not needed to read it."""
 WEIGHT_FILES: Final = (".ckpt", ".pt", ".pth", ".bin", ".safetensors")
 
 
@@ -55,25 +53,20 @@ def pool_folder(source: Path, store: Path | None = None, data: Path | None = Non
     except ModuleNotFoundError as missing:
         return _pools_without_torch(source, data, split, missing)
     found = PlannerSource.find(source, data, split, store)
-    folder = pools_of_run(source, found.split)
-    kept: States = PoolFolder(folder).about.get("states", "float32") if (folder / INFO).is_file() else "float32"
+    folder = RunFolder(source).pools(found.split)
+    kept: States = PoolFolder(folder).about.get("states", "float32") if is_pools(folder) else "float32"
     return make_pools(found, folder, states=kept, show_progress=True).folder
 
 
-def is_run_folder(source: Path) -> bool:
-    """Whether this is the folder of a training run; asked without torch."""
-    return (source / RUN_DATA).is_file() and (source / "config.json").is_file()
-
-
 def _check_run(source: Path) -> None:
-    if not is_run_folder(source):
+    if not RunFolder(source).exists:
         raise PoolError(f"{source}: neither a training run nor a folder of pools (`w4s train`, `w4s pools` make them)")
 
 
 def _pools_without_torch(run: Path, data: Path | None, split: str | None, missing: ModuleNotFoundError) -> Path:
     """Pools of a run where no planner can be asked, as a module is missing."""
-    wanted = split or validation_split(run)
-    folder = pools_of_run(run, wanted)
+    wanted = split or RunFolder(run).validation_split()
+    folder = RunFolder(run).pools(wanted)
     if data is not None or not is_pools(folder):
         raise PoolError(f"{folder}: making pools needs {missing.name}: pip install 'world4scorer[train]'") from missing
     return kept_pools(run, wanted)
@@ -88,30 +81,21 @@ def kept_pools(source: Path, split: str | None = None) -> Path:
         if split is not None:
             raise PoolError(f"--split {split}: {source} is a folder of pools, which has only one")
         return source
-    kept = sorted(path.parent for path in source.glob(f"{POOLS}/*/{INFO}"))
     _check_run(source)
-    wanted = split if split is not None else validation_split(source) if len(kept) != 1 else kept[0].name
-    folder = pools_of_run(source, wanted)
+    run, kept = RunFolder(source), pools_of_run(source)
+    wanted = split if split is not None else run.validation_split() if len(kept) != 1 else kept[0].name
+    folder = run.pools(wanted)
     if folder not in kept:
         there = f"; there are pools of {', '.join(path.name for path in kept)}" if kept else ""
         raise PoolError(f"{folder}: no pools there{there}; make them: w4s pools {source} --split {wanted}")
-    planner = source / "planner"
-    if is_planner(planner) and PoolFolder(folder).about.get("weights") != digest_of_planner(planner):
+    if is_planner(run.planner) and PoolFolder(folder).about.get("weights") != digest_of_planner(run.planner):
         raise PoolError(f"{folder}: made by a former planner of this run; delete that folder and run `w4s pools` again")
     return folder
 
 
-def validation_split(run: Path) -> str:
-    """Name of the split that a run was validated on; asked without torch."""
-    try:
-        return Path(str(json.loads((run / RUN_DATA).read_bytes())["val_split"])).stem
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise PoolError(f"{run / RUN_DATA}: does not tell the validation split ({error}); say which --split") from error
-
-
-def pools_of_run(run: Path, split: str) -> Path:
-    """Where a run keeps its pools on a split, given by name or by its YAML file."""
-    return run / POOLS / Path(split).stem
+def pools_of_run(run: Path) -> list[Path]:
+    """Folders of the pools that a run has, by name of the split."""
+    return sorted(path.parent for path in RunFolder(run).all_pools.glob(f"*/{INFO}"))
 
 
 def is_submission(source: Path) -> bool:
@@ -123,7 +107,7 @@ def is_planner(source: Path) -> bool:
     """Whether this is the folder of a planner, or a file of weights."""
     if source.is_file():
         return source.suffix in WEIGHT_FILES
-    return all((source / name).is_file() for name in PLANNER_FILES)
+    return ModelFolder(source).exists
 
 
 def pools_of_planner(

@@ -8,11 +8,12 @@ from typing import Any
 
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.evaluation.pools.digests import digest_of_planner
-from world4scorer.evaluation.pools.open import is_run_folder
+from world4scorer.jobs.data_folder import DataFolder
+from world4scorer.jobs.model_folder import ModelFolder
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.conversion import read_planner
 from world4scorer.planner.model.config import EGO_NUMBERS, ModelConfig
-from world4scorer.planner.planner import CONFIG_FILE, Planner
-from world4scorer.planner.training.run import PLANNER
+from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.planner.training.split_samples import split_samples
 
@@ -34,18 +35,17 @@ class PlannerSource:
         cls, source: Path, data: Path | None = None, split: str | None = None, store: Path | None = None
     ) -> PlannerSource:
         """The last planner of a run, on its validation split unless told otherwise; or any planner on a given split."""
-        if is_run_folder(source):
+        if RunFolder(source).exists:
             _, trained = read_run(source)
-            if not (source / PLANNER).is_dir():
-                raise ValueError(f"{source / PLANNER}: no such folder; this run is not finished, run `w4s train` again")
+            planner = RunFolder(source).finished_planner()
             root = data or trained.val_data or trained.data
             name = split or trained.val_split
             known = {trained.val_split: trained.val_store, trained.split: trained.store}
-            default = root / "store" / name
-            return cls(source / PLANNER, root, name, store or (known.get(name, default) if data is None else default))
+            default = DataFolder(root).store(name)
+            return cls(planner, root, name, store or (known.get(name, default) if data is None else default))
         if data is None or split is None:
             raise ValueError(f"{source}: not a training run, so --data and --split must say which scenes to look at")
-        return cls(source, data, split, store or data / "store" / split)
+        return cls(source, data, split, store or DataFolder(data).store(split))
 
     def samples(self) -> Samples:
         """The scenes."""
@@ -58,7 +58,7 @@ class PlannerSource:
 
     def _ego_numbers(self) -> int:
         """That the planner takes; released checkpoints know of no route point."""
-        config = self.planner / CONFIG_FILE
+        config = ModelFolder(self.planner).config_file
         return ModelConfig.from_json(config.read_text(), str(config)).ego_numbers if config.is_file() else EGO_NUMBERS
 
     def load(self) -> Planner:
@@ -67,8 +67,9 @@ class PlannerSource:
 
     def describe(self) -> dict[str, Any]:
         """What tells pools of this planner on this split from others."""
+        of_run = self.planner == RunFolder(self.planner.parent).planner
         return {
-            "planner": self.planner.resolve().parent.name if self.planner.name == PLANNER else self.planner.name,
+            "planner": self.planner.resolve().parent.name if of_run else self.planner.name,
             "weights": digest_of_planner(self.planner),
             "split": self.split,
             "store": str(self.store.resolve()),

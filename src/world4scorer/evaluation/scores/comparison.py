@@ -26,12 +26,13 @@ from world4scorer.engine.selection.pool_metrics import pool_metrics
 from world4scorer.evaluation.scores.agents import AGENTS
 from world4scorer.evaluation.scores.bootstrap import LogBootstrap
 from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.bank import Pack
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.controls import blind_utility, train_blind_scorer, train_ego_status_planner
 from world4scorer.planner.training.labels import LabelMaker, SceneJudge
 from world4scorer.planner.training.pools import make_pools
-from world4scorer.planner.training.run import PLANNER, drawn
+from world4scorer.planner.training.run import drawn
 from world4scorer.planner.training.run_files import read_history, read_losses, read_run
 from world4scorer.planner.training.split_samples import split_samples
 
@@ -124,7 +125,7 @@ def compare(
     `pools_file` (.npz) keeps the planner's plans in the training scenes of the scorer without images.
     """
     config, data = read_run(run)
-    planner = Planner.from_pretrained(run / PLANNER)
+    planner = Planner.from_pretrained(RunFolder(run).planner)
     numbers = config.model.ego_numbers
     every = drawn(split_samples(data.data, data.split, data.store, numbers), config)
     train = every.at(np.sort(np.random.default_rng(config.seed).permutation(len(every))[:blind_scenes]).tolist())

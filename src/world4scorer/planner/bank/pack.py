@@ -211,6 +211,11 @@ def _load(path: Path, shape: Sequence[int | str], kinds: str) -> NDArray[Any]:
     return array
 
 
+def is_finished(folder: Path) -> bool:
+    """Whether a folder holds a whole pack."""
+    return (folder / TOKENS).is_file() and not (folder / PARTS).is_dir()
+
+
 def read_notes(path: Path) -> dict[str, Any]:
     """What is said of a pack; nothing where the file is missing."""
     if not path.exists():

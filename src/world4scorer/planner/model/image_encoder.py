@@ -21,6 +21,7 @@ from typing import Any, Final, Literal
 import torch
 from torch import Tensor, nn
 
+from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import Tensors, read_tensors, write_bytes, write_tensors
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.dinov2 import load_vit, weights_file
@@ -29,8 +30,6 @@ from world4scorer.planner.model.names import hugging_face_names, to_theirs
 from world4scorer.planner.model.vision_transformer import VisionTransformer
 
 FORMAT: Final = "world4scorer-encoder-1"
-CONFIG_FILE: Final = "config.json"
-WEIGHTS_FILE: Final = "model.safetensors"
 CITY: Final = "city"
 """Name of the bundled encoder."""
 CITY_FILE: Final = Path(__file__).parent / "weights" / "city_encoder.safetensors"
@@ -97,7 +96,8 @@ class ImageEncoder(nn.Module):
 def load_encoder(source: str | os.PathLike[str]) -> ImageEncoder:
     """A bundled encoder (its name), one that `save_encoder` wrote, or DINOv2 from a file or folder of weights."""
     path = weights_file(BUNDLED.get(str(source), source))
-    config_file = path.with_suffix(".json") if path.with_suffix(".json").is_file() else path.parent / CONFIG_FILE
+    beside = path.with_suffix(".json")
+    config_file = beside if beside.is_file() else ModelFolder(path.parent).config_file
     try:
         raw = json.loads(config_file.read_bytes()) if config_file.is_file() else {}
     except ValueError as error:

@@ -20,9 +20,10 @@ import numpy as np
 import torch
 
 from world4scorer.jobs.files import only_one
+from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import write_bytes
 from world4scorer.planner.model.config import ModelConfig, pretrained_city
-from world4scorer.planner.model.image_encoder import CONFIG_FILE, WEIGHTS_FILE, load_encoder, save_encoder
+from world4scorer.planner.model.image_encoder import load_encoder, save_encoder
 from world4scorer.planner.pretraining.batches import draw_batch
 from world4scorer.planner.pretraining.config import PretrainConfig
 from world4scorer.planner.pretraining.masked_views import MaskedViews
@@ -172,7 +173,7 @@ def _groups(network: MaskedViews, config: PretrainConfig) -> list[dict[str, Any]
 
 def _finish(run: _Run, split: str, out: Path) -> PretrainReport:
     notes = {"split": split, "views": run.views_seen, "recipe": run.config.to_json()}
-    save_encoder(run.network.vit, run.model, out / WEIGHTS_FILE, out / CONFIG_FILE, notes)
+    save_encoder(run.network.vit, run.model, *ModelFolder(out).files, notes)
     hundredth = max(1, len(run.losses) // 100)
     report = PretrainReport(
         digest=load_encoder(out).digest(),

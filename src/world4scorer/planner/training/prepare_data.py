@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 from world4scorer.cli.train_options import ENCODERS, SPLITS, TrainCommand
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.bank import make_bank
+from world4scorer.planner.bank.pack import is_finished
 from world4scorer.planner.targets.future_targets import Frame
 from world4scorer.planner.targets.make_targets import make_targets
 from world4scorer.planner.training.run import TrainData, check_start
@@ -16,8 +17,8 @@ from world4scorer.planner.training.run import TrainData, check_start
 def prepare_data(command: TrainCommand) -> TrainData:
     """Say where the data of a run lie, making what is missing."""
     split, val_split = _splits(command)
-    store = command.store or command.data / "store" / split
-    val_store = command.val_store or (command.val_data or command.data) / "store" / val_split
+    store = command.store or DataFolder(command.data).store(split)
+    val_store = command.val_store or DataFolder(command.val_data or command.data).store(val_split)
     for folder, name in ((store, split), (val_store, val_split)):
         if not folder.is_dir():
             raise ValueError(
@@ -26,15 +27,15 @@ def prepare_data(command: TrainCommand) -> TrainData:
             )
     check_start(command.config)
     weights = command.config.loss_weights
-    bank = (command.bank or command.data / "bank" / split) if weights.bank else None
+    bank = (command.bank or DataFolder(command.data).bank(split)) if weights.bank else None
     when = command.config.auxiliary_target
-    targets = (command.targets or command.data / "targets" / f"{split}-{when}.arrow") if weights.future else None
+    targets = (command.targets or DataFolder(command.data).targets(split, when)) if weights.future else None
     if command.machine.nodes > 1:
         for path in (bank, targets):
             if path is not None and not path.exists():
                 raise ValueError(f"{path}: missing; make it before a run on several nodes (`w4s bank`, `w4s targets`)")
     first = int(os.environ.get("LOCAL_RANK", "0")) == 0  # Lightning starts the other processes when this one is ready
-    if first and bank is not None and not _finished(bank):
+    if first and bank is not None and not is_finished(bank):
         print(f"bank: making {bank}", file=sys.stderr)
         make_bank(store, bank, show_progress=True)
     if first and targets is not None and not targets.is_file():
@@ -47,10 +48,6 @@ def prepare_data(command: TrainCommand) -> TrainData:
         frame: Frame = "current" if when == "current" else "future"
         make_targets(command.data, split, encoder, targets, frame=frame, store=store, show_progress=True)
     return TrainData(command.data, split, store, val_split, val_store, bank, targets, command.val_data)
-
-
-def _finished(pack: Path) -> bool:
-    return (pack / "tokens.npy").is_file() and not (pack / ".parts").is_dir()
 
 
 def _splits(command: TrainCommand) -> tuple[str, str]:

@@ -1,14 +1,7 @@
 """A training run: a folder that holds its configuration, checkpoints, curves, and in the end the planner.
 
-    RUN/config.json            the whole configuration
-    RUN/data.json              the data it was trained on
-    RUN/checkpoints/           last.ckpt and best.ckpt: everything needed to go on
-    RUN/tensorboard/           curves
-    RUN/history.jsonl          one line per validation
-    RUN/planner/               the last planner, for `Planner.from_pretrained`
-    RUN/planner_best/          the one with the best validation score
-
-A run that was killed goes on from its last checkpoint, to the weights it would have had.
+`jobs.run_folder` names its files. A run that was killed resumes from its last checkpoint and ends with the weights it
+would have had.
 """
 
 from __future__ import annotations
@@ -34,6 +27,7 @@ from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.scene.indices import PLAN_POSES
 from world4scorer.jobs.files import atomic_write, only_one
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.jobs.tensor_files import check_checkpoint, read_tensors
 from world4scorer.planner.model.anchors import fit_anchors
 from world4scorer.planner.model.city_encoder import load_city_encoder
@@ -50,14 +44,6 @@ from world4scorer.planner.training.module import ScorerModule
 from world4scorer.planner.training.split_samples import split_samples
 from world4scorer.planner.training.warm_start import start_from
 
-CONFIG: Final = "config.json"
-DATA: Final = "data.json"
-CHECKPOINTS: Final = "checkpoints"
-HISTORY: Final = "history.jsonl"
-PLANNER: Final = "planner"
-PLANNER_BEST: Final = "planner_best"
-LAST: Final = "last.ckpt"
-BEST: Final = "best.ckpt"
 PRECISIONS: Final = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed", "bf16-vit": "32-true"}
 NETWORK: Final = "network."
 """What names in checkpoints begin with."""
@@ -147,11 +133,11 @@ def fit(
     if trainer.is_global_zero and int(os.environ.get("LOCAL_RANK", "0")) == 0:
         refusal = ValueError(f"{out}: another run is training there; wait for it, or stop it first")
         with only_one(out / ".lock", refusal):
-            _fit(trainer, module, loaders, out / CHECKPOINTS / LAST)
+            _fit(trainer, module, loaders, RunFolder(out).last_checkpoint)
             _keep_planners(config, module.network, out)
     else:
-        _fit(trainer, module, loaders, out / CHECKPOINTS / LAST)
-    return out / PLANNER
+        _fit(trainer, module, loaders, RunFolder(out).last_checkpoint)
+    return RunFolder(out).planner
 
 
 def _fit(trainer: pl.Trainer, module: ScorerModule, loaders: PlanningDataModule, last: Path) -> None:
@@ -213,11 +199,16 @@ def is_first() -> bool:
 
 def make_trainer(config: TrainConfig, out: Path, machine: Machine) -> pl.Trainer:
     """Lightning's trainer for a run."""
-    kept = out / CHECKPOINTS
+    run = RunFolder(out)
     if config.precision == "fp16" and machine.accelerator == "cpu":
         raise ValueError("precision: fp16 needs a GPU; on processors use bf16, bf16-vit or fp32")
     best = ModelCheckpoint(
-        kept, filename="best", monitor="val/score", mode="max", save_top_k=1, enable_version_counter=False
+        run.checkpoints,
+        filename=run.best_checkpoint.stem,
+        monitor="val/score",
+        mode="max",
+        save_top_k=1,
+        enable_version_counter=False,
     )
     return _trainer(
         machine,
@@ -225,13 +216,13 @@ def make_trainer(config: TrainConfig, out: Path, machine: Machine) -> pl.Trainer
         max_epochs=config.epochs,
         check_val_every_n_epoch=machine.validate_every,
         gradient_clip_val=config.optimiser.clip or None,
-        logger=TensorBoardLogger(out, name="tensorboard", version=""),
+        logger=TensorBoardLogger(out, name=run.tensorboard.name, version=""),
         callbacks=[
             OwnSigterm(),
-            History(out / HISTORY),
+            History(run.history_file),
             TrainingProgress(),
             best,
-            LastCheckpoint(kept / LAST, machine.checkpoint_every),
+            LastCheckpoint(run.last_checkpoint, machine.checkpoint_every),
         ],
         use_distributed_sampler=False,
         num_sanity_val_steps=0,
@@ -271,8 +262,7 @@ def claim(config: TrainConfig, data: Any, out: Path) -> None:
     `data` is a dataclass of names and paths: where the data lie.
     """
     described = json.dumps({name: _described(value) for name, value in asdict(data).items()}, indent=2) + "\n"
-    for name, text in ((CONFIG, config.to_json()), (DATA, described)):
-        path = out / name
+    for path, text in ((RunFolder(out).config_file, config.to_json()), (RunFolder(out).data_file, described)):
         if not path.is_file():
             with atomic_write(path) as stream:
                 stream.write(text.encode())
@@ -286,13 +276,13 @@ def _described(value: str | Path | None) -> str | None:
 
 
 def _keep_planners(config: TrainConfig, network: Network, out: Path) -> None:
-    Planner.from_network(network).save_pretrained(out / PLANNER)
-    best = out / CHECKPOINTS / BEST
-    if best.is_file():
-        tensors = {name.removeprefix(NETWORK): tensor for name, tensor in read_tensors(best).items()}
+    run = RunFolder(out)
+    Planner.from_network(network).save_pretrained(run.planner)
+    if run.best_checkpoint.is_file():
+        tensors = {name.removeprefix(NETWORK): tensor for name, tensor in read_tensors(run.best_checkpoint).items()}
         other = Network(config.model)
         other.load_state_dict(tensors)
-        Planner.from_network(other).save_pretrained(out / PLANNER_BEST)
+        Planner.from_network(other).save_pretrained(run.best_planner)
 
 
 def hush() -> None:

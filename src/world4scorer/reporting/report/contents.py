@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from world4scorer.drawing.curves import TRAINING, VALIDATION, Curves
-from world4scorer.drawing.finding import EVALUATION, STUDIES, Finding
+from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.pools.digests import digest_of_planner
-from world4scorer.evaluation.pools.open import POOLS, is_run_folder
-from world4scorer.evaluation.pools.pool_files import INFO, PoolError
+from world4scorer.evaluation.pools.open import is_pools, pools_of_run
+from world4scorer.evaluation.pools.pool_files import PoolError
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.evaluation.scores.pool_evaluation import NAME
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.studies.registry import STUDIES as ORDER
 
 if TYPE_CHECKING:
     from world4scorer.planner.training.config import TrainConfig
     from world4scorer.planner.training.run import TrainData
 
-EVALUATED: Final = Path(EVALUATION, f"{NAME}.json")
 NEEDED: Final = ("epoch", "step", "seconds", "val/oracle", "val/random", *(key for key, _, _ in VALIDATION))
 """What every validation tells."""
 
@@ -54,30 +53,31 @@ class Contents:
 
 def read_contents(source: Path, split: str | None = None, store: Path | None = None) -> Contents:
     """Read a folder; `split` says which pools of a run, those of its validation split unless given."""
-    evaluation = source / EVALUATED
+    run = RunFolder(source)
+    evaluation = run.evaluation_file
     found = Finding.load(evaluation) if evaluation.is_file() else None
-    studies = load_findings(source / STUDIES)
+    studies = load_findings(run.studies)
     name = source.resolve().name
-    if (source / INFO).is_file():
+    if is_pools(source):
         if split is not None:
             raise ValueError(f"--split {split}: {source} is a folder of pools, which has only one")
         return Contents(name, None, found, studies, ScoredPools.open(source, store), name, ())
-    training = _training(source)
-    splits = sorted(path.parent.name for path in source.glob(f"{POOLS}/*/{INFO}"))
+    training = _training(run)
+    splits = [folder.name for folder in pools_of_run(source)]
     if split is not None and split not in splits:
-        raise PoolError(f"{source / POOLS / split}: no pools there; make them: w4s pools {source} --split {split}")
-    standard = training.data.val_split
+        raise PoolError(f"{run.pools(split)}: no pools there; make them: w4s pools {source} --split {split}")
+    standard = run.validation_split()
     shown = split or (standard if standard in splits else next(iter(splits), None))
-    pools = None if shown is None else ScoredPools.open(source / POOLS / shown, store)
-    present = digest_of_planner(source / "planner")
+    pools = None if shown is None else ScoredPools.open(run.pools(shown), store)
+    present = digest_of_planner(run.planner)
     if pools is not None and pools.weights != present:
-        raise PoolError(f"{source / POOLS / str(shown)}: made by a former planner of this run; delete that folder")
-    findings = [(source / STUDIES / f"{study.name}.json", study) for study in studies]
+        raise PoolError(f"{run.pools(str(shown))}: made by a former planner of this run; delete that folder")
+    findings = [(run.study_file(study.name), study) for study in studies]
     for path, finding in [*findings, *([] if found is None else [(evaluation, found)])]:
         if finding.weights not in ("", present):
             raise ValueError(f"{path}: about a former planner of this run; make it again, or delete it")
     others = tuple(one for one in splits if one != shown)
-    return Contents(name, training, found, studies, pools, f"{POOLS}/{shown}", others)
+    return Contents(name, training, found, studies, pools, f"{run.all_pools.name}/{shown}", others)
 
 
 def load_findings(folder: Path) -> tuple[Finding, ...]:
@@ -90,23 +90,23 @@ def load_findings(folder: Path) -> tuple[Finding, ...]:
     return tuple(Finding.load(path) for path in sorted(folder.glob("*.json"), key=rank))
 
 
-def _training(run: Path) -> Training:
-    if not run.is_dir():
-        raise ValueError(f"{run}: no such folder; `w4s train` makes the folder of a run")
-    if not is_run_folder(run):
-        raise ValueError(f"{run}: neither a training run nor a folder of pools (`w4s train` and `w4s pools` make them)")
-    from world4scorer.planner.training.run import HISTORY, PLANNER
+def _training(run: RunFolder) -> Training:
+    if not run.root.is_dir():
+        raise ValueError(f"{run.root}: no such folder; `w4s train` makes the folder of a run")
+    if not run.exists:
+        raise ValueError(
+            f"{run.root}: neither a training run nor a folder of pools (`w4s train` and `w4s pools` make them)"
+        )
     from world4scorer.planner.training.run_files import read_history, read_losses, read_run
 
-    config, data = read_run(run)
-    if not (run / PLANNER).is_dir():
-        raise ValueError(f"{run / PLANNER}: no such folder; this run is not finished, run `w4s train` again")
+    config, data = read_run(run.root)
+    run.finished_planner()
     history: tuple[dict[str, float], ...] = ()
-    if (run / HISTORY).is_file():
-        history = read_history(run)
-        _check(history, run / HISTORY)
+    if run.history_file.is_file():
+        history = read_history(run.root)
+        _check(history, run.history_file)
     wanted = {key for key, _ in TRAINING}
-    losses: dict[str, Any] = read_losses(run) if (run / "tensorboard").is_dir() else {}
+    losses: dict[str, Any] = read_losses(run.root) if run.tensorboard.is_dir() else {}
     return Training(config, data, Curves(history, {key: losses[key] for key in losses if key in wanted}))
 
 

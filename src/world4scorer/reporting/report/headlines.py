@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from world4scorer.evaluation.pools.choices import continued, framewise, inertial
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import LogBootstrap
 from world4scorer.evaluation.scores.paper import paper
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.reporting.report.contents import Contents, Training
 from world4scorer.reporting.report.page import Html, tile, tiles
 
+HISTORY = RunFolder(Path()).history_file.name
 MARK = "paper, NAVSIM"
 MINUTE = 60.0
 
@@ -59,14 +62,12 @@ def _of_training(training: Training, alone: bool) -> Iterator[Html]:
     if alone:
         detail = f"best of the pool {100 * last['val/oracle']:.1f}, random pick {100 * last['val/random']:.1f}"
         reported = f"{MARK}: {_reported()['framewise']['PDMS']}"
-        yield tile(
-            "PDMS v1.1 of the selected plan", f"{100 * last['val/score']:.1f}", detail, reported, "history.jsonl"
-        )
+        yield tile("PDMS v1.1 of the selected plan", f"{100 * last['val/score']:.1f}", detail, reported, HISTORY)
     ordering = f"{100 * last['val/ordering']:.1f}\u00a0%"
-    yield tile("Pairs of plans in the true order", ordering, "last validation; 50 % is chance", "", "history.jsonl")
+    yield tile("Pairs of plans in the true order", ordering, "last validation; 50 % is chance", "", HISTORY)
     seconds = last["seconds"]
     lasted = f"{seconds / MINUTE:.1f} min" if seconds < 120 * MINUTE else f"{seconds / MINUTE / 60:.1f} h"
-    yield tile("Training", lasted, f"{last['step']:,.0f} steps, {last['epoch']:.0f} epochs", "", "history.jsonl")
+    yield tile("Training", lasted, f"{last['step']:,.0f} steps, {last['epoch']:.0f} epochs", "", HISTORY)
 
 
 def _reported() -> dict[str, dict[str, Any]]:

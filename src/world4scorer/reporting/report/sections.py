@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.curves import draw_curves
-from world4scorer.drawing.finding import STUDIES, Finding, Table
+from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.pools.describe import describe
-from world4scorer.reporting.report.contents import EVALUATED, Contents, Training, as_text
+from world4scorer.jobs.run_folder import RunFolder
+from world4scorer.reporting.report.contents import Contents, Training, as_text
 from world4scorer.reporting.report.gallery import Gallery, ShownFrame, absent
 from world4scorer.reporting.report.headlines import headlines
 from world4scorer.reporting.report.page import (
@@ -37,6 +38,8 @@ from world4scorer.studies import registry
 if TYPE_CHECKING:
     from world4scorer.planner.training.config import TrainConfig
 
+HERE: Final = RunFolder(Path())
+"""Names of files relative to the folder that the page is about."""
 AUXILIARY: Final = {
     "none": "Nothing was foretold beside outcomes.",
     "current": "As a control, the state of the executed plan also had to tell the front view of now.",
@@ -94,7 +97,7 @@ def _losses(config: TrainConfig) -> str:
 def _evaluation(contents: Contents) -> Part:
     if contents.evaluation is None:
         return Part("evaluation", "Evaluation", missing("Not evaluated yet", f"w4s evaluate {contents.name}"))
-    return Part("evaluation", "Evaluation", _finding(contents.evaluation, str(EVALUATED)))
+    return Part("evaluation", "Evaluation", _finding(contents.evaluation, str(HERE.evaluation_file)))
 
 
 def _curves(training: Training, name: str) -> Part:
@@ -115,7 +118,9 @@ def _curves(training: Training, name: str) -> Part:
         "training",
         "Training",
         joined(
-            picture(png, "curves", alt, caption), table(_validations(history)), source("history.jsonl, tensorboard")
+            picture(png, "curves", alt, caption),
+            table(_validations(history)),
+            source(f"{HERE.history_file}, {HERE.tensorboard}"),
         ),
     )
 
@@ -138,7 +143,7 @@ def _studies(contents: Contents) -> Part:
     made = {study.name for study in contents.studies}
     lacking = [f"w4s study {name} {contents.name}" for name in registry.STUDIES if name not in made]
     within = tuple(
-        Part(_anchor(contents, study), study.title, _finding(study, f"{STUDIES}/{study.name}.json"))
+        Part(_anchor(contents, study), study.title, _finding(study, str(HERE.study_file(study.name))))
         for study in contents.studies
     )
     words = "The paper's questions, asked of this planner." if made else "None has been made yet."

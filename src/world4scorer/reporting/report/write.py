@@ -8,15 +8,13 @@ Nothing outside the file is needed to read it: pictures and style are inside, no
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 from world4scorer import __version__
 from world4scorer.jobs.files import atomic_write, check_file
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.reporting.report.contents import read_contents
 from world4scorer.reporting.report.page import page
 from world4scorer.reporting.report.sections import sections
-
-REPORT: Final = "report.html"
 
 
 def write_report(source: Path, out: Path | None = None, split: str | None = None, store: Path | None = None) -> Path:
@@ -28,7 +26,7 @@ def write_report(source: Path, out: Path | None = None, split: str | None = None
         split: Which pools of a run to show; those of its validation split unless given.
         store: Scene store of the pools, if it is not where they say.
     """
-    path = source / REPORT if out is None else out
+    path = RunFolder(source).report_file if out is None else out
     check_file(path)
     contents = read_contents(source, split, store)
     run = "A training run: what it was, how it scores, and what the studies of the paper find in it"

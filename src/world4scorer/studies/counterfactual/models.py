@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.engine.scene.indices import PLAN_INTERVAL, PLAN_POSES
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.config import TrainConfig
-from world4scorer.planner.training.run import PLANNER
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.counterfactual import ridge
 from world4scorer.studies.counterfactual.branched_scenes import BranchedScenes
@@ -73,7 +73,7 @@ def predictions(
     found: dict[str, list[Floats]] = {}
     for whose, runs in folders.items():
         for folder in runs:
-            planner = Planner.from_pretrained(folder / PLANNER)
+            planner = Planner.from_pretrained(RunFolder(folder).planner)
             seen = foresee(planner, scenes.samples, scenes.pool, scenes.chosen, scenes.train, show)
             _add(found, scenes, seen, whose, whose != NO_FUTURE)
     for folder in folders[WHOLE]:

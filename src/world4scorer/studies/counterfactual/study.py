@@ -15,11 +15,12 @@ import numpy as np
 
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.finding import Finding
-from world4scorer.evaluation.pools.open import open_pools, validation_split
+from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import LogBootstrap
 from world4scorer.evaluation.scores.intervals import plain
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.branches.make import MadeBranches, make_branches
 from world4scorer.studies.counterfactual import reactive_outcomes
@@ -35,7 +36,6 @@ from world4scorer.studies.shared.options import BranchOptions
 from world4scorer.studies.shared.variant_scores import VariantScores
 
 NAME: Final = "counterfactual"
-BRANCHES: Final = "branches"
 """Folder in a run."""
 
 
@@ -56,7 +56,7 @@ def counterfactual(run: Path, options: BranchOptions) -> Finding:
     executor = check(run, source, options)
     folders = train_models(run, options.training)
     pools = open_pools(run)
-    folder = run / BRANCHES / validation_split(run)
+    folder = RunFolder(run).branches(RunFolder(run).validation_split())
     made = make_branches(pools, source.data, folder, options.scenes, options.plans, executor, show_progress=True)
     scenes = look_at(run, pools, made, show=True)
     found = predictions(scenes, folders, show=True)

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from world4scorer.jobs.files import only_one
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.jobs.tensor_files import check_tensors, read_tensors, write_bytes, write_tensors
 from world4scorer.planner.model.image_encoder import ImageEncoder
 from world4scorer.planner.targets.future_targets import FutureTargets
@@ -36,7 +37,6 @@ from world4scorer.studies.readout_networks.patch_decoder import GridDecoder, Pat
 from world4scorer.studies.readout_networks.rae_decoder import load_rae_decoder
 from world4scorer.studies.readout_networks.vectors import kept, of_length, perturbed
 
-READOUTS: Final = "readouts"
 """Folder in a run."""
 POINTS: Final = 100
 """Of a loss curve that is kept."""
@@ -69,7 +69,7 @@ def make_readouts(
     show: bool = False,
 ) -> Readouts:
     """Train what is missing of a run's readout networks; `decoder` names an RAE decoder to use instead of our own."""
-    folder = run / READOUTS
+    folder = RunFolder(run).readouts
     refusal = ValueError(f"{folder}: another run is training readouts there; wait for it, or stop it first")
     with only_one(folder / ".lock", refusal):
         making = _Making(run, folder, config, encoder, show)

@@ -24,12 +24,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import Tensors, check_tensors, read_tensors
 from world4scorer.planner.model.dinov2 import weights_file
 from world4scorer.planner.model.image_encoder import ImageEncoder
 from world4scorer.planner.model.images import MEAN, STD
 
-CONFIG: Final = "config.json"
 HEADS: Final = 16
 """Of the ViT-XL decoder."""
 EPSILON: Final = 1e-12
@@ -132,9 +132,12 @@ def load_rae_decoder(source: Path, encoder: ImageEncoder) -> RaeDecoder:
         )
     if pixels % 3 or math.isqrt(pixels // 3) ** 2 * 3 != pixels:
         raise ValueError(f"{path}: tensor {PREDICTION!r} has {pixels} rows, which are no square of pixels in 3 colours")
-    heads = _heads(path.parent / CONFIG)
+    config_file = ModelFolder(path.parent).config_file
+    heads = _heads(config_file)
     if width % heads:
-        raise ValueError(f"{path}: {heads} attention heads do not divide its width, {width}; say how many in {CONFIG}")
+        raise ValueError(
+            f"{path}: {heads} attention heads do not divide its width, {width}; say how many in {config_file.name}"
+        )
     with torch.device("meta"):
         decoder = RaeDecoder(channels, patches, width, len(inner), layers, pixels, heads)
     tensors.setdefault(CLASS, torch.zeros(1, 1, width))

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.evaluation.pools.open import is_pools, is_run_folder
+from world4scorer.evaluation.pools.open import is_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.jobs.run_folder import RunFolder
 
 
 def scene_change(source: Path, pools: ScoredPools) -> NDArray[np.float64] | None:
@@ -17,7 +18,7 @@ def scene_change(source: Path, pools: ScoredPools) -> NDArray[np.float64] | None
     None where `source` is not a training run: then no images are known. Features are made once, with the encoder of
     the run's own future targets where it can be told (else that of the city), and kept in RUN/features.
     """
-    if is_pools(source) or not is_run_folder(source):  # asked first, as what follows needs torch
+    if is_pools(source) or not RunFolder(source).exists:  # asked first, as what follows needs torch
         return None
     from world4scorer.planner.model.image_encoder import CITY
     from world4scorer.planner.training.run_files import read_run

@@ -12,20 +12,20 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
 from world4scorer.cli.train_options import TrainCommand
+from world4scorer.jobs.data_folder import DataFolder
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.prepare_data import prepare_data
-from world4scorer.planner.training.run import CONFIG, DATA, PLANNER, Machine, TrainData, claim, train
+from world4scorer.planner.training.run import Machine, TrainData, claim, train
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.shared.options import TrainingOptions
 from world4scorer.studies.shared.target_encoder import target_encoder
-
-VARIANTS: Final = "variants"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def train_variants(
         configs = [variant.change(config) for config in _shared(own, options)]
         jobs[variant.name] = [_job(run, study, variant.name, config, own, data) for config in configs]
     for job in (one for some in jobs.values() for one in some):
-        if not _finished(job.folder):
+        if not RunFolder(job.folder).is_finished:
             _train(job, own, data, options)
     return {name: tuple(job.folder for job in some) for name, some in jobs.items()}
 
@@ -72,10 +72,9 @@ def _shared(own: TrainConfig, options: TrainingOptions) -> list[TrainConfig]:
 def _job(run: Path, study: str, name: str, config: TrainConfig, own: TrainConfig, data: TrainData) -> _Job:
     """Where a variant is, or will be; a folder that holds another run is an error."""
     if config == own:
-        if not _finished(run):
-            raise ValueError(f"{run / PLANNER}: no such folder; this run is not finished, run `w4s train` again")
+        RunFolder(run).finished_planner()
         return _Job(run, config, data)
-    job = _Job(run / VARIANTS / study / f"{name}-{config.seed}", config, _data(config, own, data))
+    job = _Job(RunFolder(run).variants(study) / f"{name}-{config.seed}", config, _data(config, own, data))
     _check_folder(job)
     return job
 
@@ -83,20 +82,20 @@ def _job(run: Path, study: str, name: str, config: TrainConfig, own: TrainConfig
 def _data(config: TrainConfig, own: TrainConfig, data: TrainData) -> TrainData:
     """The run's data, with bank and targets where the variant needs them."""
     weights, when = config.loss_weights, config.auxiliary_target
-    bank = (data.bank or data.data / "bank" / data.split) if weights.bank else None
+    bank = (data.bank or DataFolder(data.data).bank(data.split)) if weights.bank else None
     same = data.targets if when == own.auxiliary_target else None
-    targets = (same or data.data / "targets" / f"{data.split}-{when}.arrow") if weights.future else None
+    targets = (same or DataFolder(data.data).targets(data.split, when)) if weights.future else None
     return replace(data, bank=bank, targets=targets)
 
 
 def _check_folder(job: _Job) -> None:
     """Raise a ValueError if the folder holds a run with another configuration or other data."""
-    path = job.folder / CONFIG
+    path = RunFolder(job.folder).config_file
     if not path.is_file():
         return
     found: Mapping[str, Any] = asdict(TrainConfig.from_json(path.read_text(), str(path)))
     wanted: Mapping[str, Any] = asdict(job.config)
-    if (job.folder / DATA).is_file():
+    if RunFolder(job.folder).data_file.is_file():
         found = {**found, **_resolved(read_run(job.folder)[1])}
         wanted = {**wanted, **_resolved(job.data)}
     there, now = _flat(found), _flat(wanted)
@@ -118,10 +117,6 @@ def _flat(nested: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     for name, value in nested.items():
         flat |= _flat(value, f"{before}{name}.") if isinstance(value, dict) else {f"{before}{name}": value}
     return flat
-
-
-def _finished(folder: Path) -> bool:
-    return (folder / PLANNER / CONFIG).is_file()
 
 
 def _train(job: _Job, own: TrainConfig, own_data: TrainData, options: TrainingOptions) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from world4scorer.datasets.store import SceneStore
+from world4scorer.jobs.data_folder import split_name
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.model.image_encoder import Pooling, load_encoder
 from world4scorer.planner.targets.future_targets import SUFFIX, Frame, FutureTargets
 from world4scorer.planner.targets.make_targets import make_targets
@@ -17,7 +19,6 @@ from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.run import TrainData
 from world4scorer.studies.shared.target_encoder import target_encoder
 
-FEATURES: Final = "features"
 """Folder in a run for what the encoder sees in scenes."""
 
 DIGITS: Final = 8
@@ -40,11 +41,12 @@ def view_features(
     split, store = (data.split, data.store) if part == "train" else (data.val_split, data.val_store)
     root = data.data if part == "train" else data.val_data or data.data
     digest = load_encoder(encoder).digest()
-    plain = f"{Path(split).stem}-{frame}{SUFFIX}"
-    kept = run / FEATURES / f"{Path(split).stem}-{part}-{frame}-{digest[:DIGITS]}{SUFFIX}"
+    features, name = RunFolder(run).features, split_name(split)
+    plain = f"{name}-{frame}{SUFFIX}"
+    kept = features / f"{name}-{part}-{frame}-{digest[:DIGITS]}{SUFFIX}"
     targets = () if data.targets is None else (data.targets, data.targets.parent / plain)
     tokens = SceneStore(store).tokens
-    for path in (*(targets if part == "train" else ()), kept, run / FEATURES / plain):
+    for path in (*(targets if part == "train" else ()), kept, features / plain):
         if path.is_file():
             found = FutureTargets.open(path)
             notes = found.notes

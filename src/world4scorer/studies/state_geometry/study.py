@@ -24,6 +24,7 @@ from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.scores.intervals import plain
 from world4scorer.evaluation.scores.paper import paper
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.bank import Pack
 from world4scorer.planner.training.run import drawn
 from world4scorer.planner.training.run_files import read_run
@@ -140,7 +141,7 @@ def state_geometry(run: Path, drawing: Drawing | None = None, draws: int = 10_00
     drawing = drawing or Drawing()
     config, data = read_run(run)
     source = replace(PlannerSource.find(run), data=data.data, split=data.split, store=data.store)
-    bank = Pack.open(data.bank or data.data / "bank" / Path(data.split).stem)
+    bank = Pack.open(data.bank or DataFolder(data.data).bank(data.split))
     samples = drawn(source.samples(), config)
     scenes = draw_scenes(samples, bank, drawing)
     own, start = source.load(), untrained(config, samples)
