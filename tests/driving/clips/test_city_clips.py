@@ -151,9 +151,9 @@ def test_the_route_leads_where_the_ego_goes(prepared):
 
 def test_the_expert_drives_well(prepared):
     clips = PreparedClips.open(prepared)
-    judge = ClipLabeller(clips)
+    labeller = ClipLabeller(clips)
     tokens = [f"{name}/{frame:05d}" for name in clips.clips for frame in clips[name].moments]
-    table = np.array([judge.label(token, clips.moment(token).future[None])[0] for token in tokens])
+    table = np.array([labeller.label(token, clips.expert_motion(token).future[None])[0] for token in tokens])
     means = dict(zip(V1_COLUMNS, table.mean(0), strict=True))
     assert means["NC"] == means["C"] == 1 and means["EP"] == pytest.approx(1) and means["DAC"] > 0.97
 

@@ -67,7 +67,7 @@ def test_the_experts_own_plan_is_judged(folder):
     prepare(folder)
     clips = PreparedClips.open(folder / "prepared")
     token = f"{NAME}/00000"
-    plan = clips.moment(token).future
+    plan = clips.expert_motion(token).future
     found = dict(zip(V1_COLUMNS, ClipLabeller(clips).label(token, plan[None])[0], strict=True))
     assert found["NC"] == found["TTC"] == found["EP"] == found["C"] == 1
     around = clips.surroundings(token)
@@ -181,7 +181,7 @@ def test_errors(folder, tmp_path):
     with pytest.raises(ClipError, match="not a list of prepared clips"):
         PreparedClips.open(tmp_path / "prepared")
     with pytest.raises(ClipError, match="no moment 'a/1'"):
-        PreparedClips(tmp_path, tmp_path, {}, {}).moment("a/1")
+        PreparedClips(tmp_path, tmp_path, {}, {}).expert_motion("a/1")
 
 
 def test_validation_clips_are_others(tmp_path):

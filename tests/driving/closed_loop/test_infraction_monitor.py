@@ -54,15 +54,15 @@ def state(x: float, y: float = 0.0, speed: float = 10.0, heading: float = 0.0) -
 
 
 def drive(
-    judge: InfractionMonitor,
+    watch: InfractionMonitor,
     states: Sequence[NDArray[np.float64]],
     others: SurroundingAgents = NOBODY,
     met: Sequence[bool] = (),
 ) -> InfractionMonitor:
     for before, now in pairwise(states):
-        if judge.end is None:
-            judge.step(before, now, others, False, met)
-    return judge
+        if watch.end is None:
+            watch.step(before, now, others, False, met)
+    return watch
 
 
 def monitor(one: CityRoute | None = None, rules: TerminationRules | None = None) -> InfractionMonitor:
@@ -78,8 +78,8 @@ def others(x: float, y: float, kind: TrackType = TrackType.VEHICLE, speed: float
 WHOLE_WAY = [state(float(x)) for x in range(101)]
 
 
-def kinds(judge: InfractionMonitor) -> list[Infraction]:
-    return [event.kind for event in judge.infractions if event.kind is not Infraction.SLOW]
+def kinds(watch: InfractionMonitor) -> list[Infraction]:
+    return [event.kind for event in watch.infractions if event.kind is not Infraction.SLOW]
 
 
 def test_a_drive_without_a_fault_is_perfect() -> None:
@@ -91,9 +91,9 @@ def test_a_drive_without_a_fault_is_perfect() -> None:
 
 
 def test_a_collision_counts_once_for_each_whom_it_is_with() -> None:
-    judge = drive(monitor(), WHOLE_WAY, others(40.0, 0.0))
-    assert kinds(judge) == [Infraction.VEHICLE_COLLISION]
-    record = judge.record(0.0)
+    watch = drive(monitor(), WHOLE_WAY, others(40.0, 0.0))
+    assert kinds(watch) == [Infraction.VEHICLE_COLLISION]
+    record = watch.record(0.0)
     assert record.status == "Completed" and record.scores is not None and record.scores.composed == pytest.approx(60.0)
     assert "in front, at 10.0 m/s, the other at 3.0 m/s" in record.messages(Infraction.VEHICLE_COLLISION)[0]
 
@@ -120,10 +120,10 @@ def test_beside_is_no_collision() -> None:
 
 @pytest.mark.parametrize(("shown", "faults"), [("r", 1), ("u", 1), ("y", 0), ("G", 0), ("g", 0)])
 def test_red_lights(shown: str, faults: int) -> None:
-    judge = drive(monitor(), WHOLE_WAY, replace(NOBODY, signals={"s": shown}))
-    assert kinds(judge) == [Infraction.RED_LIGHT] * faults
+    watch = drive(monitor(), WHOLE_WAY, replace(NOBODY, signals={"s": shown}))
+    assert kinds(watch) == [Infraction.RED_LIGHT] * faults
     if faults:  # the bumper is 4.049 m ahead of the rear axle: it crosses 50 m on the way to the 46th
-        assert judge.infractions[[o.kind for o in judge.infractions].index(Infraction.RED_LIGHT)].place == (46.0, 0.0)
+        assert watch.infractions[[o.kind for o in watch.infractions].index(Infraction.RED_LIGHT)].place == (46.0, 0.0)
 
 
 def test_a_line_is_only_crossed_on_its_own_lane() -> None:
@@ -148,24 +148,24 @@ def test_walls() -> None:
 
 def test_leaving_the_route_ends_the_drive() -> None:
     away = [state(10.0, y=float(y)) for y in range(40)]
-    judge = drive(monitor(rules=TerminationRules(off_road_time=100.0)), away)
-    assert judge.end == "Failed - Agent deviated from the route" and Infraction.DEVIATION in kinds(judge)
-    assert judge.time == pytest.approx(3.1)
+    watch = drive(monitor(rules=TerminationRules(off_road_time=100.0)), away)
+    assert watch.end == "Failed - Agent deviated from the route" and Infraction.DEVIATION in kinds(watch)
+    assert watch.time == pytest.approx(3.1)
 
 
 def test_leaving_the_road_ends_the_drive() -> None:
-    judge = monitor()
+    watch = monitor()
     for _ in range(30):
-        if judge.end is None:
-            judge.step(state(20.0), state(20.0), NOBODY, True, ())
-    assert judge.end == "Failed - Agent deviated from the route"
-    assert judge.time == pytest.approx(2.1)
+        if watch.end is None:
+            watch.step(state(20.0), state(20.0), NOBODY, True, ())
+    assert watch.end == "Failed - Agent deviated from the route"
+    assert watch.time == pytest.approx(2.1)
 
 
 def test_standing_for_a_minute_is_blocked() -> None:
-    judge = drive(monitor(), [state(10.0, speed=0.05)] * 700)
-    assert judge.end == "Failed - Agent got blocked" and judge.time == pytest.approx(60.1)
-    record = judge.record(0.0)
+    watch = drive(monitor(), [state(10.0, speed=0.05)] * 700)
+    assert watch.end == "Failed - Agent got blocked" and watch.time == pytest.approx(60.1)
+    record = watch.record(0.0)
     assert record.scores is not None and record.scores.completion == pytest.approx(10.0)
 
 
@@ -175,8 +175,8 @@ def test_moving_now_and_then_is_not() -> None:
 
 
 def test_the_time_is_limited() -> None:
-    judge = drive(monitor(rules=TerminationRules(time_limit=5.0)), [state(10.0, speed=1.0)] * 100)
-    assert judge.end == "Failed - Agent timed out" and judge.time == pytest.approx(5.0)
+    watch = drive(monitor(rules=TerminationRules(time_limit=5.0)), [state(10.0, speed=1.0)] * 100)
+    assert watch.end == "Failed - Agent timed out" and watch.time == pytest.approx(5.0)
 
 
 def test_what_is_staged_must_be_passed_in_time() -> None:
@@ -190,8 +190,8 @@ def test_what_is_staged_must_be_passed_in_time() -> None:
 def test_speeds_are_compared_twenty_times() -> None:
     """The ego at 10 m/s, the vehicle beside at 8: 125 %."""
     slow = others(50.0, 10.0, speed=8.0)
-    judge = drive(monitor(), WHOLE_WAY, slow)
-    found = [o.message for o in judge.infractions if o.kind is Infraction.SLOW]
+    watch = drive(monitor(), WHOLE_WAY, slow)
+    found = [o.message for o in watch.infractions if o.kind is Infraction.SLOW]
     assert len(found) == 20 and set(found) == {"Average speed is 125.00% of the surrounding traffic's one"}
 
 
