@@ -24,8 +24,8 @@ import numpy as np
 import world4scorer as w4s
 from world4scorer.city.render import renderer as parts
 from world4scorer.city.render.cameras import CameraRig
-from world4scorer.city.render.frame import Light
-from world4scorer.city.render.renderer import Renderer, World
+from world4scorer.city.render.kernel_types import Lighting
+from world4scorer.city.render.renderer import Renderer, StaticWorld
 from world4scorer.city.render.sky import paint_sky
 from world4scorer.city.render.weather import PRESETS, clear_noon
 from world4scorer.city.scenery.actors import ActorKind, Actors
@@ -136,7 +136,7 @@ def weathers(world, frames):
 def stages(world, frames):
     """Where the time of a set goes at 112 x 196."""
     renderer = Renderer(world, CameraRig.default())
-    light = Light.of(clear_noon(), paint_sky(clear_noon()))
+    light = Lighting.of(clear_noon(), paint_sky(clear_noon()))
     collect, ground, triangles = [], [], []
     for ego, actors in frames:
         x, y, heading = ego
@@ -148,8 +148,8 @@ def stages(world, frames):
         "gather_and_instance_ms": float(np.median(collect)),
         "ground_lookup_ms": float(np.median(ground)),
         "triangles": float(np.median(triangles)),
-        "actor_reach_m": parts.ACTOR_REACH,
-        "scenery_reach_m": parts.SCENERY_REACH,
+        "actor_reach_m": parts.ACTOR_RADIUS,
+        "scenery_reach_m": parts.SCENERY_RADIUS,
     }
 
 
@@ -255,7 +255,7 @@ def main():
     options = parser.parse_args()
     streets = read_streets(options.network)
     start = perf_counter()
-    world = World.build(streets, seed=0)
+    world = StaticWorld.build(streets, seed=0)
     built = perf_counter() - start
     frames = moments(streets, PLACES)
     world.ground.around(*frames[0][0][:2])

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing import style
-from world4scorer.drawing.frame import EgoFrame
+from world4scorer.drawing.ego_frame import EgoFrame
 from world4scorer.drawing.surroundings import draw_map, draw_tracks
 from world4scorer.engine.outcomes import label
 from world4scorer.planner.bank import BankConfig

@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from world4scorer.city.render.cameras import CameraRig
-from world4scorer.city.render.renderer import Renderer, World
+from world4scorer.city.render.renderer import Renderer, StaticWorld
 from world4scorer.city.render.weather import PRESETS
 from world4scorer.city.streets.network import build_network
 from world4scorer.city.streets.places import BERLIN
@@ -43,7 +43,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = build_network(BERLIN, DataFolder(Path(folder)).city_network("berlin"))
         scripts = SimulationRunner(Path(folder), config, {"berlin": path})(Simulation(share, 0, 1))
-        world = World.build(read_streets(path), 0)
+        world = StaticWorld.build(read_streets(path), 0)
     renderer = Renderer(world, CameraRig.default(), size=(HEIGHT, WIDTH), supersample=3, cameras=CAMERAS)
     sheet = Image.new("RGB", (len(CAMERAS) * (WIDTH + GAP) - GAP, len(PRESETS) * (HEIGHT + GAP) - GAP), "white")
     taken: list[np.ndarray] = []

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing import style
-from world4scorer.drawing.frame import EgoFrame
+from world4scorer.drawing.ego_frame import EgoFrame
 from world4scorer.drawing.strokes import ramp
 from world4scorer.drawing.surroundings import draw_map, draw_tracks
-from world4scorer.drawing.ways import draw_ego
+from world4scorer.drawing.trajectories import draw_ego
 from world4scorer.engine.rollout import roll_out
 from world4scorer.evaluation.pools import ScoredPools
 from world4scorer.jobs.data_folder import DataFolder

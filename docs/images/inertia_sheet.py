@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing import style
-from world4scorer.drawing.frame import EgoFrame
-from world4scorer.drawing.strokes import draw_way, look
+from world4scorer.drawing.ego_frame import EgoFrame
+from world4scorer.drawing.strokes import draw_line, plot_style
 from world4scorer.drawing.surroundings import draw_map, draw_tracks
-from world4scorer.drawing.ways import draw_ego
+from world4scorer.drawing.trajectories import draw_ego
 from world4scorer.engine.outcomes.extended_comfort import MAX_RMS_DIFFERENCES, extended_comfort_rms, overlap_shift
 from world4scorer.engine.rollout import roll_out
 from world4scorer.engine.scene import State
@@ -60,16 +60,16 @@ def main(pools: Path, token: str, store: Path | None = None, out: Path = OUT) ->
     draw_map(above, scene, frame)
     draw_tracks(above, scene.tracks, frame)
     draw_ego(above, frame, scene.ego_state)
-    draw_way(above, frame.local(previous[:, :2]), BEFORE, 7.0)
+    draw_line(above, frame.local(previous[:, :2]), BEFORE, 7.0)
     for height, (_, rollout, stroke) in zip((8.5, 8.0), choices, strict=True):  # the shorter one on top
-        draw_way(above, frame.local(rollout[:, :2]), stroke, height)
+        draw_line(above, frame.local(rollout[:, :2]), stroke, height)
         inside = style.EGO if stroke is RERANKED else style.PAPER
         above.plot(*frame.local(rollout[-1, :2]), "o", color=style.EGO, markerfacecolor=inside, zorder=9.5)
     behind, ahead, right, left = WINDOW
     above.set(xlim=(behind, ahead), ylim=(right, left), aspect="equal", xticks=[], yticks=[], facecolor=style.GROUND)
     above.set_title(f"Two consecutive choices, {interval:.1f} s apart", fontsize=9.5)
     strokes = (("chosen before", BEFORE), *((name, stroke) for name, _, stroke in choices))
-    marks = [Line2D([], [], label=name, **look(stroke)) for name, stroke in strokes]
+    marks = [Line2D([], [], label=name, **plot_style(stroke)) for name, stroke in strokes]
     above.legend(handles=marks, loc="lower left", fontsize=8, framealpha=0.95, handlelength=2.6)
 
     time = 0.1 * np.arange(len(previous) - shift)
@@ -77,9 +77,9 @@ def main(pools: Path, token: str, store: Path | None = None, out: Path = OUT) ->
         (acceleration, "size of the acceleration [m/s²]", size_of_acceleration),
         (turning, "yaw rate [rad/s]", lambda states: states[:, State.ANGULAR_VELOCITY]),
     ):
-        axes.plot(time, signal(previous)[shift:], **look(BEFORE))
+        axes.plot(time, signal(previous)[shift:], **plot_style(BEFORE))
         for _, rollout, stroke in choices:
-            axes.plot(time, signal(rollout)[: len(time)], **look(stroke))
+            axes.plot(time, signal(rollout)[: len(time)], **plot_style(stroke))
         axes.set_title(title, fontsize=9.5)
         axes.set_xlabel("s from now", fontsize=8.5)
         axes.tick_params(labelsize=8)

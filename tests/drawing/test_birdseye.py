@@ -12,9 +12,9 @@ from PIL import Image
 import world4scorer as w4s
 from tests.support.scenes import make_plans, make_scene
 from world4scorer.drawing.birdseye import draw_scene, save
-from world4scorer.drawing.frame import EgoFrame
+from world4scorer.drawing.ego_frame import EgoFrame
+from world4scorer.drawing.faults import Fault, faults_of, forgiven_of
 from world4scorer.drawing.surroundings import red_light_in_view
-from world4scorer.drawing.verdict import Fault, faults_of, forgiven_of
 from world4scorer.engine.scene import Light, SceneError, TrackType
 
 

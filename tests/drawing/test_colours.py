@@ -33,7 +33,7 @@ WAYS = {
     "reference": style.REFERENCE,
     "fault": style.FAULT,
 }
-WIDE = (style.CHOICE, style.FRAMEWISE, style.REFUSED, style.REFERENCE_WAY)
+WIDE = (style.CHOICE, style.FRAMEWISE, style.REFUSED, style.REFERENCE_LINE)
 RAMP = {f"plan {place}": colour for place, colour in enumerate(style.utility_colours(np.arange(64)))}
 STREETS = {"road": style.ROAD, "junction": style.JUNCTION, "ground": style.GROUND}
 TRAFFIC = {

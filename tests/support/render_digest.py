@@ -8,13 +8,13 @@ import numpy as np
 
 from tests.support.tiny_town import CAR, PERSON, some_actors, tiny_town
 from world4scorer.city.render.cameras import CameraRig
-from world4scorer.city.render.renderer import Renderer, World
+from world4scorer.city.render.renderer import Renderer, StaticWorld
 from world4scorer.city.render.weather import Weather
 
 
 def digest() -> str:
     """SHA-256 of pictures and labels in three weathers."""
-    renderer = Renderer(World.build(tiny_town(), seed=1), CameraRig.default(), (60, 106))
+    renderer = Renderer(StaticWorld.build(tiny_town(), seed=1), CameraRig.default(), (60, 106))
     actors = some_actors((50.0, -0.6, 0.0, *CAR), (52.0, -3.2, 0.4, *PERSON), stride=0.3)
     total = hashlib.sha256()
     for seed in range(3):

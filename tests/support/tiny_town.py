@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from world4scorer.city.render.ground import Ground
-from world4scorer.city.render.renderer import World
+from world4scorer.city.render.renderer import StaticWorld
 from world4scorer.city.scenery.actors import ActorKind, Actors
 from world4scorer.city.scenery.facade import Facade
 from world4scorer.city.scenery.ground_plan import GroundPlan
-from world4scorer.city.scenery.parts import Parts
 from world4scorer.city.scenery.scenery import Scenery
+from world4scorer.city.scenery.scenery_builder import SceneryBuilder
 from world4scorer.city.streets.street_map import (
     Connection,
     Junction,
@@ -81,7 +81,7 @@ CAR = (4.4, 1.8, 1.5, ActorKind.CAR)
 PERSON = (0.6, 0.6, 1.8, ActorKind.PEDESTRIAN)
 
 
-def bare_world(streets: StreetMap) -> World:
+def bare_world(streets: StreetMap) -> StaticWorld:
     """Streets without anything beside them."""
-    nothing = Scenery(Parts().pack(), np.zeros((0, len(Facade)), np.float32), [], [])
-    return World(streets, Ground(GroundPlan.of(streets, [], seed=0)), nothing)
+    nothing = Scenery(SceneryBuilder().pack(), np.zeros((0, len(Facade)), np.float32), [], [])
+    return StaticWorld(streets, Ground(GroundPlan.of(streets, [], seed=0)), nothing)

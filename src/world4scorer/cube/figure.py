@@ -18,7 +18,7 @@ from world4scorer.cube.simulator.camera import Look
 from world4scorer.cube.success import LABELS, Starts, gain, gains_by_seed, successes
 from world4scorer.cube.windows import Window
 from world4scorer.drawing import style
-from world4scorer.drawing.charts import BAD, GOOD, OTHER, OURS, chart, titled
+from world4scorer.drawing.charts import BAD, GOOD, OTHER, OURS, chart, set_title
 from world4scorer.jobs.files import atomic_write
 from world4scorer.reporting.film.letters import letters
 
@@ -72,7 +72,7 @@ def _draw_shares(axis: Axes, results: Results) -> None:
     axis.grid(axis="x", color=style.ROAD, lw=0.8)
     axis.tick_params(axis="y", length=0)
     axis.legend(loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=2.6, ncols=2, fontsize=8, frameon=False)
-    titled(axis, "Success [%], 95 % intervals")
+    set_title(axis, "Success [%], 95 % intervals")
 
 
 def _draw_seeds(axis: Axes, results: Results) -> None:
@@ -91,7 +91,7 @@ def _draw_seeds(axis: Axes, results: Results) -> None:
     axis.set_xlabel("seed")
     axis.margins(y=0.15)
     axis.legend(loc="best", fontsize=8, frameon=False)
-    titled(axis, "Outcome score added: change in points")
+    set_title(axis, "Outcome score added: change in points")
 
 
 def draw_cases(episodes_folder: Path, results: Results, path: Path, count: int = 4, quality: Look = "stock") -> int:

@@ -18,13 +18,19 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from world4scorer.drawing import style
-from world4scorer.drawing.frame import EgoFrame
+from world4scorer.drawing.ego_frame import EgoFrame
+from world4scorer.drawing.faults import Outcome, draw_faults, faults_of, tracks_of
+from world4scorer.drawing.figure_layout import (
+    STANDARD_LAYOUT,
+    THUMBNAIL_LAYOUT,
+    FigureLayout,
+    draw_cameras,
+    with_cameras,
+)
 from world4scorer.drawing.panel import draw_badge, draw_panel
-from world4scorer.drawing.sheet import PLAIN, SMALL, Sheet, put_cameras, with_cameras
-from world4scorer.drawing.strokes import draw_way
+from world4scorer.drawing.strokes import draw_line
 from world4scorer.drawing.surroundings import draw_map, draw_red_lights, draw_tracks, kinds_in_view, red_light_in_view
-from world4scorer.drawing.verdict import Outcome, draw_faults, faults_of, tracks_of
-from world4scorer.drawing.ways import draw_ego, draw_plans, draw_rollout, draw_scale
+from world4scorer.drawing.trajectories import draw_ego, draw_plans, draw_rollout, draw_scale
 from world4scorer.engine.outcomes.results import V2Outcome
 from world4scorer.engine.rollout.plans import roll_out
 from world4scorer.engine.scene.checks import SceneError, as_array
@@ -35,13 +41,13 @@ from world4scorer.jobs.files import atomic_write
 
 Floats = NDArray[np.float64]
 
-BEHIND: Final = 11.0
+VIEW_BEHIND: Final = 11.0
 """m of street behind the ego in the picture."""
-LEAST_AHEAD: Final = 34.0
+MIN_VIEW_AHEAD: Final = 34.0
 """m ahead, or more where the rollout goes farther."""
-BEYOND: Final = 14.0
+VIEW_BEYOND: Final = 14.0
 """m of street beyond the end of the rollout."""
-BESIDE: Final = 9.0
+VIEW_BESIDE: Final = 9.0
 """m of street at least on either side of rollouts."""
 
 
@@ -70,9 +76,9 @@ def draw_scene(
         thumbnail: a small picture without text beside it, to be read at a width of 240 pixels.
     """
     poses = None if plans is None else as_plans(plans, scene.token)
-    worth = _worth(scene, poses, outcome, utilities)
+    scores = _plan_scores(scene, poses, outcome, utilities)
     if poses is not None and len(poses) and chosen is None:
-        chosen = int(np.argmax(worth)) if worth is not None else 0
+        chosen = int(np.argmax(scores)) if scores is not None else 0
     for name, plan in (("chosen", chosen), ("framewise", framewise), ("explained", explained)):
         if plan is not None and (poses is None or not 0 <= plan < len(poses)):
             raise SceneError(f"{name}: plan {plan} of {0 if poses is None else len(poses)}")
@@ -80,12 +86,14 @@ def draw_scene(
     rollouts = None
     if poses is not None and len(poses):
         rollouts = roll_out(scene, poses) if outcome is None else outcome.rollouts
-    sheet = SMALL if thumbnail else with_cameras(cameras) if cameras else PLAIN
-    figure = Figure(figsize=sheet.size, facecolor=style.PAPER)
+    layout = THUMBNAIL_LAYOUT if thumbnail else with_cameras(cameras) if cameras else STANDARD_LAYOUT
+    figure = Figure(figsize=layout.size, facecolor=style.PAPER)
     FigureCanvasAgg(figure)
-    axes = figure.add_axes(sheet.view)
+    axes = figure.add_axes(layout.view)
     frame = EgoFrame.of(scene)
-    _set_window(axes, frame, sheet, [] if rollouts is None else [rollouts[p] for p in {chosen, shown} if p is not None])
+    _set_window(
+        axes, frame, layout, [] if rollouts is None else [rollouts[p] for p in {chosen, shown} if p is not None]
+    )
     draw_map(axes, scene, frame)
     draw_red_lights(axes, scene, frame)
     draw_tracks(axes, tracks_of(scene, outcome), frame)
@@ -93,9 +101,9 @@ def draw_scene(
     faults = []
     if rollouts is not None and chosen is not None and shown is not None:
         special = [plan for plan in (chosen, shown, framewise) if plan is not None]
-        draw_plans(axes, frame, rollouts, worth, special)
+        draw_plans(axes, frame, rollouts, scores, special)
         if framewise is not None and framewise != chosen:
-            draw_way(axes, frame.local(rollouts[framewise][:, :2]), style.FRAMEWISE, 7.45)
+            draw_line(axes, frame.local(rollouts[framewise][:, :2]), style.FRAMEWISE, 7.45)
         if shown != chosen:
             draw_rollout(axes, frame, rollouts[shown], style.REFUSED, 7.5)
         draw_rollout(axes, frame, rollouts[chosen], style.CHOICE, 7.6)
@@ -103,16 +111,16 @@ def draw_scene(
             faults = faults_of(outcome, shown)
             draw_faults(axes, scene, frame, outcome, faults, rollouts[shown], numbered=not thumbnail)
     draw_ego(axes, frame, scene.ego_state)
-    if sheet.panel is None:
+    if layout.panel is None:
         draw_badge(axes, outcome, shown, faults)
         return figure
     draw_scale(axes)
     seen = kinds_in_view(axes, tracks_of(scene, outcome), frame)
     red = red_light_in_view(axes, scene, frame)
     key = _key(scene, rollouts, chosen, framewise, shown, utilities is not None, seen, red)
-    draw_panel(figure.add_axes(sheet.panel), scene, outcome, chosen, shown, faults, key)
+    draw_panel(figure.add_axes(layout.panel), scene, outcome, chosen, shown, faults, key)
     if cameras:
-        put_cameras(figure, sheet, cameras)
+        draw_cameras(figure, layout, cameras)
     return figure
 
 
@@ -123,7 +131,7 @@ def save(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) -> None:
         figure.savefig(stream, format=kind, dpi=dpi)
 
 
-def _worth(scene: Scene, poses: Floats | None, outcome: Outcome | None, utilities: Any) -> Floats | None:
+def _plan_scores(scene: Scene, poses: Floats | None, outcome: Outcome | None, utilities: Any) -> Floats | None:
     """Return what plans are coloured by and chosen for (N,)."""
     if poses is None:
         if outcome is not None or utilities is not None:
@@ -136,16 +144,16 @@ def _worth(scene: Scene, poses: Floats | None, outcome: Outcome | None, utilitie
     return None if outcome is None else outcome.score
 
 
-def _set_window(axes: Axes, frame: EgoFrame, sheet: Sheet, rollouts: list[Floats]) -> None:
-    ahead, middle = LEAST_AHEAD, 0.0
+def _set_window(axes: Axes, frame: EgoFrame, layout: FigureLayout, rollouts: list[Floats]) -> None:
+    ahead, middle = MIN_VIEW_AHEAD, 0.0
     if rollouts:
-        way = np.concatenate([frame.local(rollout[:, :2]) for rollout in rollouts])
-        ahead = max(ahead, float(way[:, 0].max()) + BEYOND)
-        middle = float((way[:, 1].min() + way[:, 1].max()) / 2)
-        ahead = max(ahead, float(np.ptp(way[:, 1]) + 2 * BESIDE) * sheet.view_aspect - BEHIND)
-    width = ahead + BEHIND
-    height = width / sheet.view_aspect
-    axes.set(xlim=(-BEHIND, ahead), ylim=(middle - height / 2, middle + height / 2), aspect="equal")
+        line = np.concatenate([frame.local(rollout[:, :2]) for rollout in rollouts])
+        ahead = max(ahead, float(line[:, 0].max()) + VIEW_BEYOND)
+        middle = float((line[:, 1].min() + line[:, 1].max()) / 2)
+        ahead = max(ahead, float(np.ptp(line[:, 1]) + 2 * VIEW_BESIDE) * layout.view_aspect - VIEW_BEHIND)
+    width = ahead + VIEW_BEHIND
+    height = width / layout.view_aspect
+    axes.set(xlim=(-VIEW_BEHIND, ahead), ylim=(middle - height / 2, middle + height / 2), aspect="equal")
     axes.set_facecolor(style.GROUND)
     axes.set_xticks([])
     axes.set_yticks([])
@@ -157,9 +165,9 @@ def _draw_references(axes: Axes, scene: Scene, frame: EgoFrame, outcome: Outcome
     second = isinstance(outcome, V2Outcome) and scene.reference_v2 is not None
     reference = scene.reference_v2 if second else scene.reference
     assert reference is not None
-    draw_way(axes, frame.local(reference[:STEPS, :2]), style.REFERENCE_WAY, 7.0)
+    draw_line(axes, frame.local(reference[:STEPS, :2]), style.REFERENCE_LINE, 7.0)
     if scene.human_future is not None:  # a plan: in the ego's frame already
-        draw_way(axes, scene.human_future[:, :2], style.DRIVEN, 8.0)
+        draw_line(axes, scene.human_future[:, :2], style.DRIVEN, 8.0)
 
 
 def _key(
@@ -189,4 +197,4 @@ def _key(
         "pedestrian": TrackType.PEDESTRIAN in seen,
         "object": not objects.isdisjoint(seen),
     }
-    return [name for name in style.KEY if there.get(name)]
+    return [name for name in style.LEGEND if there.get(name)]

@@ -28,11 +28,11 @@ def chart(
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns, **options)
     for axis in np.atleast_1d(axes).ravel():
-        quiet(axis)
+        remove_clutter(axis)
     return figure, axes
 
 
-def quiet(axis: Axes) -> None:
+def remove_clutter(axis: Axes) -> None:
     """Leave only what is read."""
     axis.spines[["top", "right"]].set_visible(False)
     axis.spines[["left", "bottom"]].set_color(style.FAINT)
@@ -43,6 +43,6 @@ def quiet(axis: Axes) -> None:
     axis.set_axisbelow(True)
 
 
-def titled(axis: Axes, title: str) -> None:
+def set_title(axis: Axes, title: str) -> None:
     """Say above an axis what it shows."""
     axis.set_title(title, fontsize=10, color=style.INK)

@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.drawing.charts import SERIES, quiet
+from world4scorer.drawing.charts import SERIES, remove_clutter
 from world4scorer.drawing.style import FAINT
 from world4scorer.jobs.files import atomic_write
 
-SMOOTHED: Final = 15
+SMOOTHING_STEPS: Final = 15
 """Logged steps that a point of a training curve is the mean of."""
 
 VALIDATION: Final = (
@@ -62,7 +62,7 @@ def draw_curves(runs: Mapping[str, Curves], path: Path, rows: int = 1) -> None:
     for axis in axes:
         axis.set_xlabel("steps")
         axis.set_xlim(left=0)
-        quiet(axis)
+        remove_clutter(axis)
     oracle = 100 * max(line["val/oracle"] for history, _ in runs.values() for line in history)
     axes[0].axhline(oracle, color="0.5", ls=":", lw=1)
     axes[0].annotate("best of the pool", (0.02, oracle), xycoords=("axes fraction", "data"), fontsize=8, va="bottom")
@@ -77,5 +77,5 @@ def draw_curves(runs: Mapping[str, Curves], path: Path, rows: int = 1) -> None:
 
 
 def _smooth(values: NDArray[Any]) -> NDArray[np.float64]:
-    window = min(SMOOTHED, len(values))
+    window = min(SMOOTHING_STEPS, len(values))
     return np.convolve(values.astype(np.float64), np.full(window, 1 / window), "valid")

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from world4scorer.drawing import style
+from world4scorer.drawing.faults import Fault, Outcome, forgiven_of, sub_scores
 from world4scorer.drawing.strokes import RampHandler, RampMark, legend_mark
-from world4scorer.drawing.verdict import Fault, Outcome, forgiven_of, sub_scores
 from world4scorer.engine.outcomes.results import V1Outcome
 from world4scorer.engine.scene.scene import Scene
 
-LINE = 0.042
+LINE_HEIGHT = 0.042
 """Height of a line of text, as a share of the column."""
-MOST_ON_A_BADGE = 4
+MAX_BADGE_FAULTS = 4
 """Names of faults."""
 
 
@@ -35,7 +35,7 @@ def draw_panel(
     if outcome is not None and shown is not None and chosen is not None:
         _draw_scores(axes, outcome, chosen, shown, {fault.metric: fault for fault in faults})
     axes.legend(
-        handles=[legend_mark(style.KEY[name]) for name in key], handler_map={RampMark: RampHandler()},
+        handles=[legend_mark(style.LEGEND[name]) for name in key], handler_map={RampMark: RampHandler()},
         loc="lower left", bbox_to_anchor=(-0.04, -0.015), frameon=False, fontsize=7.5,
         labelcolor=style.INK, handlelength=2.3, labelspacing=0.36, borderaxespad=0.2,
     )  # fmt: skip
@@ -53,9 +53,9 @@ def draw_badge(axes: Axes, outcome: Outcome | None, plan: int | None, faults: Se
     forgiven = forgiven_of(outcome, plan)
     names = [fault.metric for fault in faults if fault.metric not in forgiven]
     if names:
-        rest = "" if len(names) <= MOST_ON_A_BADGE else " ..."
+        rest = "" if len(names) <= MAX_BADGE_FAULTS else " ..."
         axes.text(
-            0.025, 0.755, " ".join(names[:MOST_ON_A_BADGE]) + rest, transform=axes.transAxes, fontsize=11,
+            0.025, 0.755, " ".join(names[:MAX_BADGE_FAULTS]) + rest, transform=axes.transAxes, fontsize=11,
             fontweight="bold", color=style.FAULT, va="top", bbox=paper, zorder=20,
         )  # fmt: skip
 
@@ -70,7 +70,7 @@ def _draw_scores(axes: Axes, outcome: Outcome, chosen: int, shown: int, faults: 
     forgiven = forgiven_of(outcome, shown)
     top = 0.765
     for row, (metric, value) in enumerate(sub_scores(outcome, shown).items()):
-        y = top - row * LINE
+        y = top - row * LINE_HEIGHT
         fault = faults.get(metric)
         colour = style.FAULT if fault else style.INK
         weight = "bold" if fault else "normal"

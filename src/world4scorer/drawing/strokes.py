@@ -16,18 +16,18 @@ from matplotlib.transforms import Transform
 from numpy.typing import NDArray
 
 from world4scorer.drawing import style
-from world4scorer.drawing.style import KeyEntry, Stroke
+from world4scorer.drawing.style import LegendEntry, Stroke
 
 
-def draw_way(axes: Axes, way: NDArray[np.floating], stroke: Stroke, above: float) -> None:
+def draw_line(axes: Axes, line: NDArray[np.floating], stroke: Stroke, above: float) -> None:
     """Draw a way (n, 2) at a height of the drawing order."""
     if stroke.casing:
         under = stroke.width + 2 * stroke.casing
-        axes.plot(*way.T, color=style.PAPER, linewidth=under, zorder=above - 0.05, solid_capstyle="round")
-    axes.plot(*way.T, zorder=above, **look(stroke))
+        axes.plot(*line.T, color=style.PAPER, linewidth=under, zorder=above - 0.05, solid_capstyle="round")
+    axes.plot(*line.T, zorder=above, **plot_style(stroke))
 
 
-def look(stroke: Stroke) -> dict[str, Any]:
+def plot_style(stroke: Stroke) -> dict[str, Any]:
     """A stroke in the words of `Axes.plot`."""
     words: dict[str, Any] = {"color": stroke.colour, "linewidth": stroke.width, "solid_capstyle": "round"}
     if stroke.dashes is not None:
@@ -70,10 +70,10 @@ class RampHandler(HandlerBase):
         ]
 
 
-def legend_mark(entry: KeyEntry) -> Artist:
+def legend_mark(entry: LegendEntry) -> Artist:
     """The mark of an entry of the key, for a legend with `RampHandler`."""
     if isinstance(entry.look, Stroke):
-        return Line2D([], [], label=entry.word, **look(entry.look))
+        return Line2D([], [], label=entry.word, **plot_style(entry.look))
     if not isinstance(entry.look, str):
         return RampMark(label=entry.word)
     if entry.shape == "hatched":

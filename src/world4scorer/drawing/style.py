@@ -73,7 +73,7 @@ FRAMEWISE: Final = Stroke(EGO, 2.4, dashes=(1.6, 1.2), casing=0.8)
 REFUSED: Final = Stroke(INK, 3.0, casing=1.0)
 DRIVEN: Final = Stroke(HUMAN, 1.1, dots=4.8)
 """Thin, so that a choice below it is still seen."""
-REFERENCE_WAY: Final = Stroke(REFERENCE, 2.4, dashes=(1.8, 0.9), casing=0.6)
+REFERENCE_LINE: Final = Stroke(REFERENCE, 2.4, dashes=(1.8, 0.9), casing=0.6)
 CANDIDATE: Final = Stroke(UTILITY[-1], 1.2)
 """Its colour is that of its utility."""
 CENTRE: Final = Stroke(CENTERLINE, 0.9, dashes=(5.0, 4.0))
@@ -87,7 +87,7 @@ FIGURE_POINTS: Final = 5.2 * 72
 
 
 @dataclass(frozen=True)
-class KeyEntry:
+class LegendEntry:
     """A word of the key and the mark beside it."""
 
     word: str
@@ -96,23 +96,23 @@ class KeyEntry:
     shape: Literal["line", "area", "round", "hatched", "ramp"]
 
 
-KEY: Final[Mapping[str, KeyEntry]] = {
-    "plan": KeyEntry("plan", CHOICE, "line"),
-    "choice": KeyEntry("choice", CHOICE, "line"),
-    "framewise": KeyEntry("framewise choice", FRAMEWISE, "line"),
-    "refused": KeyEntry("plan asked for", REFUSED, "line"),
-    "plans": KeyEntry("plans, dark is good", UTILITY, "ramp"),
-    "human": KeyEntry("human", DRIVEN, "line"),
-    "reference": KeyEntry("reference planner", REFERENCE_WAY, "line"),
-    "past": KeyEntry("last 4 s", PAST, "line"),
-    "route": KeyEntry("route", ROUTE, "area"),
-    "red light": KeyEntry("red light", RED_LIGHT, "hatched"),
-    "stop line": KeyEntry("red light", STOP_LINE, "line"),
-    "vehicle": KeyEntry("vehicle", TRACK_FILL[TrackType.VEHICLE], "area"),
-    "bicycle": KeyEntry("bicycle", TRACK_FILL[TrackType.BICYCLE], "area"),
-    "pedestrian": KeyEntry("pedestrian", TRACK_FILL[TrackType.PEDESTRIAN], "round"),
-    "infraction": KeyEntry("infraction", FAULT, "round"),
-    "object": KeyEntry("object", TRACK_FILL[TrackType.BARRIER], "area"),
+LEGEND: Final[Mapping[str, LegendEntry]] = {
+    "plan": LegendEntry("plan", CHOICE, "line"),
+    "choice": LegendEntry("choice", CHOICE, "line"),
+    "framewise": LegendEntry("framewise choice", FRAMEWISE, "line"),
+    "refused": LegendEntry("plan asked for", REFUSED, "line"),
+    "plans": LegendEntry("plans, dark is good", UTILITY, "ramp"),
+    "human": LegendEntry("human", DRIVEN, "line"),
+    "reference": LegendEntry("reference planner", REFERENCE_LINE, "line"),
+    "past": LegendEntry("last 4 s", PAST, "line"),
+    "route": LegendEntry("route", ROUTE, "area"),
+    "red light": LegendEntry("red light", RED_LIGHT, "hatched"),
+    "stop line": LegendEntry("red light", STOP_LINE, "line"),
+    "vehicle": LegendEntry("vehicle", TRACK_FILL[TrackType.VEHICLE], "area"),
+    "bicycle": LegendEntry("bicycle", TRACK_FILL[TrackType.BICYCLE], "area"),
+    "pedestrian": LegendEntry("pedestrian", TRACK_FILL[TrackType.PEDESTRIAN], "round"),
+    "infraction": LegendEntry("infraction", FAULT, "round"),
+    "object": LegendEntry("object", TRACK_FILL[TrackType.BARRIER], "area"),
 }
 """What pictures may have to explain, in the order of the key. Each shows the entries that it needs."""
 

@@ -9,15 +9,15 @@ from matplotlib.path import Path
 from numpy.typing import NDArray
 
 from world4scorer.drawing import style
-from world4scorer.drawing.frame import EgoFrame
-from world4scorer.drawing.strokes import draw_way
+from world4scorer.drawing.ego_frame import EgoFrame
+from world4scorer.drawing.strokes import draw_line
 from world4scorer.engine.scene.indices import LANE_LAYERS, Light, TrackType
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.scene.tracks import Tracks
 
 FUTURE_STEPS = (10, 20, 30, 40)
 """Steps at which a moving track's later boxes are drawn."""
-MOVED = 0.5
+MIN_MOVEMENT = 0.5
 """m: a track that moves less than this has no future to show."""
 
 
@@ -31,7 +31,7 @@ def draw_map(axes: Axes, scene: Scene, frame: EgoFrame) -> None:
     edges = [_closed(frame.local(ring)) for polygon in lanes for ring in scene.map.rings(int(polygon))]
     axes.add_collection(LineCollection(edges, colors=style.LANE_EDGE, linewidths=0.9, zorder=2))
     line = frame.local(scene.centerline[:, :2])
-    draw_way(axes, line, style.CENTRE, 3.0)
+    draw_line(axes, line, style.CENTRE, 3.0)
 
 
 def draw_red_lights(axes: Axes, scene: Scene, frame: EgoFrame, step: int = 0) -> None:
@@ -71,7 +71,7 @@ def kinds_in_view(axes: Axes, tracks: Tracks, frame: EgoFrame) -> set[TrackType]
     found = set()
     for row, kind in enumerate(tracks.type.tolist()):
         boxes = [frame.track_box(tracks.boxes[row, 0])] if tracks.valid[row, 0] else []
-        if _way(tracks, row, frame) is not None:
+        if _path_of(tracks, row, frame) is not None:
             boxes += _later_boxes(tracks, row, frame)
         if any(_in_view(axes, box) for box in boxes):
             found.add(TrackType(kind))
@@ -86,7 +86,7 @@ def _in_view(axes: Axes, outline: NDArray[np.float64]) -> bool:
 
 
 def _draw_future(axes: Axes, tracks: Tracks, row: int, frame: EgoFrame) -> None:
-    way = _way(tracks, row, frame)
+    way = _path_of(tracks, row, frame)
     if way is None:
         return
     fill = style.TRACK_FILL[TrackType(int(tracks.type[row]))]
@@ -95,11 +95,11 @@ def _draw_future(axes: Axes, tracks: Tracks, row: int, frame: EgoFrame) -> None:
     axes.add_collection(PolyCollection(later, facecolors=fill, edgecolors=fill, linewidths=0.8, alpha=0.18, zorder=4))
 
 
-def _way(tracks: Tracks, row: int, frame: EgoFrame) -> NDArray[np.float64] | None:
+def _path_of(tracks: Tracks, row: int, frame: EgoFrame) -> NDArray[np.float64] | None:
     """Where a track's centre goes (T, 2); None if it stays."""
     seen = np.flatnonzero(tracks.valid[row, : FUTURE_STEPS[-1] + 1])
     way = frame.local(tracks.boxes[row, seen, :2])
-    return way if len(seen) > 1 and np.ptp(way, axis=0).max() >= MOVED else None
+    return way if len(seen) > 1 and np.ptp(way, axis=0).max() >= MIN_MOVEMENT else None
 
 
 def _later_boxes(tracks: Tracks, row: int, frame: EgoFrame) -> list[NDArray[np.float64]]:

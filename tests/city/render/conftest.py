@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.tiny_town import bare_world, tiny_town
 from world4scorer.city.render.cameras import CameraRig
-from world4scorer.city.render.renderer import Renderer, World
+from world4scorer.city.render.renderer import Renderer, StaticWorld
 from world4scorer.city.streets.street_map import StreetMap
 
 
@@ -14,8 +14,8 @@ def streets() -> StreetMap:
 
 
 @pytest.fixture(scope="session")
-def world(streets) -> World:
-    return World.build(streets, seed=1)
+def world(streets) -> StaticWorld:
+    return StaticWorld.build(streets, seed=1)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from tests.support.scenes import make_plans, make_scene
 from tests.support.stored_pools import LOGS, store_pools
 from world4scorer.cli.run import main
 from world4scorer.datasets.store import SceneStore
-from world4scorer.drawing.frame import EgoFrame
+from world4scorer.drawing.ego_frame import EgoFrame
 from world4scorer.engine.outcomes.results import V1_COLUMNS, V2_COLUMNS, epdms_of_table
 from world4scorer.engine.outcomes.v1 import pdms
 from world4scorer.engine.outcomes.v2 import epdms

@@ -11,41 +11,41 @@ from typing import Final
 import numpy as np
 from PIL import Image, ImageDraw
 
-from world4scorer.city.render.frame import GroundTiles
-from world4scorer.city.render.ground_look import COARSE, FINE, LEVELS, TILE
+from world4scorer.city.render.ground_kernels import COARSE_RESOLUTION, FINE_RESOLUTION, MIP_LEVELS, TILE_SIZE
 from world4scorer.city.render.ground_tile import MARKING_OVERSAMPLE, OVERSAMPLE, finish_tile
+from world4scorer.city.render.kernel_types import GroundTiles
 from world4scorer.city.scenery.ground_plan import PAVING_CLASS, PAVING_COLOUR, PAVING_RELIEF, GroundPlan, Paving
 
-FINE_REACH: Final = 72.0
-COARSE_REACH: Final = 330.0
+FINE_RADIUS: Final = 72.0
+COARSE_RADIUS: Final = 330.0
 """Distances from the ego that tiles must cover [m]."""
-SLOTS: Final = 160
+TILE_SLOTS: Final = 160
 """Tiles kept: about 260 MB when all are in use."""
 KERB_SAMPLES: Final = 2
 """Width of a kerb in samples of the enlarged painting."""
 
-Key = tuple[int, int, int]
+TileKey = tuple[int, int, int]
 """Kind (0 fine, 1 coarse), row, column."""
 
 
 class Ground:
     """Painted tiles of a city."""
 
-    def __init__(self, plan: GroundPlan, slots: int = SLOTS) -> None:
+    def __init__(self, plan: GroundPlan, slots: int = TILE_SLOTS) -> None:
         self.plan = plan
-        sizes = [(TILE >> level) ** 2 for level in range(LEVELS)]
+        sizes = [(TILE_SIZE >> level) ** 2 for level in range(MIP_LEVELS)]
         self.level_start = np.cumsum([0, *sizes])[:-1]
         # Untouched pages of these arrays take no memory.
         self.texels = np.empty((slots, sum(sizes)), np.uint32)
-        self.classes = np.empty((slots, TILE, TILE), np.uint8)
-        self.held: OrderedDict[Key, int] = OrderedDict()
+        self.classes = np.empty((slots, TILE_SIZE, TILE_SIZE), np.uint8)
+        self.held: OrderedDict[TileKey, int] = OrderedDict()
         self.painted = 0
 
     def around(self, x: float, y: float) -> GroundTiles:
         """Tiles for a camera at a point of the map; paints those that are missing."""
         grids, corners = [], np.empty((2, 2), np.float32)
-        for kind, (scale, reach) in enumerate(((FINE, FINE_REACH), (COARSE, COARSE_REACH))):
-            size = TILE / scale
+        for kind, (scale, reach) in enumerate(((FINE_RESOLUTION, FINE_RADIUS), (COARSE_RESOLUTION, COARSE_RADIUS))):
+            size = TILE_SIZE / scale
             j0, j1 = int(np.floor((x - reach) / size)), int(np.floor((x + reach) / size)) + 1
             i0, i1 = int(np.floor((y - reach) / size)), int(np.floor((y + reach) / size)) + 1
             grids.append([[self._slot((kind, i, j)) for j in range(j0, j1)] for i in range(i0, i1)])
@@ -56,7 +56,7 @@ class Ground:
             slots[kind, : len(grid), : len(grid[0])] = grid
         return GroundTiles(self.texels, self.classes, self.level_start, slots, corners)
 
-    def _slot(self, key: Key) -> int:
+    def _slot(self, key: TileKey) -> int:
         slot = self.held.get(key)
         if slot is not None:
             self.held.move_to_end(key)
@@ -66,12 +66,12 @@ class Ground:
         self.held[key] = slot
         return slot
 
-    def _paint(self, key: Key, slot: int) -> None:
+    def _paint(self, key: TileKey, slot: int) -> None:
         kind, i, j = key
-        scale = FINE if kind == 0 else COARSE
-        size = TILE / scale
+        scale = FINE_RESOLUTION if kind == 0 else COARSE_RESOLUTION
+        size = TILE_SIZE / scale
         x, y = j * size, i * size
-        side, fine_side = TILE * OVERSAMPLE, TILE * MARKING_OVERSAMPLE
+        side, fine_side = TILE_SIZE * OVERSAMPLE, TILE_SIZE * MARKING_OVERSAMPLE
         paving = Image.new("L", (side, side), int(Paving.GRASS))
         marking = Image.new("L", (fine_side, fine_side), 0)
         on_paving, on_marking = ImageDraw.Draw(paving), ImageDraw.Draw(marking)
@@ -88,8 +88,8 @@ class Ground:
         finish_tile(
             np.asarray(paving),
             np.asarray(marking),
-            j * TILE,
-            i * TILE,
+            j * TILE_SIZE,
+            i * TILE_SIZE,
             scale,
             kerb,
             PAVING_COLOUR,

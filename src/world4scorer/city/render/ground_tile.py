@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from world4scorer.city.render.ground_look import LEVELS, TILE
+from world4scorer.city.render.ground_kernels import MIP_LEVELS, TILE_SIZE
 from world4scorer.city.render.noise import f32, hashed
 from world4scorer.city.scenery.ground_plan import Paving
 from world4scorer.city.scenery.surface import SurfaceClass
@@ -35,8 +35,8 @@ def finish_tile(paving, marking, first_x, first_y, scale, kerb, colours, relief,
     first texel in the whole map.
     """
     side = paving.shape[0]
-    for i in range(TILE):
-        for j in range(TILE):
+    for i in range(TILE_SIZE):
+        for j in range(TILE_SIZE):
             red, green, blue, white = f32(0.0), f32(0.0), f32(0.0), 0
             for sub in range(OVERSAMPLE * OVERSAMPLE):
                 v, u = i * OVERSAMPLE + sub // OVERSAMPLE, j * OVERSAMPLE + sub % OVERSAMPLE
@@ -65,15 +65,15 @@ def finish_tile(paving, marking, first_x, first_y, scale, kerb, colours, relief,
                 fine = hashed(int(np.floor(x * f32(1.6))), int(np.floor(y * f32(1.6))), 14)
             tone = f32(1.0) + relief[what] * (f32(0.6) * (cloud - f32(1.0)) + f32(0.8) * (fine - f32(0.5)))
             tone *= f32(1.0 / (OVERSAMPLE * OVERSAMPLE))
-            texels[i * TILE + j, 0] = int(min(red * tone, f32(255.0)))
-            texels[i * TILE + j, 1] = int(min(green * tone, f32(255.0)))
-            texels[i * TILE + j, 2] = int(min(blue * tone, f32(255.0)))
-            texels[i * TILE + j, 3] = white
+            texels[i * TILE_SIZE + j, 0] = int(min(red * tone, f32(255.0)))
+            texels[i * TILE_SIZE + j, 1] = int(min(green * tone, f32(255.0)))
+            texels[i * TILE_SIZE + j, 2] = int(min(blue * tone, f32(255.0)))
+            texels[i * TILE_SIZE + j, 3] = white
             road = classes[what]
             painted = white >= 128
             out_classes[i, j] = np.uint8(SurfaceClass.MARKING) if painted else road
-    start, size = 0, TILE
-    for _ in range(1, LEVELS):
+    start, size = 0, TILE_SIZE
+    for _ in range(1, MIP_LEVELS):
         following, half = start + size * size, size // 2
         for i in range(half):
             for j in range(half):

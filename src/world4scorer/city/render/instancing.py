@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from world4scorer.city.render.frame import CASTS, VISIBLE
+from world4scorer.city.render.kernel_types import CHUNK_CASTS_SHADOW, CHUNK_VISIBLE
 from world4scorer.city.render.noise import f32
-from world4scorer.city.scenery.roles import CHOICES, Limb, Role
+from world4scorer.city.scenery.roles import COLOURS_PER_ROLE, Limb, Role
 from world4scorer.city.scenery.surface import Material
 from world4scorer.engine.kernels import kernel, leaf
 from world4scorer.engine.rollout.angles import sine_cosine
@@ -95,7 +95,9 @@ def gather_scenery(scenery, x, y, radius, fine_radius, light, lamp_on, frame):
             frame.chunk_sphere[chunks, 1] = cy
             frame.chunk_sphere[chunks, 2] = scenery.sphere[cell, 2]
             frame.chunk_sphere[chunks, 3] = reach
-            frame.chunk_flags[chunks] = VISIBLE | CASTS if away - reach < SHADOW_RADIUS else VISIBLE
+            frame.chunk_flags[chunks] = (
+                CHUNK_VISIBLE | CHUNK_CASTS_SHADOW if away - reach < SHADOW_RADIUS else CHUNK_VISIBLE
+            )
             chunks += 1
     return n, chunks
 
@@ -188,7 +190,7 @@ def place_actors(
             _set_normal(frame.corners[n], frame.normal[n])
             role = models.role[t]
             tint = (look[who] * 2654435761 + role * 40503) >> 7
-            paint = models.colours[role, tint % CHOICES]
+            paint = models.colours[role, tint % COLOURS_PER_ROLE]
             frame.material[n] = models.material[role]
             frame.surface[n] = models.surface[sort]
             frame.instance[n] = r
@@ -204,7 +206,7 @@ def place_actors(
         frame.chunk_sphere[chunks, 1] = cy
         frame.chunk_sphere[chunks, 2] = sz * f32(0.5)
         frame.chunk_sphere[chunks, 3] = f32(0.56) * np.sqrt(sx * sx + sy * sy + sz * sz)
-        frame.chunk_flags[chunks] = CASTS if r < 0 else (VISIBLE | CASTS)
+        frame.chunk_flags[chunks] = CHUNK_CASTS_SHADOW if r < 0 else (CHUNK_VISIBLE | CHUNK_CASTS_SHADOW)
         chunks += 1
     return n, chunks
 

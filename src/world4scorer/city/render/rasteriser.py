@@ -10,13 +10,19 @@ from typing import Final
 
 import numpy as np
 
-from world4scorer.city.render.frame import CASTS, CONTACT_SHADOW, NOTHING, SUN_SHADOW, VISIBLE
+from world4scorer.city.render.kernel_types import (
+    CHUNK_CASTS_SHADOW,
+    CHUNK_VISIBLE,
+    CONTACT_SHADOW,
+    NO_TRIANGLE,
+    SUN_SHADOW,
+)
 from world4scorer.city.render.noise import f32
 from world4scorer.engine.kernels import leaf
 
-NEAR: Final = 0.08
+NEAR_PLANE: Final = 0.08
 """Nothing closer to the camera is drawn [m]."""
-LOWEST_SUN: Final = 0.12
+MIN_SUN_HEIGHT: Final = 0.12
 """Sine of the sun's height below which shadows are not drawn: they would cover everything."""
 CONTACT_MARGIN: Final = 1.06
 """Dark ground below a vehicle reaches a little beyond its box."""
@@ -43,7 +49,7 @@ def sphere_seen(x, y, z, radius, view, half_width, half_height):
 @leaf
 def clip_near(q, p):
     """Cut a triangle q (3, 3) in camera axes at the near plane into a polygon p; returns its number of corners."""
-    near = f32(NEAR)
+    near = f32(NEAR_PLANE)
     m = 0
     for k in range(3):
         j = k + 1 if k < 2 else 0
@@ -130,10 +136,10 @@ def rasterise(frame, chunks, view, q, p, inverse_depth, ids, shadow):
     rows, columns = inverse_depth.shape
     half_width, half_height = f32(0.5) * f32(columns), f32(0.5) * f32(rows)
     inverse_depth[:] = f32(0.0)
-    ids[:] = NOTHING
+    ids[:] = NO_TRIANGLE
     for chunk in range(chunks):
         ball = frame.chunk_sphere[chunk]
-        if not frame.chunk_flags[chunk] & VISIBLE:
+        if not frame.chunk_flags[chunk] & CHUNK_VISIBLE:
             continue
         if not sphere_seen(ball[0], ball[1], ball[2], ball[3], view, half_width, half_height):
             continue
@@ -149,7 +155,7 @@ def rasterise(frame, chunks, view, q, p, inverse_depth, ids, shadow):
             beyond = True
             for k in range(3):
                 to_camera(c[k, 0], c[k, 1], c[k, 2], view, q[k])
-                beyond = beyond and q[k, 2] <= f32(NEAR)
+                beyond = beyond and q[k, 2] <= f32(NEAR_PLANE)
             if beyond or _beside(q, view.focal, half_width, half_height):
                 continue
             fill(q, p, view, np.int64(t), np.uint8(0), inverse_depth, ids, shadow)
@@ -182,11 +188,11 @@ def cast_shadows(frame, chunks, footprints, light, view, q, p, inverse_depth, id
     half_width, half_height = f32(0.5) * f32(columns), f32(0.5) * f32(rows)
     shadow[:] = 0
     sun = light.to_sun
-    if sun[2] > f32(LOWEST_SUN) and light.sun[0] > f32(0.2):
+    if sun[2] > f32(MIN_SUN_HEIGHT) and light.sun[0] > f32(0.2):
         east, north = -sun[0] / sun[2], -sun[1] / sun[2]
         for chunk in range(chunks):
             ball = frame.chunk_sphere[chunk]
-            if not frame.chunk_flags[chunk] & CASTS:
+            if not frame.chunk_flags[chunk] & CHUNK_CASTS_SHADOW:
                 continue
             # The shadow of the ball's axis, as a ball around its middle.
             height = ball[2] + ball[3]
@@ -204,7 +210,7 @@ def cast_shadows(frame, chunks, footprints, light, view, q, p, inverse_depth, id
                     to_camera(
                         frame.corners[t, k, 0] + z * east, frame.corners[t, k, 1] + z * north, f32(0.0), view, q[k]
                     )
-                    beyond = beyond and q[k, 2] <= f32(NEAR)
+                    beyond = beyond and q[k, 2] <= f32(NEAR_PLANE)
                 if beyond or _beside(q, view.focal, half_width, half_height):
                     continue
                 fill(q, p, view, np.int64(t), np.uint8(SUN_SHADOW), inverse_depth, ids, shadow)

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.city.render.cameras import DEFAULT_CAMERAS, CameraRig
-from world4scorer.city.render.frame import ANCHOR_PERIOD, Frame, Light, View
 from world4scorer.city.render.ground import Ground
 from world4scorer.city.render.instancing import gather_scenery, place_actors
+from world4scorer.city.render.kernel_types import ANCHOR_PERIOD, CameraView, Lighting, TriangleBuffer
 from world4scorer.city.render.rasteriser import CONTACT_MARGIN
 from world4scorer.city.render.sky import paint_sky
-from world4scorer.city.render.views import draw_views, label_views
+from world4scorer.city.render.view_kernels import draw_views, label_views
 from world4scorer.city.render.weather import Weather
 from world4scorer.city.scenery.actors import ActorKind, Actors
 from world4scorer.city.scenery.ground_plan import GroundPlan
@@ -34,10 +34,10 @@ from world4scorer.city.scenery.signal_heads import lamp_bits
 from world4scorer.city.streets.street_map import StreetMap
 from world4scorer.engine.scene.geometry import turn
 
-SCENERY_REACH: Final = 170.0
-FINE_REACH: Final = 52.0
+SCENERY_RADIUS: Final = 170.0
+DETAIL_RADIUS: Final = 52.0
 """How far scenery is drawn, and how far with all its detail [m]."""
-ACTOR_REACH: Final = 130.0
+ACTOR_RADIUS: Final = 130.0
 """How far actors are drawn [m]."""
 EGO_SIZE: Final = (4.6, 1.9, 1.6)
 EGO_CENTRE: Final = 1.4
@@ -45,7 +45,7 @@ EGO_CENTRE: Final = 1.4
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class StaticWorld:
     """What stays while cars drive: streets, painted ground, houses, trees, signals."""
 
     streets: StreetMap
@@ -53,14 +53,14 @@ class World:
     scenery: Scenery
 
     @classmethod
-    def build(cls, streets: StreetMap, seed: int) -> World:
+    def build(cls, streets: StreetMap, seed: int) -> StaticWorld:
         """Furnish the streets; takes seconds for a city."""
         scenery = Scenery.build(streets, seed)
         return cls(streets, Ground(GroundPlan.of(streets, forecourts(scenery.houses), seed)), scenery)
 
 
 @dataclass(frozen=True, eq=False)
-class Rendering:
+class RenderedViews:
     """Pictures of c cameras; labels are seen through the centres of pixels."""
 
     images: NDArray[np.uint8]
@@ -78,7 +78,7 @@ class Renderer:
 
     def __init__(
         self,
-        world: World,
+        world: StaticWorld,
         rig: CameraRig,
         size: tuple[int, int] = (112, 196),
         supersample: int = 2,
@@ -90,7 +90,7 @@ class Renderer:
         self.rig = rig.select(cameras)
         self.size = size
         self.supersample = supersample
-        self._frame = Frame.room(40_000, 1_000)
+        self._triangles = TriangleBuffer.allocate(40_000, 1_000)
         self._tables = (decode_table(), tone_table())
 
     def draw(
@@ -102,7 +102,7 @@ class Renderer:
         classes: bool = False,
         depth: bool = False,
         cameras: Sequence[str] | None = None,
-    ) -> Rendering:
+    ) -> RenderedViews:
         """Pictures from an ego whose rear axle is at `ego_pose` (3,) x, y, heading.
 
         `signals` maps the name of a signal to its SUMO state; with `classes` or `depth`, labels are drawn too.
@@ -110,7 +110,7 @@ class Renderer:
         """
         rig = self.rig if cameras is None else self.rig.select(tuple(cameras))
         x, y, heading = (float(value) for value in ego_pose)
-        light = Light.of(weather, paint_sky(weather))
+        light = Lighting.of(weather, paint_sky(weather))
         ground = self.world.ground.around(x, y)
         chunks = self._collect(x, y, heading, actors, signals, light)
         footprints = _footprints(actors, x, y, heading)
@@ -119,22 +119,22 @@ class Renderer:
         views = self._views(rig, x, y, heading, self.supersample)
         facades = self.world.scenery.facades
         draw_views(
-            self._frame, chunks, footprints, facades, ground, light, views, self._tables, self.supersample, images
+            self._triangles, chunks, footprints, facades, ground, light, views, self._tables, self.supersample, images
         )
         if not (classes or depth):
-            return Rendering(images)
+            return RenderedViews(images)
         shape = images.shape[:3]
         labels = (np.empty(shape, np.uint8), np.empty(shape, np.float32), np.empty(shape, np.int16))
-        label_views(self._frame, chunks, ground, self._views(rig, x, y, heading, 1), *labels)
-        return Rendering(images, labels[0] if classes else None, labels[1] if depth else None, labels[2])
+        label_views(self._triangles, chunks, ground, self._views(rig, x, y, heading, 1), *labels)
+        return RenderedViews(images, labels[0] if classes else None, labels[1] if depth else None, labels[2])
 
     def _collect(
-        self, x: float, y: float, heading: float, actors: Actors, signals: Mapping[str, str], light: Light
+        self, x: float, y: float, heading: float, actors: Actors, signals: Mapping[str, str], light: Lighting
     ) -> int:
         """Fill the frame with all triangles near by; returns the number of chunks."""
         scenery = self.world.scenery
         bits = lamp_bits(scenery.heads, signals)
-        rows = np.append(actors.near(x, y, ACTOR_REACH), -1)
+        rows = np.append(actors.near(x, y, ACTOR_RADIUS), -1)
         middle = (x + EGO_CENTRE * np.cos(heading), y + EGO_CENTRE * np.sin(heading), heading)
         table = (
             np.concatenate([actors.pose, [middle]]),
@@ -147,23 +147,27 @@ class Renderer:
             np.append(actors.stride, 0.0),
         )
         while True:
-            n, chunks = gather_scenery(scenery.arrays, x, y, SCENERY_REACH, FINE_REACH, light, bits, self._frame)
+            n, chunks = gather_scenery(
+                scenery.arrays, x, y, SCENERY_RADIUS, DETAIL_RADIUS, light, bits, self._triangles
+            )
             if n >= 0:
                 n, chunks = place_actors(
-                    actor_models(), scenery.arrays, *table, rows, x, y, light, self._frame, n, chunks
+                    actor_models(), scenery.arrays, *table, rows, x, y, light, self._triangles, n, chunks
                 )
             if n >= 0:
                 return int(chunks)
-            self._frame = Frame.room(2 * len(self._frame.corners), 2 * len(self._frame.chunk_span))
+            self._triangles = TriangleBuffer.allocate(
+                2 * len(self._triangles.corners), 2 * len(self._triangles.chunk_span)
+            )
 
-    def _views(self, rig: CameraRig, x: float, y: float, heading: float, supersample: int) -> View:
+    def _views(self, rig: CameraRig, x: float, y: float, heading: float, supersample: int) -> CameraView:
         """The cameras in axes parallel to the map's with the origin at the ego."""
         c, s = np.cos(heading), np.sin(heading)
         turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]])
         height, width = self.size
         focal = np.float32(rig.intrinsics(height, width)[0, 0, 0] * supersample)
         anchor = np.array([x % ANCHOR_PERIOD, y % ANCHOR_PERIOD], np.float32)
-        return View(
+        return CameraView(
             np.ascontiguousarray((turn @ rig.rotation).transpose(0, 2, 1), np.float32),
             (rig.translation @ turn.T).astype(np.float32),
             focal,
@@ -174,7 +178,7 @@ class Renderer:
 
 def _footprints(actors: Actors, x: float, y: float, heading: float) -> NDArray[np.float32]:
     """(n, 4, 2) ground below vehicles near by, and below the ego, relative to (x, y)."""
-    near = actors.near(x, y, ACTOR_REACH)
+    near = actors.near(x, y, ACTOR_RADIUS)
     pose = np.concatenate([actors.pose[near] - (x, y, 0), [(np.cos(heading), np.sin(heading), heading)]])
     pose[-1, :2] *= EGO_CENTRE
     size = np.concatenate([actors.size[near, :2], [EGO_SIZE[:2]]]) * CONTACT_MARGIN / 2

@@ -10,10 +10,10 @@ from typing import Final
 
 import numpy as np
 
-from world4scorer.city.render.facades import shade_walls
+from world4scorer.city.render.facade_kernels import shade_walls
 from world4scorer.city.render.fog import add_through_fog
-from world4scorer.city.render.frame import DONE, NOTHING
-from world4scorer.city.render.ground_look import FINE, HORIZON, ground_class, shade_ground
+from world4scorer.city.render.ground_kernels import FINE_RESOLUTION, MIN_SLOPE, ground_class, shade_ground
+from world4scorer.city.render.kernel_types import NO_TRIANGLE, SHADED
 from world4scorer.city.render.noise import f32, hashed
 from world4scorer.city.render.sky import look_up_sky
 from world4scorer.city.scenery.light import TONE_STEPS, TONE_WHITE
@@ -25,7 +25,7 @@ MIRROR_PAINT: Final = 0.10
 """Share of the sky that car windows and car paint reflect, seen straight on."""
 LEAF_CELLS: Final = 4.0
 """Clumps of leaves per metre."""
-EVEN_GROUND: Final = 1.0
+EVEN_GROUND_DEPTH_RATIO: Final = 1.0
 """Texels per pixel up to which the ground is looked up once."""
 ROOF_ROWS: Final = 3.0
 """Rows of tiles per metre of height."""
@@ -45,12 +45,12 @@ def shade_things(frame, view, light, ids, inverse_depth, y, pixel, supersample, 
         if place == supersample:
             u, place = u + 1, 0
         t = ids[k]
-        if t == DONE:
+        if t == SHADED:
             continue
         x = (f32(k) + f32(0.5) - f32(0.5) * f32(columns)) * pixel
         dx, dy, dz = a[0, 0] * x + bx, a[0, 1] * x + by, a[0, 2] * x + bz
         if t < 0:
-            if dz >= f32(-HORIZON):
+            if dz >= f32(-MIN_SLOPE):
                 r, g, b = look_up_sky(dx, dy, max(dz, f32(0.0)), light.sky)
                 add_through_fog(r, g, b, f32(0.0), fog, light.fog_colour, weight, total, u)
             continue
@@ -112,24 +112,26 @@ def find_even_pixels(frame, view, first, supersample, inverse_depth, ids, shadow
             for j in range(start, start + supersample):
                 alike = alike and ids[i, j] == t and shadow[i, j] == mark
                 depth += inverse_depth[i, j]
-        if alike and t == NOTHING:
+        if alike and t == NO_TRIANGLE:
             x = (f32(start) + f32(0.5) * f32(supersample) - f32(0.5) * f32(columns)) / view.focal
             dz = a[0, 2] * x + a[1, 2] * y + a[2, 2]
             if dz < f32(0.0):
                 # One sample is enough where a texel is larger than a pixel.
                 away = -eye[2] / dz
-                alike = away * pixel * (f32(0.6) + f32(0.4) * away / eye[2]) * f32(FINE) < f32(EVEN_GROUND)
+                alike = away * pixel * (f32(0.6) + f32(0.4) * away / eye[2]) * f32(FINE_RESOLUTION) < f32(
+                    EVEN_GROUND_DEPTH_RATIO
+                )
             else:
                 alike = dz > pixel
         elif alike:
             alike = frame.material[t] != Material.FACADE
-        even[u] = t if alike else DONE
+        even[u] = t if alike else SHADED
         even_depth[u] = depth / f32(count)
         even_shadow[u] = mark
         if alike:
             for i in range(first, first + supersample):
                 for j in range(start, start + supersample):
-                    ids[i, j] = DONE
+                    ids[i, j] = SHADED
 
 
 @leaf
@@ -185,7 +187,7 @@ def label_picture(frame, ground, view, inverse_depth, ids, classes, depths, inst
             instances[v, u] = -1
             x = (f32(u) + f32(0.5) - f32(0.5) * f32(columns)) * pixel
             dz = a[0, 2] * x + a[1, 2] * y + a[2, 2]
-            if dz < f32(-HORIZON):
+            if dz < f32(-MIN_SLOPE):
                 depth = -view.eye[2] / dz
                 dx, dy = a[0, 0] * x + a[1, 0] * y + a[2, 0], a[0, 1] * x + a[1, 1] * y + a[2, 1]
                 depths[v, u] = depth

@@ -53,7 +53,7 @@ class Weather:
     def draw(cls, seed: int) -> Weather:
         """A weather of its own for every seed."""
         rng = np.random.default_rng([seed, 0x5EA])
-        base = PRESETS[str(rng.choice(list(PRESETS), p=SHARES))]
+        base = PRESETS[str(rng.choice(list(PRESETS), p=PRESET_SHARES))]
         spread = 0.25 if base.name == "evening" else 0.15
         return replace(
             base,
@@ -152,5 +152,5 @@ def dusk() -> Weather:
 
 
 PRESETS: Final = {weather.name: weather for weather in (clear_noon(), evening(), overcast(), rain(), dusk())}
-SHARES: Final = (0.34, 0.2, 0.22, 0.12, 0.12)
+PRESET_SHARES: Final = (0.34, 0.2, 0.22, 0.12, 0.12)
 """How often `Weather.draw` takes each preset."""

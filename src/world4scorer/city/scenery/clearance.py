@@ -15,7 +15,7 @@ from world4scorer.city.scenery.ground_plan import lane_outlines
 from world4scorer.city.scenery.polyline import Line, parallel, tidy
 from world4scorer.city.streets.street_map import Lane, LaneUse, StreetMap
 
-BUCKET: Final = 40.0
+BUCKET_SIZE: Final = 40.0
 """Side of the squares that houses are sorted into [m]."""
 
 
@@ -73,7 +73,7 @@ class Clearance:
 
     @staticmethod
     def _touched(bounds: tuple[float, float, float, float]) -> Iterable[tuple[int, int]]:
-        x0, y0, x1, y1 = (int(np.floor(b / BUCKET)) for b in bounds)
+        x0, y0, x1, y1 = (int(np.floor(b / BUCKET_SIZE)) for b in bounds)
         return ((i, j) for i in range(x0, x1 + 1) for j in range(y0, y1 + 1))
 
 

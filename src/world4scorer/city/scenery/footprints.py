@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 import shapely
 
-from world4scorer.city.scenery.parts import SceneryArrays
+from world4scorer.city.scenery.scenery_builder import SceneryArrays
 
-BUMPERS: Final = (0.2, 1.2)
+BUMPER_HEIGHTS: Final = (0.2, 1.2)
 """Heights between which a car runs into things [m]."""
 
 
@@ -22,7 +22,7 @@ def footprints(scenery: SceneryArrays) -> shapely.STRtree:
     corners = scenery.corners.astype(np.float64)
     corners[..., :2] += np.repeat(centre, counts, axis=0)[:, None]
     height = corners[..., 2]
-    low = (height.min(1) < BUMPERS[1]) & (height.max(1) > BUMPERS[0])
+    low = (height.min(1) < BUMPER_HEIGHTS[1]) & (height.max(1) > BUMPER_HEIGHTS[0])
     outline = corners[low][..., :2]
     closed = np.concatenate([outline, outline[:, :1]], axis=1)
     return shapely.STRtree(shapely.linestrings(closed))

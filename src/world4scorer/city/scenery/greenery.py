@@ -8,32 +8,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.city.scenery.clearance import Clearance, Roadside
-from world4scorer.city.scenery.draft import Draft
 from world4scorer.city.scenery.houses import House
 from world4scorer.city.scenery.light import to_linear
-from world4scorer.city.scenery.parts import Detail, Parts
+from world4scorer.city.scenery.mesh_builder import MeshBuilder
 from world4scorer.city.scenery.polyline import parallel, points_at
+from world4scorer.city.scenery.scenery_builder import DetailLevel, SceneryBuilder
 from world4scorer.city.scenery.surface import Material, SurfaceClass
 from world4scorer.engine.scene.geometry import arc_length_hypot
 
-STREET_TREES: Final = 11.0
+STREET_TREE_SPACING: Final = 11.0
 """Mean distance between trees along a street [m]."""
 TREE_SETBACK: Final = 1.3
 """Between the border of the street and a trunk [m]."""
 TREE_MARGIN: Final = 0.9
 """Trunks keep at least so far from traffic [m]."""
-GARDEN_TREES: Final = 1 / 500
+GARDEN_TREE_DENSITY: Final = 1 / 500
 """Trees per square metre of open ground near streets."""
-GARDEN_REACH: Final = 45.0
+GARDEN_DEPTH: Final = 45.0
 """How far from a street there are gardens [m]."""
-LEAVES: Final = to_linear([(88, 118, 54), (76, 108, 50), (104, 128, 58), (66, 98, 52), (120, 128, 56), (94, 122, 72)])
-BARK: Final = to_linear([96, 80, 66])
-HEDGE: Final = to_linear([70, 98, 48])
-SHAPES: Final = 4
+LEAF_COLOURS: Final = to_linear(
+    [(88, 118, 54), (76, 108, 50), (104, 128, 58), (66, 98, 52), (120, 128, 56), (94, 122, 72)]
+)
+BARK_COLOUR: Final = to_linear([96, 80, 66])
+HEDGE_COLOUR: Final = to_linear([70, 98, 48])
+CROWN_SHAPES: Final = 4
 """Different crowns."""
 
 
-def plant(sides: list[Roadside], houses: list[House], clearance: Clearance, parts: Parts, seed: int) -> None:
+def plant(sides: list[Roadside], houses: list[House], clearance: Clearance, builder: SceneryBuilder, seed: int) -> None:
     """Trees, bushes and hedges wherever there is room."""
     rng = np.random.default_rng([seed, 0xC01])
     street = _along_streets(sides, rng)
@@ -42,9 +44,9 @@ def plant(sides: list[Roadside], houses: list[House], clearance: Clearance, part
     garden = garden[clearance.far_from_traffic(garden, 2.2) & clearance.far_from_houses(garden, 2.4)]
     places = _thinned(np.concatenate([street, garden]), 4.5)
     bush = rng.random(len(places)) < np.where(np.arange(len(places)) < len(street), 0.03, 0.3)
-    _trees(places[~bush], parts, rng)
-    _bushes(places[bush], parts, rng)
-    _hedges(houses, clearance, parts, rng)
+    _trees(places[~bush], builder, rng)
+    _bushes(places[bush], builder, rng)
+    _hedges(houses, clearance, builder, rng)
 
 
 def _along_streets(sides: list[Roadside], rng: np.random.Generator) -> NDArray[np.float64]:
@@ -54,7 +56,7 @@ def _along_streets(sides: list[Roadside], rng: np.random.Generator) -> NDArray[n
             continue
         line = parallel(side.border, -TREE_SETBACK)
         length = float(arc_length_hypot(line)[-1])
-        where = np.arange(rng.uniform(3, 8), length - 3, STREET_TREES * rng.uniform(0.8, 1.5))
+        where = np.arange(rng.uniform(3, 8), length - 3, STREET_TREE_SPACING * rng.uniform(0.8, 1.5))
         rows.append(points_at(line, where + rng.uniform(-1, 1, len(where)))[0])
     return np.concatenate(rows)
 
@@ -63,9 +65,9 @@ def _in_gardens(sides: list[Roadside], rng: np.random.Generator) -> NDArray[np.f
     rows = [np.zeros((0, 2))]
     for side in sides:
         length = float(arc_length_hypot(side.border)[-1])
-        count = int(rng.poisson(length * GARDEN_REACH * GARDEN_TREES))
+        count = int(rng.poisson(length * GARDEN_DEPTH * GARDEN_TREE_DENSITY))
         xy, heading = points_at(side.border, rng.uniform(0, length, count))
-        away = 4 + (GARDEN_REACH - 4) * rng.random(count) ** 1.3
+        away = 4 + (GARDEN_DEPTH - 4) * rng.random(count) ** 1.3
         rows.append(xy + away[:, None] * np.stack([np.sin(heading), -np.cos(heading)], 1))
     return np.concatenate(rows)
 
@@ -78,58 +80,58 @@ def _thinned(points: NDArray[np.float64], distance: float) -> NDArray[np.float64
 
 def crown(rng: np.random.Generator, fine: bool) -> NDArray[np.float64]:
     """(n, 3, 3) a lumpy ball of leaves of radius 1 around the origin."""
-    draft = Draft()
+    mesh = MeshBuilder()
     if not fine:
-        draft.ball((0, 0, 0), (1, 1, 1), 0, sides=5, rows=3)
-        corners, _, _ = draft.arrays()
+        mesh.ball((0, 0, 0), (1, 1, 1), 0, sides=5, rows=3)
+        corners, _, _ = mesh.arrays()
         return corners
-    draft.ball((0, 0, 0), (0.9, 0.9, 0.92), 0, sides=7, rows=4)
+    mesh.ball((0, 0, 0), (0.9, 0.9, 0.92), 0, sides=7, rows=4)
     start = rng.uniform(0, 2 * np.pi)
     for k in range(3):
         turn, size = start + 2.1 * k + rng.uniform(-0.4, 0.4), rng.uniform(0.42, 0.6)
         place = (0.55 * np.cos(turn), 0.55 * np.sin(turn), rng.uniform(-0.45, 0.5))
-        draft.ball(place, (size, size, size * 0.9), 0, sides=5, rows=3)
-    corners, _, _ = draft.arrays()
+        mesh.ball(place, (size, size, size * 0.9), 0, sides=5, rows=3)
+    corners, _, _ = mesh.arrays()
     # Corners that meet must move together: the shift is a function of the place.
     bump = np.sin(corners @ np.array([5.1, 3.7, 4.3]) + rng.uniform(0, 6)) * 0.12
     lumpy: NDArray[np.float64] = corners * (1 + bump)[..., None]
     return lumpy
 
 
-def _trees(places: NDArray[np.float64], parts: Parts, rng: np.random.Generator) -> None:
-    fine = [crown(rng, True) for _ in range(SHAPES)]
+def _trees(places: NDArray[np.float64], builder: SceneryBuilder, rng: np.random.Generator) -> None:
+    fine = [crown(rng, True) for _ in range(CROWN_SHAPES)]
     coarse = crown(rng, False)
-    trunk = Draft()
+    trunk = MeshBuilder()
     trunk.box((-0.16, -0.16, 0), (0.16, 0.16, 1.0), 0, skip="+z-z", top=(0.6, 0.6))
     trunk_corners, _, _ = trunk.arrays()
     wide = rng.uniform(1.7, 3.0, len(places))
     tall = wide * rng.uniform(1.0, 1.35, len(places))
     middle = rng.uniform(2.6, 3.4, len(places)) + tall * 0.8
-    tint = LEAVES[rng.integers(0, len(LEAVES), len(places))] * rng.uniform(0.75, 1.1, (len(places), 1))
-    shape = rng.integers(0, SHAPES, len(places))
+    tint = LEAF_COLOURS[rng.integers(0, len(LEAF_COLOURS), len(places))] * rng.uniform(0.75, 1.1, (len(places), 1))
+    shape = rng.integers(0, CROWN_SHAPES, len(places))
     for k, (x, y) in enumerate(places):
         size = np.array([wide[k], wide[k], tall[k]])
         here = np.array([x, y, middle[k]])
         anchor = places[k]
-        for seen, model in ((Detail.NEAR, fine[shape[k]]), (Detail.FAR, coarse)):
+        for seen, model in ((DetailLevel.NEAR, fine[shape[k]]), (DetailLevel.FAR, coarse)):
             corners = model * size + here
             # Light filters from above: the lower half of a crown is darker.
             dark = (0.55 + 0.45 * np.clip((model[..., 2].mean(1) + 0.8) / 1.2, 0, 1)).astype(np.float32)
-            parts.add(corners, tint[k] * dark[:, None], Material.LEAVES, SurfaceClass.VEGETATION, anchor, seen=seen)
+            builder.add(corners, tint[k] * dark[:, None], Material.LEAVES, SurfaceClass.VEGETATION, anchor, seen=seen)
         stem = trunk_corners * (1, 1, middle[k]) + (x, y, 0)
-        parts.add(stem, BARK, Material.MATT, SurfaceClass.VEGETATION, anchor)
+        builder.add(stem, BARK_COLOUR, Material.MATT, SurfaceClass.VEGETATION, anchor)
 
 
-def _bushes(places: NDArray[np.float64], parts: Parts, rng: np.random.Generator) -> None:
+def _bushes(places: NDArray[np.float64], builder: SceneryBuilder, rng: np.random.Generator) -> None:
     model = crown(rng, False)
     for place in places:
         size = rng.uniform(0.6, 1.2)
         corners = model * (size, size, size * 0.8) + (*place, size * 0.55)
-        tint = LEAVES[rng.integers(len(LEAVES))] * rng.uniform(0.6, 0.9)
-        parts.add(np.maximum(corners, (-np.inf, -np.inf, 0)), tint, Material.LEAVES, SurfaceClass.VEGETATION, place)
+        tint = LEAF_COLOURS[rng.integers(len(LEAF_COLOURS))] * rng.uniform(0.6, 0.9)
+        builder.add(np.maximum(corners, (-np.inf, -np.inf, 0)), tint, Material.LEAVES, SurfaceClass.VEGETATION, place)
 
 
-def _hedges(houses: list[House], clearance: Clearance, parts: Parts, rng: np.random.Generator) -> None:
+def _hedges(houses: list[House], clearance: Clearance, builder: SceneryBuilder, rng: np.random.Generator) -> None:
     for house in houses:
         if house.closed or rng.random() < 0.35:
             continue
@@ -140,10 +142,10 @@ def _hedges(houses: list[House], clearance: Clearance, parts: Parts, rng: np.ran
             continue
         if not clearance.far_from_houses(np.linspace(near[0], near[1], 6), 0.6).all():
             continue
-        draft = Draft()
+        mesh = MeshBuilder()
         wide, tall = 0.4, rng.uniform(0.8, 1.4)
         ring = [near[0] - out * wide, near[1] - out * wide, near[1] + out * wide, near[0] + out * wide]
-        draft.loft([[(*p, 0.0) for p in ring], [(*p, tall) for p in ring]], 0)
-        corners, _, _ = draft.arrays()
-        tint = HEDGE * rng.uniform(0.75, 1.1)
-        parts.add(corners, tint, Material.LEAVES, SurfaceClass.VEGETATION, near.mean(0))
+        mesh.loft([[(*p, 0.0) for p in ring], [(*p, tall) for p in ring]], 0)
+        corners, _, _ = mesh.arrays()
+        tint = HEDGE_COLOUR * rng.uniform(0.75, 1.1)
+        builder.add(corners, tint, Material.LEAVES, SurfaceClass.VEGETATION, near.mean(0))

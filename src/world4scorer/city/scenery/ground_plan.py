@@ -74,7 +74,7 @@ PAVING_COLOUR: Final = np.array(
 """(pavings, 3) sRGB"""
 PAVING_RELIEF: Final = np.array([0.34, 0.10, 0.10, 0.13, 0.13, 0.15, 0.12, 0.10, 0.4, 0.2, 0.06, 0.2], np.float32)
 """(pavings,) how much brightness varies from place to place."""
-OVERLAP: Final = 0.12
+LANE_OVERLAP: Final = 0.12
 """Lanes are painted a little wider so that no seams show between them [m]."""
 
 
@@ -132,13 +132,13 @@ def _layers(streets: StreetMap, forecourts: Sequence[Line], seed: int) -> Iterab
             for side in (-0.72, 0.72):
                 yield Paving.RAIL, ribbon(parallel(line, side), 0.14)
     yield from ((Paving.SIDEWALK, o) for o in lane_outlines(of(LaneUse.WALK, internal=False), 0.6))
-    yield from ((Paving.SERVICE, o) for o in lane_outlines(of(LaneUse.SERVICE), OVERLAP))
+    yield from ((Paving.SERVICE, o) for o in lane_outlines(of(LaneUse.SERVICE), LANE_OVERLAP))
     for junction in streets.junctions.values():
         if len(junction.shape) >= 3:
             yield Paving.ASPHALT, junction.shape
     yield from ((Paving.SIDEWALK, o) for o in lane_outlines(of(LaneUse.WALKING_AREA)) if len(o) >= 3)
     yield from ((Paving.SIDEWALK, o) for o in lane_outlines(of(LaneUse.WALK, internal=True)))
-    yield from ((Paving.ASPHALT, o) for o in lane_outlines(of(LaneUse.DRIVE), OVERLAP))
+    yield from ((Paving.ASPHALT, o) for o in lane_outlines(of(LaneUse.DRIVE), LANE_OVERLAP))
     yield from _patches(of(LaneUse.DRIVE, internal=False), seed)
     yield from ((Paving.ASPHALT, o) for o in lane_outlines(of(LaneUse.CROSSING)))
     yield from ((Paving.BIKE_LANE, o) for o in lane_outlines(of(LaneUse.BICYCLE)))

@@ -10,27 +10,27 @@ from numpy.typing import NDArray
 
 from world4scorer.city.scenery.clearance import Clearance, Roadside
 from world4scorer.city.scenery.light import to_linear
-from world4scorer.city.scenery.parts import Parts
 from world4scorer.city.scenery.polyline import Line, points_at
+from world4scorer.city.scenery.scenery_builder import SceneryBuilder
 from world4scorer.city.scenery.surface import Material, SurfaceClass
 from world4scorer.engine.scene.geometry import arc_length_hypot
 
-MARGIN: Final = 0.8
+HOUSE_MARGIN: Final = 0.8
 """Houses keep at least so far from sidewalks and lanes [m]."""
 CLOSED_SETBACK, OPEN_SETBACK = 3.6, 6.5
 """Between the border of the street and the house front [m]."""
-STRETCH: Final = 4.0
+FRONTAGE_STEP: Final = 4.0
 """Roadsides are searched in steps of this length [m]."""
 CLOSED_SHARE: Final = 0.6
 """Of the sides of small streets that have closed fronts all the same."""
-WALLS: Final = to_linear(
+WALL_COLOURS: Final = to_linear(
     [
         (222, 208, 178), (206, 186, 150), (232, 224, 206), (196, 160, 132), (184, 128, 104), (168, 112, 92),
         (204, 200, 192), (178, 186, 188), (214, 190, 168), (226, 206, 160), (190, 198, 180), (160, 152, 146),
     ]
 )  # fmt: skip
-ROOFS: Final = to_linear([(146, 82, 62), (126, 74, 60), (98, 90, 88), (84, 80, 82), (118, 98, 86)])
-SIGNS: Final = to_linear(
+ROOF_COLOURS: Final = to_linear([(146, 82, 62), (126, 74, 60), (98, 90, 88), (84, 80, 82), (118, 98, 86)])
+SIGN_COLOURS: Final = to_linear(
     [(170, 40, 40), (40, 84, 140), (44, 110, 80), (200, 150, 50), (90, 70, 60), (60, 60, 66), (196, 196, 190)]
 )
 
@@ -57,10 +57,10 @@ def place_houses(sides: list[Roadside], clearance: Clearance, seed: int) -> list
         closed = side.big or rng.random() < CLOSED_SHARE
         length = float(arc_length_hypot(side.border)[-1])
         along, storeys = 0.5, int(rng.integers(4, 7))
-        free = _free_stretches(side.border, length, clearance)
+        free = _free_frontage(side.border, length, clearance)
         while along < length - 5:
-            if not free[int(along // STRETCH)]:
-                along += STRETCH
+            if not free[int(along // FRONTAGE_STEP)]:
+                along += FRONTAGE_STEP
                 continue
             wide = rng.uniform(12, 24) if closed else rng.uniform(9, 14)
             depth = rng.uniform(11, 14) if closed else rng.uniform(8, 11)
@@ -73,18 +73,18 @@ def place_houses(sides: list[Roadside], clearance: Clearance, seed: int) -> list
                 setback = CLOSED_SETBACK if closed else OPEN_SETBACK + rng.uniform(-1.5, 2.0)
                 house = _fit(side.border, along, wide, depth, setback, clearance, height, roof, closed)
             if house is None:
-                along += STRETCH
+                along += FRONTAGE_STEP
                 continue
             houses.append(house)
             along += wide + (0.0 if closed and rng.random() < 0.94 else rng.uniform(4, 10))
     return houses
 
 
-def _free_stretches(border: Line, length: float, clearance: Clearance) -> NDArray[np.bool_]:
+def _free_frontage(border: Line, length: float, clearance: Clearance) -> NDArray[np.bool_]:
     """Which stretches of a roadside could hold a house at all; spares most of the exact tests."""
-    where = np.arange(0, length + STRETCH, STRETCH)
-    xy, heading = points_at(border, np.minimum(where + STRETCH / 2, length))
-    return clearance.far_from_traffic(xy + 5.5 * np.stack([np.sin(heading), -np.cos(heading)], 1), MARGIN)
+    where = np.arange(0, length + FRONTAGE_STEP, FRONTAGE_STEP)
+    xy, heading = points_at(border, np.minimum(where + FRONTAGE_STEP / 2, length))
+    return clearance.far_from_traffic(xy + 5.5 * np.stack([np.sin(heading), -np.cos(heading)], 1), HOUSE_MARGIN)
 
 
 def _fit(
@@ -112,18 +112,18 @@ def _fit(
         back = depth * share * out
         # Seen from above, the street lies to the left of the front: back, far side, front.
         outline = np.array([base + far, base, base + back, base + back + far])
-        if clearance.claim(outline, MARGIN):
+        if clearance.claim(outline, HOUSE_MARGIN):
             return House(outline, height, roof, closed)
     return None
 
 
-def build_houses(houses: list[House], parts: Parts, seed: int) -> None:
+def build_houses(houses: list[House], builder: SceneryBuilder, seed: int) -> None:
     """Walls with windows, roofs, and the boxes that cast shade on actors."""
     rng = np.random.default_rng([seed, 0xB02])
     for house in houses:
         outline, height = house.outline, house.height
         centre = outline.mean(0)
-        paint = WALLS[rng.integers(len(WALLS))] * rng.uniform(0.8, 1.05)
+        paint = WALL_COLOURS[rng.integers(len(WALL_COLOURS))] * rng.uniform(0.8, 1.05)
         storeys = max(round((height - 1.0) / 3.3), 1)
         style = {
             "storey": (height - 0.6) / storeys,
@@ -134,17 +134,17 @@ def build_houses(houses: list[House], parts: Parts, seed: int) -> None:
             "balconies": float(rng.integers(3, 5)) if rng.random() < 0.35 else 0.0,
             "seed": float(rng.integers(4096)),
         }
-        sign = SIGNS[rng.integers(len(SIGNS))]
+        sign = SIGN_COLOURS[rng.integers(len(SIGN_COLOURS))]
         for k in range(4):
-            _wall(parts, outline[k], outline[(k + 1) % 4], height, paint, style, sign, front=k == 0)
-        _roof(parts, house, paint, ROOFS[rng.integers(len(ROOFS))] * rng.uniform(0.85, 1.1))
+            _wall(builder, outline[k], outline[(k + 1) % 4], height, paint, style, sign, front=k == 0)
+        _roof(builder, house, paint, ROOF_COLOURS[rng.integers(len(ROOF_COLOURS))] * rng.uniform(0.85, 1.1))
         side, back = outline[1] - outline[0], outline[2] - outline[1]
         length, depth = np.hypot(*side), np.hypot(*back)
-        parts.boxes.append((*centre, *(side / length), length / 2, depth / 2, height + 0.5 * house.roof))
+        builder.boxes.append((*centre, *(side / length), length / 2, depth / 2, height + 0.5 * house.roof))
 
 
 def _wall(
-    parts: Parts,
+    builder: SceneryBuilder,
     start: NDArray[np.float64],
     end: NDArray[np.float64],
     height: float,
@@ -160,29 +160,29 @@ def _wall(
     row += [height, style["seed"], *sign.tolist(), style["balconies"] if front else 0.0]
     a, b = (*start, 0.0), (*end, 0.0)
     c, d = (*end, height), (*start, height)
-    parts.add(
+    builder.add(
         np.array([[a, b, c], [a, c, d]]),
         paint,
         Material.FACADE,
         SurfaceClass.BUILDING,
         (start + end) / 2,
-        detail=len(parts.facades),
+        detail=len(builder.facades),
     )
-    parts.facades.append(row)
+    builder.facades.append(row)
 
 
-def _roof(parts: Parts, house: House, wall: NDArray[np.float32], paint: NDArray[np.float32]) -> None:
+def _roof(builder: SceneryBuilder, house: House, wall: NDArray[np.float32], paint: NDArray[np.float32]) -> None:
     outline, height = house.outline, house.height
     a, b, c, d = (np.array([*corner, height]) for corner in outline)
     centre = outline.mean(0)
     if house.roof == 0:
-        parts.add(np.array([[a, b, c], [a, c, d]]), paint * 0.7, Material.MATT, SurfaceClass.BUILDING, centre)
+        builder.add(np.array([[a, b, c], [a, c, d]]), paint * 0.7, Material.MATT, SurfaceClass.BUILDING, centre)
         return
     up = np.array([0, 0, house.roof])
     left, right = (a + d) / 2 + up, (b + c) / 2 + up
     slopes = np.array([[a, b, right], [a, right, left], [c, d, left], [c, left, right]])
-    parts.add(slopes, paint, Material.ROOF, SurfaceClass.BUILDING, centre)
-    parts.add(np.array([[b, c, right], [d, a, left]]), wall, Material.MATT, SurfaceClass.BUILDING, centre)
+    builder.add(slopes, paint, Material.ROOF, SurfaceClass.BUILDING, centre)
+    builder.add(np.array([[b, c, right], [d, a, left]]), wall, Material.MATT, SurfaceClass.BUILDING, centre)
 
 
 def forecourts(houses: list[House]) -> list[Line]:

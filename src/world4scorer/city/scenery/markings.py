@@ -14,20 +14,20 @@ from world4scorer.city.scenery.polyline import Line, cut, parallel, points_at, r
 from world4scorer.city.streets.street_map import Connection, Lane, LaneUse, StreetMap, Turn
 from world4scorer.engine.scene.geometry import arc_length_hypot, rotate
 
-LINE: Final = 0.14
+LINE_WIDTH: Final = 0.14
 """Width of lines [m]."""
-DASH, GAP = 3.0, 5.0
+DASH_LENGTH, DASH_GAP = 3.0, 5.0
 """Of lines between lanes [m]."""
-STOP_LINE: Final = 0.45
-STOP_BEFORE: Final = 0.6
+STOP_LINE_WIDTH: Final = 0.45
+STOP_LINE_SETBACK: Final = 0.6
 """Thickness of stop lines and their distance from the end of the lane [m]."""
-STRIPE: Final = 0.5
+STRIPE_WIDTH: Final = 0.5
 """Width of a zebra's stripes and of the gaps between them [m]."""
 EDGE_INSET: Final = 0.2
 """Edge lines lie so far inside the lane [m]."""
-OPPOSITE: Final = 0.9
+MAX_CENTRE_GAP: Final = 0.9
 """Two edges whose left sides are closer than this share a centre line [m]."""
-ARROW_BEFORE: Final = 9.0
+ARROW_SETBACK: Final = 9.0
 """Distance of arrows from the end of the lane [m]."""
 
 _ARROWS: Final[dict[Turn, tuple[tuple[float, float], ...]]] = {
@@ -72,44 +72,46 @@ def _lines_of_lanes(roads: dict[str, list[Lane]]) -> Iterable[Line]:
         for right, left in itertools.pairwise(lanes):
             border = parallel(tidy(right.shape), right.width / 2)
             if right.use is left.use:
-                yield from _dashes(border, DASH, GAP)
+                yield from _dashes(border, DASH_LENGTH, DASH_GAP)
             else:
-                yield ribbon(border, LINE)
+                yield ribbon(border, LINE_WIDTH)
         outer = tidy(lanes[0].shape)
         if lanes[0].use is LaneUse.DRIVE and (len(lanes) > 1 or lanes[0].speed > 9):
-            yield ribbon(parallel(outer, -lanes[0].width / 2 + EDGE_INSET), LINE)
+            yield ribbon(parallel(outer, -lanes[0].width / 2 + EDGE_INSET), LINE_WIDTH)
         line = lefts[edge]
         middle, _ = points_at(line, arc_length_hypot(line)[-1:] / 2)
-        near = lines.query(shapely.Point(middle[0]), predicate="dwithin", distance=OPPOSITE)
+        near = lines.query(shapely.Point(middle[0]), predicate="dwithin", distance=MAX_CENTRE_GAP)
         opposite = sorted(names[k] for k in near if names[k] != edge)
         if not opposite:
-            yield ribbon(parallel(line, -EDGE_INSET), LINE)
+            yield ribbon(parallel(line, -EDGE_INSET), LINE_WIDTH)
         elif edge < opposite[0]:
             if len(lanes) > 1 or len(roads[opposite[0]]) > 1:
-                yield ribbon(parallel(line, 0.14), LINE)
-                yield ribbon(parallel(line, -0.14), LINE)
+                yield ribbon(parallel(line, 0.14), LINE_WIDTH)
+                yield ribbon(parallel(line, -0.14), LINE_WIDTH)
             else:
-                yield from _dashes(line, DASH, GAP)
+                yield from _dashes(line, DASH_LENGTH, DASH_GAP)
 
 
 def _dashes(line: Line, dash: float, gap: float) -> Iterable[Line]:
     length = float(arc_length_hypot(line)[-1])
     for start in np.arange(gap / 2, length - dash / 2, dash + gap):
-        yield ribbon(cut(line, start, min(start + dash, length)), LINE)
+        yield ribbon(cut(line, start, min(start + dash, length)), LINE_WIDTH)
 
 
 def _stop_line(lane: Lane) -> Iterable[Line]:
     line = tidy(lane.shape)
     length = float(arc_length_hypot(line)[-1])
-    if length > STOP_BEFORE + STOP_LINE + 0.5:
-        yield ribbon(cut(line, length - STOP_BEFORE - STOP_LINE, length - STOP_BEFORE), lane.width - 0.2)
+    if length > STOP_LINE_SETBACK + STOP_LINE_WIDTH + 0.5:
+        yield ribbon(
+            cut(line, length - STOP_LINE_SETBACK - STOP_LINE_WIDTH, length - STOP_LINE_SETBACK), lane.width - 0.2
+        )
 
 
 def _arrows(lane: Lane, ways: list[Connection]) -> Iterable[Line]:
     line = tidy(lane.shape)
     length = float(arc_length_hypot(line)[-1])
     turns = {way.turn for way in ways}
-    for place in (length - ARROW_BEFORE, length - ARROW_BEFORE - 18):
+    for place in (length - ARROW_SETBACK, length - ARROW_SETBACK - 18):
         if place < 6:
             return
         (centre,), (heading,) = points_at(line, np.array([place]))
@@ -125,9 +127,9 @@ def _arrows(lane: Lane, ways: list[Connection]) -> Iterable[Line]:
 def _zebra(lane: Lane) -> Iterable[Line]:
     line = tidy(lane.shape)
     length = float(arc_length_hypot(line)[-1])
-    count = max(int((length - 0.2) // (2 * STRIPE)), 1)
-    start = (length - (2 * count - 1) * STRIPE) / 2
+    count = max(int((length - 0.2) // (2 * STRIPE_WIDTH)), 1)
+    start = (length - (2 * count - 1) * STRIPE_WIDTH) / 2
     for k in range(count):
-        begin = start + 2 * STRIPE * k
-        if begin >= 0 and begin + STRIPE <= length:
-            yield ribbon(cut(line, begin, begin + STRIPE), lane.width * 0.85)
+        begin = start + 2 * STRIPE_WIDTH * k
+        if begin >= 0 and begin + STRIPE_WIDTH <= length:
+            yield ribbon(cut(line, begin, begin + STRIPE_WIDTH), lane.width * 0.85)

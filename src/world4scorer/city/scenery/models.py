@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from world4scorer.city.scenery import people, vehicles
 from world4scorer.city.scenery.actors import ActorKind
-from world4scorer.city.scenery.draft import Draft
+from world4scorer.city.scenery.mesh_builder import MeshBuilder
 from world4scorer.city.scenery.roles import ROLE_MATERIAL, role_colours
 from world4scorer.city.scenery.surface import SurfaceClass
 
 Size = tuple[float, float, float]
 
-_SHAPES: Final[dict[ActorKind, tuple[Callable[[], Draft], Size, float, float, SurfaceClass]]] = {
+_SHAPES: Final[dict[ActorKind, tuple[Callable[[], MeshBuilder], Size, float, float, SurfaceClass]]] = {
     # drawing, nominal length, width, height [m], height of the hip [m], length of a full step [m]
     ActorKind.CAR: (vehicles.car, (4.42, 1.82, 1.50), 0, 1, SurfaceClass.VEHICLE),
     ActorKind.VAN: (vehicles.van, (5.62, 2.03, 2.30), 0, 1, SurfaceClass.VEHICLE),
@@ -29,7 +29,7 @@ _SHAPES: Final[dict[ActorKind, tuple[Callable[[], Draft], Size, float, float, Su
     ActorKind.CONE: (people.cone, (0.4, 0.4, 0.75), 0, 1, SurfaceClass.OBSTACLE),
     ActorKind.BARRIER: (people.barrier, (0.5, 2.0, 1.0), 0, 1, SurfaceClass.OBSTACLE),
 }
-SWING: Final = {ActorKind.PEDESTRIAN: 0.5, ActorKind.BICYCLE: 0.22}
+LIMB_SWING: Final = {ActorKind.PEDESTRIAN: 0.5, ActorKind.BICYCLE: 0.22}
 """How far legs swing [rad]."""
 
 
@@ -76,7 +76,7 @@ def actor_models() -> Models:
         np.concatenate(limbs),
         np.array([hip / nominal[2] for _, nominal, hip, _, _ in rows], np.float32),
         np.array([step for *_, step, _ in rows], np.float32),
-        np.array([SWING.get(kind, 0.0) for kind in ActorKind], np.float32),
+        np.array([LIMB_SWING.get(kind, 0.0) for kind in ActorKind], np.float32),
         np.array([surface for *_, surface in rows], np.uint8),
         role_colours(),
         ROLE_MATERIAL,

@@ -47,7 +47,7 @@ class Limb(IntEnum):
     RIGHT_ARM = 4
 
 
-CHOICES: Final = 16
+COLOURS_PER_ROLE: Final = 16
 """Colours per role; common ones appear several times."""
 
 _COLOURS: Final[dict[Role, list[tuple[int, int, int]]]] = {
@@ -118,7 +118,7 @@ ROLE_MATERIAL: Final = np.array(
 
 def role_colours() -> NDArray[np.float32]:
     """(roles, CHOICES, 3) linear colours."""
-    table = np.empty((len(Role), CHOICES, 3), np.float32)
+    table = np.empty((len(Role), COLOURS_PER_ROLE, 3), np.float32)
     for role, colours in _COLOURS.items():
-        table[role] = to_linear([colours[k % len(colours)] for k in range(CHOICES)])
+        table[role] = to_linear([colours[k % len(colours)] for k in range(COLOURS_PER_ROLE)])
     return table

@@ -11,8 +11,8 @@ from world4scorer.city.scenery.clearance import Clearance, roadsides
 from world4scorer.city.scenery.facade import Facade
 from world4scorer.city.scenery.greenery import plant
 from world4scorer.city.scenery.houses import House, build_houses, place_houses
-from world4scorer.city.scenery.parts import Parts, SceneryArrays
-from world4scorer.city.scenery.signal_heads import Head, place_signals
+from world4scorer.city.scenery.scenery_builder import SceneryArrays, SceneryBuilder
+from world4scorer.city.scenery.signal_heads import SignalHead, place_signals
 from world4scorer.city.scenery.street_lamps import place_lamps
 from world4scorer.city.streets.street_map import StreetMap
 
@@ -25,18 +25,18 @@ class Scenery:
     facades: NDArray[np.float32]
     """(rows, Facade)"""
     houses: list[House]
-    heads: list[Head]
+    heads: list[SignalHead]
 
     @classmethod
     def build(cls, streets: StreetMap, seed: int) -> Scenery:
         """Place everything; the same for the same streets and seed."""
         clearance = Clearance(streets)
         sides = roadsides(streets)
-        parts = Parts()
+        builder = SceneryBuilder()
         houses = place_houses(sides, clearance, seed)
-        build_houses(houses, parts, seed)
-        plant(sides, houses, clearance, parts, seed)
-        place_lamps(sides, clearance, parts, seed)
-        heads = place_signals(streets, clearance, parts)
-        facades = np.array(parts.facades, np.float32).reshape(-1, len(Facade))
-        return cls(parts.pack(), facades, houses, heads)
+        build_houses(houses, builder, seed)
+        plant(sides, houses, clearance, builder, seed)
+        place_lamps(sides, clearance, builder, seed)
+        heads = place_signals(streets, clearance, builder)
+        facades = np.array(builder.facades, np.float32).reshape(-1, len(Facade))
+        return cls(builder.pack(), facades, houses, heads)

@@ -15,34 +15,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.city.scenery.clearance import Clearance
-from world4scorer.city.scenery.draft import Draft
 from world4scorer.city.scenery.light import to_linear
-from world4scorer.city.scenery.parts import Parts
+from world4scorer.city.scenery.mesh_builder import MeshBuilder
 from world4scorer.city.scenery.polyline import Line, points_at, tidy
+from world4scorer.city.scenery.scenery_builder import SceneryBuilder
 from world4scorer.city.scenery.surface import Material, SurfaceClass
 from world4scorer.city.streets.street_map import Connection, LaneUse, SignalLink, StreetMap, Turn
 from world4scorer.engine.scene.geometry import arc_length_hypot, direction, rotate
 
 RED, YELLOW, GREEN = 0, 1, 2
 """Lamps of a head, from the top; their bits in `lamp_bits`."""
-LAMPS: Final = to_linear([(255, 44, 30), (255, 186, 32), (60, 255, 130)])
-HOUSING: Final = to_linear([26, 28, 28])
-STEEL: Final = to_linear([92, 96, 98])
-POST: Final = 3.5
-HEAD_LOW: Final = 2.35
+LAMP_COLOURS: Final = to_linear([(255, 44, 30), (255, 186, 32), (60, 255, 130)])
+HOUSING_COLOUR: Final = to_linear([26, 28, 28])
+POST_COLOUR: Final = to_linear([92, 96, 98])
+POST_HEIGHT: Final = 3.5
+HEAD_BOTTOM: Final = 2.35
 """Top of a post, lower edge of its head [m]."""
-LAMP_STEP: Final = 0.36
+LAMP_SPACING: Final = 0.36
 LAMP_RADIUS: Final = 0.15
 """Distance between lamps; radius of one [m]."""
-HEAD_GAP: Final = 0.62
+HEAD_SPACING: Final = 0.62
 """Between two heads on a post [m]."""
-BESIDE: Final = 0.55
+POST_SETBACK: Final = 0.55
 """Between the edge of the lane and a post [m]."""
-WIDEST_STRIP: Final = 7.0
+MAX_POST_SHIFT: Final = 7.0
 """How far a post may move outwards, past lanes for bicycles [m]."""
-ACROSS_LIMIT: Final = 60.0
+MAX_FAR_POST_DISTANCE: Final = 60.0
 """The far post stands at most so far behind the stop line [m]."""
-WALK_SCALE: Final = 0.7
+PEDESTRIAN_HEAD_SCALE: Final = 0.7
 """Size of the heads for pedestrians."""
 
 _STATES: Final[Mapping[str, int]] = {
@@ -60,7 +60,7 @@ _STATES: Final[Mapping[str, int]] = {
 
 
 @dataclass(frozen=True)
-class Head:
+class SignalHead:
     """A head shows the state of one link."""
 
     link: SignalLink
@@ -68,9 +68,9 @@ class Head:
     y: float
 
 
-def place_signals(streets: StreetMap, clearance: Clearance, parts: Parts) -> list[Head]:
+def place_signals(streets: StreetMap, clearance: Clearance, builder: SceneryBuilder) -> list[SignalHead]:
     """Build all posts; heads are numbered as the lamps' triangles refer to them."""
-    heads: list[Head] = []
+    heads: list[SignalHead] = []
     approaches: dict[str, list[Connection]] = defaultdict(list)
     for connection in streets.connections:
         if connection.link is not None and connection.use is LaneUse.DRIVE:
@@ -85,11 +85,11 @@ def place_signals(streets: StreetMap, clearance: Clearance, parts: Parts) -> lis
         (end,), (heading,) = points_at(line, arc_length_hypot(line)[-1:])
         right = np.array([np.sin(heading), -np.cos(heading)])
         links = _shown_links(ways)
-        near = _beside(end + right * (outer.width / 2 + BESIDE), right, clearance)
-        _post(parts, heads, near, heading, links, 1.0)
+        near = _beside(end + right * (outer.width / 2 + POST_SETBACK), right, clearance)
+        _post(builder, heads, near, heading, links, 1.0)
         far = _across(end + right * (outer.width / 2), heading, clearance)
         if far is not None:
-            _post(parts, heads, far, heading, links, 1.0)
+            _post(builder, heads, far, heading, links, 1.0)
     for name in sorted(streets.crossing_links):
         line = tidy(streets.lanes[name].shape)
         width = streets.lanes[name].width
@@ -98,11 +98,11 @@ def place_signals(streets: StreetMap, clearance: Clearance, parts: Parts) -> lis
             right = np.array([np.sin(heading), -np.cos(heading)])
             ahead = direction(heading)
             place = _beside(corner + right * (width / 2 + 0.3) + ahead * 0.5, ahead, clearance)
-            _post(parts, heads, place, heading, [streets.crossing_links[name]], WALK_SCALE)
+            _post(builder, heads, place, heading, [streets.crossing_links[name]], PEDESTRIAN_HEAD_SCALE)
     return heads
 
 
-def lamp_bits(heads: Sequence[Head], signals: Mapping[str, str]) -> NDArray[np.uint8]:
+def lamp_bits(heads: Sequence[SignalHead], signals: Mapping[str, str]) -> NDArray[np.uint8]:
     """(heads,) lit lamps; all dark for signals without a state."""
     bits = np.zeros(max(len(heads), 1), np.uint8)
     for k, head in enumerate(heads):
@@ -122,8 +122,8 @@ def _shown_links(ways: Sequence[Connection]) -> list[SignalLink]:
 
 def _beside(start: NDArray[np.float64], away: NDArray[np.float64], clearance: Clearance) -> NDArray[np.float64]:
     """The first place from `start` outwards where nobody drives or cycles; `start` itself if there is none."""
-    places = start + np.arange(0.0, WIDEST_STRIP, 0.4)[:, None] * away
-    free = np.flatnonzero(clearance.far_from_wheels(places, BESIDE / 2))
+    places = start + np.arange(0.0, MAX_POST_SHIFT, 0.4)[:, None] * away
+    free = np.flatnonzero(clearance.far_from_wheels(places, POST_SETBACK / 2))
     place: NDArray[np.float64] = places[free[0] if len(free) else 0]
     return place
 
@@ -132,7 +132,7 @@ def _across(start: NDArray[np.float64], heading: float, clearance: Clearance) ->
     """The first free place beyond the junction, a little to the right of straight ahead."""
     ahead = direction(heading)
     right = np.array([np.sin(heading), -np.cos(heading)])
-    distance = np.arange(10.0, ACROSS_LIMIT, 1.0)
+    distance = np.arange(10.0, MAX_FAR_POST_DISTANCE, 1.0)
     for aside in (0.8, 2.5, 4.5, 7.0):
         places = start + distance[:, None] * ahead + aside * right
         free = np.flatnonzero(clearance.far_from_traffic(places, 0.25) & clearance.far_from_houses(places, 0.3))
@@ -143,35 +143,40 @@ def _across(start: NDArray[np.float64], heading: float, clearance: Clearance) ->
 
 
 def _post(
-    parts: Parts, heads: list[Head], place: Line, heading: float, links: Sequence[SignalLink], scale: float
+    builder: SceneryBuilder,
+    heads: list[SignalHead],
+    place: Line,
+    heading: float,
+    links: Sequence[SignalLink],
+    scale: float,
 ) -> None:
     """A post with its heads side by side, looking against `heading`."""
-    draft = Draft()
-    draft.box((-0.06, -0.06, 0), (0.06, 0.06, POST * (scale + 1) / 2), 1, skip="-z")
+    mesh = MeshBuilder()
+    mesh.box((-0.06, -0.06, 0), (0.06, 0.06, POST_HEIGHT * (scale + 1) / 2), 1, skip="-z")
     for k in range(len(links)):
-        y = HEAD_GAP * scale * k
-        low = HEAD_LOW if scale == 1 else HEAD_LOW * 0.9
-        tall = LAMP_STEP * scale
+        y = HEAD_SPACING * scale * k
+        low = HEAD_BOTTOM if scale == 1 else HEAD_BOTTOM * 0.9
+        tall = LAMP_SPACING * scale
         half, deep = 0.21 * scale, 0.16 * scale
-        draft.box((-deep - 0.06, y - half, low), (-0.06, y + half, low + 3 * tall + 0.08), 0)
+        mesh.box((-deep - 0.06, y - half, low), (-0.06, y + half, low + 3 * tall + 0.08), 0)
         if k:
-            draft.bar((0, 0, low + tall), (-0.1, y, low + tall), 0.05, 1)
+            mesh.bar((0, 0, low + tall), (-0.1, y, low + tall), 0.05, 1)
         for lamp in (RED, YELLOW, GREEN):
             middle = low + tall * (2.5 - lamp) + 0.04
             turn = np.pi * (np.arange(8) + 0.5) / 4
             radius = LAMP_RADIUS * scale
             x = -deep - 0.07
             ring = [(x, y + radius * np.cos(a), middle + radius * np.sin(a)) for a in turn]
-            draft.face(ring, 2 + 3 * k + lamp, (0, y, middle))
-            draft.box((x - 0.12, y - radius, middle + radius), (x, y + radius, middle + radius + 0.02), 0, skip="+x")
-    corners, role, _ = draft.arrays()
+            mesh.face(ring, 2 + 3 * k + lamp, (0, y, middle))
+            mesh.box((x - 0.12, y - radius, middle + radius), (x, y + radius, middle + radius + 0.02), 0, skip="+x")
+    corners, role, _ = mesh.arrays()
     role = role.astype(np.int64)
     turned = rotate(corners, heading) + np.append(place, 0.0)
     lit = role >= 2
     which = np.where(lit, (role - 2) % 3, 0)
     number = len(heads) + np.where(lit, (role - 2) // 3, 0)
-    paint = np.where(lit[:, None], LAMPS[which], np.where((role == 1)[:, None], STEEL, HOUSING))
-    parts.add(
+    paint = np.where(lit[:, None], LAMP_COLOURS[which], np.where((role == 1)[:, None], POST_COLOUR, HOUSING_COLOUR))
+    builder.add(
         turned,
         paint,
         np.where(lit, int(Material.LAMP), int(Material.MATT)),
@@ -179,4 +184,4 @@ def _post(
         place,
         detail=np.where(lit, 4 * number + which, -1),
     )
-    heads.extend(Head(link, float(place[0]), float(place[1])) for link in links)
+    heads.extend(SignalHead(link, float(place[0]), float(place[1])) for link in links)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from world4scorer.city.render.cameras import CameraRig
-from world4scorer.city.render.renderer import Renderer, World
+from world4scorer.city.render.renderer import Renderer, StaticWorld
 from world4scorer.city.render.weather import Weather
 from world4scorer.city.scenery.actors import Actors
 from world4scorer.city.streets.street_map import StreetMap
@@ -28,7 +28,7 @@ class CameraRenderer:
     @cached_property
     def _renderer(self) -> Renderer:
         return Renderer(
-            World.build(self._streets, self._config.seed),
+            StaticWorld.build(self._streets, self._config.seed),
             CameraRig.default(),
             size=(self._config.height, self._config.width),
             supersample=self._config.supersample,

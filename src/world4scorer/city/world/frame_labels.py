@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.city.render.cameras import CameraRig
-from world4scorer.city.render.renderer import Renderer, Rendering, World
+from world4scorer.city.render.renderer import RenderedViews, Renderer, StaticWorld
 from world4scorer.city.render.weather import Weather
 from world4scorer.city.scenery.actors import ActorKind, Actors
 from world4scorer.city.streets.places import PLACES
@@ -51,7 +51,7 @@ class FrameLabels:
         front: NDArray[np.uint8] = classes[0]
         return front
 
-    def draw(self, frame: LogFrame) -> Rendering:
+    def draw(self, frame: LogFrame) -> RenderedViews:
         """The picture and its classes."""
         simulation, entry = find_log(self._root, frame.log_name)
         network = PLACES[simulation.place].network.name
@@ -66,7 +66,7 @@ class FrameLabels:
             config = self._config
             self._offsets[network] = streets.offset
             self._renderers[network] = Renderer(
-                World.build(streets, config.seed),
+                StaticWorld.build(streets, config.seed),
                 CameraRig.default(),
                 (config.height, config.width),
                 config.supersample,

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from world4scorer.drawing import style
-from world4scorer.drawing.charts import OTHER, OURS, chart, titled
+from world4scorer.drawing.charts import OTHER, OURS, chart, set_title
 from world4scorer.evaluation.leaderboard.infractions import Infraction
 from world4scorer.evaluation.scores.route_results import WORDS, RouteNumbers
 
@@ -66,7 +66,7 @@ def _draw_scores(axis: Axes, drivers: Mapping[str, RouteNumbers]) -> None:
         axis.plot([one.value for one in found], rows, marker, color=colour, ms=5.5, label=label)
     axis.set_xlim(-2, 102)
     _legend(axis)
-    titled(axis, "Driving Score and Success Rate, 95 % intervals")
+    set_title(axis, "Driving Score and Success Rate, 95 % intervals")
 
 
 def _draw_infractions(axis: Axes, drivers: Mapping[str, RouteNumbers]) -> None:
@@ -82,7 +82,7 @@ def _draw_infractions(axis: Axes, drivers: Mapping[str, RouteNumbers]) -> None:
     if left.any():
         _legend(axis)
     axis.set_xlim(left=0)
-    titled(axis, "Infractions per km")
+    set_title(axis, "Infractions per km")
 
 
 def _legend(axis: Axes) -> None:

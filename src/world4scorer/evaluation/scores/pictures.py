@@ -18,7 +18,7 @@ from world4scorer.datasets.navsim.submissions import Submission
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.birdseye import draw_scene
-from world4scorer.drawing.verdict import Outcome, faults_of, forgiven_of
+from world4scorer.drawing.faults import Outcome, faults_of, forgiven_of
 from world4scorer.engine.outcomes.results import V1Outcome, V2Outcome
 from world4scorer.engine.outcomes.v1 import pdms
 from world4scorer.engine.outcomes.v2 import epdms

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.drawing.frame import EgoFrame
+from world4scorer.drawing.ego_frame import EgoFrame
 from world4scorer.engine.outcomes.causes import Cause
 from world4scorer.engine.outcomes.comfort import CHECKS
 from world4scorer.engine.outcomes.ego import CORNERS

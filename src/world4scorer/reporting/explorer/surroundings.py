@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.drawing.frame import EgoFrame
+from world4scorer.drawing.ego_frame import EgoFrame
 from world4scorer.engine.scene.geometry import relative_poses
 from world4scorer.engine.scene.indices import STEPS, Box, Layer, Light, TrackType
 from world4scorer.engine.scene.scene import Scene

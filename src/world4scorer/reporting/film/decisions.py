@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing import style
-from world4scorer.drawing.verdict import Fault, faults_of, forgiven_of
+from world4scorer.drawing.faults import Fault, faults_of, forgiven_of
 from world4scorer.engine.outcomes.results import V2Outcome
 from world4scorer.engine.outcomes.v2 import epdms
 from world4scorer.engine.scene.scene import Scene

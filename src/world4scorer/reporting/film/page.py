@@ -175,11 +175,11 @@ class PagePainter:
             y = top + (67 + ROW * row) * unit
             for column, name in enumerate(names):
                 x = left + (right - left) * column / len(names)
-                self._draw_mark(brush, x, y, style.KEY[name])
-                wide = 25 if style.KEY[name].shape in ("line", "ramp") else 19
-                brush.text((x + wide * unit, y), style.KEY[name].word, style.INK, self._letters(12), anchor="lm")
+                self._draw_mark(brush, x, y, style.LEGEND[name])
+                wide = 25 if style.LEGEND[name].shape in ("line", "ramp") else 19
+                brush.text((x + wide * unit, y), style.LEGEND[name].word, style.INK, self._letters(12), anchor="lm")
 
-    def _draw_mark(self, brush: ImageDraw.ImageDraw, x: float, y: float, entry: style.KeyEntry) -> None:
+    def _draw_mark(self, brush: ImageDraw.ImageDraw, x: float, y: float, entry: style.LegendEntry) -> None:
         unit, look = self._unit, entry.look
         if isinstance(look, style.Stroke):
             width = max(1, round(look.width * PER_POINT * unit))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from world4scorer.drawing import style
-from world4scorer.drawing.verdict import PLACE_METRICS, TRACK_METRICS, Fault, tracks_of
+from world4scorer.drawing.faults import LOCATED_METRICS, TRACK_METRICS, Fault, tracks_of
 from world4scorer.engine.scene.indices import Box
 from world4scorer.reporting.film.boxes import corners_of, ego_corners
 from world4scorer.reporting.film.canvas import Canvas
@@ -30,7 +30,7 @@ def draw_marks(canvas: Canvas, decision: Decision, origin: Floats) -> None:
     taken: list[Floats] = []
     for fault in decision.faults:
         step = min(max(fault.step, 0), len(rollout) - 1)
-        if fault.metric in PLACE_METRICS:
+        if fault.metric in LOCATED_METRICS:
             canvas.polygon(ego_corners(rollout[step, :3], origin), None, style.FAULT, 1.8)
         _outline_object(canvas, decision, fault, step, origin)
         place = canvas.pixels((rollout[step, :2] - origin)[None])[0].astype(np.float64)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.birdseye import draw_scene
-from world4scorer.drawing.verdict import faults_of, forgiven_of
+from world4scorer.drawing.faults import faults_of, forgiven_of
 from world4scorer.engine.outcomes.results import V2_COLUMNS, V2Outcome, epdms_of_table
 from world4scorer.engine.outcomes.v2 import epdms
 from world4scorer.evaluation.pools.choices import Chosen, continued, framewise, inertial

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from world4scorer.drawing.charts import OURS, PAPER, chart, titled
+from world4scorer.drawing.charts import OURS, PAPER, chart, set_title
 from world4scorer.drawing.style import HUMAN
 from world4scorer.engine.scene.geometry import arc_length_hypot
 from world4scorer.engine.scene.indices import PLAN_INTERVAL, PLAN_POSES
@@ -68,7 +68,7 @@ def _reductions(axis: Axes, reductions: dict[str, Interval], reported: Any) -> N
     axis.scatter(places, theirs, marker="_", s=420, color="black", lw=1.6, zorder=4, label="paper, NAVSIM")
     axis.axhline(0, color="#333333", lw=0.8)
     axis.set_xticks(places, ["heading", "lateral", "distance"])
-    titled(axis, "reduction, repaired pairs [%]")
+    set_title(axis, "reduction, repaired pairs [%]")
     axis.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.08))
 
 
@@ -82,7 +82,7 @@ def _to_log(axis: Axes, to_log: dict[str, Interval], reported: Any) -> None:
         axis.scatter(place, reported["distance_to_log_m"][place], marker="_", s=420, color="black", lw=1.6, zorder=4)
     axis.set_xticks([0, 1], ["off", "on"])
     axis.set_xlabel("changed choices")
-    titled(axis, "to the logged plan [m]")
+    set_title(axis, "to the logged plan [m]")
 
 
 def _over_time(axis: Axes, pools: ScoredPools, frames: NDArray[np.int64], chosen: Chosen, title: str) -> None:
@@ -98,7 +98,7 @@ def _over_time(axis: Axes, pools: ScoredPools, frames: NDArray[np.int64], chosen
         shade = 0.3 + 0.7 * place / max(1, len(frames) - 1)
         label = "plans, later ones darker" if place == len(frames) - 1 else None
         axis.plot(since[place] + TIMES, way, color=OURS, alpha=shade, lw=1.4, marker="o", ms=2, label=label)
-    titled(axis, title)
+    set_title(axis, title)
     axis.set_xlabel("time [s]")
     axis.set_ylabel("way [m]")
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from world4scorer.drawing import style
-from world4scorer.drawing.charts import BAD, GOOD, OTHER, OURS, PAPER, chart, titled
+from world4scorer.drawing.charts import BAD, GOOD, OTHER, OURS, PAPER, chart, set_title
 from world4scorer.drawing.dots import DotRow, draw_dots
 from world4scorer.evaluation.scores.bootstrap import Interval
 from world4scorer.studies.counterfactual import measures as m
@@ -50,7 +50,7 @@ def draw(scores: VariantScores) -> Figure:
     for axis, (name, title, factor, guess) in zip(axes, PANELS, strict=False):
         draw_dots(axis, [_dot(scores, variant, name, factor) for variant in rows])
         axis.axvline(guess, color=style.FAINT, lw=1, ls=(0, (4, 3)), zorder=1)
-        titled(axis, title)
+        set_title(axis, title)
         if axis is not axes[0]:
             axis.set_yticklabels([])
     _alike(axes[3], scores)
@@ -88,7 +88,7 @@ def _alike(axis: Axes, scores: VariantScores) -> None:
                 rows.append(DotRow(name, *found, (), None, COLOURS[how]))
     draw_dots(axis, rows, group=len(m.AGAINST))
     axis.yaxis.tick_right()
-    titled(axis, "cosine of own readouts with, mean off")
+    set_title(axis, "cosine of own readouts with, mean off")
 
 
 def draw_reactive(found: Reactive) -> Figure:
@@ -108,7 +108,7 @@ def draw_reactive(found: Reactive) -> Figure:
     ):
         draw_dots(axis, [_reactive_dot(name, getattr(found.components[name], part), colour) for name in names])
         axis.axhline(FIRST_VERSION - 0.5, color="#e6e6e3", lw=0.8, zorder=0)
-        titled(axis, title)
+        set_title(axis, title)
         if axis is not axes[0]:
             axis.set_yticklabels([])
     return figure

@@ -19,10 +19,10 @@ from PIL import Image
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing import style
 from world4scorer.drawing.charts import SERIES, chart
-from world4scorer.drawing.frame import EgoFrame
-from world4scorer.drawing.strokes import draw_way, look
+from world4scorer.drawing.ego_frame import EgoFrame
+from world4scorer.drawing.strokes import draw_line, plot_style
 from world4scorer.drawing.surroundings import draw_map, draw_tracks
-from world4scorer.drawing.ways import draw_ego
+from world4scorer.drawing.trajectories import draw_ego
 from world4scorer.studies.branches.records import FIRST_PLAN, LOGGED_PLAN
 from world4scorer.studies.counterfactual.branched_scenes import BranchedScenes
 from world4scorer.studies.counterfactual.measures import spread
@@ -62,7 +62,7 @@ def draw_sheet(scenes: BranchedScenes, store: SceneStore, told: Any) -> Figure:
                 f"{scenes.distance[place, plan]:.1f} m off, own future ranks {rank[place, plan]:.0f} of {rank.shape[1]}"
             )
             _picture(line[2 + plan], scenes.views[place][FIRST_PLAN + plan], SERIES[plan], words)
-    handles = [Line2D([], [], **look(style.DRIVEN), label="logged plan")]
+    handles = [Line2D([], [], **plot_style(style.DRIVEN), label="logged plan")]
     handles += [
         Line2D([], [], color=SERIES[plan], lw=3, label="the planner's choice" if plan == 0 else f"plan {plan + 1}")
         for plan in range(count)
@@ -78,9 +78,9 @@ def _from_above(axes: Axes, scenes: BranchedScenes, store: SceneStore, place: in
     draw_tracks(axes, scene.tracks, frame)
     for plan in reversed(range(count)):
         way = _path(scenes.pool[place, scenes.chosen[place, plan]])
-        draw_way(axes, way, style.Stroke(SERIES[plan], 2.6, casing=0.7), 7.0)
+        draw_line(axes, way, style.Stroke(SERIES[plan], 2.6, casing=0.7), 7.0)
     assert scene.human_future is not None
-    draw_way(axes, _path(scene.human_future), style.DRIVEN, 8.0)
+    draw_line(axes, _path(scene.human_future), style.DRIVEN, 8.0)
     draw_ego(axes, frame, scene.ego_state)
     axes.set(xlim=(-BEHIND, AHEAD), ylim=(-ASIDE, ASIDE), aspect="equal", xticks=[], yticks=[], facecolor=style.GROUND)
     axes.grid(visible=False)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from world4scorer.drawing.charts import OTHER, OURS, chart, titled
+from world4scorer.drawing.charts import OTHER, OURS, chart, set_title
 from world4scorer.evaluation.scores.bootstrap import Interval
 from world4scorer.studies.shared.paper_marks import error_bar, name_paper_marks, paper_mark
 
@@ -53,7 +53,7 @@ def _agreement(axes: Axes, rule: Intervals, native: Intervals, reported: Any) ->
         range(4), ["choices\ndiffer", "choices\ndiffer,\nno EC", "rank\ncorrelation", "rank\ncorr.,\nno EC"]
     )
     axes.set_ylim(min(0.0, *axes.get_ylim()), 1.05)
-    titled(axes, "v1 against v2 (share, correlation)")
+    set_title(axes, "v1 against v2 (share, correlation)")
 
 
 def _gap(axes: Axes, gap: Intervals, reported: Any) -> None:
@@ -64,7 +64,7 @@ def _gap(axes: Axes, gap: Intervals, reported: Any) -> None:
             paper_mark(axes, place, 100 * shares[name], 0.9 * WIDTH)
     axes.axhline(0, color="#333333", lw=0.8)
     axes.set_xticks(range(len(PARTS) + 1), [*PARTS, "EP,\nTTC, C"])
-    titled(axes, "what the gap of v2 utility is due to [%]")
+    set_title(axes, "what the gap of v2 utility is due to [%]")
 
 
 def _joint(axes: Axes, progress: Intervals, reported: Any) -> None:
@@ -75,7 +75,7 @@ def _joint(axes: Axes, progress: Intervals, reported: Any) -> None:
         paper_mark(axes, place, 100 * reported["joint_infeasible"][theirs], 0.9 * WIDTH)
     axes.set_xticks(range(len(JOINT)), [words for _, _, words in JOINT])
     axes.set_ylim(0, None)
-    titled(axes, "no plan is both far and passes EC [% of frames]")
+    set_title(axes, "no plan is both far and passes EC [% of frames]")
 
 
 def _bar(axes: Axes, at: float, value: Interval, width: float, colour: str, label: str | None = None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from world4scorer.drawing.charts import OURS, PAPER, chart, titled
+from world4scorer.drawing.charts import OURS, PAPER, chart, set_title
 from world4scorer.evaluation.scores.bootstrap import Interval
 
 
@@ -28,7 +28,7 @@ def draw(
         if name in reported:
             left.scatter(reported[name], height, marker="s", s=20, color=PAPER, zorder=4)
     left.set_yticks(list(heights.values()), list(rows.values()))
-    titled(left, "EPDMS and 95 % intervals")
+    set_title(left, "EPDMS and 95 % intervals")
 
     for name, gap in gaps.items():
         value, height = gap.times(100), heights[name]
@@ -39,7 +39,7 @@ def draw(
             value.value, height - 0.16, xerr=_spread(value), color=PAPER, marker="s", ms=4.5, lw=1.4, capsize=3
         )
     right.axvline(0, color="#333333", lw=0.8)
-    titled(right, "correct previous plan minus this [points]")
+    set_title(right, "correct previous plan minus this [points]")
     for axis in (left, right):
         axis.grid(False, axis="y")
         axis.grid(True, axis="x", color="#e6e6e3", lw=0.8)

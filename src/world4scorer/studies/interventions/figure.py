@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from world4scorer.drawing import style
-from world4scorer.drawing.charts import BAD, GOOD, OTHER, OURS, PAPER, chart, titled
+from world4scorer.drawing.charts import BAD, GOOD, OTHER, OURS, PAPER, chart, set_title
 from world4scorer.evaluation.scores.bootstrap import Interval
 from world4scorer.studies.shared.paper_marks import PAPER_NAME, error_bar, name_paper_marks, paper_mark
 from world4scorer.studies.shared.reassignment import Reassigned
@@ -71,7 +71,7 @@ def _lanes(axes: Axes, found: Mapping[str, Reassigned], reported: Any) -> None:
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("PDMS of the chosen plans")
     repeats = len(next(iter(found.values())).means)
-    titled(axes, f"chosen with own, mean and {repeats} times deranged states")
+    set_title(axes, f"chosen with own, mean and {repeats} times deranged states")
 
 
 def _mark(
@@ -112,7 +112,7 @@ def _regrets(axes: Axes, found: Mapping[str, Reassigned], kinds: Mapping[str, st
     name_paper_marks(axes)
     axes.set_xticks(range(len(found)), list(found))
     axes.set_xlim(-0.55, len(found) - 0.45)
-    titled(axes, "regret against the best of each pool [points], 95 %")
+    set_title(axes, "regret against the best of each pool [points], 95 %")
 
 
 def _theirs(name: str, kind: str, reported: Any) -> float | None:

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing import style
 from world4scorer.drawing.charts import chart
-from world4scorer.drawing.frame import EgoFrame
-from world4scorer.drawing.strokes import RampHandler, RampMark, draw_way, look
+from world4scorer.drawing.ego_frame import EgoFrame
+from world4scorer.drawing.strokes import RampHandler, RampMark, draw_line, plot_style
 from world4scorer.drawing.surroundings import draw_map, draw_tracks
-from world4scorer.drawing.ways import draw_ego
+from world4scorer.drawing.trajectories import draw_ego
 from world4scorer.evaluation.pools.choices import framewise
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.studies.shared.reassignment import SINGLE_SEED, derangement
@@ -99,10 +99,10 @@ def draw_scenes(pools: ScoredPools, store: SceneStore) -> Figure | None:
     first.plot([AHEAD - 13, AHEAD - 3], [MIDDLE["left"] - TALL / 2 + 2] * 2, color=style.INK, lw=2, zorder=12)
     first.text(AHEAD - 8, MIDDLE["left"] - TALL / 2 + 2.6, "10 m", ha="center", va="bottom", fontsize=8, zorder=12)
     handles = [
-        Line2D([], [], **look(style.CHOICE), marker="*", ms=10, label="own states"),
-        Line2D([], [], **look(style.DRIVEN), label="driver"),
-        Line2D([], [], **look(SWAPPED), label="deranged states"),
-        Line2D([], [], **look(MEAN), label="mean state"),
+        Line2D([], [], **plot_style(style.CHOICE), marker="*", ms=10, label="own states"),
+        Line2D([], [], **plot_style(style.DRIVEN), label="driver"),
+        Line2D([], [], **plot_style(SWAPPED), label="deranged states"),
+        Line2D([], [], **plot_style(MEAN), label="mean state"),
         RampMark(label=f"all {pools.plans.shape[1]} plans, dark is good"),
     ]
     figure.legend(
@@ -125,11 +125,11 @@ def _panel(axes: Axes, pools: ScoredPools, store: SceneStore, place: int, own: i
         LineCollection(lines, colors=[colours[plan] for plan in order], lw=width, alpha=0.9, zorder=6.5)
     )
     for chosen, stroke in ((swapped, SWAPPED), (0, MEAN)):
-        draw_way(axes, _path(plans[chosen]), stroke, 7.0)
+        draw_line(axes, _path(plans[chosen]), stroke, 7.0)
     way = _path(plans[own])
-    draw_way(axes, way, style.CHOICE, 7.5)
+    draw_line(axes, way, style.CHOICE, 7.5)
     axes.plot(*way[-1], marker="*", ms=12, color=style.EGO, mec="white", mew=0.8, zorder=8.2)
-    draw_way(axes, _path(pools.human_plan[place]), style.DRIVEN, 8.0)
+    draw_line(axes, _path(pools.human_plan[place]), style.DRIVEN, 8.0)
     draw_ego(axes, frame, scene.ego_state)
     axes.set(xlim=(-BEHIND, AHEAD), aspect="equal", xticks=[], yticks=[], facecolor=style.GROUND)
     axes.grid(visible=False)

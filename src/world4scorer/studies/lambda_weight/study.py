@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from world4scorer.drawing.charts import OURS, PAPER, chart, titled
+from world4scorer.drawing.charts import OURS, PAPER, chart, set_title
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.pools.choices import continued, framewise, inertial
 from world4scorer.evaluation.pools.describe import describe
@@ -140,7 +140,7 @@ def _figure(rows: dict[float, Row], reported: Any) -> Figure:
         theirs_ec = comfort.get(weight)
         if theirs_ec is not None:
             right.scatter(place, theirs_ec, marker="s", s=24, color=PAPER, zorder=4)
-    titled(left, "EPDMS and 95 % intervals")
-    titled(right, "extended comfort and 95 % intervals [%]")
+    set_title(left, "EPDMS and 95 % intervals")
+    set_title(right, "extended comfort and 95 % intervals [%]")
     left.legend(fontsize=8, frameon=False, loc="upper center", ncols=2, bbox_to_anchor=(0.5, -0.22))
     return figure

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from world4scorer.drawing import style
-from world4scorer.drawing.charts import GOOD, OTHER, OURS, chart, titled
+from world4scorer.drawing.charts import GOOD, OTHER, OURS, chart, set_title
 from world4scorer.evaluation.scores.bootstrap import Interval
 from world4scorer.studies.readout_networks.regions import REGIONS
 from world4scorer.studies.shared.paper_marks import error_bar, name_paper_marks, paper_mark
@@ -63,7 +63,7 @@ def _cosines(axes: Axes, cosine: Intervals, centred: Intervals, reported: Mappin
     axes.set_ylim(_floor([*cosine.values(), *centred.values()], [reported[key] for key in theirs.values()]), 1.06)
     axes.set_yticks([tick for tick in axes.get_yticks() if axes.get_ylim()[0] <= tick <= 1.0])
     axes.legend(handles=marks, fontsize=8, frameon=False, ncols=3, loc="upper left")
-    titled(axes, "cosine of grids with the observed future, 95 %")
+    set_title(axes, "cosine of grids with the observed future, 95 %")
 
 
 def _pixels(axes: Axes, psnr: Intervals) -> None:
@@ -73,7 +73,7 @@ def _pixels(axes: Axes, psnr: Intervals) -> None:
         error_bar(axes, place, psnr[name])
     axes.set_xticks(range(len(PIXELS)), [labels[name][0] for name in PIXELS], fontsize=8)
     axes.set_ylim(_floor(list(psnr.values()), [], 1.0), None)
-    titled(axes, "decoded images against the observed view [dB PSNR]")
+    set_title(axes, "decoded images against the observed view [dB PSNR]")
 
 
 def _regions(axes: Axes, agreement: Intervals, reported: Mapping[str, Any]) -> None:
@@ -86,7 +86,7 @@ def _regions(axes: Axes, agreement: Intervals, reported: Mapping[str, Any]) -> N
     axes.set_ylim(_floor([agreement[name] for name in REGIONS], list(reported["consistency"].values())), 1.08)
     axes.set_yticks([tick for tick in axes.get_yticks() if axes.get_ylim()[0] <= tick <= 1.0])
     axes.legend(fontsize=8, frameon=False, loc="upper right")
-    titled(axes, "cosine between the three queries")
+    set_title(axes, "cosine between the three queries")
 
 
 def _floor(found: Sequence[Interval], others: Sequence[float], room: float = 0.03) -> float:

@@ -18,10 +18,10 @@ from torch import Tensor
 
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing import style
-from world4scorer.drawing.frame import EgoFrame
-from world4scorer.drawing.strokes import draw_way, look
+from world4scorer.drawing.ego_frame import EgoFrame
+from world4scorer.drawing.strokes import draw_line, plot_style
 from world4scorer.drawing.surroundings import draw_map, draw_tracks
-from world4scorer.drawing.ways import draw_ego
+from world4scorer.drawing.trajectories import draw_ego
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.studies.readouts.scenes import QUERIES
 
@@ -94,8 +94,8 @@ def query_picture(
                     side.set(visible=True, color=STROKES[name].colour, linewidth=2.4)
             if row == 0:
                 sheet.words(words, x + wide / 2, HEADER - 0.06, fontsize=9, ha="center")
-    handles = [Line2D([], [], **look(stroke), label=name) for name, stroke in STROKES.items()]
-    handles.append(Line2D([], [], **look(style.DRIVEN), label="executed"))
+    handles = [Line2D([], [], **plot_style(stroke), label=name) for name, stroke in STROKES.items()]
+    handles.append(Line2D([], [], **plot_style(style.DRIVEN), label="executed"))
     sheet.figure.legend(
         handles=handles, loc="lower center", ncols=4, frameon=False, fontsize=8, borderpad=0.0, borderaxespad=0.1
     )
@@ -121,8 +121,8 @@ class _Sheet:
         axes.imshow(as_bytes(image_3HW), interpolation="lanczos", aspect="auto")
         return axes
 
-    def words(self, text: str, left: float, low: float, **look: Any) -> None:
-        self.figure.text(left / self.width, 1.0 - low / self.height, text, va="bottom", **look)
+    def words(self, text: str, left: float, low: float, **plot_style: Any) -> None:
+        self.figure.text(left / self.width, 1.0 - low / self.height, text, va="bottom", **plot_style)
 
 
 def _queries(axes: Axes, pools: ScoredPools, store: SceneStore, place: int, plans: NDArray[np.int64]) -> None:
@@ -131,8 +131,8 @@ def _queries(axes: Axes, pools: ScoredPools, store: SceneStore, place: int, plan
     draw_map(axes, scene, frame)
     draw_tracks(axes, scene.tracks, frame)
     for name, plan in zip(QUERIES, plans, strict=True):
-        draw_way(axes, _way(pools.plans[place, plan]), STROKES[name], 7.0)
-    draw_way(axes, _way(pools.human_plan[place]), style.DRIVEN, 8.0)
+        draw_line(axes, _way(pools.plans[place, plan]), STROKES[name], 7.0)
+    draw_line(axes, _way(pools.human_plan[place]), style.DRIVEN, 8.0)
     draw_ego(axes, frame, scene.ego_state)
     axes.set(xlim=(-BEHIND, AHEAD), ylim=(-BESIDE, BESIDE), aspect="equal", facecolor=style.GROUND)
     _bare(axes)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from matplotlib.figure import Figure
 
-from world4scorer.drawing.charts import BAD, GOOD, OURS, PAPER, chart, titled
+from world4scorer.drawing.charts import BAD, GOOD, OURS, PAPER, chart, set_title
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.engine.outcomes.results import V2_COLUMNS
 from world4scorer.evaluation.pools.choices import Chosen, continued, framewise, inertial
@@ -92,7 +92,7 @@ def _figure(
         )
     left.set_xticks(places, SCORES)
     left.set_ylim(0, 108)
-    titled(left, "means and 95 % intervals [%]")
+    set_title(left, "means and 95 % intervals [%]")
     left.legend(fontsize=8, loc="lower center", ncols=3, frameon=False, bbox_to_anchor=(0.5, -0.28))
     change = 100 * (after["EPDMS"] - before["EPDMS"])
     names = np.unique(pools.log_names)
@@ -100,7 +100,7 @@ def _figure(
     by_log = np.sort([change[logs == name].mean() for name in names])
     right.bar(np.arange(len(by_log)), by_log, color=[GOOD if value >= 0 else BAD for value in by_log], width=0.85)
     right.axhline(0, color="#333333", lw=0.8)
-    titled(right, "change of EPDMS, log by log [points]")
+    set_title(right, "change of EPDMS, log by log [points]")
     right.set_xticks([])
     right.set_xlabel(f"{len(names)} logs, sorted")
     return figure

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from world4scorer.drawing import style
-from world4scorer.drawing.charts import GOOD, OTHER, OURS, chart, titled
+from world4scorer.drawing.charts import GOOD, OTHER, OURS, chart, set_title
 from world4scorer.studies.stability.numbers import Measured
 from world4scorer.studies.stability.scenes import KINDS
 
@@ -36,7 +36,7 @@ def _ratios(axis: Axes, measured: Measured) -> None:
     axis.set_ylim(0, None)
     axis.set_xlabel("radius held by outcomes, epsilon = 1")
     axis.legend(fontsize=8, frameon=False)
-    titled(axis, "what futures take off a radius [%]")
+    set_title(axis, "what futures take off a radius [%]")
 
 
 def _certified(axis: Axes, measured: Measured) -> None:
@@ -53,7 +53,7 @@ def _certified(axis: Axes, measured: Measured) -> None:
     axis.set_ylim(0, 103)
     axis.set_xlabel("budget epsilon (the loss may rise by epsilon²/2)")
     axis.legend(fontsize=8, frameon=False, loc="lower left")
-    titled(axis, "choices proven to hold [%]")
+    set_title(axis, "choices proven to hold [%]")
 
 
 def _labels(axis: Axes, measured: Measured) -> None:
@@ -72,4 +72,4 @@ def _labels(axis: Axes, measured: Measured) -> None:
     axis.grid(axis="y", visible=False)
     axis.grid(axis="x", color="#e6e6e3", lw=0.8)
     axis.set_xlabel("taken off the squared radius [%]; bar: mean")
-    titled(axis, "16 more labelled plans, or one more future")
+    set_title(axis, "16 more labelled plans, or one more future")

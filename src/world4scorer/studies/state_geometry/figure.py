@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from world4scorer.drawing import style
-from world4scorer.drawing.charts import BAD, OTHER, OURS, PAPER, chart, titled
+from world4scorer.drawing.charts import BAD, OTHER, OURS, PAPER, chart, set_title
 from world4scorer.drawing.dots import DotRow, dot_legend, draw_dots
 from world4scorer.studies.shared.bank_states import Outcome
 from world4scorer.studies.state_geometry.tables import LABELS, OUTCOMES
@@ -85,7 +85,7 @@ def _states(axes: Axes, found: StateGeometry, place: int) -> None:
     axes.set_yticks([])
     axes.grid(visible=False)
     axes.set_xlabel("first component")
-    titled(
+    set_title(
         axes,
         f"{100 * share:.0f} % of the variance\nnearest agree: states {100 * agreed[0]:.0f} %, "
         f"plans {100 * agreed[1]:.0f} %",
@@ -100,7 +100,7 @@ def _ways(axes: Axes, found: StateGeometry, place: int) -> None:
             axes.plot(way[-1, 1], way[-1, 0], MARKS[one], color=COLOURS[one], ms=3.6, mec="white", mew=0.3)
     axes.invert_xaxis()  # left is left
     axes.set_xlabel("to the left [m], not to scale")
-    titled(
+    set_title(
         axes,
         ", ".join(
             f"{count} {name}" for count, name in zip(found.groups[place], ("safe", "collide", "off"), strict=True)
@@ -117,7 +117,7 @@ def draw_agreement(found: StateGeometry, reported: Any) -> Figure:
         theirs = 100 * reported[PAPER_KEYS[name]] if name in PAPER_KEYS else None
         rows.append(DotRow(LABELS[name], *value, paper=theirs, colour=OURS if name == "states" else PAPER))
     draw_dots(left, rows)
-    titled(left, "five nearest plans that share the outcome [%]")
+    set_title(left, "five nearest plans that share the outcome [%]")
     own, plans = (100 * found.agreements[name] for name in ("states", "trajectories"))
     lowest = min(own.min(), plans.min()) - 2
     right.plot([lowest, 101], [lowest, 101], color=style.FAINT, lw=1)
@@ -126,6 +126,6 @@ def draw_agreement(found: StateGeometry, reported: Any) -> Figure:
     right.set_xlabel("nearest by trajectory")
     right.set_ylabel("nearest by state")
     above, _ = found.above("states", "trajectories")
-    titled(right, f"scene by scene [%]: {above} of {len(own)} above the line")
+    set_title(right, f"scene by scene [%]: {above} of {len(own)} above the line")
     figure.legend(handles=dot_legend(), loc="outside lower center", ncols=2, frameon=False, fontsize=8.5)
     return figure

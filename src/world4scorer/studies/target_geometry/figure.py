@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
 from world4scorer.drawing import style
-from world4scorer.drawing.charts import GOOD, OTHER, OURS, PAPER, chart, titled
+from world4scorer.drawing.charts import GOOD, OTHER, OURS, PAPER, chart, set_title
 
 if TYPE_CHECKING:
     from world4scorer.studies.target_geometry.study import Geometry
@@ -58,7 +58,7 @@ def _cosines(axes: Axes, found: Geometry, form: Form) -> None:
         axes.axvline(found.means[form][kind].value, color=colour, lw=1.1, ls=(0, (3, 2)))
     axes.plot([], [], color=style.INK, lw=1.1, ls=(0, (3, 2)), label="mean")
     axes.set_xlabel("cosine")
-    titled(axes, TITLES[form])
+    set_title(axes, TITLES[form])
 
 
 def _spectrum(axes: Axes, found: Geometry) -> None:
@@ -74,4 +74,4 @@ def _spectrum(axes: Axes, found: Geometry) -> None:
     axes.set_ylim(0, 103)
     axes.set_xlabel("directions, largest first")
     axes.legend(fontsize=8, loc="lower right", frameon=False, title="effective rank", title_fontsize=8)
-    titled(axes, "variance in the first directions [%]")
+    set_title(axes, "variance in the first directions [%]")

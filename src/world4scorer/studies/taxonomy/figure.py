@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from world4scorer.drawing.charts import GOOD, OURS, PAPER, chart, titled
+from world4scorer.drawing.charts import GOOD, OURS, PAPER, chart, set_title
 from world4scorer.evaluation.scores.bootstrap import Interval
 
 
@@ -30,7 +30,7 @@ def draw(
         left.scatter(at, theirs, marker="_", s=300, color="black", lw=1.6, zorder=4, label=name)
     left.set_xticks(places, [name.replace("score-continuity ", "score-continuity\n") for name in classes])
     left.set_ylim(0, 104)
-    titled(left, "framewise failures of extended comfort [%]")
+    set_title(left, "framewise failures of extended comfort [%]")
     left.legend(fontsize=8, loc="upper center", ncols=3, frameon=False, bbox_to_anchor=(0.5, -0.16))
 
     heights = np.arange(len(rates))[::-1]
@@ -44,7 +44,7 @@ def draw(
     right.set_xlim(0, 104)
     right.grid(False, axis="y")
     right.grid(True, axis="x", color="#e6e6e3", lw=0.8)
-    titled(right, "pairs that pass [%]")
+    set_title(right, "pairs that pass [%]")
     return figure
 
 

@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 
 from world4scorer.city.render.weather import Weather
 
-VISIBLE: Final = 1
-CASTS: Final = 2
-"""Bits of `Frame.chunk_flags`."""
+CHUNK_VISIBLE: Final = 1
+CHUNK_CASTS_SHADOW: Final = 2
+"""Bits of `TriangleBuffer.chunk_flags`."""
 SUN_SHADOW: Final = 1
 CONTACT_SHADOW: Final = 2
 """Bits of the shadow buffer."""
 
 
-NOTHING: Final = -1
-DONE: Final = -2
+NO_TRIANGLE: Final = -1
+SHADED: Final = -2
 """In the buffer of triangles: a sample that sees ground or sky, a sample that has its colour already."""
 
 
-class Light(NamedTuple):
+class Lighting(NamedTuple):
     """A `Weather` for kernels."""
 
     to_sun: NDArray[np.float32]
@@ -46,7 +46,7 @@ class Light(NamedTuple):
     """(n, n, 3), see `sky`."""
 
     @classmethod
-    def of(cls, weather: Weather, sky: NDArray[np.float32]) -> Light:
+    def of(cls, weather: Weather, sky: NDArray[np.float32]) -> Lighting:
         """Pack a weather and its painted sky."""
         vectors = (weather.to_sun, weather.sun, weather.ambient, weather.bounce, weather.horizon)
         scalars = (weather.fog, weather.wetness, weather.lamps, weather.contact, weather.exposure)
@@ -54,7 +54,7 @@ class Light(NamedTuple):
         return cls._make([*packed, weather.seed % 65536, sky])
 
 
-class Frame(NamedTuple):
+class TriangleBuffer(NamedTuple):
     """Triangles of one moment, in chunks that lie close together."""
 
     corners: NDArray[np.float32]
@@ -78,7 +78,7 @@ class Frame(NamedTuple):
     chunk_flags: NDArray[np.uint8]
 
     @classmethod
-    def room(cls, triangles: int, chunks: int) -> Frame:
+    def allocate(cls, triangles: int, chunks: int) -> TriangleBuffer:
         """Buffers for so many triangles and chunks."""
         return cls(
             np.empty((triangles, 3, 3), np.float32),
@@ -95,7 +95,7 @@ class Frame(NamedTuple):
         )
 
 
-class View(NamedTuple):
+class CameraView(NamedTuple):
     """Cameras in the frame's axes; kernels that draw one camera get one without the leading dimension."""
 
     axes: NDArray[np.float32]

@@ -11,7 +11,7 @@ from matplotlib.patches import Polygon
 from numpy.typing import NDArray
 
 from world4scorer.drawing import style
-from world4scorer.drawing.frame import EgoFrame
+from world4scorer.drawing.ego_frame import EgoFrame
 from world4scorer.engine.outcomes.ego import CORNERS
 from world4scorer.engine.outcomes.results import V1_COLUMNS, V2_COLUMNS, V1Outcome, V2Outcome
 from world4scorer.engine.scene.indices import DT
@@ -21,11 +21,11 @@ from world4scorer.engine.scene.tracks import Tracks
 Outcome = V1Outcome | V2Outcome
 
 TRACK_METRICS = ("NC", "TTC")
-PLACE_METRICS = ("NC", "DAC", "TLC", "TTC")
+LOCATED_METRICS = ("NC", "DAC", "TLC", "TTC")
 """Those that the ego's box decides; for others a dot marks the step."""
 NUMBER_GAP = 24.0
 """Points between two numbers."""
-WORDS = {
+FAULT_TEXTS = {
     "NC": "hits track {who} {at}",
     "DAC": "off the road {at} ({who})",
     "DDC": "outside the route's lanes, by {when}",
@@ -36,8 +36,8 @@ WORDS = {
     "C": "uncomfortable {at} ({who})",
 }
 """What each value below 1 means: by what or whom, and when. LK and DDC fall once a row of steps is full: hence `by`."""
-SHORTER = {"longitudinal": "lon.", "lateral": "lat.", "magnitude": "size", "_": " "}
-LONGEST_NAME = 10
+ABBREVIATIONS = {"longitudinal": "lon.", "lateral": "lat.", "magnitude": "size", "_": " "}
+MAX_NAME_LENGTH = 10
 """Characters of an object's name that are shown; of longer ones both ends."""
 
 
@@ -69,20 +69,20 @@ class Fault:
         when = f"{self.step * DT:.1f} s"
         # Comfort may be lost in the history, whose last row lies 0.2 s back: its steps are no exact times.
         at = f"at {when}" if self.step >= 0 else "before now"
-        return WORDS[self.metric].format(who=self._who, when=when, at=at)
+        return FAULT_TEXTS[self.metric].format(who=self._who, when=when, at=at)
 
     @property
     def _who(self) -> str:
         if self.metric in (*TRACK_METRICS, "TLC"):
             return _shortened(self.name)
         name = self.name
-        for word, shorter in SHORTER.items():
+        for word, shorter in ABBREVIATIONS.items():
             name = name.replace(word, shorter)
         return name
 
 
 def _shortened(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[:5]}..{name[-4:]}"
+    return name if len(name) <= MAX_NAME_LENGTH else f"{name[:5]}..{name[-4:]}"
 
 
 def tracks_of(scene: Scene, outcome: Outcome | None) -> Tracks:
@@ -133,7 +133,7 @@ def draw_faults(
         step = min(max(fault.step, 0), len(rollout) - 1)
         box = frame.ego_box(rollout[step])
         places.append(box.mean(axis=0))
-        if fault.metric in PLACE_METRICS:
+        if fault.metric in LOCATED_METRICS:
             axes.add_patch(Polygon(box, fill=False, edgecolor=style.FAULT, linewidth=1.4, zorder=9))
         axes.plot(*places[-1], marker="o", markersize=6, color=style.FAULT, markeredgecolor="white", zorder=11)
         _draw_object(axes, scene, frame, outcome, fault, rollout, step)

@@ -7,47 +7,47 @@ from typing import Final
 import numpy as np
 
 from world4scorer.city.render.fog import add_through_fog
-from world4scorer.city.render.frame import CONTACT_SHADOW, NOTHING, SUN_SHADOW
+from world4scorer.city.render.kernel_types import CONTACT_SHADOW, NO_TRIANGLE, SUN_SHADOW
 from world4scorer.city.render.noise import f32, hashed
 from world4scorer.city.render.sky import look_up_sky
 from world4scorer.city.scenery.surface import SurfaceClass
 from world4scorer.engine.kernels import inlined, leaf
 
-HORIZON: Final = 2e-3
+MIN_SLOPE: Final = 2e-3
 """Slope of a ray below which it counts as sky; the ground there is all fog."""
 TILE_BITS: Final = 9
-TILE: Final = 1 << TILE_BITS
+TILE_SIZE: Final = 1 << TILE_BITS
 """Texels along a tile."""
-LEVELS: Final = 7
+MIP_LEVELS: Final = 7
 """Mip levels, each half the size of the one before."""
-FINE: Final = 8.0
-COARSE: Final = 2.0
+FINE_RESOLUTION: Final = 8.0
+COARSE_RESOLUTION: Final = 2.0
 """Texels per metre of the two kinds of tiles."""
 MARKING_LIGHT: Final = 0.60
 """Reflectance of road markings."""
 GRAIN_CELLS: Final = 32.0
 """Grains of asphalt per metre."""
-GRAIN_UNTIL: Final = 14.0
+GRAIN_DISTANCE: Final = 14.0
 """Where grains can no longer be seen [m]."""
-UNKNOWN: Final = (0.13, 0.17, 0.08)
+UNPAINTED_COLOUR: Final = (0.13, 0.17, 0.08)
 """Ground that nobody painted: grass (linear)."""
-PATCHES: Final = 0.5
+PATCH_CONTRAST: Final = 0.5
 """Cells per metre of wet patches."""
 
 
 @inlined
 def find_tile(ground, x, y):
     """(slot, x and y in texels, texels per metre) of the tile at a point; slot -1 where there is none."""
-    slot, scale = np.int32(-1), f32(FINE)
+    slot, scale = np.int32(-1), f32(FINE_RESOLUTION)
     px, py = f32(0.0), f32(0.0)
     for kind in range(2):
         if slot < 0:
-            scale = f32(FINE) if kind == 0 else f32(COARSE)
+            scale = f32(FINE_RESOLUTION) if kind == 0 else f32(COARSE_RESOLUTION)
             px, py = (x - ground.corner[kind, 0]) * scale, (y - ground.corner[kind, 1]) * scale
             i, j = int(py) >> TILE_BITS, int(px) >> TILE_BITS
             if px >= f32(0.0) and py >= f32(0.0) and i < ground.slots.shape[1] and j < ground.slots.shape[2]:
                 slot = ground.slots[kind, i, j]
-                px, py = px - f32(j * TILE), py - f32(i * TILE)
+                px, py = px - f32(j * TILE_SIZE), py - f32(i * TILE_SIZE)
     return slot, px, py, scale
 
 
@@ -57,7 +57,7 @@ def ground_class(ground, x, y):
     slot, px, py, _ = find_tile(ground, x, y)
     if slot < 0:
         return np.uint8(SurfaceClass.GROUND)
-    return ground.classes[slot, min(int(py), TILE - 1), min(int(px), TILE - 1)]
+    return ground.classes[slot, min(int(py), TILE_SIZE - 1), min(int(px), TILE_SIZE - 1)]
 
 
 @inlined
@@ -96,29 +96,29 @@ def shade_ground(ground, view, light, decode, ids, shadow, slope, pixel, supersa
             u, place = u + 1, 0
         column = (f32(k) + f32(0.5) - f32(0.5) * f32(columns)) * pixel
         dz = a[0, 2] * column + bz
-        if ids[k] != NOTHING or dz >= f32(-HORIZON):
+        if ids[k] != NO_TRIANGLE or dz >= f32(-MIN_SLOPE):
             continue
         dx, dy = a[0, 0] * column + bx, a[0, 1] * column + by
         depth = -eye[2] / dz
         x, y = eye[0] + depth * dx, eye[1] + depth * dy
         slot, px, py, scale = find_tile(ground, x, y)
-        r, g, b = f32(UNKNOWN[0]), f32(UNKNOWN[1]), f32(UNKNOWN[2])
+        r, g, b = f32(UNPAINTED_COLOUR[0]), f32(UNPAINTED_COLOUR[1]), f32(UNPAINTED_COLOUR[2])
         paved = False
         if slot >= 0:
             if wet > f32(0.0):
-                surface = ground.classes[slot, min(int(py), TILE - 1), min(int(px), TILE - 1)]
+                surface = ground.classes[slot, min(int(py), TILE_SIZE - 1), min(int(px), TILE_SIZE - 1)]
                 paved = surface != SurfaceClass.GROUND
             # Pixels are long along the view and narrow across it; a size between the two neither blurs nor flickers.
             across = depth * pixel
             texel = across * (f32(0.6) + f32(0.4) * depth / eye[2]) * scale
-            while texel * shrink > f32(1.2) and level < LEVELS - 1:
+            while texel * shrink > f32(1.2) and level < MIP_LEVELS - 1:
                 shrink *= f32(0.5)
                 level += 1
             while level > 0 and texel * shrink <= f32(0.6):
                 shrink *= f32(2.0)
                 level -= 1
             texel, px, py = texel * shrink, px * shrink, py * shrink
-            size = TILE >> level
+            size = TILE_SIZE >> level
             if level > 0:
                 # Far away the samples of a pixel already mix neighbouring texels.
                 i, j = min(int(py), size - 1), min(int(px), size - 1)
@@ -146,9 +146,9 @@ def shade_ground(ground, view, light, decode, ids, shadow, slope, pixel, supersa
                 r += (f32(MARKING_LIGHT) - r) * paint
                 g += (f32(MARKING_LIGHT) - g) * paint
                 b += (f32(MARKING_LIGHT) - b) * paint
-            if depth < f32(GRAIN_UNTIL):
+            if depth < f32(GRAIN_DISTANCE):
                 grain_x, grain_y = int((x + anchor_x) * f32(GRAIN_CELLS)), int((y + anchor_y) * f32(GRAIN_CELLS))
-                strength = f32(0.22) * (f32(1.0) - depth * f32(1.0 / GRAIN_UNTIL))
+                strength = f32(0.22) * (f32(1.0) - depth * f32(1.0 / GRAIN_DISTANCE))
                 grain = f32(1.0) + strength * (hashed(grain_x & 8191, grain_y & 8191, 5) - f32(0.5))
                 r, g, b = r * grain, g * grain, b * grain
         mark = shadow[k]
@@ -173,7 +173,7 @@ def shade_ground(ground, view, light, decode, ids, shadow, slope, pixel, supersa
         if paved:
             grazing = f32(1.0) + dz / np.sqrt(dx * dx + dy * dy + dz * dz)
             mirror = f32(0.04) + f32(0.7) * grazing * grazing * grazing * grazing
-            i, j = int((x + anchor_x) * f32(PATCHES)) & 127, int((y + anchor_y) * f32(PATCHES)) & 127
+            i, j = int((x + anchor_x) * f32(PATCH_CONTRAST)) & 127, int((y + anchor_y) * f32(PATCH_CONTRAST)) & 127
             mirror *= wet * (f32(0.55) + f32(0.3) * hashed(i, j, 3))
             sr, sg, sb = look_up_sky(dx, dy, dz, light.sky)
             dark = (f32(1.0) - f32(0.4) * wet) * (f32(1.0) - mirror)

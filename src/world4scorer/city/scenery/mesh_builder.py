@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Point = Sequence[float] | NDArray[np.float64]
 
 
-class Draft:
+class MeshBuilder:
     """A growing list of triangles, each with a role that later decides its colour."""
 
     def __init__(self) -> None:

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from world4scorer.city.scenery.surface import Material, SurfaceClass
 
-CELL: Final = 32.0
+CELL_SIZE: Final = 32.0
 """Side of a cell [m]."""
 
 
-class Detail(IntEnum):
+class DetailLevel(IntEnum):
     """From where a triangle is seen."""
 
     NEAR = 0
@@ -51,7 +51,7 @@ class SceneryArrays(NamedTuple):
     """(cells, 2) boxes of each cell."""
 
 
-class Parts:
+class SceneryBuilder:
     """A growing collection of triangles."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Parts:
         anchor: NDArray[np.float64],
         detail: int | NDArray[np.int64] = -1,
         offset: float | NDArray[np.float64] = 0.0,
-        seen: Detail = Detail.ALWAYS,
+        seen: DetailLevel = DetailLevel.ALWAYS,
     ) -> None:
         """Add triangles (n, 3, 3) of the map; `anchor` (2,) or (n, 2) decides their cell."""
         n = len(corners)
@@ -88,17 +88,17 @@ class Parts:
     def pack(self) -> SceneryArrays:
         """Sort everything by cell and by the distance from which it is seen."""
         if not self._rows:
-            return _nothing()
+            return _empty_arrays()
         corners, paint, material, surface, anchor, detail, offset, seen = (
             np.concatenate(column) for column in zip(*self._rows, strict=True)
         )
         boxes = np.array(self.boxes, np.float64).reshape(-1, 7)
-        low = np.floor(np.minimum(anchor.min(0), boxes[:, :2].min(0) if len(boxes) else np.inf) / CELL) * CELL
-        place = ((anchor - low) // CELL).astype(np.int64)
-        box_place = ((boxes[:, :2] - low) // CELL).astype(np.int64)
-        columns, rows = np.concatenate([place, box_place]).max(0) + 1
-        key = place[:, 1] * columns + place[:, 0]
-        box_key = box_place[:, 1] * columns + box_place[:, 0]
+        low = np.floor(np.minimum(anchor.min(0), boxes[:, :2].min(0) if len(boxes) else np.inf) / CELL_SIZE) * CELL_SIZE
+        cell = ((anchor - low) // CELL_SIZE).astype(np.int64)
+        box_cell = ((boxes[:, :2] - low) // CELL_SIZE).astype(np.int64)
+        columns, rows = np.concatenate([cell, box_cell]).max(0) + 1
+        key = cell[:, 1] * columns + cell[:, 0]
+        box_key = box_cell[:, 1] * columns + box_cell[:, 0]
         order, box_order = np.lexsort((seen, key)), np.argsort(box_key, kind="stable")
         key, seen, box_key = key[order], seen[order], box_key[box_order]
         used = np.unique(np.concatenate([key, box_key]))
@@ -106,7 +106,7 @@ class Parts:
         index[used] = np.arange(len(used))
         combined = key * 4 + seen
         span = np.stack([np.searchsorted(combined, used * 4 + level) for level in (0, 1, 2, 3)], 1)
-        centre = low + (np.stack([used % columns, used // columns], 1) + 0.5) * CELL
+        centre = low + (np.stack([used % columns, used // columns], 1) + 0.5) * CELL_SIZE
         local = corners[order].copy()
         local[..., :2] -= centre[np.searchsorted(used, key)][:, None]
         sphere = np.zeros((len(used), 4), np.float32)
@@ -129,13 +129,13 @@ class Parts:
             sphere,
             index.reshape(rows, columns),
             low,
-            CELL,
+            CELL_SIZE,
             np.ascontiguousarray(boxes[box_order]),
             np.stack([np.searchsorted(box_key, used), np.searchsorted(box_key, used, "right")], 1),
         )
 
 
-def _nothing() -> SceneryArrays:
+def _empty_arrays() -> SceneryArrays:
     def none(*shape: int, dtype: type = np.float32) -> NDArray[np.float32]:
         return np.zeros((0, *shape), dtype)
 
@@ -151,7 +151,7 @@ def _nothing() -> SceneryArrays:
         none(4),
         np.full((1, 1), -1, np.int32),
         np.zeros(2),
-        CELL,
+        CELL_SIZE,
         np.zeros((0, 7)),
         np.zeros((0, 2), np.int64),
     )

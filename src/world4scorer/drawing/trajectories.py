@@ -12,8 +12,8 @@ from matplotlib.patches import Polygon
 from numpy.typing import NDArray
 
 from world4scorer.drawing import style
-from world4scorer.drawing.frame import EgoFrame
-from world4scorer.drawing.strokes import draw_way
+from world4scorer.drawing.ego_frame import EgoFrame
+from world4scorer.drawing.strokes import draw_line
 
 Floats = NDArray[np.float64]
 
@@ -22,11 +22,11 @@ TINT: Final = "30"
 
 
 def draw_plans(
-    axes: Axes, frame: EgoFrame, rollouts: Floats, worth: Floats | None, left_out: Collection[int] = ()
+    axes: Axes, frame: EgoFrame, rollouts: Floats, scores: Floats | None, skip: Collection[int] = ()
 ) -> None:
     """Draw rollouts (N, 41, 11) but those left out, coloured by what they are worth (N,), the best on top."""
-    values = np.zeros(len(rollouts)) if worth is None else worth
-    order = [int(plan) for plan in np.argsort(values, kind="stable") if plan not in left_out]
+    values = np.zeros(len(rollouts)) if scores is None else scores
+    order = [int(plan) for plan in np.argsort(values, kind="stable") if plan not in skip]
     if order:
         colours = style.utility_colours(values)
         lines = [frame.local(rollouts[plan][:, :2]) for plan in order]
@@ -38,7 +38,7 @@ def draw_plans(
 
 def draw_rollout(axes: Axes, frame: EgoFrame, rollout: Floats, stroke: style.Stroke, above: float) -> None:
     """Draw a rollout (41, 11) with the ego's box at each second."""
-    draw_way(axes, frame.local(rollout[:, :2]), stroke, above)
+    draw_line(axes, frame.local(rollout[:, :2]), stroke, above)
     for step in style.BOX_STEPS:
         box = Polygon(frame.ego_box(rollout[step]), facecolor=stroke.colour + TINT, edgecolor=stroke.colour)
         box.set(linewidth=1.1, zorder=above - 0.2)

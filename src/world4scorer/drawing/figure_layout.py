@@ -15,9 +15,9 @@ from world4scorer.drawing import style
 Rectangle = tuple[float, float, float, float]
 """Left, bottom, width, height, as shares of the figure."""
 
-PANEL: Final = 2.44
+PANEL_WIDTH: Final = 2.44
 """Width of the column [inches]."""
-GAP: Final = 0.06
+CAMERA_GAP: Final = 0.06
 """Between cameras, and below them [inches]."""
 CAMERA_WIDTH: Final = 8.6
 """Of a picture with cameras [inches]: narrower, so that its letters are larger where it is shown small."""
@@ -26,7 +26,7 @@ VIEW_HEIGHT: Final = 4.7
 
 
 @dataclass(frozen=True)
-class Sheet:
+class FigureLayout:
     """A figure's size and its parts."""
 
     size: tuple[float, float]
@@ -36,11 +36,11 @@ class Sheet:
     """None where there is no room for words."""
 
     @classmethod
-    def of(cls, width: float, height: float, above: float = 0.0) -> Sheet:
+    def of(cls, width: float, height: float, above: float = 0.0) -> FigureLayout:
         """A view with the column beside it [inches], and some room above both."""
         whole = height + above
         share = height / whole
-        left = 1.0 - PANEL / width
+        left = 1.0 - PANEL_WIDTH / width
         view = (0.0, 0.0, left - 0.012, share)
         return cls((width, whole), view, (left, 0.02 * share, 1.0 - left - 0.005, 0.96 * share))
 
@@ -50,32 +50,32 @@ class Sheet:
         return self.size[0] * self.view[2] / (self.size[1] * self.view[3])
 
 
-PLAIN: Final = Sheet.of(10.4, 5.2)
-SMALL: Final = Sheet((3.2, 2.4), (0.0, 0.0, 1.0, 1.0), None)
+STANDARD_LAYOUT: Final = FigureLayout.of(10.4, 5.2)
+THUMBNAIL_LAYOUT: Final = FigureLayout((3.2, 2.4), (0.0, 0.0, 1.0, 1.0), None)
 
 
-def with_cameras(cameras: Mapping[str, NDArray[Any]]) -> Sheet:
+def with_cameras(cameras: Mapping[str, NDArray[Any]]) -> FigureLayout:
     """A picture with a row of images above it."""
-    return Sheet.of(CAMERA_WIDTH, VIEW_HEIGHT, _row_height(cameras) + GAP)
+    return FigureLayout.of(CAMERA_WIDTH, VIEW_HEIGHT, _row_height(cameras) + CAMERA_GAP)
 
 
-def put_cameras(figure: Figure, sheet: Sheet, cameras: Mapping[str, NDArray[Any]]) -> None:
+def draw_cameras(figure: Figure, layout: FigureLayout, cameras: Mapping[str, NDArray[Any]]) -> None:
     """Show images side by side above everything else, each with its name."""
-    width, height = sheet.size
-    each = _each(cameras)
+    width, height = layout.size
+    each = _camera_width(cameras)
     tall = _row_height(cameras) / height
-    for place, (name, image) in enumerate(cameras.items()):
-        axes = figure.add_axes((place * (each + GAP) / width, 1.0 - tall, each / width, tall))
+    for column, (name, image) in enumerate(cameras.items()):
+        axes = figure.add_axes((column * (each + CAMERA_GAP) / width, 1.0 - tall, each / width, tall))
         axes.imshow(image, aspect="auto", interpolation="lanczos")
         axes.axis("off")
         label = {"facecolor": style.INK, "alpha": 0.6, "edgecolor": "none", "boxstyle": "square,pad=0.3"}
         axes.text(0.025, 0.045, name, transform=axes.transAxes, fontsize=7.5, color=style.PAPER, bbox=label)
 
 
-def _each(cameras: Mapping[str, NDArray[Any]]) -> float:
-    return (CAMERA_WIDTH - GAP * (len(cameras) - 1)) / len(cameras)
+def _camera_width(cameras: Mapping[str, NDArray[Any]]) -> float:
+    return (CAMERA_WIDTH - CAMERA_GAP * (len(cameras) - 1)) / len(cameras)
 
 
 def _row_height(cameras: Mapping[str, NDArray[Any]]) -> float:
     flattest = float(np.min([image.shape[0] / image.shape[1] for image in cameras.values()]))
-    return _each(cameras) * flattest
+    return _camera_width(cameras) * flattest

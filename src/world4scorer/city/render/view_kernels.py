@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from world4scorer.city.render.frame import View
+from world4scorer.city.render.kernel_types import CameraView
 from world4scorer.city.render.rasteriser import cast_shadows, rasterise
 from world4scorer.city.render.shading import label_picture, shade_picture
 from world4scorer.engine.kernels import kernel
@@ -21,7 +21,7 @@ def draw_views(frame, chunks, footprints, facades, ground, light, views, tables,
     total = np.empty(3 * width, np.float32)
     q, p = np.empty((3, 3), np.float32), np.empty((4, 4), np.float32)
     for k in range(len(images)):
-        view = View(views.axes[k], views.eye[k], views.focal, views.ahead, views.anchor)
+        view = CameraView(views.axes[k], views.eye[k], views.focal, views.ahead, views.anchor)
         rasterise(frame, chunks, view, q, p, inverse_depth, ids, shadow)
         cast_shadows(frame, chunks, footprints, light, view, q, p, inverse_depth, ids, shadow)
         shade_picture(
@@ -38,6 +38,6 @@ def label_views(frame, chunks, ground, views, classes, depths, instances):
     shadow = np.empty((1, 1), np.uint8)
     q, p = np.empty((3, 3), np.float32), np.empty((4, 4), np.float32)
     for k in range(len(classes)):
-        view = View(views.axes[k], views.eye[k], views.focal, views.ahead, views.anchor)
+        view = CameraView(views.axes[k], views.eye[k], views.focal, views.ahead, views.anchor)
         rasterise(frame, chunks, view, q, p, inverse_depth, ids, shadow)
         label_picture(frame, ground, view, inverse_depth, ids, classes[k], depths[k], instances[k])

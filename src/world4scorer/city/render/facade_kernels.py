@@ -13,12 +13,12 @@ from world4scorer.engine.kernels import leaf
 
 GLASS_LIGHT: Final = 0.06
 """Own brightness of a dark window in daylight."""
-LIT_SHARE: Final = 0.42
+LIT_WINDOW_SHARE: Final = 0.42
 """Windows that are lit when it is dark."""
 WALL, GLASS, FRAME, SIGN, LEDGE = range(5)
 """What a wall shows at a place."""
-BLUR_FROM: Final = 0.22
-BLUR_TO: Final = 0.9
+BLUR_START: Final = 0.22
+BLUR_END: Final = 0.9
 """Where windows fade into the wall: footprint of a pixel as a share of a bay."""
 
 
@@ -96,7 +96,7 @@ def shade_walls(frame, facades, view, light, ids, inverse_depth, y, pixel, super
             chance, dirt = hashed(bay, storey, seed), hashed(bay, storey, seed + 7)
             mirror = f32(0.16) + f32(0.22) * hashed(bay, storey, seed + 3)
             shop = storey == 0 and row[Facade.SHOPS] > f32(0.5)
-            lit = lamps > f32(0.0) and (shop or hashed(bay, storey, seed + light.seed) < f32(LIT_SHARE))
+            lit = lamps > f32(0.0) and (shop or hashed(bay, storey, seed + light.seed) < f32(LIT_WINDOW_SHARE))
         # The plinth is darker; walls grow lighter towards the sky.
         stain = (f32(0.94) + f32(0.10) * dirt) * (f32(0.90) + f32(0.10) * min(v * f32(0.12), f32(1.0)))
         r, g, b = frame.colour[t, 0] * stain, frame.colour[t, 1] * stain, frame.colour[t, 2] * stain
@@ -120,7 +120,7 @@ def shade_walls(frame, facades, view, light, ids, inverse_depth, y, pixel, super
                 if lit:
                     warm = lamps * (f32(0.45) + f32(0.5) * chance)
                     wr, wg, wb = wr + warm, wg + warm * f32(0.66), wb + warm * f32(0.32)
-            blur = (depth * pixel * row[Facade.BAYS] - f32(BLUR_FROM)) / f32(BLUR_TO - BLUR_FROM)
+            blur = (depth * pixel * row[Facade.BAYS] - f32(BLUR_START)) / f32(BLUR_END - BLUR_START)
             keep = f32(1.0) - f32(0.75) * min(max(blur, f32(0.0)), f32(1.0))
             r, g, b = r + (wr - r) * keep, g + (wg - g) * keep, b + (wb - b) * keep
         add_through_fog(r, g, b, depth, fog, light.fog_colour, weight, total, u)
