@@ -23,11 +23,11 @@ MEANINGS: Final = (
     "PDMS (NAVSIM v1.1), of 100: no collision at fault and no corner off the road, times progress, time to collision "
     "and comfort.",
     "EPDMS (NAVSIM v2.2), of 100: the same with driving direction, traffic lights, lane keeping, and extended comfort.",
-    "Extended comfort, in % of frames with one before: does the plan go on smoothly from the one chosen half a second "
+    "Extended comfort, in % of frames with one before: does the plan continue the one chosen half a second "
     "ago?",
-    "Framewise takes the plan of highest utility in each frame on its own, for PDMS by the utility of v1, else of v2; "
+    "Framewise chooses the plan of highest utility in each frame on its own, for PDMS by the utility of v1, else of v2; "
     "re-ranked prefers plans that continue the last choice.",
-    "The planner sees images and its own speed. The outcomes of its 64 plans are what it was trained to foretell.",
+    "The planner sees images and its own speed. The outcomes of its 64 plans are what it was trained to predict.",
 )
 
 
@@ -164,13 +164,13 @@ def _rows(means: Mapping[str, Mapping[str, float]], agents: Mapping[str, Mapping
         return Row(title, *(None if value is None else 100 * value for value in values))
 
     return (
-        Row("the best of its 64 plans", mean("best_PDMS"), None, None),
-        agent("human", "the expert"),
+        Row("pool oracle, 64 plans", mean("best_PDMS"), None, None),
+        agent("human", "expert"),
         Row("World4Scorer, re-ranked", None, mean("reranked_EPDMS"), mean("reranked_EC")),
         Row("World4Scorer, framewise", mean("v1_PDMS"), mean("v2_EPDMS"), mean("v2_EC")),
         agent("constant-velocity", "constant velocity"),
-        agent("stationary", "standing still"),
-        Row("a random one of its 64 plans", mean("random_PDMS"), None, None),
+        agent("stationary", "stationary"),
+        Row("random plan of the pool", mean("random_PDMS"), None, None),
     )
 
 
