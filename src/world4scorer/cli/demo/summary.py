@@ -23,10 +23,9 @@ MEANINGS: Final = (
     "PDMS (NAVSIM v1.1), of 100: no collision at fault and no corner off the road, times progress, time to collision "
     "and comfort.",
     "EPDMS (NAVSIM v2.2), of 100: the same with driving direction, traffic lights, lane keeping, and extended comfort.",
-    "Extended comfort, in % of frames with one before: does the plan continue the one chosen half a second "
-    "ago?",
-    "Framewise chooses the plan of highest utility in each frame on its own, for PDMS by the utility of v1, else of v2; "
-    "re-ranked prefers plans that continue the last choice.",
+    "Extended comfort, in % of frames with one before: does the plan continue the one chosen half a second ago?",
+    "Framewise chooses the plan of highest utility in each frame on its own, for PDMS by the utility of v1, else of "
+    "v2; re-ranked prefers plans that continue the last choice.",
     "The planner sees images and its own speed. The outcomes of its 64 plans are what it was trained to predict.",
 )
 
