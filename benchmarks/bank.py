@@ -17,11 +17,11 @@ import tyro
 
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes import label
-from world4scorer.planner.bank import BankConfig, Pack, pack_statistics
-from world4scorer.planner.bank.choice import distinct, is_unsafe
+from world4scorer.planner.bank import BankConfig, CandidateBank, bank_statistics
+from world4scorer.planner.bank.choice import find_distinct, is_unsafe
 from world4scorer.planner.bank.perturbations import Perturbations
-from world4scorer.planner.bank.report import family_rows, markdown, rows
-from world4scorer.planner.bank.scene_bank import bank_of
+from world4scorer.planner.bank.report import family_rows, markdown, statistics_rows
+from world4scorer.planner.bank.scene_bank import build_scene_bank
 
 ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 5
@@ -50,8 +50,9 @@ def making(store: SceneStore, count: int) -> dict[str, float]:
     return {
         "propose": each * best(lambda: [proposer.propose(scene, 0) for scene in scenes]),
         "label": each * best(lambda: [label(s, p.plans).table for s, p in zip(scenes, proposed, strict=True)]),
-        "find duplicates": each * best(lambda: [distinct(p.plans, config) for p in proposed]),
-        "whole bank, further rounds included": each * best(lambda: [bank_of(s, proposer, config) for s in scenes]),
+        "find duplicates": each * best(lambda: [find_distinct(p.plans, config) for p in proposed]),
+        "whole bank, further rounds included": each
+        * best(lambda: [build_scene_bank(s, proposer, config) for s in scenes]),
     }
 
 
@@ -60,7 +61,7 @@ def needed(store: SceneStore, count: int, proposals: int) -> dict[str, float]:
     config = BankConfig(proposals=proposals, rounds=1)
     kept, unsafe = [], []
     for token in store.tokens[:: max(1, len(store) // count)]:
-        bank = bank_of(store[token], Perturbations(config), config)
+        bank = build_scene_bank(store[token], Perturbations(config), config)
         kept.append(len(bank.plans))
         unsafe.append(int(is_unsafe(bank.labels).sum()))
     others = np.subtract(kept, unsafe)
@@ -73,7 +74,7 @@ def needed(store: SceneStore, count: int, proposals: int) -> dict[str, float]:
     }
 
 
-def drawing(pack: Pack, batch: int) -> float:
+def drawing(pack: CandidateBank, batch: int) -> float:
     """Microseconds per scene, with a seed for each."""
     rng = np.random.default_rng(0)
     batches = [[pack.tokens[row] for row in rng.integers(0, len(pack), batch)] for _ in range(20)]
@@ -83,8 +84,8 @@ def drawing(pack: Pack, batch: int) -> float:
 
 def main(store: Path, pack: Path, scenes: int = 200, out: Path = ROOT / "results" / "bank") -> None:
     """Measure and write the tables."""
-    opened = Pack.open(pack)
-    found = pack_statistics(opened)
+    opened = CandidateBank.open(pack)
+    found = bank_statistics(opened)
     make = making(SceneStore(store), scenes)
     draw = {f"batch of {batch}": drawing(opened, batch) for batch in (16, 64)}
     rounds = {str(number): needed(SceneStore(store), 2 * scenes, number) for number in PROPOSALS}
@@ -107,7 +108,7 @@ def main(store: Path, pack: Path, scenes: int = 200, out: Path = ROOT / "results
         [(name, f"{row.pop('kept'):.1f}", *(f"{share:.1%}" for share in row.values())) for name, row in rounds.items()],
     )
     lines += markdown(("draw", "us per scene"), [(name, f"{value:.0f}") for name, value in draw.items()])
-    lines += ["The pack (`w4s bank info PACK`):", "", *markdown(("", ""), rows(found))]
+    lines += ["The pack (`w4s bank info PACK`):", "", *markdown(("", ""), statistics_rows(found))]
     lines += markdown(("family", "share", "unsafe", "PDMS"), family_rows(found))
     out.with_suffix(".md").write_text("\n".join(lines).rstrip() + "\n")
     print(out.with_suffix(".md").read_text())

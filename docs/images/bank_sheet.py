@@ -22,7 +22,7 @@ from world4scorer.planner.bank import BankConfig
 from world4scorer.planner.bank.choice import is_unsafe
 from world4scorer.planner.bank.family import FAMILIES
 from world4scorer.planner.bank.perturbations import Perturbations
-from world4scorer.planner.bank.scene_bank import bank_of
+from world4scorer.planner.bank.scene_bank import build_scene_bank
 
 OUT = Path(__file__).with_name("bank.png")
 
@@ -32,7 +32,7 @@ def main(store: Path, token: str, out: Path = OUT) -> None:
     scene, config = SceneStore(store)[token], BankConfig()
     proposals = Perturbations(config).propose(scene, 0)
     assert proposals is not None and scene.human_future is not None
-    labels, bank = label(scene, proposals.plans).table, bank_of(scene, Perturbations(config), config)
+    labels, bank = label(scene, proposals.plans).table, build_scene_bank(scene, Perturbations(config), config)
     panels = [
         (family.label, proposals.plans[proposals.family == family], labels[proposals.family == family])
         for family in FAMILIES

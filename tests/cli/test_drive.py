@@ -11,7 +11,7 @@ from world4scorer import cli
 from world4scorer.cli.judge import _found
 from world4scorer.driving.bench2drive.train import ClipData
 from world4scorer.jobs.run_folder import RunFolder
-from world4scorer.planner.training.run import TrainData, claim
+from world4scorer.planner.training.run import TrainData, claim_run_folder
 from world4scorer.planner.training.run_files import read_run
 
 
@@ -19,7 +19,7 @@ from world4scorer.planner.training.run_files import read_run
 def of_clips(tmp_path: Path) -> Path:
     """A run of `w4s b2d train` that is not finished."""
     run = tmp_path / "b2d"
-    claim(SMALL, ClipData(tmp_path / "prepared", tmp_path / "v.npz", tmp_path / "targets.arrow"), run)
+    claim_run_folder(SMALL, ClipData(tmp_path / "prepared", tmp_path / "v.npz", tmp_path / "targets.arrow"), run)
     return run
 
 
@@ -38,7 +38,7 @@ def test_a_run_on_clips_drives_in_the_city_that_is_given(of_clips: Path, tmp_pat
 
 def test_a_run_on_scenes_knows_its_city(tmp_path: Path) -> None:
     run = tmp_path / "city"
-    claim(SMALL, TrainData(tmp_path / "data", "a", tmp_path / "s", "b", tmp_path / "v"), run)
+    claim_run_folder(SMALL, TrainData(tmp_path / "data", "a", tmp_path / "s", "b", tmp_path / "v"), run)
     (run / "planner").mkdir()
     (run / "planner" / "config.json").touch()
     assert not RunFolder(run).trained_on_clips and not RunFolder(tmp_path).trained_on_clips

@@ -7,7 +7,7 @@ import pytest
 from tests.support.small_training import MACHINE
 from world4scorer.cli.run import main
 from world4scorer.cli.train_options import parse
-from world4scorer.planner.bank import Pack
+from world4scorer.planner.bank import CandidateBank
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.config import PRESETS, TrainConfig, baseline, city, paper
 from world4scorer.planner.training.losses import LossConfig
@@ -68,7 +68,7 @@ def test_bank_and_targets_are_made_where_they_are_missing(training_set, tmp_path
     ]
     found = prepare_data(parse(words))
     assert found.split == "city_train" and found.val_split == "city_val"
-    assert len(Pack.open(tmp_path / "bank")) == 67 and len(FutureTargets.open(tmp_path / "t.arrow")) == 67
+    assert len(CandidateBank.open(tmp_path / "bank")) == 67 and len(FutureTargets.open(tmp_path / "t.arrow")) == 67
     before = (tmp_path / "t.arrow").stat().st_mtime_ns
     assert prepare_data(parse(words)) == found and (tmp_path / "t.arrow").stat().st_mtime_ns == before
     train(training_set.config, found, tmp_path / "run", replace(MACHINE, checkpoint_every=100))

@@ -17,7 +17,7 @@ from world4scorer.evaluation.pools import PoolFolder
 from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.jobs.executors import SerialExecutor
 from world4scorer.jobs.tensor_files import read_tensors
-from world4scorer.planner.bank import BankConfig, Pack, make_bank
+from world4scorer.planner.bank import BankConfig, CandidateBank, make_bank
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.run import train
 from world4scorer.planner.training.run_files import read_history, read_run
@@ -60,7 +60,7 @@ def test_a_study_of_them_finds_what_it_found(written: Path) -> None:
 
 
 def test_bank(written: Path) -> None:
-    pack, store = Pack.open(written / "bank"), SceneStore(written / "store")
+    pack, store = CandidateBank.open(written / "bank"), SceneStore(written / "store")
     pack.verify()
     token, row = next(iter(pack.rows.items()))
     valid = pack.mask[row]

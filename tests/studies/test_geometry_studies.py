@@ -16,7 +16,7 @@ from world4scorer.cli.run import main
 from world4scorer.datasets.store import SceneStore
 from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.jobs.run_folder import RunFolder
-from world4scorer.planner.bank import Pack
+from world4scorer.planner.bank import CandidateBank
 from world4scorer.planner.model.image_encoder import load_encoder
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.targets.future_targets import read_file, write_file
@@ -119,7 +119,7 @@ def test_state_geometry(run, tmp_path):
 def test_states_are_those_of_one_call_per_scene(run):
     config, data = read_run(run)
     source = PlannerSource(RunFolder(run).planner, data.data, data.split, data.store)
-    samples, bank = source.samples(), Pack.open(data.bank)
+    samples, bank = source.samples(), CandidateBank.open(data.bank)
     scenes = draw_scenes(samples, bank, Drawing(2, 2, 7, 0))
     together = states_of(source.load(), scenes)
     alone = [

@@ -224,9 +224,9 @@ def train(
     from world4scorer.driving.bench2drive.train import ClipData, check_config, train_clips
     from world4scorer.driving.clips.prepared import PreparedClips
     from world4scorer.planner.training.config import TrainConfig
-    from world4scorer.planner.training.run import Machine, check_machine, check_start, hush, is_first
+    from world4scorer.planner.training.run import Machine, check_machine, check_start, is_global_zero, silence_lightning
 
-    hush()
+    silence_lightning()
     machine = Machine(accelerator, devices, nodes, loaders, label_threads, threads)
     check_machine(machine)
     if settings is not None:
@@ -250,7 +250,7 @@ def train(
     if config.loss_weights.bank and vocab is None and not only_targets:
         raise UsageError("--vocab: needed, `w4s b2d vocab` makes it")
     file = (targets or prepared / TARGETS) if config.loss_weights.future else None
-    first = is_first()  # of all machines; here, Lightning starts the other processes when this one is ready
+    first = is_global_zero()  # of all machines; here, Lightning starts the other processes when this one is ready
     if file is not None and (first or not (file.is_file() or only_targets)):
         encoder = target_encoder or config.vit_weights or ("city" if preset == "city" else "")
         refusal = ""

@@ -98,10 +98,10 @@ def import_(
         workers: Processes; one for each core unless given.
     """
     from world4scorer.jobs.executors import choose_executor
-    from world4scorer.planner.bank.published import copy_pack, label_plans
+    from world4scorer.planner.bank.published import copy_bank, label_plans
 
     if file.is_dir() and not relabel:
-        report = copy_pack(file, out)
+        report = copy_bank(file, out)
     elif store is None:
         raise UsageError("--store: needed to label these candidates")
     else:
@@ -129,15 +129,15 @@ def histogram(
     """
     from world4scorer.datasets.store import SceneStore
     from world4scorer.engine.outcomes.batch import set_threads
-    from world4scorer.planner.bank.histogram import compare
+    from world4scorer.planner.bank.candidate_bank import CandidateBank
+    from world4scorer.planner.bank.histogram import compare_with_bank
     from world4scorer.planner.bank.histogram_figure import write_comparison
-    from world4scorer.planner.bank.pack import Pack
     from world4scorer.planner.bank.plan_files import read_plans
 
     if threads is not None:
         set_threads(threads)
     plans = {token: pool for file in generated for token, pool in read_plans(file).items()}
-    found = compare(Pack.open(pack), plans, SceneStore(store))
+    found = compare_with_bank(CandidateBank.open(pack), plans, SceneStore(store))
     words = ["w4s", "bank", "histogram", pack, "--generated", *generated, "--store", store, "--out", out]
     write_comparison(found, out, shlex.join(str(word) for word in words))
     for name, spread in (("generated", found.generated), ("bank", found.bank)):
@@ -149,12 +149,12 @@ def histogram(
 
 
 def _tell(folder: Path, out: Path | None = None) -> None:
-    from world4scorer.planner.bank.pack import Pack
+    from world4scorer.planner.bank.candidate_bank import CandidateBank
     from world4scorer.planner.bank.report import print_statistics, write_statistics
-    from world4scorer.planner.bank.statistics import pack_statistics
+    from world4scorer.planner.bank.statistics import bank_statistics
 
-    pack = Pack.open(folder)
-    found = pack_statistics(pack)
+    pack = CandidateBank.open(folder)
+    found = bank_statistics(pack)
     if out is not None:
         write_statistics(pack, found, out)
     print_statistics(pack, found)

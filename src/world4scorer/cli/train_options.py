@@ -90,9 +90,9 @@ def run(words: Sequence[str]) -> int:
     """Carry out `w4s train` with these words after it."""
     command = parse(words)
     from world4scorer.planner.training.prepare_data import prepare_data
-    from world4scorer.planner.training.run import check_machine, hush, train
+    from world4scorer.planner.training.run import check_machine, silence_lightning, train
 
-    hush()
+    silence_lightning()
     check_machine(command.machine)
     data = prepare_data(command)
     planner = train(command.config, data, command.out, command.machine)

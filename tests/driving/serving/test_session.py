@@ -18,7 +18,7 @@ from world4scorer.driving.serving.session import ServedPlanner, Session
 from world4scorer.engine.routes.route import Route
 from world4scorer.planner.training import config as training
 from world4scorer.planner.training.losses import bench2drive, paper
-from world4scorer.planner.training.run_files import knows_directions
+from world4scorer.planner.training.run_files import has_direction_labels
 
 BEND = np.column_stack([20 * np.sin(np.arange(0, 1.5, 0.05)), 20 - 20 * np.cos(np.arange(0, 1.5, 0.05))])
 """A left turn with a radius of 20 m."""
@@ -149,13 +149,13 @@ def test_a_planner_that_knows_nothing_of_directions_is_not_asked():
 def test_the_run_says_whether_directions_were_trained(tmp_path):
     config = training.city()
     blind, routed = config.model, replace(config.model, ego_numbers=13)
-    assert knows_directions(tmp_path / "planner", blind)
-    assert not knows_directions(tmp_path / "planner", routed)
+    assert has_direction_labels(tmp_path / "planner", blind)
+    assert not has_direction_labels(tmp_path / "planner", routed)
     (tmp_path / "data.json").write_text("{}")
     for losses in (paper(), bench2drive()):
         (tmp_path / "config.json").write_text(replace(config, losses=losses).to_json())
         for model in (blind, routed):
-            assert knows_directions(tmp_path / "planner", model) == losses.driving_direction
+            assert has_direction_labels(tmp_path / "planner", model) == losses.driving_direction
 
 
 def test_sessions_do_not_share_their_memory(planner):

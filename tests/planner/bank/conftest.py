@@ -8,7 +8,7 @@ import pytest
 from tests.support.scenes import make_log
 from world4scorer.datasets.store import write_shard
 from world4scorer.jobs.executors import SerialExecutor
-from world4scorer.planner.bank import BankConfig, Pack, make_bank
+from world4scorer.planner.bank import BankConfig, CandidateBank, make_bank
 
 SMALL = BankConfig(seed=5, proposals=80)
 
@@ -31,5 +31,5 @@ def packed(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def pack(packed: Path) -> Pack:
-    return Pack.open(packed)
+def pack(packed: Path) -> CandidateBank:
+    return CandidateBank.open(packed)

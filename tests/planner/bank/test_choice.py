@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from world4scorer.planner.bank import BankConfig
-from world4scorer.planner.bank.choice import choose, distinct, enough, is_unsafe
+from world4scorer.planner.bank.choice import find_distinct, has_enough, is_unsafe, select_candidates
 
 
 def test_unsafe_is_collision_or_off_the_road() -> None:
@@ -32,7 +32,7 @@ def test_distinct_against_the_rule_in_words(count: int, seed: int) -> None:
         ]
         if not any(near):
             kept.append(i)
-    assert np.flatnonzero(distinct(plans, config)).tolist() == kept
+    assert np.flatnonzero(find_distinct(plans, config)).tolist() == kept
 
 
 @settings(max_examples=100, deadline=None)
@@ -43,16 +43,16 @@ def test_quota(count: int, share: float, seed: int) -> None:
     labels = np.ones((count, 7))
     labels[rng.random(count) < share, 1] = 0.0
     family, kept = rng.integers(0, 11, count).astype(np.int8), rng.random(count) < 0.9
-    chosen = choose(labels, family, kept, config)
+    chosen = select_candidates(labels, family, kept, config)
     bad, good = int((is_unsafe(labels) & kept).sum()), int((~is_unsafe(labels) & kept).sum())
     assert (np.diff(chosen) > 0).all() and kept[chosen].all()
     assert len(chosen) == min(64, bad + good)
     taken = int(is_unsafe(labels)[chosen].sum())
     assert taken >= min(bad, 32) and len(chosen) - taken >= min(good, 32)
-    assert enough(labels, kept, config) == (bad >= 32 and good >= 32)
+    assert has_enough(labels, kept, config) == (bad >= 32 and good >= 32)
 
 
 def test_families_take_turns() -> None:
     labels, family = np.ones((200, 7)), np.repeat(np.array([0, 1, 2], np.int8), [180, 10, 10])
-    chosen = choose(labels, family, np.ones(200, np.bool_), BankConfig())
+    chosen = select_candidates(labels, family, np.ones(200, np.bool_), BankConfig())
     assert np.bincount(family[chosen]).tolist() == [44, 10, 10]

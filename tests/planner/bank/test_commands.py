@@ -13,14 +13,14 @@ from tests.support.scenes import make_plans
 from world4scorer import cli
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes import label
-from world4scorer.planner.bank import Pack
+from world4scorer.planner.bank import CandidateBank
 
 
 def test_make_and_info(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "pack")
     words = ["bank", "make", "--store", str(store), "--out", out, "--executor", "serial", "--proposals", "70"]
     assert cli.main([*words, "--brake", "4", "6"]) == 0
-    assert Pack.open(out).notes["config"]["brake"] == [4.0, 6.0]
+    assert CandidateBank.open(out).notes["config"]["brake"] == [4.0, 6.0]
     capsys.readouterr()
     assert cli.main(["bank", "info", out, "--out", str(tmp_path / "info.md")]) == 0
     printed = capsys.readouterr().out
@@ -42,7 +42,7 @@ def test_import_and_histogram(store: Path, packed: Path, tmp_path: Path, capsys:
     assert "--store" in capsys.readouterr().err
     words = ["--store", str(store), "--out", made, "--executor", "serial"]
     assert cli.main(["bank", "import", str(dump), *words]) == 0
-    assert Pack.open(made).mask.sum() == 45
+    assert CandidateBank.open(made).mask.sum() == 45
     assert cli.main(["bank", "import", str(packed), "--out", str(tmp_path / "copy")]) == 0
 
     out = tmp_path / "figure.png"
@@ -55,7 +55,7 @@ def test_import_and_histogram(store: Path, packed: Path, tmp_path: Path, capsys:
     banked = [token for token in plans if scenes[token].human_future is not None]
     expected = np.mean([label(scenes[token], plans[token]).score for token in banked])
     assert numbers["generated"]["pdms"] == pytest.approx(expected)
-    bank = Pack.open(packed)
+    bank = CandidateBank.open(packed)
     assert numbers["bank"]["pdms"] == pytest.approx(float(bank.subscores[..., 6][bank.mask].mean()), rel=1e-5)
     assert "w4s bank histogram" in out.with_suffix(".md").read_text()
     assert cli.main([*words, "--out", str(tmp_path / "figure.txt")]) == 1

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from world4scorer.planner.bank import Pack
+from world4scorer.planner.bank import CandidateBank
 from world4scorer.planner.bank.choice import is_unsafe
-from world4scorer.planner.bank.drawing import draw_places
+from world4scorer.planner.bank.sampling import draw_indices
 
 
 @settings(max_examples=200, deadline=None)
@@ -25,7 +25,7 @@ def test_rule(bad: int, good: int, count: int, most: int, seed: int) -> None:
     valid, unsafe = np.zeros(64, np.bool_), rng.random(64) < 0.5
     valid[places[: bad + good]] = True
     unsafe[places[:bad]], unsafe[places[bad : bad + good]] = True, False
-    drawn = draw_places(valid, unsafe, np.random.default_rng(seed), count, most)
+    drawn = draw_indices(valid, unsafe, np.random.default_rng(seed), count, most)
     assert drawn.shape == (count,) and valid[drawn].all()
     first = min(bad, most, count)
     second = min(good, count - first)
@@ -40,17 +40,17 @@ def test_every_candidate_is_equally_likely() -> None:
     rng = np.random.default_rng(0)
     seen = np.zeros(64)
     for _ in range(2000):
-        np.add.at(seen, draw_places(np.ones(64, np.bool_), unsafe, rng, 16, 8), 1)
+        np.add.at(seen, draw_indices(np.ones(64, np.bool_), unsafe, rng, 16, 8), 1)
     np.testing.assert_allclose(seen / 2000, 0.25, atol=0.05)
 
 
 def test_topping_up_takes_from_all_valid_ones() -> None:
     valid, unsafe = np.arange(64) < 10, np.arange(64) < 9
-    drawn = np.stack([draw_places(valid, unsafe, np.random.default_rng(i), 16, 8)[9:] for i in range(200)])
+    drawn = np.stack([draw_indices(valid, unsafe, np.random.default_rng(i), 16, 8)[9:] for i in range(200)])
     assert set(drawn.ravel()) == set(range(10))
 
 
-def test_draws_belong_to_the_bank(pack: Pack) -> None:
+def test_draws_belong_to_the_bank(pack: CandidateBank) -> None:
     token = pack.tokens[0]
     drawn = pack.draw(token, np.random.default_rng(1))
     assert drawn.has_bank and drawn.candidates.shape == (16, 8, 3) and drawn.labels.shape == (16, 7)
@@ -62,7 +62,7 @@ def test_draws_belong_to_the_bank(pack: Pack) -> None:
     assert is_unsafe(drawn.labels).sum() == min(8, (is_unsafe(pack.subscores[row]) & pack.mask[row]).sum())
 
 
-def test_batches_do_not_matter(pack: Pack) -> None:
+def test_batches_do_not_matter(pack: CandidateBank) -> None:
     tokens = list(pack.tokens)
     seeds = [(3, i) for i in range(len(tokens))]
     whole = pack.draw_batch(tokens, seeds)
@@ -73,7 +73,7 @@ def test_batches_do_not_matter(pack: Pack) -> None:
     np.testing.assert_array_equal(one.candidates, whole.candidates[4])
 
 
-def test_scenes_without_a_bank(pack: Pack) -> None:
+def test_scenes_without_a_bank(pack: CandidateBank) -> None:
     empty = next(token for token in pack.tokens if not pack.mask[pack.rows[token]].any())
     drawn = pack.draw_batch([empty, "unheard of", pack.tokens[0]], [0, 1, 2])
     assert drawn.has_bank.tolist() == [False, False, True]
@@ -83,7 +83,7 @@ def test_scenes_without_a_bank(pack: Pack) -> None:
         pack.draw_batch([empty], [0, 1])
 
 
-def test_speed(pack: Pack) -> None:
+def test_speed(pack: CandidateBank) -> None:
     tokens = [pack.tokens[0]] * 64
     took = []
     for step in range(10):

@@ -9,8 +9,14 @@ from hypothesis import strategies as st
 
 from world4scorer.planner.bank import BankConfig, Family
 from world4scorer.planner.bank.family import FAMILIES
-from world4scorer.planner.bank.logged import AT_POSES, TIME, Logged, take_apart
-from world4scorer.planner.bank.perturbations import PERTURBATIONS, generator, numbers, perturb, sideways
+from world4scorer.planner.bank.logged import POSE_STEPS, TIME, LoggedMotion, decompose
+from world4scorer.planner.bank.perturbations import (
+    PERTURBATIONS,
+    family_counts,
+    max_lateral_acceleration,
+    perturb,
+    scene_rng,
+)
 
 CONFIG = BankConfig()
 COUNT = 6
@@ -38,7 +44,7 @@ def logs(draw: st.DrawFn) -> tuple[np.ndarray, float]:
     return drive(speed, acceleration, bend, draw(st.one_of(st.none(), st.integers(0, 99))))
 
 
-def plans_of(family: Family, log: Logged, seed: int = 0) -> np.ndarray:
+def plans_of(family: Family, log: LoggedMotion, seed: int = 0) -> np.ndarray:
     return PERTURBATIONS[family](log, CONFIG, np.random.default_rng(seed), COUNT)
 
 
@@ -51,7 +57,7 @@ def steps(plans: np.ndarray) -> np.ndarray:
 @given(logs(), st.integers(0, 1000))
 def test_plans_are_sane(log: tuple[np.ndarray, float], seed: int) -> None:
     """Finite, and nowhere sideways: each step leads where the headings at its two ends point."""
-    logged = take_apart(*log)
+    logged = decompose(*log)
     for family in FAMILIES:
         plans = plans_of(family, logged, seed)
         assert plans.shape == (COUNT, 8, 3) and np.isfinite(plans).all()
@@ -67,20 +73,20 @@ def test_plans_are_sane(log: tuple[np.ndarray, float], seed: int) -> None:
 @settings(max_examples=60, deadline=None)
 @given(logs())
 def test_taking_apart_keeps_the_log(log: tuple[np.ndarray, float]) -> None:
-    logged = take_apart(*log)
+    logged = decompose(*log)
     assert (np.diff(logged.progress) >= 0).all() and logged.progress[0] == 0
-    again = logged.way.poses(logged.progress[AT_POSES])
+    again = logged.path.poses(logged.progress[POSE_STEPS])
     np.testing.assert_allclose(again[:, :2], log[0][:, :2], atol=0.35)
 
 
 @settings(max_examples=60, deadline=None)
 @given(logs(), st.integers(0, 1000))
 def test_timing_families_stay_on_the_way(log: tuple[np.ndarray, float], seed: int) -> None:
-    logged = take_apart(*log)
-    way = np.stack([logged.way.x, logged.way.y], -1)
+    logged = decompose(*log)
+    path = np.stack([logged.path.x, logged.path.y], -1)
     for family in (Family.SPEED_SCALE, Family.TIME_WARP, Family.EXTENSION, Family.SLOW_FIRST, Family.DELAY):
         for pose in plans_of(family, logged, seed).reshape(-1, 3):
-            assert np.linalg.norm(way - pose[:2], axis=1).min() < 0.2
+            assert np.linalg.norm(path - pose[:2], axis=1).min() < 0.2
 
 
 def travelled(plans: np.ndarray) -> np.ndarray:
@@ -93,8 +99,8 @@ def travelled(plans: np.ndarray) -> np.ndarray:
 def test_ahead_or_behind(speed: float, acceleration: float, seed: int) -> None:
     """On a straight log: who is never ahead, never behind, and back in time."""
     poses, _ = drive(speed, acceleration, 0.0)
-    logged = take_apart(poses, speed)
-    own = logged.progress[AT_POSES]
+    logged = decompose(poses, speed)
+    own = logged.progress[POSE_STEPS]
     for family in (Family.HARD_BRAKE, Family.DELAY, Family.SLOW_FIRST, Family.STATIONARY):
         assert (travelled(plans_of(family, logged, seed)) <= own + 1e-6).all(), family
     assert (travelled(plans_of(Family.EXTENSION, logged, seed)) >= own - 1e-6).all()
@@ -103,7 +109,7 @@ def test_ahead_or_behind(speed: float, acceleration: float, seed: int) -> None:
 
 @pytest.mark.parametrize("speed", [3.0, 8.0, 15.0])
 def test_plans_begin_with_the_speed_that_the_ego_has(speed: float) -> None:
-    logged = take_apart(*drive(speed, 0.0, 0.0))
+    logged = decompose(*drive(speed, 0.0, 0.0))
     for family in set(FAMILIES) - {Family.STATIONARY}:
         first = np.linalg.norm(steps(plans_of(family, logged))[:, 0], axis=1) / 0.5
         # Half a second of the strongest braking, change of pace or acceleration lies between.
@@ -111,20 +117,20 @@ def test_plans_begin_with_the_speed_that_the_ego_has(speed: float) -> None:
 
 
 def test_hard_brake_comes_to_a_stop() -> None:
-    plans = plans_of(Family.HARD_BRAKE, take_apart(*drive(5.0, 0.0, 0.0)))
+    plans = plans_of(Family.HARD_BRAKE, decompose(*drive(5.0, 0.0, 0.0)))
     assert np.abs(steps(plans)[:, -1]).max() < 0.05
 
 
 def test_delay_is_the_log_some_time_later() -> None:
-    logged = take_apart(*drive(4.0, 1.0, 0.0))
+    logged = decompose(*drive(4.0, 1.0, 0.0))
     config = BankConfig(delay=(1.0, 1.0), delay_ramp=(2.0, 2.0))
     plans = PERTURBATIONS[Family.DELAY](logged, config, np.random.default_rng(0), 2)
-    expected = np.interp(TIME[AT_POSES][4:] - 1.0, TIME, logged.progress)
+    expected = np.interp(TIME[POSE_STEPS][4:] - 1.0, TIME, logged.progress)
     np.testing.assert_allclose(plans[0, 4:, 0], expected, atol=1e-6)
 
 
 def test_lateral_offset_arrives_and_may_come_back() -> None:
-    logged = take_apart(*drive(10.0, 0.0, 0.0))
+    logged = decompose(*drive(10.0, 0.0, 0.0))
     ranges = {"lateral_offset": (2.0, 2.0), "lateral_ramp": (1.5, 1.5), "lateral_start": (0.0, 0.0)}
     stay, back = (
         PERTURBATIONS[Family.LATERAL_OFFSET](
@@ -138,15 +144,15 @@ def test_lateral_offset_arrives_and_may_come_back() -> None:
 
 
 def test_endpoint_shift_grows_until_the_end() -> None:
-    plans = plans_of(Family.ENDPOINT_SHIFT, take_apart(*drive(10.0, 0.0, 0.0)))
+    plans = plans_of(Family.ENDPOINT_SHIFT, decompose(*drive(10.0, 0.0, 0.0)))
     aside = np.abs(plans[..., 1])
     assert (np.diff(aside) > 0).all() and (aside[:, -1] >= 1.0).all()
 
 
 def test_wrong_branch_turns_off_and_goes_straight() -> None:
-    off = plans_of(Family.WRONG_BRANCH, take_apart(*drive(6.0, 0.0, 0.0)))
+    off = plans_of(Family.WRONG_BRANCH, decompose(*drive(6.0, 0.0, 0.0)))
     assert (np.abs(off[:, -1, 2]) > 0.3).all()
-    left = take_apart(*drive(6.0, 0.0, 0.06))
+    left = decompose(*drive(6.0, 0.0, 0.06))
     wrong = plans_of(Family.WRONG_BRANCH, left)
     assert left.turn > 1.0 and (wrong[:, -1, 2] < 0.5).all()
 
@@ -157,14 +163,14 @@ def test_shifted_turns_are_early_or_late() -> None:
     turned = np.maximum(s - 10.0, 0.0) * 0.1
     x = np.minimum(s, 10.0) + np.sin(turned) / 0.1
     poses = np.stack([x, (1 - np.cos(turned)) / 0.1, turned], -1)
-    plans = plans_of(Family.SHIFTED_TURN, take_apart(poses, 5.0))
+    plans = plans_of(Family.SHIFTED_TURN, decompose(poses, 5.0))
     change = plans[:, 5, 2] - poses[5, 2]
     assert (np.abs(change) > 0.1).all() and (change > 0).any() and (change < 0).any()
 
 
 def test_a_log_that_stands_is_set_off_from() -> None:
-    logged = take_apart(*drive(0.0, 0.0, 0.0))
-    found = perturb(logged, CONFIG, generator(0, "t", 0))
+    logged = decompose(*drive(0.0, 0.0, 0.0))
+    found = perturb(logged, CONFIG, scene_rng(0, "t", 0))
     assert set(found.family) == {
         Family.LATERAL_OFFSET,
         Family.ENDPOINT_SHIFT,
@@ -180,9 +186,9 @@ def test_a_log_that_stands_is_set_off_from() -> None:
 @given(logs(), st.integers(0, 1000))
 def test_nothing_that_a_car_cannot_do(log: tuple[np.ndarray, float], seed: int) -> None:
     """Sideways within grip; ahead, a change of pace adds at most `hardest` to what the log does at its hardest."""
-    logged = take_apart(*log)
-    found = perturb(logged, CONFIG, generator(seed, "t", 0))
-    assert sideways(found.plans.astype(float)).max() <= CONFIG.grip + 0.01
+    logged = decompose(*log)
+    found = perturb(logged, CONFIG, scene_rng(seed, "t", 0))
+    assert max_lateral_acceleration(found.plans.astype(float)).max() <= CONFIG.grip + 0.01
     paced = np.isin(found.family, [Family.SPEED_SCALE, Family.TIME_WARP, Family.SLOW_FIRST, Family.DELAY])
     speed = np.linalg.norm(steps(found.plans[paced]), axis=2) / 0.5
     own = np.abs(np.diff(logged.speed)).max() / 0.1
@@ -193,14 +199,14 @@ def test_nothing_that_a_car_cannot_do(log: tuple[np.ndarray, float], seed: int) 
 def test_every_proposal_is_made() -> None:
     for count in (1, 2, 12, 128, 999):
         config = BankConfig(proposals=count)
-        assert sum(numbers(take_apart(*drive(8.0, 0.0, 0.03)), config).values()) == count
+        assert sum(family_counts(decompose(*drive(8.0, 0.0, 0.03)), config).values()) == count
 
 
 def test_seed_token_and_round_decide() -> None:
-    logged = take_apart(*drive(8.0, 0.0, 0.03))
+    logged = decompose(*drive(8.0, 0.0, 0.03))
 
     def made(*key: object) -> bytes:
-        return perturb(logged, CONFIG, generator(*key)).plans.tobytes()  # type: ignore[arg-type]
+        return perturb(logged, CONFIG, scene_rng(*key)).plans.tobytes()  # type: ignore[arg-type]
 
     assert made(0, "a", 0) == made(0, "a", 0)
     assert len({made(0, "a", 0), made(1, "a", 0), made(0, "b", 0), made(0, "a", 1)}) == 4

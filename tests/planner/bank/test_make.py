@@ -11,10 +11,10 @@ import pytest
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes import label
 from world4scorer.jobs.executors import ProcessExecutor, SerialExecutor
-from world4scorer.planner.bank import BankConfig, Pack, PackError, make_bank
+from world4scorer.planner.bank import BankConfig, BankError, CandidateBank, make_bank
+from world4scorer.planner.bank.candidate_bank import PARTS
 from world4scorer.planner.bank.choice import is_unsafe
 from world4scorer.planner.bank.make import LOCK
-from world4scorer.planner.bank.pack import PARTS
 
 CONFIG = BankConfig(seed=5, proposals=80)
 
@@ -23,7 +23,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
 
 
-def test_labels_are_those_of_the_candidates(pack: Pack, store: Path) -> None:
+def test_labels_are_those_of_the_candidates(pack: CandidateBank, store: Path) -> None:
     scenes = SceneStore(store)
     assert list(pack.tokens) == scenes.tokens
     for token, row in pack.rows.items():
@@ -39,7 +39,7 @@ def test_labels_are_those_of_the_candidates(pack: Pack, store: Path) -> None:
         assert (pack.family[row, ~valid] == -1).all()
 
 
-def test_notes_tell_how_it_was_made(pack: Pack) -> None:
+def test_notes_tell_how_it_was_made(pack: CandidateBank) -> None:
     assert pack.notes["config"] == CONFIG.as_dict()
     assert pack.notes["source"] == {"kind": "perturbed"} and pack.notes["scenes"] == 9
     assert "/" not in json.dumps(pack.notes)
@@ -71,10 +71,10 @@ class Interrupted:
 def test_going_on_after_an_interruption(packed: Path, store: Path, tmp_path: Path) -> None:
     with pytest.raises(Killed):
         make_bank(store, tmp_path, CONFIG, Interrupted(2))
-    with pytest.raises(PackError, match="not finished"):
-        Pack.open(tmp_path)
+    with pytest.raises(BankError, match="not finished"):
+        CandidateBank.open(tmp_path)
     (tmp_path / PARTS / ".alpha.npz.0.tmp").write_bytes(b"half")
-    with pytest.raises(PackError, match="other settings"):
+    with pytest.raises(BankError, match="other settings"):
         make_bank(store, tmp_path, BankConfig(seed=6), SerialExecutor())
     report = make_bank(store, tmp_path, CONFIG, SerialExecutor())
     assert (report.logs, report.kept) == (1, 2)
@@ -93,7 +93,7 @@ def test_a_finished_pack_is_left_alone(packed: Path, store: Path) -> None:
     before = content(packed)
     report = make_bank(store, packed, CONFIG, SerialExecutor())
     assert report.logs == 0 and "earlier run" in str(report)
-    with pytest.raises(PackError, match="holds another pack"):
+    with pytest.raises(BankError, match="holds another pack"):
         make_bank(store, packed, BankConfig(seed=6), SerialExecutor())
     assert content(packed) == before
 
@@ -101,22 +101,22 @@ def test_a_finished_pack_is_left_alone(packed: Path, store: Path) -> None:
 def test_one_run_per_folder(store: Path, tmp_path: Path) -> None:
     with open(tmp_path / LOCK, "wb") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(PackError, match="another run"):
+        with pytest.raises(BankError, match="another run"):
             make_bank(store, tmp_path, CONFIG, SerialExecutor())
 
 
 def test_failed_logs_are_named(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from world4scorer.planner.bank import make
 
-    original = make.bank_of
+    original = make.build_scene_bank
 
     def fail(scene: Any, *rest: Any) -> Any:
         if scene.token.startswith("beta"):
             raise ValueError("no good")
         return original(scene, *rest)
 
-    monkeypatch.setattr(make, "bank_of", fail)
-    with pytest.raises(PackError, match=r"1 of 3 logs failed[^$]*beta: ValueError: no good"):
+    monkeypatch.setattr(make, "build_scene_bank", fail)
+    with pytest.raises(BankError, match=r"1 of 3 logs failed[^$]*beta: ValueError: no good"):
         make_bank(store, tmp_path, CONFIG, SerialExecutor())
     monkeypatch.undo()
     assert make_bank(store, tmp_path, CONFIG, SerialExecutor()).kept == 2

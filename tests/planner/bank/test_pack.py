@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from world4scorer.planner.bank import Pack, PackError
-from world4scorer.planner.bank.pack import CANDIDATES, FAMILY, MASK, NOTES, PARTS, SUBSCORES, TOKENS
+from world4scorer.planner.bank import BankError, CandidateBank
+from world4scorer.planner.bank.candidate_bank import CANDIDATES, FAMILY, MASK, NOTES, PARTS, SUBSCORES, TOKENS
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_types_and_shapes(packed: Path) -> None:
 def test_published_packs_have_no_notes_and_families(folder: Path) -> None:
     (folder / NOTES).unlink()
     (folder / FAMILY).unlink()
-    pack = Pack.open(folder)
+    pack = CandidateBank.open(folder)
     assert pack.notes == {} and pack.family is None
     assert pack.draw(pack.tokens[0], np.random.default_rng(0)).has_bank
 
@@ -34,7 +34,7 @@ def test_published_packs_have_no_notes_and_families(folder: Path) -> None:
 def test_tokens_as_text_and_double_labels(folder: Path) -> None:
     np.save(folder / TOKENS, np.load(folder / TOKENS).astype(np.str_))
     np.save(folder / SUBSCORES, np.load(folder / SUBSCORES).astype(np.float64))
-    pack = Pack.open(folder)
+    pack = CandidateBank.open(folder)
     assert "alpha_0000" in pack
     assert pack.draw("alpha_0000", np.random.default_rng(0)).labels.dtype == np.float32
 
@@ -54,8 +54,8 @@ def test_tokens_as_text_and_double_labels(folder: Path) -> None:
 )
 def test_broken_arrays(folder: Path, name: str, change, message: str) -> None:
     np.save(folder / name, change(np.load(folder / name)))
-    with pytest.raises(PackError, match=message):
-        Pack.open(folder)
+    with pytest.raises(BankError, match=message):
+        CandidateBank.open(folder)
 
 
 @pytest.mark.parametrize("name", [TOKENS, CANDIDATES, SUBSCORES, MASK])
@@ -63,38 +63,38 @@ def test_missing_and_truncated_files(folder: Path, name: str) -> None:
     whole = (folder / name).read_bytes()
     for part in (b"", whole[:40], whole[:-10]):
         (folder / name).write_bytes(part)
-        with pytest.raises(PackError, match=f"{name}: cannot be read"):
-            Pack.open(folder)
+        with pytest.raises(BankError, match=f"{name}: cannot be read"):
+            CandidateBank.open(folder)
     (folder / name).unlink()
-    with pytest.raises(PackError, match=f"{name}: missing"):
-        Pack.open(folder)
+    with pytest.raises(BankError, match=f"{name}: missing"):
+        CandidateBank.open(folder)
 
 
 def test_arrays_of_objects_are_not_unpickled(folder: Path) -> None:
     np.save(folder / MASK, np.array([{}] * 9, object), allow_pickle=True)
-    with pytest.raises(PackError, match="cannot be read"):
-        Pack.open(folder)
+    with pytest.raises(BankError, match="cannot be read"):
+        CandidateBank.open(folder)
 
 
 def test_unfinished_and_absent(folder: Path, tmp_path: Path) -> None:
     (folder / PARTS).mkdir()
-    with pytest.raises(PackError, match="not finished"):
-        Pack.open(folder)
-    with pytest.raises(PackError, match="no such folder"):
-        Pack.open(tmp_path / "nowhere")
+    with pytest.raises(BankError, match="not finished"):
+        CandidateBank.open(folder)
+    with pytest.raises(BankError, match="no such folder"):
+        CandidateBank.open(tmp_path / "nowhere")
 
 
 def test_damaged_notes(folder: Path) -> None:
     for text in ("{", "[]"):
         (folder / NOTES).write_text(text)
-        with pytest.raises(PackError, match=r"bank\.json"):
-            Pack.open(folder)
+        with pytest.raises(BankError, match=r"bank\.json"):
+            CandidateBank.open(folder)
 
 
 def test_verify_finds_what_is_not_finite(folder: Path) -> None:
-    Pack.open(folder).verify()
+    CandidateBank.open(folder).verify()
     labels = np.load(folder / SUBSCORES)
     labels[1, 3, 2] = np.nan
     np.save(folder / SUBSCORES, labels)
-    with pytest.raises(PackError, match="candidate 3 of 'alpha_0001'"):
-        Pack.open(folder).verify()
+    with pytest.raises(BankError, match="candidate 3 of 'alpha_0001'"):
+        CandidateBank.open(folder).verify()

@@ -10,8 +10,8 @@ from tests.support.scenes import make_plans
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes import label
 from world4scorer.jobs.executors import SerialExecutor
-from world4scorer.planner.bank import Pack, PackError, copy_pack, label_plans
-from world4scorer.planner.bank.pack import CANDIDATES, FAMILY, MASK, SUBSCORES, TOKENS
+from world4scorer.planner.bank import BankError, CandidateBank, copy_bank, label_plans
+from world4scorer.planner.bank.candidate_bank import CANDIDATES, FAMILY, MASK, SUBSCORES, TOKENS
 from world4scorer.planner.bank.plan_files import PlanFileError, read_plans
 
 
@@ -31,7 +31,7 @@ def test_plans_are_labelled_in_their_order(store: Path, plans: dict[str, np.ndar
     del given["beta_1000"]
     report = label_plans(saved(tmp_path / "c.pkl", given), store, tmp_path / "pack", SerialExecutor())
     assert (report.scenes, report.unknown) == (8, 1)
-    pack = Pack.open(tmp_path / "pack")
+    pack = CandidateBank.open(tmp_path / "pack")
     assert "beta_1000" not in pack and "elsewhere" not in pack
     scenes = SceneStore(store)
     for token, row in pack.rows.items():
@@ -43,7 +43,7 @@ def test_plans_are_labelled_in_their_order(store: Path, plans: dict[str, np.ndar
         np.testing.assert_array_equal(pack.subscores[row, :count], expected)
         assert pack.family is not None and (pack.family[row] == -1).all()
     del given["alpha_0000"]
-    with pytest.raises(PackError, match="holds another pack"):
+    with pytest.raises(BankError, match="holds another pack"):
         label_plans(saved(tmp_path / "c.pkl", given), store, tmp_path / "pack", SerialExecutor())
 
 
@@ -84,25 +84,25 @@ def test_files_that_cannot_be_used(tmp_path: Path, store: Path, capsys: pytest.C
     with pytest.raises(ValueError, match=r"builtins\.print"):
         read_plans(saved(tmp_path / "evil.pkl", {"a": Evil()}))
     assert capsys.readouterr().out == ""
-    with pytest.raises(PackError, match="none of its 1 tokens"):
+    with pytest.raises(BankError, match="none of its 1 tokens"):
         label_plans(saved(tmp_path / "far.pkl", {"far": np.zeros((2, 8, 3))}), store, tmp_path / "x", SerialExecutor())
 
 
 def test_a_pack_is_copied_with_its_labels(packed: Path, tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / MASK).write_bytes(b"left by a run that was killed")
-    copy_pack(packed, tmp_path / "copy")
+    copy_bank(packed, tmp_path / "copy")
     for name in (TOKENS, CANDIDATES, SUBSCORES, MASK, FAMILY):
         assert (tmp_path / "copy" / name).read_bytes() == (packed / name).read_bytes()
-    notes = Pack.open(tmp_path / "copy").notes
+    notes = CandidateBank.open(tmp_path / "copy").notes
     assert notes["source"]["kind"] == "pack" and notes["source"]["notes"]["scenes"] == 9
-    with pytest.raises(PackError, match="holds a pack already"):
-        copy_pack(packed, tmp_path / "copy")
+    with pytest.raises(BankError, match="holds a pack already"):
+        copy_bank(packed, tmp_path / "copy")
 
 
 def test_a_pack_labelled_anew(packed: Path, store: Path, tmp_path: Path) -> None:
     label_plans(packed, store, tmp_path / "pack", SerialExecutor())
-    old, new = Pack.open(packed), Pack.open(tmp_path / "pack")
+    old, new = CandidateBank.open(packed), CandidateBank.open(tmp_path / "pack")
     assert len(new) == 6  # scenes without candidates have nothing to label
     for token, row in new.rows.items():
         np.testing.assert_array_equal(new.candidates[row], old.candidates[old.rows[token]])

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from world4scorer.planner.bank import Family, Pack, pack_statistics
-from world4scorer.planner.bank import pack as pack_module
-from world4scorer.planner.bank.pack import CANDIDATES, FAMILY, MASK, SUBSCORES, TOKENS
+from world4scorer.planner.bank import CandidateBank, Family, bank_statistics
+from world4scorer.planner.bank import candidate_bank as pack_module
+from world4scorer.planner.bank.candidate_bank import CANDIDATES, FAMILY, MASK, SUBSCORES, TOKENS
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def handmade(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("chunk", [1, 3, 2048])
 def test_numbers(handmade: Path, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pack_module, "CHUNK", chunk)
-    found = pack_statistics(Pack.open(handmade))
+    monkeypatch.setattr(pack_module, "CHUNK_SCENES", chunk)
+    found = bank_statistics(CandidateBank.open(handmade))
     assert (found.scenes, found.without, found.candidates) == (4, 1, 104)
     assert found.valid == pytest.approx((16 + 24 + 64) / 3)
     assert found.seen == pytest.approx((1 + 16 / 24 + 16 / 64) / 3)
@@ -41,4 +41,4 @@ def test_numbers(handmade: Path, chunk: int, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_published_packs_tell_no_families(handmade: Path) -> None:
     (handmade / FAMILY).unlink()
-    assert pack_statistics(Pack.open(handmade)).families is None
+    assert bank_statistics(CandidateBank.open(handmade)).families is None

@@ -18,7 +18,7 @@ from world4scorer.planner.stability import Geometry, LossWeights, NotConverged, 
 from world4scorer.planner.stability.conjugate_gradients import solve
 from world4scorer.planner.stability.geometry import make_sketch
 from world4scorer.planner.stability.nystrom import Nystrom
-from world4scorer.planner.stability.observations import curvature, observed_change, pulled_back
+from world4scorer.planner.stability.observations import curvature_product, jacobian_product, transpose_product
 from world4scorer.planner.stability.radii import contrasts, radii
 from world4scorer.planner.stability.shared_scorer import SharedScorer
 from world4scorer.planner.stability.supervision import bank_outcomes
@@ -158,17 +158,17 @@ def test_products(supervision, dense):
     matrix += 0.7 * futures.T @ futures
     np.testing.assert_allclose(geometry.product(vectors, True), vectors.numpy() @ matrix, rtol=1e-9, atol=1e-12)
     seen = supervision.future
-    np.testing.assert_allclose(observed_change(scorer, seen, vectors), vectors.numpy() @ futures.T, atol=1e-12)
+    np.testing.assert_allclose(jacobian_product(scorer, seen, vectors), vectors.numpy() @ futures.T, atol=1e-12)
     back = torch.randn(2, seen.rows, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    np.testing.assert_allclose(pulled_back(scorer, seen, back), back.numpy() @ futures, atol=1e-12)
+    np.testing.assert_allclose(transpose_product(scorer, seen, back), back.numpy() @ futures, atol=1e-12)
 
 
 def test_chunks_do_not_matter(supervision, monkeypatch):
     scorer, seen = supervision.scorer, supervision.outcomes[0]
     vectors = torch.randn(2, len(scorer.theta), dtype=torch.float64)
-    whole = curvature(scorer, seen, vectors)
-    monkeypatch.setattr("world4scorer.planner.stability.observations.CHUNK", 2)
-    torch.testing.assert_close(curvature(scorer, seen, vectors), whole)
+    whole = curvature_product(scorer, seen, vectors)
+    monkeypatch.setattr("world4scorer.planner.stability.observations.MAX_CHUNK", 2)
+    torch.testing.assert_close(curvature_product(scorer, seen, vectors), whole)
 
 
 def test_contrast_is_the_gradient_of_a_lead(supervision, pool):
@@ -252,7 +252,7 @@ def test_narrower_exactly_where_the_condition_holds(network, pool, varied, narro
 def test_queries_and_keys_of_self_attention_are_decoupled(network, pool):
     """A single query's attention is constant: no future constrains what only queries and keys move."""
     held = Supervision.of(network, [scenes(2, 1, network)], LossWeights(), torch.float64)
-    moved = observed_change(held.scorer, held.future, _only_queries_and_keys(held.scorer))
+    moved = jacobian_product(held.scorer, held.future, _only_queries_and_keys(held.scorer))
     assert moved.abs().max() == 0
 
 

@@ -8,11 +8,11 @@ from world4scorer.city.render.cameras import CameraRig
 from world4scorer.planner.model.plan_sampling import Cameras, project
 from world4scorer.planner.training.augmentation import (
     AugmentationConfig,
-    mirrored,
-    mirrored_cameras,
-    mirrored_poses,
-    mirrored_status,
-    relit,
+    jitter_light,
+    mirror_batch,
+    mirror_cameras,
+    mirror_poses,
+    mirror_status,
 )
 from world4scorer.planner.training.dataset import Batch
 
@@ -46,7 +46,7 @@ def some_batch(scenes: int = 3) -> Batch:
 def test_what_a_mirrored_camera_sees_is_the_mirrored_image():
     points = torch.tensor(np.random.default_rng(3).uniform((-20, -20, 0), (20, 20, 3), (1, 200, 3)))
     pixels, ahead = project(points, cameras(1))
-    other, other_ahead = project(points * torch.tensor([1.0, -1.0, 1.0]), mirrored_cameras(cameras(1), WIDTH))
+    other, other_ahead = project(points * torch.tensor([1.0, -1.0, 1.0]), mirror_cameras(cameras(1), WIDTH))
     for view, becomes in ((0, 0), (1, 1), (2, 3), (3, 2)):
         seen = ahead[0, view]
         assert torch.equal(seen, other_ahead[0, becomes])
@@ -56,7 +56,7 @@ def test_what_a_mirrored_camera_sees_is_the_mirrored_image():
 
 def test_only_chosen_scenes_change_and_twice_is_not_at_all():
     batch, chosen = some_batch(), torch.tensor([True, False, True])
-    once = mirrored(batch, chosen)
+    once = mirror_batch(batch, chosen)
     for new, old in zip(once, batch, strict=True):
         if isinstance(new, torch.Tensor):
             assert torch.equal(new[1], old[1])
@@ -68,34 +68,34 @@ def test_only_chosen_scenes_change_and_twice_is_not_at_all():
         once.bank_labels, batch.bank_labels
     )
     assert once.future_valid.tolist() == [False, True, False]
-    twice = mirrored(once, chosen)
+    twice = mirror_batch(once, chosen)
     for name in ("views", "ego_status", "trajectory", "trajectory_warped", "bank"):
         assert torch.equal(getattr(twice, name), getattr(batch, name))
     for back, before in zip(twice.cameras, batch.cameras, strict=True):
         torch.testing.assert_close(back, before)
-    assert mirrored(batch, torch.zeros(3, dtype=torch.bool)) is batch
+    assert mirror_batch(batch, torch.zeros(3, dtype=torch.bool)) is batch
 
 
 def test_left_and_right_of_the_ego_status():
     status = torch.tensor([[0.0, 0.0, 0.0, 8.0, 0.3, 1.0, -0.5, 1.0, 0.0, 0.0, 0.0]])
-    assert mirrored_status(status).tolist() == [pytest.approx([0.0, 0.0, 0.0, 8.0, -0.3, 1.0, 0.5, 0.0, 0.0, 1.0, 0.0])]
+    assert mirror_status(status).tolist() == [pytest.approx([0.0, 0.0, 0.0, 8.0, -0.3, 1.0, 0.5, 0.0, 0.0, 1.0, 0.0])]
     routed = torch.cat([status, torch.tensor([[18.0, 6.0]])], 1)
-    assert mirrored_status(routed)[:, 11:].tolist() == [[18.0, -6.0]]
-    assert torch.equal(mirrored_status(routed)[:, :11], mirrored_status(status))
+    assert mirror_status(routed)[:, 11:].tolist() == [[18.0, -6.0]]
+    assert torch.equal(mirror_status(routed)[:, :11], mirror_status(status))
 
 
 def test_plans_are_turned_back_for_judging():
     plans, chosen = torch.randn(2, 4, 8, 3), torch.tensor([True, False])
-    turned = mirrored_poses(plans, chosen)
+    turned = mirror_poses(plans, chosen)
     assert torch.equal(turned[1], plans[1]) and not torch.equal(turned[0], plans[0])
-    assert torch.equal(mirrored_poses(turned, chosen), plans)
+    assert torch.equal(mirror_poses(turned, chosen), plans)
 
 
 def test_light_changes_colours_scene_by_scene():
     image = torch.randn(3, 4, 3, 5, 6)
-    assert relit(image, 0.0) is image
+    assert jitter_light(image, 0.0) is image
     torch.manual_seed(1)
-    other = relit(image, 0.2)
+    other = jitter_light(image, 0.2)
     slope = (other[0, 1, 2, 3, 4] - other[0, 0, 2, 0, 0]) / (image[0, 1, 2, 3, 4] - image[0, 0, 2, 0, 0])
     again = (other[0, 3, 2, 1, 1] - other[0, 2, 2, 0, 3]) / (image[0, 3, 2, 1, 1] - image[0, 2, 2, 0, 3])
     assert slope == pytest.approx(float(again), rel=1e-3) and abs(slope - 1) > 1e-3

@@ -7,7 +7,7 @@ import torch
 from tests.support.scenes import make_log
 from world4scorer.datasets.store import SceneStore, UnknownTokenError, write_shard
 from world4scorer.engine.outcomes import label
-from world4scorer.planner.training.labels import LabelError, LabelMaker, SceneJudge
+from world4scorer.planner.training.labels import LabelError, LabelThreads, SceneLabeller
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def some_plans(scenes: int, plans: int) -> torch.Tensor:
 @pytest.mark.parametrize("threads", [1, 3])
 def test_labels_are_those_of_the_outcome_engine_in_order(store, threads):
     plans = some_plans(4, 12).requires_grad_()
-    maker = LabelMaker(SceneJudge(store), threads)
+    maker = LabelThreads(SceneLabeller(store), threads)
     labels = maker.submit(store.tokens, plans).result()
     assert labels.dtype == torch.float32 and labels.shape == (4, 12, 7)
     for token, given, found in zip(store.tokens, plans.detach().double().numpy(), labels.numpy(), strict=True):
@@ -42,13 +42,13 @@ def test_bad_plans_labels_and_tokens_are_named(store, monkeypatch):
     plans = some_plans(1, 3)
     plans[0, 1, 2, 0] = torch.nan
     with pytest.raises(LabelError, match=f"{store.tokens[0]!r}.*not finite"):
-        LabelMaker(SceneJudge(store)).submit(store.tokens[:1], plans).result()
+        LabelThreads(SceneLabeller(store)).submit(store.tokens[:1], plans).result()
     with pytest.raises(UnknownTokenError, match="'nowhere'"):
-        LabelMaker(SceneJudge(store)).submit(["nowhere"], some_plans(1, 3)).result()
+        LabelThreads(SceneLabeller(store)).submit(["nowhere"], some_plans(1, 3)).result()
 
     class Broken:
         table = np.full((3, 7), np.nan)
 
     monkeypatch.setattr("world4scorer.planner.training.labels.label", lambda *_, **__: Broken)
     with pytest.raises(LabelError, match=f"{store.tokens[0]!r}: a label is not finite"):
-        LabelMaker(SceneJudge(store)).submit(store.tokens[:1], some_plans(1, 3)).result()
+        LabelThreads(SceneLabeller(store)).submit(store.tokens[:1], some_plans(1, 3)).result()

@@ -11,7 +11,7 @@ from world4scorer.planner.model import COMPONENTS
 from world4scorer.planner.model.components import DDC
 from world4scorer.planner.training import LossConfig, Targets, bench2drive, compute_losses, paper, predict, propose
 from world4scorer.planner.training.losses import (
-    COLUMN,
+    LABEL_COLUMN,
     bank_loss,
     baseline,
     count_labels,
@@ -25,12 +25,12 @@ from world4scorer.planner.training.predictions import Predictions
 def labels_of(**columns):
     labels = torch.ones(1, 2, 7)
     for name, values in columns.items():
-        labels[..., COLUMN[name]] = torch.tensor(values)
+        labels[..., LABEL_COLUMN[name]] = torch.tensor(values)
     return labels
 
 
 def test_columns_are_those_of_outcome_tables():
-    assert [COLUMN[name] for name in COMPONENTS] == [0, 1, 5, 3, 2, 4]
+    assert [LABEL_COLUMN[name] for name in COMPONENTS] == [0, 1, 5, 3, 2, 4]
 
 
 def test_only_the_winner_is_pulled():
@@ -132,8 +132,8 @@ def test_the_vocabulary_of_bench2drive_has_the_loss_of_generated_plans():
     """The same plans with the same labels cost the same, whether they were generated or drawn."""
     torch.manual_seed(2)
     logits, labels = torch.randn(3, 4, 6), torch.rand(3, 4, 7).round()
-    labels[0, 1, COLUMN["time_to_collision_within_bound"]] = 2.0
-    labels[..., COLUMN["ego_progress"]] = torch.rand(3, 4)
+    labels[0, 1, LABEL_COLUMN["time_to_collision_within_bound"]] = 2.0
+    labels[..., LABEL_COLUMN["ego_progress"]] = torch.rand(3, 4)
     plans = torch.randn(3, 4, 8, 3)
     targets = Targets(plans[:, 0], plans[:, 1], labels, labels, torch.tensor([True, True, True]))
     config = replace(bench2drive(), future=0.0)
@@ -190,9 +190,9 @@ def test_processes_with_unequal_shares_give_the_gradient_of_the_whole(bank_like_
     torch.manual_seed(0)
     scenes, plans = 4, 5
     labels, bank_labels = torch.rand(scenes, plans, 7).round(), torch.rand(scenes, 3, 7).round()
-    labels[0, :4, COLUMN["time_to_collision_within_bound"]] = 2.0
+    labels[0, :4, LABEL_COLUMN["time_to_collision_within_bound"]] = 2.0
     if bank_like_generated:  # packs of NAVSIM's bank have no such labels
-        bank_labels[1, :2, COLUMN["time_to_collision_within_bound"]] = 2.0
+        bank_labels[1, :2, LABEL_COLUMN["time_to_collision_within_bound"]] = 2.0
     parts = {
         "plans": torch.randn(scenes, plans, 8, 3),
         "logits": torch.randn(scenes, plans, 6),

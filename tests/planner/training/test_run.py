@@ -19,16 +19,16 @@ from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.store import SceneStore
 from world4scorer.jobs.tensor_files import read_tensors
-from world4scorer.planner.bank import Pack
+from world4scorer.planner.bank import CandidateBank
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.pretraining.schedule import learning_rate
 from world4scorer.planner.training.augmentation import AugmentationConfig
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.dataset import PlanningDataset, collate
-from world4scorer.planner.training.labels import SceneJudge
+from world4scorer.planner.training.labels import SceneLabeller
 from world4scorer.planner.training.losses import LossConfig
-from world4scorer.planner.training.module import ScorerModule, permuted
-from world4scorer.planner.training.run import drawn, make_network, train
+from world4scorer.planner.training.module import ScorerModule, permute_labels
+from world4scorer.planner.training.run import make_network, subsample, train
 
 
 def weights(run: Path, planner: str = "planner") -> dict[str, torch.Tensor]:
@@ -216,14 +216,14 @@ def test_two_processes_do_what_one_does(training_set, tmp_path):
 def module_of(training_set: TrainingSet, **changes: object) -> tuple[ScorerModule, Samples]:
     config, data = replace(training_set.config, **changes), training_set.data
     samples = Samples.of_split(data.data, find_split("city_train", data.data), data.store)
-    judge = SceneJudge(SceneStore(data.store))
-    return ScorerModule(config, make_network(config, samples), judge, judge, 8), samples
+    labeller = SceneLabeller(SceneStore(data.store))
+    return ScorerModule(config, make_network(config, samples), labeller, labeller, 8), samples
 
 
 def test_permuted_labels_keep_scenes_and_break_pairs():
     torch.manual_seed(0)
     labels = torch.rand(5, 64, 7)
-    shuffled = permuted(labels)
+    shuffled = permute_labels(labels)
     assert not torch.equal(shuffled, labels)
     assert torch.equal(shuffled.sort(1).values.sum(1), labels.sort(1).values.sum(1))
     order = (shuffled[:, :, None] == labels[:, None]).all(-1)
@@ -336,7 +336,7 @@ def test_scenes_without_bank_or_future_are_told_apart(training_set):
         def features(self, tokens):
             return torch.zeros(1, 96), torch.tensor([False])
 
-    pack = Pack.open(training_set.data.bank)
+    pack = CandidateBank.open(training_set.data.bank)
     pack.rows.pop(samples.tokens[0])
     dataset = PlanningDataset(samples, training_set.config.model, bank=pack, targets=Nothing())
     batch = collate([dataset[0, 0], dataset[1, 0]])
@@ -347,11 +347,13 @@ def test_scenes_without_bank_or_future_are_told_apart(training_set):
 def test_a_run_on_some_of_the_scenes(training_set):
     config = replace(training_set.config, scenes=20)
     _, samples = module_of(training_set)
-    some = drawn(samples, config)
-    assert len(some) == 20 and set(some.tokens) < set(samples.tokens) and some.tokens == drawn(samples, config).tokens
-    assert drawn(samples, training_set.config) is samples
+    some = subsample(samples, config)
+    assert (
+        len(some) == 20 and set(some.tokens) < set(samples.tokens) and some.tokens == subsample(samples, config).tokens
+    )
+    assert subsample(samples, training_set.config) is samples
     with pytest.raises(ValueError, match="scenes: 200 wanted"):
-        drawn(samples, replace(config, scenes=200))
+        subsample(samples, replace(config, scenes=200))
 
 
 def test_learning_rate_rises_and_falls():

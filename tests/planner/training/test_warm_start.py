@@ -11,13 +11,13 @@ from tests.support.model_golden import tiny_inputs, tiny_planner
 from world4scorer.planner.model import city, paper
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.planner import Planner
-from world4scorer.planner.training.warm_start import start_from
+from world4scorer.planner.training.warm_start import load_planner_weights
 
 
 def test_plans_and_scores_are_the_same_whatever_the_route_point():
     blind = tiny_planner()
     network = Network(replace(blind.config, ego_numbers=13))
-    start_from(network, blind)
+    load_planner_weights(network, blind)
     image, ego = tiny_inputs()
     before = blind(image, ego)
     for point in (0.0, 20.0, -50.0):
@@ -32,7 +32,7 @@ def test_everything_else_is_copied(preset):
     torch.manual_seed(0)
     blind = Planner(preset())
     network = Network(replace(preset(), ego_numbers=13))
-    start_from(network, blind)
+    load_planner_weights(network, blind)
     theirs, mine = blind.network.state_dict(), network.state_dict()
     assert theirs.keys() == mine.keys()
     for name, tensor in theirs.items():
@@ -44,7 +44,7 @@ def test_everything_else_is_copied(preset):
 
 def test_the_route_point_can_be_learnt():
     network = Network(replace(tiny_planner().config, ego_numbers=13))
-    start_from(network, tiny_planner())
+    load_planner_weights(network, tiny_planner())
     _, ego = tiny_inputs()
     status = torch.cat([ego, torch.tensor([[20.0, 3.0]]).expand(len(ego), 2)], 1)
     network.encode_ego(status).encoded.sum().backward()
@@ -55,13 +55,13 @@ def test_a_planner_that_has_a_route_point_is_copied_whole():
     torch.manual_seed(1)
     config = replace(tiny_planner().config, ego_numbers=13)
     planner, network = Planner(config), Network(config)
-    start_from(network, planner)
+    load_planner_weights(network, planner)
     assert all(torch.equal(network.state_dict()[name], value) for name, value in planner.network.state_dict().items())
 
 
 def test_what_does_not_fit_is_named():
     tiny = tiny_planner()
     with pytest.raises(ValueError, match=r"from_planner: its width is .*that of the model 64"):
-        start_from(Network(replace(tiny.config, width=64, heads=1)), tiny)
+        load_planner_weights(Network(replace(tiny.config, width=64, heads=1)), tiny)
     with pytest.raises(ValueError, match="13 numbers of the ego, the model 11"):
-        start_from(Network(tiny.config), Planner(replace(tiny.config, ego_numbers=13)))
+        load_planner_weights(Network(tiny.config), Planner(replace(tiny.config, ego_numbers=13)))

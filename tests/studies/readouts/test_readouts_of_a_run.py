@@ -11,7 +11,7 @@ from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.planner import Planner
-from world4scorer.planner.training.run import claim, make_network
+from world4scorer.planner.training.run import claim_run_folder, make_network
 from world4scorer.studies.readout_networks import make
 from world4scorer.studies.readout_networks.config import ReadoutConfig
 
@@ -23,7 +23,7 @@ FEW = ("--scenes", "3", "--draws", "20")
 def run(training_set, tmp_path_factory) -> Path:
     """A run that looks finished, with a planner that has learnt nothing."""
     folder, data = tmp_path_factory.mktemp("readouts") / "run", training_set.data
-    claim(training_set.config, data, folder)
+    claim_run_folder(training_set.config, data, folder)
     samples = Samples.of_split(data.data, find_split(data.split, data.data), data.store)
     Planner.from_network(make_network(training_set.config, samples)).save_pretrained(RunFolder(folder).planner)
     return folder

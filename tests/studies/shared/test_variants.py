@@ -13,7 +13,7 @@ from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.config import TrainConfig
-from world4scorer.planner.training.run import TrainData, claim, train
+from world4scorer.planner.training.run import TrainData, claim_run_folder, train
 from world4scorer.planner.training.run_files import read_history, read_run
 from world4scorer.studies.parts.study import PARTS
 from world4scorer.studies.shared import train_variant, variants
@@ -72,7 +72,7 @@ def test_label_pairing_goes_on_with_what_was_stopped(run, tmp_path):
     own, data = read_run(run)
     fewer = replace(own, scenes=32, epochs=2)
     stopped = RunFolder(run).variants("label-pairing") / "none-5"
-    claim(fewer, data, stopped)
+    claim_run_folder(fewer, data, stopped)
     found = study("label-pairing", run, tmp_path, "--scenes", "32", "--epochs", "2")
     assert made(run, "label-pairing") == {
         f"{name}-5": replace(fewer, permuted_labels=name) for name in ("none", "bank", "all")
@@ -115,7 +115,7 @@ def test_parts_and_seeds(run, tmp_path):
 
 def finished(run: Path, folder: Path, data: TrainData) -> Path:
     """A run that looks finished, with the planner of another."""
-    claim(read_run(run)[0], data, folder)
+    claim_run_folder(read_run(run)[0], data, folder)
     RunFolder(folder).planner.symlink_to(RunFolder(run).planner)
     return folder
 
@@ -125,18 +125,18 @@ def test_what_is_refused(run, tmp_path, training_set, capsys):
     again = finished(run, tmp_path / "run", data)
     folder = RunFolder(again).variants("parts") / "no-bank-5"
     bare = PARTS["bank"].change(own)
-    claim(replace(bare, epochs=7), replace(data, bank=None), folder)
+    claim_run_folder(replace(bare, epochs=7), replace(data, bank=None), folder)
     assert main(["study", "parts", str(again), "--which", "bank", *HERE]) == 1
     assert f"{folder}: holds a run with another epochs (7, now 1)" in capsys.readouterr().err
     with pytest.raises(ValueError, match=r"no-bank-5: .*losses.bank \(0.0, now 0.5\)"):
         train_variants(again, "parts", [Variant("no-bank", lambda config: replace(config, seed=5, epochs=7))], OPTIONS)
     elsewhere = replace(data, bank=None, val_split="city_test")
-    claim(bare, elsewhere, RunFolder(again).variants("moved") / "no-bank-5")
+    claim_run_folder(bare, elsewhere, RunFolder(again).variants("moved") / "no-bank-5")
     with pytest.raises(ValueError, match=r"no-bank-5: .*val_split \(city_test, now city_val\)"):
         train_variants(again, "moved", [PARTS["bank"]], OPTIONS)
     with pytest.raises(ValueError, match="each only once"):
         train_variants(again, "seeds", [PARTS["bank"]], replace(OPTIONS, seeds=(5, 5)))
-    claim(training_set.config, training_set.data, tmp_path / "stopped")
+    claim_run_folder(training_set.config, training_set.data, tmp_path / "stopped")
     with pytest.raises(ValueError, match="not finished"):
         train_variants(tmp_path / "stopped", "parts", [Variant("whole", lambda config: config)], OPTIONS)
 

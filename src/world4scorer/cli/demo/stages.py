@@ -19,7 +19,7 @@ from world4scorer.evaluation.pools.pool_files import INFO
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.run_folder import RunFolder
-from world4scorer.planner.bank.pack import TOKENS
+from world4scorer.planner.bank.candidate_bank import TOKENS
 from world4scorer.reporting.explorer.index import INDEX
 
 Preset = Literal["quick", "tiny"]

@@ -10,7 +10,7 @@ from world4scorer.driving.bench2drive.clip_images import ClipImages
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.prepared import PreparedClips, sample_token
 from world4scorer.planner.targets.future_targets import FutureTargets
-from world4scorer.planner.targets.make_targets import make_targets_of, target_notes
+from world4scorer.planner.targets.make_targets import make_image_targets, target_notes
 
 TARGET_SPLIT: Final = "clips"
 """What targets say that they are of."""
@@ -34,7 +34,7 @@ def ensure_targets(clips: PreparedClips, file: Path, encoder: str, refusal: str,
     if not encoder:
         raise ClipError(f"{file}: {reason}; give --target-encoder to make them with")
     say(f"future targets: making {file} ({reason})")
-    make_targets_of(ClipImages(clips), target_notes(TARGET_SPLIT, encoder), encoder, file, show_progress=True)
+    make_image_targets(ClipImages(clips), target_notes(TARGET_SPLIT, encoder), encoder, file, show_progress=True)
 
 
 def missing_targets(clips: PreparedClips, file: Path, encoder: str = "") -> str:

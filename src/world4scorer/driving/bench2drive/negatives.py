@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from world4scorer.driving.bench2drive.clip_labels import ClipLabeller
 from world4scorer.driving.bench2drive.vocabulary import Vocabulary
 from world4scorer.engine.scene.indices import PLAN_INTERVAL
-from world4scorer.planner.bank.pack import Drawn
+from world4scorer.planner.bank.candidate_bank import BankSample
 
 ROUND_SHAPES: Final = 16
 ROUND_SPEEDS: Final = 4
@@ -29,7 +29,7 @@ class VocabularyNegatives:
     vocabulary: Vocabulary
     labeller: ClipLabeller
 
-    def draw(self, token: str, rng: np.random.Generator) -> Drawn:
+    def draw(self, token: str, rng: np.random.Generator) -> BankSample:
         """Plans of both rounds and their labels."""
         expert_motion = self.labeller.clips.expert_motion(token)
         expert = expert_motion.future[:, :2]
@@ -38,7 +38,7 @@ class VocabularyNegatives:
         shapes, targets = (np.concatenate(part) for part in zip(*rounds, strict=True))
         plans = self.vocabulary.plans(shapes, targets, expert_motion.speed).astype(np.float32)
         labels = self.labeller.label(token, plans.astype(np.float64))
-        return Drawn(plans, labels.astype(np.float32), True)
+        return BankSample(plans, labels.astype(np.float32), True)
 
 
 def coarse_round(vocabulary: Vocabulary, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -24,7 +24,7 @@ from world4scorer.planner.model.config import EGO_NUMBERS, ROUTE_NUMBERS
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.data_module import PlanningDataModule
 from world4scorer.planner.training.inputs import open_targets
-from world4scorer.planner.training.run import Machine, begin, drawn, fit
+from world4scorer.planner.training.run import Machine, fit, prepare_run, subsample
 
 VALIDATION_SHARE: Final = 0.05
 """Share of clips that are kept for validation."""
@@ -62,9 +62,9 @@ def train_clips(config: TrainConfig, data: ClipData, out: Path, machine: Machine
         negatives = VocabularyNegatives(Vocabulary.open(data.vocabulary), ClipLabeller(training))
     if data.targets is not None and config.loss_weights.future and (reason := missing_targets(training, data.targets)):
         raise ClipError(f"{data.targets}: {reason}; make it with `w4s b2d train --only-targets`")
-    begin(config, data, Path(out), machine)
+    prepare_run(config, data, Path(out), machine)
     route_point = config.model.ego_numbers == EGO_NUMBERS + ROUTE_NUMBERS
-    samples = drawn(samples_of(training, route_point), config)
+    samples = subsample(samples_of(training, route_point), config)
     val = samples_of(validation, route_point)
     targets = open_targets(config, data, samples)
     loaders = PlanningDataModule(config, samples, val, negatives, targets, machine.loaders)

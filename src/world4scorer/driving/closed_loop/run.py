@@ -273,10 +273,10 @@ def _check(choice: DriverSpec, plan: DriveConfig) -> None:
 def _has_direction_labels(planner: Path) -> bool:
     """Whether a planner was trained for driving direction compliance; released checkpoints are."""
     from world4scorer.planner.model.config import ModelConfig
-    from world4scorer.planner.training.run_files import knows_directions
+    from world4scorer.planner.training.run_files import has_direction_labels
 
     config = ModelFolder(planner).config_file
-    return not config.is_file() or knows_directions(planner, ModelConfig.from_json(config.read_text(), str(config)))
+    return not config.is_file() or has_direction_labels(planner, ModelConfig.from_json(config.read_text(), str(config)))
 
 
 def _claim_folder(plan: DriveConfig, out: Path) -> dict[str, Any]:
@@ -303,7 +303,7 @@ def _train_ego_status(plan: DriveConfig, path: Path) -> None:
     from safetensors.torch import save
 
     from world4scorer.planner.training.controls import train_ego_status_planner
-    from world4scorer.planner.training.run import drawn
+    from world4scorer.planner.training.run import subsample
     from world4scorer.planner.training.run_files import read_run
     from world4scorer.planner.training.split_samples import split_samples
 
@@ -311,7 +311,7 @@ def _train_ego_status(plan: DriveConfig, path: Path) -> None:
     config, data = read_run(plan.run)
     # The control knows the status alone, also beside a planner that takes a route point.
     samples = split_samples(data.data, data.split, data.store)
-    planner = train_ego_status_planner(drawn(samples, config), config)
+    planner = train_ego_status_planner(subsample(samples, config), config)
     with atomic_write(path) as stream:
         stream.write(save(planner.state_dict()))
 

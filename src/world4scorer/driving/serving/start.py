@@ -15,7 +15,7 @@ from world4scorer.engine.routes.commands import RoadOption
 from world4scorer.evaluation.pools.digests import digest_of_planner
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.planner import Planner
-from world4scorer.planner.training.run_files import knows_directions
+from world4scorer.planner.training.run_files import has_direction_labels
 
 WARM_UP_DECISIONS: Final = 3
 """Decisions before the first client comes: kernels are loaded, torch's memory is laid out."""
@@ -31,7 +31,7 @@ def load_served_planner(
     planner = Planner.from_pretrained(folder).to(device)
     if planner.config.cameras > len(CAMERAS):
         raise ValueError(f"{folder}: looks through {planner.config.cameras} cameras; {len(CAMERAS)} can be served")
-    known = knows_directions(folder, planner.config)
+    known = has_direction_labels(folder, planner.config)
     return ServedPlanner(planner, str(checkpoint), digest_of_planner(folder), options, fixed, known)
 
 

@@ -25,7 +25,7 @@ from world4scorer.jobs.progress import ProgressBar
 from world4scorer.planner.model.components import COMPONENTS
 from world4scorer.planner.model.images import normalise
 from world4scorer.planner.planner import Planner, ScoredPlans
-from world4scorer.planner.training.pools import batches_of
+from world4scorer.planner.training.pools import pool_batches
 
 States = Literal["float32", "float16", "none"]
 
@@ -84,7 +84,7 @@ def _by_log(samples: Samples, store: SceneStore) -> Iterator[tuple[str, list[int
 
 
 def _pool_of(planner: Planner, samples: Samples, store: SceneStore, states: States, plans: Plans | None) -> LogPool:
-    passed = [_passed(planner, batch, plans) for batch in batches_of(samples, planner)]
+    passed = [_passed(planner, batch, plans) for batch in pool_batches(samples, planner)]
 
     def joined(parts: list[torch.Tensor]) -> NDArray[Any]:
         return torch.cat(parts).float().cpu().numpy()

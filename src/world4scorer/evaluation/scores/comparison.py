@@ -27,12 +27,12 @@ from world4scorer.evaluation.scores.agents import AGENTS
 from world4scorer.evaluation.scores.bootstrap import LogBootstrap
 from world4scorer.jobs.files import atomic_write
 from world4scorer.jobs.run_folder import RunFolder
-from world4scorer.planner.bank import Pack
+from world4scorer.planner.bank import CandidateBank
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.controls import blind_utility, train_blind_scorer, train_ego_status_planner
-from world4scorer.planner.training.labels import LabelMaker, SceneJudge
+from world4scorer.planner.training.labels import LabelThreads, SceneLabeller
 from world4scorer.planner.training.pools import make_pools
-from world4scorer.planner.training.run import drawn
+from world4scorer.planner.training.run import subsample
 from world4scorer.planner.training.run_files import read_history, read_losses, read_run
 from world4scorer.planner.training.split_samples import split_samples
 
@@ -127,14 +127,17 @@ def compare(
     config, data = read_run(run)
     planner = Planner.from_pretrained(RunFolder(run).planner)
     numbers = config.model.ego_numbers
-    every = drawn(split_samples(data.data, data.split, data.store, numbers), config)
+    every = subsample(split_samples(data.data, data.split, data.store, numbers), config)
     train = every.at(np.sort(np.random.default_rng(config.seed).permutation(len(every))[:blind_scenes]).tolist())
     val = split_samples(data.val_data or data.data, data.val_split, data.val_store, numbers)
     val_store = SceneStore(data.val_store)
 
     pools = make_pools(planner, val)
     labels = (
-        LabelMaker(SceneJudge(val_store), threads).submit(val.tokens, torch.from_numpy(pools.plans)).result().numpy()
+        LabelThreads(SceneLabeller(val_store), threads)
+        .submit(val.tokens, torch.from_numpy(pools.plans))
+        .result()
+        .numpy()
     )
     chosen = pool_metrics(pools.utility, labels[..., PDMS])
 
@@ -142,10 +145,10 @@ def compare(
     if pools_file is not None:
         with atomic_write(pools_file) as stream:
             np.savez(stream, tokens=np.array(train_pools.tokens), plans=train_pools.plans)
-    known = LabelMaker(SceneJudge(SceneStore(data.store)), threads).submit(
+    known = LabelThreads(SceneLabeller(SceneStore(data.store)), threads).submit(
         train.tokens, torch.from_numpy(train_pools.plans)
     )
-    bank = Pack.open(data.bank) if data.bank is not None and config.losses.bank else None
+    bank = CandidateBank.open(data.bank) if data.bank is not None and config.losses.bank else None
     blind = train_blind_scorer(config, train, train_pools, known.result().numpy(), bank, blind_epochs)
     unseeing = blind_utility(blind, val, pools)
     by_blind = pool_metrics(unseeing, labels[..., PDMS])
@@ -157,7 +160,7 @@ def compare(
     for name, agent in AGENTS.items():
         single[name] = np.stack([agent(val_store[token]) for token in val.tokens])
     alone = {
-        name: LabelMaker(SceneJudge(val_store), threads)
+        name: LabelThreads(SceneLabeller(val_store), threads)
         .submit(val.tokens, torch.from_numpy(plans[:, None]))
         .result()
         .numpy()[:, 0]

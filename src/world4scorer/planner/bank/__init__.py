@@ -1,23 +1,23 @@
 """Candidate banks: perturbed plans with their outcomes, and how training draws from them."""
 
+from world4scorer.planner.bank.candidate_bank import BankError, BankSample, BankSampleBatch, CandidateBank
 from world4scorer.planner.bank.config import BankConfig
 from world4scorer.planner.bank.family import Family
-from world4scorer.planner.bank.make import MakeReport, make_bank
-from world4scorer.planner.bank.pack import Drawn, DrawnBatch, Pack, PackError
-from world4scorer.planner.bank.published import copy_pack, label_plans
-from world4scorer.planner.bank.statistics import PackStatistics, pack_statistics
+from world4scorer.planner.bank.make import BankReport, make_bank
+from world4scorer.planner.bank.published import copy_bank, label_plans
+from world4scorer.planner.bank.statistics import BankStatistics, bank_statistics
 
 __all__ = [
     "BankConfig",
-    "Drawn",
-    "DrawnBatch",
+    "BankError",
+    "BankReport",
+    "BankSample",
+    "BankSampleBatch",
+    "BankStatistics",
+    "CandidateBank",
     "Family",
-    "MakeReport",
-    "Pack",
-    "PackError",
-    "PackStatistics",
-    "copy_pack",
+    "bank_statistics",
+    "copy_bank",
     "label_plans",
     "make_bank",
-    "pack_statistics",
 ]

@@ -23,7 +23,7 @@ def is_unsafe(labels: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray((labels[..., NC] < 0.5) | (labels[..., DAC] < 0.5))
 
 
-def distinct(plans: NDArray[Any], config: BankConfig) -> NDArray[np.bool_]:
+def find_distinct(plans: NDArray[Any], config: BankConfig) -> NDArray[np.bool_]:
     """Which of the plans (N, 8, 3) differ from all earlier ones that are kept."""
     gap = np.zeros((len(plans), len(plans)), plans.dtype)
     for x, y in zip(plans[..., 0].T, plans[..., 1].T, strict=True):  # pose by pose: all at once would not fit caches
@@ -36,24 +36,24 @@ def distinct(plans: NDArray[Any], config: BankConfig) -> NDArray[np.bool_]:
     return kept
 
 
-def enough(labels: NDArray[Any], kept: NDArray[np.bool_], config: BankConfig) -> bool:
+def has_enough(labels: NDArray[Any], kept: NDArray[np.bool_], config: BankConfig) -> bool:
     """Whether both kinds can fill their places."""
     unsafe = is_unsafe(labels) & kept
     return int(unsafe.sum()) >= config.unsafe and int((kept & ~unsafe).sum()) >= config.kept - config.unsafe
 
 
-def choose(
+def select_candidates(
     labels: NDArray[Any], family: NDArray[np.int8], kept: NDArray[np.bool_], config: BankConfig
 ) -> NDArray[np.intp]:
     """Rising indices of the candidates to keep, at most `config.kept`, of those marked in `kept` (N,)."""
     unsafe = is_unsafe(labels)
-    bad, good = _in_turns(family, kept & unsafe), _in_turns(family, kept & ~unsafe)
+    bad, good = _round_robin(family, kept & unsafe), _round_robin(family, kept & ~unsafe)
     reserved = min(len(bad), config.unsafe)
     others = min(len(good), config.kept - reserved)
     return np.sort(np.concatenate([bad[: config.kept - others], good[:others]]))
 
 
-def _in_turns(family: NDArray[np.int8], wanted: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _round_robin(family: NDArray[np.int8], wanted: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Indices of what is wanted: the first of each family, then the second of each, and so on."""
     index = np.flatnonzero(wanted)
     kind = family[index]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from world4scorer.planner.bank.family import FAMILIES, Family
 
-KEPT: Final = 64
+MAX_CANDIDATES: Final = 64
 """Places for candidates in each scene of a pack."""
 
 Range = tuple[float, float]
@@ -19,7 +19,7 @@ class BankConfig:
 
     seed: int = 0
     """Of all random numbers, together with the token of a scene."""
-    kept: int = KEPT
+    kept: int = MAX_CANDIDATES
     """Candidates kept per scene, at most 64."""
     unsafe: int = 32
     """Places reserved for unsafe candidates (collision at fault, or off the drivable area). What either side cannot
@@ -120,8 +120,8 @@ class BankConfig:
                 object.__setattr__(self, field.name, (float(value[0]), float(value[1])))
             elif not 0.0 <= value < float("inf"):
                 raise ValueError(f"{field.name}: {value}; must be a number from 0 on")
-        if not 1 <= self.kept <= KEPT:
-            raise ValueError(f"kept: {self.kept}; a pack has {KEPT} places per scene")
+        if not 1 <= self.kept <= MAX_CANDIDATES:
+            raise ValueError(f"kept: {self.kept}; a pack has {MAX_CANDIDATES} places per scene")
         if self.unsafe > self.kept:
             raise ValueError(f"unsafe: {self.unsafe} of {self.kept} places")
         if self.proposals < 1 or self.rounds < 1:

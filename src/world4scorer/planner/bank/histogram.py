@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes.batch import map_threads
 from world4scorer.engine.outcomes.v1 import label
+from world4scorer.planner.bank.candidate_bank import CandidateBank
 from world4scorer.planner.bank.choice import PDMS, is_unsafe
-from world4scorer.planner.bank.pack import Pack
-from world4scorer.planner.bank.statistics import EDGES, mean, pdms_histogram
+from world4scorer.planner.bank.statistics import HISTOGRAM_EDGES, mean_or_zero, pdms_histogram
 
 
 @dataclass(frozen=True)
-class ScoreSpread:
+class ScoreDistribution:
     """PDMS of a set of candidates."""
 
     candidates: int
@@ -38,21 +38,21 @@ class ScoreSpread:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class BankComparison:
     """Generated candidates against the bank's, on the scenes that both have."""
 
     scenes: int
     left_out: int
     """Generated scenes that have no candidates in the bank."""
-    generated: ScoreSpread
-    bank: ScoreSpread
+    generated: ScoreDistribution
+    bank: ScoreDistribution
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {**asdict(self), "edges": EDGES.tolist()}
+        return {**asdict(self), "edges": HISTOGRAM_EDGES.tolist()}
 
 
-def compare(pack: Pack, plans: Mapping[str, Any], store: SceneStore) -> Comparison:
+def compare_with_bank(pack: CandidateBank, plans: Mapping[str, Any], store: SceneStore) -> BankComparison:
     """Label generated plans (K, 8, 3) by token, and set them beside the bank of the same scenes."""
     common = [token for token in plans if token in pack and pack.mask[pack.rows[token]].any()]
     if not common:
@@ -60,10 +60,16 @@ def compare(pack: Pack, plans: Mapping[str, Any], store: SceneStore) -> Comparis
     by_row = sorted(pack.rows[token] for token in common)
     banked = [pack.subscores[row][pack.mask[row]] for row in by_row]
     labelled = list(map_threads(lambda token: label(store[token], plans[token]).table, common))
-    return Comparison(len(common), len(plans) - len(common), _spread(labelled), _spread(banked))
+    return BankComparison(len(common), len(plans) - len(common), _distribution(labelled), _distribution(banked))
 
 
-def _spread(tables: Sequence[NDArray[Any]]) -> ScoreSpread:
+def _distribution(tables: Sequence[NDArray[Any]]) -> ScoreDistribution:
     labels = np.concatenate(tables)
     score = labels[:, PDMS]
-    return ScoreSpread(len(labels), mean(score), mean(is_unsafe(labels)), mean(score < 0.5), pdms_histogram(score))
+    return ScoreDistribution(
+        len(labels),
+        mean_or_zero(score),
+        mean_or_zero(is_unsafe(labels)),
+        mean_or_zero(score < 0.5),
+        pdms_histogram(score),
+    )

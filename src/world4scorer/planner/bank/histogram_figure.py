@@ -12,20 +12,20 @@ from matplotlib.figure import Figure
 
 from world4scorer.drawing.style import EGO, FAINT, INK
 from world4scorer.jobs.files import atomic_write
-from world4scorer.planner.bank.histogram import Comparison
+from world4scorer.planner.bank.histogram import BankComparison
 from world4scorer.planner.bank.report import markdown
-from world4scorer.planner.bank.statistics import EDGES
+from world4scorer.planner.bank.statistics import HISTOGRAM_EDGES
 
-GENERATED: Final = "#9ecae1"
-BANK: Final = EGO
-ENDINGS: Final = (".png", ".pdf", ".svg")
+GENERATED_COLOUR: Final = "#9ecae1"
+BANK_COLOUR: Final = EGO
+FIGURE_SUFFIXES: Final = (".png", ".pdf", ".svg")
 
 
-def write_comparison(found: Comparison, out: Path, command: str) -> None:
+def write_comparison(found: BankComparison, out: Path, command: str) -> None:
     """Write the picture, `<out>.json` and `<out>.md`; `command` says how to make them again."""
-    if out.suffix not in ENDINGS:
-        raise ValueError(f"--out {out}: a figure ends in {', '.join(ENDINGS)}")
-    figure = draw(found)
+    if out.suffix not in FIGURE_SUFFIXES:
+        raise ValueError(f"--out {out}: a figure ends in {', '.join(FIGURE_SUFFIXES)}")
+    figure = draw_histogram(found)
     with atomic_write(out) as stream:
         figure.savefig(stream, format=out.suffix[1:], dpi=160)
     with atomic_write(out.with_suffix(".json")) as stream:
@@ -34,16 +34,16 @@ def write_comparison(found: Comparison, out: Path, command: str) -> None:
         stream.write(as_markdown(found, out, command).encode())
 
 
-def draw(found: Comparison) -> Figure:
+def draw_histogram(found: BankComparison) -> Figure:
     """Light bars: generated; dark bars: the bank."""
     figure = Figure(figsize=(5.2, 3.2), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    width = (EDGES[1] - EDGES[0]) * 0.45
-    middle = (EDGES[1:] + EDGES[:-1]) / 2
+    width = (HISTOGRAM_EDGES[1] - HISTOGRAM_EDGES[0]) * 0.45
+    middle = (HISTOGRAM_EDGES[1:] + HISTOGRAM_EDGES[:-1]) / 2
     for spread, colour, name, side in (
-        (found.generated, GENERATED, "generated", -0.5),
-        (found.bank, BANK, "bank", 0.5),
+        (found.generated, GENERATED_COLOUR, "generated", -0.5),
+        (found.bank, BANK_COLOUR, "bank", 0.5),
     ):
         axes.bar(middle + side * width, 100 * spread.shares, width, color=colour, label=name)
     axes.set_xlabel("PDMS of a candidate", color=INK)
@@ -54,7 +54,7 @@ def draw(found: Comparison) -> Figure:
     return figure
 
 
-def as_markdown(found: Comparison, picture: Path, command: str) -> str:
+def as_markdown(found: BankComparison, picture: Path, command: str) -> str:
     """A table of the two sets, then the histogram bin by bin."""
     sets = (("generated", found.generated), ("bank", found.bank))
     head = ("candidates", "number", "mean PDMS", "unsafe", "PDMS below 0.5")
@@ -63,7 +63,7 @@ def as_markdown(found: Comparison, picture: Path, command: str) -> str:
     ]
     bins: list[tuple[str, ...]] = [
         (f"{low:.2f} to {high:.2f}", *(f"{s.shares[i]:.1%}" for _, s in sets))
-        for i, (low, high) in enumerate(pairwise(EDGES))
+        for i, (low, high) in enumerate(pairwise(HISTOGRAM_EDGES))
     ]
     lines = [
         f"# PDMS of generated plans and of the bank, {found.scenes:,} scenes",

@@ -18,24 +18,24 @@ Floats = NDArray[np.float64]
 
 TIME: Final[Floats] = np.arange(STEPS, dtype=np.float64) * DT
 """(T,) s"""
-END: Final = float(TIME[-1])
+HORIZON: Final = float(TIME[-1])
 """s"""
-AT_POSES: Final = np.arange(1, PLAN_POSES + 1) * round(PLAN_INTERVAL / DT)
+POSE_STEPS: Final = np.arange(1, PLAN_POSES + 1) * round(PLAN_INTERVAL / DT)
 """(8,) where the poses of a plan lie among the times."""
-STEP: Final = 0.25
+PATH_SPACING: Final = 0.25
 """m between points of the way."""
-REACH: Final = 140.0
+PATH_EXTENSION: Final = 140.0
 """m that the way goes on beyond the log: 4 s at more than 30 m/s."""
-LEAST_STEP: Final = 0.3
+MIN_POSE_SPACING: Final = 0.3
 """m between logged poses that still tell a direction; below, noise of the position would bend the way."""
-FADE: Final = 8.0
+CURVATURE_FADE: Final = 8.0
 """m over which the log's last curvature fades out beyond its end."""
-SHARPEST: Final = 0.2
+MAX_CURVATURE: Final = 0.2
 """1/m; a car does not turn more sharply."""
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class ReferencePath:
     """A smooth way from the rear axle on, in the ego frame; straight on beyond its last point."""
 
     distance: Floats
@@ -48,7 +48,7 @@ class Way:
     """(P,) rad, without jumps."""
 
     @classmethod
-    def of_headings(cls, distance: Floats, heading: Floats) -> Way:
+    def of_headings(cls, distance: Floats, heading: Floats) -> ReferencePath:
         """The way from the origin whose heading is `heading` (..., P) at `distance` (P,)."""
         middle = (heading[..., 1:] + heading[..., :-1]) / 2
         step = np.diff(distance)
@@ -77,10 +77,10 @@ class Way:
 
 
 @dataclass(frozen=True, eq=False)
-class Logged:
+class LoggedMotion:
     """A logged trajectory of 4 s."""
 
-    way: Way
+    path: ReferencePath
     """Goes on beyond the log, for plans that drive further."""
     progress: Floats
     """(T,) m along the way, from 0, never falling."""
@@ -95,17 +95,17 @@ class Logged:
     @property
     def turn(self) -> float:
         """rad by which the log's heading changes, left positive."""
-        return float(np.interp(self.length, self.way.distance, self.way.heading))
+        return float(np.interp(self.length, self.path.distance, self.path.heading))
 
 
-def logged_of(scene: Scene) -> Logged | None:
+def logged_motion(scene: Scene) -> LoggedMotion | None:
     """What the log did in this scene, or None where it is not known."""
     if scene.human_future is None:
         return None
-    return take_apart(scene.human_future, float(scene.ego_state[State.VELOCITY_X]))
+    return decompose(scene.human_future, float(scene.ego_state[State.VELOCITY_X]))
 
 
-def take_apart(poses: Floats, speed: float) -> Logged:
+def decompose(poses: Floats, speed: float) -> LoggedMotion:
     """Way and progress of logged poses (8, 3) for an ego of a speed [m/s]."""
     knots = np.concatenate([np.zeros((1, 3)), np.asarray(poses, np.float64)])
     step = np.diff(knots[:, :2], axis=0)
@@ -114,7 +114,7 @@ def take_apart(poses: Floats, speed: float) -> Logged:
     length = np.where(ahead > 0.0, np.linalg.norm(step, axis=1), 0.0)
     along = np.concatenate([[0.0], np.cumsum(length)])
     progress, pace = _progress(along, max(speed, 0.0))
-    return Logged(_way(knots, along), progress, pace)
+    return LoggedMotion(_reference_path(knots, along), progress, pace)
 
 
 def _progress(along: Floats, speed: float) -> tuple[Floats, Floats]:
@@ -133,29 +133,29 @@ def _progress(along: Floats, speed: float) -> tuple[Floats, Floats]:
     return np.maximum.accumulate(progress), np.maximum(velocity / PLAN_INTERVAL, 0.0)
 
 
-def _way(knots: Floats, along: Floats) -> Way:
+def _reference_path(knots: Floats, along: Floats) -> ReferencePath:
     """The way through poses (9, 3): headings between them follow the chords, so that x and y come out where they were.
 
     Beyond the last pose the last curvature fades out.
     """
     kept = [0]
     for i in range(1, len(knots)):
-        if along[i] - along[kept[-1]] >= LEAST_STEP:
+        if along[i] - along[kept[-1]] >= MIN_POSE_SPACING:
             kept.append(i)
-    distance = np.arange(0.0, along[kept[-1]] + REACH, STEP)
+    distance = np.arange(0.0, along[kept[-1]] + PATH_EXTENSION, PATH_SPACING)
     if len(kept) == 1:
-        return Way.of_headings(distance, np.zeros_like(distance))
+        return ReferencePath.of_headings(distance, np.zeros_like(distance))
     points, at = knots[kept], along[kept]
     heading = np.unwrap(points[:, 2])
     inside = distance <= at[-1]
     x, y = (_hermite(distance[inside], at, points[:, i], f(heading)) for i, f in enumerate((np.cos, np.sin)))
     bearing = np.unwrap(np.arctan2(np.gradient(y), np.gradient(x)))
     bearing[0] = 0.0
-    last = float(np.clip((heading[-1] - heading[-2]) / (at[-1] - at[-2]), -SHARPEST, SHARPEST))
+    last = float(np.clip((heading[-1] - heading[-2]) / (at[-1] - at[-2]), -MAX_CURVATURE, MAX_CURVATURE))
     beyond = distance[~inside] - distance[inside][-1]
-    after = bearing[-1] + last * FADE * (1.0 - np.exp(-beyond / FADE))
-    continued = Way.of_headings(np.append(0.0, beyond), np.append(bearing[-1], after))
-    return Way(
+    after = bearing[-1] + last * CURVATURE_FADE * (1.0 - np.exp(-beyond / CURVATURE_FADE))
+    continued = ReferencePath.of_headings(np.append(0.0, beyond), np.append(bearing[-1], after))
+    return ReferencePath(
         distance,
         np.concatenate([x, x[-1] + continued.x[1:]]),
         np.concatenate([y, y[-1] + continued.y[1:]]),

@@ -1,7 +1,7 @@
 """Make a pack from a scene store, log by log, so that it can be killed at any time and run again.
 
 >>> report = make_bank("scenes", "bank", BankConfig(seed=3), choose_executor(workers=8))
->>> pack = Pack.open("bank")
+>>> bank = CandidateBank.open("bank")
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from world4scorer.engine.outcomes.results import V1_COLUMNS
 from world4scorer.jobs.executors import Executor, ProcessExecutor, run_all
 from world4scorer.jobs.files import only_one
 from world4scorer.jobs.progress import ProgressBar
+from world4scorer.planner.bank.candidate_bank import NOTES, PARTS, BankError, read_notes
 from world4scorer.planner.bank.config import BankConfig
-from world4scorer.planner.bank.pack import NOTES, PARTS, PackError, read_notes
-from world4scorer.planner.bank.parts import Parts
+from world4scorer.planner.bank.parts import BankParts
 from world4scorer.planner.bank.perturbations import Perturbations
-from world4scorer.planner.bank.scene_bank import Proposer, bank_of
+from world4scorer.planner.bank.scene_bank import Proposer, build_scene_bank
 
 FORMAT: Final = 1
 """Version of `bank.json`."""
@@ -33,7 +33,7 @@ NAMED: Final = 10
 
 
 @dataclass(frozen=True)
-class MakeReport:
+class BankReport:
     """What a run did."""
 
     scenes: int
@@ -57,13 +57,15 @@ class _BankLog:
     store: SceneStore
     tokens: Mapping[str, Sequence[str]]
     """Of each log."""
-    parts: Parts
+    parts: BankParts
     proposer: Proposer
     config: BankConfig
 
     def __call__(self, log_name: str) -> int:
         tokens = self.tokens[log_name]
-        self.parts.write(log_name, tokens, [bank_of(self.store[token], self.proposer, self.config) for token in tokens])
+        self.parts.write(
+            log_name, tokens, [build_scene_bank(self.store[token], self.proposer, self.config) for token in tokens]
+        )
         return len(tokens)
 
 
@@ -74,7 +76,7 @@ def make_bank(
     executor: Executor | None = None,
     *,
     show_progress: bool = False,
-) -> MakeReport:
+) -> BankReport:
     """Fill a pack with perturbed copies of the logged trajectories of every scene of a store."""
     config = BankConfig() if config is None else config
     scenes = SceneStore(store)
@@ -92,29 +94,29 @@ def build(
     source: Mapping[str, Any],
     executor: Executor | None,
     show_progress: bool,
-) -> MakeReport:
+) -> BankReport:
     """Fill a pack for these tokens by log with the chosen ones of what `proposer` proposes."""
     start = time.monotonic()
     scenes = sum(map(len, tokens.values()))
     if not scenes:
-        raise PackError(f"{store.folder}: no scene to make a bank for")
+        raise BankError(f"{store.folder}: no scene to make a bank for")
     settings = {"config": config.as_dict(), "source": dict(source), "store": _identity(store), "scenes": scenes}
-    refusal = PackError(f"{out}: another run is making this pack; wait for it, or stop it first")
+    refusal = BankError(f"{out}: another run is making this pack; wait for it, or stop it first")
     with only_one(out / LOCK, refusal):
         if _finished(out, settings):
-            return MakeReport(scenes, 0, len(tokens), 0.0)
-        parts = Parts(out)
+            return BankReport(scenes, 0, len(tokens), 0.0)
+        parts = BankParts(out)
         parts.begin(settings)
         todo = [name for name in tokens if not parts.path(name).exists()]
         work = _BankLog(store, tokens, parts, proposer, config)
         _run(work, todo, out, ProcessExecutor() if executor is None else executor, show_progress)
         parts.join(list(tokens), {"format": FORMAT, "version": __version__, "columns": list(V1_COLUMNS), **settings})
-    return MakeReport(scenes, len(todo), len(tokens) - len(todo), time.monotonic() - start)
+    return BankReport(scenes, len(todo), len(tokens) - len(todo), time.monotonic() - start)
 
 
 def _run(work: _BankLog, todo: Sequence[str], out: Path, executor: Executor, show: bool) -> None:
     with ProgressBar("candidates", "scenes", sum(len(work.tokens[name]) for name in todo), show) as progress:
-        run_all(executor, work, todo, progress, out, "logs", PackError)
+        run_all(executor, work, todo, progress, out, "logs", BankError)
 
 
 def _finished(out: Path, settings: Mapping[str, Any]) -> bool:
@@ -123,7 +125,7 @@ def _finished(out: Path, settings: Mapping[str, Any]) -> bool:
         return False
     notes = read_notes(out / NOTES)
     if {name: notes.get(name) for name in settings} != dict(settings):
-        raise PackError(f"{out}: holds another pack already; give another folder")
+        raise BankError(f"{out}: holds another pack already; give another folder")
     return True
 
 

@@ -17,19 +17,29 @@ from numpy.typing import NDArray
 
 from world4scorer.engine.scene.indices import PLAN_POSES
 from world4scorer.jobs.files import atomic_write
-from world4scorer.planner.bank.config import KEPT
+from world4scorer.planner.bank.candidate_bank import (
+    CANDIDATES,
+    FAMILY,
+    LABEL_COUNT,
+    MASK,
+    NOTES,
+    PARTS,
+    SUBSCORES,
+    TOKENS,
+    BankError,
+)
+from world4scorer.planner.bank.config import MAX_CANDIDATES
 from world4scorer.planner.bank.family import Family
-from world4scorer.planner.bank.pack import CANDIDATES, FAMILY, LABELS, MASK, NOTES, PARTS, SUBSCORES, TOKENS, PackError
 from world4scorer.planner.bank.scene_bank import SceneBank
 
 SETTINGS: Final = "settings.json"
-SUFFIX: Final = ".npz"
-FILES: Final = {"candidates": CANDIDATES, "subscores": SUBSCORES, "mask": MASK, "family": FAMILY}
+PART_SUFFIX: Final = ".npz"
+BANK_FILES: Final = {"candidates": CANDIDATES, "subscores": SUBSCORES, "mask": MASK, "family": FAMILY}
 """File of the pack by name in a part."""
 
 
 @dataclass(frozen=True)
-class Parts:
+class BankParts:
     """The parts of the pack that is to be in `folder`."""
 
     folder: Path
@@ -41,14 +51,14 @@ class Parts:
 
     def path(self, log_name: str) -> Path:
         """The part of a log."""
-        return self.place / f"{log_name}{SUFFIX}"
+        return self.place / f"{log_name}{PART_SUFFIX}"
 
     def begin(self, settings: dict[str, Any]) -> None:
         """Start, or go on if the parts that are there were made with the same settings."""
         path = self.place / SETTINGS
         if path.exists():
             if json.loads(path.read_bytes()) != settings:
-                raise PackError(
+                raise BankError(
                     f"{self.folder}: was begun with other settings; give another folder, or delete this one"
                 )
         else:
@@ -76,7 +86,7 @@ class Parts:
             np.save(stream, tokens)
         for name, empty in _empty(0).items():
             shape = (len(tokens), *empty.shape[1:])
-            with atomic_write(self.folder / FILES[name]) as stream:
+            with atomic_write(self.folder / BANK_FILES[name]) as stream:
                 header = {"descr": empty.dtype.str, "fortran_order": False, "shape": shape}
                 np.lib.format.write_array_header_1_0(stream, header)
                 for log_name in log_names:
@@ -98,8 +108,8 @@ def write_json(path: Path, values: dict[str, Any]) -> None:
 def _empty(count: int) -> dict[str, NDArray[Any]]:
     make: Callable[..., NDArray[Any]] = np.zeros
     return {
-        "candidates": make((count, KEPT, PLAN_POSES, 3), np.float32),
-        "subscores": make((count, KEPT, LABELS), np.float32),
-        "mask": make((count, KEPT), np.bool_),
-        "family": np.full((count, KEPT), Family.UNKNOWN, np.int8),
+        "candidates": make((count, MAX_CANDIDATES, PLAN_POSES, 3), np.float32),
+        "subscores": make((count, MAX_CANDIDATES, LABEL_COUNT), np.float32),
+        "mask": make((count, MAX_CANDIDATES), np.bool_),
+        "family": np.full((count, MAX_CANDIDATES), Family.UNKNOWN, np.int8),
     }

@@ -15,9 +15,9 @@ from world4scorer.engine.scene.scene import Scene
 from world4scorer.planner.bank import shape, timing
 from world4scorer.planner.bank.config import BankConfig
 from world4scorer.planner.bank.family import Family
-from world4scorer.planner.bank.logged import Floats, Logged, logged_of
+from world4scorer.planner.bank.logged import Floats, LoggedMotion, logged_motion
 
-Perturbation = Callable[[Logged, BankConfig, np.random.Generator, int], Floats]
+Perturbation = Callable[[LoggedMotion, BankConfig, np.random.Generator, int], Floats]
 
 PERTURBATIONS: Final[dict[Family, Perturbation]] = {
     Family.LATERAL_OFFSET: shape.lateral_offset,
@@ -35,7 +35,7 @@ PERTURBATIONS: Final[dict[Family, Perturbation]] = {
 
 NEEDS_MOTION: Final = (Family.SPEED_SCALE, Family.TIME_WARP, Family.SLOW_FIRST, Family.DELAY, Family.HARD_BRAKE)
 """Families that change nothing about a log that stands."""
-LEAST_MOTION: Final = 1.0
+MIN_MOTION: Final = 1.0
 """m in 4 s that leave something to change about the timing."""
 
 
@@ -57,24 +57,24 @@ class Perturbations:
 
     def propose(self, scene: Scene, round_number: int) -> Proposals | None:
         """Proposals for a scene, others in each round; None where no logged trajectory is known."""
-        logged = logged_of(scene)
+        logged = logged_motion(scene)
         if logged is None:
             return None
-        return perturb(logged, self.config, generator(self.config.seed, scene.token, round_number))
+        return perturb(logged, self.config, scene_rng(self.config.seed, scene.token, round_number))
 
 
-def perturb(logged: Logged, config: BankConfig, rng: np.random.Generator) -> Proposals:
+def perturb(logged: LoggedMotion, config: BankConfig, rng: np.random.Generator) -> Proposals:
     """One round of proposals around a logged trajectory, but for those that no tyre could hold."""
     plans, family = [], []
-    for kind, count in numbers(logged, config).items():
+    for kind, count in family_counts(logged, config).items():
         plans.append(PERTURBATIONS[kind](logged, config, rng, count))
         family.append(np.full(count, kind, np.int8))
     made, kind_of = np.concatenate(plans), np.concatenate(family)
-    held = sideways(made) <= config.grip
+    held = max_lateral_acceleration(made) <= config.grip
     return Proposals(made[held].astype(np.float32), kind_of[held])
 
 
-def sideways(plans: Floats) -> Floats:
+def max_lateral_acceleration(plans: Floats) -> Floats:
     """Largest lateral acceleration (N,) [m/s^2] of plans (N, 8, 3), from one pose to the next."""
     poses = np.concatenate([np.zeros((len(plans), 1, 3)), plans], axis=1)
     change = np.diff(poses, axis=1) / PLAN_INTERVAL
@@ -82,7 +82,7 @@ def sideways(plans: Floats) -> Floats:
     return np.asarray(needed.max(axis=1))
 
 
-def numbers(logged: Logged, config: BankConfig) -> dict[Family, int]:
+def family_counts(logged: LoggedMotion, config: BankConfig) -> dict[Family, int]:
     """How many proposals each family makes: by the shares of those that change something about this log."""
     shares = {family: share for family, share in config.shares.items() if share > 0 and applies(family, logged, config)}
     places = config.proposals - 1
@@ -91,16 +91,16 @@ def numbers(logged: Logged, config: BankConfig) -> dict[Family, int]:
     return {family: count for family, count in counts.items() if count} | {Family.STATIONARY: 1}
 
 
-def applies(family: Family, logged: Logged, config: BankConfig) -> bool:
+def applies(family: Family, logged: LoggedMotion, config: BankConfig) -> bool:
     """Whether a family changes anything about this log."""
     if family in NEEDS_MOTION:
-        return logged.length >= LEAST_MOTION
+        return logged.length >= MIN_MOTION
     if family is Family.SHIFTED_TURN:
         return logged.length >= config.standing and abs(logged.turn) >= config.least_turn
     return True
 
 
-def generator(seed: int, token: str, round_number: int) -> np.random.Generator:
+def scene_rng(seed: int, token: str, round_number: int) -> np.random.Generator:
     """Random numbers that depend on these three and nothing else."""
     digest = hashlib.sha256(token.encode()).digest()
     words = np.frombuffer(digest, "<u4").tolist()

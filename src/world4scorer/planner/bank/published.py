@@ -1,7 +1,7 @@
 """Banks from candidates that others made: a published pack as it is, or plans without labels, labelled here.
 
 >>> label_plans("candidates.pkl", "scenes", "bank")     # a dict token -> (K, 8, 3)
->>> copy_pack("published", "bank")                      # checked, labels as they are
+>>> copy_bank("published", "bank")                      # checked, labels as they are
 """
 
 from __future__ import annotations
@@ -24,15 +24,24 @@ from world4scorer.engine.outcomes.results import V1_COLUMNS
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.jobs.executors import Executor
 from world4scorer.jobs.files import atomic_write, only_one
+from world4scorer.planner.bank.candidate_bank import (
+    CANDIDATES,
+    FAMILY,
+    MASK,
+    NOTES,
+    SUBSCORES,
+    TOKENS,
+    BankError,
+    CandidateBank,
+)
 from world4scorer.planner.bank.config import BankConfig
 from world4scorer.planner.bank.family import Family
-from world4scorer.planner.bank.make import FORMAT, LOCK, MakeReport, build
-from world4scorer.planner.bank.pack import CANDIDATES, FAMILY, MASK, NOTES, SUBSCORES, TOKENS, Pack, PackError
+from world4scorer.planner.bank.make import FORMAT, LOCK, BankReport, build
 from world4scorer.planner.bank.parts import write_json
 from world4scorer.planner.bank.perturbations import Proposals
 from world4scorer.planner.bank.plan_files import read_plans
 
-AS_GIVEN: Final = BankConfig(rounds=1, duplicate_distance=0.0)
+IMPORT_CONFIG: Final = BankConfig(rounds=1, duplicate_distance=0.0)
 """Nothing is left out unless there are more candidates than places."""
 
 
@@ -51,7 +60,7 @@ class ImportReport:
 
 
 @dataclass(frozen=True)
-class GivenPlans:
+class FilePlans:
     """Proposes the plans of a file, or the candidates of a pack."""
 
     path: Path
@@ -85,21 +94,21 @@ def label_plans(
     }
     by_log = {name: tokens for name, tokens in by_log.items() if tokens}
     if not by_log:
-        raise PackError(f"{path}: none of its {len(given)} tokens is in {scenes.folder}")
+        raise BankError(f"{path}: none of its {len(given)} tokens is in {scenes.folder}")
     source = {"kind": "file", "name": path.name, "scenes": len(given), "sha256": sha256}
-    made: MakeReport = build(
-        scenes, by_log, Path(out), AS_GIVEN, GivenPlans(path, sha256), source, executor, show_progress
+    made: BankReport = build(
+        scenes, by_log, Path(out), IMPORT_CONFIG, FilePlans(path, sha256), source, executor, show_progress
     )
     return ImportReport(made.scenes, len(given) - made.scenes)
 
 
-def copy_pack(folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> ImportReport:
+def copy_bank(folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> ImportReport:
     """Check a pack from end to end and copy it with its labels, noting where it came from."""
-    pack, out = Pack.open(folder), Path(out)
+    pack, out = CandidateBank.open(folder), Path(out)
     pack.verify()
-    with only_one(out / LOCK, PackError(f"{out}: another run is making this pack; wait for it, or stop it first")):
+    with only_one(out / LOCK, BankError(f"{out}: another run is making this pack; wait for it, or stop it first")):
         if (out / TOKENS).exists():
-            raise PackError(f"{out}: holds a pack already; give another folder")
+            raise BankError(f"{out}: holds a pack already; give another folder")
         # Tokens last: without them the folder does not open as a pack, and the copy can be made again.
         for name in (CANDIDATES, SUBSCORES, MASK, FAMILY, TOKENS):
             if (pack.folder / name).exists():
@@ -114,7 +123,7 @@ def copy_pack(folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> Im
 def _digest(path: Path) -> str:
     """Of the file that holds the plans, so that a run is not continued with others."""
     if not path.exists():
-        raise PackError(f"{path}: no such file or pack")
+        raise BankError(f"{path}: no such file or pack")
     with open(path / CANDIDATES if path.is_dir() else path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -124,5 +133,5 @@ def _plans(path: Path, sha256: str) -> dict[str, NDArray[np.float32]]:
     """Read once in each process; again if the content is another."""
     if not path.is_dir():
         return read_plans(path)
-    pack = Pack.open(path)
+    pack = CandidateBank.open(path)
     return {token: pack.candidates[row, pack.mask[row]] for token, row in pack.rows.items() if pack.mask[row].any()}

@@ -11,15 +11,15 @@ from rich.console import Console
 from rich.table import Table
 
 from world4scorer.jobs.files import atomic_write
-from world4scorer.planner.bank.pack import Pack
-from world4scorer.planner.bank.statistics import PackStatistics
+from world4scorer.planner.bank.candidate_bank import CandidateBank
+from world4scorer.planner.bank.statistics import BankStatistics
 
-WIDTH: Final = 100
+TABLE_WIDTH: Final = 100
 """Of tables that go into a file or a pipe."""
 FAMILY_HEAD: Final = ("family", "share", "unsafe", "PDMS")
 
 
-def rows(found: PackStatistics) -> list[tuple[str, ...]]:
+def statistics_rows(found: BankStatistics) -> list[tuple[str, ...]]:
     """Name and value of each number."""
     return [
         ("scenes", f"{found.scenes:,}"),
@@ -37,7 +37,7 @@ def rows(found: PackStatistics) -> list[tuple[str, ...]]:
     ]
 
 
-def family_rows(found: PackStatistics) -> list[tuple[str, ...]]:
+def family_rows(found: BankStatistics) -> list[tuple[str, ...]]:
     """Name, share, unsafe share and PDMS of each family."""
     return [
         (name, f"{kind.share:.1%}", f"{kind.unsafe:.1%}", f"{100 * kind.pdms:.1f}")
@@ -45,16 +45,16 @@ def family_rows(found: PackStatistics) -> list[tuple[str, ...]]:
     ]
 
 
-def print_statistics(pack: Pack, found: PackStatistics) -> None:
+def print_statistics(pack: CandidateBank, found: BankStatistics) -> None:
     """Print tables for the terminal."""
     console = Console()
-    console = console if console.is_terminal else Console(width=WIDTH)
+    console = console if console.is_terminal else Console(width=TABLE_WIDTH)
     made = pack.notes.get("source", {}).get("kind", "published")
     console.print(f"[bold]{pack.folder}[/bold]  {made}", highlight=False)
     table = Table(box=box.SIMPLE, show_header=False)
     table.add_column()
     table.add_column(justify="right")
-    for row in rows(found):
+    for row in statistics_rows(found):
         table.add_row(*row)
     console.print(table)
     if found.families:
@@ -66,12 +66,12 @@ def print_statistics(pack: Pack, found: PackStatistics) -> None:
         console.print(table)
 
 
-def write_statistics(pack: Pack, found: PackStatistics, path: Path) -> None:
+def write_statistics(pack: CandidateBank, found: BankStatistics, path: Path) -> None:
     """Write JSON or Markdown, by the ending of the name."""
     if path.suffix == ".json":
         text = json.dumps({"pack": pack.folder.name, **found.as_dict(), "notes": pack.notes}, indent=1)
     elif path.suffix == ".md":
-        text = "\n".join([f"# {pack.folder.name}", "", *markdown(("", ""), rows(found))])
+        text = "\n".join([f"# {pack.folder.name}", "", *markdown(("", ""), statistics_rows(found))])
         if found.families:
             text += "\n" + "\n".join(markdown(FAMILY_HEAD, family_rows(found)))
     else:

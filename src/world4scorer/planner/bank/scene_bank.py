@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from world4scorer.engine.outcomes.v1 import label
 from world4scorer.engine.scene.scene import Scene
-from world4scorer.planner.bank.choice import choose, distinct, enough
+from world4scorer.planner.bank.choice import find_distinct, has_enough, select_candidates
 from world4scorer.planner.bank.config import BankConfig
 from world4scorer.planner.bank.perturbations import Proposals
 
@@ -35,7 +35,7 @@ class SceneBank:
     """(n,)"""
 
 
-def bank_of(scene: Scene, proposer: Proposer, config: BankConfig) -> SceneBank:
+def build_scene_bank(scene: Scene, proposer: Proposer, config: BankConfig) -> SceneBank:
     """Candidates for one scene, further rounds of them while either kind is short."""
     plans = np.zeros((0, 8, 3), np.float32)
     labels, family = np.zeros((0, 7)), np.zeros(0, np.int8)
@@ -47,8 +47,8 @@ def bank_of(scene: Scene, proposer: Proposer, config: BankConfig) -> SceneBank:
         plans = np.concatenate([plans, proposals.plans])
         family = np.concatenate([family, proposals.family])
         labels = np.concatenate([labels, label(scene, proposals.plans).table])
-        kept = distinct(plans, config)
-        if enough(labels, kept, config):
+        kept = find_distinct(plans, config)
+        if has_enough(labels, kept, config):
             break
-    chosen = choose(labels, family, kept, config)
+    chosen = select_candidates(labels, family, kept, config)
     return SceneBank(plans[chosen], labels[chosen].astype(np.float32), family[chosen])

@@ -8,13 +8,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.planner.bank.candidate_bank import CandidateBank
 from world4scorer.planner.bank.choice import DAC, NC, PDMS, is_unsafe
-from world4scorer.planner.bank.drawing import DRAWN, DRAWN_UNSAFE
 from world4scorer.planner.bank.family import Family
-from world4scorer.planner.bank.pack import Pack
+from world4scorer.planner.bank.sampling import DEFAULT_DRAW, DEFAULT_UNSAFE_DRAW
 
-BINS: Final = 20
-EDGES: Final = np.linspace(0.0, 1.0, BINS + 1)
+HISTOGRAM_BINS: Final = 20
+HISTOGRAM_EDGES: Final = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)
 """Of the PDMS histogram."""
 
 
@@ -31,7 +31,7 @@ class FamilyShare:
 
 
 @dataclass(frozen=True)
-class PackStatistics:
+class BankStatistics:
     """Numbers of a pack. Shares of scenes leave out the scenes that have no candidates."""
 
     scenes: int
@@ -66,7 +66,7 @@ class PackStatistics:
         return asdict(self)
 
 
-def pack_statistics(pack: Pack) -> PackStatistics:
+def bank_statistics(pack: CandidateBank) -> BankStatistics:
     """Read all labels of a pack and sum them up."""
     numbers = np.zeros((len(pack), 2), np.int64)  # unsafe and other candidates of each scene
     tables, kinds = [], []
@@ -82,20 +82,20 @@ def pack_statistics(pack: Pack) -> PackStatistics:
     unsafe = (collided < 0.5) | (departed < 0.5)
     family = None if pack.family is None else np.concatenate([np.zeros(0, np.int8), *kinds])
     present = numbers[numbers.sum(1) > 0]
-    few, others = present[:, 0] < DRAWN_UNSAFE, present[:, 1] < DRAWN - DRAWN_UNSAFE
-    return PackStatistics(
+    few, others = present[:, 0] < DEFAULT_UNSAFE_DRAW, present[:, 1] < DEFAULT_DRAW - DEFAULT_UNSAFE_DRAW
+    return BankStatistics(
         scenes=len(pack),
         without=len(pack) - len(present),
         candidates=len(score),
-        valid=mean(present.sum(1)),
-        seen=mean(np.minimum(DRAWN / np.maximum(present.sum(1), 1), 1.0)),
-        unsafe=mean(unsafe),
-        collisions=mean(collided < 0.5),
-        off_road=mean(departed < 0.5),
-        short=mean(few | others),
-        short_unsafe=mean(few),
-        short_other=mean(others),
-        pdms=mean(score),
+        valid=mean_or_zero(present.sum(1)),
+        seen=mean_or_zero(np.minimum(DEFAULT_DRAW / np.maximum(present.sum(1), 1), 1.0)),
+        unsafe=mean_or_zero(unsafe),
+        collisions=mean_or_zero(collided < 0.5),
+        off_road=mean_or_zero(departed < 0.5),
+        short=mean_or_zero(few | others),
+        short_unsafe=mean_or_zero(few),
+        short_other=mean_or_zero(others),
+        pdms=mean_or_zero(score),
         histogram=pdms_histogram(score),
         families=None if family is None else _families(family, unsafe, score),
     )
@@ -103,10 +103,10 @@ def pack_statistics(pack: Pack) -> PackStatistics:
 
 def pdms_histogram(score: NDArray[Any]) -> list[int]:
     """Counts by PDMS, 20 bins from 0 to 1."""
-    return [int(n) for n in np.histogram(score, EDGES)[0]]
+    return [int(n) for n in np.histogram(score, HISTOGRAM_EDGES)[0]]
 
 
-def mean(values: NDArray[Any]) -> float:
+def mean_or_zero(values: NDArray[Any]) -> float:
     """0 where there are none."""
     return float(np.mean(values, dtype=np.float64)) if len(values) else 0.0
 
@@ -116,5 +116,5 @@ def _families(family: NDArray[np.int8], unsafe: NDArray[np.bool_], score: NDArra
     for kind in Family:
         its = family == kind
         if its.any():
-            found[kind.label] = FamilyShare(mean(its), mean(unsafe[its]), mean(score[its]))
+            found[kind.label] = FamilyShare(mean_or_zero(its), mean_or_zero(unsafe[its]), mean_or_zero(score[its]))
     return found

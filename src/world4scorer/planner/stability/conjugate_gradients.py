@@ -26,7 +26,7 @@ Preconditioner = Callable[[Tensor], Tensor]
 
 TOLERANCE: Final = 1e-5
 """Largest gap of the bracket, as a share of c^T G^-1 c."""
-MOST_ITERATIONS: Final = 500
+MAX_ITERATIONS: Final = 500
 AGAIN: Final = 3
 """How often iterations begin anew where the residual formed anew is larger than the one that was carried along."""
 
@@ -76,7 +76,7 @@ def solve(
     preconditioner: Preconditioner | None = None,
     start_KP: Tensor | None = None,
     tolerance: float = TOLERANCE,
-    most_iterations: int = MOST_ITERATIONS,
+    max_iterations: int = MAX_ITERATIONS,
 ) -> Solution:
     """Solve for all right-hand sides, `mu` being a lower bound of G's eigenvalues; those that are done drop out."""
     every = torch.arange(len(right_KP), device=right_KP.device)
@@ -85,12 +85,12 @@ def solve(
     iterations = torch.zeros(len(x), dtype=torch.long)
     left = every
     for _ in range(AGAIN):
-        used = _iterate(product, right_KP, x, residual, left, mu, preconditioner, tolerance, most_iterations)
+        used = _iterate(product, right_KP, x, residual, left, mu, preconditioner, tolerance, max_iterations)
         iterations[left] += used
         residual[left] = right_KP[left] - product(x[left], left)
         lower, upper = _bracket(right_KP, x, residual, mu)
         converged = upper - lower <= tolerance * upper
-        left = every[~converged & (iterations < most_iterations)]
+        left = every[~converged & (iterations < max_iterations)]
         if not len(left):
             break
     sizes = right_KP.double().norm(dim=1).clamp(min=torch.finfo(torch.float64).tiny)

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from world4scorer.planner.model.utility import Benchmark
 from world4scorer.planner.stability.geometry import Geometry
-from world4scorer.planner.stability.radii import contrasts, radii, utilities
-from world4scorer.planner.stability.shared_scorer import Call, SharedScorer
+from world4scorer.planner.stability.radii import call_utilities, contrasts, radii
+from world4scorer.planner.stability.shared_scorer import ScorerCall, SharedScorer
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +95,16 @@ class Stability:
 
 
 def nearest_rivals(
-    scorer: SharedScorer, call: Call, mu: float, count: int, benchmark: Benchmark = "v1", choice: int | None = None
+    scorer: SharedScorer,
+    call: ScorerCall,
+    mu: float,
+    count: int,
+    benchmark: Benchmark = "v1",
+    choice: int | None = None,
 ) -> Rivals:
     """The rivals of the choice of one scene that can take over soonest, by the bound above."""
     with torch.no_grad():
-        worth = utilities(scorer, scorer.theta, call, benchmark)[0].double()
+        worth = call_utilities(scorer, scorer.theta, call, benchmark)[0].double()
     best = int(worth.argmax()) if choice is None else choice
     places = torch.tensor([place for place in range(len(worth)) if place != best])
     gradients = contrasts(scorer, call, torch.full_like(places, best), places, benchmark)
@@ -112,7 +117,9 @@ def nearest_rivals(
     return Rivals(best, places[near], lead[near], gradients[near], left)
 
 
-def stability(geometry: Geometry, calls: Call, rivals: int, epsilon: float, benchmark: Benchmark = "v1") -> Stability:
+def stability(
+    geometry: Geometry, calls: ScorerCall, rivals: int, epsilon: float, benchmark: Benchmark = "v1"
+) -> Stability:
     """The choices of scenes against their nearest rivals."""
     scorer, scenes = geometry.supervision.scorer, len(calls)
     count = min(rivals, calls.plans.shape[1] - 1)
@@ -135,12 +142,12 @@ def stability(geometry: Geometry, calls: Call, rivals: int, epsilon: float, benc
 
 
 def compared(
-    geometry: Geometry, calls: Call, pairs_BR2: Tensor, epsilon: float, benchmark: Benchmark = "v1"
+    geometry: Geometry, calls: ScorerCall, pairs_BR2: Tensor, epsilon: float, benchmark: Benchmark = "v1"
 ) -> Stability:
     """Given pairs of plans of scenes; nothing is said of the plans that are in none."""
     scorer = geometry.supervision.scorer
     with torch.no_grad():
-        worth = utilities(scorer, scorer.theta, calls, benchmark).double()
+        worth = call_utilities(scorer, scorer.theta, calls, benchmark).double()
     first, second = pairs_BR2.unbind(-1)
     gradients = torch.cat(
         [contrasts(scorer, calls.at(slice(s, s + 1)), first[s], second[s], benchmark) for s in range(len(calls))]

@@ -22,16 +22,21 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from world4scorer.planner.stability.conjugate_gradients import MOST_ITERATIONS, TOLERANCE, Solution, solve
+from world4scorer.planner.stability.conjugate_gradients import MAX_ITERATIONS, TOLERANCE, Solution, solve
 from world4scorer.planner.stability.nystrom import Nystrom
-from world4scorer.planner.stability.observations import Observation, curvature, observed_change, pulled_back
+from world4scorer.planner.stability.observations import (
+    WeightedReading,
+    curvature_product,
+    jacobian_product,
+    transpose_product,
+)
 from world4scorer.planner.stability.supervision import Supervision
 
 MU: Final = 0.1
-TESTS: Final = 160
-BLOCK: Final = 32
+DEFAULT_TEST_VECTORS: Final = 160
+TEST_BLOCK: Final = 32
 """Test vectors at a time."""
-NESTED: Final = 1e-2
+NESTED_TOLERANCE: Final = 1e-2
 """How much narrower the brackets of systems within a system are."""
 
 
@@ -56,7 +61,7 @@ class Geometry:
     sketch: Sketch | None = None
     """For preconditioning; without, iterations are many."""
     tolerance: float = TOLERANCE
-    most_iterations: int = MOST_ITERATIONS
+    max_iterations: int = MAX_ITERATIONS
     _nystrom: dict[bool, Nystrom] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -64,7 +69,7 @@ class Geometry:
             raise ValueError(f"mu: {self.mu}; above 0")
 
     @classmethod
-    def of(cls, supervision: Supervision, mu: float = MU, tests: int = TESTS, seed: int = 0) -> Geometry:
+    def of(cls, supervision: Supervision, mu: float = MU, tests: int = DEFAULT_TEST_VECTORS, seed: int = 0) -> Geometry:
         """With a preconditioner from so many test vectors."""
         return cls(supervision, mu, make_sketch(supervision, tests, seed) if tests else None)
 
@@ -77,9 +82,9 @@ class Geometry:
         held = self.supervision
         total = self.mu * vectors_KP
         for seen in held.outcomes:
-            total = total + curvature(held.scorer, seen, vectors_KP)
+            total = total + curvature_product(held.scorer, seen, vectors_KP)
         if future and held.future is not None:
-            total = total + held.future_weight * curvature(held.scorer, held.future, vectors_KP)
+            total = total + held.future_weight * curvature_product(held.scorer, held.future, vectors_KP)
         return total
 
     def solve(
@@ -87,7 +92,7 @@ class Geometry:
         right_KP: Tensor,
         future: bool,
         start_KP: Tensor | None = None,
-        more: Sequence[Sequence[Observation]] | None = None,
+        more: Sequence[Sequence[WeightedReading]] | None = None,
         tolerance: float | None = None,
     ) -> Solution:
         """G_out^-1 c or G^-1 c, with c^T G^-1 c; `more` adds the rows of further observations for each c."""
@@ -95,9 +100,9 @@ class Geometry:
 
         def product(vectors: Tensor, which: Tensor) -> Tensor:
             total = self.product(vectors, future)
-            for row, place in enumerate(which.tolist() if more is not None else ()):
-                for seen in more[place] if more is not None else ():
-                    total[row] += curvature(scorer, seen, vectors[row : row + 1])[0]
+            for row, index in enumerate(which.tolist() if more is not None else ()):
+                for seen in more[index] if more is not None else ():
+                    total[row] += curvature_product(scorer, seen, vectors[row : row + 1])[0]
             return total
 
         nystrom = self._preconditioner(future)
@@ -108,12 +113,12 @@ class Geometry:
             None if nystrom is None else (lambda vectors: nystrom.inverse(vectors, self.mu)),
             start_KP,
             self.tolerance if tolerance is None else tolerance,
-            self.most_iterations,
+            self.max_iterations,
         )
 
     def reduction(
         self,
-        seen: Observation,
+        seen: WeightedReading,
         solved_KP: Tensor,
         future: bool,
         weight: float = 1.0,
@@ -126,14 +131,14 @@ class Geometry:
         """
         scorer = self.supervision.scorer
         tolerance = self.tolerance if tolerance is None else tolerance
-        inner = NESTED * tolerance
+        inner = NESTED_TOLERANCE * tolerance
 
         def product(outputs: Tensor, _: Tensor) -> Tensor:
-            within = self.solve(pulled_back(scorer, seen, outputs), future, tolerance=inner).checked()
-            return outputs / weight + observed_change(scorer, seen, within.x)
+            within = self.solve(transpose_product(scorer, seen, outputs), future, tolerance=inner).checked()
+            return outputs / weight + jacobian_product(scorer, seen, within.x)
 
-        right = observed_change(scorer, seen, solved_KP)
-        return solve(product, right, 1 / weight, None, None, tolerance, self.most_iterations)
+        right = jacobian_product(scorer, seen, solved_KP)
+        return solve(product, right, 1 / weight, None, None, tolerance, self.max_iterations)
 
     def _preconditioner(self, future: bool) -> Nystrom | None:
         sketch = self.sketch
@@ -145,16 +150,16 @@ class Geometry:
         return self._nystrom[future]
 
 
-def make_sketch(supervision: Supervision, tests: int = TESTS, seed: int = 0) -> Sketch:
+def make_sketch(supervision: Supervision, tests: int = DEFAULT_TEST_VECTORS, seed: int = 0) -> Sketch:
     """Products with random vectors."""
     scorer = supervision.scorer
     count = min(tests, len(scorer.theta))
     vectors = torch.randn(count, len(scorer.theta), generator=torch.Generator().manual_seed(seed), dtype=scorer.dtype)
     outcomes, futures = torch.zeros_like(vectors), torch.zeros_like(vectors)
-    for start in range(0, count, BLOCK):
-        rows = slice(start, start + BLOCK)
+    for start in range(0, count, TEST_BLOCK):
+        rows = slice(start, start + TEST_BLOCK)
         for seen in supervision.outcomes:
-            outcomes[rows] += curvature(scorer, seen, vectors[rows])
+            outcomes[rows] += curvature_product(scorer, seen, vectors[rows])
         if supervision.future is not None:
-            futures[rows] += curvature(scorer, supervision.future, vectors[rows])
+            futures[rows] += curvature_product(scorer, supervision.future, vectors[rows])
     return Sketch(vectors, outcomes, futures)

@@ -17,17 +17,17 @@ import torch
 from torch import Tensor
 from torch.func import jvp, vjp, vmap
 
-from world4scorer.planner.stability.shared_scorer import Call, Reading, SharedScorer
+from world4scorer.planner.stability.shared_scorer import Reading, ScorerCall, SharedScorer
 
-CHUNK: Final = 256
+MAX_CHUNK: Final = 256
 """Scenes times vectors that are computed at a time; bounds the memory."""
 
 
 @dataclass(frozen=True, eq=False)
-class Observation:
+class WeightedReading:
     """A reading of some calls."""
 
-    call: Call
+    call: ScorerCall
     reading: Reading
     weight: Tensor
     """(B, N, 6) or (B, E): curvature of the loss in each number, not below 0"""
@@ -37,12 +37,12 @@ class Observation:
         """R."""
         return self.weight.numel()
 
-    def scaled(self, factor: float) -> Observation:
+    def scaled(self, factor: float) -> WeightedReading:
         """The same with other weights."""
-        return Observation(self.call, self.reading, self.weight * factor)
+        return WeightedReading(self.call, self.reading, self.weight * factor)
 
 
-def curvature(scorer: SharedScorer, seen: Observation, vectors_KP: Tensor) -> Tensor:
+def curvature_product(scorer: SharedScorer, seen: WeightedReading, vectors_KP: Tensor) -> Tensor:
     """A^T A v for each vector (K, P)."""
     total = torch.zeros_like(vectors_KP)
     for read, weight, _ in _chunks(scorer, seen, len(vectors_KP)):
@@ -52,7 +52,7 @@ def curvature(scorer: SharedScorer, seen: Observation, vectors_KP: Tensor) -> Te
     return total
 
 
-def observed_change(scorer: SharedScorer, seen: Observation, vectors_KP: Tensor) -> Tensor:
+def jacobian_product(scorer: SharedScorer, seen: WeightedReading, vectors_KP: Tensor) -> Tensor:
     """A v for each vector (K, R)."""
     parts = []
     for read, weight, _ in _chunks(scorer, seen, len(vectors_KP)):
@@ -61,7 +61,7 @@ def observed_change(scorer: SharedScorer, seen: Observation, vectors_KP: Tensor)
     return torch.cat(parts, 1)
 
 
-def pulled_back(scorer: SharedScorer, seen: Observation, outputs_KR: Tensor) -> Tensor:
+def transpose_product(scorer: SharedScorer, seen: WeightedReading, outputs_KR: Tensor) -> Tensor:
     """A^T u for each vector (K, P) of the space of observations."""
     total = outputs_KR.new_zeros(len(outputs_KR), len(scorer.theta))
     shaped = outputs_KR.unflatten(1, seen.weight.shape)
@@ -74,14 +74,14 @@ def pulled_back(scorer: SharedScorer, seen: Observation, outputs_KR: Tensor) -> 
 Read = Callable[[Tensor], Tensor]
 
 
-def _chunks(scorer: SharedScorer, seen: Observation, vectors: int) -> Iterator[tuple[Read, Tensor, slice]]:
+def _chunks(scorer: SharedScorer, seen: WeightedReading, vectors: int) -> Iterator[tuple[Read, Tensor, slice]]:
     """The reading of some scenes as a function of theta, its weights, and which scenes they are."""
-    size = max(1, CHUNK // max(vectors, 1))
+    size = max(1, MAX_CHUNK // max(vectors, 1))
     for start in range(0, len(seen.call), size):
         scenes = slice(start, start + size)
         call = seen.call.at(scenes)
 
-        def read(theta: Tensor, call: Call = call) -> Tensor:
+        def read(theta: Tensor, call: ScorerCall = call) -> Tensor:
             return scorer.observe(theta, call, seen.reading)
 
         yield read, seen.weight[scenes], scenes

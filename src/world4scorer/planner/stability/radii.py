@@ -17,8 +17,8 @@ from world4scorer.planner.model.components import COMPONENTS
 from world4scorer.planner.model.utility import Benchmark, utility
 from world4scorer.planner.stability.conjugate_gradients import Solution
 from world4scorer.planner.stability.geometry import Geometry
-from world4scorer.planner.stability.observations import observed_change
-from world4scorer.planner.stability.shared_scorer import Call, SharedScorer
+from world4scorer.planner.stability.observations import jacobian_product
+from world4scorer.planner.stability.shared_scorer import ScorerCall, SharedScorer
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +54,11 @@ class Radii:
 
 
 def contrasts(
-    scorer: SharedScorer, call: Call, first_K: Tensor, second_K: Tensor, benchmark: Benchmark = "v1"
+    scorer: SharedScorer, call: ScorerCall, first_K: Tensor, second_K: Tensor, benchmark: Benchmark = "v1"
 ) -> Tensor:
     """(K, P) gradients of J_i - J_j for pairs of plans of one scene's call."""
     assert len(call) == 1, "pairs are of one scene"
-    pull = vjp(lambda theta: utilities(scorer, theta, call, benchmark)[0], scorer.theta)[1]
+    pull = vjp(lambda theta: call_utilities(scorer, theta, call, benchmark)[0], scorer.theta)[1]
     sides = torch.zeros(len(first_K), call.plans.shape[1], dtype=scorer.dtype)
     rows = torch.arange(len(first_K))
     sides[rows, first_K] += 1.0
@@ -67,7 +67,7 @@ def contrasts(
     return found.detach()
 
 
-def utilities(scorer: SharedScorer, theta_P: Tensor, call: Call, benchmark: Benchmark = "v1") -> Tensor:
+def call_utilities(scorer: SharedScorer, theta_P: Tensor, call: ScorerCall, benchmark: Benchmark = "v1") -> Tensor:
     """(B, N) of the plans of calls."""
     logits = scorer.observe(theta_P, call, "logits")
     return utility(dict(zip(COMPONENTS, logits.unbind(-1), strict=True)), benchmark)
@@ -80,5 +80,5 @@ def radii(geometry: Geometry, contrasts_KP: Tensor) -> Radii:
     if seen is None:
         return Radii(outcomes, outcomes, torch.zeros(len(contrasts_KP), dtype=torch.float64))
     both = geometry.solve(contrasts_KP, future=True, start_KP=outcomes.x).checked()
-    moved = observed_change(geometry.supervision.scorer, seen, outcomes.x)
+    moved = jacobian_product(geometry.supervision.scorer, seen, outcomes.x)
     return Radii(outcomes, both, moved.double().norm(dim=1))

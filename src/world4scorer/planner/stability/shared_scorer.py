@@ -30,7 +30,7 @@ Reading = Literal["logits", "view"]
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class ScorerCall:
     """The fixed side of some calls of the predictor, one for each scene: plans of a call see each other."""
 
     plans: Tensor
@@ -45,10 +45,10 @@ class Call:
     def __len__(self) -> int:
         return len(self.plans)
 
-    def at(self, places: slice | Tensor) -> Call:
+    def at(self, indices: slice | Tensor) -> ScorerCall:
         """Those of some scenes."""
-        read = None if self.read is None else self.read[places]
-        return Call(self.plans[places], read, self.tokens[places], self.ego[places])
+        read = None if self.read is None else self.read[indices]
+        return ScorerCall(self.plans[indices], read, self.tokens[indices], self.ego[indices])
 
 
 class _Parts(nn.Module):
@@ -71,7 +71,7 @@ class _Parts(nn.Module):
         sampled = network.plan_sampling.out if network.plan_sampling is not None and network.config.images else None
         return cls(network.action_encoder, sampled, network.predictor, network.heads, network.readout)
 
-    def forward(self, call: Call, reading: Reading) -> Tensor:
+    def forward(self, call: ScorerCall, reading: Reading) -> Tensor:
         """Logits (B, N, 6), or directions (B, E) of the futures of calls with one plan."""
         queries = self.action_encoder(call.plans, call.ego)
         if self.sampled is not None:
@@ -119,7 +119,7 @@ class SharedScorer:
         return own.keys() == theirs.keys() and all(torch.equal(own[name], theirs[name].to(self.dtype)) for name in own)
 
     @torch.no_grad()
-    def call(self, plans_BNT3: Tensor, scene: SceneFeatures, ego: Ego, cameras: Cameras | None = None) -> Call:
+    def call(self, plans_BNT3: Tensor, scene: SceneFeatures, ego: Ego, cameras: Cameras | None = None) -> ScorerCall:
         """The calls that score plans of scenes, with all that does not depend on theta computed."""
         read = None
         if self._parts.sampled is not None:
@@ -129,9 +129,9 @@ class SharedScorer:
             read = sampling.read(plans_BNT3, scene.readable, cameras).to(self.dtype)
         fixed = (part.detach().to(self.dtype) for part in (plans_BNT3, scene.tokens, ego.encoded))
         plans, tokens, encoded = fixed
-        return Call(plans, read, tokens, encoded)
+        return ScorerCall(plans, read, tokens, encoded)
 
-    def observe(self, theta_P: Tensor, call: Call, reading: Reading) -> Tensor:
+    def observe(self, theta_P: Tensor, call: ScorerCall, reading: Reading) -> Tensor:
         """Logits (B, N, 6) or directions (B, E) at other parameters."""
         given = dict(self._unflattened(theta_P))
         # The fused kernels of attention have no forward derivatives; the written-out one has all of them.
@@ -139,7 +139,7 @@ class SharedScorer:
             observed: Tensor = functional_call(self._parts, {**self._fixed, **given}, (call, reading))
         return observed
 
-    def check_futures(self, call: Call) -> None:
+    def check_futures(self, call: ScorerCall) -> None:
         """Raise a ValueError unless the future is read, and has a direction, in every one of these calls."""
         if self._parts.readout is None:
             raise ValueError("this model was built without a visual readout (config.readout is False)")

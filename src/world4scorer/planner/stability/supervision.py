@@ -24,8 +24,8 @@ from torch import Tensor
 from world4scorer.planner.model.components import COMPONENTS, EP, TTC
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.plan_sampling import Cameras
-from world4scorer.planner.stability.observations import Observation
-from world4scorer.planner.stability.shared_scorer import Call, SharedScorer
+from world4scorer.planner.stability.observations import WeightedReading
+from world4scorer.planner.stability.shared_scorer import ScorerCall, SharedScorer
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ class Supervision:
     """The observations that supervise a scorer."""
 
     scorer: SharedScorer
-    outcomes: tuple[Observation, ...]
+    outcomes: tuple[WeightedReading, ...]
     """Of generated plans, of bank plans"""
-    future: Observation | None
+    future: WeightedReading | None
     """With weights 1 / scenes"""
     future_weight: float
     """lambda, by which these are multiplied"""
@@ -113,31 +113,31 @@ class Supervision:
 
 
 def generated_outcomes(
-    scorer: SharedScorer, call: Call, ttc_valid_BN: Tensor, weight: float, pairs: int | None = None
-) -> Observation:
+    scorer: SharedScorer, call: ScorerCall, ttc_valid_BN: Tensor, weight: float, pairs: int | None = None
+) -> WeightedReading:
     """Outcomes of generated plans; each counts 1 / `pairs`, by default the pairs of scene and plan that are given."""
     valid = torch.ones(*call.plans.shape[:2], len(COMPONENTS), dtype=scorer.dtype)
     valid[..., COMPONENTS.index(TTC)] = ttc_valid_BN.to(scorer.dtype)
     count = valid.sum((0, 1)).clamp(min=1.0) if pairs is None else pairs
-    return Observation(call, "logits", weight * valid / count * _cross_entropy_curvature(scorer, call))
+    return WeightedReading(call, "logits", weight * valid / count * _cross_entropy_curvature(scorer, call))
 
 
-def bank_outcomes(scorer: SharedScorer, call: Call, weight: float, pairs: int | None = None) -> Observation:
+def bank_outcomes(scorer: SharedScorer, call: ScorerCall, weight: float, pairs: int | None = None) -> WeightedReading:
     """Outcomes of bank plans but progress, each counting as in `generated_outcomes`."""
     shares = torch.full((len(COMPONENTS),), weight / (len(COMPONENTS) - 1), dtype=scorer.dtype)
     shares[COMPONENTS.index(EP)] = 0.0
     count = call.plans.shape[0] * call.plans.shape[1] if pairs is None else pairs
-    return Observation(call, "logits", shares / count * _cross_entropy_curvature(scorer, call))
+    return WeightedReading(call, "logits", shares / count * _cross_entropy_curvature(scorer, call))
 
 
-def executed_future(scorer: SharedScorer, call: Call, scenes: int | None = None) -> Observation:
+def executed_future(scorer: SharedScorer, call: ScorerCall, scenes: int | None = None) -> WeightedReading:
     """Directions of the futures of executed plans, each scene counting 1 / `scenes`, by default those given."""
     with torch.no_grad():
         directions = scorer.observe(scorer.theta, call, "view")
-    return Observation(call, "view", torch.full_like(directions, 1 / (scenes or len(call))))
+    return WeightedReading(call, "view", torch.full_like(directions, 1 / (scenes or len(call))))
 
 
-def _cross_entropy_curvature(scorer: SharedScorer, call: Call) -> Tensor:
+def _cross_entropy_curvature(scorer: SharedScorer, call: ScorerCall) -> Tensor:
     """(B, N, 6) p (1 - p), from logits so that it does not round to 0 where p rounds to 1."""
     with torch.no_grad():
         logits = scorer.observe(scorer.theta, call, "logits")
@@ -145,7 +145,9 @@ def _cross_entropy_curvature(scorer: SharedScorer, call: Call) -> Tensor:
 
 
 @torch.no_grad()
-def _calls(scorer: SharedScorer, scenes: SupervisedScenes) -> tuple[Call, Tensor, Call | None, Call | None]:
+def _calls(
+    scorer: SharedScorer, scenes: SupervisedScenes
+) -> tuple[ScorerCall, Tensor, ScorerCall | None, ScorerCall | None]:
     """Generated plans, which of them have a TTC label, bank plans and executed plans of scenes that have them."""
     network = scorer.network
     scene, ego = network.encode(scenes.image), network.encode_ego(scenes.ego_status)
@@ -161,7 +163,7 @@ def _calls(scorer: SharedScorer, scenes: SupervisedScenes) -> tuple[Call, Tensor
     return scorer.call(plans, scene, ego, scenes.cameras), valid, bank, executed
 
 
-def _joined(calls: list[Call]) -> Call:
+def _joined(calls: list[ScorerCall]) -> ScorerCall:
     reads = [call.read for call in calls if call.read is not None]
     plans, tokens, ego = (torch.cat([getattr(call, name) for call in calls]) for name in ("plans", "tokens", "ego"))
-    return Call(plans, torch.cat(reads) if reads else None, tokens, ego)
+    return ScorerCall(plans, torch.cat(reads) if reads else None, tokens, ego)

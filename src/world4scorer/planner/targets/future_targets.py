@@ -33,7 +33,7 @@ FORMAT: Final = "world4scorer-future-targets-1"
 NOTES: Final = b"world4scorer.future_targets"
 SUFFIX: Final = ".arrow"
 
-Frame = Literal["future", "current"]
+TargetFrame = Literal["future", "current"]
 """The frame two seconds ahead, or, as a control, the scene's own."""
 
 
@@ -44,7 +44,7 @@ class TargetNotes:
     split: str = ""
     encoder: str = ""
     """Digest of the encoder (`ImageEncoder.digest`)."""
-    frame: Frame = "future"
+    frame: TargetFrame = "future"
     pooling: Pooling = "patches"
     height: int = 0
     width: int = 0

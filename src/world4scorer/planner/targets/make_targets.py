@@ -27,9 +27,9 @@ from world4scorer.planner.model.image_encoder import ImageEncoder, Pooling, load
 from world4scorer.planner.model.images import ImageError
 from world4scorer.planner.targets.future_targets import (
     SUFFIX,
-    Frame,
     FutureTargets,
     TargetError,
+    TargetFrame,
     TargetNotes,
     read_file,
     write_file,
@@ -69,7 +69,7 @@ def make_targets(
     encoder: str | Path,
     out: Path,
     *,
-    frame: Frame = "future",
+    frame: TargetFrame = "future",
     pooling: Pooling = "patches",
     centre: bool = False,
     store: Path | None = None,
@@ -85,11 +85,11 @@ def make_targets(
     _check_name(out)
     notes = target_notes(split, encoder, frame, pooling, centre)
     images = SplitImages(data, find_split(split, data), None if store is None else SceneStore(store), frame)
-    return make_targets_of(images, notes, encoder, out, executor, device, show_progress)
+    return make_image_targets(images, notes, encoder, out, executor, device, show_progress)
 
 
 def target_notes(
-    split: str, encoder: str | Path, frame: Frame = "future", pooling: Pooling = "patches", centre: bool = False
+    split: str, encoder: str | Path, frame: TargetFrame = "future", pooling: Pooling = "patches", centre: bool = False
 ) -> TargetNotes:
     """How targets are to be made, for files to tell."""
     loaded = load_encoder(encoder)
@@ -99,7 +99,7 @@ def target_notes(
     )
 
 
-def make_targets_of(
+def make_image_targets(
     images: TargetImages,
     notes: TargetNotes,
     encoder: str | Path,

@@ -13,7 +13,7 @@ from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.datasets.navsim.logs import Log, log_paths, read_log
 from world4scorer.datasets.store import SceneStore
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.planner.targets.future_targets import Frame, TargetError
+from world4scorer.planner.targets.future_targets import TargetError, TargetFrame
 
 FRAMES_AHEAD: Final = 4
 """Key frames between a scene and its target: two seconds."""
@@ -38,7 +38,7 @@ class SplitImages:
     data: Path
     split: Split
     store: SceneStore | None
-    frame: Frame
+    frame: TargetFrame
 
     def log_names(self) -> list[str]:
         """The logs of the split that are on disk, or those of the store."""

@@ -42,7 +42,7 @@ class AugmentationConfig:
             raise ValueError(f"light: {self.light}; from 0 to below 1")
 
 
-def mirrored(batch: Batch, chosen_B: Tensor) -> Batch:
+def mirror_batch(batch: Batch, chosen_B: Tensor) -> Batch:
     """The batch with the chosen scenes in a mirror. What they lead to is not known as features: no future there."""
     if not chosen_B.any():
         return batch
@@ -50,33 +50,33 @@ def mirrored(batch: Batch, chosen_B: Tensor) -> Batch:
     future_valid = None if batch.future_valid is None else batch.future_valid & ~chosen_B
     return batch._replace(
         views=_choose(chosen_B, batch.views[:, MIRRORED_VIEWS].flip(3), batch.views),
-        ego_status=_choose(chosen_B, mirrored_status(batch.ego_status), batch.ego_status),
+        ego_status=_choose(chosen_B, mirror_status(batch.ego_status), batch.ego_status),
         cameras=Cameras(
             *(
                 _choose(chosen_B, new, old)
-                for new, old in zip(mirrored_cameras(batch.cameras, width), batch.cameras, strict=True)
+                for new, old in zip(mirror_cameras(batch.cameras, width), batch.cameras, strict=True)
             )
         ),
-        trajectory=mirrored_poses(batch.trajectory, chosen_B),
-        trajectory_warped=mirrored_poses(batch.trajectory_warped, chosen_B),
-        bank=None if batch.bank is None else mirrored_poses(batch.bank, chosen_B),
+        trajectory=mirror_poses(batch.trajectory, chosen_B),
+        trajectory_warped=mirror_poses(batch.trajectory_warped, chosen_B),
+        bank=None if batch.bank is None else mirror_poses(batch.bank, chosen_B),
         future_valid=future_valid,
     )
 
 
-def mirrored_poses(poses: Tensor, chosen_B: Tensor) -> Tensor:
+def mirror_poses(poses: Tensor, chosen_B: Tensor) -> Tensor:
     """Poses (B, ..., 3) with those of the chosen scenes in a mirror; twice is not at all."""
     return _choose(chosen_B, poses * poses.new_tensor(POSE_SIGNS), poses)
 
 
-def mirrored_status(status_BE: Tensor) -> Tensor:
+def mirror_status(status_BE: Tensor) -> Tensor:
     """Ego statuses (B, 11), or (B, 13) with a route point, in a mirror."""
     known = status_BE[:, MIRRORED_STATUS] * status_BE.new_tensor(STATUS_SIGNS)
     point = status_BE[:, len(MIRRORED_STATUS) :]
     return torch.cat([known, point * point.new_tensor(POSE_SIGNS[: point.shape[1]])], 1)
 
 
-def mirrored_cameras(cameras: Cameras, width: int) -> Cameras:
+def mirror_cameras(cameras: Cameras, width: int) -> Cameras:
     """Cameras that take, in a mirrored world, the mirrored images of that width [pixels]."""
     intrinsics = cameras.intrinsics[:, MIRRORED_VIEWS].clone()
     intrinsics[..., 0, 2] = width - intrinsics[..., 0, 2]
@@ -86,7 +86,7 @@ def mirrored_cameras(cameras: Cameras, width: int) -> Cameras:
     return Cameras(intrinsics, rotation, cameras.translation[:, MIRRORED_VIEWS] * world)
 
 
-def relit(image_BC3HW: Tensor, light: float) -> Tensor:
+def jitter_light(image_BC3HW: Tensor, light: float) -> Tensor:
     """Normalised images in another light, each scene in its own."""
     if light == 0:
         return image_BC3HW

@@ -35,8 +35,8 @@ class EpochBatches(Sampler[list[Key]]):
         epoch, first = divmod(self.start, len(self))
         order = np.random.default_rng((self.seed, epoch)).permutation(self.samples)
         for number in range(first, len(self)):
-            places = order[number * self.batch : (number + 1) * self.batch]
-            yield [(int(place), epoch) for place in places[self.rank :: self.processes]]
+            indices = order[number * self.batch : (number + 1) * self.batch]
+            yield [(int(index), epoch) for index in indices[self.rank :: self.processes]]
 
 
 class TrainingLoader(DataLoader[Batch]):

@@ -18,7 +18,7 @@ from world4scorer.jobs.files import atomic_write
 from world4scorer.jobs.progress import Bar
 
 
-class OwnSigterm(Callback):
+class RestoreSigterm(Callback):
     """SIGTERM does what it did before training.
 
     Lightning has its processes talk to each other in the signal's handler, where they may wait for ever; a run can be
@@ -54,14 +54,14 @@ class TrainingProgress(Callback):
     ) -> None:
         """Tell where the run is."""
         if self._bar is not None and trainer.global_step % 10 == 0:
-            self._bar.update(self._task, completed=trainer.global_step, told=_told(trainer))
+            self._bar.update(self._task, completed=trainer.global_step, told=_metrics_text(trainer))
 
     @rank_zero_only
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Leave a line, also where no bar is drawn."""
         if self._bar is not None:
             self._bar.console.print(
-                f"epoch {trainer.current_epoch + 1}  {_told(trainer)}", highlight=False, soft_wrap=True
+                f"epoch {trainer.current_epoch + 1}  {_metrics_text(trainer)}", highlight=False, soft_wrap=True
             )
 
     @rank_zero_only
@@ -76,12 +76,12 @@ class TrainingProgress(Callback):
 
     def _stop(self, trainer: pl.Trainer) -> None:
         if self._bar is not None:
-            self._bar.update(self._task, completed=trainer.global_step, told=_told(trainer))
+            self._bar.update(self._task, completed=trainer.global_step, told=_metrics_text(trainer))
             self._bar.stop()
             self._bar = None
 
 
-def _told(trainer: pl.Trainer) -> str:
+def _metrics_text(trainer: pl.Trainer) -> str:
     known = {name: float(value) for name, value in trainer.callback_metrics.items()}
     parts = [
         f"{title} {known[name]:{form}}"

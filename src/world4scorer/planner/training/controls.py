@@ -17,14 +17,14 @@ from torch import Tensor, nn
 
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.engine.scene.indices import PLAN_POSES
-from world4scorer.planner.bank import Pack
+from world4scorer.planner.bank import CandidateBank
 from world4scorer.planner.model.anchors import CONTROLS, integrate
 from world4scorer.planner.model.config import EGO_NUMBERS
 from world4scorer.planner.model.generator import CORRECTION
 from world4scorer.planner.model.network import SPEED, Network
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.pretraining.schedule import learning_rate
-from world4scorer.planner.training.augmentation import mirrored_poses, mirrored_status
+from world4scorer.planner.training.augmentation import mirror_poses, mirror_status
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.losses import bank_loss, score_loss
 from world4scorer.planner.training.pools import Pools
@@ -69,8 +69,8 @@ def train_ego_status_planner(samples: Samples, config: TrainConfig) -> EgoStatus
     for _ in range(MLP_STEPS):
         chosen = torch.randint(0, len(samples), (MLP_BATCH,))
         in_mirror = torch.rand(MLP_BATCH) < config.augmentation.mirror
-        seen = torch.where(in_mirror[:, None], mirrored_status(status[chosen]), status[chosen])
-        error = (planner(seen) - mirrored_poses(driven[chosen], in_mirror)).abs().mean((0, 1))
+        seen = torch.where(in_mirror[:, None], mirror_status(status[chosen]), status[chosen])
+        error = (planner(seen) - mirror_poses(driven[chosen], in_mirror)).abs().mean((0, 1))
         loss = error[0] + error[1] + HEADING_WEIGHT * error[2]
         optimiser.zero_grad()
         loss.backward()
@@ -84,7 +84,7 @@ def train_blind_scorer(
     samples: Samples,
     pools: Pools,
     labels: NDArray[np.float32],
-    bank: Pack | None,
+    bank: CandidateBank | None,
     epochs: int,
 ) -> Planner:
     """A scorer of the same size, trained for so many epochs on the same plans and labels, that sees no image."""
@@ -107,16 +107,16 @@ def train_blind_scorer(
     for epoch in range(epochs):
         order = np.random.default_rng((config.seed, epoch)).permutation(len(samples))
         for start in range(0, len(order) - batch + 1, batch):
-            places = order[start : start + batch]
+            indices = order[start : start + batch]
             in_mirror = torch.rand(batch) < config.augmentation.mirror
-            ego = network.encode_ego(torch.where(in_mirror[:, None], mirrored_status(status[places]), status[places]))
-            states = network.predict(mirrored_poses(plans[places], in_mirror), scene, ego)
-            loss = weights.score * score_loss(network.score(states, ego), known[places])
+            ego = network.encode_ego(torch.where(in_mirror[:, None], mirror_status(status[indices]), status[indices]))
+            states = network.predict(mirror_poses(plans[indices], in_mirror), scene, ego)
+            loss = weights.score * score_loss(network.score(states, ego), known[indices])
             if bank is not None and weights.bank:
-                tokens = [samples.tokens[place] for place in places]
-                seeds = [(config.seed, epoch, int(place)) for place in places]
+                tokens = [samples.tokens[index] for index in indices]
+                seeds = [(config.seed, epoch, int(index)) for index in indices]
                 drawn = bank.draw_batch(tokens, seeds, config.bank_draw.count, config.bank_draw.unsafe)
-                candidates = mirrored_poses(torch.from_numpy(drawn.candidates), in_mirror)
+                candidates = mirror_poses(torch.from_numpy(drawn.candidates), in_mirror)
                 logits = network.score(network.predict(candidates, scene, ego), ego)
                 valid, outcomes = torch.from_numpy(drawn.has_bank), torch.from_numpy(drawn.labels)
                 loss = loss + weights.bank * bank_loss(logits, outcomes, valid, weights.bank_progress)

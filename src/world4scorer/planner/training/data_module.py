@@ -58,9 +58,9 @@ class PlanningDataModule(pl.LightningDataModule):
     def val_dataloader(self) -> DataLoader[Batch]:
         """Every validation scene once, shared by the processes."""
         assert self.trainer is not None
-        places = range(self.trainer.global_rank, len(self.validation), self.trainer.world_size)
+        indices = range(self.trainer.global_rank, len(self.validation), self.trainer.world_size)
         size = max(1, self.config.batch // self.trainer.world_size)
-        keys = [[(place, 0) for place in places[start : start + size]] for start in range(0, len(places), size)]
+        keys = [[(index, 0) for index in indices[start : start + size]] for start in range(0, len(indices), size)]
         return DataLoader(
             self.validation,  # type: ignore[arg-type]
             batch_sampler=keys,

@@ -18,8 +18,8 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from world4scorer.datasets.prepare.samples import Samples
-from world4scorer.planner.bank import Pack
-from world4scorer.planner.bank.pack import Drawn
+from world4scorer.planner.bank import CandidateBank
+from world4scorer.planner.bank.candidate_bank import BankSample
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.images import ImageError, fit_intrinsics, read_view
 from world4scorer.planner.model.plan_sampling import Cameras
@@ -67,7 +67,7 @@ class BankDraw:
 class Negatives(Protocol):
     """Where plans come from that are judged beside the generated ones. Sent to processes that load samples."""
 
-    def draw(self, token: str, rng: np.random.Generator) -> Drawn:
+    def draw(self, token: str, rng: np.random.Generator) -> BankSample:
         """Plans for one step with a scene, and their labels."""
         ...
 
@@ -76,10 +76,10 @@ class Negatives(Protocol):
 class BankNegatives:
     """Plans of a bank."""
 
-    pack: Pack
+    pack: CandidateBank
     sizes: BankDraw
 
-    def draw(self, token: str, rng: np.random.Generator) -> Drawn:
+    def draw(self, token: str, rng: np.random.Generator) -> BankSample:
         """Plans for one step with a scene, and their labels."""
         return self.pack.draw(token, rng, self.sizes.count, self.sizes.unsafe)
 
@@ -104,23 +104,23 @@ class PlanningDataset(Dataset[dict[str, Any]]):
         return len(self.samples)
 
     def __getitem__(self, key: Key) -> dict[str, Any]:
-        place, epoch = key
-        samples, token = self.samples, self.samples.tokens[place]
-        logged, warped = imitation_targets(samples.future[place, : samples.future_poses[place]])
-        width, height = samples.image_size[place]
+        index, epoch = key
+        samples, token = self.samples, self.samples.tokens[index]
+        logged, warped = imitation_targets(samples.future[index, : samples.future_poses[index]])
+        width, height = samples.image_size[index]
         views = self.model.cameras
         sample: dict[str, Any] = {
             "tokens": token,
-            "views": self._views(place),
-            "ego_status": samples.ego_status[place],
-            "intrinsics": fit_intrinsics(samples.intrinsics[place, :views], width, height, self.model),
-            "rotation": samples.rotation[place, :views],
-            "translation": samples.translation[place, :views],
+            "views": self._views(index),
+            "ego_status": samples.ego_status[index],
+            "intrinsics": fit_intrinsics(samples.intrinsics[index, :views], width, height, self.model),
+            "rotation": samples.rotation[index, :views],
+            "translation": samples.translation[index, :views],
             "trajectory": logged,
             "trajectory_warped": warped,
         }
         if self.bank is not None:
-            rng = np.random.default_rng((self.seed, epoch, place))
+            rng = np.random.default_rng((self.seed, epoch, index))
             drawn = self.bank.draw(token, rng)
             sample |= {"bank": drawn.candidates, "bank_labels": drawn.labels, "bank_valid": drawn.has_bank}
         if self.targets is not None:
@@ -128,15 +128,15 @@ class PlanningDataset(Dataset[dict[str, Any]]):
             sample |= {"future": features[0].numpy(), "future_valid": bool(valid[0])}
         return sample
 
-    def _views(self, place: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    def _views(self, index: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
         model = self.model
         if not self.images:
             return np.zeros((model.cameras, model.image_height, model.image_width, 3), np.uint8)
         try:
-            paths = self.samples.images[place][: model.cameras]
+            paths = self.samples.images[index][: model.cameras]
             return np.stack([read_view(self.samples.sensors / path, model) for path in paths])
         except ImageError as error:
-            raise ImageError(f"scene {self.samples.tokens[place]!r}: {error}") from error
+            raise ImageError(f"scene {self.samples.tokens[index]!r}: {error}") from error
 
 
 def collate(samples: Sequence[dict[str, Any]]) -> Batch:

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-CANVAS: Final = 1.5
+CANVAS_SCALE: Final = 1.5
 """Sides of the canvas, in sides of the image: room for the pattern to be turned."""
-SHORTEST_PERIOD: Final = 2
+MIN_PERIOD: Final = 2
 """A bar and a gap of one pixel each [pixels]."""
 
 
@@ -75,9 +75,9 @@ def grid_mask(image_BC3HW: Tensor, config: GridMaskConfig, rng: np.random.Genera
 
 def draw_pattern(height: int, width: int, config: GridMaskConfig, rng: np.random.Generator) -> Pattern:
     """A pattern for images of that size [pixels]."""
-    if min(height, width) <= SHORTEST_PERIOD:
+    if min(height, width) <= MIN_PERIOD:
         raise ValueError(f"images of {height} x {width} pixels are too small for a pattern")
-    period = int(rng.integers(SHORTEST_PERIOD, min(height, width)))
+    period = int(rng.integers(MIN_PERIOD, min(height, width)))
     bar = min(max(int(period * config.ratio + 0.5), 1), period - 1)
     top, left = (int(start) for start in rng.integers(0, period, 2))
     return Pattern(period, bar, top, left, int(rng.integers(config.rotations)))
@@ -85,7 +85,7 @@ def draw_pattern(height: int, width: int, config: GridMaskConfig, rng: np.random
 
 def kept_pixels(pattern: Pattern, height: int, width: int, inverted: bool) -> NDArray[np.bool_]:
     """Which pixels of an image (H, W) a pattern leaves as they are."""
-    canvas_height, canvas_width = int(CANVAS * height), int(CANVAS * width)
+    canvas_height, canvas_width = int(CANVAS_SCALE * height), int(CANVAS_SCALE * width)
     across = _in_bar(canvas_height, pattern.period, pattern.bar, pattern.top)
     down = _in_bar(canvas_width, pattern.period, pattern.bar, pattern.left)
     gaps = ~(across[:, None] | down[None, :])

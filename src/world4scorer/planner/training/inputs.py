@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Protocol
 
 from world4scorer.datasets.prepare.samples import Samples
-from world4scorer.planner.bank import Pack
+from world4scorer.planner.bank import CandidateBank
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.dataset import BankNegatives
 
 
-class Where(Protocol):
+class TrainingInputs(Protocol):
     """Where bank and targets lie."""
 
     @property
@@ -26,22 +26,22 @@ class Where(Protocol):
         ...
 
 
-def open_bank(config: TrainConfig, where: Where, samples: Samples) -> BankNegatives | None:
+def open_bank(config: TrainConfig, where: TrainingInputs, samples: Samples) -> BankNegatives | None:
     """The bank, where its loss has a weight."""
     if not config.loss_weights.bank:
         return None
-    path = _needed(where.bank, "bank")
-    pack = Pack.open(path)
+    path = _required(where.bank, "bank")
+    pack = CandidateBank.open(path)
     if not any(token in pack for token in samples.tokens):
         raise ValueError(f"{path}: a bank of other scenes; make one for this split with `w4s bank make`")
     return BankNegatives(pack, config.bank_draw)
 
 
-def open_targets(config: TrainConfig, where: Where, samples: Samples) -> FutureTargets | None:
+def open_targets(config: TrainConfig, where: TrainingInputs, samples: Samples) -> FutureTargets | None:
     """The future targets, where their loss has a weight."""
     if not config.loss_weights.future:
         return None
-    path = _needed(where.targets, "targets")
+    path = _required(where.targets, "targets")
     targets = FutureTargets.open(path)
     if targets.width != config.model.future_width:
         raise ValueError(
@@ -57,7 +57,7 @@ def open_targets(config: TrainConfig, where: Where, samples: Samples) -> FutureT
     return targets
 
 
-def _needed(path: Path | None, name: str) -> Path:
+def _required(path: Path | None, name: str) -> Path:
     if path is None:
         raise ValueError(f"{name}: missing, but its loss has a weight; give it, or set the weight to 0")
     return path

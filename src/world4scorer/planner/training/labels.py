@@ -29,7 +29,7 @@ class LabelError(ValueError):
     """A plan or a label that cannot be used; the message names the token."""
 
 
-class Judge(Protocol):
+class PlanLabeller(Protocol):
     """What knows how plans of a scene would have ended. Asked by several threads at a time."""
 
     def label(self, token: str, plans_NT3: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -38,7 +38,7 @@ class Judge(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class SceneJudge:
+class SceneLabeller:
     """Judges by NAVSIM's rules in the scenes of a store."""
 
     store: SceneStore
@@ -50,7 +50,7 @@ class SceneJudge:
 
 
 @dataclass
-class LabelTime:
+class LabelTimes:
     """Where the time for labels went [s]."""
 
     worked: float = 0.0
@@ -69,7 +69,7 @@ class PendingLabels:
     """Labels on their way."""
 
     futures: Sequence[Future[tuple[NDArray[np.float32], float]]]
-    times: LabelTime
+    times: LabelTimes
 
     def result(self) -> Tensor:
         """Wait for the labels (B, N, 7), in the order of `V1_COLUMNS`."""
@@ -85,12 +85,12 @@ class PendingLabels:
 
 
 @dataclass
-class LabelMaker:
+class LabelThreads:
     """Labels plans in threads."""
 
-    judge: Judge
+    labeller: PlanLabeller
     threads: int = 1
-    times: LabelTime = field(default_factory=LabelTime)
+    times: LabelTimes = field(default_factory=LabelTimes)
 
     def __post_init__(self) -> None:
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="w4s-labels")
@@ -105,7 +105,7 @@ class LabelMaker:
         start = time.thread_time()
         if not np.isfinite(plans_NT3).all():
             raise LabelError(f"scene {token!r}: the model generated plans that are not finite; lower the learning rate")
-        table = self.judge.label(token, plans_NT3)
+        table = self.labeller.label(token, plans_NT3)
         if not np.isfinite(table).all():
             raise LabelError(f"scene {token!r}: a label is not finite; prepare this scene again")
         return table.astype(np.float32), time.thread_time() - start

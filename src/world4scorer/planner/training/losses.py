@@ -23,12 +23,12 @@ from world4scorer.planner.training.predictions import Predictions
 INVALID_TTC: Final = 2.0
 """The label of a plan whose time to collision is not defined."""
 
-HALF: Final = 0.5
+PARTIAL_FAULT: Final = 0.5
 """A partial fault (NC, DDC); counts as a whole one in training."""
 
 PDMS: Final = V1_COLUMNS.index("PDMS")
 
-COLUMN: Final = {name: V1_COLUMNS.index(LABEL_COLUMNS[name]) for name in COMPONENTS}
+LABEL_COLUMN: Final = {name: V1_COLUMNS.index(LABEL_COLUMNS[name]) for name in COMPONENTS}
 """Of each component in labels."""
 
 
@@ -137,7 +137,7 @@ def count_labels(targets: Targets, config: LossConfig) -> Tensor:
         None if targets.labels is None else _label(targets.labels, TTC) != INVALID_TTC,
         targets.bank_valid,
         targets.future_valid,
-        _good(targets, config) if config.coverage else None,
+        _is_good(targets, config) if config.coverage else None,
         _bank_ttc_valid(targets) if config.bank and config.bank_like_generated else None,
     )
     zero = torch.zeros((), device=device)
@@ -158,24 +158,29 @@ def compute_losses(
     if config.imitation:
         imitation = winner_takes_all(predictions.plans, targets.trajectory)
         if config.warped_target:
-            warped = _given(targets.trajectory_warped, "trajectory_warped")
+            warped = _required(targets.trajectory_warped, "trajectory_warped")
             imitation = imitation + winner_takes_all(predictions.plans, warped)
     if config.score:
-        score = score_loss(predictions.logits, _given(targets.labels, "labels"), ttc_count, config.components)
+        score = score_loss(predictions.logits, _required(targets.labels, "labels"), ttc_count, config.components)
     if config.future:
-        read = _given(predictions.future, "predictions.future")
-        known, valid = _given(targets.future, "future"), _given(targets.future_valid, "future_valid")
+        read = _required(predictions.future, "predictions.future")
+        known, valid = _required(targets.future, "future"), _required(targets.future_valid, "future_valid")
         future = future_loss(read, known, valid, future_count)
     if config.bank:
-        logits, labels = _given(predictions.bank_logits, "bank_logits"), _given(targets.bank_labels, "bank_labels")
-        valid = _given(targets.bank_valid, "bank_valid")
+        logits, labels = (
+            _required(predictions.bank_logits, "bank_logits"),
+            _required(targets.bank_labels, "bank_labels"),
+        )
+        valid = _required(targets.bank_valid, "bank_valid")
         if config.bank_like_generated:
             plan_count = bank_count * logits.shape[1]
             bank = score_loss(logits[valid], labels[valid], bank_ttc_count, config.components, plan_count)
         else:
             bank = bank_loss(logits, labels, valid, config.bank_progress, bank_count, config.components)
     if config.coverage:
-        coverage = coverage_loss(predictions.plans, _given(targets.bank, "bank"), _good(targets, config), good_count)
+        coverage = coverage_loss(
+            predictions.plans, _required(targets.bank, "bank"), _is_good(targets, config), good_count
+        )
     weighed = (
         (config.imitation, imitation),
         (config.score, score),
@@ -250,19 +255,19 @@ def coverage_loss(plans_BNT3: Tensor, bank_BKT3: Tensor, good_BK: Tensor, good_c
 
 def _bank_ttc_valid(targets: Targets) -> Tensor:
     """(B, K) which plans of the bank have a label of TTC."""
-    labels, valid = _given(targets.bank_labels, "bank_labels"), _given(targets.bank_valid, "bank_valid")
+    labels, valid = _required(targets.bank_labels, "bank_labels"), _required(targets.bank_valid, "bank_valid")
     return (_label(labels, TTC) != INVALID_TTC) & valid[:, None]
 
 
-def _good(targets: Targets, config: LossConfig) -> Tensor:
+def _is_good(targets: Targets, config: LossConfig) -> Tensor:
     """(B, K) which plans of the bank the generator should cover."""
-    labels, valid = _given(targets.bank_labels, "bank_labels"), _given(targets.bank_valid, "bank_valid")
+    labels, valid = _required(targets.bank_labels, "bank_labels"), _required(targets.bank_valid, "bank_valid")
     return (labels[..., PDMS] >= config.coverage_score) & valid[:, None]
 
 
 def _label(labels: Tensor, name: str) -> Tensor:
-    label = labels[..., COLUMN[name]].float()
-    return torch.where(label == HALF, 0.0, label) if name in (NC, DDC) else label
+    label = labels[..., LABEL_COLUMN[name]].float()
+    return torch.where(label == PARTIAL_FAULT, 0.0, label) if name in (NC, DDC) else label
 
 
 def _mean(values: Tensor, count: Tensor | None = None) -> Tensor:
@@ -272,7 +277,7 @@ def _mean(values: Tensor, count: Tensor | None = None) -> Tensor:
     return values.sum() / torch.where(count > 0, count, 1.0)
 
 
-def _given(tensor: Tensor | None, name: str) -> Tensor:
+def _required(tensor: Tensor | None, name: str) -> Tensor:
     if tensor is None:
         raise ValueError(f"{name}: missing, but its loss has a weight")
     return tensor

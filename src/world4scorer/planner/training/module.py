@@ -24,11 +24,11 @@ from world4scorer.planner.model.images import normalise
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.utility import utility
 from world4scorer.planner.pretraining.schedule import learning_rate
-from world4scorer.planner.training.augmentation import mirrored, mirrored_poses, relit
+from world4scorer.planner.training.augmentation import jitter_light, mirror_batch, mirror_poses
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.dataset import Batch
 from world4scorer.planner.training.grid_mask import grid_mask
-from world4scorer.planner.training.labels import Judge, LabelMaker
+from world4scorer.planner.training.labels import LabelThreads, PlanLabeller
 from world4scorer.planner.training.losses import Targets, compute_losses, count_labels
 from world4scorer.planner.training.predictions import predict, propose
 
@@ -42,14 +42,14 @@ class ScorerModule(pl.LightningModule):
         self,
         config: TrainConfig,
         network: Network,
-        judge: Judge,
-        val_judge: Judge,
+        labeller: PlanLabeller,
+        val_labeller: PlanLabeller,
         steps: int,
         label_threads: int = 1,
     ) -> None:
         super().__init__()
         self.config, self.network, self.steps = config, network, steps
-        self.labels, self.val_labels = LabelMaker(judge, label_threads), LabelMaker(val_judge, label_threads)
+        self.labels, self.val_labels = LabelThreads(labeller, label_threads), LabelThreads(val_labeller, label_threads)
         self._validated: list[PoolMetrics] = []
         self._step_began = 0.0
         freeze_unused(network, config)
@@ -65,11 +65,11 @@ class ScorerModule(pl.LightningModule):
         """Propose plans; while their labels are computed, predict; then compare."""
         config, weights = self.config, self.config.loss_weights
         in_mirror = torch.rand(len(batch.tokens), device=self.device) < config.augmentation.mirror
-        batch = mirrored(batch, in_mirror)
-        image = relit(normalise(batch.views), config.augmentation.light)
+        batch = mirror_batch(batch, in_mirror)
+        image = jitter_light(normalise(batch.views), config.augmentation.light)
         image = grid_mask(image, config.grid_mask, self._rng)
         proposed = propose(self.network, image, batch.ego_status, batch.cameras)
-        pending = self.labels.submit(batch.tokens, mirrored_poses(proposed.plans.detach(), in_mirror))
+        pending = self.labels.submit(batch.tokens, mirror_poses(proposed.plans.detach(), in_mirror))
         predictions = predict(
             self.network,
             proposed,
@@ -79,9 +79,9 @@ class ScorerModule(pl.LightningModule):
         )
         labels, bank_labels = pending.result().to(self.device), batch.bank_labels
         if config.permuted_labels == "all":
-            labels = permuted(labels)
+            labels = permute_labels(labels)
         if config.permuted_labels != "none" and bank_labels is not None:
-            bank_labels = permuted(bank_labels)
+            bank_labels = permute_labels(bank_labels)
         targets = Targets(
             batch.trajectory,
             batch.trajectory_warped,
@@ -165,7 +165,7 @@ class ScorerModule(pl.LightningModule):
         return gathered.reshape(-1, len(numbers))
 
 
-def permuted(labels_BN7: Tensor) -> Tensor:
+def permute_labels(labels_BN7: Tensor) -> Tensor:
     """The labels of each scene, handed to its plans in another order."""
     order = torch.rand(labels_BN7.shape[:2], device=labels_BN7.device).argsort(1)
     return labels_BN7.gather(1, order[..., None].expand_as(labels_BN7))

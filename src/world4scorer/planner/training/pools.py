@@ -38,7 +38,7 @@ class Pools(NamedTuple):
 def make_pools(planner: Planner, samples: Samples, benchmark: Benchmark = "v1") -> Pools:
     """Ask a planner for its plans in every scene."""
     plans, logits, worth = [], [], []
-    for batch in batches_of(samples, planner):
+    for batch in pool_batches(samples, planner):
         scored: ScoredPlans = planner(normalise(batch.views), batch.ego_status, batch.cameras)
         plans.append(scored.plans.numpy())
         logits.append(torch.stack([scored.logits[name] for name in COMPONENTS], -1).numpy())
@@ -46,8 +46,8 @@ def make_pools(planner: Planner, samples: Samples, benchmark: Benchmark = "v1") 
     return Pools(samples.tokens, *(np.concatenate(parts).astype(np.float32) for parts in (plans, logits, worth)))
 
 
-def batches_of(samples: Samples, planner: Planner) -> Iterator[Batch]:
+def pool_batches(samples: Samples, planner: Planner) -> Iterator[Batch]:
     """All scenes in order."""
     dataset = PlanningDataset(samples, planner.config, images=planner.config.images)
     for start in range(0, len(samples), BATCH):
-        yield collate([dataset[place, 0] for place in range(start, min(start + BATCH, len(samples)))])
+        yield collate([dataset[index, 0] for index in range(start, min(start + BATCH, len(samples)))])

@@ -8,8 +8,8 @@ import sys
 from world4scorer.cli.train_options import ENCODERS, SPLITS, TrainCommand
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.bank import make_bank
-from world4scorer.planner.bank.pack import is_finished
-from world4scorer.planner.targets.future_targets import Frame
+from world4scorer.planner.bank.candidate_bank import is_finished
+from world4scorer.planner.targets.future_targets import TargetFrame
 from world4scorer.planner.targets.make_targets import make_targets
 from world4scorer.planner.training.run import TrainData, check_start
 
@@ -45,7 +45,7 @@ def prepare_data(command: TrainCommand) -> TrainData:
             raise ValueError(
                 f"{targets}: no such file, and no --target-encoder to make it with; `w4s targets` makes it"
             )
-        frame: Frame = "current" if when == "current" else "future"
+        frame: TargetFrame = "current" if when == "current" else "future"
         make_targets(command.data, split, encoder, targets, frame=frame, store=store, show_progress=True)
     return TrainData(command.data, split, store, val_split, val_store, bank, targets, command.val_data)
 

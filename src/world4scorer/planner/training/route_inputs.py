@@ -28,10 +28,10 @@ from world4scorer.jobs.data_folder import DataFolder
 def with_route_points(samples: Samples, data: Path) -> Samples:
     """The same samples with ego statuses of 13 numbers instead of 11."""
     points = np.zeros((len(samples), 2), np.float32)
-    places: dict[str, list[int]] = {}
-    for place, name in enumerate(samples.log_names):
-        places.setdefault(name, []).append(place)
-    for name, rows in places.items():
+    indices: dict[str, list[int]] = {}
+    for index, name in enumerate(samples.log_names):
+        indices.setdefault(name, []).append(index)
+    for name, rows in indices.items():
         known = _log_route_points(data, name)
         points[rows] = [known[samples.tokens[row]] for row in rows]
     return replace(samples, ego_status=np.concatenate([samples.ego_status, points], 1))

@@ -35,14 +35,14 @@ from world4scorer.planner.model.dinov2 import load_dinov2
 from world4scorer.planner.model.network import SPEED, Network
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.bf16_linear import use_bf16_products
-from world4scorer.planner.training.callbacks import History, LastCheckpoint, OwnSigterm, TrainingProgress
+from world4scorer.planner.training.callbacks import History, LastCheckpoint, RestoreSigterm, TrainingProgress
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.data_module import PlanningDataModule
 from world4scorer.planner.training.inputs import open_bank, open_targets
-from world4scorer.planner.training.labels import Judge, SceneJudge
+from world4scorer.planner.training.labels import PlanLabeller, SceneLabeller
 from world4scorer.planner.training.module import ScorerModule
 from world4scorer.planner.training.split_samples import split_samples
-from world4scorer.planner.training.warm_start import start_from
+from world4scorer.planner.training.warm_start import load_planner_weights
 
 PRECISIONS: Final = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed", "bf16-vit": "32-true"}
 NETWORK: Final = "network."
@@ -100,20 +100,20 @@ def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | No
     """Train a planner, or go on with a run that was stopped; returns the folder of the last planner."""
     machine = machine or Machine()
     out = Path(out)
-    begin(config, data, out, machine)
+    prepare_run(config, data, out, machine)
     numbers = config.model.ego_numbers
-    samples = drawn(split_samples(data.data, data.split, data.store, numbers), config)
+    samples = subsample(split_samples(data.data, data.split, data.store, numbers), config)
     val = split_samples(data.val_data or data.data, data.val_split, data.val_store, numbers)
-    judges = SceneJudge(SceneStore(data.store)), SceneJudge(SceneStore(data.val_store))
+    labellers = SceneLabeller(SceneStore(data.store)), SceneLabeller(SceneStore(data.val_store))
     bank, targets = open_bank(config, data, samples), open_targets(config, data, samples)
     loaders = PlanningDataModule(config, samples, val, bank, targets, machine.loaders)
-    return fit(config, samples, judges, loaders, out, machine)
+    return fit(config, samples, labellers, loaders, out, machine)
 
 
-def begin(config: TrainConfig, data: Any, out: Path, machine: Machine) -> None:
+def prepare_run(config: TrainConfig, data: Any, out: Path, machine: Machine) -> None:
     """What comes before everything else: claim the folder, settle threads and arithmetic."""
-    claim(config, data, out)
-    hush()
+    claim_run_folder(config, data, out)
+    silence_lightning()
     torch.set_num_threads(machine.threads or max(1, (os.cpu_count() or 1) // machine.devices))
     torch.set_flush_denormal(True)
 
@@ -121,14 +121,14 @@ def begin(config: TrainConfig, data: Any, out: Path, machine: Machine) -> None:
 def fit(
     config: TrainConfig,
     samples: Samples,
-    judges: tuple[Judge, Judge],
+    labellers: tuple[PlanLabeller, PlanLabeller],
     loaders: PlanningDataModule,
     out: Path,
     machine: Machine,
 ) -> Path:
     """Train with a judge of the samples and one of those for validation; returns the folder of the last planner."""
     steps = config.epochs * (len(samples) // config.batch)
-    module = ScorerModule(config, make_network(config, samples), *judges, steps, machine.label_threads)
+    module = ScorerModule(config, make_network(config, samples), *labellers, steps, machine.label_threads)
     trainer = make_trainer(config, out, machine)
     if trainer.is_global_zero and int(os.environ.get("LOCAL_RANK", "0")) == 0:
         refusal = ValueError(f"{out}: another run is training there; wait for it, or stop it first")
@@ -172,7 +172,7 @@ def make_network(config: TrainConfig, samples: Samples) -> Network:
     elif config.vit_weights:
         load_dinov2(network, config.vit_weights)
     if config.from_planner:
-        start_from(network, Planner.from_pretrained(config.from_planner))
+        load_planner_weights(network, Planner.from_pretrained(config.from_planner))
     if config.precision == "bf16-vit":
         use_bf16_products(network)
     return network
@@ -192,7 +192,7 @@ def check_machine(machine: Machine) -> None:
     _trainer(machine, logger=False, enable_checkpointing=False)
 
 
-def is_first() -> bool:
+def is_global_zero() -> bool:
     """Whether this process is the first of all machines; known once `check_machine` was asked."""
     return int(getattr(rank_zero_only, "rank", 0)) == 0
 
@@ -218,7 +218,7 @@ def make_trainer(config: TrainConfig, out: Path, machine: Machine) -> pl.Trainer
         gradient_clip_val=config.optimiser.clip or None,
         logger=TensorBoardLogger(out, name=run.tensorboard.name, version=""),
         callbacks=[
-            OwnSigterm(),
+            RestoreSigterm(),
             History(run.history_file),
             TrainingProgress(),
             best,
@@ -246,7 +246,7 @@ def _trainer(machine: Machine, **options: Any) -> pl.Trainer:
         raise ValueError(f"{asked}: not on this machine ({error}); `--accelerator cpu` always works") from error
 
 
-def drawn(samples: Samples, config: TrainConfig) -> Samples:
+def subsample(samples: Samples, config: TrainConfig) -> Samples:
     """The scenes that a run trains on."""
     if not config.scenes:
         return samples
@@ -256,7 +256,7 @@ def drawn(samples: Samples, config: TrainConfig) -> Samples:
     return samples.at(np.sort(order[: config.scenes]).tolist())
 
 
-def claim(config: TrainConfig, data: Any, out: Path) -> None:
+def claim_run_folder(config: TrainConfig, data: Any, out: Path) -> None:
     """Write the configuration, or make sure that the folder holds a run with the same.
 
     `data` is a dataclass of names and paths: where the data lie.
@@ -285,7 +285,7 @@ def _keep_planners(config: TrainConfig, network: Network, out: Path) -> None:
         Planner.from_network(other).save_pretrained(run.best_planner)
 
 
-def hush() -> None:
+def silence_lightning() -> None:
     """What Lightning says at the start is of no use to those who did not write this file."""
     for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
         logging.getLogger(name).setLevel(logging.ERROR)

@@ -36,7 +36,7 @@ def _read_config(run: RunFolder) -> TrainConfig:
     return TrainConfig.from_json(run.config_file.read_text(), str(run.config_file))
 
 
-def knows_directions(folder: Path, model: ModelConfig) -> bool:
+def has_direction_labels(folder: Path, model: ModelConfig) -> bool:
     """Whether the planner of a folder was trained for driving direction compliance.
 
     The configuration of its run says so. Without it, a planner that takes a route point is taken for one of

@@ -13,7 +13,7 @@ from world4scorer.planner.model.config import EGO_NUMBERS
 
 def split_samples(data: Path, split: str, store: Path, ego_numbers: int = EGO_NUMBERS) -> Samples:
     """Samples of a split whose scenes the store holds, with as many numbers of the ego as a model takes."""
-    samples = usable(Samples.of_split(data, find_split(split, data), store), store)
+    samples = samples_in_store(Samples.of_split(data, find_split(split, data), store), store)
     if ego_numbers == EGO_NUMBERS:
         return samples
     from world4scorer.planner.training.route_inputs import with_route_points  # needs the extra of the city
@@ -21,15 +21,16 @@ def split_samples(data: Path, split: str, store: Path, ego_numbers: int = EGO_NU
     return with_route_points(samples, data)
 
 
-def usable(samples: Samples, store: Path) -> Samples:
+def samples_in_store(samples: Samples, store: Path) -> Samples:
     """The samples whose scenes the store holds."""
     known = SceneStore(store)
-    places = [place for place, token in enumerate(samples.tokens) if token in known]
-    if not places:
+    indices = [index for index, token in enumerate(samples.tokens) if token in known]
+    if not indices:
         raise ValueError(f"{store}: holds no scene of this split; prepare it with `w4s prepare --store {store}`")
-    if len(places) == len(samples):
+    if len(indices) == len(samples):
         return samples
     print(
-        f"{store}: {len(samples) - len(places)} of {len(samples)} scenes are not prepared and left out", file=sys.stderr
+        f"{store}: {len(samples) - len(indices)} of {len(samples)} scenes are not prepared and left out",
+        file=sys.stderr,
     )
-    return samples.at(places)
+    return samples.at(indices)

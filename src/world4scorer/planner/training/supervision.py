@@ -24,9 +24,9 @@ from world4scorer.planner.stability import LossWeights, SupervisedScenes, Superv
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.dataset import PlanningDataset, collate
 from world4scorer.planner.training.inputs import open_bank, open_targets
-from world4scorer.planner.training.labels import LabelMaker, SceneJudge
+from world4scorer.planner.training.labels import LabelThreads, SceneLabeller
 from world4scorer.planner.training.losses import INVALID_TTC
-from world4scorer.planner.training.run import drawn
+from world4scorer.planner.training.run import subsample
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.planner.training.split_samples import split_samples
 
@@ -40,13 +40,13 @@ class TrainedScenes:
 
     config: TrainConfig
     dataset: PlanningDataset
-    labels: LabelMaker
+    labels: LabelThreads
 
     @classmethod
     def of_run(cls, run: Path) -> TrainedScenes:
         """Those of a training run, with bank and targets where its losses have a weight."""
         config, data = read_run(run)
-        samples = drawn(split_samples(data.data, data.split, data.store, config.model.ego_numbers), config)
+        samples = subsample(split_samples(data.data, data.split, data.store, config.model.ego_numbers), config)
         dataset = PlanningDataset(
             samples,
             config.model,
@@ -55,7 +55,7 @@ class TrainedScenes:
             seed=config.seed,
             images=config.model.images,
         )
-        return cls(config, dataset, LabelMaker(SceneJudge(SceneStore(data.store))))
+        return cls(config, dataset, LabelThreads(SceneLabeller(SceneStore(data.store))))
 
     def draw(self, count: int, seed: int = 0) -> list[int]:
         """Places of some scenes, each of another log as long as there are any."""
@@ -65,15 +65,15 @@ class TrainedScenes:
         order = np.random.default_rng(seed).permutation(len(names)).tolist()
         taken: dict[str, int] = {}
         turns = []
-        for place in order:
-            taken[names[place]] = taken.get(names[place], 0) + 1
-            turns.append(taken[names[place]])
+        for index in order:
+            taken[names[index]] = taken.get(names[index], 0) + 1
+            turns.append(taken[names[index]])
         return [order[i] for i in np.argsort(turns, kind="stable")[:count]]
 
     @torch.no_grad()
-    def scenes(self, planner: Planner, places: Sequence[int]) -> SupervisedScenes:
+    def scenes(self, planner: Planner, indices: Sequence[int]) -> SupervisedScenes:
         """Some scenes as training saw them."""
-        batch = collate([self.dataset[place, self.config.epochs - 1] for place in places])
+        batch = collate([self.dataset[index, self.config.epochs - 1] for index in indices])
         image = normalise(batch.views)
         plans = planner(image, batch.ego_status, batch.cameras).plans
         table = self.labels.submit(batch.tokens, plans).result()
@@ -94,7 +94,7 @@ class TrainedScenes:
         losses = self.config.loss_weights
         return LossWeights(losses.score, losses.bank, losses.future)
 
-    def supervision(self, planner: Planner, places: Sequence[int], dtype: torch.dtype = torch.float32) -> Supervision:
+    def supervision(self, planner: Planner, indices: Sequence[int], dtype: torch.dtype = torch.float32) -> Supervision:
         """What labels and futures of these scenes constrain."""
-        batches = (self.scenes(planner, places[start : start + BATCH]) for start in range(0, len(places), BATCH))
+        batches = (self.scenes(planner, indices[start : start + BATCH]) for start in range(0, len(indices), BATCH))
         return Supervision.of(planner.network, batches, self.weights, dtype)

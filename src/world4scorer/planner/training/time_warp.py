@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
 
-Ends = Literal["not-a-knot", "natural"]
+SplineEnds = Literal["not-a-knot", "natural"]
 
 
 def imitation_targets(future_L3: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -32,7 +32,7 @@ def imitation_targets(future_L3: Any) -> tuple[NDArray[np.float64], NDArray[np.f
     return logged, time_warped(future[:LOGGED_POSES]) if len(future) >= LOGGED_POSES else logged
 
 
-def time_warped(poses_BL3: Any, ends: Ends = "not-a-knot") -> NDArray[np.float64]:
+def time_warped(poses_BL3: Any, ends: SplineEnds = "not-a-knot") -> NDArray[np.float64]:
     """The warped copies (B, T, 3) of logged poses (B, 10, 3), or (T, 3) of (10, 3)."""
     poses = np.asarray(poses_BL3, np.float64)
     if poses.ndim not in (2, 3) or poses.shape[-2:] != (LOGGED_POSES, 3):
@@ -48,7 +48,7 @@ def sample_points() -> NDArray[np.float64]:
 
 
 @cache
-def warp_matrix(ends: Ends = "not-a-knot") -> NDArray[np.float64]:
+def warp_matrix(ends: SplineEnds = "not-a-knot") -> NDArray[np.float64]:
     """The matrix (T, L) from logged poses to the copy."""
     second = _second_derivatives(ends)
     identity = np.eye(LOGGED_POSES)
@@ -63,7 +63,7 @@ def warp_matrix(ends: Ends = "not-a-knot") -> NDArray[np.float64]:
     return matrix
 
 
-def _second_derivatives(ends: Ends) -> NDArray[np.float64]:
+def _second_derivatives(ends: SplineEnds) -> NDArray[np.float64]:
     """The matrix (L, L) from values at 0, 1, 2, ... to the second derivatives of their spline there."""
     size = LOGGED_POSES
     left, right = np.zeros((size, size)), np.zeros((size, size))

@@ -17,11 +17,11 @@ from world4scorer.planner.planner import Planner
 
 EGO_WEIGHT: Final = "ego_encoder.weight"
 """(width, ego numbers)"""
-NO_STRUCTURE: Final = ("dropout", "drop_path", "train_vit", "vit_layer_scale")
+NON_STRUCTURAL: Final = ("dropout", "drop_path", "train_vit", "vit_layer_scale")
 """Settings that weights do not depend on."""
 
 
-def start_from(network: Network, planner: Planner) -> None:
+def load_planner_weights(network: Network, planner: Planner) -> None:
     """Copy a planner's weights into a network of the same sizes; ego numbers that the planner lacks get zeros."""
     mine, theirs = network.config, planner.config
     if theirs.ego_numbers > mine.ego_numbers:
@@ -29,7 +29,7 @@ def start_from(network: Network, planner: Planner) -> None:
             f"from_planner: it knows {theirs.ego_numbers} numbers of the ego, the model {mine.ego_numbers}; "
             "a route point cannot be taken away"
         )
-    alike = {name: getattr(mine, name) for name in ("ego_numbers", *NO_STRUCTURE)}
+    alike = {name: getattr(mine, name) for name in ("ego_numbers", *NON_STRUCTURAL)}
     if replace(theirs, **alike) != mine:
         differs = next(name for name, value in vars(mine).items() if getattr(replace(theirs, **alike), name) != value)
         raise ValueError(

@@ -20,7 +20,7 @@ from world4scorer.planner.model.images import normalise
 from world4scorer.planner.model.network import Ego, SceneFeatures
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.planner import Planner
-from world4scorer.planner.training.pools import batches_of
+from world4scorer.planner.training.pools import pool_batches
 
 Floats = NDArray[np.float32]
 
@@ -93,7 +93,7 @@ def _states(planner: Planner, plans: Tensor, seen: _Seen) -> Tensor:
 def _encoded(planner: Planner, samples: Samples) -> Iterator[_Seen]:
     """Scenes are encoded once for all questions about them."""
     start = 0
-    for batch in batches_of(samples, planner):
+    for batch in pool_batches(samples, planner):
         scene = planner.network.encode(normalise(batch.views))
         rows = slice(start, start + len(batch.tokens))
         start = rows.stop

@@ -20,7 +20,7 @@ from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.planner.model.images import normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.targets.future_targets import FutureTargets
-from world4scorer.planner.training.pools import batches_of
+from world4scorer.planner.training.pools import pool_batches
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.shared.view_features import view_features
 
@@ -49,7 +49,7 @@ def predicted(
     """Vectors of the driven plans, and of plans (K, Q) of the pools, at some places of the pools (K,)."""
     executed, asked = [], []
     number = 0
-    for batch in batches_of(samples.at([samples.index_of[pools.tokens[place]] for place in places]), planner):
+    for batch in pool_batches(samples.at([samples.index_of[pools.tokens[place]] for place in places]), planner):
         rows = slice(number, number + len(batch.tokens))
         image = normalise(batch.views)
         driven = torch.from_numpy(pools.human_plan[places[rows]].astype(np.float32))[:, None]

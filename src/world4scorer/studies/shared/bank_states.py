@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.engine.outcomes.results import V1_COLUMNS
-from world4scorer.planner.bank import Pack
+from world4scorer.planner.bank import CandidateBank
 from world4scorer.planner.model.images import normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.config import TrainConfig
-from world4scorer.planner.training.pools import batches_of
+from world4scorer.planner.training.pools import pool_batches
 from world4scorer.planner.training.run import make_network
 
 
@@ -72,7 +72,7 @@ def outcome_of(labels: NDArray[np.floating]) -> NDArray[np.int64]:
     return np.where(leaves, Outcome.OFF_ROAD, np.where(collides, Outcome.COLLISION, Outcome.SAFE)).astype(np.int64)
 
 
-def draw_scenes(samples: Samples, bank: Pack, drawing: Drawing) -> BankScenes:
+def draw_scenes(samples: Samples, bank: CandidateBank, drawing: Drawing) -> BankScenes:
     """As many scenes of each of some logs, by seed, among those whose bank has enough plans; in the samples' order."""
     rng = np.random.default_rng(drawing.seed)
     enough = {token for token, count in zip(bank.tokens, bank.mask.sum(1), strict=True) if count >= drawing.plans}
@@ -99,7 +99,7 @@ def draw_scenes(samples: Samples, bank: Pack, drawing: Drawing) -> BankScenes:
 def states_of(planner: Planner, scenes: BankScenes) -> NDArray[np.float32]:
     """(S, K, D) the plans of a scene are seen together, as in training."""
     states, start = [], 0
-    for batch in batches_of(scenes.samples, planner):
+    for batch in pool_batches(scenes.samples, planner):
         plans = torch.from_numpy(scenes.plans[start : start + len(batch.tokens)])
         start += len(batch.tokens)
         states.append(planner.score(normalise(batch.views), batch.ego_status, plans, batch.cameras).states)

@@ -22,7 +22,7 @@ from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.prepare_data import prepare_data
-from world4scorer.planner.training.run import Machine, TrainData, claim, train
+from world4scorer.planner.training.run import Machine, TrainData, claim_run_folder, train
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.shared.options import TrainingOptions
 from world4scorer.studies.shared.target_encoder import target_encoder
@@ -130,7 +130,7 @@ def _train(job: _Job, own: TrainConfig, own_data: TrainData, options: TrainingOp
     )
     if machine.devices > 1:
         # Lightning starts the command line again for every further device, so it must be one that only trains
-        claim(job.config, job.data, job.folder)
+        claim_run_folder(job.config, job.data, job.folder)
         words = [f"--{name.replace('_', '-')}={value}" for name, value in asdict(machine).items()]
         module = [sys.executable, "-m", "world4scorer.studies.shared.train_variant"]
         if subprocess.run([*module, str(job.folder), *words], check=False).returncode:

@@ -13,7 +13,7 @@ from world4scorer.datasets.store import SceneStore
 from world4scorer.jobs.data_folder import split_name
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.model.image_encoder import Pooling, load_encoder
-from world4scorer.planner.targets.future_targets import SUFFIX, Frame, FutureTargets
+from world4scorer.planner.targets.future_targets import SUFFIX, FutureTargets, TargetFrame
 from world4scorer.planner.targets.make_targets import make_targets
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.run import TrainData
@@ -35,7 +35,7 @@ def own_encoder(config: TrainConfig, data: TrainData) -> tuple[str | None, Pooli
 
 
 def view_features(
-    run: Path, data: TrainData, encoder: str, pooling: Pooling, frame: Frame, part: Part
+    run: Path, data: TrainData, encoder: str, pooling: Pooling, frame: TargetFrame, part: Part
 ) -> FutureTargets:
     """Features of one frame of each scene of the run's training or validation split."""
     split, store = (data.split, data.store) if part == "train" else (data.val_split, data.val_store)

@@ -22,14 +22,14 @@ from world4scorer.datasets.store import SceneStore
 from world4scorer.jobs.files import atomic_write
 from world4scorer.planner.bank.config import BankConfig
 from world4scorer.planner.bank.perturbations import Perturbations
-from world4scorer.planner.bank.scene_bank import bank_of
+from world4scorer.planner.bank.scene_bank import build_scene_bank
 from world4scorer.planner.model.images import normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.stability.decisions import Rivals, nearest_rivals
 from world4scorer.planner.stability.geometry import Geometry
-from world4scorer.planner.stability.observations import Observation
-from world4scorer.planner.stability.radii import Radii, contrasts, radii, utilities
-from world4scorer.planner.stability.shared_scorer import Call
+from world4scorer.planner.stability.observations import WeightedReading
+from world4scorer.planner.stability.radii import Radii, call_utilities, contrasts, radii
+from world4scorer.planner.stability.shared_scorer import ScorerCall
 from world4scorer.planner.stability.supervision import bank_outcomes, executed_future, generated_outcomes
 from world4scorer.planner.training.dataset import Batch, PlanningDataset, collate
 from world4scorer.planner.training.supervision import TrainedScenes
@@ -168,14 +168,14 @@ class Measure:
         return result
 
     @torch.no_grad()
-    def _calls(self, batch: Batch, plans: Tensor) -> tuple[Call, Call]:
+    def _calls(self, batch: Batch, plans: Tensor) -> tuple[ScorerCall, ScorerCall]:
         """Of the pools, and of what was driven."""
         network = self.planner.network
         scene, ego = network.encode(normalise(batch.views)), network.encode_ego(batch.ego_status)
         driven = self.scorer.call(batch.trajectory[:, None], scene, ego, batch.cameras)
         return self.scorer.call(plans, scene, ego, batch.cameras), driven
 
-    def _drawn(self, call: Call, found: Rivals, number: int) -> tuple[int, Tensor, float] | None:
+    def _drawn(self, call: ScorerCall, found: Rivals, number: int) -> tuple[int, Tensor, float] | None:
         """A further rival at random, with its contrast and how far it is behind."""
         known = {found.choice, *found.places.tolist()}
         left = [place for place in range(call.plans.shape[1]) if place not in known]
@@ -183,16 +183,18 @@ class Measure:
             return None
         place = int(np.random.default_rng((1, number)).choice(left))
         with torch.no_grad():
-            worth = utilities(self.scorer, self.scorer.theta, call)[0].double()
+            worth = call_utilities(self.scorer, self.scorer.theta, call)[0].double()
         gradient = contrasts(self.scorer, call, torch.tensor([found.choice]), torch.tensor([place]))
         return place, gradient, float(worth[found.choice] - worth[place])
 
-    def _more(self, batch: Batch, calls: Call, driven: Call, row: int, number: int) -> dict[str, Observation]:
+    def _more(
+        self, batch: Batch, calls: ScorerCall, driven: ScorerCall, row: int, number: int
+    ) -> dict[str, WeightedReading]:
         """Further labels, by kind."""
         scorer, weights, held = self.scorer, self.trained.weights, self.geometry.supervision
         rng = np.random.default_rng((2, number))
         one = slice(row, row + 1)
-        found: dict[str, Observation] = {}
+        found: dict[str, WeightedReading] = {}
         pairs = held.scenes * calls.plans.shape[1]
         if weights.score:
             found[GENERATED] = self._some(calls.at(one), weights.score, pairs, rng)
@@ -205,7 +207,7 @@ class Measure:
                 scorer.call(proposed, scene, ego, scenes.cameras), weights.score, pairs, rng
             )
         if weights.bank:
-            known = bank_of(self.store[batch.tokens[row]], Perturbations(BankConfig()), BankConfig()).plans
+            known = build_scene_bank(self.store[batch.tokens[row]], Perturbations(BankConfig()), BankConfig()).plans
             if len(known) >= NEWLY:
                 chosen = torch.from_numpy(known[rng.permutation(len(known))[:NEWLY]])[None]
                 found[BANK] = bank_outcomes(scorer, self._again(batch, row, chosen), weights.bank, held.scenes * NEWLY)
@@ -216,16 +218,16 @@ class Measure:
             found[FUTURE] = executed_future(scorer, driven.at(one), len(held.future.call)).scaled(held.future_weight)
         return found
 
-    def _some(self, call: Call, weight: float, pairs: int, rng: np.random.Generator) -> Observation:
+    def _some(self, call: ScorerCall, weight: float, pairs: int, rng: np.random.Generator) -> WeightedReading:
         """Outcomes of some plans of a call; the others are there, but have no labels."""
         count = call.plans.shape[1]
         whole = generated_outcomes(self.scorer, call, torch.ones(1, count, dtype=torch.bool), weight, pairs)
         labelled = torch.zeros(1, count, 1, dtype=self.scorer.dtype)
         labelled[0, torch.from_numpy(rng.permutation(count)[:NEWLY])] = 1.0
-        return Observation(call, "logits", whole.weight * labelled)
+        return WeightedReading(call, "logits", whole.weight * labelled)
 
     @torch.no_grad()
-    def _again(self, batch: Batch, row: int, plans: Tensor) -> Call:
+    def _again(self, batch: Batch, row: int, plans: Tensor) -> ScorerCall:
         """A call of other plans in the scene of a row."""
         network, one = self.planner.network, slice(row, row + 1)
         scene, ego = network.encode(normalise(batch.views[one])), network.encode_ego(batch.ego_status[one])
@@ -242,11 +244,13 @@ class Measure:
         return [float(one) for one in error]
 
     @torch.no_grad()
-    def _pushed(self, call: Call, choice: int, solved: Radii, row: int, pairs: tuple[Pair, ...]) -> tuple[bool, ...]:
+    def _pushed(
+        self, call: ScorerCall, choice: int, solved: Radii, row: int, pairs: tuple[Pair, ...]
+    ) -> tuple[bool, ...]:
         """Whether the scorer chooses otherwise when its parameters move as the nearest rival needs it."""
         critical = min(pair.critical for pair in pairs)
         worst = -solved.both.x[row] / solved.both.value[row].sqrt().to(self.scorer.dtype)
-        moved = (utilities(self.scorer, self.scorer.theta + share * critical * worst, call)[0] for share in PUSHES)
+        moved = (call_utilities(self.scorer, self.scorer.theta + share * critical * worst, call)[0] for share in PUSHES)
         return tuple(int(worth.argmax()) != choice for worth in moved)
 
 

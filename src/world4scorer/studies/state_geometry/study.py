@@ -25,8 +25,8 @@ from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
 from world4scorer.evaluation.scores.intervals import plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.planner.bank import Pack
-from world4scorer.planner.training.run import drawn
+from world4scorer.planner.bank import CandidateBank
+from world4scorer.planner.training.run import subsample
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.shared.bank_states import (
     BankScenes,
@@ -141,8 +141,8 @@ def state_geometry(run: Path, drawing: Drawing | None = None, draws: int = 10_00
     drawing = drawing or Drawing()
     config, data = read_run(run)
     source = replace(PlannerSource.find(run), data=data.data, split=data.split, store=data.store)
-    bank = Pack.open(data.bank or DataFolder(data.data).bank(data.split))
-    samples = drawn(source.samples(), config)
+    bank = CandidateBank.open(data.bank or DataFolder(data.data).bank(data.split))
+    samples = subsample(source.samples(), config)
     scenes = draw_scenes(samples, bank, drawing)
     own, start = source.load(), untrained(config, samples)
     planners = {OWN: own, UNTRAINED: start, RANDOM: with_random_predictor(own, start)}

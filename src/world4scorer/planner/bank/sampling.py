@@ -11,13 +11,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-DRAWN: Final = 16
+DEFAULT_DRAW: Final = 16
 """Candidates per scene and step."""
-DRAWN_UNSAFE: Final = 8
+DEFAULT_UNSAFE_DRAW: Final = 8
 """Of them unsafe, at most."""
 
 
-def draw_places(
+def draw_indices(
     valid: NDArray[np.bool_], unsafe: NDArray[np.bool_], rng: np.random.Generator, count: int, most_unsafe: int
 ) -> NDArray[np.intp]:
     """Places (count,) of the candidates to use, of those marked `valid` (64,), in random order within each kind."""

@@ -9,8 +9,8 @@
 | bank_family.npy      | (N, 64)       | int8    | `Family`; ours, published packs do not have it |
 | bank.json            |               |         | how it was made; likewise                     |
 
->>> pack = Pack.open("bank")
->>> drawn = pack.draw_batch(tokens, seeds=[(epoch, index) for index in indices])
+>>> bank = CandidateBank.open("bank")
+>>> drawn = bank.draw_batch(tokens, seeds=[(epoch, index) for index in indices])
 >>> drawn.candidates.shape, drawn.labels.shape, drawn.has_bank.shape
 ((16, 16, 8, 3), (16, 16, 7), (16,))
 """
@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from world4scorer.engine.outcomes.results import V1_COLUMNS
 from world4scorer.engine.scene.indices import PLAN_POSES
 from world4scorer.planner.bank.choice import is_unsafe
-from world4scorer.planner.bank.config import KEPT
-from world4scorer.planner.bank.drawing import DRAWN, DRAWN_UNSAFE, draw_places
+from world4scorer.planner.bank.config import MAX_CANDIDATES
+from world4scorer.planner.bank.sampling import DEFAULT_DRAW, DEFAULT_UNSAFE_DRAW, draw_indices
 
 TOKENS: Final = "tokens.npy"
 CANDIDATES: Final = "bank_candidates.npy"
@@ -41,16 +41,16 @@ FAMILY: Final = "bank_family.npy"
 NOTES: Final = "bank.json"
 PARTS: Final = ".parts"
 """Folder inside a pack that is still being made."""
-LABELS: Final = len(V1_COLUMNS)
-CHUNK: Final = 2048
+LABEL_COUNT: Final = len(V1_COLUMNS)
+CHUNK_SCENES: Final = 2048
 """Scenes read at a time when all are looked at."""
 
 
-class PackError(ValueError):
+class BankError(ValueError):
     """A pack that cannot be used; the message names the file."""
 
 
-class Drawn(NamedTuple):
+class BankSample(NamedTuple):
     """Candidates of one scene for one step."""
 
     candidates: NDArray[np.float32]
@@ -60,7 +60,7 @@ class Drawn(NamedTuple):
     has_bank: bool
 
 
-class DrawnBatch(NamedTuple):
+class BankSampleBatch(NamedTuple):
     """Candidates of B scenes for one step."""
 
     candidates: NDArray[np.float32]
@@ -72,7 +72,7 @@ class DrawnBatch(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Pack:
+class CandidateBank:
     """An open pack. Safe to share between threads and to send to other processes (they open it again)."""
 
     folder: Path
@@ -91,36 +91,36 @@ class Pack:
     """Row by token."""
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str]) -> Pack:
+    def open(cls, folder: str | os.PathLike[str]) -> CandidateBank:
         """Map the files of a pack and check their shapes and types."""
         folder = Path(folder)
         if not folder.is_dir():
-            raise PackError(f"{folder}: no such folder; `w4s bank make` makes a pack")
+            raise BankError(f"{folder}: no such folder; `w4s bank make` makes a pack")
         if (folder / PARTS).is_dir():
-            raise PackError(f"{folder}: this pack is not finished; run the same `w4s bank` command again")
+            raise BankError(f"{folder}: this pack is not finished; run the same `w4s bank` command again")
         named = _load(folder / TOKENS, ("N",), "SU")
         count = len(named)
         tokens = tuple(str(token) for token in (np.char.decode(named, "utf-8") if named.dtype.kind == "S" else named))
         rows = {token: row for row, token in enumerate(tokens)}
         if len(rows) != count:
             repeated = next(token for row, token in enumerate(tokens) if rows[token] != row)
-            raise PackError(f"{folder / TOKENS}: token {repeated!r} appears more than once")
-        candidates = _load(folder / CANDIDATES, (count, KEPT, PLAN_POSES, 3), "f")
+            raise BankError(f"{folder / TOKENS}: token {repeated!r} appears more than once")
+        candidates = _load(folder / CANDIDATES, (count, MAX_CANDIDATES, PLAN_POSES, 3), "f")
         if candidates.dtype != np.float32:
-            raise PackError(f"{folder / CANDIDATES}: holds {candidates.dtype}; a pack has float32")
+            raise BankError(f"{folder / CANDIDATES}: holds {candidates.dtype}; a pack has float32")
         return cls(
             folder,
             tokens,
             candidates,
-            _load(folder / SUBSCORES, (count, KEPT, LABELS), "f"),
-            _load(folder / MASK, (count, KEPT), "b"),
-            _load(folder / FAMILY, (count, KEPT), "i") if (folder / FAMILY).exists() else None,
+            _load(folder / SUBSCORES, (count, MAX_CANDIDATES, LABEL_COUNT), "f"),
+            _load(folder / MASK, (count, MAX_CANDIDATES), "b"),
+            _load(folder / FAMILY, (count, MAX_CANDIDATES), "i") if (folder / FAMILY).exists() else None,
             read_notes(folder / NOTES),
             rows,
         )
 
     def __reduce__(self) -> tuple[Any, tuple[Path]]:
-        return Pack.open, (self.folder,)
+        return CandidateBank.open, (self.folder,)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -129,17 +129,19 @@ class Pack:
         return token in self.rows
 
     def __repr__(self) -> str:
-        return f"Pack({str(self.folder)!r}: {len(self)} scenes)"
+        return f"CandidateBank({str(self.folder)!r}: {len(self)} scenes)"
 
-    def draw(self, token: str, rng: np.random.Generator, count: int = DRAWN, unsafe: int = DRAWN_UNSAFE) -> Drawn:
+    def draw(
+        self, token: str, rng: np.random.Generator, count: int = DEFAULT_DRAW, unsafe: int = DEFAULT_UNSAFE_DRAW
+    ) -> BankSample:
         """Draw `count` candidates of a scene, up to `unsafe` of them unsafe; see `drawing` for the rule."""
         candidates = np.zeros((count, PLAN_POSES, 3), np.float32)
-        labels = np.zeros((count, LABELS), np.float32)
-        return Drawn(candidates, labels, self._draw_into(candidates, labels, token, rng, count, unsafe))
+        labels = np.zeros((count, LABEL_COUNT), np.float32)
+        return BankSample(candidates, labels, self._draw_into(candidates, labels, token, rng, count, unsafe))
 
     def draw_batch(
-        self, tokens: Sequence[str], seeds: Sequence[Any], count: int = DRAWN, unsafe: int = DRAWN_UNSAFE
-    ) -> DrawnBatch:
+        self, tokens: Sequence[str], seeds: Sequence[Any], count: int = DEFAULT_DRAW, unsafe: int = DEFAULT_UNSAFE_DRAW
+    ) -> BankSampleBatch:
         """Draw for each token with its own seed: what a scene gets does not depend on the batch it is in.
 
         A seed is whatever `numpy.random.default_rng` takes: a number, several numbers, a generator.
@@ -147,12 +149,12 @@ class Pack:
         if len(tokens) != len(seeds):
             raise ValueError(f"seeds: {len(seeds)} for {len(tokens)} tokens")
         candidates = np.zeros((len(tokens), count, PLAN_POSES, 3), np.float32)
-        labels = np.zeros((len(tokens), count, LABELS), np.float32)
+        labels = np.zeros((len(tokens), count, LABEL_COUNT), np.float32)
         has_bank = np.zeros(len(tokens), np.bool_)
         for i, (token, seed) in enumerate(zip(tokens, seeds, strict=True)):
             rng = np.random.default_rng(seed)
             has_bank[i] = self._draw_into(candidates[i], labels[i], token, rng, count, unsafe)
-        return DrawnBatch(candidates, labels, has_bank)
+        return BankSampleBatch(candidates, labels, has_bank)
 
     def _draw_into(
         self,
@@ -170,25 +172,25 @@ class Pack:
         if not valid.any():
             return False
         known = self.subscores[row]
-        places = draw_places(valid, is_unsafe(known), rng, count, unsafe)
-        candidates[:] = self.candidates[row, places]
-        labels[:] = known[places]
+        indices = draw_indices(valid, is_unsafe(known), rng, count, unsafe)
+        candidates[:] = self.candidates[row, indices]
+        labels[:] = known[indices]
         return True
 
     def chunks(self) -> Iterator[slice]:
         """Slices over all rows that fit into memory."""
-        return (slice(start, min(start + CHUNK, len(self))) for start in range(0, len(self), CHUNK))
+        return (slice(start, min(start + CHUNK_SCENES, len(self))) for start in range(0, len(self), CHUNK_SCENES))
 
     def verify(self) -> None:
-        """Read everything and raise a PackError for the first valid candidate or label that is not finite."""
+        """Read everything and raise a BankError for the first valid candidate or label that is not finite."""
         for part in self.chunks():
             mask = self.mask[part]
             for name, values in ((CANDIDATES, self.candidates[part]), (SUBSCORES, self.subscores[part])):
                 bad = mask & ~np.isfinite(values.reshape(*mask.shape, -1)).all(-1)
                 if bad.any():
-                    row, place = (int(i) for i in np.argwhere(bad)[0])
+                    row, index = (int(i) for i in np.argwhere(bad)[0])
                     token = self.tokens[part.start + row]
-                    raise PackError(f"{self.folder / name}: candidate {place} of {token!r} is valid but not finite")
+                    raise BankError(f"{self.folder / name}: candidate {index} of {token!r} is valid but not finite")
 
 
 def _load(path: Path, shape: Sequence[int | str], kinds: str) -> NDArray[Any]:
@@ -196,18 +198,18 @@ def _load(path: Path, shape: Sequence[int | str], kinds: str) -> NDArray[Any]:
     try:
         mapped = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
-        raise PackError(f"{path}: missing; a pack is a folder of {TOKENS}, {CANDIDATES}, {SUBSCORES}, {MASK}") from None
+        raise BankError(f"{path}: missing; a pack is a folder of {TOKENS}, {CANDIDATES}, {SUBSCORES}, {MASK}") from None
     except (ValueError, EOFError, OSError) as error:
-        raise PackError(f"{path}: cannot be read as an array ({error}); copy it again") from error
+        raise BankError(f"{path}: cannot be read as an array ({error}); copy it again") from error
     array = np.asarray(mapped)  # plain views are indexed several times faster than memmaps
     fits = array.ndim == len(shape) and all(
         isinstance(want, str) or want == size for want, size in zip(shape, array.shape, strict=True)
     )
     if not fits:
         wanted = ", ".join(str(axis) for axis in shape)
-        raise PackError(f"{path}: shape {array.shape}; expected ({wanted}) for as many scenes as {TOKENS} names")
+        raise BankError(f"{path}: shape {array.shape}; expected ({wanted}) for as many scenes as {TOKENS} names")
     if array.dtype.kind not in kinds:
-        raise PackError(f"{path}: holds {array.dtype}; expected a type of kind {' or '.join(kinds)}")
+        raise BankError(f"{path}: holds {array.dtype}; expected a type of kind {' or '.join(kinds)}")
     return array
 
 
@@ -223,7 +225,7 @@ def read_notes(path: Path) -> dict[str, Any]:
     try:
         notes = json.loads(path.read_bytes())
     except ValueError as error:
-        raise PackError(f"{path}: damaged ({error}); delete it to use the pack without") from error
+        raise BankError(f"{path}: damaged ({error}); delete it to use the pack without") from error
     if not isinstance(notes, dict):
-        raise PackError(f"{path}: holds a {type(notes).__name__}; delete it to use the pack without")
+        raise BankError(f"{path}: holds a {type(notes).__name__}; delete it to use the pack without")
     return notes
