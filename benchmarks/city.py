@@ -27,6 +27,7 @@ from world4scorer.datasets.prepare.fill_store import prepare
 from world4scorer.datasets.prepare.source import NavsimSource
 from world4scorer.datasets.store import SceneStore
 from world4scorer.evaluation.scores.agent_scores import evaluate_agents
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import choose_executor
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -67,8 +68,8 @@ def measure(options: Options, root: Path) -> dict[str, Any]:
     }
     for name, split in manifest["splits"].items():
         source = NavsimSource(root, find_split(name, root))
-        prepare(source, root / "store" / name, choose_executor())
-        scores = evaluate_agents(SceneStore(root / "store" / name), AGENTS)
+        prepare(source, DataFolder(root).store(name), choose_executor())
+        scores = evaluate_agents(SceneStore(DataFolder(root).store(name)), AGENTS)
         situations = split["situations"]
         result["splits"][name] = {
             "places": split["places"],

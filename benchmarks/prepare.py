@@ -230,8 +230,8 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data = arguments.data or unpack_compact(Path(folder)).dataset
-        split = read_split(data / "config" / "train_test_split" / "synth_mini.yaml")
-        city = read_city_map(data / "maps", LOCATION)
+        split = read_split(DataFolder(data).splits / "synth_mini.yaml")
+        city = read_city_map(DataFolder(data).maps, LOCATION)
         result = {
             "machine": f"{platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}",
             "whole": whole(data, split, city),
@@ -240,7 +240,7 @@ def main() -> None:
             "loading": loading(data, split, Path(folder) / "store"),
             "official_ms_per_token": OFFICIAL_MS,
             "official_load_ms": OFFICIAL_LOAD_MS,
-            "map_ms": 1e3 * quickest(lambda: read_city_map(data / "maps", LOCATION), 3),
+            "map_ms": 1e3 * quickest(lambda: read_city_map(DataFolder(data).maps, LOCATION), 3),
             "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

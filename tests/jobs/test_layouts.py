@@ -1,16 +1,39 @@
 """Folder layouts: where files of a dataset and of a training run lie, and that nothing else spells these names."""
 
+import ast
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+import world4scorer
 from world4scorer.jobs.data_folder import DataFolder, split_name
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.run_folder import RunFolder
 
+SOURCE = Path(world4scorer.__file__).parent
+LAYOUTS = ("jobs/data_folder.py", "jobs/run_folder.py", "jobs/model_folder.py")
+"""Every path part in these files is a name that they own."""
+OTHERS = {
+    "datasets/store/index.py": {"index"},
+    "datasets/prepare/samples.py": {"samples"},
+    "datasets/navsim/map_files.py": {"nuplan-maps-v1.0.json", "map.gpkg"},
+    "evaluation/pools/pool_files.py": {"pools.json", "outcomes"},
+    "planner/bank/pack.py": {"tokens.npy", "candidates.npy"},
+}
+"""Folders whose names are constants of one file."""
+ALLOWED = {
+    ("cli/demo/stages.py", "city"): "the demonstration's dataset folder",
+    ("cube/model/released.py", "config.json"): "beside the weights.pt of a published world model",
+    ("driving/clips/city_clips.py", "maps"): "maps of a clip folder",
+    ("datasets/navsim/splits.py", "config"): "a checkout of the devkit",
+    ("datasets/navsim/splits.py", "train_test_split"): "a checkout of the devkit",
+}
+"""The same name in another folder."""
 DATA, RUN = DataFolder(Path("data")), RunFolder(Path("run"))
 
 
@@ -43,7 +66,7 @@ def test_a_run_folder_has_one_place_for_everything() -> None:
     assert RUN.pools("mini") == Path("run/pools/mini") and RUN.branches("mini") == Path("run/branches/mini")
     assert RUN.evaluation_file == Path("run/evaluation/evaluation.json")
     assert RUN.study_file("lambda") == Path("run/studies/lambda.json")
-    assert RUN.variants("parts") == Path("run/variants/parts")
+    assert RUN.variant("parts", "no-bank", 5).planner == Path("run/variants/parts/no-bank-5/planner")
     assert (RUN.features, RUN.readouts, RUN.frames) == (Path("run/features"), Path("run/readouts"), Path("run/frames"))
     assert (RUN.film_file, RUN.report_file) == (Path("run/film.mp4"), Path("run/report.html"))
 
@@ -88,3 +111,104 @@ def test_layouts_import_nothing_heavy() -> None:
     check = "import sys, world4scorer.jobs.run_folder; print({'torch', 'numpy', 'numba', 'pyarrow'} & set(sys.modules))"
     printed = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "set()"
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def constants(path: Path) -> dict[str, str]:
+    """Text constants of a module, by name."""
+    found = {}
+    for node in parsed(path).body:
+        target = (
+            node.target
+            if isinstance(node, ast.AnnAssign)
+            else node.targets[0]
+            if isinstance(node, ast.Assign)
+            else None
+        )
+        if isinstance(target, ast.Name) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            found[target.id] = node.value.value
+    return found
+
+
+def text_of(node: ast.expr, path: Path) -> tuple[str, Path] | None:
+    """A text, and the file that spells it: literal, constant of this module, or imported constant."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value, path
+    if not isinstance(node, ast.Name):
+        return None
+    if node.id in constants(path):
+        return constants(path)[node.id], path
+    for one in ast.walk(parsed(path)):
+        if isinstance(one, ast.ImportFrom) and (one.module or "").startswith("world4scorer."):
+            for alias in one.names:
+                origin = SOURCE.parent / Path(*str(one.module).split(".")).with_suffix(".py")
+                if (alias.asname or alias.name) == node.id and origin.is_file() and alias.name in constants(origin):
+                    return constants(origin)[alias.name], origin
+    return None
+
+
+def path_parts(path: Path) -> Iterator[tuple[str, Path, int]]:
+    """Texts that a module uses as parts of a path: the part, the file that spells it, the line that uses it."""
+    for node in ast.walk(parsed(path)):
+        used: list[ast.expr] = []
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            used = [node.right]
+        elif isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in ("Path", "joinpath", "with_name", "glob", "rglob"):
+                used = node.args
+        for one in used:
+            if isinstance(one, ast.JoinedStr):
+                one = one.values[0] if isinstance(one.values[0], ast.Constant) else one.values[0].value
+            found = text_of(one, path)
+            if found is not None:
+                for part in found[0].split("/"):
+                    if "*" not in part:
+                        yield part, found[1], node.lineno
+
+
+def misspelled(root: Path = SOURCE) -> list[str]:
+    """Uses of names of a layout that are not taken from their owner."""
+    owners: dict[str, set[str]] = {name: {file} for file, names in OTHERS.items() for name in names}
+    for file in LAYOUTS:
+        for part, _, _ in path_parts(SOURCE / file):
+            owners.setdefault(part, set()).add(file)
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        for part, spelled_in, line in sorted(path_parts(path), key=lambda found: found[2]):
+            file = spelled_in.relative_to(SOURCE if spelled_in.is_relative_to(SOURCE) else root).as_posix()
+            if part in owners and file not in owners[part] and (file, part) not in ALLOWED:
+                found.append(f"{path.relative_to(root)}:{line}: {part!r} belongs to {', '.join(sorted(owners[part]))}")
+    return found
+
+
+def test_names_of_a_layout_are_spelled_only_by_their_owner() -> None:
+    assert misspelled() == []
+
+
+def test_a_name_that_is_spelled_again_is_found(tmp_path: Path) -> None:
+    lines = (
+        'POOLS = "pools"',
+        'a = run / "planner"',
+        "b = run / POOLS / split",
+        'c = run / f"data.json"',
+        'd = Path(root, "navsim_logs")',
+        'e = list(root.glob("store/*/index"))',
+        'f = run / "mine"',
+        'g = {"planner": a, "store": b}',
+    )
+    (tmp_path / "module.py").write_text("\n".join(lines))
+    found = [line.split(" belongs")[0] for line in misspelled(tmp_path)]
+    assert found == [
+        "module.py:2: 'planner'",
+        "module.py:3: 'pools'",
+        "module.py:4: 'data.json'",
+        "module.py:5: 'navsim_logs'",
+        "module.py:6: 'store'",
+        "module.py:6: 'index'",
+    ]

@@ -205,12 +205,12 @@ def _pools(
     """The scored pools of whatever `source` is; options that do not belong to it are errors."""
     from world4scorer.evaluation.pools.open import (
         is_planner,
-        is_pools,
         is_submission,
         open_pools,
         pools_of_planner,
         pools_of_submission,
     )
+    from world4scorer.evaluation.pools.pool_files import is_pools
 
     if allow_missing and not is_submission(source):
         raise UsageError("--allow-missing: belongs to submissions")
@@ -416,7 +416,7 @@ def report(
         split: Whose pools to show; those of the validation split unless given.
         store: Scene store of the pools, if it is not where they say.
     """
-    from world4scorer.evaluation.pools.open import is_pools
+    from world4scorer.evaluation.pools.pool_files import is_pools
 
     if RunFolder(source).exists and not is_pools(source):
         require_torch("w4s report")

@@ -97,7 +97,8 @@ def _pictures(
 ) -> PoolPictures | StorePictures:
     from world4scorer.datasets.navsim.submissions import read_submission
     from world4scorer.datasets.store import SceneStore
-    from world4scorer.evaluation.pools.open import is_pools, kept_pools
+    from world4scorer.evaluation.pools.open import kept_pools
+    from world4scorer.evaluation.pools.pool_files import is_pools
     from world4scorer.evaluation.pools.scored import ScoredPools
     from world4scorer.evaluation.scores.pictures import PoolPictures, StorePictures
 
@@ -191,7 +192,8 @@ def film(
         data: Dataset folder, if it is not where the pools say.
     """
     from world4scorer.datasets.store import SceneStore
-    from world4scorer.evaluation.pools.open import is_pools, kept_pools
+    from world4scorer.evaluation.pools.open import kept_pools
+    from world4scorer.evaluation.pools.pool_files import is_pools
     from world4scorer.evaluation.pools.scored import ScoredPools
     from world4scorer.reporting.film.decisions import Decisions
     from world4scorer.reporting.film.log_film import film_log

@@ -392,7 +392,7 @@ def parts(
 
 def _require_torch_of_a_run(command: str, source: Path) -> None:
     """Of a run, its encoder is asked how much scenes change; a folder of pools has no images."""
-    from world4scorer.evaluation.pools.open import is_pools
+    from world4scorer.evaluation.pools.pool_files import is_pools
 
     if RunFolder(source).exists and not is_pools(source):
         require_torch(f"{command} of a run (not of a folder of pools)")

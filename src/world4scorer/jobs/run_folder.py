@@ -113,6 +113,10 @@ class RunFolder:
         """Parent of the training runs of a study."""
         return self.root / "variants" / study
 
+    def variant(self, study: str, name: str, seed: int) -> RunFolder:
+        """A training run of a study."""
+        return RunFolder(self.variants(study) / f"{name}-{seed}")
+
     @property
     def features(self) -> Path:
         """Folder of image features that studies computed."""

@@ -13,7 +13,7 @@ from tests.support.scenes import make_log
 from world4scorer import InertialReranker, epdms, extended_comfort, pdms, read_exchange, roll_out
 from world4scorer.datasets.store import SceneStore, write_shard
 from world4scorer.evaluation.pools import LogPool, PoolError, ScoredPools, continued, framewise, inertial
-from world4scorer.evaluation.pools.outcome_files import FOLDER, judge_log
+from world4scorer.evaluation.pools.outcome_files import judge_log
 from world4scorer.evaluation.scores.submission import evaluate_plans
 
 from .conftest import make_pool
@@ -97,7 +97,7 @@ def test_golden_logs(path, tmp_path):
 
 
 def test_outcomes_are_kept_and_made_anew_when_pools_change(folder, store, pools):
-    kept = folder.folder / FOLDER / "alpha.arrow"
+    kept = folder.outcomes_path("alpha")
     stamp = kept.stat().st_mtime_ns
     again = ScoredPools.open(folder.folder)
     assert kept.stat().st_mtime_ns == stamp

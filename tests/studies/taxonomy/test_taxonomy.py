@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.random_pools import random_pools
 from world4scorer.evaluation.pools import LogPool, PoolFolder, ScoredPools, continued
-from world4scorer.evaluation.pools.outcome_files import FOLDER, LogOutcomes, read_outcomes, write_outcomes
+from world4scorer.evaluation.pools.outcome_files import LogOutcomes, read_outcomes, write_outcomes
 from world4scorer.studies.taxonomy.reachable import smoothest
 from world4scorer.studies.taxonomy.study import taxonomy
 
@@ -171,7 +171,7 @@ def folder_of(pools: ScoredPools, where: Path) -> PoolFolder:
         )  # fmt: skip
         folder.write(log)
         parts = {field: getattr(pools, field)[there] for field in LogOutcomes._fields}
-        write_outcomes(folder.folder / FOLDER / f"{name}.arrow", log, LogOutcomes(**parts), b"{}")
+        write_outcomes(folder.outcomes_path(name), log, LogOutcomes(**parts), b"{}")
     return folder
 
 
@@ -191,9 +191,7 @@ def test_it_is_a_function_of_the_pool_files(tmp_path: Path) -> None:
             continues.append([flags[start : start + len(row)] for start in range(0, len(flags), len(row))])
             human.append(outcome["human_continues"][frame].as_py())
 
-    read = (
-        (log, read_outcomes(folder.folder / FOLDER / f"{log.log_name}.arrow", log.plans.shape[1])) for log in folder
-    )
+    read = ((log, read_outcomes(folder.outcomes_path(log.log_name), log.plans.shape[1])) for log in folder)
     pools = ScoredPools.join({**folder.about, "lqr": "navsim"}, read)
     same(taxonomy(pools, draws=DRAWS).numbers, recount(logs, paired, utility, continues, human, 4.1e-5, None))
 

@@ -7,7 +7,7 @@ layers and depend on nothing but the order of the street map.
 Example::
 
     layers, index = export_map(streets)
-    write_map(root / "maps", "de-berlin", layers, crs=streets.crs)
+    write_map(DataFolder(root).maps, "de-berlin", layers, crs=streets.crs)
     frame_route = index.route(["edge1", "edge2"])
 """
 

@@ -4,7 +4,7 @@ Shapes are given in metres of the city's UTM zone and stored as longitude and la
 
 Example::
 
-    write_map(root / "maps", "us-nv-las-vegas-strip", {
+    write_map(DataFolder(root).maps, "us-nv-las-vegas-strip", {
         "lanes_polygons": LayerTable(ids, polygons, {"lane_fid": ids, ...}), ...
     })
 """

@@ -17,7 +17,7 @@ import pyarrow as pa
 from world4scorer.datasets.store.digest import digest
 from world4scorer.datasets.store.schema import SCHEMA_VERSION, StoreError
 from world4scorer.datasets.store.shard import Shard
-from world4scorer.datasets.store.shard_writer import SUFFIX
+from world4scorer.datasets.store.shard_writer import SUFFIX, shard_path
 from world4scorer.jobs.files import atomic_write
 
 INDEX_NAME: Final = "index"
@@ -54,7 +54,7 @@ def read_entries(folder: Path) -> list[ShardEntry]:
     for log_name, size, changed_ns in _list(folder):
         entry = known.pop(log_name, None)
         if entry is None or (entry.bytes, entry.changed_ns) != (size, changed_ns):
-            entry = _look(folder / f"{log_name}{SUFFIX}", log_name, size, changed_ns)
+            entry = _look(shard_path(folder, log_name), log_name, size, changed_ns)
             stale = True
         entries.append(entry)
     if stale or known:

@@ -19,7 +19,7 @@ from world4scorer.datasets.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.selection.utility import OUTCOMES, Benchmark, utility_of_logits
 from world4scorer.evaluation.pools.digests import digest_of_planner, digest_of_tokens
-from world4scorer.evaluation.pools.pool_files import INFO, LOCK, LogPool, PoolError, PoolFolder
+from world4scorer.evaluation.pools.pool_files import LOCK, LogPool, PoolError, PoolFolder, is_pools
 from world4scorer.jobs.files import only_one
 
 BENCHMARKS: Final[tuple[Benchmark, Benchmark]] = ("v1", "v2")
@@ -55,7 +55,7 @@ def import_dump(dump: Path, store: Path, out: Path, allow_missing: bool = False)
 
 def read_plans(source: Path) -> dict[str, NDArray[np.floating[Any]]]:
     """Plans (N, 8, 3) by token, of a folder of pools or a dump."""
-    if (source / INFO).is_file():
+    if is_pools(source):
         folder = PoolFolder(source)
         logs = (folder.read(name, states=False) for name in folder.logs)
         return {token: plans for log in logs for token, plans in zip(log.tokens, log.plans, strict=True)}

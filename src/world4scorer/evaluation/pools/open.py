@@ -12,7 +12,7 @@ from world4scorer.engine.rollout.plans import LqrProfile
 from world4scorer.evaluation.pools.digests import digest_of_planner
 from world4scorer.evaluation.pools.foreign import single_plans
 from world4scorer.evaluation.pools.outcome_files import judge_log
-from world4scorer.evaluation.pools.pool_files import INFO, PoolError, PoolFolder
+from world4scorer.evaluation.pools.pool_files import PoolError, PoolFolder, is_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.run_folder import RunFolder
@@ -32,11 +32,6 @@ def open_pools(
     Those of a run are of its validation split, unless other data or another split is asked for.
     """
     return ScoredPools.open(pool_folder(source, store, data, split), store, lqr)
-
-
-def is_pools(source: Path) -> bool:
-    """Whether this is a folder of pools."""
-    return (source / INFO).is_file()
 
 
 def pool_folder(source: Path, store: Path | None = None, data: Path | None = None, split: str | None = None) -> Path:
@@ -95,7 +90,7 @@ def kept_pools(source: Path, split: str | None = None) -> Path:
 
 def pools_of_run(run: Path) -> list[Path]:
     """Folders of the pools that a run has, by name of the split."""
-    return sorted(path.parent for path in RunFolder(run).all_pools.glob(f"*/{INFO}"))
+    return sorted(folder for folder in RunFolder(run).all_pools.glob("*") if is_pools(folder))
 
 
 def is_submission(source: Path) -> bool:

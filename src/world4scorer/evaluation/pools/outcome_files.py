@@ -30,10 +30,9 @@ from world4scorer.engine.scene.indices import PLAN_POSES, State
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.selection.inertial import pair_interval
 from world4scorer.evaluation.pools.columns import column, numbers
-from world4scorer.evaluation.pools.pool_files import SUFFIX, LogPool, PoolError, PoolFolder, read_table
+from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder, read_table
 from world4scorer.jobs.files import atomic_write
 
-FOLDER: Final = "outcomes"
 META: Final = b"world4scorer.pool_outcomes"
 VERSION: Final = 2
 
@@ -68,7 +67,7 @@ def judge_pools(
 
     def judged(log_name: str) -> tuple[LogPool, LogOutcomes]:
         log = folder.read(log_name, states=False)
-        path, made_with = folder.folder / FOLDER / f"{log_name}{SUFFIX}", identity(log, store, lqr)
+        path, made_with = folder.outcomes_path(log_name), identity(log, store, lqr)
         kept = _kept(path, made_with, log.plans.shape[1])
         if kept is not None:
             return log, kept

@@ -26,6 +26,7 @@ from world4scorer.jobs.files import atomic_write
 
 FORMAT: Final = "world4scorer-pools-1"
 INFO: Final = "pools.json"
+OUTCOMES_FOLDER: Final = "outcomes"
 SUFFIX: Final = ".arrow"
 LOCK: Final = ".lock"
 META: Final = b"world4scorer.pools"
@@ -54,6 +55,11 @@ class LogPool(NamedTuple):
     """(F, N, 6) in the order of `selection.utility.OUTCOMES`"""
     states: NDArray[np.floating[Any]] | None = None
     """(F, N, D)"""
+
+
+def is_pools(folder: Path) -> bool:
+    """Whether this is a folder of pools."""
+    return (folder / INFO).is_file()
 
 
 class PoolFolder:
@@ -102,6 +108,10 @@ class PoolFolder:
         if not log_name or log_name.startswith(".") or "/" in log_name or os.sep in log_name or "\0" in log_name:
             raise PoolError(f"log name {log_name!r} cannot name a file")
         return self.folder / f"{log_name}{SUFFIX}"
+
+    def outcomes_path(self, log_name: str) -> Path:
+        """Where the outcomes of a log lie."""
+        return self.folder / OUTCOMES_FOLDER / self.path(log_name).name
 
     def __iter__(self) -> Iterator[LogPool]:
         return map(self.read, self.logs)

@@ -15,14 +15,12 @@ from typing import Final
 from torch import Tensor
 from torch.nn import functional
 
+from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import Tensors, check_tensors, read_tensors
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.names import Names, hugging_face_names, timm_names, to_ours, to_theirs
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.vision_transformer import VisionTransformer
-
-FILES: Final = ("model.safetensors", "pytorch_model.bin")
-"""Looked for in a folder, in this order."""
 
 _PREFIX: Final = "dinov2_with_registers."
 _UNUSED: Final = ("mask_token", "embeddings.mask_token")
@@ -90,7 +88,8 @@ def weights_file(path: str | os.PathLike[str]) -> Path:
     path = Path(path)
     if not path.is_dir():
         return path
-    for name in FILES:
-        if (path / name).is_file():
-            return path / name
-    raise ValueError(f"{path}: holds neither {' nor '.join(FILES)}")
+    files = ModelFolder(path).weights_file, path / "pytorch_model.bin"
+    for file in files:
+        if file.is_file():
+            return file
+    raise ValueError(f"{path}: holds neither {' nor '.join(file.name for file in files)}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.evaluation.pools.open import is_pools
+from world4scorer.evaluation.pools.pool_files import is_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.jobs.run_folder import RunFolder
 

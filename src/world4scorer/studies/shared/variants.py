@@ -74,7 +74,7 @@ def _job(run: Path, study: str, name: str, config: TrainConfig, own: TrainConfig
     if config == own:
         RunFolder(run).finished_planner()
         return _Job(run, config, data)
-    job = _Job(RunFolder(run).variants(study) / f"{name}-{config.seed}", config, _data(config, own, data))
+    job = _Job(RunFolder(run).variant(study, name, config.seed).root, config, _data(config, own, data))
     _check_folder(job)
     return job
 
