@@ -1,4 +1,4 @@
-"""The driving command of a frame: where the route leads within the next 20 m.
+"""Driving commands: where the route leads within the next 20 m.
 
 OpenScene's rule: the pose of the route's centreline beside the ego, and the pose 20 m further along; if the second lies
 two metres or more to the left (right) of the first one's direction, the command is left (right), else straight ahead.
@@ -19,19 +19,19 @@ from world4scorer.datasets.navsim.frames import COMMANDS
 from world4scorer.engine.scene.geometry import arc_length
 
 LOOK_AHEAD: Final = 20.0
-"""m"""
+"""Distance along the route [m]."""
 LATERAL_THRESHOLD: Final = 2.0
-"""m"""
+"""Lateral offset from which the command is left or right [m]."""
 LEFT, STRAIGHT, RIGHT, UNKNOWN = (COMMANDS.index(name) for name in ("left", "forward", "right", "unknown"))
 
 
 class RoutePiece(NamedTuple):
-    """A part of the way along a route."""
+    """A lane or connection along a route."""
 
     shape: NDArray[np.float64]
     """(n, 2) its centreline."""
     turn: Turn | None
-    """Of a way through a junction; None on a lane."""
+    """Turn of a connection; None for a lane."""
 
 
 class RouteReader:
@@ -50,7 +50,7 @@ class RouteReader:
         self._all_points: NDArray[np.float64] | None = None
 
     def edge_of(self, lane_id: str, route: Sequence[str]) -> str | None:
-        """The edge of the route that a lane belongs to; for ways through junctions, the edge before."""
+        """The edge of the route that a lane belongs to; for connections, the edge before."""
         lane = self._streets.lanes.get(lane_id)
         if lane is not None and not lane.internal:
             return lane.edge if lane.edge in route else None
@@ -60,10 +60,10 @@ class RouteReader:
         return None
 
     def nearest_lane(self, route: tuple[str, ...], pose: NDArray[np.float64]) -> str:
-        """The lane or way of a route that a car at `pose` (3,) is on, or next to."""
+        """The lane or connection of a route nearest to a car at `pose` (3,)."""
         ids, points, headings = self._route_points(route)
         distance = np.linalg.norm(points - pose[:2], axis=1)
-        # Opposite lanes and crossing ways may be nearer than the own one.
+        # Opposite lanes and crossing connections may be nearer than the ego's own.
         distance += 5.0 * (np.cos(headings - pose[2]) < 0.5)
         return ids[int(np.argmin(distance))]
 
@@ -76,7 +76,7 @@ class RouteReader:
         return float(np.sqrt(((self._all_points - position) ** 2).sum(1).min()))
 
     def _route_points_of(self, route: tuple[str, ...]) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
-        """Lane ids, points (n, 2) about a metre apart and headings (n,) of everything that belongs to a route."""
+        """Lane ids, points (n, 2) about a metre apart and headings (n,) of a route's lanes and connections."""
         pieces = [(lane.id, lane.shape) for lane in self._streets.lanes.values() if self._on(lane, route)]
         for before, after in pairwise(route):
             for way in self._leaving.get(before, {}).get(after, ()):
@@ -113,7 +113,7 @@ class RouteReader:
         return LEFT if offset >= LATERAL_THRESHOLD else RIGHT if offset <= -LATERAL_THRESHOLD else STRAIGHT
 
     def _centreline(self, lane_id: str, route: tuple[str, ...]) -> NDArray[np.float64] | None:
-        """Points (n, 2) from the lane on along the route, for as far as 20 m may need."""
+        """Points (n, 2) along the route from the start of the lane, long enough to look 20 m ahead."""
         pieces = self.pieces(lane_id, route, 2 * LOOK_AHEAD)
         if pieces is None:
             return None
@@ -123,9 +123,9 @@ class RouteReader:
         return kept if len(kept) > 1 else None
 
     def pieces(self, lane_id: str, route: tuple[str, ...], reach: float = np.inf) -> list[RoutePiece] | None:
-        """Lanes and ways through junctions from a lane on along the route, for about `reach` metres and one more.
+        """Lanes and connections along the route from a lane on, for about `reach` metres and one more.
 
-        None where the lane is not of the route, or the route has no way to go on.
+        None where the lane is not on the route, or the route has no connection to continue.
         """
         edge = self.edge_of(lane_id, route)
         if edge is None:

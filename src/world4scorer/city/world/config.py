@@ -1,4 +1,4 @@
-"""How large a city dataset is, and of what it is made."""
+"""Configuration of a city dataset: places, splits, sizes, presets."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from world4scorer.datasets.navsim.cameras import CAMERAS
 MIN_IMAGE_SIZE, MAX_IMAGE_SIZE = 16, 4096
 """Pixels."""
 MAX_SEED: Final = 2_000_000
-"""SUMO's seeds are 32 bits long, and a city needs a thousand of them."""
+"""SUMO seeds have 32 bits, and a city uses a thousand of them."""
 DATA_SPLITS: Final = ("trainval", "test", "mini")
-"""Folders of logs that NAVSIM knows."""
+"""NAVSIM's log folders."""
 PresetName = Literal["tiny", "quick", "standard"]
 
 
@@ -29,14 +29,14 @@ class Share:
     """Folder of its logs: `trainval` or `test`."""
     place: str
     simulations: int
-    """With seeds of their own; each serves many egos."""
+    """Number of simulations, each with its own seed and many egos."""
     decisions: int
-    """Frames that the split lists from here."""
+    """Scenes of the split from this place."""
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """One run of the traffic and what is wanted from it."""
+    """One traffic simulation of a share."""
 
     share: Share
     number: int
@@ -44,12 +44,12 @@ class Simulation:
 
     @property
     def name(self) -> str:
-        """Of its files, and the beginning of the names of its logs."""
+        """Name of its files and prefix of its logs' names."""
         return f"{self.share.place}_{self.number:03d}"
 
     @property
     def decisions(self) -> int:
-        """Frames wanted from it: the share's, spread evenly."""
+        """Scenes wanted from it: those of the share, spread evenly."""
         each, rest = divmod(self.share.decisions, self.share.simulations)
         return each + (self.number < rest)
 
@@ -59,31 +59,31 @@ class Simulation:
 
 @dataclass(frozen=True)
 class CityConfig:
-    """Everything that a city dataset depends on: same configuration, same bytes."""
+    """Configuration of a city dataset; it determines every byte."""
 
     shares: tuple[Share, ...]
     seed: int = 0
-    """Of traffic, egos, scenery and weather."""
+    """Seed of traffic, egos, scenery and weather."""
     height: int = 112
-    """Of images [pixels]."""
+    """Image height [pixels]."""
     width: int = 196
-    """Of images [pixels]."""
+    """Image width [pixels]."""
     supersample: int = 2
-    """Samples across and down a pixel."""
+    """Samples per pixel and axis."""
     quality: int = 90
-    """Of JPEG files."""
+    """JPEG quality, 1 to 100."""
     cameras: tuple[str, ...] = DEFAULT_CAMERAS
-    """Which are drawn; all eight are described in the logs."""
+    """Rendered cameras; logs describe all eight."""
     warm_up: float = 40.0
-    """Simulated before anything is kept [s]."""
+    """Simulated time before recording [s]."""
     duration: float = 120.0
-    """Simulated for logs [s]."""
+    """Recorded time [s]."""
     devkit_maps: bool = False
-    """Write maps under names that the NAVSIM devkit knows, so that it reads the dataset."""
+    """Write maps under the NAVSIM devkit's map names, so that it can read the dataset."""
 
     @property
     def simulations(self) -> list[Simulation]:
-        """All of them, each with a seed of its own."""
+        """All simulations, each with its own seed."""
         return [
             Simulation(share, number, 1000 * self.seed + 100 * index + number + 1)
             for index, share in enumerate(self.shares)
@@ -92,7 +92,7 @@ class CityConfig:
 
     def __post_init__(self) -> None:
         if not self.shares:
-            raise CityError("a city needs at least one share of a split")
+            raise CityError("shares: empty; a city needs at least one")
         for share in self.shares:
             _check_share(share, self.shares)
         splits = {place: {s.split for s in self.shares if s.place == place} for place in PLACES}
@@ -163,9 +163,9 @@ PRESETS: Final[dict[str, CityConfig]] = {
         ),
     ),
 }
-"""tiny: seconds, for tests. quick: minutes on two cores. standard: for results worth reporting."""
+"""tiny: seconds, for tests. quick: minutes on two cores. standard: for reported results."""
 
 
 def preset(name: PresetName, **changes: object) -> CityConfig:
-    """A named configuration, with changes to its fields."""
+    """A preset with some fields changed."""
     return replace(PRESETS[name], **changes)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
-"""Who travels where: trips of vehicles, bicycles and pedestrians around a place, drawn from a seed.
+"""Traffic demand: random trips of vehicles, bicycles and pedestrians around a place.
 
-Written as a route file that SUMO (and its viewer) reads. Vehicles start anywhere on the streets in the first seconds,
-so that the place is busy soon, and keep coming at the rate at which they leave.
+Written as a SUMO route file. Vehicles start anywhere on the streets in the first seconds, so that the place fills
+quickly, and then arrive at the rate at which they leave.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from world4scorer.city.world.vehicles import BICYCLE_SPEED, VEHICLE_TYPES, Vehic
 from world4scorer.jobs.files import atomic_write
 
 AREA_MARGIN: Final = 160.0
-"""Trips start and end in the place or at most this far from it [m]."""
+"""Trips start and end at most this far from the place [m]."""
 FILL_TIME: Final = 25.0
-"""In which the first vehicles enter [s]."""
+"""Time in which the first vehicles depart [s]."""
 WALK_TIME: Final = 180.0
-"""A typical walk; sets the rate of newcomers [s]."""
+"""Typical duration of a walk; sets the arrival rate [s]."""
 BORDER_WEIGHT: Final = 5.0
-"""Streets that end at the border of the network carry through traffic."""
+"""Weight of streets at the border of the network, which carry through traffic."""
 MIN_TRIP_DISTANCE: Final = 300.0
-"""Beeline [m], or half of the place if that is less."""
+"""Minimum beeline [m], or half of the place if that is less."""
 WALK_DISTANCES: Final = (40.0, 260.0)
-"""Beeline of walks [m]."""
+"""Minimum and maximum beeline of walks [m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class TripEnds:
-    """Streets on which trips of one kind may begin and end."""
+    """Edges on which trips of one kind may start and end."""
 
     edges: Sequence[str]
     middle: NDArray[np.float64]
-    """(n, 2)"""
+    """(n, 2) midpoints [m]."""
     weight: NDArray[np.float64]
     """(n,) sums to one."""
 
 
 def write_demand(streets: StreetMap, place: Place, seed: int, duration: float, path: str | os.PathLike[str]) -> Path:
-    """Write the trips of `duration` seconds to a route file, all or nothing."""
+    """Write the trips of `duration` seconds to a route file, atomically."""
     path = Path(path)
     with atomic_write(path) as stream:
         stream.write(demand_text(streets, place, seed, duration).encode())
@@ -57,7 +57,7 @@ def write_demand(streets: StreetMap, place: Place, seed: int, duration: float, p
 
 
 def demand_text(streets: StreetMap, place: Place, seed: int, duration: float) -> str:
-    """The route file of a place: same seed, same text."""
+    """The route file of a place; determined by the seed."""
     random = np.random.default_rng([seed, 1])
     lines = [_type_line(kind) for kind in VEHICLE_TYPES.values()]
     driving = _ends(streets, place, LaneUse.DRIVE)
@@ -114,7 +114,7 @@ def _trip(
     reachable: _Reachable,
     random: np.random.Generator,
 ) -> list[tuple[float, str]]:
-    """One trip, or none if twenty draws find no two streets that are far apart and joined."""
+    """One trip, or none if twenty draws find no two edges that are far apart and connected."""
     x0, y0, x1, y1 = place.area
     shortest = min(MIN_TRIP_DISTANCE, 0.5 * min(x1 - x0, y1 - y0))
     for _ in range(20):
@@ -163,7 +163,7 @@ def _ends(streets: StreetMap, place: Place, use: LaneUse) -> TripEnds:
         weight = np.sqrt(length) * (lane.speed if use is LaneUse.DRIVE else 1.0) * (BORDER_WEIGHT if border else 1.0)
         edges[lane.edge] = (middle, edges.get(lane.edge, (middle, 0.0))[1] + float(weight))
     if not edges and use is LaneUse.DRIVE:
-        raise CityError(f"place {place.name!r} has no streets for cars; its area is {place.area}")
+        raise CityError(f"place {place.name!r}: no lanes for cars in its area {place.area}")
     weights = np.array([weight for _, weight in edges.values()])
     return TripEnds(
         list(edges),
@@ -173,7 +173,7 @@ def _ends(streets: StreetMap, place: Place, use: LaneUse) -> TripEnds:
 
 
 class _Reachable:
-    """Which streets a car can reach."""
+    """Edges that a car can reach from an edge."""
 
     def __init__(self, streets: StreetMap) -> None:
         self._next: dict[str, set[str]] = {}

@@ -1,6 +1,6 @@
-"""Whom an ego meets on its way: kernels over the frames of one drive.
+"""Kernels that find leaders, conflicts and contacts along one drive.
 
-Shapes: F frames, A boxes at most in a frame, H half-second steps ahead, P points of the way.
+Shapes: F frames, at most A boxes per frame, P points of the path.
 """
 
 from __future__ import annotations
@@ -14,26 +14,25 @@ from world4scorer.engine.rollout.angles import sine_cosine, wrap
 from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH, REAR_AXLE_TO_CENTRE
 
 HORIZON_STEPS: Final = 8
-"""Half-second steps that are looked ahead."""
+"""Prediction horizon in steps of 0.5 s."""
 INTERACTION_RADIUS: Final = 80.0
-"""Nobody further away can be met within the horizon [m]."""
+"""Boxes beyond this distance are ignored [m]."""
 SUBSTEPS: Final = 2
-"""Times between two frames at which boxes are compared."""
+"""Comparisons per frame interval."""
 NO_AGENT: Final = -1
 CONTACT_SUBSTEPS: Final = 5
-"""Between two frames, when looking for contacts."""
+"""Comparisons per frame interval for contacts."""
 CONTACT_MARGIN: Final = 0.1
-"""Closer than this is a contact [m]."""
+"""Gap below which boxes are in contact [m]."""
 
 
 @kernel
 def find_leaders(pose, boxes, count, path, first, half_lane, reach, leaders, gaps, nearest):
-    """The first box on each frame's way ahead, and the nearest box at all.
+    """Find the first box on the path ahead and the nearest box of each frame.
 
-    `pose` (F, 3) rear axle; `boxes` (F, A, 5) centre x, y, heading, length, width, of which `count` (F,) are there;
-    `path` (P, 2) points 1 m apart that the rear axle will pass, `first` (F,) the point where it is. Fills, per frame,
-    the row of the leader or -1, the gap to its nearest point [m], and the distance of the nearest box's centre to the
-    ego's centre [m].
+    `pose` (F, 3) rear axle; `boxes` (F, A, 5) centre x, y, heading, length, width, the first `count` (F,) valid;
+    `path` (P, 2) future points of the rear axle, 1 m apart, `first` (F,) its current point. Fills, per frame, the row
+    of the leader or -1, the gap to it [m], and the distance between the centres of ego and nearest box [m].
     """
     points = path.shape[0]
     for frame in range(pose.shape[0]):
@@ -53,7 +52,7 @@ def find_leaders(pose, boxes, count, path, first, half_lane, reach, leaders, gap
                 if point >= points:
                     break
                 dx, dy = path[point, 0] - bx, path[point, 1] - by
-                # How deep the lane reaches into the box's sides.
+                # Signed distances of the path point from the box's sides.
                 inside_length = abs(dx * bc + dy * bs) - bl / 2
                 inside_width = abs(dy * bc - dx * bs) - bw / 2
                 if max(inside_length, inside_width) < half_lane:
@@ -65,10 +64,10 @@ def find_leaders(pose, boxes, count, path, first, half_lane, reach, leaders, gap
 
 @kernel
 def find_conflicts(pose, speed, boxes, ids, count, path, first, least_speed, conflicts):
-    """Whether an ego that kept its speed on its way would hit somebody who is moving, within the horizon.
+    """Find the first box that an ego with constant speed on its path would hit within the horizon.
 
-    `ids` (F, A) tell who a box is in each frame; other arguments as in `find_leaders`. A standing ego is taken to
-    start at `least_speed`. Fills the row of the first box that is hit in each frame, or -1.
+    `ids` (F, A) identify boxes across frames; other arguments as in `find_leaders`. The ego's speed is at least
+    `least_speed`. Fills the row of the box in each frame, or -1.
     """
     frames, points = pose.shape[0], path.shape[0]
     for frame in range(frames):
@@ -94,7 +93,7 @@ def find_conflicts(pose, speed, boxes, ids, count, path, first, least_speed, con
                     point = first[frame] + int(travel)
                     if point + 3 >= points:
                         break
-                    # The centre of a car whose axle is on the way lies over the way ahead.
+                    # The path ahead of the rear axle gives the heading.
                     rx, ry = path[point, 0], path[point, 1]
                     hx, hy = path[point + 3, 0] - rx, path[point + 3, 1] - ry
                     length = max(math.sqrt(hx * hx + hy * hy), 1e-9)
@@ -104,7 +103,7 @@ def find_conflicts(pose, speed, boxes, ids, count, path, first, least_speed, con
                     bx, by = old[0] + share * (new[0] - old[0]), old[1] + share * (new[1] - old[1])
                     bs, bc = sine_cosine(new[2])
                     if boxes_meet(ex, ey, ec, es, HALF_LENGTH, HALF_WIDTH, bx, by, bc, bs, new[3] / 2, new[4] / 2):
-                        # Who runs into the ego from behind is not its concern.
+                        # Rear-end hits are not the ego's fault.
                         met = True
                         if (bx - ex) * ec + (by - ey) * es > 0.0:
                             conflicts[frame] = row
@@ -116,7 +115,7 @@ def find_conflicts(pose, speed, boxes, ids, count, path, first, least_speed, con
 
 @kernel
 def find_contacts(pose, boxes, ids, count, touching):
-    """Whether a box comes within the margin of the ego at a frame or on the way to the next; arguments as above."""
+    """Whether a box comes within the margin of the ego between a frame and the next; arguments as above."""
     frames = pose.shape[0]
     for frame in range(frames):
         touching[frame] = False

@@ -1,7 +1,7 @@
-"""The inside of a `CitySimulation`: a process with SUMO's traffic, an ego that is moved from outside, and cameras.
+"""The process behind a `CitySimulation`: SUMO traffic, an ego moved from outside, and cameras.
 
-SUMO has one simulation per process and cannot save its state exactly; a forked process can. So every simulation lives
-in a process of its own, which takes requests from a connection, and branching is forking.
+SUMO allows one simulation per process and cannot save its state exactly; a fork can. So every simulation has its own
+process, which serves requests from a connection, and branching is forking.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from world4scorer.engine.scene.geometry import direction, relative_poses, wrap
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG
 
 HISTORY_FRAMES: Final = 4
-"""Frames that a planner sees, 0.5 s apart."""
+"""Frames of a planner's input, 0.5 s apart."""
 OFF_ROAD_DISTANCE: Final = 2.5
-"""Beyond this distance from its lane SUMO's traffic no longer sees the ego [m]."""
+"""Beyond this distance from every lane SUMO's traffic does not react to the ego [m]."""
 
 
 @dataclass(frozen=True)
 class SimulationSetup:
-    """What a simulation process is made of."""
+    """Arguments of a simulation process."""
 
     network: Path
     demand: Path
@@ -54,50 +54,50 @@ class SimulationSetup:
 
 @dataclass(frozen=True, eq=False)
 class EgoState:
-    """The ego at one step; coordinates are those of the street map."""
+    """The ego at one step, in coordinates of the street map."""
 
     step: int
     pose: NDArray[np.float64]
     """(3,) rear axle."""
     velocity: NDArray[np.float64]
-    """(2,) ego axes [m/s]."""
+    """(2,) in the ego frame [m/s]."""
     acceleration: NDArray[np.float64]
-    """(2,) ego axes [m/s^2]."""
+    """(2,) in the ego frame [m/s^2]."""
     command: int
 
 
 @dataclass(frozen=True, eq=False)
 class EpisodeStart:
-    """Whom a drive takes over, and where."""
+    """Start of an episode: the vehicle that becomes the ego, its route and past."""
 
     name: str
-    """Of the log, or of the drive."""
+    """Name of the log or drive."""
     vehicle: str
-    """SUMO's name of the ego."""
+    """SUMO id of the ego."""
     route: tuple[str, ...]
-    """Edges, from the one where it is to its destination."""
+    """Edges from its position to its destination."""
     weather_seed: int
     past: tuple[EgoState, ...]
-    """The last frames of the ego, 0.5 s apart, up to now."""
+    """The ego's last states, 0.5 s apart, up to now."""
     events: tuple[Event, ...] = ()
-    """What will happen on the way."""
+    """Events staged along the route."""
 
 
 @dataclass(frozen=True, eq=False)
 class RawObservation:
-    """What is seen at one step."""
+    """Observation at one step, in coordinates of the street map."""
 
     frame: FrameState
-    """As in the script of a log."""
+    """As in a log plan."""
     agent_input: AgentInput
     images: dict[str, NDArray[np.uint8]]
-    """(H, W, 3) by camera, through the same JPEG compression as images on disk; empty if not asked for."""
+    """(H, W, 3) by camera, JPEG-compressed as on disk; empty if not requested."""
     off_road: bool
     finished: bool
 
 
 class Episode:
-    """Requests of `CitySimulation`, carried out."""
+    """Executes the requests of a `CitySimulation`."""
 
     def __init__(self, setup: SimulationSetup) -> None:
         self._streets = read_streets(setup.network)
@@ -110,17 +110,17 @@ class Episode:
         self._events: list[EventRunner] = []
 
     def advance(self, step: int) -> int:
-        """Let SUMO drive everybody up to a step; returns the step where it is."""
+        """Simulate undisturbed traffic up to a step; returns the current step."""
         while self._traffic.steps < step:
             self._traffic.step()
         return self._traffic.steps
 
     def preload(self, pose: NDArray[np.float64]) -> None:
-        """Get ready to draw around a pose: what is built here, branches share."""
+        """Build the scenery around a pose, to be shared by branches."""
         self._renderer.preload(pose)
 
     def take_over(self, start: EpisodeStart) -> None:
-        """From now on an ego is moved from outside."""
+        """Make a vehicle the ego, to be moved by requests."""
         self._start, self._past = start, list(start.past)
         self._events = event_runners(start.events, self._streets)
         self._weather = Weather.draw(start.weather_seed)
@@ -135,7 +135,7 @@ class Episode:
         velocity: NDArray[np.float64] | None,
         acceleration: NDArray[np.float64] | None,
     ) -> bool:
-        """Move the ego to a pose of its rear axle, let 0.1 s pass; returns whether the ego is still on its way."""
+        """Move the ego's rear axle to a pose and simulate 0.1 s; returns whether the ego is still on its route."""
         if not self._on_its_way():
             raise CityError(f"{self._taken().name!r}: the ego has reached the end of its route; reset the simulation")
         self._move(pose)
@@ -150,9 +150,9 @@ class Episode:
         accelerations: NDArray[np.float64],
         cameras_at: Mapping[int, Sequence[str]],
     ) -> Trace:
-        """Move the ego along poses (T, 3), 0.1 s each, and note everything; `cameras_at` names cameras by step.
+        """Move the ego along poses (T, 3), 0.1 s each, and record a trace; `cameras_at` lists cameras by step.
 
-        Where the ego has left the traffic, as its route ended, the others go on without it and the view moves on.
+        After the end of its route the ego is no longer in the traffic, but its poses are still observed from.
         """
         recorder = TraceRecorder(self._taken().name, len(self._traffic.agents.ids))
         for step in range(len(poses) + 1):
@@ -168,7 +168,7 @@ class Episode:
         return recorder.finish()
 
     def drive_with_sumo(self, steps: int, cameras_at: Mapping[int, Sequence[str]]) -> tuple[Trace, list[EgoState]]:
-        """Let SUMO drive the ego so many steps, and note everything; the ego's own frames come along, now first."""
+        """Let SUMO drive the ego for `steps` steps; returns the trace and the ego's states, the current one first."""
         recorder = TraceRecorder(self._taken().name, len(self._traffic.agents.ids))
         drive = [self._past[-1]]
         for step in range(steps + 1):
@@ -187,11 +187,11 @@ class Episode:
         return recorder.finish(), drive
 
     def events_met(self) -> list[bool]:
-        """Which of the events the ego has met."""
+        """Whether the ego has met each event."""
         return [event.met for event in self._events]
 
     def _pass(self) -> None:
-        """Let 0.1 s pass."""
+        """Simulate 0.1 s."""
         now = self._past[-1]
         bumper = now.pose[:2] + FRONT_OVERHANG * direction(now.pose[2])
         for event in self._events:
@@ -224,7 +224,7 @@ class Episode:
         self._past = self._past[-(HISTORY_FRAMES * STEPS_PER_FRAME + 1) :]
 
     def observe(self, cameras: Sequence[str] | None) -> RawObservation:
-        """What the ego sees now, through these cameras; None for all."""
+        """Observe the current step through these cameras; None for all."""
         frame = self._frame()
         return RawObservation(
             frame=frame,
@@ -291,15 +291,15 @@ class Episode:
 
 
 def serve(connection: Connection, setup: SimulationSetup) -> None:
-    """Carry out requests until the other side is gone. Runs in a process of its own."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # branches end by themselves
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller decides what an interruption means
+    """Serve requests until the connection closes; the target of a simulation process."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # branches need no waiting for
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller handles interrupts
     try:
         _serve(connection, setup)
     except (EOFError, OSError):
-        pass  # the caller is gone: nobody is left to be told
+        pass  # the caller has closed the connection
     finally:
-        os._exit(0)  # a forked process must not run what its parent left for the end
+        os._exit(0)  # a forked process must not run its parent's exit handlers
 
 
 def _serve(connection: Connection, setup: SimulationSetup) -> None:

@@ -1,7 +1,7 @@
-"""Things that happen to an ego on its way: somebody steps onto the road, a vehicle stands there, one cuts in.
+"""Staged events on an ego's route: a pedestrian crosses, a vehicle stands in the lane, a vehicle cuts in.
 
-Everybody in an event is a vehicle to SUMO, a pedestrian too, so that the traffic reacts to them as to any other; each
-waits until the ego comes near. Coordinates are those of the street map.
+All participants, pedestrians too, are SUMO vehicles, so that the traffic reacts to them; they wait until the ego comes
+near. Coordinates are those of the street map.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from world4scorer.engine.scene.geometry import arc_length
 Floats = NDArray[np.float64]
 
 SPAWN_DISTANCE: Final = 90.0
-"""Who waits is put on the road when the ego is as near as this [m]."""
+"""Distance of the ego at which standing vehicles and pedestrians are spawned [m]."""
 CUT_IN_SPAWN_DISTANCE: Final = 48.0
-"""And one who will cut in, who drives on at once, when it is as near as this [m]."""
+"""Distance of the ego at which a vehicle that will cut in is spawned; it drives at once [m]."""
 MEETING_DISTANCE: Final = 25.0
-"""An ego as near as this has met a standing vehicle [m]."""
+"""Distance at which the ego has met a standing vehicle [m]."""
 STOP_DURATION: Final = 8.0
-"""A vehicle goes on so long after the ego has met it [s]."""
+"""A standing vehicle drives on this long after the ego has met it [s]."""
 CUT_IN_SPEED_FACTOR: Final = 0.5
-"""Of the speed limit: how fast one drives who will cut in."""
+"""Speed before a cut-in / speed limit."""
 CUT_IN_GAP: Final = 10.0
-"""From its bumper back to the ego's when a vehicle cuts in, plus `CUT_IN_HEADWAY` of approach [m]."""
+"""Bumper-to-bumper gap at which a vehicle cuts in, plus `CUT_IN_HEADWAY` x closing speed [m]."""
 CUT_IN_HEADWAY: Final = 1.2
 """s"""
 CUT_IN_DURATION: Final = 4.0
-"""It stays slow so long after it has begun to change lanes [s]."""
+"""Time at low speed after the start of the lane change [s]."""
 PEDESTRIAN_LEAD_TIME: Final = 3.4
-"""A pedestrian sets off so long before the ego would be there [s]."""
+"""A pedestrian sets off this long before the ego would arrive [s]."""
 MIN_APPROACH_SPEED: Final = 3.0
-"""Of an ego in that reckoning [m/s]."""
+"""Minimum ego speed assumed for that arrival [m/s]."""
 WALKING_SPEED: Final = 1.5
 """m/s"""
 PEDESTRIAN_SETBACK: Final = 0.8
-"""Pedestrians wait so far from the lanes [m]."""
+"""Distance from the lanes at which pedestrians wait [m]."""
 PEDESTRIAN_EXIT_DISTANCE: Final = 5.0
-"""And leave so far behind them [m]."""
+"""Distance beyond the lanes at which they are removed [m]."""
 FORCED_LANE_CHANGE: Final = 0
-"""SUMO's mode of changing lanes: only when told, then at once."""
+"""SUMO lane change mode: only on request, ignoring gaps."""
 
 
 class EventKind(StrEnum):
-    """What happens."""
+    """Kind of an event."""
 
     PEDESTRIAN = "pedestrian"
     STOPPED_VEHICLE = "stopped-vehicle"
@@ -61,21 +61,21 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happens at a place of a route."""
+    """An event at a point of a route."""
 
     kind: EventKind
     lane: str
-    """Of the ego's route there."""
+    """Lane of the ego's route."""
     position: float
-    """From the start of the lane [m]."""
+    """Distance from the start of the lane [m]."""
     edges: tuple[str, ...]
-    """The route from that lane on, which vehicles take."""
+    """The route from that lane on, for the event's vehicle."""
     side: int = -1
-    """Where pedestrians and those who cut in come from: 1 left, -1 right."""
+    """Side that the participant comes from: 1 left, -1 right."""
 
 
 class EventRunner:
-    """An event while it is played; called before every step of the traffic."""
+    """A running event; `step` is called before every step of the traffic."""
 
     def __init__(self, event: Event, streets: StreetMap, name: str) -> None:
         self.event, self.name = event, name
@@ -91,7 +91,7 @@ class EventRunner:
         self._walked = 0.0
 
     def step(self, traffic: Traffic, bumper: Floats, speed: float) -> None:
-        """Let it happen: the ego's bumper is at `bumper` (2,) and moves at `speed` [m/s]."""
+        """Advance the event for an ego with its bumper at `bumper` (2,) and a speed [m/s]."""
         if self._over:
             return
         to_go = float((self._point - bumper) @ self._ahead)
@@ -169,19 +169,19 @@ class EventRunner:
             sumo.vehicle.remove(self.name)
             self._over = True
             return
-        across = -self.event.side * self._left  # the way they walk
+        across = -self.event.side * self._left  # walking direction
         place = self._point + across * (self._walked - near - PEDESTRIAN_SETBACK)
         angle = float(90.0 - np.degrees(np.arctan2(across[1], across[0]))) % 360.0
         sumo.vehicle.moveToXY(self.name, "", -1, float(place[0]), float(place[1]), angle, 2)
 
 
 def event_runners(events: Sequence[Event], streets: StreetMap) -> list[EventRunner]:
-    """Events ready to be played, each under a name of its own."""
+    """A runner for each event, with a unique SUMO name."""
     return [EventRunner(event, streets, f"event{number}") for number, event in enumerate(events)]
 
 
 def add_walker_type(sumo: Any) -> None:
-    """Let SUMO know pedestrians on the road; cities on disk do not have this type."""
+    """Register the vehicle type of pedestrians, which route files on disk do not define."""
     if WALKER_TYPE in sumo.vehicletype.getIDList():
         return
     length, width, height = WALKER_SIZE
@@ -194,7 +194,7 @@ def add_walker_type(sumo: Any) -> None:
 
 
 def _on_lane(shape: Floats, position: float) -> tuple[Floats, Floats]:
-    """The point (2,) and the direction (2,) so far along a centreline."""
+    """Point (2,) and direction (2,) at a distance along a centreline."""
     step = np.diff(shape, axis=0)
     length = np.linalg.norm(step, axis=1)
     along = arc_length(shape)

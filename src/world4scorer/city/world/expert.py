@@ -1,9 +1,8 @@
-"""How a person would have driven what SUMO drove: the same way at the same time, but smoothly.
+"""Expert trajectories: SUMO's drives, smoothed to what a human driver would do.
 
-SUMO moves a point along a polyline, changes lanes by a straight ramp and may brake at once. Here the way and the time
-along it are smoothed apart, both by averaging with positive weights, so that nothing overshoots and a standing car
-stands; then a car with axles drives along the way. Positions stay within centimetres to a few decimetres of SUMO's, so
-the others' reactions still fit.
+SUMO moves a point along a polyline, changes lanes by a straight ramp and may brake abruptly. Path and progress along it
+are smoothed separately, both by averages with positive weights: nothing overshoots, and a standing car stands. A car
+with axles then follows the path. Positions stay within a few decimetres of SUMO's, so reactions of others still fit.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from world4scorer.engine.scene.geometry import arc_length, direction
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG
 
 TIME_SMOOTHING: Final = 0.45
-"""Standard deviation of the average over time [s]."""
+"""Standard deviation of the Gaussian over time [s]."""
 PATH_SMOOTHING: Final = 0.5
-"""Standard deviation of the average along the way, in seconds of driving, within the next two bounds."""
+"""Standard deviation of the Gaussian along the path, in seconds of driving, clipped to the next two bounds."""
 MIN_PATH_SMOOTHING: Final = 1.3
 """m"""
 MAX_PATH_SMOOTHING: Final = 6.0
@@ -31,12 +30,12 @@ MAX_PATH_SMOOTHING: Final = 6.0
 PATH_STEP: Final = 0.25
 """m"""
 TRACKING_POINT: Final = 2.0
-"""The point that keeps to the middle of the lane, ahead of the rear axle [m]: drivers swing out a little in turns."""
+"""Distance of the point that follows the lane centre from the rear axle [m]: drivers swing out a little in turns."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExpertDrive:
-    """The ego at 10 Hz, aligned with the rows of its `Drive`."""
+    """A smoothed drive at 10 Hz, aligned with the rows of its `Drive`."""
 
     drive: Drive
     pose: NDArray[np.float64]
@@ -48,7 +47,7 @@ class ExpertDrive:
     yaw_rate: NDArray[np.float64]
     """(n,) rad/s"""
     travelled: NDArray[np.float64]
-    """(n,) m along the way."""
+    """(n,) m along the path."""
 
 
 def expert_drive(drive: Drive) -> ExpertDrive:
@@ -85,7 +84,7 @@ def _average_over_time(travelled: NDArray[np.float64]) -> NDArray[np.float64]:
 def _smooth_path(
     drive: Drive, travelled: NDArray[np.float64], smooth: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The way of the bumper at every `PATH_STEP`: distances (m,) and points (m, 2), extended straight at both ends."""
+    """Path of the bumper at every `PATH_STEP`: distances (m,) and points (m, 2), extended straight at both ends."""
     moving = np.concatenate([[True], np.diff(travelled) > 1e-6])
     reach = int(3 * MAX_PATH_SMOOTHING / PATH_STEP)
     ahead = reach * PATH_STEP + FRONT_OVERHANG
@@ -112,7 +111,7 @@ def _smooth_path(
 
 
 def _drag_along(path: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Rear axle (m, 2) and heading (m,) when the tracking point is led along the way."""
+    """Rear axle (m, 2) and heading (m,) when the tracking point follows the path."""
     rear = np.empty_like(path)
     heading = np.empty(len(path))
     dx, dy = path[1] - path[0]

@@ -1,10 +1,10 @@
-"""What every pixel of a city log's frame shows, drawn again from the log alone: no traffic has to be simulated.
+"""Semantic labels of a city log's frames, rendered from the log alone, without simulating traffic.
 
 >>> labels = FrameLabels(Path("city"))
 >>> labels.classes(frame)                    # (H, W) SurfaceClass of the front camera
 
-A log keeps the pose and size of everybody near; sizes tell kinds of vehicles apart. What it does not keep (colours,
-lamps, the phase of steps) changes no pixel's class but at the legs of walkers and riders.
+A log holds poses and sizes of road users near by; vehicle kinds are inferred from sizes. What it does not hold
+(colours, lamps, gait phase) changes classes only at the legs of pedestrians and riders.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from world4scorer.engine.scene.indices import TrackType
 from world4scorer.jobs.data_folder import DataFolder
 
 NON_VEHICLE_KINDS: Final = {track: kind for kind, track in TRACK_TYPES.items()}
-"""Kinds of what is no vehicle."""
+"""Actor kinds of tracks that are no vehicles."""
 
 
 class FrameLabels:
-    """Draws frames of the logs of one city with their labels."""
+    """Renders labelled frames of the logs of one city."""
 
     def __init__(self, root: Path, camera: str = VIEWS[FRONT]) -> None:
         self._root, self._camera = root, camera
@@ -45,14 +45,14 @@ class FrameLabels:
         self._offsets: dict[str, NDArray[np.float64]] = {}
 
     def classes(self, frame: LogFrame) -> NDArray[np.uint8]:
-        """(H, W) `SurfaceClass` of every pixel, as large as the images on disk."""
+        """(H, W) `SurfaceClass` of every pixel, at the size of the images on disk."""
         classes = self.draw(frame).classes
         assert classes is not None
         front: NDArray[np.uint8] = classes[0]
         return front
 
     def draw(self, frame: LogFrame) -> RenderedViews:
-        """The picture and its classes."""
+        """Image and classes of the camera."""
         simulation, entry = find_log(self._root, frame.log_name)
         network = PLACES[simulation.place].network.name
         renderer = self._renderer(network)
@@ -76,7 +76,7 @@ class FrameLabels:
 
 
 def annotation_actors(seen: Annotations, ego_pose: NDArray[np.float64]) -> Actors:
-    """Annotated boxes as the renderer draws them, in the coordinates of the ego's pose (3,)."""
+    """Annotated boxes as actors of the renderer, in the frame of the ego's pose (3,)."""
     place = to_global_axes(seen.boxes[:, :2], ego_pose)
     size, none = seen.boxes[:, 3:6], np.zeros(len(seen.boxes), np.bool_)
     return Actors(
@@ -92,7 +92,7 @@ def annotation_actors(seen: Annotations, ego_pose: NDArray[np.float64]) -> Actor
 
 
 def _kind(track: TrackType, size: NDArray[np.float64]) -> ActorKind:
-    """The kind whose vehicles are nearest in size."""
+    """The kind whose vehicle size is nearest."""
     if track is not TrackType.VEHICLE:
         return NON_VEHICLE_KINDS.get(track, ActorKind.BARRIER)
     nearest = min(VEHICLE_TYPES.values(), key=lambda one: float(np.abs(size - _size(one)).sum()))

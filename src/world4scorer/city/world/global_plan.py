@@ -1,4 +1,4 @@
-"""Where the route of a log leads: its centreline from the log's beginning to its destination, with what CARLA says."""
+"""The route of a log as CARLA gives it to agents: centreline points with a `RoadOption` each."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from world4scorer.city.world.commands import RouteReader, every_metre
 from world4scorer.engine.routes.commands import RoadOption
 
 OPTION_OF: Final = {Turn.LEFT: RoadOption.LEFT, Turn.AROUND: RoadOption.LEFT, Turn.RIGHT: RoadOption.RIGHT}
-"""Every other way through a junction is straight on."""
+"""Other turns are `RoadOption.STRAIGHT`."""
 
 
 def global_plan(
     reader: RouteReader, route: Sequence[str], pose: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], list[RoadOption]] | None:
-    """Points (n, 2) from the place of an ego at `pose` (3,) to the end of the route, and the option at each.
+    """Points (n, 2) from an ego at `pose` (3,) to the end of the route, and the option of each.
 
-    None where the streets have no way along the route.
+    None where the street map does not connect the route.
     """
     edges = tuple(route)
     pieces = reader.pieces(reader.nearest_lane(edges, pose), edges)

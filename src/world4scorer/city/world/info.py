@@ -1,4 +1,4 @@
-"""What a city dataset holds: places, splits, situations, weather, size, and whether anything is missing.
+"""Summary of a city dataset: places, splits, situations, weather, size, missing parts.
 
 Example::
 
@@ -43,14 +43,14 @@ SITUATIONS: Final = (
     "interaction",
     "conflict",
 )
-"""Flags of decision frames, see `situations.Situations`."""
+"""Situation flags, see `situations.Situations`."""
 MAX_EXAMPLES: Final = 3
-"""Examples that a line about missing things gives."""
+"""Examples in a line about missing parts."""
 
 
 @dataclass(frozen=True)
 class PlaceInfo:
-    """A place that the dataset uses."""
+    """A place of the dataset."""
 
     name: str
     network: str
@@ -58,14 +58,14 @@ class PlaceInfo:
     """Name of its map."""
     split: str
     network_km: float | None
-    """Streets for cars of the whole network, each direction [km]; None where it is not built yet."""
+    """Length of the network's streets for cars, per direction [km]; None if not built yet."""
     place_km: float | None
-    """Of these, what lies in the place's own area [km]."""
+    """Length inside the place's area [km]."""
 
 
 @dataclass(frozen=True)
 class SplitInfo:
-    """A split, as far as it is made."""
+    """A split, possibly incomplete."""
 
     name: str
     data_split: str
@@ -75,29 +75,29 @@ class SplitInfo:
     logs: int
     frames: int
     decisions: int
-    """Frames that the split lists."""
+    """Frames listed in the split."""
     decisions_wanted: int
     situations: Mapping[str, int]
-    """How many decision frames carry each flag."""
+    """Number of decision frames by situation."""
     weather: Mapping[str, int]
     """Frames by weather."""
 
     def share(self, situation: str) -> float:
-        """Of the decision frames that carry a flag, 0..1."""
+        """Share of decision frames with a flag, 0..1."""
         return self.situations.get(situation, 0) / self.decisions if self.decisions else 0.0
 
 
 @dataclass(frozen=True)
 class CityInfo:
-    """All that is known about a city dataset."""
+    """Summary of a city dataset."""
 
     root: str
     preset: str | None
-    """Whose configuration it is; None if it is changed."""
+    """Name of the preset; None for a changed configuration."""
     config: Mapping[str, Any]
     complete: bool
     missing: tuple[str, ...]
-    """What is not there, one line each."""
+    """Missing parts, one line each."""
     places: tuple[PlaceInfo, ...]
     splits: tuple[SplitInfo, ...]
     size: Mapping[str, int]
@@ -106,14 +106,14 @@ class CityInfo:
 
     @property
     def state(self) -> str:
-        """In words."""
+        """State of the dataset as text."""
         if self.complete:
             return "complete"
         return "INCOMPLETE: " + "; ".join(self.missing)
 
 
 def city_info(root: str | os.PathLike[str]) -> CityInfo:
-    """Look at a dataset, finished or not."""
+    """Summarise a dataset, finished or not."""
     root = Path(root)
     folder = DataFolder(root)
     manifest = manifest_io.read_manifest(root)
@@ -202,7 +202,7 @@ def _split(name: str, config: CityConfig, entries: Iterable[SimulationEntry]) ->
 def _missing(
     root: Path, config: CityConfig, entries: Mapping[str, SimulationEntry], waiting: Sequence[str], finished: bool
 ) -> list[str]:
-    """What the configuration and the notes promise and the folder lacks."""
+    """Parts listed in configuration and manifest that the folder lacks."""
     layout, out = DataFolder(root), []
     networks = {PLACES[share.place].network.name: PLACES[share.place].network for share in config.shares}
     for network in networks.values():

@@ -1,4 +1,4 @@
-"""What a city dataset holds, as tables: on the terminal, as Markdown, as JSON.
+"""Tables about a city dataset: on the terminal, as Markdown, as JSON.
 
 Example::
 
@@ -29,9 +29,9 @@ from world4scorer.jobs.files import atomic_write
 TableText = tuple[str, Sequence[str], list[Sequence[str]]]
 """Title, head and rows."""
 TABLE_WIDTH: Final = 132
-"""Of tables that go into a file or a pipe."""
+"""Table width when the output is no terminal [characters]."""
 TEXT_COLUMNS: Final = ("network", "map", "split", "folder", "places")
-"""Columns that hold words; the others hold numbers."""
+"""Columns with text; the others are numeric."""
 
 
 def print_city(info: CityInfo, console: Console | None = None) -> None:
@@ -50,14 +50,14 @@ def print_city(info: CityInfo, console: Console | None = None) -> None:
 
 
 def write_info(info: CityInfo, path: str | os.PathLike[str]) -> None:
-    """Write JSON or Markdown, by the ending of the name, all or nothing."""
+    """Write JSON or Markdown, by file suffix, atomically."""
     path = Path(path)
     if path.suffix.lower() == ".json":
         text = json.dumps({**asdict(info), "bytes": sum(info.size.values())}, indent=1)
     elif path.suffix.lower() == ".md":
         text = as_markdown(info)
     else:
-        raise CityError(f"{path}: a report ends in .json or .md")
+        raise CityError(f"{path}: unknown suffix; choose .json or .md")
     with atomic_write(path) as stream:
         stream.write(text.encode())
 

@@ -1,6 +1,6 @@
-"""The script of a log: everything that is written and drawn, but not yet written and drawn.
+"""Log plans: everything a log needs, taken from a recording, before rendering and writing.
 
-Simulating and filming are apart, so that the frames of one simulation can be filmed by many processes.
+Simulation and rendering are separate, so that many processes can render the frames of one simulation.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from world4scorer.city.world.segments import LogSegment
 from world4scorer.city.world.traffic import Agents, TrafficSnapshot, snapshot_actors
 
 ANNOTATION_RADIUS: float = 150.0
-"""Road users further away are neither drawn nor annotated [m]."""
+"""Road users beyond this distance are neither drawn nor annotated [m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class FrameState:
-    """One frame; coordinates are those of the street map."""
+    """Ego and traffic of one frame, in coordinates of the street map."""
 
     step: int
-    """Of the simulation."""
+    """Simulation step."""
     ego_pose: NDArray[np.float64]
-    """(3,) rear axle."""
+    """(3,) x, y [m], heading [rad] of the rear axle."""
     speed: float
     acceleration: NDArray[np.float64]
     """(2,)"""
@@ -38,49 +38,49 @@ class FrameState:
     command: int
     actors: Actors
     speeds: NDArray[np.float64]
-    """(n,) of the actors [m/s]."""
+    """(n,) speeds of the actors [m/s]."""
     names: tuple[str, ...]
-    """n names of the actors."""
+    """n SUMO names of the actors."""
     signals: Mapping[str, str]
 
 
 @dataclass(frozen=True, eq=False)
 class LogPlan:
-    """A log to be filmed and written."""
+    """A log to be rendered and written."""
 
     name: str
     simulation: str
     network: str
     vehicle: str
-    """SUMO's name of the ego."""
+    """SUMO id of the ego."""
     seed: int
-    """Of the city."""
+    """Seed of the city."""
     weather_seed: int
     route: tuple[str, ...]
-    """Edges, from the one where the log begins to the destination."""
+    """Edges from the start of the log to the destination."""
     frames: tuple[FrameState, ...]
     decisions: NDArray[np.int64]
-    """Frames that a split lists."""
+    """Frames that become scenes of the split."""
     situations: Mapping[str, int]
-    """How many decision frames carry each flag."""
+    """Number of decision frames by situation."""
 
     def __str__(self) -> str:
         return self.name
 
     def token(self, frame: int) -> str:
-        """16 hexadecimal digits."""
+        """Token of a frame: 16 hexadecimal digits."""
         return digest(self.seed, self.name, frame)
 
 
 def digest(*parts: object) -> str:
-    """16 hexadecimal digits that stand for the parts."""
+    """Hash of the parts: 16 hexadecimal digits."""
     return hashlib.sha256("/".join(map(str, parts)).encode()).hexdigest()[:16]
 
 
 def plan_log(
     segment: LogSegment, recording: Recording, routes: RouteReader, simulation: str, network: str, seed: int
 ) -> LogPlan:
-    """Take everything that a log needs out of a recording."""
+    """Plan the log of a segment of a recording."""
     drive = segment.expert.drive
     name = f"{simulation}_{drive.name}_{segment.steps[0]:05d}"
     lanes = [drive.lane[row] for row in segment.rows]

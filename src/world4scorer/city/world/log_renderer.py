@@ -1,6 +1,6 @@
-"""Film a script: draw the cameras of every frame, and write the log.
+"""Render the camera images of a log plan and write its log.
 
-A log appears whole or not at all: images go to a hidden folder that is renamed at the end, the log file comes last.
+Logs are written atomically: images go to a hidden folder that is renamed at the end; the log file comes last.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from world4scorer.engine.scene.indices import TrackType
 from world4scorer.jobs.data_folder import DataFolder
 
 LOG_EPOCH_US: Final = 1_630_000_000_000_000
-"""Of log times [us]."""
+"""Time of simulation step 0 in logs [us]."""
 SIGNAL_RADIUS: Final = 110.0
-"""Lights within this distance of the ego are in the log [m]."""
+"""Traffic lights within this distance of the ego are logged [m]."""
 TRACK_TYPES: Final = {
     ActorKind.BICYCLE: TrackType.BICYCLE,
     ActorKind.PEDESTRIAN: TrackType.PEDESTRIAN,
     ActorKind.CONE: TrackType.TRAFFIC_CONE,
     ActorKind.BARRIER: TrackType.BARRIER,
 }
-"""Everything else is a vehicle."""
+"""Track types of actors; every other kind is a vehicle."""
 
 
 @dataclass(frozen=True)
 class RenderTask:
-    """A script and the folder of logs that it belongs to."""
+    """A log plan and the folder of logs it belongs to."""
 
     plan: LogPlan
     data_split: str
@@ -58,17 +58,17 @@ class RenderTask:
 
 @dataclass(frozen=True)
 class LogRenderer:
-    """Films scripts below a dataset folder; given to worker processes."""
+    """Renders and writes logs below a dataset folder; runs in worker processes."""
 
     root: Path
     config: CityConfig
     networks: Mapping[str, Path]
     locations: Mapping[str, str]
-    """Names of the maps, by network."""
+    """Map names by network."""
     indices: Mapping[str, MapIndex]
 
     def __call__(self, task: RenderTask) -> int:
-        """Film one script; returns the number of frames."""
+        """Render one log; returns the number of frames."""
         plan, layout = task.plan, DataFolder(self.root)
         path = layout.log(task.data_split, plan.name)
         images = layout.sensors(task.data_split) / plan.name
@@ -120,7 +120,7 @@ class LogRenderer:
 
 
 def image_path(plan: LogPlan, frame: int, camera: str) -> Path:
-    """Below the sensor folder of the split."""
+    """Path of an image below the sensor folder of the split."""
     return Path(plan.name) / camera / f"{digest(plan.name, frame, camera)}.jpg"
 
 
@@ -142,7 +142,7 @@ def cameras(plan: LogPlan, frame: int, config: CityConfig) -> list[Camera]:
 
 
 def annotations_of(frame: FrameState, log: str) -> Annotations:
-    """The road users of a frame, seen from the ego."""
+    """Annotations of a frame's road users, in the ego frame."""
     actors = frame.actors
     x, y, heading = frame.ego_pose
     cosine, sine = np.cos(heading), np.sin(heading)
@@ -162,7 +162,7 @@ def annotations_of(frame: FrameState, log: str) -> Annotations:
 
 
 def track_token(log: str, name: str) -> str:
-    """How a log calls a road user that the traffic knows under a name."""
+    """Track token of a road user with a SUMO name."""
     return digest(log, name)
 
 

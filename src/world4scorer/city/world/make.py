@@ -1,7 +1,7 @@
 """Make a city dataset: networks and maps, simulations, logs with images, splits.
 
-Same configuration, same bytes, on any number of processes. What is finished is kept: an interrupted run goes on where
-it was when it is started again, and a finished one is not repeated.
+The result is identical to the byte for any number of processes. Finished parts are kept: an interrupted run resumes
+when started again.
 
 Example::
 
@@ -42,7 +42,7 @@ from world4scorer.jobs.executors import Done, Executor, choose_executor
 from world4scorer.jobs.files import only_one
 
 STRIP_WIDTH: Final = 250.0
-"""Logs are drawn strip by strip, so wide [m]."""
+"""Logs are rendered in strips of the map this wide [m]."""
 LOCK: Final = ".lock"
 ATTRIBUTION: Final = (
     "Streets: (c) OpenStreetMap contributors, ODbL; crossing in Braunschweig: German Aerospace Center. "
@@ -52,7 +52,7 @@ ATTRIBUTION: Final = (
 
 @dataclass(frozen=True)
 class SimulationRunner:
-    """Runs simulations and writes scripts of their logs; given to worker processes."""
+    """Runs simulations and plans their logs; runs in worker processes."""
 
     root: Path
     config: CityConfig
@@ -121,7 +121,7 @@ def _make(
 
 
 def _check_folder(config: CityConfig, root: Path) -> None:
-    """A folder holds one city: one with other settings, or another dataset, is refused."""
+    """Refuse a folder with another dataset, or a city with other settings."""
     if DataFolder(root).is_city:
         known, wanted = manifest_io.read_manifest(root)["config"], _plain(config)
         changed = sorted(key for key in wanted if known.get(key) != wanted[key])
@@ -136,7 +136,7 @@ def _check_folder(config: CityConfig, root: Path) -> None:
 
 
 def _is_done(config: CityConfig, root: Path, simulation: Simulation) -> bool:
-    """Whether a simulation is noted as done and all its logs and images are still there."""
+    """Whether the entry of a simulation, its logs and its images all exist."""
     if not DataFolder(root).city_simulation(simulation.name).exists():
         return False
     entry = manifest_io.read_simulation(root, simulation.name)
@@ -154,7 +154,7 @@ def _sweep(root: Path) -> None:
 
 
 def _plain(config: CityConfig) -> dict[str, Any]:
-    """As JSON has it: lists instead of tuples."""
+    """The configuration as JSON values: lists instead of tuples."""
     values = asdict(config)
     return {**values, "shares": list(values["shares"]), "cameras": list(values["cameras"])}
 
@@ -193,7 +193,7 @@ def _render(
     root: Path,
     progress: CityProgress,
 ) -> None:
-    """Film all logs; a simulation is noted as done with its last one."""
+    """Render all logs; a simulation's entry is written after its last log."""
     tasks = [RenderTask(plan, simulation.share.data_split) for simulation, found in plans.items() for plan in found]
     tasks.sort(key=_spatial_order)
     progress.begin_rendering(sum(len(task.plan.frames) for task in tasks))
@@ -213,13 +213,13 @@ def _render(
 
 
 def _failure(what: str, done: Done[Any, Any]) -> Exception:
-    """What users can mend is said in a line; the rest keeps its traceback."""
+    """User errors as one line; others with their traceback."""
     text = f"{what} {done.error}"
     return CityError(text) if done.mendable else RuntimeError(f"{text}\n{done.details}")
 
 
 def _spatial_order(task: RenderTask) -> tuple[str, int, float]:
-    """Neighbours one after the other: each process paints the ground around a place once."""
+    """Sort key that keeps neighbours together, so that each process paints the ground of an area once."""
     x, y, _ = task.plan.frames[len(task.plan.frames) // 2].ego_pose
     strip = int(x // STRIP_WIDTH)
     return task.plan.network, strip, float(y if strip % 2 else -y)
@@ -239,7 +239,7 @@ def _write_simulation_entry(root: Path, simulation: Simulation, plans: Sequence[
 
 
 def _write_split(root: Path, name: str, entries: Sequence[SimulationEntry]) -> dict[str, Any]:
-    """Write a split file in the devkit's format, and return what the manifest says about the split."""
+    """Write a split file in the devkit's format; returns the split's entry in the manifest."""
     mine = [entry for entry in entries if entry.split == name]
     logs = [log for entry in mine for log in entry.logs]
     scene_filter = SceneFilter(

@@ -1,4 +1,4 @@
-"""What is written about a city dataset: `city/city.json`, and a file for each simulation."""
+"""Manifest of a city dataset: `city/city.json`, and a file for each simulation."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from world4scorer.jobs.files import atomic_write
 
 @dataclass(frozen=True)
 class LogEntry:
-    """How a log came about."""
+    """Entry of a log."""
 
     name: str
     vehicle: str
-    """SUMO's name of the ego."""
+    """SUMO id of the ego."""
     first_step: int
-    """Of the simulation, 0.1 s each."""
+    """First simulation step (0.1 s each)."""
     frames: int
     weather_seed: int
     route: Sequence[str]
     """Edges of the network."""
     tokens: Sequence[str]
-    """Of the frames that the split lists."""
+    """Tokens of the frames in the split."""
     situations: Mapping[str, int]
 
     @classmethod
     def of(cls, plan: LogPlan) -> LogEntry:
-        """The entry of a script."""
+        """The entry of a log plan."""
         return cls(
             name=plan.name,
             vehicle=plan.vehicle,
@@ -50,7 +50,7 @@ class LogEntry:
 
 @dataclass(frozen=True)
 class SimulationEntry:
-    """A simulation whose logs are all written."""
+    """Entry of a simulation whose logs are all written."""
 
     name: str
     place: str
@@ -77,7 +77,7 @@ def read_simulation(root: Path, name: str) -> SimulationEntry:
 
 
 def is_rendered(root: Path, data_split: str, name: str, frames: int, config: CityConfig) -> bool:
-    """Whether a log and all its images are there."""
+    """Whether a log and all its images exist."""
     layout = DataFolder(root)
     folders = [layout.sensors(data_split) / name / camera for camera in config.cameras]
     return layout.log(data_split, name).is_file() and all(
@@ -92,7 +92,7 @@ def write_manifest(root: Path, values: Mapping[str, Any]) -> None:
 
 
 def read_manifest(root: str | os.PathLike[str]) -> dict[str, Any]:
-    """What is known about the dataset below `root`."""
+    """Read the manifest of the dataset below `root`."""
     path = DataFolder(Path(root)).city_manifest
     if not path.exists():
         raise CityError(f"{path}: no such file; {root} is no city (`w4s city make --out {root}` makes one)")
@@ -103,7 +103,7 @@ def read_manifest(root: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_config(manifest: Mapping[str, Any]) -> CityConfig:
-    """The configuration that a manifest holds."""
+    """The configuration in a manifest."""
     values = dict(manifest["config"])
     values["shares"] = tuple(Share(**share) for share in values["shares"])
     values["cameras"] = tuple(values["cameras"])
@@ -111,7 +111,7 @@ def read_config(manifest: Mapping[str, Any]) -> CityConfig:
 
 
 def find_log(root: str | os.PathLike[str], name: str) -> tuple[SimulationEntry, LogEntry]:
-    """The entry of a log, and of the simulation that it comes from."""
+    """The entries of a log and of its simulation."""
     manifest = read_manifest(root)
     for simulation in manifest.get("simulations", ()):
         if name.startswith(simulation):

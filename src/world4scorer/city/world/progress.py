@@ -1,4 +1,4 @@
-"""The progress bars of making a city."""
+"""Progress bars of making a city."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class CityProgress(JobProgress):
         self._rendering = self._bar.add_task("drawing   ", total=None, unit="frames")
 
     def simulated(self, count: int) -> None:
-        """So many simulations are done."""
+        """Set the number of finished simulations."""
         self._bar.update(self._simulating, completed=count)
 
     def begin_rendering(self, frames: int) -> None:
-        """So many frames will be drawn."""
+        """Set the number of frames to render."""
         self._bar.update(self._rendering, total=frames)
 
     def rendered(self, frames: int) -> None:
-        """So many more frames are drawn."""
+        """Add rendered frames."""
         self._bar.advance(self._rendering, frames)

@@ -1,4 +1,4 @@
-"""What happened in a simulation: everybody at 2 Hz, possible egos at 10 Hz."""
+"""Recordings of simulations: all road users at 2 Hz, candidate egos at 10 Hz."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from world4scorer.city.world.traffic import TIME_STEP, Agents, Traffic, TrafficS
 from world4scorer.city.world.vehicles import EGO_TYPE
 
 STEPS_PER_FRAME: Final = 5
-"""Frames of logs are 0.5 s apart."""
+"""Simulation steps per log frame (0.5 s)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """What a possible ego did from its appearance to its end, at 10 Hz."""
+    """Motion of a candidate ego from appearance to removal, at 10 Hz."""
 
     agent: int
     name: str
-    """In SUMO."""
+    """SUMO vehicle id."""
     first_step: int
     front: NDArray[np.float64]
     """(n, 2) front bumper [m]."""
     angle: NDArray[np.float64]
-    """(n,) direction of the lane [rad]."""
+    """(n,) heading of the lane [rad]."""
     speed: NDArray[np.float64]
     """(n,) m/s"""
     lane: tuple[str, ...]
-    """n lanes."""
+    """n lane ids."""
     route: tuple[str, ...]
     """Edges from start to destination."""
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """A simulation from `first_step` on."""
+    """A simulation after its warm-up."""
 
     agents: Agents
     snapshots: tuple[TrafficSnapshot, ...]
-    """One each 0.5 s."""
+    """One snapshot per 0.5 s."""
     drives: tuple[Drive, ...]
 
     def snapshot_at(self, step: int) -> TrafficSnapshot:
-        """The frame at a step, which must be one of the 2 Hz steps."""
+        """The snapshot at a step, which must be a 2 Hz step."""
         return self.snapshots[(step - self.snapshots[0].step) // STEPS_PER_FRAME]
 
 
@@ -59,7 +59,7 @@ def record(
     duration: float,
     tick: Callable[[float], None] = lambda done: None,
 ) -> Recording:
-    """Simulate `warm_up` seconds, then record `duration` seconds. `tick` is told the share done."""
+    """Simulate `warm_up` seconds, then record `duration` seconds; `tick` is called with the fraction done."""
     traffic = Traffic(network, demand, seed)
     try:
         first = round(warm_up / TIME_STEP)
@@ -99,7 +99,7 @@ class _OpenDrive:
 
 
 def _follow(traffic: Traffic, drives: dict[int, _OpenDrive]) -> list[int]:
-    """Add a row to the drive of each possible ego, and return those that ended."""
+    """Append a row to the drive of each candidate ego; returns the agents whose drives ended."""
     vehicle = traffic.sumo.vehicle
     seen = set()
     for name, agent in traffic.present():

@@ -1,7 +1,7 @@
-"""Which stretches of which drives become logs.
+"""Select the segments of drives that become logs.
 
-Every car of the ego's type is a possible ego. Stretches that are not physical, or leave the place, are left out; of
-the rest, those where something happens are taken first, and long waits are thinned out.
+Every car of the ego's type is a candidate ego. Segments that are not physical or leave the place are excluded; the
+rest are ranked by their situations, and long waits are thinned out.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ MAX_LOG_FRAMES: Final = 60
 MIN_LOG_FRAMES: Final = 26
 """Frames."""
 START_STRIDE: Final = 4
-"""Frames between the stretches that are compared."""
+"""Frames between the starts of candidate segments."""
 MIN_DISTANCE: Final = 5.0
-"""Of the ego in a log [m]."""
+"""Minimum distance driven in a log [m]."""
 SETTLING_TIME: Final = 3.0
-"""After a car has appeared [s]."""
+"""Time excluded after a car has appeared [s]."""
 MIN_ACCELERATION, MAX_ACCELERATION = -3.9, 2.3
 """m/s^2"""
 MAX_LATERAL_ACCELERATION: Final = 4.0
@@ -45,9 +45,9 @@ MAX_YAW_RATE: Final = 1.0
 MAX_CURVATURE: Final = 0.15
 """Curvature that the ego can drive [1/m]."""
 MAX_DEVIATION: Final = 0.9
-"""Of the smooth drive from SUMO's [m]: the others reacted to the latter."""
+"""Maximum distance of the smoothed drive from SUMO's [m], to which the traffic reacted."""
 MIN_ROUTE_LEFT: Final = 70.0
-"""Of the way to the destination at the end of a log [m]."""
+"""Minimum remaining route at the end of a log [m]."""
 SITUATION_WEIGHTS: Final[Mapping[str, float]] = {
     "turn": 0.65,
     "crossing": 1.0,
@@ -59,15 +59,15 @@ SITUATION_WEIGHTS: Final[Mapping[str, float]] = {
     "conflict": 0.3,
     "following": 0.2,
 }
-"""What makes a frame worth having; a moving one without any of these has `BASE_WEIGHT`, a waiting one nothing."""
+"""Score of a moving frame by situation, added to `BASE_WEIGHT`; waiting frames score 0."""
 BASE_WEIGHT: Final = 0.2
 SPEED_WEIGHT: Final = 0.04
-"""Added per m/s, up to `MAX_WEIGHTED_SPEED`: fast driving is rare in streets, and the most is at stake."""
+"""Score per m/s up to `MAX_WEIGHTED_SPEED`: fast driving is rare in streets, and the most is at stake."""
 MAX_WEIGHTED_SPEED: Final = 14.0
 """m/s"""
 MAX_FRAME_SCORE: Final = 1.6
 WAIT_KEPT, WAIT_CYCLE = 2, 8
-"""Of each eight frames of waiting, two are kept (two in a row: pairs are needed to judge consistency)."""
+"""Of every 8 waiting frames 2 consecutive ones are kept: extended comfort needs pairs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class LogSegment:
     expert: ExpertDrive
     situations: Situations
     first: int
-    """Frame of the drive."""
+    """First frame within the drive."""
     frames: int
     score: float
 
@@ -92,7 +92,7 @@ class LogSegment:
         return self.expert.drive.first_step + self.rows
 
     def decisions(self) -> NDArray[np.int64]:
-        """Frames of the log (0 is its first) that a split lists: with past and future, waiting ones thinned."""
+        """Frames of the log (0 is its first) with enough past and future, waiting ones thinned."""
         frames = np.arange(PAST_FRAMES, self.frames - FUTURE_FRAMES)
         waits = self.situations.standing[self.first + frames]
         since = np.zeros(len(frames), np.int64)
@@ -102,7 +102,7 @@ class LogSegment:
 
 
 def select_segments(recording: Recording, streets: StreetMap, place: Place, decisions: int) -> list[LogSegment]:
-    """Stretches with about `decisions` decision frames, the most worthwhile first chosen, in order of time."""
+    """The best-scored segments with about `decisions` decision frames in total, in order of time."""
     links = signal_links(streets)
     lengths = edge_lengths(streets)
     found: list[LogSegment] = []
@@ -126,7 +126,7 @@ def select_segments(recording: Recording, streets: StreetMap, place: Place, deci
 
 
 def _segments(expert: ExpertDrive, situations: Situations, valid: Flags) -> list[LogSegment]:
-    """All stretches of valid frames, overlapping ones included."""
+    """All segments of valid frames, overlapping ones included."""
     rows = frame_rows(expert)
     score, travelled = _frame_scores(situations, expert.speed[rows]), expert.travelled[rows]
     found = []
@@ -150,7 +150,7 @@ def _frame_scores(situations: Situations, speed: NDArray[np.float64]) -> NDArray
 
 
 def valid_frames(expert: ExpertDrive, place: Place, streets: StreetMap, lengths: Mapping[str, float]) -> Flags:
-    """Frames at which all that happened since the last one is physical, inside the place and before the end."""
+    """Frames whose motion since the last one is physical, inside the place and before the end of the route."""
     drive = expert.drive
     bumper = expert.pose[:, :2] + FRONT_OVERHANG * direction(expert.pose[:, 2])
     x0, y0, x1, y1 = place.area
@@ -174,7 +174,7 @@ def valid_frames(expert: ExpertDrive, place: Place, streets: StreetMap, lengths:
 
 
 def _route_left(expert: ExpertDrive, streets: StreetMap, lengths: Mapping[str, float]) -> NDArray[np.float64]:
-    """Metres of the route that lie ahead of each row, by lengths of edges."""
+    """Remaining route at each row [m], by edge lengths."""
     drive = expert.drive
     ahead = np.cumsum([lengths.get(edge, 0.0) for edge in drive.route][::-1])[::-1]
     left = np.zeros(len(drive.lane))
@@ -193,7 +193,7 @@ def _route_left(expert: ExpertDrive, streets: StreetMap, lengths: Mapping[str, f
 
 
 def edge_lengths(streets: StreetMap) -> dict[str, float]:
-    """Metres of every edge."""
+    """Length of every edge [m]."""
     return {
         lane.edge: float(np.linalg.norm(np.diff(lane.shape, axis=0), axis=1).sum())
         for lane in streets.lanes.values()

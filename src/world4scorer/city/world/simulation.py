@@ -1,11 +1,11 @@
-"""Drive in a city dataset: put the ego back into a log, move it, see what it sees, and branch off what could happen.
+"""Simulate a city log: reset the ego to a frame, move it, observe, and branch the simulation.
 
 Example::
 
     with CitySimulation("city") as city:
-        seen = city.reset("berlin-east_000_v57_00650", frame=10)
-        other = city.branch()              # an exact copy that goes on by itself
-        city.step(seen.ego_pose)           # stay where we are, 0.1 s
+        observation = city.reset("berlin-east_000_v57_00650", frame=10)
+        other = city.branch()              # an exact, independent copy
+        city.step(observation.ego_pose)    # stay here for 0.1 s
         print(city.observe().agent_input.velocities[-1])
 """
 
@@ -56,42 +56,41 @@ from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.jobs.data_folder import DataFolder
 
 SHUTDOWN_TIMEOUT: Final = 3.0
-"""A process that has not ended by then is ended [s]."""
+"""A process still running after this time is terminated [s]."""
 CONNECT_TIMEOUT: Final = 60.0
-"""A branch that has not answered by then is lost [s]."""
+"""A branch must connect within this time [s]."""
 
 
 class SimulationLost(CityError):
-    """A process of a simulation has ended: it was killed, or SUMO crashed in it."""
+    """The simulation process ended: it was killed, or SUMO crashed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What the ego knows at one moment."""
+    """Observation of the ego at one step."""
 
     time: float
-    """Of the simulation [s]."""
+    """Simulation time [s]."""
     agent_input: AgentInput
-    """The same as from disk: four frames, 0.5 s apart."""
+    """Four frames, 0.5 s apart, as read from a log."""
     images: Mapping[str, NDArray[np.uint8]]
-    """(H, W, 3) by camera, through the same compression as images on disk; empty if none were asked for."""
+    """(H, W, 3) by camera, JPEG-compressed as on disk; empty if not requested."""
     ego_pose: NDArray[np.float64]
-    """(3,) x, y [m], heading [rad] of the rear axle, global like the poses of logs."""
+    """(3,) x, y [m], heading [rad] of the rear axle in the global frame."""
     annotations: Annotations
-    """Everybody within 150 m, seen from the ego."""
+    """Road users within 150 m, in the ego frame."""
     signals: Mapping[str, str]
-    """SUMO's state text of every signal."""
+    """SUMO state string of every traffic light."""
     off_road: bool
-    """So far from every lane that the traffic no longer sees the ego: an episode should end here."""
+    """Too far from every lane for SUMO's traffic to react to the ego: end the episode here."""
     finished: bool
-    """The ego has reached the end of its route and is gone."""
+    """The ego has reached the end of its route and has been removed."""
 
 
 class CitySimulation:
-    """The traffic of a log, with the ego in the caller's hands.
+    """The traffic of a log with an ego moved by the caller.
 
-    Traffic runs in processes of its own. Resets within one simulation are quick in the order of time: the undisturbed
-    traffic is kept and copied.
+    Traffic runs in separate processes. Resets in order of time are fast: the undisturbed traffic is kept and forked.
     """
 
     def __init__(self, root: str | os.PathLike[str], *, height: int | None = None, width: int | None = None) -> None:
@@ -122,18 +121,20 @@ class CitySimulation:
         self._undisturbed_name, self._undisturbed_step = "", 0
 
     def reset(self, log: str, frame: int, *, images: bool | Sequence[str] = True) -> Observation:
-        """Put the ego back to where it was at a frame of a log (0 is the first); `images` as for `observe`."""
+        """Reset the ego to a frame of a log (0 is the first); `images` as for `observe`."""
         simulation, entry = find_log(self._root, log)
         frame = operator.index(frame)
         if not HISTORY_FRAMES - 1 <= frame < entry.frames:
-            raise CityError(f"log {log!r}: frame {frame}; a start needs {HISTORY_FRAMES - 1} to {entry.frames - 1}")
+            raise CityError(
+                f"log {log!r}: frame {frame} is out of range; choose {HISTORY_FRAMES - 1} to {entry.frames - 1}"
+            )
         offset = self._prepare(simulation, entry.first_step + STEPS_PER_FRAME * frame)
         past = self._past(simulation, entry, frame, offset)
         start = EpisodeStart(entry.name, entry.vehicle, tuple(entry.route), entry.weather_seed, past)
         return self._begin(start, offset, images)
 
     def start(self, simulation: str, start: EpisodeStart, *, images: bool | Sequence[str] = True) -> Observation:
-        """Take a vehicle of a simulation over at the last moment of its past; `images` as for `observe`."""
+        """Take over a vehicle of a simulation at the last step of `start.past`; `images` as for `observe`."""
         entry = read_simulation(self._root, simulation)
         return self._begin(start, self._prepare(entry, start.past[-1].step), images)
 
@@ -154,10 +155,10 @@ class CitySimulation:
     def step(
         self, pose: ArrayLike, *, velocity: ArrayLike | None = None, acceleration: ArrayLike | None = None
     ) -> bool:
-        """Move the ego's rear axle to a global pose (3,) and let 0.1 s pass.
+        """Move the ego's rear axle to a global pose (3,) and simulate 0.1 s.
 
-        Velocity (2,) and acceleration (2,) in ego axes are taken from the last poses unless given. Returns whether the
-        ego is still on its way.
+        Velocity (2,) and acceleration (2,) in the ego frame default to finite differences of poses. Returns whether
+        the ego is still on its route.
         """
         values = np.asarray(pose, np.float64)
         if values.shape != (3,) or not np.isfinite(values).all():
@@ -169,7 +170,7 @@ class CitySimulation:
     def drive(
         self, poses: ArrayLike, velocities: ArrayLike, accelerations: ArrayLike, cameras_at: Mapping[int, Sequence[str]]
     ) -> Trace:
-        """Many steps at once: the ego along global poses (T, 3), with velocities and accelerations (T, 2) in ego axes.
+        """Move the ego along global poses (T, 3), with velocities and accelerations (T, 2) in the ego frame.
 
         `cameras_at` lists the cameras to render by step (0 is now, T the last). If the ego reaches the end of its
         route before T, the traffic continues without it: see `Trace.finish_step`.
@@ -186,17 +187,17 @@ class CitySimulation:
         return found.shifted(self._offset)
 
     def drive_with_sumo(self, steps: int, cameras_at: Mapping[int, Sequence[str]]) -> tuple[Trace, list[EgoState]]:
-        """Let SUMO drive the ego itself for so many steps; `cameras_at` as for `drive`. Poses of frames are global."""
+        """Let SUMO drive the ego for `steps` steps; `cameras_at` as for `drive`. Returned poses are global."""
         asked = {int(step): self._cameras(cameras) for step, cameras in cameras_at.items()}
         found, drive = self._running().ask("drive_with_sumo", operator.index(steps), asked)
         return found.shifted(self._offset), [replace(frame, pose=frame.pose + self._offset) for frame in drive]
 
     def events_met(self) -> list[bool]:
-        """Which events of the start the ego has met."""
+        """Whether the ego has met each event of its `EpisodeStart`."""
         return list(self._running().ask("events_met"))
 
     def observe(self, *, images: bool | Sequence[str] = True) -> Observation:
-        """What the ego sees now: through all cameras, through those of some names, or, with False, without images."""
+        """Observe the current step; `images` is True for all cameras, a list of cameras, or False for none."""
         live: RawObservation = self._running().ask("observe", self._cameras(images))
         frame = live.frame
         return Observation(
@@ -211,19 +212,19 @@ class CitySimulation:
         )
 
     def branch(self) -> CitySimulation:
-        """An exact copy of this moment that goes on by itself; close it when done."""
+        """Return an exact, independent copy of the simulation; close it when done."""
         copy = CitySimulation(self._root, height=self._config.height, width=self._config.width)
         copy._offset, copy._log = self._offset, self._log
         copy._episode = self._running().branch()
         return copy
 
     def _cameras(self, images: bool | Sequence[str]) -> tuple[str, ...] | None:
-        """Names of the cameras to be drawn; None for all."""
+        """Names of the cameras to render; None for all."""
         if isinstance(images, bool):
             return None if images else ()
         unknown = [name for name in images if name not in self._config.cameras]
         if unknown:
-            raise CityError(f"camera {unknown[0]!r} is not of this city; it has {', '.join(self._config.cameras)}")
+            raise CityError(f"camera {unknown[0]!r} is not in this city; choose from {', '.join(self._config.cameras)}")
         return tuple(images)
 
     def _running(self) -> _Process:
@@ -232,7 +233,7 @@ class CitySimulation:
         return self._episode
 
     def _prepare(self, simulation: SimulationEntry, step: int) -> NDArray[np.float64]:
-        """Bring the undisturbed traffic of a simulation to a step; returns the offset of its street map."""
+        """Advance the undisturbed traffic of a simulation to a step; returns the offset of its street map."""
         folder = DataFolder(self._root)
         network = folder.city_network(PLACES[simulation.place].network.name)
         usable = self._undisturbed is not None and self._undisturbed.alive
@@ -250,7 +251,7 @@ class CitySimulation:
     def _past(
         self, simulation: SimulationEntry, entry: LogEntry, frame: int, offset: NDArray[np.float64]
     ) -> tuple[EgoState, ...]:
-        """The frames of the log up to now."""
+        """The last frames of the log up to `frame`."""
         log = read_log(DataFolder(self._root).log(simulation.data_split, entry.name))
         return tuple(
             EgoState(
@@ -279,7 +280,7 @@ class _Process:
     def __init__(self, connection: Connection, process: BaseProcess | None = None) -> None:
         self._connection = connection
         self._process = process
-        """Only of those started here; branches are children of the process that they come from."""
+        """None for branches, which are children of the process they were forked from."""
         self.alive = True
 
     @classmethod
@@ -315,7 +316,7 @@ class _Process:
         self._connection.close()
         if self._process is not None:
             self._process.join(SHUTDOWN_TIMEOUT)
-            if self._process.is_alive():  # in the middle of many steps
+            if self._process.is_alive():  # busy with many steps
                 self._process.terminate()
                 self._process.join()
 

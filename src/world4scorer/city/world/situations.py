@@ -1,6 +1,6 @@
-"""What each frame of a drive is about: turning, stopping at red, following, yielding, changing lanes, starting.
+"""Situation flags of a drive's frames: turns, red lights, following, yielding, lane changes, starts.
 
-The flags choose which drives become logs, and are counted in the dataset's report.
+The flags select which segments become logs, and are counted in the dataset's report.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from world4scorer.engine.scene.geometry import arc_length, direction, wrap
 Flags = NDArray[np.bool_]
 
 STANDING_SPEED: Final = 0.3
-"""Slower than this is standing [m/s]."""
+"""Speed below which a vehicle stands [m/s]."""
 SLOW_SPEED: Final = 2.0
 """m/s"""
 TURN_ANGLE: Final = 0.35
-"""Change of heading within 4 s [rad]."""
+"""Change of heading within 4 s that makes a turn [rad]."""
 NEAR_DISTANCE: Final = 20.0
-"""An agent this close counts as near [m]."""
+"""Distance of a near agent [m]."""
 LEADER_RANGE: Final = 50.0
-"""Leaders are looked for up to here [m]."""
+"""Search range for leaders [m]."""
 FOLLOWING_TIME: Final = 2.5
-"""A leader matters within this time gap, plus `FOLLOWING_GAP` [s]."""
+"""Time gap within which a leader counts, plus `FOLLOWING_GAP` [s]."""
 FOLLOWING_GAP: Final = 6.0
 """m"""
 HALF_CORRIDOR: Final = 0.9
-"""A box this close to the way is in the way [m]."""
+"""Boxes within this distance of the path block it [m]."""
 STOP_LINE_DISTANCE: Final = 14.0
-"""From the end of the lane [m]."""
+"""Distance from the end of the lane [m]."""
 CUT_IN_GAP: Final = 18.0
 """m"""
 HORIZON_FRAMES: Final = 8
 MIN_STARTING_SPEED: Final = 3.0
-"""Of a standing ego that is imagined to start [m/s]."""
+"""Minimum ego speed assumed for conflicts [m/s]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,50 +52,50 @@ class Situations:
     """Flags (F,) of the frames of a drive."""
 
     near_agent: Flags
-    """Somebody within 20 m."""
+    """An agent within 20 m."""
     left_turn: Flags
     right_turn: Flags
     standing: Flags
-    """Throughout the next 4 s."""
+    """Standing throughout the next 4 s."""
     start: Flags
     """Standing now, moving within 4 s."""
     stop: Flags
     """Moving now, standing within 4 s."""
     red_light: Flags
-    """Slow or stopping before a red light."""
+    """Slow or stopping at a red light."""
     following: Flags
     queue: Flags
-    """Slow behind somebody slow."""
+    """Slow behind a slow leader."""
     yielding: Flags
-    """Slow before a junction without a red light and without a leader."""
+    """Slow before a junction without a red light or leader."""
     crossing: Flags
-    """Somebody who crosses would be hit at this speed."""
+    """A crossing agent would be hit at this speed."""
     cut_in: Flags
-    """Somebody else's lane change made them the leader."""
+    """Another agent became the leader by a lane change."""
     lane_change: Flags
     conflict: Flags
-    """Keeping the speed would hit somebody within 4 s."""
+    """Keeping the speed would hit an agent within 4 s."""
     touching: Flags
-    """A box comes closer than a hand's breadth before the next frame: never in a log."""
+    """A box comes within 0.1 m before the next frame; excluded from logs."""
 
     @property
     def interaction(self) -> Flags:
-        """Somebody whom the metrics notice."""
+        """An agent that affects the metrics."""
         return self.conflict | self.following | self.queue | self.crossing | self.cut_in
 
     @property
     def turn(self) -> Flags:
-        """Either way."""
+        """Left or right turn."""
         return self.left_turn | self.right_turn
 
     def counts(self, rows: slice | NDArray[np.int64]) -> dict[str, int]:
-        """How many of the frames `rows` carry each flag."""
+        """Number of the frames `rows` with each flag."""
         names = [flag.name for flag in fields(self) if flag.name != "touching"]
         return {name: int(getattr(self, name)[rows].sum()) for name in [*names, "interaction"]}
 
 
 def frame_rows(expert: ExpertDrive) -> NDArray[np.int64]:
-    """Rows of the drive that are frames of the 2 Hz clock."""
+    """Rows of the drive at 2 Hz steps."""
     first = expert.drive.first_step
     start = -first % STEPS_PER_FRAME
     return np.arange(start, len(expert.speed), STEPS_PER_FRAME)
@@ -104,7 +104,7 @@ def frame_rows(expert: ExpertDrive) -> NDArray[np.int64]:
 def find_situations(
     expert: ExpertDrive, recording: Recording, streets: StreetMap, links: Mapping[tuple[str, str], SignalLink]
 ) -> Situations:
-    """Flags of all frames of a drive. `links` are the signals by lane and following edge, from `signal_links`."""
+    """Flags of all frames of a drive; `links` from `signal_links`."""
     rows = frame_rows(expert)
     pose, speed = expert.pose[rows], expert.speed[rows]
     snapshots = [recording.snapshot_at(expert.drive.first_step + int(row)) for row in rows]
@@ -149,7 +149,7 @@ def find_situations(
 
 
 def signal_links(streets: StreetMap) -> dict[tuple[str, str], SignalLink]:
-    """The signal that holds for a car on a lane that goes on to an edge."""
+    """Signal links of cars by lane and next edge."""
     return {
         (connection.from_lane, streets.lanes[connection.to_lane].edge): connection.link
         for connection in streets.connections
@@ -160,7 +160,7 @@ def signal_links(streets: StreetMap) -> dict[tuple[str, str], SignalLink]:
 def _boxes(
     expert: ExpertDrive, recording: Recording, snapshots: Sequence[TrafficSnapshot]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-    """Boxes (F, A, 5), who they are (F, A), their speeds (F, A) and how many there are (F,), without the ego."""
+    """Boxes (F, A, 5), agent ids (F, A), speeds (F, A) and counts (F,), without the ego."""
     sizes = np.array(recording.agents.sizes)
     near = []
     for snapshot, place in zip(snapshots, expert.pose[frame_rows(expert)], strict=True):
@@ -179,7 +179,7 @@ def _boxes(
 
 
 def _path(expert: ExpertDrive, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Points 1 m apart that the rear axle passes, going straight on at the end, and the point of each frame."""
+    """Path of the rear axle as points 1 m apart, extended straight, and the point of each frame."""
     step = np.linalg.norm(np.diff(expert.pose[:, :2], axis=0), axis=1)
     along = arc_length(expert.pose[:, :2])
     moving = np.concatenate([[True], step > 1e-6])
@@ -192,7 +192,7 @@ def _path(expert: ExpertDrive, rows: NDArray[np.int64]) -> tuple[NDArray[np.floa
 
 
 def _ahead(values: NDArray[np.float64], what: str) -> NDArray[np.float64]:
-    """Over each frame and the next 4 s: the smallest, largest or last value."""
+    """Minimum, maximum or last value over each frame and the next 4 s."""
     padded = np.concatenate([values, np.full(HORIZON_FRAMES, values[-1])])
     windows = np.lib.stride_tricks.sliding_window_view(padded, HORIZON_FRAMES + 1)
     found: NDArray[np.float64] = {"min": windows.min(1), "max": windows.max(1), "last": windows[:, -1]}[what]
@@ -206,7 +206,7 @@ def _signals_ahead(
     streets: StreetMap,
     links: Mapping[tuple[str, str], SignalLink],
 ) -> tuple[NDArray[np.float64], Flags]:
-    """Distance to the end of the lane [m] (F,), far inside junctions, and whether its light is red (F,)."""
+    """Distance to the end of the lane (F,) [m], 1000 inside junctions, and whether its light is red (F,)."""
     distance, red = np.full(len(rows), 1e3), np.zeros(len(rows), np.bool_)
     route = expert.drive.route
     following = dict(pairwise(route))
@@ -222,7 +222,7 @@ def _signals_ahead(
 
 
 def _lane_changes(lanes: list[str], streets: StreetMap) -> Flags:
-    """A change to another lane of the same edge within the next 2 s."""
+    """Lane changes on the same edge within the next 2 s."""
     flags = np.zeros(len(lanes), np.bool_)
     for frame in range(len(lanes) - 1):
         now, then = streets.lanes.get(lanes[frame]), streets.lanes.get(lanes[frame + 1])
@@ -232,7 +232,7 @@ def _lane_changes(lanes: list[str], streets: StreetMap) -> Flags:
 
 
 def _cut_ins(leaders: NDArray[np.int64], ids: NDArray[np.int64], gaps: NDArray[np.float64], lanes: list[str]) -> Flags:
-    """A new leader, close, while the ego stayed in its lane and the old one (or nobody) was further away."""
+    """A close new leader while the ego stayed in its lane and any old leader was further away."""
     flags = np.zeros(len(leaders), np.bool_)
     who = np.where(leaders == NO_AGENT, NO_AGENT, ids[np.arange(len(leaders)), leaders])
     for frame in range(1, len(leaders)):

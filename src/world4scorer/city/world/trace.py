@@ -1,6 +1,6 @@
-"""What happens around an ego that is driven along given poses: everybody at each step, signals, pictures.
+"""Traffic around an ego that is moved along given poses: road users, signals and images by step.
 
-Shapes: T steps of 0.1 s and the moment before them, T + 1 rows; A road users.
+Shapes: T + 1 rows for T steps of 0.1 s and the step before them; A road users.
 """
 
 from __future__ import annotations
@@ -23,41 +23,41 @@ NEVER: Final = -1
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Everybody within 150 m of the ego at each step, as annotations of logs have them."""
+    """Road users within 150 m of the ego at each step."""
 
     tokens: tuple[str, ...]
-    """A names, those that the log gives them, in the order of their first sight."""
+    """A track tokens, in order of first appearance."""
     types: NDArray[np.int8]
     """(A,) codes of `TrackType`."""
     sizes: NDArray[np.float64]
     """(A, 2) length, width [m]."""
     poses: NDArray[np.float64]
-    """(A, T + 1, 3) x, y [m], heading [rad] of the box's centre; zeros where it is not there."""
+    """(A, T + 1, 3) x, y [m], heading [rad] of box centres; zeros where not valid."""
     speeds: NDArray[np.float64]
     """(A, T + 1) m/s"""
     valid: NDArray[np.bool_]
     """(A, T + 1)"""
     signals: tuple[Mapping[str, str], ...]
-    """SUMO's state texts of all signals, T + 1 times."""
+    """T + 1 SUMO state strings of all traffic lights."""
     off_road: NDArray[np.bool_]
-    """(T + 1,) where the ego is so far from every lane that the others do not see it; looked at every 0.5 s."""
+    """(T + 1,) whether the ego is too far from every lane for traffic to react to it; updated every 0.5 s."""
     finish_step: int
-    """First step at which the ego has left the traffic, as its route ended; -1 for never."""
+    """First step at which the ego is removed at the end of its route; -1 for never."""
     teleported: int
-    """Road users seen here whom SUMO put here on the way, out of a jam, each under another name; not those put away."""
+    """Number of road users that SUMO teleported into this trace, each under a new name."""
     files: Mapping[int, Mapping[str, bytes]]
     """JPEG files by step and camera."""
 
     def shifted(self, offset: NDArray[np.float64]) -> Trace:
-        """The same in a frame whose origin lies elsewhere; `offset` (3,) is added to poses."""
+        """The trace with `offset` (3,) added to poses."""
         return replace(self, poses=np.where(self.valid[..., None], self.poses + offset, 0.0))
 
 
 class TraceRecorder:
-    """Frames one after the other, to be joined to an excursion."""
+    """Collects frames into a trace."""
 
     def __init__(self, log: str, known: int) -> None:
-        """`known` is how many road users the traffic has ever had until now."""
+        """`known` is the number of road users the traffic has had so far."""
         self._log, self._known = log, known
         self._frames: list[FrameState] = []
         self._off_road: list[bool] = []
@@ -65,7 +65,7 @@ class TraceRecorder:
         self._files: dict[int, Mapping[str, bytes]] = {}
 
     def add(self, frame: FrameState, off_road: bool | None, finished: bool, files: Mapping[str, bytes]) -> None:
-        """Note a step; `off_road` None means as before."""
+        """Append a step; `off_road` None repeats the last value."""
         if finished and self._finish_step == NEVER:
             self._finish_step = len(self._frames)
         if files:
@@ -74,7 +74,7 @@ class TraceRecorder:
         self._off_road.append(self._off_road[-1] if off_road is None else off_road)
 
     def finish(self) -> Trace:
-        """All that was noted."""
+        """The trace of all steps."""
         row: dict[str, int] = {}
         for frame in self._frames:
             for name in frame.names:

@@ -1,8 +1,8 @@
-"""SUMO's traffic, step by step, as arrays of boxes.
+"""SUMO traffic as arrays of boxes, step by step.
 
-SUMO knows front bumpers and the direction of the lane under them. A real vehicle's rear axle is dragged along behind
-its front axle, so its heading changes smoothly and it cuts corners; `Traffic` keeps every rear axle and gives the boxes
-that follow. It runs in the process that made it: SUMO has one simulation per process.
+SUMO moves front bumpers along lanes. A real vehicle's rear axle follows its front axle, so its heading changes smoothly
+and it cuts corners; `Traffic` tracks every rear axle and returns the resulting boxes. SUMO allows one simulation per
+process.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ TIME_STEP: Final = 0.1
 BRAKE, LEFT, RIGHT = 8, 2, 1
 """Bits of SUMO's vehicle signals."""
 MAX_JUMP: Final = 1.6
-"""Further in a step than in the last one [m]: SUMO moved somebody, e.g. out of a jam, who comes back as somebody new.
-Lanes that do not quite meet make steps of up to a metre."""
+"""Largest increase of a step's length [m]; beyond it SUMO teleported the road user, which gets a new name.
+Gaps between lanes make steps of up to a metre."""
 TELEPORT_MARK: Final = "~"
-"""In the names of those who came back."""
+"""Separator in the names of teleported road users."""
 MAX_FIRST_STEP: Final = 3.0
-"""Nobody is faster in the first step, with which there is nothing to compare [m]."""
+"""Assumed length of a road user's first step [m]."""
 SUMO_OPTIONS: Final = (
     *("--step-length", f"{TIME_STEP}"),
     *("--lanechange.duration", "3"),
@@ -47,14 +47,14 @@ SUMO_OPTIONS: Final = (
 
 
 def teleport_index(name: str) -> int:
-    """Index of somebody whom SUMO put elsewhere, by the name under which he came back; -1 for everybody else."""
+    """Index of a teleported road user, from its name; -1 for all others."""
     _, found, index = name.partition(TELEPORT_MARK)
     return int(index) if found else -1
 
 
 @dataclass(eq=False)
 class Agents:
-    """Everybody who was ever seen, in order of appearance."""
+    """All road users so far, in order of appearance."""
 
     ids: list[str] = field(default_factory=list)
     types: list[str] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Agents:
     sizes: list[tuple[float, float, float]] = field(default_factory=list)
 
     def add(self, name: str, type_name: str, kind: ActorKind, size: tuple[float, float, float]) -> int:
-        """Enter somebody, and return the index."""
+        """Append a road user and return its index."""
         self.ids.append(name)
         self.types.append(type_name)
         self.kinds.append(kind)
@@ -72,7 +72,7 @@ class Agents:
 
 @dataclass(frozen=True, eq=False)
 class TrafficSnapshot:
-    """Everybody at one time."""
+    """All road users at one step."""
 
     step: int
     agent: NDArray[np.int64]
@@ -84,14 +84,14 @@ class TrafficSnapshot:
     lamps: NDArray[np.uint8]
     """(n,) bits `BRAKE`, `LEFT`, `RIGHT`."""
     travelled: NDArray[np.float64]
-    """(n,) m since first seen."""
+    """(n,) distance since its appearance [m]."""
     signals: Mapping[str, str]
-    """State text of every signal."""
+    """SUMO state string of every traffic light."""
 
-    def around(self, place: NDArray[np.float64], reach: float, without: int) -> TrafficSnapshot:
-        """Those within `reach` metres of a place (2,), without one agent (the ego)."""
-        near = np.linalg.norm(self.pose[:, :2] - place, axis=1) < reach
-        rows = np.flatnonzero(near & (self.agent != without))
+    def around(self, point: NDArray[np.float64], radius: float, exclude: int) -> TrafficSnapshot:
+        """Road users within `radius` [m] of a point (2,), except the agent `exclude` (the ego)."""
+        near = np.linalg.norm(self.pose[:, :2] - point, axis=1) < radius
+        rows = np.flatnonzero(near & (self.agent != exclude))
         return TrafficSnapshot(
             self.step,
             self.agent[rows],
@@ -104,7 +104,7 @@ class TrafficSnapshot:
 
 
 def snapshot_actors(snapshot: TrafficSnapshot, agents: Agents) -> Actors:
-    """A moment for the renderer."""
+    """The road users of a snapshot for the renderer."""
     return Actors(
         pose=snapshot.pose,
         size=np.array([agents.sizes[index] for index in snapshot.agent]).reshape(-1, 3),
@@ -118,7 +118,7 @@ def snapshot_actors(snapshot: TrafficSnapshot, agents: Agents) -> Actors:
 
 
 class Traffic:
-    """A running simulation."""
+    """A running SUMO simulation."""
 
     def __init__(self, network: str | os.PathLike[str], demand: str | os.PathLike[str], seed: int) -> None:
         for path in (network, demand):
@@ -130,7 +130,7 @@ class Traffic:
             with sumo_environment():
                 self._sumo.start(command)
         except (self._sumo.TraCIException, self._sumo.FatalTraCIError) as error:
-            raise CityError(f"{network}: SUMO refuses it ({error}); delete it and make the city again") from error
+            raise CityError(f"{network}: SUMO cannot load it ({error}); delete it and make the city again") from error
         self.agents = Agents()
         self.steps = 0
         self._index: dict[str, int] = {}
@@ -148,24 +148,24 @@ class Traffic:
 
     @property
     def sumo(self) -> Any:
-        """The library, for what is not offered here."""
+        """The `libsumo` module."""
         return self._sumo
 
     def close(self) -> None:
-        """End the simulation; another can begin."""
+        """End the simulation, so that another can start in this process."""
         self._sumo.close()
 
     def present(self) -> Iterable[tuple[str, int]]:
-        """Names and indices of everybody who is there now."""
+        """Names and indices of the road users of the current step."""
         return zip(self._names, self._order.tolist(), strict=True)
 
     def rear_axle(self, name: str) -> NDArray[np.float64]:
-        """(3,) x, y [m], heading [rad] of the rear axle of a vehicle that is there."""
+        """(3,) x, y [m], heading [rad] of the rear axle of a present vehicle."""
         row = self._names.index(name)
         return np.append(self._rear[self._order[row]], self._poses[row, 2])
 
     def step(self) -> None:
-        """Let 0.1 s pass."""
+        """Simulate 0.1 s."""
         self._sumo.simulationStep()
         self.steps += 1
         vehicle, person = self._sumo.vehicle, self._sumo.person
@@ -189,7 +189,7 @@ class Traffic:
             del self._index[name]
 
     def snapshot(self) -> TrafficSnapshot:
-        """Everybody now."""
+        """All road users of the current step."""
         vehicle, person, light = self._sumo.vehicle, self._sumo.person, self._sumo.trafficlight
         walkers = set(person.getIDList())
         speed = [(person if name in walkers else vehicle).getSpeed(name) for name in self._names]
@@ -212,7 +212,7 @@ class Traffic:
         heading: NDArray[np.float64],
         vehicles: int,
     ) -> None:
-        """Give newcomers, and those whom SUMO moved elsewhere, an index and a straight body; fills `order`."""
+        """Give new and teleported road users an index and a straight body; fills `order`."""
         moved = np.linalg.norm(front - self._front[order], axis=1)
         for row in np.flatnonzero((order < 0) | (moved > self._stride[order] + MAX_JUMP)):
             name = names[row]
@@ -238,7 +238,7 @@ class Traffic:
             self._index[name] = order[row] = index
 
     def _fresh(self, name: str) -> str:
-        """A name that nobody had: SUMO's own, or with a number after a jump."""
+        """An unused name: SUMO's own, or with a number after teleporting."""
         fresh = name if name not in self._used else f"{name}{TELEPORT_MARK}{len(self.agents.ids)}"
         self._used.add(fresh)
         return fresh
@@ -246,7 +246,7 @@ class Traffic:
     def _drag(
         self, order: NDArray[np.int64], front: NDArray[np.float64], heading: NDArray[np.float64], vehicles: int
     ) -> None:
-        """Move bodies to their new bumpers: the rear axle follows the front axle at the wheelbase."""
+        """Move bodies to their new bumpers: the rear axle follows the front axle at wheelbase distance."""
         ahead, wheelbase, centre = self._lengths[order].T
         direction = np.stack([np.cos(heading), np.sin(heading)], axis=1)
         axle = front - ahead[:, None] * direction

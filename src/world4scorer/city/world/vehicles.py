@@ -1,4 +1,4 @@
-"""Kinds of road users: sizes, driving habits, and how often they occur."""
+"""Vehicle types: sizes, car-following parameters, shares of the traffic."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ EGO_HEIGHT: Final = 1.777
 
 @dataclass(frozen=True)
 class VehicleType:
-    """A type of vehicle as SUMO knows it. Lengths in m, accelerations in m/s^2."""
+    """A SUMO vehicle type. Lengths in m, accelerations in m/s^2."""
 
     name: str
     kind: ActorKind
     vehicle_class: str
-    """SUMO's name for who may use which lane."""
+    """SUMO vClass, which decides the allowed lanes."""
     length: float
     width: float
     height: float
@@ -28,21 +28,21 @@ class VehicleType:
     rear_overhang: float
     """Rear axle to rear bumper."""
     share: float
-    """Of the vehicles of a place; bicycles are counted apart."""
+    """Share of a place's motor vehicles."""
     accel: float = 1.6
     decel: float = 2.8
     headway: float = 1.3
     """Time gap kept to the vehicle in front [s]."""
     gap: float = 2.3
-    """Kept at standstill."""
+    """Gap at standstill."""
     speed_factor: str = "normc(0.95,0.08,0.75,1.12)"
-    """Distribution of the desired speed over the limit."""
+    """Distribution of desired speed / speed limit."""
 
 
 VEHICLE_TYPES: Final = {
     kind.name: kind
     for kind in (
-        # The ego of NAVSIM is a Chrysler Pacifica; its box must be the box that the others react to.
+        # NAVSIM's ego, a Chrysler Pacifica: traffic must react to the box that the metrics use.
         VehicleType(
             EGO_TYPE,
             ActorKind.CAR,
@@ -72,15 +72,15 @@ VEHICLE_TYPES: Final = {
     )
 }
 BICYCLE_SPEED: Final = 5.2
-"""Fastest [m/s]."""
+"""Maximum speed [m/s]."""
 PEDESTRIAN_SIZE: Final = (0.55, 0.6, 1.74)
 """Box of a pedestrian: length, width, height [m]."""
 WALKER_TYPE: Final = "walker"
-"""Of pedestrians on the road, who are vehicles to SUMO."""
+"""Type of pedestrians on the road, which SUMO treats as vehicles."""
 WALKER_SIZE: Final = PEDESTRIAN_SIZE
 WALKER: Final = VehicleType(WALKER_TYPE, ActorKind.PEDESTRIAN, "passenger", *WALKER_SIZE, 0.0, WALKER_SIZE[0] / 2, 0.0)
 
 
 def vehicle_type(name: str) -> VehicleType:
-    """A type by the name that SUMO knows it by."""
+    """The vehicle type with a SUMO name."""
     return WALKER if name == WALKER_TYPE else VEHICLE_TYPES[name]
