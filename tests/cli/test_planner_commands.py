@@ -14,7 +14,7 @@ from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersModel
 
 from tests.support.model_golden import FOLDER, TINY, WEIGHTS, inputs, outputs, tiny_planner
 from world4scorer import cli
-from world4scorer.cli import learn
+from world4scorer.cli import requirements
 from world4scorer.planner.model import COMPONENTS, config, paper
 from world4scorer.planner.planner import Planner
 
@@ -220,12 +220,12 @@ def test_profile_of_a_folder_with_times(tmp_path, capsys):
 
 
 def test_without_torch(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(learn, "find_spec", lambda name: None)
+    monkeypatch.setattr(requirements, "find_spec", lambda name: None)
     for words in (["import", WEIGHTS, "--out", tmp_path / "x"], ["export", tmp_path, "--out", "x"], ["profile"]):
         assert run(*words) == 1
         assert "pip install 'world4scorer[train]'" in capsys.readouterr().err
 
 
-def test_other_verbs_need_no_torch():
+def test_other_commands_need_no_torch():
     code = "import sys, world4scorer.cli.run; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

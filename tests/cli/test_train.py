@@ -17,6 +17,12 @@ from world4scorer.planner.training.run import train
 WORDS = ["--data", "d", "--out", "o"]
 
 
+def prepare(words):
+    """Data of a run, made where they are missing."""
+    command = parse(words)
+    return prepare_data(command.sources(), command.config, command.machine.nodes)
+
+
 def test_presets_settle_the_defaults_and_flags_change_them():
     assert parse(WORDS).config == city() and parse([*WORDS, "--preset", "paper"]).config == paper()
     assert parse(["--preset=baseline", *WORDS]).config == baseline()
@@ -66,13 +72,13 @@ def test_bank_and_targets_are_made_where_they_are_missing(training_set, tmp_path
         "--targets",
         str(tmp_path / "t.arrow"),
     ]
-    found = prepare_data(parse(words))
+    found = prepare(words)
     assert found.split == "city_train" and found.val_split == "city_val"
     assert len(CandidateBank.open(tmp_path / "bank")) == 67 and len(FutureTargets.open(tmp_path / "t.arrow")) == 67
     before = (tmp_path / "t.arrow").stat().st_mtime_ns
-    assert prepare_data(parse(words)) == found and (tmp_path / "t.arrow").stat().st_mtime_ns == before
+    assert prepare(words) == found and (tmp_path / "t.arrow").stat().st_mtime_ns == before
     train(training_set.config, found, tmp_path / "run", replace(MACHINE, checkpoint_every=100))
-    assert prepare_data(parse([*words, "--auxiliary-target", "none", "--losses.bank", "0"])).targets is None
+    assert prepare([*words, "--auxiliary-target", "none", "--losses.bank", "0"]).targets is None
 
 
 def test_what_is_missing_is_said_before_anything_is_made(training_set, tmp_path, capsys):
@@ -87,9 +93,8 @@ def test_what_is_missing_is_said_before_anything_is_made(training_set, tmp_path,
     assert main(words) == 1
     assert "--vit-weights" in capsys.readouterr().err and not (tmp_path / "bank").exists()
     assert not (tmp_path / "run").exists()
-    nodes = parse([*words[1:], "--nodes", "2", "--vit-weights", "city"])
     with pytest.raises(ValueError, match="before a run on several nodes"):
-        prepare_data(nodes)
+        prepare([*words[1:], "--nodes", "2", "--vit-weights", "city"])
 
 
 def test_help_names_the_presets_numbers(capsys):

@@ -6,8 +6,9 @@ an optional argument says what its absence means, so help does not print `(defau
 
 from __future__ import annotations
 
+from dataclasses import field, fields, make_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_type_hints
 
 import tyro
 
@@ -57,3 +58,19 @@ Executor = Literal["processes", "serial", "ray"]
 Lqr = Literal["navsim", "corrected"]
 Benchmark = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
 OptionalBenchmark = Annotated[Benchmark | None, HIDE_DEFAULT]
+
+METAVARS: Final[dict[Any, Any]] = {
+    Path | None: OptionalFolder,
+    int | None: OptionalCount,
+    str | None: OptionalEncoder,
+    tuple[int, ...]: Counts,
+}
+"""Arguments that fields of option dataclasses become, by the field's type."""
+
+
+def flags(options: type[Any], **annotated: Any) -> Any:
+    """Make a flag of every field of an option dataclass of the library, with metavars by type or as `annotated`."""
+    hints = {name: METAVARS.get(kind, kind) for name, kind in get_type_hints(options).items()} | annotated
+    columns = [(one.name, hints[one.name], field(default=one.default)) for one in fields(options)]
+    constructor = make_dataclass(options.__name__, columns, bases=(options,), frozen=True)
+    return tyro.conf.arg(name="", constructor=constructor)

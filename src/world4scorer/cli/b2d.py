@@ -8,9 +8,7 @@ w4s b2d train prepared --vocab vocabulary.npz --vit-weights dinov2-with-register
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -44,8 +42,6 @@ Paths = Annotated[tuple[Path, ...], metavar("PATH [PATH ...]")]
 Address = Annotated[str, metavar("ADDRESS")]
 OptionalName = Annotated[str | None, metavar("NAME")]
 OptionalPrecision = Annotated[Literal["fp32", "bf16", "fp16", "bf16-vit"] | None, HIDE_DEFAULT]
-TARGETS: Final = "targets.arrow"
-"""Of prepared clips, in their folder."""
 
 
 def map_(opendrive: PositionalFile, /, out: File, town: OptionalName = None) -> int:
@@ -217,10 +213,8 @@ def train(
         threads: Threads per device that compute the model on CPUs; 0 shares the cores evenly.
     """
     require_torch("w4s b2d train")
-    from dataclasses import replace
-
-    from world4scorer.driving.bench2drive import config as presets
-    from world4scorer.driving.bench2drive.clip_targets import ensure_targets
+    from world4scorer.driving.bench2drive.clip_targets import prepare_targets
+    from world4scorer.driving.bench2drive.config import PRESETS, changed
     from world4scorer.driving.bench2drive.train import ClipData, check_config, train_clips
     from world4scorer.driving.clips.prepared import PreparedClips
     from world4scorer.planner.training.config import TrainConfig
@@ -232,34 +226,26 @@ def train(
     if settings is not None:
         config = TrainConfig.from_json(settings.read_text(), str(settings))
     else:
-        config = presets.PRESETS[preset](devices * nodes)
-    if route_blind:
-        config = replace(config, model=presets.without_route_point(config.model))
-    given = {
-        "epochs": epochs,
-        "precision": precision,
-        "seed": seed,
-        "vit_weights": vit_weights,
-        "from_planner": None if from_planner is None else str(from_planner),
-    }
-    config = replace(config, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
-    config = presets.with_steps(config, batch, learning_rate)
+        config = PRESETS[preset](devices * nodes)
+    config = changed(
+        config,
+        route_blind=route_blind,
+        from_planner=from_planner,
+        vit_weights=vit_weights,
+        epochs=epochs,
+        batch=batch,
+        learning_rate=learning_rate,
+        precision=precision,
+        seed=seed,
+    )
     check_config(config)
     check_start(config)
     clips = PreparedClips.open(prepared)
     if config.loss_weights.bank and vocab is None and not only_targets:
         raise UsageError("--vocab: needed, `w4s b2d vocab` makes it")
-    file = (targets or prepared / TARGETS) if config.loss_weights.future else None
-    first = is_global_zero()  # of all machines; here, Lightning starts the other processes when this one is ready
-    if file is not None and (first or not (file.is_file() or only_targets)):
-        encoder = target_encoder or config.vit_weights or ("city" if preset == "city" else "")
-        refusal = ""
-        if not first or (nodes > 1 and not only_targets):
-            refusal = "processes that start together cannot make them: do it first, on one machine, with --only-targets"
-        elif targets is not None and file.is_file():
-            encoder = target_encoder or ""  # who names a file knows what made it
-            refusal = "give another file, or delete this one to have it made again"
-        ensure_targets(clips, file, encoder, refusal, partial(print, file=sys.stderr))
+    default_encoder = "city" if preset == "city" else ""
+    file = prepare_targets(clips, config, targets, target_encoder, default_encoder, nodes, only_targets)
+    first = is_global_zero()
     if only_targets:
         if first:
             print(f"targets: {file or 'not needed, their loss has no weight'}")

@@ -59,7 +59,7 @@ def make(
 
     chosen = choose_executor(executor, workers=workers, ray_address=ray_address)
     print(f"{out}: {make_bank(store, out, config, chosen, show_progress=True)}")
-    _tell(out)
+    _print_info(out)
     return 0
 
 
@@ -72,7 +72,7 @@ def info(pack: PositionalFolder, /, out: OptionalFile = None) -> int:
         pack: Folder of the pack; published ones too.
         out: Also write it to a file (.json or .md).
     """
-    _tell(pack, out)
+    _print_info(pack, out)
     return 0
 
 
@@ -107,7 +107,7 @@ def import_(
     else:
         report = label_plans(file, store, out, choose_executor(executor, workers=workers), show_progress=True)
     print(f"{out}: {report}")
-    _tell(out)
+    _print_info(out)
     return 0
 
 
@@ -148,16 +148,17 @@ def histogram(
     return 0
 
 
-def _tell(folder: Path, out: Path | None = None) -> None:
+def _print_info(folder: Path, out: Path | None = None) -> None:
+    from world4scorer.cli.console_tables import print_bank
     from world4scorer.planner.bank.candidate_bank import CandidateBank
-    from world4scorer.planner.bank.report import print_statistics, write_statistics
+    from world4scorer.planner.bank.report import write_statistics
     from world4scorer.planner.bank.statistics import bank_statistics
 
     pack = CandidateBank.open(folder)
     found = bank_statistics(pack)
     if out is not None:
         write_statistics(pack, found, out)
-    print_statistics(pack, found)
+    print_bank(pack, found)
 
 
 SUBCOMMANDS: Final[dict[str, Callable[..., int]]] = {

@@ -78,7 +78,8 @@ def info(root: PositionalFolder, /, out: OptionalFile = None) -> int:
         out: Also write it to a file (.json or .md).
     """
     from world4scorer.city.world.info import city_info
-    from world4scorer.city.world.info_report import print_city, write_info
+    from world4scorer.city.world.info_report import write_info
+    from world4scorer.cli.console_tables import print_city
 
     found = city_info(root)
     if out is not None:

@@ -246,10 +246,17 @@ def _official(
     allow_missing: bool,
     lqr: Lqr,
 ) -> int:
-    """A CSV as the official scripts write it."""
+    """Write a CSV as the official scripts do, and print its means."""
+    from world4scorer.cli.console_tables import print_scores, print_tables
     from world4scorer.datasets.navsim.submissions import read_submission
     from world4scorer.datasets.store import SceneStore
-    from world4scorer.evaluation.scores.reports import compare_agents, evaluate_both_stages, evaluate_one_stage
+    from world4scorer.evaluation.scores.reports import (
+        compare_agents,
+        evaluate_both_stages,
+        evaluate_one_stage,
+        stage_two_file,
+    )
+    from world4scorer.evaluation.scores.tables import agent_tables
 
     if out is None or out.suffix != ".csv":
         raise UsageError(f"--out {out}: must end in .csv for --agents, --metric and two-stage splits")
@@ -264,14 +271,20 @@ def _official(
         )
     scenes = SceneStore(store)
     if source is None:
-        compare_agents(scenes, agents, out, lqr)
+        print_tables(agent_tables(compare_agents(scenes, agents, out, lqr)))
         return 0
     plans = read_submission(source)
     metric = metric or "epdms-v2.2"
     if split is None:
-        evaluate_one_stage(scenes, plans, out, metric, lqr, allow_missing)
-    else:
-        evaluate_both_stages(scenes, plans, Path(split), out, metric, lqr, allow_missing, kernel_variance)
+        print_scores(evaluate_one_stage(scenes, plans, out, metric, lqr, allow_missing), out)
+        return 0
+    result, combined = evaluate_both_stages(
+        scenes, plans, Path(split), out, metric, lqr, allow_missing, kernel_variance
+    )
+    print_scores(result.first, out)
+    print_scores(result.second, stage_two_file(out))
+    if combined is not None:
+        print(f"combined, kernel variance {kernel_variance:g} m^2: {combined:.4f}")
     return 0
 
 

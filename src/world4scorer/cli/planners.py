@@ -126,11 +126,12 @@ def profile(
     require_torch("w4s profile")
     import torch
 
+    from world4scorer.cli.console_tables import print_profile
     from world4scorer.jobs.tensor_files import write_bytes
     from world4scorer.planner.model.config import PRESETS
     from world4scorer.planner.planner import Planner
     from world4scorer.planner.profiling import profile as counting
-    from world4scorer.planner.profiling.profile_report import as_json, measure, print_profile
+    from world4scorer.planner.profiling.profile_report import as_json, measure
 
     if preset is not None and planner is not None:
         raise UsageError("give either --preset or --planner")

@@ -29,15 +29,16 @@ def score(
         lqr: Tracker of the rollouts: as the official simulator has it, or with the intended jerk penalty.
         threads: Files at a time; one for each core unless given.
     """
+    from world4scorer.cli.console_tables import print_tables
     from world4scorer.engine.outcomes.batch import set_threads
     from world4scorer.evaluation.scores.exchange_files import exchange_files, score_files
-    from world4scorer.evaluation.scores.tables import print_means
+    from world4scorer.evaluation.scores.tables import mean_tables
 
     _need(files)
     if threads is not None:
         set_threads(threads)
     scored = list(score_files(exchange_files(files), metric, out, lqr))
-    print_means(scored)
+    print_tables(mean_tables(scored), total=True)
     return _report_failures([result.error for result in scored if result.error is not None], len(scored))
 
 
@@ -54,13 +55,14 @@ def rerank(files: PositionalPaths, /, out: Folder, weight: float = 1.0, lqr: Lqr
         weight: How much consistency with the last choice counts; 0 turns re-ranking off.
         lqr: Tracker of the rollouts: as the official simulator has it, or with the intended jerk penalty.
     """
+    from world4scorer.cli.console_tables import print_tables
     from world4scorer.evaluation.scores.exchange_files import exchange_files
     from world4scorer.evaluation.scores.rerank_files import rerank_files
-    from world4scorer.evaluation.scores.tables import print_reranked
+    from world4scorer.evaluation.scores.tables import reranked_tables
 
     _need(files)
     results = list(rerank_files(exchange_files(files), weight, out, lqr))
-    print_reranked(results, weight)
+    print_tables(reranked_tables(results, weight))
     return _report_failures([result.error for result in results if result.error is not None], len(results))
 
 

@@ -8,6 +8,7 @@ w4s evaluate run
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import signal
@@ -35,7 +36,7 @@ HELP: Final = ("-h", "--help", "help")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the exit code, see `exit_codes`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    with _ended_by_sigterm():
+    with _ended_by_sigterm(), _logged_to_stderr():
         try:
             code = _run(words)
             sys.stdout.flush()
@@ -141,6 +142,27 @@ def _is_closed(stream: TextIO) -> bool:
     asked = select.poll()
     asked.register(number, select.POLLOUT)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in asked.poll(0))
+
+
+class _StderrHandler(logging.Handler):
+    """Writes messages to standard error as it is at that moment: a progress bar replaces it while it is shown."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(self.format(record), file=sys.stderr)
+
+
+@contextmanager
+def _logged_to_stderr() -> Iterator[None]:
+    """Within it, messages of the library appear on standard error."""
+    logger, handler = logging.getLogger("world4scorer"), _StderrHandler()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 class _Terminated(BaseException):

@@ -11,9 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-import tyro
-
-from world4scorer.cli.arguments import OptionalEncoder, Run, RunOrPools, metavar
+from world4scorer.cli.arguments import OptionalEncoder, OptionalPath, Run, RunOrPools, flags, metavar
 from world4scorer.cli.requirements import require_torch
 from world4scorer.cli.save_finding import save_finding
 from world4scorer.jobs.run_folder import RunFolder
@@ -36,12 +34,12 @@ from world4scorer.studies.shared.options import (
 )
 
 Labelled = Annotated[tuple[str, ...], metavar("[LABEL=]FOLDER [...]")]
-Options = Annotated[StudyOptions, tyro.conf.arg(name="")]
-OfRun = Annotated[RunOptions, tyro.conf.arg(name="")]
-Branched = Annotated[BranchOptions, tyro.conf.arg(name="")]
-Stability = Annotated[StabilityOptions, tyro.conf.arg(name="")]
-Readout = Annotated[ReadoutOptions, tyro.conf.arg(name="")]
-Training = Annotated[TrainingOptions, tyro.conf.arg(name="")]
+Options = Annotated[StudyOptions, flags(StudyOptions)]
+OfRun = Annotated[RunOptions, flags(RunOptions)]
+Branched = Annotated[BranchOptions, flags(BranchOptions)]
+Stability = Annotated[StabilityOptions, flags(StabilityOptions)]
+Readout = Annotated[ReadoutOptions, flags(ReadoutOptions, decoder=OptionalPath)]
+Training = Annotated[TrainingOptions, flags(TrainingOptions)]
 
 
 def auxiliary_target(run: Run, /, training: Training = DEFAULT_TRAINING_OPTIONS) -> int:

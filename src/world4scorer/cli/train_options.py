@@ -1,4 +1,4 @@
-"""`w4s train`: every field of the configuration is a flag, a preset says what they are unless given.
+"""`w4s train`: every field of the configuration is a flag; a preset gives the defaults.
 
 w4s train --preset city --data city --out runs/city
 w4s train --preset city --data city --out runs/none --auxiliary-target none
@@ -24,14 +24,11 @@ from world4scorer.cli.arguments import (
 )
 from world4scorer.cli.overview import description
 from world4scorer.planner.training.config import PRESETS, TrainConfig
-from world4scorer.planner.training.run import Machine
+from world4scorer.planner.training.prepare_data import DataSources, prepare_data
+from world4scorer.planner.training.run import Machine, check_machine, silence_lightning, train
 
 Preset = Literal["city", "paper", "baseline"]
 
-SPLITS: Final = {"city": ("city_train", "city_val")}
-"""Splits to train and validate on, for presets that know their data."""
-ENCODERS: Final = {"city": "city"}
-"""Encoders of future targets, for presets that know theirs."""
 DEFAULT_PRESET: Final = "city"
 
 
@@ -70,9 +67,24 @@ class TrainCommand:
     machine: Annotated[Machine, tyro.conf.arg(name="")] = field(default_factory=Machine)
     config: Annotated[TrainConfig, tyro.conf.arg(name="")] = field(default_factory=TrainConfig)
 
+    def sources(self) -> DataSources:
+        """Where the data are, with what the preset knows of them."""
+        return DataSources.of_preset(
+            self.preset,
+            self.data,
+            self.split,
+            self.val_split,
+            self.target_encoder,
+            store=self.store,
+            val_store=self.val_store,
+            val_data=self.val_data,
+            bank=self.bank,
+            targets=self.targets,
+        )
+
 
 def parse(words: Sequence[str]) -> TrainCommand:
-    """Read a command line; the preset first, because it settles the defaults."""
+    """Parse a command line; the preset first, because it gives the defaults."""
     preset = _preset(words)
     return tyro.cli(
         TrainCommand,
@@ -87,16 +99,13 @@ def parse(words: Sequence[str]) -> TrainCommand:
 
 
 def run(words: Sequence[str]) -> int:
-    """Carry out `w4s train` with these words after it."""
+    """Run `w4s train` with the words after it."""
     command = parse(words)
-    from world4scorer.planner.training.prepare_data import prepare_data
-    from world4scorer.planner.training.run import check_machine, silence_lightning, train
-
     silence_lightning()
     check_machine(command.machine)
-    data = prepare_data(command)
+    data = prepare_data(command.sources(), command.config, command.machine.nodes)
     planner = train(command.config, data, command.out, command.machine)
-    if int(os.environ.get("LOCAL_RANK", "0")) == 0:  # of several devices, the first speaks
+    if int(os.environ.get("LOCAL_RANK", "0")) == 0:  # of several processes, only the first prints
         print(f"planner: {planner}")
     return 0
 
@@ -108,10 +117,10 @@ def _machine(preset: Preset) -> Machine:
 
 
 def _preset(words: Sequence[str]) -> Preset:
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         name = word.partition("=")[2] if word.startswith("--preset=") else None
-        if word == "--preset" and place + 1 < len(words):
-            name = words[place + 1]
+        if word == "--preset" and index + 1 < len(words):
+            name = words[index + 1]
         if name in PRESETS:
             return name  # type: ignore[return-value]
     return DEFAULT_PRESET

@@ -55,6 +55,11 @@ class Bar(Progress):
                 if task.completed:
                     self._print(task)
 
+    def write(self, text: str, style: str | None = None) -> None:
+        """Print a line above the bar."""
+        if self.shown:
+            self.console.print(text, style=style, soft_wrap=True, markup=False, highlight=False)
+
     def _tell(self, task_id: TaskID) -> None:
         if self._lines and time.monotonic() >= self._next:
             self._next = time.monotonic() + QUIET

@@ -13,8 +13,9 @@ from world4scorer.city.streets.network_length import street_km
 from world4scorer.city.world import manifest as notes
 from world4scorer.city.world.config import CityConfig, Share, preset
 from world4scorer.city.world.info import SITUATIONS, city_info
-from world4scorer.city.world.info_report import print_city, write_info
+from world4scorer.city.world.info_report import write_info
 from world4scorer.city.world.manifest import LogEntry, SimulationEntry
+from world4scorer.cli.console_tables import print_city
 from world4scorer.datasets.navsim.map_files import MAP_INDEX, map_path
 from world4scorer.jobs.data_folder import DataFolder
 

@@ -106,7 +106,7 @@ def test_several_machines_cannot_make_them(folder, capsys):
 def test_without_an_encoder(folder):
     clips = PreparedClips.open(folder / "prepared")
     with pytest.raises(ClipError, match=r"none\.arrow: no such file; give --target-encoder"):
-        ensure_targets(clips, folder / "none.arrow", "", "", print)
+        ensure_targets(clips, folder / "none.arrow", "", "")
 
 
 def test_training_asks_for_targets_of_its_own_clips(folder):

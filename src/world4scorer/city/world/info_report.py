@@ -1,9 +1,8 @@
-"""Tables about a city dataset: on the terminal, as Markdown, as JSON.
+"""Contents of a city dataset as tables, Markdown and JSON.
 
 Example::
 
     info = city_info("city")
-    print_city(info)
     write_info(info, "city.md")
 """
 
@@ -17,10 +16,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
 from world4scorer.city.render.weather import PRESETS as WEATHERS
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.world.info import SITUATIONS, CityInfo
@@ -31,22 +26,7 @@ TableText = tuple[str, Sequence[str], list[Sequence[str]]]
 TABLE_WIDTH: Final = 132
 """Table width when the output is no terminal [characters]."""
 TEXT_COLUMNS: Final = ("network", "map", "split", "folder", "places")
-"""Columns with text; the others are numeric."""
-
-
-def print_city(info: CityInfo, console: Console | None = None) -> None:
-    """Print tables for the terminal."""
-    console = console or _console()
-    console.print(f"[bold]{info.root}[/bold]  {_headline(info)}", highlight=False)
-    console.print(info.state, style=None if info.complete else "bold red", highlight=False)
-    for title, head, rows in _tables(info):
-        table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-        for column, name in enumerate(head):
-            table.add_column(name, justify="left" if column == 0 or name in TEXT_COLUMNS else "right", no_wrap=True)
-        for row in rows:
-            table.add_row(*row)
-        console.print(table)
-    console.print(info.attribution, style="dim", highlight=False)
+"""Columns of text; the others are numbers."""
 
 
 def write_info(info: CityInfo, path: str | os.PathLike[str]) -> None:
@@ -64,19 +44,15 @@ def write_info(info: CityInfo, path: str | os.PathLike[str]) -> None:
 
 def as_markdown(info: CityInfo) -> str:
     """The tables as Markdown."""
-    lines = [f"# {Path(info.root).name}", "", _headline(info), "", info.state, ""]
-    for title, head, rows in _tables(info):
+    lines = [f"# {Path(info.root).name}", "", headline(info), "", info.state, ""]
+    for title, head, rows in tables(info):
         marks = ["---" if column == 0 or name in TEXT_COLUMNS else "---:" for column, name in enumerate(head)]
         lines += [f"## {title}", "", *(f"| {' | '.join(row)} |" for row in (head, marks, *rows)), ""]
     return "\n".join([*lines, info.attribution, ""])
 
 
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=TABLE_WIDTH)
-
-
-def _headline(info: CityInfo) -> str:
+def headline(info: CityInfo) -> str:
+    """Preset, seed, cameras and size in a line."""
     config = info.config
     preset = f"preset {info.preset}" if info.preset else "settings of its own"
     return (
@@ -85,7 +61,7 @@ def _headline(info: CityInfo) -> str:
     )
 
 
-def _tables(info: CityInfo) -> list[TableText]:
+def tables(info: CityInfo) -> list[TableText]:
     """Title, head and rows of each table."""
     splits = info.splits
     names = [split.name for split in splits]

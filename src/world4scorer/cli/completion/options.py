@@ -94,7 +94,9 @@ def _read(source: Callable[..., Any], prefix: str, both_ways: bool) -> Iterator[
         config = next((note for note in notes if hasattr(note, "metavar")), None)
         if dataclasses.is_dataclass(annotated):
             own = name if config is None or config.name is None else config.name
-            yield from _read(annotated, f"{prefix}{own}." if own else prefix, both_ways)  # type: ignore[arg-type]
+            if config is not None and config.constructor_factory is not None:
+                annotated = config.constructor_factory()
+            yield from _read(annotated, f"{prefix}{own}." if own else prefix, both_ways)
             continue
         flag = "" if tyro.conf.Positional in notes else f"--{prefix}{name}".replace("_", "-")
         if annotated is bool:

@@ -33,5 +33,4 @@ class PrepareProgress(JobProgress):
 
     def complain(self, message: str) -> None:
         """Print a line above the bar."""
-        if self._bar.shown:
-            self._bar.console.print(message, style="red", markup=False, highlight=False)
+        self._bar.write(message, style="red")

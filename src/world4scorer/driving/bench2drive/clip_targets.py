@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
 from pathlib import Path
 from typing import Final
 
@@ -11,12 +11,53 @@ from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.prepared import PreparedClips, sample_token
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.targets.make_targets import make_image_targets, target_notes
+from world4scorer.planner.training.config import TrainConfig
+from world4scorer.planner.training.run import is_global_zero
 
+logger = logging.getLogger(__name__)
+
+TARGETS: Final = "targets.arrow"
+"""Default file of the targets, in the folder of prepared clips."""
 TARGET_SPLIT: Final = "clips"
 """What targets say that they are of."""
 
 
-def ensure_targets(clips: PreparedClips, file: Path, encoder: str, refusal: str, say: Callable[[str], None]) -> None:
+def prepare_targets(
+    clips: PreparedClips,
+    config: TrainConfig,
+    file: Path | None,
+    encoder: str | None,
+    default_encoder: str,
+    nodes: int = 1,
+    only_targets: bool = False,
+) -> Path | None:
+    """Future targets of a run on clips, made where they are missing; None if their loss has no weight.
+
+    Args:
+        clips: Prepared clips.
+        config: Configuration of the run.
+        file: File of the targets; PREPARED/targets.arrow if None. A file that is named is never written over.
+        encoder: Encoder of missing targets; that of the configuration if None.
+        default_encoder: Encoder if neither names one.
+        nodes: Machines that train together; they cannot make targets.
+        only_targets: Whether nothing is trained, so that one of several machines can make them.
+    """
+    if not config.loss_weights.future:
+        return None
+    path = file or clips.folder / TARGETS
+    first = is_global_zero()  # of all machines; here, Lightning starts the other processes when this one is ready
+    if first or not (path.is_file() or only_targets):
+        chosen, refusal = encoder or config.vit_weights or default_encoder, ""
+        if not first or (nodes > 1 and not only_targets):
+            refusal = "processes that start together cannot make them: do it first, on one machine, with --only-targets"
+        elif file is not None and path.is_file():
+            chosen = encoder or ""  # who names a file knows what made it
+            refusal = "give another file, or delete this one to have it made again"
+        ensure_targets(clips, path, chosen, refusal)
+    return path
+
+
+def ensure_targets(clips: PreparedClips, file: Path, encoder: str, refusal: str) -> None:
     """Make sure that a file has targets of all moments of the clips; make it if not.
 
     Args:
@@ -24,7 +65,6 @@ def ensure_targets(clips: PreparedClips, file: Path, encoder: str, refusal: str,
         file: Of the targets.
         encoder: To make targets with; empty if nobody said, then those of any encoder will do.
         refusal: Why nothing may be made, and what to do instead; empty if it may.
-        say: Is told of what is being made.
     """
     reason = missing_targets(clips, file, encoder)
     if not reason:
@@ -33,7 +73,7 @@ def ensure_targets(clips: PreparedClips, file: Path, encoder: str, refusal: str,
         raise ClipError(f"{file}: {reason}; {refusal}")
     if not encoder:
         raise ClipError(f"{file}: {reason}; give --target-encoder to make them with")
-    say(f"future targets: making {file} ({reason})")
+    logger.info("future targets: making %s (%s)", file, reason)
     make_image_targets(ClipImages(clips), target_notes(TARGET_SPLIT, encoder), encoder, file, show_progress=True)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from world4scorer.planner.model import config as models
 from world4scorer.planner.model.config import EGO_NUMBERS, ROUTE_NUMBERS, ModelConfig
@@ -45,6 +46,23 @@ def with_route_point(model: ModelConfig) -> ModelConfig:
 def without_route_point(model: ModelConfig) -> ModelConfig:
     """A model that is blind to the route."""
     return replace(model, ego_numbers=EGO_NUMBERS)
+
+
+def changed(
+    config: TrainConfig,
+    *,
+    route_blind: bool = False,
+    from_planner: Path | None = None,
+    batch: int | None = None,
+    learning_rate: float | None = None,
+    **fields: Any,
+) -> TrainConfig:
+    """The configuration with other settings; None leaves one as it is."""
+    if route_blind:
+        config = replace(config, model=without_route_point(config.model))
+    fields["from_planner"] = None if from_planner is None else str(from_planner)
+    config = replace(config, **{name: value for name, value in fields.items() if value is not None})
+    return with_steps(config, batch, learning_rate)
 
 
 def with_steps(config: TrainConfig, batch: int | None = None, learning_rate: float | None = None) -> TrainConfig:

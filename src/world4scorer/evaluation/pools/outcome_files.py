@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -32,6 +32,8 @@ from world4scorer.engine.selection.inertial import pair_interval
 from world4scorer.evaluation.pools.columns import column, numbers
 from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder, read_table
 from world4scorer.jobs.files import atomic_write
+
+logger = logging.getLogger(__name__)
 
 META: Final = b"world4scorer.pool_outcomes"
 VERSION: Final = 2
@@ -75,7 +77,7 @@ def judge_pools(
         try:
             write_outcomes(path, log, outcomes, made_with)
         except PermissionError as error:
-            print(f"{path}: cannot be written ({error}); outcomes are computed again next time", file=sys.stderr)
+            logger.warning("%s: cannot be written (%s); outcomes are computed again next time", path, error)
         return log, outcomes
 
     return map_threads(judged, folder.logs)

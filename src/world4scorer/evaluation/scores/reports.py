@@ -1,11 +1,9 @@
-"""Evaluate a submission, or built-in agents, and leave a CSV, a summary and a few lines on the terminal."""
+"""Evaluate a submission or built-in agents and write the CSV and summary files of the official scripts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-
-import numpy as np
 
 from world4scorer.datasets.navsim.filters import read_split
 from world4scorer.datasets.navsim.submissions import Submission
@@ -15,7 +13,6 @@ from world4scorer.engine.rollout.plans import LqrProfile
 from world4scorer.evaluation.scores.agent_scores import AgentScores, evaluate_agents
 from world4scorer.evaluation.scores.score_table import ScoreTable
 from world4scorer.evaluation.scores.submission import Metric, evaluate_plans
-from world4scorer.evaluation.scores.tables import print_agents
 from world4scorer.evaluation.scores.two_stage import (
     TwoStageEvaluation,
     evaluate_two_stage,
@@ -31,7 +28,6 @@ def evaluate_one_stage(
     tokens = [token for token in store if len(token) != SYNTHETIC_TOKEN_LENGTH]
     table = evaluate_plans(store, submission.plans, metric=metric, lqr=lqr, tokens=tokens, allow_missing=allow_missing)
     table.save(out)
-    _print(table, out)
     return table
 
 
@@ -44,8 +40,12 @@ def evaluate_both_stages(
     lqr: LqrProfile,
     allow_missing: bool,
     kernel_variance: float | None,
-) -> TwoStageEvaluation:
-    """Evaluate both stages of a two-stage split; the second stage goes into `<out>_stage_two.csv`."""
+) -> tuple[TwoStageEvaluation, float | None]:
+    """Evaluate both stages of a two-stage split; the second goes into `stage_two_file(out)`.
+
+    Returns:
+        The evaluation, and with a kernel variance [m^2] the combined score.
+    """
     groups = read_groups(read_split(split).two_stage)
     result = evaluate_two_stage(
         store,
@@ -56,27 +56,20 @@ def evaluate_both_stages(
         lqr=lqr,
         allow_missing=allow_missing,
     )
-    second = out.with_name(f"{out.stem}_stage_two{out.suffix}")
     result.first.save(out)
-    result.second.save(second)
-    _print(result.first, out)
-    _print(result.second, second)
-    if kernel_variance is not None:
-        weights = gaussian_weights(store, submission.plans, groups, kernel_variance, lqr)
-        print(f"combined, kernel variance {kernel_variance:g} m^2: {result.combined(weights):.4f}")
-    return result
+    result.second.save(stage_two_file(out))
+    if kernel_variance is None:
+        return result, None
+    return result, result.combined(gaussian_weights(store, submission.plans, groups, kernel_variance, lqr))
+
+
+def stage_two_file(out: Path) -> Path:
+    """Table of the second stage, beside that of the first."""
+    return out.with_name(f"{out.stem}_stage_two{out.suffix}")
 
 
 def compare_agents(store: SceneStore, agents: Sequence[str], out: Path, lqr: LqrProfile) -> AgentScores:
     """Evaluate built-in agents on all recorded frames of a store, one row for each."""
     scores = evaluate_agents(store, agents, lqr=lqr)
     scores.save(out)
-    print_agents(scores)
     return scores
-
-
-def _print(table: ScoreTable, path: Path) -> None:
-    print(f"{table.metric}, LQR {table.lqr}: {int(table.valid.sum()):,} of {len(table.tokens):,} tokens -> {path}")
-    for name, mean in table.averages.items():
-        if name != "pdm_score" and not np.isnan(mean):
-            print(f"  {name:32s} {mean:.4f}")

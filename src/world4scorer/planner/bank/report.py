@@ -1,4 +1,4 @@
-"""The numbers of a pack on the terminal and as a file."""
+"""Statistics of a pack as rows of text and as a file."""
 
 from __future__ import annotations
 
@@ -6,16 +6,10 @@ import json
 from pathlib import Path
 from typing import Final
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
 from world4scorer.jobs.files import atomic_write
 from world4scorer.planner.bank.candidate_bank import CandidateBank
 from world4scorer.planner.bank.statistics import BankStatistics
 
-TABLE_WIDTH: Final = 100
-"""Of tables that go into a file or a pipe."""
 FAMILY_HEAD: Final = ("family", "share", "unsafe", "PDMS")
 
 
@@ -43,27 +37,6 @@ def family_rows(found: BankStatistics) -> list[tuple[str, ...]]:
         (name, f"{kind.share:.1%}", f"{kind.unsafe:.1%}", f"{100 * kind.pdms:.1f}")
         for name, kind in (found.families or {}).items()
     ]
-
-
-def print_statistics(pack: CandidateBank, found: BankStatistics) -> None:
-    """Print tables for the terminal."""
-    console = Console()
-    console = console if console.is_terminal else Console(width=TABLE_WIDTH)
-    made = pack.notes.get("source", {}).get("kind", "published")
-    console.print(f"[bold]{pack.folder}[/bold]  {made}", highlight=False)
-    table = Table(box=box.SIMPLE, show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    for row in statistics_rows(found):
-        table.add_row(*row)
-    console.print(table)
-    if found.families:
-        table = Table(box=box.SIMPLE_HEAD)
-        for number, name in enumerate(FAMILY_HEAD):
-            table.add_column(name, justify="right" if number else "left")
-        for row in family_rows(found):
-            table.add_row(*row)
-        console.print(table)
 
 
 def write_statistics(pack: CandidateBank, found: BankStatistics, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A model's counts and times for the terminal and as JSON; what `w4s profile` shows."""
+"""A model's counts and times as rows of text and as JSON: the results of `w4s profile`."""
 
 from __future__ import annotations
 
@@ -10,20 +10,14 @@ from dataclasses import asdict, dataclass
 from typing import Final, Literal
 
 import torch
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
-from world4scorer.planner.model.config import ModelConfig, paper
+from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.profiling.operations import FVCORE_NORM, PAPER_NORM
 from world4scorer.planner.profiling.profile import GIGA, MEBI, Profile, latency, peak_memory
 
 Precision = Literal["fp32", "bf16", "fp16"]
 DTYPES: Final = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-
-PLAIN_WIDTH: Final = 100
-"""Columns where the output is no terminal."""
 
 REPORTED: Final = {
     "all parameters": "35,520,926",
@@ -82,21 +76,6 @@ def as_rows(profile: Profile, measured: Sequence[Measured] = ()) -> list[tuple[s
         *((f"one pass, {row.precision}", f"{row.milliseconds:,.1f} ms") for row in measured),
         *((f"memory at most, {row.precision}", f"{row.bytes / MEBI:,.0f} MiB") for row in measured),
     ]
-
-
-def print_profile(config: ModelConfig, profile: Profile, measured: Sequence[Measured] = ()) -> None:
-    """Print a table; for the paper's model, with what the paper reports beside it."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=PLAIN_WIDTH)
-    table = Table(box=box.SIMPLE_HEAD if console.is_terminal else None, pad_edge=False)
-    table.add_column("one frame")
-    table.add_column("here", justify="right")
-    if config == paper():
-        table.add_column("paper", justify="right")
-    for name, value in as_rows(profile, measured):
-        table.add_row(name, value, *([REPORTED.get(name, "")] if config == paper() else []))
-    console.print(table)
 
 
 def as_json(config: ModelConfig, profile: Profile, measured: Sequence[Measured] = ()) -> str:

@@ -60,9 +60,7 @@ class TrainingProgress(Callback):
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Leave a line, also where no bar is drawn."""
         if self._bar is not None:
-            self._bar.console.print(
-                f"epoch {trainer.current_epoch + 1}  {_metrics_text(trainer)}", highlight=False, soft_wrap=True
-            )
+            self._bar.write(f"epoch {trainer.current_epoch + 1}  {_metrics_text(trainer)}")
 
     @rank_zero_only
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+import logging
 from pathlib import Path
 
 from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.store import SceneStore
 from world4scorer.planner.model.config import EGO_NUMBERS
+
+logger = logging.getLogger(__name__)
 
 
 def split_samples(data: Path, split: str, store: Path, ego_numbers: int = EGO_NUMBERS) -> Samples:
@@ -29,8 +31,6 @@ def samples_in_store(samples: Samples, store: Path) -> Samples:
         raise ValueError(f"{store}: holds no scene of this split; prepare it with `w4s prepare --store {store}`")
     if len(indices) == len(samples):
         return samples
-    print(
-        f"{store}: {len(samples) - len(indices)} of {len(samples)} scenes are not prepared and left out",
-        file=sys.stderr,
-    )
+    left_out = len(samples) - len(indices)
+    logger.warning("%s: %d of %d scenes are not prepared and left out", store, left_out, len(samples))
     return samples.at(indices)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
-
-from world4scorer.cli.arguments import Counts, OptionalCount, OptionalEncoder, OptionalFolder, OptionalPath
 
 
 @dataclass(frozen=True)
 class StudyOptions:
     """What every study of pools takes."""
 
-    out: OptionalFolder = None
+    out: Path | None = None
     """Folder of the finding; SOURCE/studies unless given."""
-    store: OptionalFolder = None
+    store: Path | None = None
     """Scene store of the pools, if it is not where they say."""
     draws: int = 10_000
     """Of the bootstrap over logs."""
@@ -24,7 +23,7 @@ class StudyOptions:
 class RunOptions:
     """What studies of a run's own data take."""
 
-    out: OptionalFolder = None
+    out: Path | None = None
     """Folder of the finding; RUN/studies unless given."""
     draws: int = 10_000
     """Of the bootstrap over logs."""
@@ -34,13 +33,13 @@ class RunOptions:
 class TrainingOptions:
     """What the variants of a run share. What is not given is the run's own."""
 
-    seeds: Counts = ()
+    seeds: tuple[int, ...] = ()
     """Each variant is trained once for each seed; the run's own unless given."""
-    epochs: OptionalCount = None
+    epochs: int | None = None
     """Of each training."""
-    scenes: OptionalCount = None
+    scenes: int | None = None
     """Training scenes, drawn by seed; 0 for all."""
-    target_encoder: OptionalEncoder = None
+    target_encoder: str | None = None
     """What missing targets are made with, if the run's own do not say: `city`, a folder or a file."""
     accelerator: str = "auto"
     """What trains: cpu, gpu, auto."""
@@ -48,7 +47,7 @@ class TrainingOptions:
     """Processes that train together; each draws what is random in a step for itself."""
     threads: int = 0
     """Threads per process that compute the model on CPUs; 0 shares the cores evenly."""
-    out: OptionalFolder = None
+    out: Path | None = None
     """Folder of the finding; RUN/studies unless given."""
     draws: int = 10_000
     """Of the bootstrap over logs."""
@@ -62,9 +61,9 @@ class BranchOptions:
     """Validation scenes to branch, spread evenly over logs."""
     plans: int = 12
     """Of each pool, to be driven."""
-    workers: OptionalCount = None
+    workers: int | None = None
     """Processes that drive; one for each core unless given."""
-    seeds: Counts = ()
+    seeds: tuple[int, ...] = ()
     """Of the trainings that are compared; the run's own unless given."""
     accelerator: str = "auto"
     """What trains: cpu, gpu, auto."""
@@ -72,7 +71,7 @@ class BranchOptions:
     """Processes that train together."""
     threads: int = 0
     """Threads per process that compute the model on CPUs; 0 shares the cores evenly."""
-    out: OptionalFolder = None
+    out: Path | None = None
     """Folder of the finding; RUN/studies unless given."""
     draws: int = 10_000
     """Of the bootstrap over logs."""
@@ -103,9 +102,9 @@ class StabilityOptions:
     """Other values of mu."""
     seed: int = 0
     """Draws scenes and rivals."""
-    other: OptionalFolder = None
+    other: Path | None = None
     """Another training of the same planner, for example from another seed: where does it choose otherwise?"""
-    out: OptionalFolder = None
+    out: Path | None = None
     """Folder of the finding; RUN/studies unless given."""
     draws: int = 10_000
     """Of the bootstrap over logs."""
@@ -117,23 +116,23 @@ class ReadoutOptions:
 
     pairs: int = 6000
     """Current and future views that networks are trained on, drawn by seed."""
-    condgrid_steps: OptionalCount = None
-    diffusion_steps: OptionalCount = None
-    decoder_steps: OptionalCount = None
+    condgrid_steps: int | None = None
+    diffusion_steps: int | None = None
+    decoder_steps: int | None = None
     """Of training; 2000, 2400 and 500 unless given."""
     seed: int = 17
     """Of the networks and of what they are trained on."""
     scenes: int = 300
     """Validation scenes that numbers are over, and junctions at most."""
-    encoder: OptionalEncoder = None
+    encoder: str | None = None
     """What the run's targets were made with, if they do not say."""
-    decoder: OptionalPath = None
+    decoder: Path | None = None
     """RAE decoder of patch grids (file or folder of weights) to draw with, instead of training one."""
-    masks: OptionalFolder = None
+    masks: Path | None = None
     """Folder of TOKEN.png with 0 for road, 1 for dynamic, 2 for static pixels; cities draw their own."""
     threads: int = 0
     """Of torch; 0 leaves it as it is."""
-    out: OptionalFolder = None
+    out: Path | None = None
     """Folder of the finding; RUN/studies unless given."""
     draws: int = 10_000
     """Of the bootstrap over logs."""

@@ -7,6 +7,7 @@ A variant that is finished is not repeated, one that was stopped goes on, and on
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -16,16 +17,17 @@ from typing import Any, NamedTuple
 
 import torch
 
-from world4scorer.cli.train_options import TrainCommand
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.config import TrainConfig
-from world4scorer.planner.training.prepare_data import prepare_data
+from world4scorer.planner.training.prepare_data import DataSources, prepare_data
 from world4scorer.planner.training.run import Machine, TrainData, claim_run_folder, train
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.shared.options import TrainingOptions
 from world4scorer.studies.shared.target_encoder import target_encoder
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def _flat(nested: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 
 def _train(job: _Job, own: TrainConfig, own_data: TrainData, options: TrainingOptions) -> None:
-    print(f"variant: training {job.folder}", file=sys.stderr)
+    logger.info("variant: training %s", job.folder)
     _prepare(job, own, own_data, options)
     machine = Machine(
         accelerator=options.accelerator,
@@ -149,20 +151,18 @@ def _prepare(job: _Job, own: TrainConfig, own_data: TrainData, options: Training
     if targets is not None and not targets.is_file() and encoder is None:
         encoder = _encoder(own, own_data.targets)
     prepare_data(
-        TrainCommand(
-            data=data.data,
-            out=job.folder,
-            preset="paper",  # knows no data and no encoder: all is said here
-            split=data.split,
+        DataSources(
+            data.data,
+            data.split,
+            data.val_split,
             store=data.store,
-            val_split=data.val_split,
             val_store=data.val_store,
             val_data=data.val_data,
             bank=data.bank,
             targets=targets,
             target_encoder=encoder,
-            config=job.config,
-        )
+        ),
+        job.config,
     )
     if targets is not None and own_data.targets is not None:
         made, like = FutureTargets.open(targets).notes, FutureTargets.open(own_data.targets).notes
