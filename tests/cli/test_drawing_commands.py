@@ -27,7 +27,7 @@ from world4scorer.evaluation.pools.choices import framewise, inertial
 from world4scorer.evaluation.pools.pool_files import LogPool
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.reporting.film.decisions import Decisions, liveliest_log
+from world4scorer.reporting.film.decisions import Decisions, most_dynamic_log
 
 LOG = "2021.06.03.11.30.00_veh-38_00200_00220"
 PLANS = 9
@@ -222,4 +222,4 @@ def test_the_liveliest_log_is_the_one_that_accelerates() -> None:
     steady[:, 0] = np.tile(np.arange(6) * 5.0, 3)
     pools.ego_pose[:] = steady
     pools.ego_pose[6:12, 0] = [0, 5, 10, 12, 12, 12]  # the second log brakes
-    assert liveliest_log(pools) == "log1"
+    assert most_dynamic_log(pools) == "log1"

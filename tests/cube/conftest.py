@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from world4scorer.cube.episodes import Episodes, Kind, read_episodes
+from world4scorer.cube.episodes import EpisodeKind, Episodes, read_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.model.lewm import Lewm
-from world4scorer.cube.model.world_model import ActionScale, OwnWorldModel
+from world4scorer.cube.model.world_model import ActionScale, LewmWorldModel
 from world4scorer.cube.presets import SMOKE
 from world4scorer.cube.simulator.camera import Camera
 from world4scorer.cube.simulator.cube_env import CubeSimulator, this_process_simulator
@@ -49,14 +49,14 @@ def finished(begun: Study) -> Study:
 
 @pytest.fixture(scope="session")
 def expert(begun: Study) -> Episodes:
-    return read_episodes(begun.episodes, Kind.EXPERT)
+    return read_episodes(begun.episodes, EpisodeKind.EXPERT)
 
 
 @pytest.fixture(scope="session")
-def untrained(expert: Episodes) -> OwnWorldModel:
+def untrained(expert: Episodes) -> LewmWorldModel:
     """A model with open gates: at the start of training actions have no effect at all."""
     torch.manual_seed(0)
     network = Lewm(SMOKE.world_model.sizes)
     for layer in network.predictor.layers:
         torch.nn.init.normal_(layer.modulation.weight, std=0.3)
-    return OwnWorldModel(network, ActionScale.of(expert.actions))
+    return LewmWorldModel(network, ActionScale.of(expert.actions))

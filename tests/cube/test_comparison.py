@@ -10,8 +10,8 @@ from tests.support.cube_results import head_report, window, windows
 from world4scorer.cube.comparison import compare
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player
-from world4scorer.cube.success import Starts, gain, gains_by_seed, median_miss, successes
-from world4scorer.cube.tune import Tuned
+from world4scorer.cube.success import Starts, count_successes, gains_by_seed, measure_gain, median_miss
+from world4scorer.cube.tune import TunedWeight
 from world4scorer.evaluation.scores.paper import paper
 
 AT_GOAL, HELD = {0}, {1, 2}
@@ -33,21 +33,21 @@ def results():
 
 
 def test_successes_by_start(results):
-    found = {starts: successes(results, Player.ANCHOR, starts) for starts in Starts}
+    found = {starts: count_successes(results, Player.ANCHOR, starts) for starts in Starts}
     assert [(one.solved, one.windows) for one in found.values()] == [(7, 18), (4, 15), (2, 6), (2, 9)]
     assert found[Starts.HELD].share.value == pytest.approx(2 / 6)
     assert found[Starts.ALL].share.low < 7 / 18 < found[Starts.ALL].share.high
 
 
 def test_one_seed_has_no_interval(results):
-    found = successes(results, Player.SIMULATOR, Starts.UNSOLVED)
+    found = count_successes(results, Player.SIMULATOR, Starts.UNSOLVED)
     assert (found.solved, found.windows) == (5, 5)
     assert math.isnan(found.share.low)
 
 
 def test_rescued_and_lost(results):
     # Seed 42 rescues windows 2 and 3; seed 0 rescues 5 and loses 4; seed 1 loses 0, which was solved at the start.
-    found = {starts: gain(results, Player.OURS, Player.ANCHOR, starts) for starts in Starts}
+    found = {starts: measure_gain(results, Player.OURS, Player.ANCHOR, starts) for starts in Starts}
     assert [(one.rescued, one.lost) for one in found.values()] == [(3, 2), (3, 1), (1, 0), (2, 1)]
     assert [(one.before, one.after) for one in found.values()] == [(7, 8), (4, 6), (2, 3), (2, 3)]
     assert found[Starts.UNSOLVED].share.value == pytest.approx(2 / 15)
@@ -57,19 +57,19 @@ def test_gain_by_seed_and_its_interval(results):
     found = gains_by_seed(results, Player.OURS, Player.ANCHOR)
     assert {number: one.after - one.before for number, one in found.items()} == {42: 2, 0: 0, 1: -1}
     # Three seeds drawn three times: each extreme comes up in 1 of 27 draws, more often than 2.5 %.
-    interval = gain(results, Player.OURS, Player.ANCHOR).share
+    interval = measure_gain(results, Player.OURS, Player.ANCHOR).share
     assert interval == pytest.approx((1 / 18, -1 / 6, 2 / 6))
 
 
 def test_only_common_seeds_are_paired(results):
-    found = gain(results, Player.SIMULATOR, Player.ANCHOR)
+    found = measure_gain(results, Player.SIMULATOR, Player.ANCHOR)
     assert (found.windows, found.before, found.after) == (6, 2, 6)
 
 
 def test_windows_must_be_the_same(results):
     results[Player.OURS][0] = results[Player.OURS][0][::-1]
     with pytest.raises(CubeError, match=r"seed 0.*different windows"):
-        gain(results, Player.OURS, Player.ANCHOR)
+        measure_gain(results, Player.OURS, Player.ANCHOR)
 
 
 def test_median_miss(results):
@@ -80,7 +80,7 @@ def test_median_miss(results):
 
 def test_finding_is_written(results, tmp_path):
     report = head_report([1, 1, 2, 2, 3, 3], 0.2)
-    tuned = Tuned(0.5, {0.0: 10, 0.3: 11, 0.5: 12}, 20)
+    tuned = TunedWeight(0.5, {0.0: 10, 0.3: 11, 0.5: 12}, 20)
     finding = compare(results, report, tuned, 0.5, {"collect": 90.0})
     finding.save(tmp_path, "w4s cube evaluate study")
     page, numbers = (tmp_path / "cube.md").read_text(), json.loads((tmp_path / "cube.json").read_text())["numbers"]

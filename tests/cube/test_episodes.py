@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from world4scorer.cube import episodes as module
-from world4scorer.cube.episodes import RECORDED, EpisodeConfig, Episodes, Kind, make_episodes, read_episodes
+from world4scorer.cube.episodes import (
+    RECORDED_FIELDS,
+    EpisodeConfig,
+    EpisodeKind,
+    Episodes,
+    make_episodes,
+    read_episodes,
+)
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.simulator.cube_env import CubeSimulator, cube_of
 from world4scorer.cube.study import Study
@@ -17,21 +24,21 @@ SMALL = EpisodeConfig(expert=3, noisy=2, steps=12)
 
 
 def same(first: Episodes, second: Episodes) -> bool:
-    return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in RECORDED)
+    return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in RECORDED_FIELDS)
 
 
 def test_an_interrupted_recording_goes_on_to_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SHARD", 1)
+    monkeypatch.setattr(module, "EPISODES_PER_SHARD", 1)
     make_episodes(tmp_path / "whole", SMALL, workers=1, progress=False)
     make_episodes(tmp_path / "broken", SMALL, workers=1, progress=False)
     lost = tmp_path / "broken" / "expert_000001.npz"
     lost.unlink()
     with pytest.raises(CubeError, match=r"expert_000001\.npz is missing"):
-        read_episodes(tmp_path / "broken", Kind.EXPERT)
+        read_episodes(tmp_path / "broken", EpisodeKind.EXPERT)
     kept = (tmp_path / "broken" / "expert_000000.npz").stat().st_mtime_ns
     assert make_episodes(tmp_path / "broken", SMALL, workers=1, progress=False) == 5
     assert (tmp_path / "broken" / "expert_000000.npz").stat().st_mtime_ns == kept
-    for kind in Kind:
+    for kind in EpisodeKind:
         assert same(*(read_episodes(tmp_path / name, kind) for name in ("whole", "broken")))
 
 
@@ -41,9 +48,9 @@ def test_an_episode_depends_on_nothing_but_its_seed(begun: Study, expert: Episod
 
     oracle = CubeMarkovOracle(env=simulator.environment, min_norm=0.4)
     last = len(expert) - 1
-    seed = module.FIRST_SEED[Kind.EXPERT] + last
-    alone = module._record(simulator, oracle, Kind.EXPERT, seed, begun.preset.episodes)
-    assert all(np.array_equal(alone[name], getattr(expert, name)[last]) for name in RECORDED)
+    seed = module.FIRST_SEED[EpisodeKind.EXPERT] + last
+    alone = module._record(simulator, oracle, EpisodeKind.EXPERT, seed, begun.preset.episodes)
+    assert all(np.array_equal(alone[name], getattr(expert, name)[last]) for name in RECORDED_FIELDS)
 
 
 def test_recorded_actions_lead_to_the_recorded_moments(expert: Episodes, simulator: CubeSimulator) -> None:
@@ -55,7 +62,7 @@ def test_recorded_actions_lead_to_the_recorded_moments(expert: Episodes, simulat
 
 
 def test_the_noisy_expert_is_noisy(begun: Study, expert: Episodes) -> None:
-    noisy = read_episodes(begun.episodes, Kind.NOISY)
+    noisy = read_episodes(begun.episodes, EpisodeKind.NOISY)
     assert np.abs(noisy.actions).max() <= 1
     assert not np.array_equal(noisy.actions[0], expert.actions[0])
 
@@ -69,12 +76,12 @@ def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
     make_episodes(tmp_path, SMALL, workers=1, progress=False)
     (tmp_path / "noisy_000000.npz").write_bytes(b"")
     with pytest.raises(CubeError, match=r"noisy_000000\.npz is damaged.*delete it"):
-        read_episodes(tmp_path, Kind.NOISY)
+        read_episodes(tmp_path, EpisodeKind.NOISY)
 
 
 def test_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(CubeError, match="holds no episodes"):
-        read_episodes(tmp_path, Kind.EXPERT)
+        read_episodes(tmp_path, EpisodeKind.EXPERT)
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ import pytest
 from PIL import Image
 
 from tests.support.cube_results import window, windows
-from world4scorer.cube.cases import Course, NothingRescued, course_of, rescued, rescued_cases
-from world4scorer.cube.episodes import EpisodeConfig, Kind, make_episodes, read_episodes
+from world4scorer.cube.cases import NothingRescued, ReplayTrace, replay_trace, rescued_cases, rescued_pairs
+from world4scorer.cube.episodes import EpisodeConfig, EpisodeKind, make_episodes, read_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player
-from world4scorer.cube.figure import FRAMES, draw_cases, frame_steps, players_figure
-from world4scorer.cube.film import FPS, HEAD, PAUSE, SIDE, film_cases, shown_steps
+from world4scorer.cube.figure import FRAMES_PER_ROW, draw_cases, frame_steps, players_figure
+from world4scorer.cube.film import END_HOLD_SECONDS, FPS, FRAME_SIDE, HEADER_HEIGHT, film_cases, shown_steps
 from world4scorer.cube.model.planners import ExpertReplay, ZeroPlanner
-from world4scorer.cube.play import play
+from world4scorer.cube.play import play_windows
 from world4scorer.cube.simulator.cube_env import this_process_simulator
 from world4scorer.cube.windows import draw_windows
 
@@ -54,11 +54,11 @@ def episodes(tmp_path_factory):
 @pytest.fixture(scope="session")
 def results(episodes):
     """Doing nothing in place of LeWM, the expert in place of outcome scores."""
-    some = draw_windows(read_episodes(episodes, Kind.EXPERT), 0, 6)
+    some = draw_windows(read_episodes(episodes, EpisodeKind.EXPERT), 0, 6)
     simulator = this_process_simulator()
     return {
-        Player.ANCHOR: {0: play(some, ZeroPlanner(), simulator)},
-        Player.OURS: {0: play(some, ExpertReplay(), simulator)},
+        Player.ANCHOR: {0: play_windows(some, ZeroPlanner(), simulator)},
+        Player.OURS: {0: play_windows(some, ExpertReplay(), simulator)},
     }
 
 
@@ -84,7 +84,7 @@ def test_worst_misses_come_first_one_of_an_episode():
         Player.ANCHOR: {0: before, 1: again},
         Player.OURS: {0: after, 1: [replace(after[1], step=9)]},
     }
-    assert [(pair.seed, pair.before.episode) for pair in rescued(results)] == [(0, 1), (0, 2), (0, 0)]
+    assert [(pair.seed, pair.before.episode) for pair in rescued_pairs(results)] == [(0, 1), (0, 2), (0, 0)]
 
 
 def test_nothing_rescued_is_said(tmp_path):
@@ -100,17 +100,17 @@ def test_nothing_rescued_is_said(tmp_path):
 
 def test_drop_is_where_the_cube_stays_released():
     held = (True, False, True, True, False, False, False, True)
-    assert Course((0.1,) * 8, held).drop == 4
-    assert Course((0.1,) * 8, (False,) * 8).drop is None
-    assert Course((0.1,) * 4, (True, True, False, False)).drop is None  # too late to tell
+    assert ReplayTrace((0.1,) * 8, held).drop == 4
+    assert ReplayTrace((0.1,) * 8, (False,) * 8).drop is None
+    assert ReplayTrace((0.1,) * 4, (True, True, False, False)).drop is None  # too late to tell
 
 
 def test_frames_hold_start_drop_and_end():
     held = (True,) * 18 + (False,) * 33
-    steps = frame_steps(Course((0.1,) * 51, held))
+    steps = frame_steps(ReplayTrace((0.1,) * 51, held))
     assert steps == [0, 7, 14, 18, 29, 36, 43, 50]
-    assert len(steps) == FRAMES
-    assert frame_steps(Course((0.1,) * 4, (True,) * 4)) == [0, 1, 2, 3]
+    assert len(steps) == FRAMES_PER_ROW
+    assert frame_steps(ReplayTrace((0.1,) * 4, (True,) * 4)) == [0, 1, 2, 3]
 
 
 def test_courses_end_where_they_did(episodes, results):
@@ -119,13 +119,13 @@ def test_courses_end_where_they_did(episodes, results):
     simulator = this_process_simulator()
     for case in cases:
         for _, played in case.played():
-            course = course_of(simulator, case.window, played)
+            course = replay_trace(simulator, case.window, played)
             assert course.metres[-1] == played.final_metres  # to the bit
             assert course.last == played.steps
             assert course.metres[0] == pytest.approx(played.start_metres)
     wrong = replace(cases[0].after, final_metres=0.5)
     with pytest.raises(CubeError, match=r"not 50\.0 cm as played"):
-        course_of(simulator, cases[0].window, wrong)
+        replay_trace(simulator, cases[0].window, wrong)
 
 
 def test_other_episodes_are_refused(episodes, results):
@@ -154,9 +154,9 @@ def test_film_runs_both_ways_and_pauses(camera, episodes, results, tmp_path):
     assert film_cases(episodes, results, path, count=1) == 1
     case = rescued_cases(episodes, results, 1)[0]
     film = Image.open(path)
-    assert film.n_frames == len(shown_steps(case.before.steps)) + round(PAUSE * FPS)
+    assert film.n_frames == len(shown_steps(case.before.steps)) + round(END_HOLD_SECONDS * FPS)
     film.seek(film.n_frames - 1)
-    red, green = (film.convert("RGB").getpixel((x, HEAD + SIDE - 12)) for x in (14, film.width - 14))
+    red, green = (film.convert("RGB").getpixel((x, HEADER_HEIGHT + FRAME_SIDE - 12)) for x in (14, film.width - 14))
     assert red[0] > red[1] and green[1] > green[0]
     assert shown_steps(5) == [0, 2, 4, 5]
     assert shown_steps(4) == [0, 2, 4]

@@ -13,7 +13,7 @@ from world4scorer.cube.errors import CubeError
 from world4scorer.cube.model import train_world_model as module
 from world4scorer.cube.model.lewm import Lewm, LewmConfig, Sigreg
 from world4scorer.cube.model.train_world_model import train_world_model
-from world4scorer.cube.model.world_model import AT_ONCE, OwnWorldModel
+from world4scorer.cube.model.world_model import MAX_BATCH, LewmWorldModel
 from world4scorer.cube.presets import SMOKE
 from world4scorer.cube.study import Study
 
@@ -58,8 +58,8 @@ def test_predictions_do_not_see_the_future() -> None:
 
 
 @torch.inference_mode()
-def test_many_candidates_are_imagined_in_pieces(untrained: OwnWorldModel) -> None:
-    starts, candidates = 3, AT_ONCE // 2 + 1
+def test_many_candidates_are_imagined_in_pieces(untrained: LewmWorldModel) -> None:
+    starts, candidates = 3, MAX_BATCH // 2 + 1
     start, actions = torch.randn(starts, untrained.latent), torch.randn(starts, candidates, 5, 25)
     whole = untrained.network.roll_out(start, actions)[:, :, -1]
     torch.testing.assert_close(untrained.imagine(start, actions), whole, rtol=1e-4, atol=1e-5)
@@ -104,7 +104,7 @@ def test_pictures_that_patches_do_not_fill_are_refused() -> None:
 
 
 def test_training_resumes_to_the_same_bits(begun: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "KEPT_EVERY", 5)
+    monkeypatch.setattr(module, "CHECKPOINT_STEPS", 5)
     config = replace(SMOKE.world_model, steps=12)
     whole = train_world_model(begun.episodes, tmp_path / "whole", config, begun.held_out, progress=False)
 
@@ -136,18 +136,18 @@ def test_training_learns_to_predict(begun: Study, tmp_path: Path) -> None:
     assert not network.training
 
 
-def test_a_model_survives_its_files(untrained: OwnWorldModel, tmp_path: Path) -> None:
+def test_a_model_survives_its_files(untrained: LewmWorldModel, tmp_path: Path) -> None:
     untrained.save(tmp_path)
-    loaded = OwnWorldModel.load(tmp_path)
+    loaded = LewmWorldModel.load(tmp_path)
     np.testing.assert_array_equal(loaded.scale.mean, untrained.scale.mean)
     seen = np.random.default_rng(0).normal(size=(2, 28)).astype(np.float32)
     torch.testing.assert_close(loaded.encode(seen), untrained.encode(seen))
     (tmp_path / "lewm.safetensors").write_bytes(b"garbage")
     with pytest.raises(CubeError, match="does not hold a world model"):
-        OwnWorldModel.load(tmp_path)
+        LewmWorldModel.load(tmp_path)
 
 
-def test_action_units(untrained: OwnWorldModel) -> None:
+def test_action_units(untrained: LewmWorldModel) -> None:
     actions = np.random.default_rng(0).uniform(-1, 1, (3, 25, 5))
     blocks = torch.from_numpy(untrained.scale.to_model(actions).reshape(3, 5, 25))
     np.testing.assert_allclose(untrained.scale.to_simulator(blocks), actions, atol=1e-12)

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from world4scorer.cube.episodes import EpisodeConfig, Kind, make_episodes, read_episodes
+from world4scorer.cube.episodes import EpisodeConfig, EpisodeKind, make_episodes, read_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.model.lewm import LewmConfig
 from world4scorer.cube.model.planners import WorldModelPlanner
 from world4scorer.cube.model.search import Search
 from world4scorer.cube.model.train_world_model import train_world_model
-from world4scorer.cube.play import play
+from world4scorer.cube.play import play_windows
 from world4scorer.cube.presets import SMOKE
 from world4scorer.cube.simulator.cube_env import CubeSimulator
 from world4scorer.cube.windows import draw_windows
@@ -33,7 +33,7 @@ def episodes(rendering: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_model_that_sees_pictures(episodes: Path, tmp_path: Path, simulator: CubeSimulator) -> None:
-    expert = read_episodes(episodes, Kind.EXPERT)
+    expert = read_episodes(episodes, EpisodeKind.EXPERT)
     state = expert.state(1, 7)
     simulator.start_at(state)
     assert np.array_equal(simulator.picture(28), expert.pictures[1][7])
@@ -41,7 +41,7 @@ def test_a_model_that_sees_pictures(episodes: Path, tmp_path: Path, simulator: C
     model = train_world_model(episodes, tmp_path, CONFIG, frozenset({1}), progress=False)
     assert np.array_equal(model.look_at(simulator, state), expert.pictures[1][7])
     windows = draw_windows(expert, 0, 2)
-    played = play(windows, WorldModelPlanner(model, Search(candidates=4, elites=2, iterations=1)), simulator)
+    played = play_windows(windows, WorldModelPlanner(model, Search(candidates=4, elites=2, iterations=1)), simulator)
     assert all(one.steps for one in played)
 
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 import torch
 
-from world4scorer.cube.episodes import EpisodeConfig, Kind, make_episodes, read_episodes
+from world4scorer.cube.episodes import EpisodeConfig, EpisodeKind, make_episodes, read_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.model.lewm import Sigreg
 from world4scorer.cube.model.outcome_head import candidate_features
 from world4scorer.cube.model.released import import_released, load_released
-from world4scorer.cube.model.world_model import ActionScale, OwnWorldModel
+from world4scorer.cube.model.world_model import ActionScale, LewmWorldModel
 
 GOLDEN = Path(__file__).parent / "data" / "released_lewm.npz"
 CONFIG = {
@@ -53,8 +53,8 @@ def folder(path: Path, tensors: dict[str, torch.Tensor], config: dict[str, objec
     return path
 
 
-def model(source: Path) -> OwnWorldModel:
-    return OwnWorldModel(load_released(source), ActionScale(np.zeros(5), np.ones(5)), "stock")
+def model(source: Path) -> LewmWorldModel:
+    return LewmWorldModel(load_released(source), ActionScale(np.zeros(5), np.ones(5)), "stock")
 
 
 def refusal(source: Path) -> str:
@@ -125,9 +125,9 @@ def test_an_imported_model_is_one_of_ours(tmp_path: Path) -> None:
     make_episodes(tmp_path / "episodes", EpisodeConfig(expert=1, noisy=1, steps=30), workers=1, progress=False)
     out = tmp_path / "model"
     imported = import_released(source, tmp_path / "episodes", out)
-    loaded = OwnWorldModel.load(out)
+    loaded = LewmWorldModel.load(out)
     assert loaded.camera == "stock"
-    scale = ActionScale.of(read_episodes(tmp_path / "episodes", Kind.EXPERT).actions)
+    scale = ActionScale.of(read_episodes(tmp_path / "episodes", EpisodeKind.EXPERT).actions)
     assert np.array_equal(loaded.scale.mean, scale.mean) and np.array_equal(loaded.scale.std, scale.std)
     pictures = said["pictures"].numpy()
     assert torch.equal(loaded.encode(pictures), imported.encode(pictures))

@@ -15,7 +15,7 @@ from world4scorer.cube.collect import read_groups
 from world4scorer.cube.episodes import expert_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import EvaluateConfig, Player, evaluate
-from world4scorer.cube.model.world_model import held_out_of, load_world_model
+from world4scorer.cube.model.world_model import held_out_episodes, load_world_model
 from world4scorer.cube.simulator.cube_env import CubeSimulator
 from world4scorer.cube.study import Study, make_groups, make_head, play_all
 from world4scorer.cube.windows import draw_windows, evaluated_episodes
@@ -27,7 +27,7 @@ def test_no_evaluated_episode_was_learned_from(finished: Study) -> None:
         preset.episodes.expert, preset.episodes.steps, preset.evaluate.seeds, preset.evaluate.windows
     )
     assert played
-    assert played <= (held_out_of(finished.model) or set())
+    assert played <= (held_out_episodes(finished.model) or set())
     assert not played & set(read_groups(finished.groups).episode.tolist())
     report = json.loads((finished.head / "head.json").read_text())
     assert set(report["episodes"]) == set(read_groups(finished.groups).episode.tolist())

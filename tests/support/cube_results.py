@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from world4scorer.cube.play import Played
+from world4scorer.cube.play import WindowResult
 from world4scorer.cube.train_head import (
     BEST,
     LATENT_COST,
@@ -25,7 +25,7 @@ def window(number, success, start=FAR, held=False, final=None):
     """A window of episode `number`."""
     if final is None:
         final = NEAR if success else FAR
-    return Played(
+    return WindowResult(
         episode=number,
         step=3,
         held=held,

@@ -238,10 +238,10 @@ def _filmed_log(source: Path, pools: ScoredPools, log: str | None, data: Path | 
     """The dataset of pools, the log to film, and its folder of logs where its name alone does not tell."""
     from world4scorer.datasets.navsim.splits import find_split
     from world4scorer.jobs.data_folder import DataFolder
-    from world4scorer.reporting.film.decisions import liveliest_log
+    from world4scorer.reporting.film.decisions import most_dynamic_log
 
     if log is None:
-        log = liveliest_log(pools)
+        log = most_dynamic_log(pools)
     elif log not in pools.log_names:
         raise ValueError(f"--log {log}: no pools of it; there are {', '.join(sorted(set(pools.log_names))[:3])}, ...")
     known, split = data or pools.about.get("data"), pools.about.get("split")

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from PIL import Image
 
-from world4scorer.cube.episodes import Kind, read_episodes
+from world4scorer.cube.episodes import EpisodeKind, read_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player, Results
-from world4scorer.cube.play import Played, replayed
+from world4scorer.cube.play import WindowResult, replay_window
 from world4scorer.cube.simulator.cube_env import CubeSimulator, distance_to, this_process_simulator
-from world4scorer.cube.success import LABELS, Pair, pairs_of
+from world4scorer.cube.success import LABELS, PairedResult, paired_results
 from world4scorer.cube.windows import Window, draw_windows, is_held
 
 if TYPE_CHECKING:
-    from world4scorer.cube.simulator.camera import Camera, Look
+    from world4scorer.cube.simulator.camera import Camera, RenderQuality
 
-SHOWN: Final = (Player.ANCHOR, Player.OURS)
-RELEASED_STEPS: Final = 3
+COMPARED_PLAYERS: Final = (Player.ANCHOR, Player.OURS)
+RELEASE_STEPS: Final = 3
 """For so many steps the gripper must not have the cube for it to be released: contact flickers."""
-SAME_METRES: Final = 1e-3
+REPLAY_TOLERANCE: Final = 1e-3
 """A way carried out again ends within this distance of where it ended when it was played."""
 
 
@@ -38,17 +38,17 @@ class Case:
     """A window that LeWM did not solve and outcome scores did."""
 
     window: Window
-    before: Played
-    after: Played
+    before: WindowResult
+    after: WindowResult
 
-    def played(self) -> Iterator[tuple[str, Played]]:
+    def played(self) -> Iterator[tuple[str, WindowResult]]:
         """Who played, and what became of it."""
-        yield LABELS[SHOWN[0]], self.before
-        yield LABELS[SHOWN[1]], self.after
+        yield LABELS[COMPARED_PLAYERS[0]], self.before
+        yield LABELS[COMPARED_PLAYERS[1]], self.after
 
 
 @dataclass(frozen=True)
-class Course:
+class ReplayTrace:
     """A played window, carried out again: entries for 0 steps, 1 step, and so on."""
 
     metres: tuple[float, ...]
@@ -64,27 +64,33 @@ class Course:
     @property
     def drop(self) -> int | None:
         """The step at which the cube was first released, if it was."""
-        for step in range(1, len(self.held) - RELEASED_STEPS + 1):
-            if self.held[step - 1] and not any(self.held[step : step + RELEASED_STEPS]):
+        for step in range(1, len(self.held) - RELEASE_STEPS + 1):
+            if self.held[step - 1] and not any(self.held[step : step + RELEASE_STEPS]):
                 return step
         return None
 
 
-def rescued(results: Results) -> list[Pair]:
+def rescued_pairs(results: Results) -> list[PairedResult]:
     """Windows that were rescued, one of an episode; first those that LeWM left furthest from the goal.
 
     Raises:
         NothingRescued: There is none.
     """
-    if not {*SHOWN} <= {*results}:
-        raise CubeError(f"to show what was rescued, {' and '.join(SHOWN)} must have played: evaluate with both")
-    pairs = [pair for pair in pairs_of(results, SHOWN[1], SHOWN[0]) if pair.after.success and not pair.before.success]
+    if not {*COMPARED_PLAYERS} <= {*results}:
+        raise CubeError(
+            f"to show what was rescued, {' and '.join(COMPARED_PLAYERS)} must have played: evaluate with both"
+        )
+    pairs = [
+        pair
+        for pair in paired_results(results, COMPARED_PLAYERS[1], COMPARED_PLAYERS[0])
+        if pair.after.success and not pair.before.success
+    ]
     if not pairs:
         raise NothingRescued(
             "outcome scores rescued no window, so there is nothing to show: evaluate more seeds, or train the outcome "
             "head on more groups"
         )
-    of_episode: dict[int, Pair] = {}
+    of_episode: dict[int, PairedResult] = {}
     for pair in sorted(pairs, key=lambda pair: -pair.before.final_metres):
         of_episode.setdefault(pair.before.episode, pair)
     return list(of_episode.values())
@@ -99,11 +105,11 @@ def rescued_cases(episodes_folder: Path, results: Results, count: int) -> list[C
     """
     if count < 1:
         raise CubeError(f"{count} cases cannot be shown: at least one")
-    chosen = rescued(results)[:count]
-    episodes = read_episodes(episodes_folder, Kind.EXPERT)
+    chosen = rescued_pairs(results)[:count]
+    episodes = read_episodes(episodes_folder, EpisodeKind.EXPERT)
     cases = []
     for seed, before, after in chosen:
-        windows = draw_windows(episodes, seed, len(results[SHOWN[0]][seed]))
+        windows = draw_windows(episodes, seed, len(results[COMPARED_PLAYERS[0]][seed]))
         found = [window for window in windows if (window.episode, window.step) == (before.episode, before.step)]
         if len(found) != 1 or found[0].start_distance != before.start_metres:
             raise CubeError(
@@ -114,49 +120,49 @@ def rescued_cases(episodes_folder: Path, results: Results, count: int) -> list[C
     return cases
 
 
-def course_of(simulator: CubeSimulator, window: Window, played: Played) -> Course:
+def replay_trace(simulator: CubeSimulator, window: Window, played: WindowResult) -> ReplayTrace:
     """Carry a window out again.
 
     Raises:
         CubeError: It does not end where it did.
     """
     metres, held = [], []
-    for step in replayed(simulator, window, played):
+    for step in replay_window(simulator, window, played):
         metres.append(distance_to(window.goal, simulator.cube))
         # At the start the contact forces, which tell, are not restored.
         held.append(is_held(simulator.observation()) if step else window.held)
-    if not np.isclose(metres[-1], played.final_metres, rtol=0, atol=SAME_METRES):
+    if not np.isclose(metres[-1], played.final_metres, rtol=0, atol=REPLAY_TOLERANCE):
         raise CubeError(
             f"{window.name}: carried out again, the cube ends {100 * metres[-1]:.1f} cm from its goal, not "
             f"{100 * played.final_metres:.1f} cm as played: play it again with this version of MuJoCo"
         )
-    return Course(tuple(metres), tuple(held))
+    return ReplayTrace(tuple(metres), tuple(held))
 
 
-class Stage:
+class WindowRenderer:
     """The simulator and a camera in front of it, to see windows again."""
 
     def __init__(self, simulator: CubeSimulator, camera: Camera) -> None:
         self._simulator, self._camera = simulator, camera
 
-    def course(self, window: Window, played: Played) -> Course:
+    def course(self, window: Window, played: WindowResult) -> ReplayTrace:
         """Carry a window out again, without pictures."""
-        return course_of(self._simulator, window, played)
+        return replay_trace(self._simulator, window, played)
 
-    def pictures(self, window: Window, played: Played, steps: Collection[int]) -> dict[int, Image.Image]:
+    def pictures(self, window: Window, played: WindowResult, steps: Collection[int]) -> dict[int, Image.Image]:
         """Pictures after some numbers of steps, with the goal."""
         return {
             step: Image.fromarray(self._camera.picture(goal=window.goal))
-            for step in replayed(self._simulator, window, played)
+            for step in replay_window(self._simulator, window, played)
             if step in steps
         }
 
 
 @contextmanager
-def open_stage(side: int, quality: Look) -> Iterator[Stage]:
+def open_renderer(side: int, quality: RenderQuality) -> Iterator[WindowRenderer]:
     """A stage whose pictures have this side [pixels]."""
     from world4scorer.cube.simulator.camera import Camera
 
     simulator = this_process_simulator()
     with closing(Camera(simulator, side, quality=quality)) as camera:
-        yield Stage(simulator, camera)
+        yield WindowRenderer(simulator, camera)

@@ -19,16 +19,16 @@ from world4scorer.cube.episodes import expert_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.keeping import ABOUT, digest_of, read_about, read_arrays, write_about, write_arrays
 from world4scorer.cube.model.lewm import ACTION_BLOCK
-from world4scorer.cube.model.planners import Imagined, Moment, WorldModelPlanner
+from world4scorer.cube.model.planners import ImaginedCandidates, ReplanStep, WorldModelPlanner
 from world4scorer.cube.model.search import Search
 from world4scorer.cube.model.world_model import WEIGHTS, WorldModel, load_world_model
 from world4scorer.cube.parts import make_missing, one_thread
-from world4scorer.cube.play import play
+from world4scorer.cube.play import play_windows
 from world4scorer.cube.simulator.cube_env import CubeSimulator, Floats, this_process_simulator
 from world4scorer.cube.simulator.replay import Replay
 from world4scorer.cube.windows import check_seeds, draw_windows
 
-WINDOWS_OF_A_FILE: Final = 5
+WINDOWS_PER_FILE: Final = 5
 GROUP_FIELDS: Final = {
     "candidates": np.float32,
     "final": np.float32,
@@ -101,7 +101,7 @@ class Groups:
     def features(self) -> torch.Tensor:
         """What the outcome head sees (groups, candidates, features)."""
         parts = (torch.from_numpy(part) for part in (self.candidates, self.final, self.goal, self.cost))
-        return Imagined(0, *parts).features()
+        return ImaginedCandidates(0, *parts).features()
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class _Task:
 
     @property
     def size(self) -> int:
-        return min(WINDOWS_OF_A_FILE, self.config.windows - self.first)
+        return min(WINDOWS_PER_FILE, self.config.windows - self.first)
 
 
 def collect(
@@ -151,7 +151,7 @@ def collect(
     tasks = [
         _Task(folder, data, model, config, held_out, seed, first)
         for seed in config.seeds
-        for first in range(0, config.windows, WINDOWS_OF_A_FILE)
+        for first in range(0, config.windows, WINDOWS_PER_FILE)
     ]
     make_missing(tasks, _collect, folder, "Candidates", "windows", workers, progress)
     return read_groups(folder)
@@ -173,7 +173,7 @@ def read_groups(folder: Path) -> Groups:
 
 
 def _files(folder: Path, config: CollectConfig) -> list[Path]:
-    firsts = range(0, config.windows, WINDOWS_OF_A_FILE)
+    firsts = range(0, config.windows, WINDOWS_PER_FILE)
     return [_file(folder, seed, first) for seed in config.seeds for first in firsts]
 
 
@@ -185,33 +185,33 @@ def _collect(task: _Task) -> int:
     """Play some windows by latent cost, and label what was tried on the way."""
     simulator, config = this_process_simulator(), task.config
     drawn = draw_windows(expert_episodes(task.data), task.seed, config.windows)[
-        task.first : task.first + WINDOWS_OF_A_FILE
+        task.first : task.first + WINDOWS_PER_FILE
     ]
     kept = [window for window in drawn if window.episode not in task.held_out]
     if config.unsolved_only:
         kept = [window for window in kept if not window.solved_at_start]
-    labelling = _Labelling(simulator, load_world_model(task.model), config)
+    labelling = _LabellingPlanner(simulator, load_world_model(task.model), config)
     with one_thread():
-        play(kept, labelling, simulator)
+        play_windows(kept, labelling, simulator)
     write_arrays(task.path, labelling.arrays())
     return task.size
 
 
-class _Labelling:
+class _LabellingPlanner:
     """A planner that labels the candidates it tries."""
 
     def __init__(self, simulator: CubeSimulator, model: WorldModel, config: CollectConfig) -> None:
         self._replay, self._config, self._model = Replay(simulator.environment), config, model
         self._groups: list[Groups] = []
         self._planner = WorldModelPlanner(model, config.search, watch=self._watch)
-        self._moments: Sequence[Moment] = ()
+        self._moments: Sequence[ReplanStep] = ()
 
-    def plan(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> Floats:
+    def plan(self, simulator: CubeSimulator, moments: Sequence[ReplanStep]) -> Floats:
         """Plan by latent cost alone."""
         self._moments = moments
         return self._planner.plan(simulator, moments)
 
-    def _watch(self, imagined: Imagined) -> None:
+    def _watch(self, imagined: ImaginedCandidates) -> None:
         if not self._config.labels(imagined.iteration):
             return
         for index, moment in enumerate(self._moments):

@@ -21,15 +21,15 @@ from world4scorer.cube.head_readout import HeadReadout
 from world4scorer.cube.simulator.cube_env import SUCCESS_METRES
 from world4scorer.cube.success import (
     LABELS,
-    Gain,
     Starts,
-    Successes,
-    gain,
+    SuccessCount,
+    SuccessGain,
+    count_successes,
     gains_by_seed,
+    measure_gain,
     median_miss,
-    successes,
 )
-from world4scorer.cube.tune import Tuned
+from world4scorer.cube.tune import TunedWeight
 from world4scorer.cube.windows import BUDGET_STEPS
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.scores.bootstrap import Interval
@@ -39,9 +39,9 @@ from world4scorer.evaluation.scores.paper import paper
 NAME: Final = "cube"
 RELEASED_SEED: Final = 42
 """LeWM's own evaluation seed, which the paper reports by itself."""
-ADDED: Final = (Player.OURS, Player.ANCHOR)
-LEARNED: Final = (Player.ANCHOR, Player.RANDOM)
-LEFT: Final = (Player.SIMULATOR, Player.ANCHOR)
+OUTCOME_GAIN: Final = (Player.OURS, Player.ANCHOR)
+MODEL_GAIN: Final = (Player.ANCHOR, Player.RANDOM)
+ORACLE_GAIN: Final = (Player.SIMULATOR, Player.ANCHOR)
 """Who is measured against whom, window by window: what outcome scores add, what the world model is worth, and what a
 perfect scorer would add."""
 
@@ -49,7 +49,7 @@ perfect scorer would add."""
 def compare(
     results: Results,
     head_report: dict[str, Any] | None,
-    tuned: Tuned | None,
+    tuned: TunedWeight | None,
     weight: float | None,
     stages: Mapping[str, float],
 ) -> Finding:
@@ -62,13 +62,13 @@ def compare(
         weight: The weight that was played.
         stages: Seconds that each stage of the study took.
     """
-    solved = {player: {starts: successes(results, player, starts) for starts in Starts} for player in results}
+    solved = {player: {starts: count_successes(results, player, starts) for starts in Starts} for player in results}
     gains = {
-        pair: {starts: gain(results, *pair, starts) for starts in Starts}
-        for pair in (ADDED, LEARNED, LEFT)
+        pair: {starts: measure_gain(results, *pair, starts) for starts in Starts}
+        for pair in (OUTCOME_GAIN, MODEL_GAIN, ORACLE_GAIN)
         if set(pair) <= {*results}
     }
-    by_seed = gains_by_seed(results, *ADDED) if ADDED in gains else {}
+    by_seed = gains_by_seed(results, *OUTCOME_GAIN) if OUTCOME_GAIN in gains else {}
     head = None if head_report is None else HeadReadout.of(head_report, weight)
     seeds = {seed for some in results.values() for seed in some}
     windows = max((found[Starts.ALL].windows for found in solved.values()), default=0)
@@ -106,17 +106,17 @@ def compare(
     )
 
 
-_Solved = dict[Player, dict[Starts, Successes]]
-_Gains = dict[tuple[Player, Player], dict[Starts, Gain]]
+_Solved = dict[Player, dict[Starts, SuccessCount]]
+_Gains = dict[tuple[Player, Player], dict[Starts, SuccessGain]]
 
 
 def _tables(
     results: Results,
     solved: _Solved,
     gains: _Gains,
-    by_seed: Mapping[int, Gain],
+    by_seed: Mapping[int, SuccessGain],
     head: HeadReadout | None,
-    tuned: Tuned | None,
+    tuned: TunedWeight | None,
     stages: Mapping[str, float],
 ) -> Iterator[Table]:
     yield _success_table(results, solved)
@@ -125,7 +125,7 @@ def _tables(
         yield _gain_table(LABELS[after], LABELS[before], found)
     if by_seed:
         yield _seed_table(by_seed)
-        yield _paper_table(gains[ADDED][Starts.ALL], by_seed, head)
+        yield _paper_table(gains[OUTCOME_GAIN][Starts.ALL], by_seed, head)
     if head is not None:
         yield head.quality_table()
         yield head.change_table()
@@ -158,7 +158,7 @@ def _count_table(solved: _Solved) -> Table:
     return Table("Windows solved", ("player", *map(str, Starts)), rows)
 
 
-def _gain_table(after: str, before: str, found: Mapping[Starts, Gain]) -> Table:
+def _gain_table(after: str, before: str, found: Mapping[Starts, SuccessGain]) -> Table:
     rows = tuple(
         (
             str(starts),
@@ -175,7 +175,7 @@ def _gain_table(after: str, before: str, found: Mapping[Starts, Gain]) -> Table:
     return Table(title, ("starts", "windows", before, after, "rescued", "lost", "gain [points]"), rows)
 
 
-def _seed_table(by_seed: Mapping[int, Gain]) -> Table:
+def _seed_table(by_seed: Mapping[int, SuccessGain]) -> Table:
     rows = tuple(
         (
             str(seed),
@@ -191,7 +191,7 @@ def _seed_table(by_seed: Mapping[int, Gain]) -> Table:
     return Table("Seeds", columns, rows)
 
 
-def _paper_table(found: Gain, by_seed: Mapping[int, Gain], head: HeadReadout | None) -> Table:
+def _paper_table(found: SuccessGain, by_seed: Mapping[int, SuccessGain], head: HeadReadout | None) -> Table:
     reported = paper("cube")
     rows = [
         ("LeWM [%]", f"{100 * found.before / found.windows:.1f}", f"{reported['lewm']:.1f}"),
@@ -211,7 +211,7 @@ def _paper_table(found: Gain, by_seed: Mapping[int, Gain], head: HeadReadout | N
     return Table("Beside the paper", ("", "here", "paper, released LeWM"), tuple(rows))
 
 
-def _tuned_table(tuned: Tuned) -> Table:
+def _tuned_table(tuned: TunedWeight) -> Table:
     rows = tuple(
         (
             f"{weight:g}" + (" (chosen)" if weight == tuned.weight else " (latent cost alone)" if not weight else ""),
@@ -226,12 +226,12 @@ def _tuned_table(tuned: Tuned) -> Table:
 def _remarks(
     solved: _Solved,
     gains: _Gains,
-    by_seed: Mapping[int, Gain],
+    by_seed: Mapping[int, SuccessGain],
     head: HeadReadout | None,
-    tuned: Tuned | None,
+    tuned: TunedWeight | None,
     played: float | None,
 ) -> Iterator[str]:
-    ours, model = gains.get(ADDED), gains.get(LEARNED)
+    ours, model = gains.get(OUTCOME_GAIN), gains.get(MODEL_GAIN)
     if ours is not None:
         weight = "" if played is None else f" with weight {played:g}"
         one, unsolved = ours[Starts.ALL], ours[Starts.UNSOLVED]
@@ -270,7 +270,7 @@ def _remarks(
     )
 
 
-def _from_to(one: Gain) -> str:
+def _from_to(one: SuccessGain) -> str:
     if not one.windows:
         return "no windows"
     shares = (100 * count / one.windows for count in (one.before, one.after))
@@ -289,13 +289,13 @@ def _sentence(change: Interval) -> str:
     return f"{told}, an interval with zero in it: these windows do not tell the two apart."
 
 
-def _plain(found: Successes | Gain) -> dict[str, Any]:
+def _plain(found: SuccessCount | SuccessGain) -> dict[str, Any]:
     return {**asdict(found), "share": plain(found.share)}
 
 
-def _tuned_numbers(tuned: Tuned) -> dict[str, Any]:
-    successes = {f"{weight:g}": count for weight, count in tuned.successes.items()}
-    return {"weight": tuned.weight, "windows": tuned.windows, "successes": successes}
+def _tuned_numbers(tuned: TunedWeight) -> dict[str, Any]:
+    count_successes = {f"{weight:g}": count for weight, count in tuned.successes.items()}
+    return {"weight": tuned.weight, "windows": tuned.windows, "successes": count_successes}
 
 
 def _known(value: float) -> float | None:

@@ -25,13 +25,13 @@ from world4scorer.jobs.files import atomic_write
 if TYPE_CHECKING:
     from ogbench.manipspace.oracles.markov.cube_markov import CubeMarkovOracle
 
-SHARD: Final = 25
+EPISODES_PER_SHARD: Final = 25
 """Episodes of a file."""
-BLOCK: Final = 5
+NOISE_BLOCK: Final = 5
 """Steps that noise holds on, which is also an action block of the planner."""
 
 
-class Kind(StrEnum):
+class EpisodeKind(StrEnum):
     """Who acts."""
 
     EXPERT = "expert"
@@ -40,9 +40,9 @@ class Kind(StrEnum):
     """The oracle, disturbed, with blocks of random actions between: what a search tries looks more like this."""
 
 
-AGAIN: Final = "run `w4s cube data` with this study again, it goes on"
-RECORDED: Final = ("qpos", "qvel", "observations", "actions")
-FIRST_SEED: Final = {Kind.EXPERT: 1_000_000, Kind.NOISY: 2_000_000}
+RESUME_HINT: Final = "run `w4s cube data` with this study again, it goes on"
+RECORDED_FIELDS: Final = ("qpos", "qvel", "observations", "actions")
+FIRST_SEED: Final = {EpisodeKind.EXPERT: 1_000_000, EpisodeKind.NOISY: 2_000_000}
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ class EpisodeConfig:
         if self.noise < 0 or not 0 <= self.random_share <= 1:
             raise CubeError("the noise must not be negative, the share of random blocks within 0 and 1")
 
-    def count(self, kind: Kind) -> int:
+    def count(self, kind: EpisodeKind) -> int:
         """Episodes of a kind."""
-        return self.expert if kind is Kind.EXPERT else self.noisy
+        return self.expert if kind is EpisodeKind.EXPERT else self.noisy
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Episodes:
 
     def only(self, chosen: Sequence[int]) -> Episodes:
         """Some of the episodes."""
-        arrays = {name: getattr(self, name)[list(chosen)] for name in RECORDED}
+        arrays = {name: getattr(self, name)[list(chosen)] for name in RECORDED_FIELDS}
         return Episodes(**arrays, pictures=tuple(self.pictures[index] for index in chosen) if self.pictures else ())
 
     def state(self, episode: int, step: int) -> CubeState:
@@ -114,7 +114,7 @@ class _Shard:
 
     folder: Path
     config: EpisodeConfig
-    kind: Kind
+    kind: EpisodeKind
     first: int
     size: int
 
@@ -150,7 +150,7 @@ def read_config(folder: Path) -> EpisodeConfig:
     return read_about(folder, EpisodeConfig, "episodes", "run `w4s cube data` first")
 
 
-def read_episodes(folder: Path, kind: Kind) -> Episodes:
+def read_episodes(folder: Path, kind: EpisodeKind) -> Episodes:
     """All episodes of a kind.
 
     Raises:
@@ -161,25 +161,25 @@ def read_episodes(folder: Path, kind: Kind) -> Episodes:
     for shard in _shards(folder, config):
         if shard.kind is not kind:
             continue
-        parts.append(read_arrays(shard.path, RECORDED, AGAIN))
+        parts.append(read_arrays(shard.path, RECORDED_FIELDS, RESUME_HINT))
         if config.pictures:
             pictures += list(np.load(shard.pictures, mmap_mode="r", allow_pickle=False))
     if not parts:
         raise CubeError(f"{folder} holds no {kind} episodes")
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in RECORDED}
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in RECORDED_FIELDS}
     return Episodes(**joined, pictures=tuple(pictures))
 
 
 @cache
 def expert_episodes(folder: Path) -> Episodes:
     """The expert's episodes, which a process reads once."""
-    return read_episodes(folder, Kind.EXPERT)
+    return read_episodes(folder, EpisodeKind.EXPERT)
 
 
 def _shards(folder: Path, config: EpisodeConfig) -> Iterator[_Shard]:
-    for kind in Kind:
-        for first in range(0, config.count(kind), SHARD):
-            yield _Shard(folder, config, kind, first, min(SHARD, config.count(kind) - first))
+    for kind in EpisodeKind:
+        for first in range(0, config.count(kind), EPISODES_PER_SHARD):
+            yield _Shard(folder, config, kind, first, min(EPISODES_PER_SHARD, config.count(kind) - first))
 
 
 def _make_shard(shard: _Shard) -> int:
@@ -189,15 +189,15 @@ def _make_shard(shard: _Shard) -> int:
     oracle = CubeMarkovOracle(env=simulator.environment, min_norm=0.4)
     seeds = range(FIRST_SEED[shard.kind] + shard.first, FIRST_SEED[shard.kind] + shard.first + shard.size)
     episodes = [_record(simulator, oracle, shard.kind, seed, shard.config) for seed in seeds]
-    arrays = {name: np.stack([one[name] for one in episodes]) for name in RECORDED}
+    arrays = {name: np.stack([one[name] for one in episodes]) for name in RECORDED_FIELDS}
     if shard.config.pictures:
         with atomic_write(shard.pictures, durable=False) as stream:
-            np.save(stream, _taken(simulator, arrays, shard.config.pictures), allow_pickle=False)
+            np.save(stream, _render_pictures(simulator, arrays, shard.config.pictures), allow_pickle=False)
     write_arrays(shard.path, arrays)
     return shard.size
 
 
-def _taken(simulator: CubeSimulator, arrays: dict[str, NDArray[Any]], side: int) -> NDArray[np.uint8]:
+def _render_pictures(simulator: CubeSimulator, arrays: dict[str, NDArray[Any]], side: int) -> NDArray[np.uint8]:
     """Pictures (episodes, steps, side, side, 3) of recorded moments."""
     episodes = Episodes(arrays["qpos"], arrays["qvel"], arrays["observations"], arrays["actions"])
     pictures = np.empty((len(episodes), episodes.steps, side, side, 3), np.uint8)
@@ -208,7 +208,7 @@ def _taken(simulator: CubeSimulator, arrays: dict[str, NDArray[Any]], side: int)
 
 
 def _record(
-    simulator: CubeSimulator, oracle: CubeMarkovOracle, kind: Kind, seed: int, config: EpisodeConfig
+    simulator: CubeSimulator, oracle: CubeMarkovOracle, kind: EpisodeKind, seed: int, config: EpisodeConfig
 ) -> dict[str, NDArray[Any]]:
     """One episode. The oracle draws from NumPy's global generator, hence the global seed."""
     np.random.seed(seed)  # noqa: NPY002
@@ -216,18 +216,18 @@ def _record(
     environment = simulator.environment
     observation, info = environment.reset(seed=seed)
     oracle.reset(observation, info)
-    rows: dict[str, list[NDArray[Any]]] = {name: [] for name in RECORDED}
+    rows: dict[str, list[NDArray[Any]]] = {name: [] for name in RECORDED_FIELDS}
     random_block, spread = False, 1.0
     for step in range(config.steps):
         action = np.array(oracle.select_action(observation, info), dtype=np.float64)
-        if kind is Kind.NOISY:
-            if step % BLOCK == 0:
+        if kind is EpisodeKind.NOISY:
+            if step % NOISE_BLOCK == 0:
                 random_block, spread = noise.random() < config.random_share, noise.uniform(0.3, 1.0)
             disturbance = noise.normal(size=ACTION)
             action = spread * disturbance if random_block else action + config.noise * disturbance
             action = np.clip(action, -1, 1)
         moment = (simulator.data.qpos.copy(), simulator.data.qvel.copy(), observation.astype(np.float32), action)
-        for name, value in zip(RECORDED, moment, strict=True):
+        for name, value in zip(RECORDED_FIELDS, moment, strict=True):
             rows[name].append(value)
         observation, _, _, _, info = environment.step(action)
         if oracle.done:

@@ -26,15 +26,15 @@ from world4scorer.cube.model.planners import (
 )
 from world4scorer.cube.model.search import Search
 from world4scorer.cube.model.world_model import WEIGHTS as MODEL_WEIGHTS
-from world4scorer.cube.model.world_model import held_out_of, load_world_model
+from world4scorer.cube.model.world_model import held_out_episodes, load_world_model
 from world4scorer.cube.parts import make_missing, one_thread
-from world4scorer.cube.play import Played, play
+from world4scorer.cube.play import WindowResult, play_windows
 from world4scorer.cube.simulator.cube_env import this_process_simulator
 from world4scorer.cube.train_head import WEIGHTS as HEAD_WEIGHTS
 from world4scorer.cube.train_head import load_head, read_head_report
 from world4scorer.cube.windows import check_seeds, draw_windows, evaluated_episodes
 
-WINDOWS_OF_A_FILE: Final = 10
+WINDOWS_PER_FILE: Final = 10
 
 
 class Player(StrEnum):
@@ -88,7 +88,7 @@ class EvaluateConfig:
 
 
 @dataclass(frozen=True)
-class Contest:
+class EvaluationSetup:
     """What plays: a world model, and an outcome head with the weight of its scores."""
 
     data: Path
@@ -135,7 +135,7 @@ class _About:
 @dataclass(frozen=True)
 class _Task:
     folder: Path
-    contest: Contest
+    contest: EvaluationSetup
     config: EvaluateConfig
     player: Player
     seed: int
@@ -150,15 +150,15 @@ class _Task:
 
     @property
     def size(self) -> int:
-        return min(WINDOWS_OF_A_FILE, self.config.windows - self.first)
+        return min(WINDOWS_PER_FILE, self.config.windows - self.first)
 
 
-Results = dict[Player, dict[int, list[Played]]]
+Results = dict[Player, dict[int, list[WindowResult]]]
 """What became of the windows, by player and seed."""
 
 
 def evaluate(
-    contest: Contest, folder: Path, config: EvaluateConfig, workers: int | None = None, progress: bool = True
+    contest: EvaluationSetup, folder: Path, config: EvaluateConfig, workers: int | None = None, progress: bool = True
 ) -> Results:
     """Play what `folder` does not hold yet, and return what was asked for.
 
@@ -167,7 +167,7 @@ def evaluate(
             an episode that would be played.
     """
     players = [Player(name) for name in config.players]
-    _check_unseen(contest, config, players)
+    _check_held_out(contest, config, players)
     for player in players:
         search = config.simulator_search if player is Player.SIMULATOR else config.search
         about = _About(config.windows, search)
@@ -180,14 +180,14 @@ def evaluate(
     return results
 
 
-def _read(path: Path) -> list[Played]:
+def _read(path: Path) -> list[WindowResult]:
     try:
-        return [Played(**one) for one in read_json(path)["windows"]]
+        return [WindowResult(**one) for one in read_json(path)["windows"]]
     except (KeyError, TypeError) as error:
         raise CubeError(f"{path} is damaged ({error}): delete it, and run the command again") from error
 
 
-def _check_unseen(contest: Contest, config: EvaluateConfig, players: Sequence[Player]) -> None:
+def _check_held_out(contest: EvaluationSetup, config: EvaluateConfig, players: Sequence[Player]) -> None:
     """Refuse to play windows of episodes that were learned from, and heads of other models."""
     episodes = read_config(contest.data)
     played = evaluated_episodes(episodes.expert, episodes.steps, config.seeds, config.windows)
@@ -202,7 +202,7 @@ def _check_unseen(contest: Contest, config: EvaluateConfig, players: Sequence[Pl
                 "collect candidates and train the head anew"
             )
         learned["the outcome head"] = set(report["episodes"])
-    if {Player.OURS, Player.ANCHOR} & set(players) and (held_out := held_out_of(contest.model)) is not None:
+    if {Player.OURS, Player.ANCHOR} & set(players) and (held_out := held_out_episodes(contest.model)) is not None:
         learned["the world model"] = set(range(episodes.expert)) - held_out
     for who, known in learned.items():
         if common := sorted(played & known):
@@ -212,18 +212,18 @@ def _check_unseen(contest: Contest, config: EvaluateConfig, players: Sequence[Pl
             )
 
 
-def _tasks(folder: Path, config: EvaluateConfig, contest: Contest) -> Iterator[_Task]:
+def _tasks(folder: Path, config: EvaluateConfig, contest: EvaluationSetup) -> Iterator[_Task]:
     for player in map(Player, config.players):
         for seed in config.seeds_of(player):
-            for first in range(0, config.windows, WINDOWS_OF_A_FILE):
+            for first in range(0, config.windows, WINDOWS_PER_FILE):
                 yield _Task(folder, contest, config, player, seed, first)
 
 
 def _play(task: _Task) -> int:
     windows = draw_windows(expert_episodes(task.contest.data), task.seed, task.config.windows)
-    windows = windows[task.first : task.first + WINDOWS_OF_A_FILE]
+    windows = windows[task.first : task.first + WINDOWS_PER_FILE]
     with one_thread():
-        played = play(windows, _planner(task), this_process_simulator())
+        played = play_windows(windows, _planner(task), this_process_simulator())
     write_json(task.path, {"seed": task.seed, "windows": [asdict(one) for one in played]})
     return task.size
 

@@ -10,36 +10,36 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image, ImageDraw
 
-from world4scorer.cube.cases import Case, Course, Stage, open_stage, rescued, rescued_cases
+from world4scorer.cube.cases import Case, ReplayTrace, WindowRenderer, open_renderer, rescued_cases, rescued_pairs
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player, Results
-from world4scorer.cube.play import Played
-from world4scorer.cube.simulator.camera import Look
-from world4scorer.cube.success import LABELS, Starts, gain, gains_by_seed, successes
+from world4scorer.cube.play import WindowResult
+from world4scorer.cube.simulator.camera import RenderQuality
+from world4scorer.cube.success import LABELS, Starts, count_successes, gains_by_seed, measure_gain
 from world4scorer.cube.windows import Window
 from world4scorer.drawing import style
 from world4scorer.drawing.charts import BAD, GOOD, OTHER, OURS, chart, set_title
 from world4scorer.jobs.files import atomic_write
-from world4scorer.reporting.film.letters import letters
+from world4scorer.reporting.film.fonts import load_font
 
 DPI: Final = 130
-ROW: Final = 0.36
+ROW_HEIGHT: Final = 0.36
 """Height for a player [inches]."""
-APART: Final = 0.15
+MARKER_OFFSET: Final = 0.15
 """Between the two shares of a player, in rows."""
 
-FRAMES: Final = 8
-SIDE: Final = 152
+FRAMES_PER_ROW: Final = 8
+FRAME_SIDE: Final = 152
 """Of a frame [pixels]."""
 GAP: Final = 4
 MARGIN: Final = 14
-NAMES: Final = 84
+NAME_WIDTH: Final = 84
 """Width for the players' names [pixels]."""
-HEAD: Final = 26
+HEADER_HEIGHT: Final = 26
 """Height for what a case is [pixels]."""
-FOOT: Final = 40
-SHORT: Final = ("LeWM", "LeWM\n+ outcome\nscore")
-COLOURS: Final = 256
+FOOTER_HEIGHT: Final = 40
+SHORT_NAMES: Final = ("LeWM", "LeWM\n+ outcome\nscore")
+PALETTE_SIZE: Final = 256
 
 
 def players_figure(results: Results) -> Figure:
@@ -47,7 +47,7 @@ def players_figure(results: Results) -> Figure:
     if not results:
         raise CubeError("nobody played: there is nothing to draw")
     paired = {Player.ANCHOR, Player.OURS} <= {*results}
-    size = (9.6 if paired else 5.4, 2.1 + ROW * len(results))
+    size = (9.6 if paired else 5.4, 2.1 + ROW_HEIGHT * len(results))
     figure, axes = chart(2 if paired else 1, size=size)
     shares, *rest = np.atleast_1d(axes)
     _draw_shares(shares, results)
@@ -58,12 +58,15 @@ def players_figure(results: Results) -> Figure:
 
 def _draw_shares(axis: Axes, results: Results) -> None:
     """Dots with their intervals, a row for each player."""
-    for starts, colour, marker, shift in ((Starts.ALL, OURS, "o", -APART), (Starts.UNSOLVED, OTHER, "D", APART)):
-        found = [successes(results, player, starts).share.times(100) for player in results]
+    for starts, colour, marker, shift in (
+        (Starts.ALL, OURS, "o", -MARKER_OFFSET),
+        (Starts.UNSOLVED, OTHER, "D", MARKER_OFFSET),
+    ):
+        found = [count_successes(results, player, starts).share.times(100) for player in results]
         rows = np.arange(len(found)) + shift
         axis.hlines(rows, [one.low for one in found], [one.high for one in found], color=colour, lw=1.6)
         axis.plot([one.value for one in found], rows, marker, color=colour, ms=5.5, label=str(starts))
-    windows = {player: successes(results, player).windows for player in results}
+    windows = {player: count_successes(results, player).windows for player in results}
     fewer = {player: f"\n({count} windows)" for player, count in windows.items() if count < max(windows.values())}
     axis.set_yticks(range(len(results)), [LABELS[player] + fewer.get(player, "") for player in results])
     axis.set_ylim(len(results) - 0.4, -0.6)
@@ -79,7 +82,7 @@ def _draw_seeds(axis: Axes, results: Results) -> None:
     """A bar for each seed, and their mean with its interval."""
     by_seed = gains_by_seed(results, Player.OURS, Player.ANCHOR)
     changes = [100 * one.share.value for one in by_seed.values()]
-    mean = gain(results, Player.OURS, Player.ANCHOR).share.times(100)
+    mean = measure_gain(results, Player.OURS, Player.ANCHOR).share.times(100)
     places = range(len(changes))
     axis.bar(places, changes, 0.62, color=[BAD if change < 0 else GOOD for change in changes])
     axis.plot([i for i in places if not changes[i]], [0.0] * changes.count(0), "o", color=style.FAINT, ms=4)
@@ -94,7 +97,9 @@ def _draw_seeds(axis: Axes, results: Results) -> None:
     set_title(axis, "Outcome score added: change in points")
 
 
-def draw_cases(episodes_folder: Path, results: Results, path: Path, count: int = 4, quality: Look = "stock") -> int:
+def draw_cases(
+    episodes_folder: Path, results: Results, path: Path, count: int = 4, quality: RenderQuality = "stock"
+) -> int:
     """Draw rescued windows (PNG): for each, eight frames of LeWM above eight with outcome scores.
 
     Those are shown that LeWM left furthest from the goal. Returns how many there are.
@@ -106,68 +111,74 @@ def draw_cases(episodes_folder: Path, results: Results, path: Path, count: int =
     if path.suffix.lower() != ".png":
         raise CubeError(f"{path}: the figure is a PNG; name it so")
     cases = rescued_cases(episodes_folder, results, count)
-    tall = HEAD + 2 * (SIDE + GAP)
-    width = 2 * MARGIN + NAMES + FRAMES * (SIDE + GAP) - GAP
-    sheet = Image.new("RGB", (width, MARGIN + len(cases) * tall + FOOT), style.PAPER)
-    with open_stage(SIDE, quality) as stage:
+    tall = HEADER_HEIGHT + 2 * (FRAME_SIDE + GAP)
+    width = 2 * MARGIN + NAME_WIDTH + FRAMES_PER_ROW * (FRAME_SIDE + GAP) - GAP
+    sheet = Image.new("RGB", (width, MARGIN + len(cases) * tall + FOOTER_HEIGHT), style.PAPER)
+    with open_renderer(FRAME_SIDE, quality) as renderer:
         for number, case in enumerate(cases):
-            _draw_case(sheet, MARGIN + number * tall, case, stage)
+            _draw_case(sheet, MARGIN + number * tall, case, renderer)
     note = (
         "Numbers: steps of 0.05 s. Drop: the gripper has released the cube. Translucent: the goal.  "
-        f"Of {len(rescued(results))} episodes with a rescued window, those that LeWM left furthest from the goal."
+        f"Of {len(rescued_pairs(results))} episodes with a rescued window, those that LeWM left furthest from the goal."
     )
-    at = (MARGIN, sheet.height - FOOT / 2)
-    ImageDraw.Draw(sheet).text(at, note, style.FAINT, letters(13), anchor="lm")
-    small = sheet.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    at = (MARGIN, sheet.height - FOOTER_HEIGHT / 2)
+    ImageDraw.Draw(sheet).text(at, note, style.FAINT, load_font(13), anchor="lm")
+    small = sheet.quantize(PALETTE_SIZE, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     with atomic_write(path) as stream:
         small.save(stream, format="PNG", optimize=True)
     return len(cases)
 
 
-def frame_steps(course: Course) -> list[int]:
+def frame_steps(course: ReplayTrace) -> list[int]:
     """Which steps are shown: evenly spaced ones from first to last, the nearest of them moved to the drop."""
-    steps = sorted({round(step) for step in np.linspace(0, course.last, FRAMES).tolist()})
+    steps = sorted({round(step) for step in np.linspace(0, course.last, FRAMES_PER_ROW).tolist()})
     if course.drop is not None and course.drop not in steps and len(steps) > 2:
         inner = range(1, len(steps) - 1)
         steps[min(inner, key=lambda place: abs(steps[place] - (course.drop or 0)))] = course.drop
     return sorted(steps)
 
 
-def _draw_case(sheet: Image.Image, top: int, case: Case, stage: Stage) -> None:
+def _draw_case(sheet: Image.Image, top: int, case: Case, renderer: WindowRenderer) -> None:
     brush = ImageDraw.Draw(sheet)
     state = "held at the start" if case.window.held else "not held at the start"
     told = f"{case.window.name}: cube {state}, {100 * case.window.start_distance:.1f} cm from its goal"
-    brush.text((MARGIN + NAMES, top + HEAD / 2), told, style.INK, letters(13), anchor="lm")
+    brush.text((MARGIN + NAME_WIDTH, top + HEADER_HEIGHT / 2), told, style.INK, load_font(13), anchor="lm")
     for row, (_, played) in enumerate(case.played()):
-        _draw_row(sheet, top + HEAD + row * (SIDE + GAP), SHORT[row], case.window, played, stage)
+        _draw_row(
+            sheet, top + HEADER_HEIGHT + row * (FRAME_SIDE + GAP), SHORT_NAMES[row], case.window, played, renderer
+        )
 
 
-def _draw_row(sheet: Image.Image, top: int, name: str, window: Window, played: Played, stage: Stage) -> None:
+def _draw_row(
+    sheet: Image.Image, top: int, name: str, window: Window, played: WindowResult, renderer: WindowRenderer
+) -> None:
     brush = ImageDraw.Draw(sheet)
-    brush.multiline_text((MARGIN, top + SIDE / 2), name, style.INK, letters(13, bold=True), anchor="lm", spacing=3)
-    course = stage.course(window, played)
+    brush.multiline_text(
+        (MARGIN, top + FRAME_SIDE / 2), name, style.INK, load_font(13, bold=True), anchor="lm", spacing=3
+    )
+    course = renderer.course(window, played)
     steps = frame_steps(course)
-    pictures = stage.pictures(window, played, steps)
+    pictures = renderer.pictures(window, played, steps)
     for place, step in enumerate(steps):
-        left = MARGIN + NAMES + place * (SIDE + GAP)
+        left = MARGIN + NAME_WIDTH + place * (FRAME_SIDE + GAP)
         sheet.paste(pictures[step], (left, top))
-        tag(brush, (left, top), str(step), style.INK)
+        draw_tag(brush, (left, top), str(step), style.INK)
         if step == course.drop:
-            tag(brush, (left + SIDE - 38, top), "Drop", BAD, 38)
+            draw_tag(brush, (left + FRAME_SIDE - 38, top), "Drop", BAD, 38)
         if step == course.last:
-            badge(brush, (left, top + SIDE - 22), SIDE, played)
+            draw_badge(brush, (left, top + FRAME_SIDE - 22), FRAME_SIDE, played)
 
 
-def tag(brush: ImageDraw.ImageDraw, at: tuple[int, int], words: str, colour: str, width: int = 24) -> None:
+def draw_tag(brush: ImageDraw.ImageDraw, at: tuple[int, int], words: str, colour: str, width: int = 24) -> None:
     """A few letters in the corner of a frame."""
     x, y = at
     brush.rectangle((x, y, x + width - 1, y + 17), style.PAPER)
-    brush.text((x + width / 2, y + 9), words, colour, letters(12, bold=True), anchor="mm")
+    brush.text((x + width / 2, y + 9), words, colour, load_font(12, bold=True), anchor="mm")
 
 
-def badge(brush: ImageDraw.ImageDraw, at: tuple[int, int], width: int, played: Played) -> None:
+def draw_badge(brush: ImageDraw.ImageDraw, at: tuple[int, int], width: int, played: WindowResult) -> None:
     """What became of a window, 22 pixels high."""
     x, y = at
     words = f"{'success' if played.success else 'failure'}, {100 * played.final_metres:.1f} cm"
     brush.rectangle((x, y, x + width - 1, y + 21), GOOD if played.success else BAD)
-    brush.text((x + width / 2, y + 11), words, style.PAPER, letters(13, bold=True), anchor="mm")
+    brush.text((x + width / 2, y + 11), words, style.PAPER, load_font(13, bold=True), anchor="mm")

@@ -13,27 +13,29 @@ from typing import Final
 
 from PIL import Image, ImageDraw
 
-from world4scorer.cube.cases import Case, Course, Stage, open_stage, rescued_cases
+from world4scorer.cube.cases import Case, ReplayTrace, WindowRenderer, open_renderer, rescued_cases
 from world4scorer.cube.evaluate import Results
-from world4scorer.cube.figure import badge
-from world4scorer.cube.simulator.camera import Look
+from world4scorer.cube.figure import draw_badge
+from world4scorer.cube.simulator.camera import RenderQuality
 from world4scorer.drawing import style
 from world4scorer.reporting.film.files import check_film, write_film
-from world4scorer.reporting.film.letters import letters
+from world4scorer.reporting.film.fonts import load_font
 
 FPS: Final = 8.0
-STRIDE: Final = 2
+STEPS_PER_FRAME: Final = 2
 """Steps from one picture to the next: the film runs at four fifths of real time."""
-PAUSE: Final = 2.0
+END_HOLD_SECONDS: Final = 2.0
 """How long the end of a window is shown [s]."""
-SIDE: Final = 256
+FRAME_SIDE: Final = 256
 """Of a player's picture [pixels]."""
 GAP: Final = 8
-HEAD: Final = 56
-FOOT: Final = 36
+HEADER_HEIGHT: Final = 56
+FOOTER_HEIGHT: Final = 36
 
 
-def film_cases(episodes_folder: Path, results: Results, path: Path, count: int = 3, quality: Look = "stock") -> int:
+def film_cases(
+    episodes_folder: Path, results: Results, path: Path, count: int = 3, quality: RenderQuality = "stock"
+) -> int:
     """Film rescued windows to `path`: WebP, MP4 or GIF by its ending.
 
     Those are shown that LeWM left furthest from the goal. Returns how many there are.
@@ -44,53 +46,64 @@ def film_cases(episodes_folder: Path, results: Results, path: Path, count: int =
     """
     check_film(path, FPS)
     cases = rescued_cases(episodes_folder, results, count)
-    write_film(path, _pictures(cases, quality), FPS)
+    write_film(path, _frames(cases, quality), FPS)
     return len(cases)
 
 
 def shown_steps(last: int) -> list[int]:
     """Steps that are shown of a window whose longer way has `last`."""
-    return [*range(0, last, STRIDE), last]
+    return [*range(0, last, STEPS_PER_FRAME), last]
 
 
-def _pictures(cases: Sequence[Case], quality: Look) -> Iterator[Image.Image]:
-    with open_stage(SIDE, quality) as stage:
+def _frames(cases: Sequence[Case], quality: RenderQuality) -> Iterator[Image.Image]:
+    with open_renderer(FRAME_SIDE, quality) as renderer:
         for number, case in enumerate(cases, 1):
-            yield from _of_case(case, f"{number} of {len(cases)}: {case.window.name}", stage)
+            yield from _case_frames(case, f"{number} of {len(cases)}: {case.window.name}", renderer)
 
 
-def _of_case(case: Case, title: str, stage: Stage) -> Iterator[Image.Image]:
+def _case_frames(case: Case, title: str, renderer: WindowRenderer) -> Iterator[Image.Image]:
     """Who arrives first waits for the other."""
     played = [one for _, one in case.played()]
-    courses = [stage.course(case.window, one) for one in played]
+    courses = [renderer.course(case.window, one) for one in played]
     steps = shown_steps(max(course.last for course in courses))
     pictures = [
-        stage.pictures(case.window, one, {min(step, course.last) for step in steps})
+        renderer.pictures(case.window, one, {min(step, course.last) for step in steps})
         for course, one in zip(courses, played, strict=True)
     ]
-    page = Image.new("RGB", (2 * SIDE + 3 * GAP, HEAD + SIDE + FOOT), style.PAPER)
+    page = Image.new("RGB", (2 * FRAME_SIDE + 3 * GAP, HEADER_HEIGHT + FRAME_SIDE + FOOTER_HEIGHT), style.PAPER)
     brush = ImageDraw.Draw(page)
-    brush.text((GAP, 4), title, style.FAINT, letters(13))
+    brush.text((GAP, 4), title, style.FAINT, load_font(13))
     for place, (name, _) in enumerate(case.played()):
-        brush.text((GAP + place * (SIDE + GAP), HEAD - 6), name, style.INK, letters(16, bold=True), anchor="ls")
+        brush.text(
+            (GAP + place * (FRAME_SIDE + GAP), HEADER_HEIGHT - 6),
+            name,
+            style.INK,
+            load_font(16, bold=True),
+            anchor="ls",
+        )
     for step in steps:
         page = page.copy()
         for place, course in enumerate(courses):
             now = min(step, course.last)
             _draw_player(page, place, course, now, pictures[place][now])
             if now == course.last:
-                badge(ImageDraw.Draw(page), (GAP + place * (SIDE + GAP), HEAD + SIDE - 22), SIDE, played[place])
+                draw_badge(
+                    ImageDraw.Draw(page),
+                    (GAP + place * (FRAME_SIDE + GAP), HEADER_HEIGHT + FRAME_SIDE - 22),
+                    FRAME_SIDE,
+                    played[place],
+                )
         yield page
-    for _ in range(round(PAUSE * FPS)):
+    for _ in range(round(END_HOLD_SECONDS * FPS)):
         yield page
 
 
-def _draw_player(page: Image.Image, place: int, course: Course, step: int, picture: Image.Image) -> None:
+def _draw_player(page: Image.Image, place: int, course: ReplayTrace, step: int, picture: Image.Image) -> None:
     """What changes in one half of the page."""
     brush = ImageDraw.Draw(page)
-    left, low = GAP + place * (SIDE + GAP), HEAD + SIDE
-    page.paste(picture, (left, HEAD))
-    brush.rectangle((left, low, left + SIDE, page.height), style.PAPER)
-    brush.text((left, low + FOOT / 2), f"step {step}", style.INK, letters(15), anchor="lm")
+    left, low = GAP + place * (FRAME_SIDE + GAP), HEADER_HEIGHT + FRAME_SIDE
+    page.paste(picture, (left, HEADER_HEIGHT))
+    brush.rectangle((left, low, left + FRAME_SIDE, page.height), style.PAPER)
+    brush.text((left, low + FOOTER_HEIGHT / 2), f"step {step}", style.INK, load_font(15), anchor="lm")
     distance = f"{100 * course.metres[step]:.1f} cm to the goal"
-    brush.text((left + SIDE, low + FOOT / 2), distance, style.INK, letters(15), anchor="rm")
+    brush.text((left + FRAME_SIDE, low + FOOTER_HEIGHT / 2), distance, style.INK, load_font(15), anchor="rm")

@@ -19,7 +19,7 @@ from world4scorer.drawing.finding import Table
 from world4scorer.evaluation.scores.bootstrap import NOTHING, Interval, LogBootstrap
 from world4scorer.evaluation.scores.intervals import cell, plain
 
-DRAWS: Final = 10_000
+BOOTSTRAP_DRAWS: Final = 10_000
 PAPER_WEIGHT: Final = 0.3
 """Of the head's score, where none was tuned."""
 RANKS, ORDER, DISTANCE, SUCCESS = "rank correlation", "pairs in order", "chosen: distance", "chosen: success"
@@ -49,7 +49,7 @@ class HeadReadout:
         wanted = PAPER_WEIGHT if weight is None else weight
         score = sum_name(min(SUMMED_WEIGHTS, key=lambda one: abs(one - wanted)))
         validation: Validation = report["validation"]
-        bootstrap = LogBootstrap([str(episode) for episode in validation.episode], DRAWS)
+        bootstrap = LogBootstrap([str(episode) for episode in validation.episode], BOOTSTRAP_DRAWS)
         before, after = (_measures(validation.scores[name]) for name in (LATENT_COST, score))
         return cls(report, score, {name: bootstrap.mean(after[name] - before[name]) for name in UNITS})
 
@@ -87,7 +87,7 @@ class HeadReadout:
     def change_table(self) -> Table:
         """The sum against the latent cost."""
         rows = tuple(
-            (name + UNITS[name][0], cell(change, *UNITS[name][1:], signed=True), zero(change))
+            (name + UNITS[name][0], cell(change, *UNITS[name][1:], signed=True), zero_note(change))
             for name, change in self.changes.items()
         )
         columns = ("measure", "change", "interval over episodes")
@@ -106,9 +106,9 @@ class HeadReadout:
         yield (
             f"Ordered by {self.score} instead of the {LATENT_COST}, the candidates' rank correlation with their "
             f"outcome goes from {before['rank_correlation']:.3f} to {after['rank_correlation']:.3f} (change "
-            f"{ranks.text(3, signed=True)}, an interval {zero(ranks)}), the distance of the chosen candidate from "
+            f"{ranks.text(3, signed=True)}, an interval {zero_note(ranks)}), the distance of the chosen candidate from "
             f"{100 * before['chosen_metres']:.2f} to {100 * after['chosen_metres']:.2f} cm (change "
-            f"{cell(distance, digits=2, signed=True)}, an interval {zero(distance)})."
+            f"{cell(distance, digits=2, signed=True)}, an interval {zero_note(distance)})."
         )
 
     def numbers(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class HeadReadout:
         return {**kept, **groups, "compared": self.score, "changes": changes}
 
 
-def zero(change: Interval) -> str:
+def zero_note(change: Interval) -> str:
     """Whether the interval of a change holds zero, in words."""
     if math.isnan(change.low):
         return NOTHING

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from world4scorer.cube.model.planners import CubePlanner, Moment
+from world4scorer.cube.model.planners import CubePlanner, ReplanStep
 from world4scorer.cube.simulator.cube_env import SUCCESS_METRES, CubeSimulator, Floats
 from world4scorer.cube.windows import BUDGET_STEPS, GOAL_STEPS, Window
 
 
 @dataclass(frozen=True)
-class Played:
+class WindowResult:
     """What became of a window."""
 
     episode: int
@@ -39,7 +39,7 @@ class Played:
         return self.start_metres <= SUCCESS_METRES
 
 
-def play(windows: Sequence[Window], planner: CubePlanner, simulator: CubeSimulator) -> list[Played]:
+def play_windows(windows: Sequence[Window], planner: CubePlanner, simulator: CubeSimulator) -> list[WindowResult]:
     """Play all windows, those still under way planned together."""
     running = []
     for window in windows:
@@ -49,7 +49,7 @@ def play(windows: Sequence[Window], planner: CubePlanner, simulator: CubeSimulat
         left = [run for run in running if not run.success]
         if not left:
             break
-        plans = planner.plan(simulator, [Moment(run.window, number, run.snapshot) for run in left])
+        plans = planner.plan(simulator, [ReplanStep(run.window, number, run.snapshot) for run in left])
         for run, actions in zip(left, plans, strict=True):
             run.carry_out(simulator, actions)
     return [run.played() for run in running]
@@ -78,8 +78,8 @@ class _Run:
                 break
         self.snapshot = simulator.snapshot()
 
-    def played(self) -> Played:
-        return Played(
+    def played(self) -> WindowResult:
+        return WindowResult(
             episode=self.window.episode,
             step=self.window.step,
             held=self.window.held,
@@ -92,7 +92,7 @@ class _Run:
         )
 
 
-def replayed(simulator: CubeSimulator, window: Window, played: Played) -> Iterator[int]:
+def replay_window(simulator: CubeSimulator, window: Window, played: WindowResult) -> Iterator[int]:
     """Carry a played window out again, yielding the number of steps done, 0 first, with the simulator there."""
     simulator.start_at(window.start)
     yield 0

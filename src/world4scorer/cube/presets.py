@@ -12,7 +12,7 @@ from world4scorer.cube.model.lewm import LewmConfig
 from world4scorer.cube.model.search import Search
 from world4scorer.cube.model.train_world_model import WorldModelConfig
 from world4scorer.cube.train_head import HeadConfig
-from world4scorer.cube.tune import TUNING_SEEDS, WEIGHTS_TRIED
+from world4scorer.cube.tune import DEFAULT_WEIGHTS, TUNING_SEEDS
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Preset:
     collect: CollectConfig = field(default_factory=CollectConfig)
     head: HeadConfig = field(default_factory=HeadConfig)
     tuning: EvaluateConfig = field(default_factory=lambda: EvaluateConfig(seeds=TUNING_SEEDS))
-    weights: tuple[float, ...] = WEIGHTS_TRIED
+    weights: tuple[float, ...] = DEFAULT_WEIGHTS
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
 
 

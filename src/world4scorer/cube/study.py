@@ -12,13 +12,13 @@ from typing import Any, Final
 from world4scorer.cube.collect import CollectConfig, Groups, collect, read_groups
 from world4scorer.cube.episodes import make_episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.evaluate import Contest, EvaluateConfig, Results, evaluate
+from world4scorer.cube.evaluate import EvaluateConfig, EvaluationSetup, Results, evaluate
 from world4scorer.cube.keeping import ABOUT, digest_of, read_about, read_json, write_about, write_json
 from world4scorer.cube.model.train_world_model import WorldModelConfig, read_history, train_world_model
 from world4scorer.cube.model.world_model import WEIGHTS as MODEL_WEIGHTS
 from world4scorer.cube.presets import PRESETS, Preset
 from world4scorer.cube.train_head import DESCRIPTION, HeadConfig, read_head_report, save_head, train_head
-from world4scorer.cube.tune import Tuned, read_tuned, tune
+from world4scorer.cube.tune import TunedWeight, read_tuned, tune
 from world4scorer.cube.windows import evaluated_episodes
 
 STAGES: Final = "stages.json"
@@ -108,18 +108,18 @@ class Study:
         reported = evaluated_episodes(*sizes, self.preset.evaluate.seeds, self.preset.evaluate.windows)
         return reported | evaluated_episodes(*sizes, self.preset.tuning.seeds, self.preset.tuning.windows)
 
-    def contest(self, weight: float = 0.0) -> Contest:
+    def contest(self, weight: float = 0.0) -> EvaluationSetup:
         """What plays, with a weight of outcome scores."""
-        return Contest(self.episodes, self.model, self.head, weight)
+        return EvaluationSetup(self.episodes, self.model, self.head, weight)
 
-    def tuned(self) -> Tuned:
+    def tuned(self) -> TunedWeight:
         """The weight that was chosen."""
         return read_tuned(self.tuning, self.contest())
 
     @property
-    def stages(self) -> Stages:
+    def stages(self) -> StageLog:
         """Seconds spent so far."""
-        return Stages(self.folder / STAGES)
+        return StageLog(self.folder / STAGES)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class _About:
     preset: Preset
 
 
-class Stages:
+class StageLog:
     """Seconds spent in each stage, over all runs that it took."""
 
     def __init__(self, path: Path) -> None:
@@ -180,7 +180,9 @@ def make_head(study: Study, config: HeadConfig, progress: bool = True) -> dict[s
     return read_head_report(study.head)
 
 
-def choose_weight(study: Study, weights: tuple[float, ...], workers: int | None = None, progress: bool = True) -> Tuned:
+def choose_weight(
+    study: Study, weights: tuple[float, ...], workers: int | None = None, progress: bool = True
+) -> TunedWeight:
     """Choose the weight of outcome scores on the tuning seeds."""
     with study.stages.timed("weight"):
         return tune(study.contest(), study.tuning, study.preset.tuning, weights, workers, progress)

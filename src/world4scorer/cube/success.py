@@ -14,10 +14,10 @@ import numpy as np
 
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player, Results
-from world4scorer.cube.play import Played
+from world4scorer.cube.play import WindowResult
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
 
-DRAWS: Final = 10_000
+BOOTSTRAP_DRAWS: Final = 10_000
 LABELS: Final = {
     Player.ANCHOR: "LeWM",
     Player.OURS: "LeWM + outcome score",
@@ -40,23 +40,23 @@ class Starts(StrEnum):
     FREE = "not solved, not held"
     """And it has to be grasped or pushed."""
 
-    def has(self, played: Played) -> bool:
+    def has(self, played: WindowResult) -> bool:
         """Whether a window counts."""
         if self is Starts.ALL:
             return True
         return not played.solved_at_start and (self is Starts.UNSOLVED or played.held is (self is Starts.HELD))
 
 
-class Pair(NamedTuple):
+class PairedResult(NamedTuple):
     """A window that two players played."""
 
     seed: int
-    before: Played
-    after: Played
+    before: WindowResult
+    after: WindowResult
 
 
 @dataclass(frozen=True)
-class Successes:
+class SuccessCount:
     """Windows that a player solved."""
 
     solved: int
@@ -66,7 +66,7 @@ class Successes:
 
 
 @dataclass(frozen=True)
-class Gain:
+class SuccessGain:
     """What one player adds to another, window by window."""
 
     before: int
@@ -82,21 +82,21 @@ class Gain:
     """Difference of the shares of solved windows; NaN where there are no windows."""
 
 
-def successes(results: Results, player: Player, starts: Starts = Starts.ALL) -> Successes:
+def count_successes(results: Results, player: Player, starts: Starts = Starts.ALL) -> SuccessCount:
     """Count what a player solved."""
     played = [(seed, one) for seed, some in results[player].items() for one in some if starts.has(one)]
-    return Successes(
+    return SuccessCount(
         solved=sum(one.success for _, one in played),
         windows=len(played),
         share=_mean([seed for seed, _ in played], [float(one.success) for _, one in played]),
     )
 
 
-def gain(results: Results, after: Player, before: Player, starts: Starts = Starts.ALL) -> Gain:
+def measure_gain(results: Results, after: Player, before: Player, starts: Starts = Starts.ALL) -> SuccessGain:
     """What `after` adds to `before`, on the windows that both played."""
-    pairs = [pair for pair in pairs_of(results, after, before) if starts.has(pair.before)]
+    pairs = [pair for pair in paired_results(results, after, before) if starts.has(pair.before)]
     changes = [int(pair.after.success) - int(pair.before.success) for pair in pairs]
-    return Gain(
+    return SuccessGain(
         before=sum(pair.before.success for pair in pairs),
         after=sum(pair.after.success for pair in pairs),
         windows=len(pairs),
@@ -106,16 +106,16 @@ def gain(results: Results, after: Player, before: Player, starts: Starts = Start
     )
 
 
-def gains_by_seed(results: Results, after: Player, before: Player) -> dict[int, Gain]:
+def gains_by_seed(results: Results, after: Player, before: Player) -> dict[int, SuccessGain]:
     """What `after` adds to `before` on each seed that both played."""
     return {
-        seed: gain({before: {seed: results[before][seed]}, after: {seed: results[after][seed]}}, after, before)
+        seed: measure_gain({before: {seed: results[before][seed]}, after: {seed: results[after][seed]}}, after, before)
         for seed in results[before]
         if seed in results[after]
     }
 
 
-def pairs_of(results: Results, after: Player, before: Player) -> Iterator[Pair]:
+def paired_results(results: Results, after: Player, before: Player) -> Iterator[PairedResult]:
     """Windows that both players played.
 
     Raises:
@@ -130,7 +130,7 @@ def pairs_of(results: Results, after: Player, before: Player) -> Iterator[Pair]:
                 f"seed {seed}: {before} and {after} played different windows; evaluate both into one new folder"
             )
         for one, other in zip(some, others, strict=True):
-            yield Pair(seed, one, other)
+            yield PairedResult(seed, one, other)
 
 
 def median_miss(results: Results, player: Player) -> float:
@@ -142,4 +142,4 @@ def median_miss(results: Results, player: Player) -> float:
 def _mean(seeds: list[int], values: list[float]) -> Interval:
     if not values:
         return Interval(np.nan, np.nan, np.nan)
-    return LogBootstrap([str(seed) for seed in seeds], DRAWS).mean(values)
+    return LogBootstrap([str(seed) for seed in seeds], BOOTSTRAP_DRAWS).mean(values)

@@ -27,9 +27,9 @@ LATENT_COST, OUTCOME_HEAD, BEST, RANDOM = "latent cost", "outcome head", "best c
 """What orders candidates, beside the sums of the first two."""
 SUMMED_WEIGHTS: Final = (0.1, 0.2, 0.3, 0.5, 1.0)
 """Weights of the head in sums with the latent cost: those measured on validation groups, and tried in the planner."""
-GROUPS_AT_ONCE: Final = 64
+GROUP_BATCH: Final = 64
 """Ordering compares all pairs of a group, which takes a megabyte for each."""
-LEAST_SPREAD: Final = 1e-4
+MIN_SPREAD: Final = 1e-4
 """Groups whose utilities (in metres) spread less teach nothing and are dropped."""
 
 
@@ -127,7 +127,7 @@ class TrainedHead:
 
 def usable(groups: Groups) -> Groups:
     """Groups with something to tell apart."""
-    return groups.only(groups.utility.std(1) >= LEAST_SPREAD)
+    return groups.only(groups.utility.std(1) >= MIN_SPREAD)
 
 
 def split_by_episode(groups: Groups, share: float, seed: int) -> tuple[Groups, Groups]:
@@ -190,7 +190,7 @@ def train_head(groups: Groups, config: HeadConfig, progress: bool = True) -> Tra
 @torch.inference_mode()
 def scores_of(head: OutcomeHead, features: Tensor) -> Tensor:
     """Scores (groups, candidates) of a head that is not learning."""
-    return torch.cat([head.eval()(part) for part in features.split(GROUPS_AT_ONCE)])
+    return torch.cat([head.eval()(part) for part in features.split(GROUP_BATCH)])
 
 
 def sum_name(weight: float) -> str:
@@ -242,7 +242,7 @@ def _ranks(values: NDArray[np.floating]) -> Floats:
 
 
 def _ordering(scores: Tensor, utility: Tensor) -> Tensor:
-    parts = zip(scores.split(GROUPS_AT_ONCE), utility.split(GROUPS_AT_ONCE), strict=True)
+    parts = zip(scores.split(GROUP_BATCH), utility.split(GROUP_BATCH), strict=True)
     return torch.cat([pairwise_accuracy(*part) for part in parts])
 
 

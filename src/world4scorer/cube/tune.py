@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Final
 
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.evaluate import Contest, EvaluateConfig, Player, evaluate
+from world4scorer.cube.evaluate import EvaluateConfig, EvaluationSetup, Player, evaluate
 from world4scorer.cube.keeping import read_json, write_json
 from world4scorer.cube.train_head import SUMMED_WEIGHTS
 
 TUNING_SEEDS: Final = (200, 201, 202, 203)
-WEIGHTS_TRIED: Final = SUMMED_WEIGHTS
+DEFAULT_WEIGHTS: Final = SUMMED_WEIGHTS
 CHOICE: Final = "weight.json"
 
 
 @dataclass(frozen=True)
-class Tuned:
+class TunedWeight:
     """A chosen weight, and what the others reached."""
 
     weight: float
@@ -29,13 +29,13 @@ class Tuned:
 
 
 def tune(
-    contest: Contest,
+    contest: EvaluationSetup,
     folder: Path,
     config: EvaluateConfig,
-    weights: Sequence[float] = WEIGHTS_TRIED,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
     workers: int | None = None,
     progress: bool = True,
-) -> Tuned:
+) -> TunedWeight:
     """Play the windows of `config` with each weight; of equally good ones the smallest is chosen.
 
     Raises:
@@ -52,7 +52,7 @@ def tune(
         played = [one for seed in results[player].values() for one in seed]
         successes[weight], windows = sum(one.success for one in played), len(played)
     best = max((weight for weight in successes if weight), key=lambda weight: (successes[weight], -weight))
-    tuned = Tuned(best, successes, windows)
+    tuned = TunedWeight(best, successes, windows)
     write_json(
         folder / CHOICE,
         {
@@ -65,7 +65,7 @@ def tune(
     return tuned
 
 
-def read_tuned(folder: Path, contest: Contest) -> Tuned:
+def read_tuned(folder: Path, contest: EvaluationSetup) -> TunedWeight:
     """The choice that was made in a folder.
 
     Raises:
@@ -78,7 +78,7 @@ def read_tuned(folder: Path, contest: Contest) -> Tuned:
     try:
         head = found["head"]
         successes = {float(weight): int(count) for weight, count in found["successes"].items()}
-        tuned = Tuned(float(found["weight"]), successes, int(found["windows"]))
+        tuned = TunedWeight(float(found["weight"]), successes, int(found["windows"]))
     except (KeyError, TypeError, ValueError) as error:
         raise CubeError(f"{path} is damaged ({error}): delete it, and run `w4s cube tune` again") from error
     if head != contest.head_identity():

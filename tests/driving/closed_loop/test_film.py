@@ -16,7 +16,7 @@ from world4scorer.driving.closed_loop.infraction_monitor import InfractionEvent
 from world4scorer.driving.closed_loop.recording import DriveRecording
 from world4scorer.engine.scene.indices import State, TrackType
 from world4scorer.evaluation.leaderboard.infractions import Infraction, outside_lanes
-from world4scorer.reporting.film.page import Page
+from world4scorer.reporting.film.frame_layout import FrameLayout
 
 ROWS, SPEED = 31, 5.0
 """Three seconds at 5 m/s."""
@@ -36,9 +36,9 @@ def jpeg(red):
 def drive_at(start, heading=0.0, signals=None, infractions=()):
     """Straight on for 3 s along a route of 20 m; a car ahead all the time, and somebody on foot from 1 s on."""
     ahead = np.array([np.cos(heading), np.sin(heading)])
-    way = np.arange(ROWS)[:, None] * 0.1 * SPEED * ahead + start
+    polyline = np.arange(ROWS)[:, None] * 0.1 * SPEED * ahead + start
     states = np.zeros((ROWS, len(State)))
-    states[:, [State.X, State.Y]], states[:, State.HEADING] = way, heading
+    states[:, [State.X, State.Y]], states[:, State.HEADING] = polyline, heading
     states[:, State.VELOCITY_X] = SPEED
     poses, there = np.zeros((2, ROWS, 3)), np.ones((2, ROWS), np.bool_)
     there[1, :10] = False
@@ -122,7 +122,7 @@ def test_film(city, lamps, stop, tmp_path):
     for number in range(film.n_frames):
         film.seek(number)
         pictures.append(np.array(film.convert("RGB")))
-    page = Page.of(360, report.cameras, (*DRIVE_LEGEND, ("choice",)))
+    page = FrameLayout.of(360, report.cameras, (*DRIVE_LEGEND, ("choice",)))
     left, top, right, low = page.cameras["CAM_F0"]
     front = [int(picture[(top + low) // 2, (left + right) // 2, 0]) for picture in pictures[: ROWS - 1]]
     assert front == pytest.approx(np.repeat([0, 40, 80, 120, 160, 200], 5), abs=8)  # a new image every half second

@@ -21,7 +21,7 @@ from world4scorer.engine.outcomes.v2 import epdms
 from world4scorer.engine.scene.indices import Box, Layer, State
 from world4scorer.evaluation.pools.choices import continued, framewise, inertial
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.reporting.explorer.record import Thoughts, frame_record
+from world4scorer.reporting.explorer.record import PlannerScores, frame_record
 from world4scorer.reporting.explorer.rounding import ANGLE, LENGTH, SCORE, UNITS, UTILITY
 
 
@@ -188,8 +188,8 @@ def test_logits_cameras_and_second_tracks() -> None:
     scene = make_scene(3)
     plans = make_plans(scene, 4)
     logits = np.linspace(-9, 9, 24).reshape(4, 6)
-    thoughts = Thoughts(plans, logits, np.arange(4.0), np.arange(4.0), {"framewise": 3}, {"framewise": 0.5}, None)
-    frame = frame_record(scene, thoughts, {"CAM_F0": "sensor_blobs/mini/x.jpg"})
+    scores = PlannerScores(plans, logits, np.arange(4.0), np.arange(4.0), {"framewise": 3}, {"framewise": 0.5}, None)
+    frame = frame_record(scene, scores, {"CAM_F0": "sensor_blobs/mini/x.jpg"})
     close(np.array(list(frame["logits"].values())).T * UTILITY, logits, UTILITY)
     assert list(frame["logits"]) == ["NC", "DAC", "DDC", "TTC", "EP", "C"]
     assert frame["cameras"] == {"CAM_F0": "sensor_blobs/mini/x.jpg"}

@@ -19,10 +19,10 @@ from world4scorer.drawing import style
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.reporting.film.birdseye import Birdseye
 from world4scorer.reporting.film.files import write_film
+from world4scorer.reporting.film.frame_layout import FrameLayout
 from world4scorer.reporting.film.log_film import film_log, film_times, find_data_split
-from world4scorer.reporting.film.motion import Motion, between
-from world4scorer.reporting.film.page import Page
-from world4scorer.reporting.film.street_picture import read_street_picture, without_holes, zebra
+from world4scorer.reporting.film.motion import LogMotion, interpolate_poses
+from world4scorer.reporting.film.street_layers import crosswalk_stripes, read_street_layers, without_holes
 
 LOG = "2021.06.03.11.30.00_veh-38_00200_00220"
 BARE_LOG = "2021.05.12.10.00.00_veh-35_00100_00120"
@@ -46,7 +46,7 @@ def dataset(compact, tmp_path_factory):  # noqa: F811
 
 @pytest.fixture(scope="module")
 def motion(dataset):
-    return Motion(read_log(DataFolder(dataset).log(DATA_SPLIT, LOG)))
+    return LogMotion(read_log(DataFolder(dataset).log(DATA_SPLIT, LOG)))
 
 
 def is_colour(pixels, colour, tolerance=24):
@@ -74,7 +74,7 @@ def test_film_as_webp(dataset, tmp_path):
     assert len(pictures) == 11 and pictures[0].shape == (360, report.size[0], 3)
     assert [path.name for path in out.parent.iterdir()] == ["film.webp"]
 
-    page = Page.of(360, report.cameras)
+    page = FrameLayout.of(360, report.cameras)
     left, top, right, low = page.cameras["CAM_F0"]
     front = [int(picture[(top + low) // 2, (left + right) // 2, 0]) for picture in pictures]
     assert front == pytest.approx([0] * 5 + [40] * 5 + [80], abs=8)  # a new image every half second
@@ -92,7 +92,7 @@ def test_film_as_gif_and_playing_faster(dataset, tmp_path):
     report = film_log(dataset, BARE_LOG, tmp_path / "film.gif", height=200, duration=2.0, speed=2.0)
     assert report.frames == 11 and report.cameras == ()
     pictures = list(pictures_of(report.path))
-    left, top, right, low = Page.of(200, ()).view
+    left, top, right, low = FrameLayout.of(200, ()).view
     assert is_colour(pictures[3][top:low, left:right], style.EGO, 4).any()
 
 
@@ -106,7 +106,7 @@ def test_film_as_mp4(dataset, tmp_path):
         assert (video.codec_context.name, float(video.average_rate)) == ("h264", 20.0)
         frames = [frame.to_ndarray(format="rgb24") for frame in film.decode(video=0)]
     assert len(frames) == report.frames == 21
-    left, top, right, low = Page.of(200, report.cameras).view
+    left, top, right, low = FrameLayout.of(200, report.cameras).view
     columns = np.nonzero(is_colour(frames[0][top:low, left:right], style.EGO, 40))[1]
     assert columns.mean() == pytest.approx((right - left) / 2, abs=2.0)
 
@@ -209,21 +209,21 @@ def test_motion_meets_the_frames_and_is_smooth_between(motion):
 
 def test_curve_between_two_poses():
     here, there = np.array([[0.0, 0.0, 3.0, 2.0, 0.0]]), np.array([[1.0, 0.0, -3.0, 2.0, 0.0]])
-    middle = between(here, there, 0.5, 0.5)[0]
+    middle = interpolate_poses(here, there, 0.5, 0.5)[0]
     assert middle[:2] == pytest.approx([0.5, 0.0])
     assert abs(middle[2]) == pytest.approx(np.pi)  # the short way round
 
 
 def test_nothing_is_invented_in_a_gap(dataset):
     log = read_log(DataFolder(dataset).log(DATA_SPLIT, LOG))
-    motion = Motion(Log(log.name, log.path, (*log.frames[:2], *log.frames[6:8])))
+    motion = LogMotion(Log(log.name, log.path, (*log.frames[:2], *log.frames[6:8])))
     before, after = float(motion.times[1]), float(motion.times[2])
     assert motion.at(before + 0.4 * (after - before)).ego_pose == pytest.approx(log.frames[1].ego_pose)
     assert motion.at(before + 0.6 * (after - before)).ego_pose == pytest.approx(log.frames[6].ego_pose)
 
 
 def test_red_light_is_drawn_across_its_lane(dataset, motion):
-    streets = read_street_picture(DataFolder(dataset).maps, LOCATION, motion.ego[:, :2], 80.0)
+    streets = read_street_layers(DataFolder(dataset).maps, LOCATION, motion.ego[:, :2], 80.0)
     connector, line = min(
         streets.stop_lines.items(),
         key=lambda item: np.linalg.norm(item[1].mean(axis=0) + streets.origin - motion.ego[-1, :2]),
@@ -236,7 +236,7 @@ def test_red_light_is_drawn_across_its_lane(dataset, motion):
     for red in (False, True):
         raw["traffic_lights"] = [(int(connector), red)]
         frame = type(log.frames[-1]).from_raw(raw, "frame")
-        view = Birdseye(streets, (200, 240), 160.0, Motion(Log(log.name, log.path, (frame,))))
+        view = Birdseye(streets, (200, 240), 160.0, LogMotion(Log(log.name, log.path, (frame,))))
         seen.append(is_colour(view.draw(view.motion.at(0.0)), style.RED_LIGHT, 40).sum())
     assert seen[0] == 0 < seen[1]
 
@@ -250,7 +250,7 @@ def test_holes_stay_open():
 
 def test_stripes_lie_across_the_long_side():
     crosswalk = np.array([shapely.box(0, 0, 3, 10)], object)
-    stripes = zebra(crosswalk)
+    stripes = crosswalk_stripes(crosswalk)
     assert len(stripes) == 10
     assert {tuple(np.round(np.ptp(shapely.get_coordinates(stripe), axis=0), 6)) for stripe in stripes} == {(3.0, 0.5)}
 
@@ -258,8 +258,8 @@ def test_stripes_lie_across_the_long_side():
 @pytest.mark.parametrize("count", range(5))
 @pytest.mark.parametrize("height", [120, 360, 722])
 def test_page_has_no_overlaps(count, height):
-    page = Page.of(height, ("CAM_F0", "CAM_L0", "CAM_B0", "CAM_R0")[:count])
-    boxes = [shapely.box(*each) for each in (page.title, *page.cameras.values(), page.view, page.board)]
+    page = FrameLayout.of(height, ("CAM_F0", "CAM_L0", "CAM_B0", "CAM_R0")[:count])
+    boxes = [shapely.box(*each) for each in (page.title, *page.cameras.values(), page.view, page.dashboard)]
     assert all(box.area > 0 for box in boxes)
     assert sum(box.area for box in boxes) == pytest.approx(shapely.union_all(boxes).area)
     assert shapely.box(0, 0, *page.size).contains(shapely.union_all(boxes))

@@ -7,7 +7,7 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-SEEN: Final = (12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 26, 27)
+OBSERVED_INDICES: Final = (12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 26, 27)
 """Of OGBench's 28 numbers: effector position and yaw, gripper opening and contact, cube position and yaw. Joint angles
 and the cube's quaternion say the same again; speeds would have to be matched at the goal, too."""
 
@@ -17,14 +17,14 @@ class StateEncoder(nn.Module):
 
     def __init__(self, width: int, depth: int) -> None:
         super().__init__()
-        layers: list[nn.Module] = [nn.Linear(len(SEEN) + 3, width), nn.SiLU()]
+        layers: list[nn.Module] = [nn.Linear(len(OBSERVED_INDICES) + 3, width), nn.SiLU()]
         for _ in range(depth - 1):
             layers += [nn.Linear(width, width), nn.SiLU()]
         self.layers = nn.Sequential(*layers)
 
     def forward(self, observations: Tensor) -> Tensor:
         """(samples, 28) to (samples, width)."""
-        seen = observations[:, SEEN]
+        seen = observations[:, OBSERVED_INDICES]
         effector, rest, cube, cosine, sine = seen[:, :3], seen[:, 3:7], seen[:, 7:10], seen[:, 10:11], seen[:, 11:]
         double = (cosine**2 - sine**2, 2 * cosine * sine)
         quarter = (double[0] ** 2 - double[1] ** 2, 2 * double[0] * double[1])

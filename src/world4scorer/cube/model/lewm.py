@@ -21,7 +21,7 @@ ACTION_BLOCK: Final = 25
 """Numbers of an action block: five steps of five."""
 BLOCK_STEPS: Final = ACTION_BLOCK // ACTION
 """Steps of it."""
-KNOTS: Final = 17
+SIGREG_POINTS: Final = 17
 """Points at which SIGReg compares characteristic functions, between 0 and 3."""
 
 
@@ -95,7 +95,7 @@ class ActionEncoder(nn.Module):
         return out
 
 
-Memory = tuple[Tensor, Tensor]
+KeyValueCache = tuple[Tensor, Tensor]
 """Keys and values (sequences, heads, frames, head width) of what a layer has seen."""
 
 
@@ -121,14 +121,16 @@ class ConditionedLayer(nn.Module):
             nn.Dropout(config.dropout),
         )
 
-    def forward(self, frames: Tensor, conditions: Tensor, memory: Memory | None = None) -> tuple[Tensor, Memory]:
+    def forward(
+        self, frames: Tensor, conditions: Tensor, memory: KeyValueCache | None = None
+    ) -> tuple[Tensor, KeyValueCache]:
         """Frames and conditions (sequences, frames, width); with a memory, they follow what it has seen."""
         shift_1, scale_1, gate_1, shift_2, scale_2, gate_2 = self.modulation(functional.silu(conditions)).chunk(6, -1)
         attended, memory = self._attend(_normalised(frames) * (1 + scale_1) + shift_1, memory)
         frames = frames + gate_1 * attended
         return frames + gate_2 * self.mlp(_normalised(frames) * (1 + scale_2) + shift_2), memory
 
-    def _attend(self, frames: Tensor, memory: Memory | None) -> tuple[Tensor, Memory]:
+    def _attend(self, frames: Tensor, memory: KeyValueCache | None) -> tuple[Tensor, KeyValueCache]:
         count, length, _ = frames.shape
         parts = self.queries_keys_values(self.attention_norm(frames)).view(count, length, 3, self.heads, -1)
         queries, keys, values = parts.permute(2, 0, 3, 1, 4)
@@ -152,8 +154,8 @@ class Predictor(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(
-        self, latents: Tensor, conditions: Tensor, memories: list[Memory] | None = None
-    ) -> tuple[Tensor, list[Memory]]:
+        self, latents: Tensor, conditions: Tensor, memories: list[KeyValueCache] | None = None
+    ) -> tuple[Tensor, list[KeyValueCache]]:
         """Latents and conditions (sequences, frames, latent); memories of the layers when earlier frames were seen."""
         seen = 0 if memories is None else memories[0][0].shape[2]
         frames = latents + self.places[seen : seen + latents.shape[1]]
@@ -201,7 +203,7 @@ class Lewm(nn.Module):
         starts, candidates, blocks, _ = actions.shape
         conditions = self.action_encoder(actions.flatten(0, 1))
         frames = [start.repeat_interleave(candidates, 0)]
-        memories: list[Memory] | None = None
+        memories: list[KeyValueCache] | None = None
         for block in range(blocks):
             if block < self.config.context:
                 here = slice(block, block + 1)
@@ -222,8 +224,8 @@ class Sigreg(nn.Module):
     def __init__(self, directions: int) -> None:
         super().__init__()
         self.directions = directions
-        points = torch.linspace(0, 3, KNOTS)
-        weights = torch.full((KNOTS,), 2 * 3 / (KNOTS - 1))
+        points = torch.linspace(0, 3, SIGREG_POINTS)
+        weights = torch.full((SIGREG_POINTS,), 2 * 3 / (SIGREG_POINTS - 1))
         weights[[0, -1]] /= 2
         self.register_buffer("points", points, persistent=False)
         self.register_buffer("gaussian", torch.exp(-points.square() / 2), persistent=False)

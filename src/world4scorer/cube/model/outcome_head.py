@@ -15,7 +15,7 @@ from torch.nn import functional
 STD_FLOOR: Final = 1e-6
 LISTWISE_WEIGHT: Final = 0.25
 TEMPERATURE: Final = 0.5
-LEAST_DIFFERENCE: Final = 1e-7
+MIN_DIFFERENCE: Final = 1e-7
 """Pairs that differ less in utility are not counted in the ordering accuracy."""
 
 
@@ -78,7 +78,7 @@ def pairwise_accuracy(scores: Tensor, utilities: Tensor) -> Tensor:
 
     Both (groups, candidates); groups without a pair that differs in utility are NaN.
     """
-    better = utilities[:, :, None] - utilities[:, None, :] > LEAST_DIFFERENCE
+    better = utilities[:, :, None] - utilities[:, None, :] > MIN_DIFFERENCE
     gap = scores[:, :, None] - scores[:, None, :]
     right = (gap > 0).double() + 0.5 * (gap == 0).double()
     return (right * better).sum((1, 2)) / better.sum((1, 2))

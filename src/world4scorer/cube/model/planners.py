@@ -25,12 +25,12 @@ from world4scorer.cube.windows import GOAL_STEPS, Window
 if TYPE_CHECKING:
     import mujoco
 
-STEPS: Final = GOAL_STEPS
+PLAN_STEPS: Final = GOAL_STEPS
 """Steps of a plan, all of which are carried out."""
 
 
 @dataclass(frozen=True)
-class Moment:
+class ReplanStep:
     """A window under way."""
 
     window: Window
@@ -48,13 +48,13 @@ class Moment:
 class CubePlanner(Protocol):
     """Plans."""
 
-    def plan(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> Floats:
+    def plan(self, simulator: CubeSimulator, moments: Sequence[ReplanStep]) -> Floats:
         """Actions of the simulator (moments, 25, 5); the simulator's state may be used and changed."""
         ...
 
 
 @dataclass(frozen=True)
-class Imagined:
+class ImaginedCandidates:
     """Candidates of an iteration with what the world model makes of them; the first axis is the moments'."""
 
     iteration: int
@@ -81,7 +81,7 @@ class WorldModelPlanner:
         budget: Search,
         head: OutcomeHead | None = None,
         weight: float = 0.0,
-        watch: Callable[[Imagined], None] | None = None,
+        watch: Callable[[ImaginedCandidates], None] | None = None,
     ) -> None:
         """`watch` is shown what was imagined in each iteration."""
         if weight and head is None:
@@ -89,7 +89,7 @@ class WorldModelPlanner:
         self.model, self.budget, self.weight, self._watch = model, budget, weight, watch
         self.head = None if head is None else head.eval()
 
-    def plan(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> Floats:
+    def plan(self, simulator: CubeSimulator, moments: Sequence[ReplanStep]) -> Floats:
         """Search for all moments side by side."""
         start, goal = self._latents(simulator, moments)
         iteration = -1
@@ -99,7 +99,7 @@ class WorldModelPlanner:
             iteration += 1
             final = self.model.imagine(start, candidates)
             cost = (final - goal[:, None]).square().sum(-1)
-            imagined = Imagined(iteration, candidates, final, goal, cost)
+            imagined = ImaginedCandidates(iteration, candidates, final, goal, cost)
             if self._watch is not None:
                 self._watch(imagined)
             if self.head is None or not self.weight:
@@ -110,7 +110,7 @@ class WorldModelPlanner:
         plans = search(self.budget, score, generators, self.model.scale.bounds())
         return self.model.scale.to_simulator(plans)
 
-    def _latents(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> tuple[Tensor, Tensor]:
+    def _latents(self, simulator: CubeSimulator, moments: Sequence[ReplanStep]) -> tuple[Tensor, Tensor]:
         goals = [self.model.look_at(simulator, moment.window.goal_state) for moment in moments]
         starts = []
         for moment in moments:
@@ -129,7 +129,7 @@ class SimulatorPlanner:
     def __init__(self, scale: ActionScale, budget: Search) -> None:
         self.scale, self.budget = scale, budget
 
-    def plan(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> Floats:
+    def plan(self, simulator: CubeSimulator, moments: Sequence[ReplanStep]) -> Floats:
         """Search for one moment after the other."""
         from world4scorer.cube.simulator.replay import Replay
 
@@ -137,7 +137,7 @@ class SimulatorPlanner:
         plans = []
         for moment in moments:
 
-            def score(candidates: Tensor, moment: Moment = moment) -> Tensor:
+            def score(candidates: Tensor, moment: ReplanStep = moment) -> Tensor:
                 actions = self.scale.to_simulator(candidates[0])
                 return -torch.from_numpy(replay.outcomes(moment.snapshot, actions, moment.window.goal))[None]
 
@@ -151,10 +151,10 @@ class RandomPlanner:
     def __init__(self, scale: ActionScale) -> None:
         self.scale = scale
 
-    def plan(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> Floats:
+    def plan(self, simulator: CubeSimulator, moments: Sequence[ReplanStep]) -> Floats:
         """The first draw of each moment, within the action space."""
         drawn = torch.stack(
-            [torch.randn(STEPS // BLOCK_STEPS, ACTION_BLOCK, generator=moment.generator()) for moment in moments]
+            [torch.randn(PLAN_STEPS // BLOCK_STEPS, ACTION_BLOCK, generator=moment.generator()) for moment in moments]
         )
         return np.clip(self.scale.to_simulator(drawn), -1, 1)
 
@@ -162,15 +162,15 @@ class RandomPlanner:
 class ZeroPlanner:
     """Actions of nothing, with which the arm stays where it is."""
 
-    def plan(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> Floats:
+    def plan(self, simulator: CubeSimulator, moments: Sequence[ReplanStep]) -> Floats:
         """Zeros."""
-        return np.zeros((len(moments), STEPS, ACTION))
+        return np.zeros((len(moments), PLAN_STEPS, ACTION))
 
 
 class ExpertReplay:
     """What the expert did, which led to the goal; then nothing."""
 
-    def plan(self, simulator: CubeSimulator, moments: Sequence[Moment]) -> Floats:
+    def plan(self, simulator: CubeSimulator, moments: Sequence[ReplanStep]) -> Floats:
         """The recorded actions."""
-        nothing = np.zeros((STEPS, ACTION))
+        nothing = np.zeros((PLAN_STEPS, ACTION))
         return np.stack([moment.window.expert if moment.round == 0 else nothing for moment in moments])

@@ -22,11 +22,11 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from world4scorer.cube.episodes import Kind, read_episodes
+from world4scorer.cube.episodes import EpisodeKind, read_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.keeping import ABOUT, digest_of, read_json, write_about
 from world4scorer.cube.model.lewm import ACTION_BLOCK, Lewm, LewmConfig
-from world4scorer.cube.model.world_model import ActionScale, OwnWorldModel
+from world4scorer.cube.model.world_model import ActionScale, LewmWorldModel
 from world4scorer.jobs.tensor_files import SAFETENSORS, Tensors, check_tensors, read_tensors
 
 CONFIG: Final = "config.json"
@@ -85,7 +85,7 @@ MIX, INTO = "action_encoder.patch_embed", "action_encoder.embed.0"
 FIRST_LAYER: Final = "predictor.transformer.layers.0"
 
 
-def import_released(source: Path, episodes: Path, out: Path) -> OwnWorldModel:
+def import_released(source: Path, episodes: Path, out: Path) -> LewmWorldModel:
     """Read a released model and write it to `out` as one of ours.
 
     Args:
@@ -96,8 +96,8 @@ def import_released(source: Path, episodes: Path, out: Path) -> OwnWorldModel:
     Raises:
         CubeError: Something is missing or of another kind; the message names file, tensor and remedy.
     """
-    scale = ActionScale.of(read_episodes(episodes, Kind.EXPERT).actions)
-    model = OwnWorldModel(load_released(source), scale, camera="stock")
+    scale = ActionScale.of(read_episodes(episodes, EpisodeKind.EXPERT).actions)
+    model = LewmWorldModel(load_released(source), scale, camera="stock")
     made_from = {"data": digest_of(episodes / ABOUT), "weights": digest_of(weights_in(source))}
     write_about(out, model.network.config, "released world model", **made_from)
     model.save(out)

@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from world4scorer.cube.episodes import Episodes, Kind, read_episodes
+from world4scorer.cube.episodes import EpisodeKind, Episodes, read_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.keeping import ABOUT, digest_of, read_json, write_about, write_json
 from world4scorer.cube.model.lewm import ACTION_BLOCK, BLOCK_STEPS, Lewm, LewmConfig, Sigreg
-from world4scorer.cube.model.world_model import WEIGHTS, ActionScale, OwnWorldModel, as_input
+from world4scorer.cube.model.world_model import WEIGHTS, ActionScale, LewmWorldModel, as_input
 from world4scorer.jobs.files import atomic_write
 from world4scorer.jobs.progress import ProgressBar
 from world4scorer.jobs.tensor_files import check_checkpoint
 
 CHECKPOINT: Final = "checkpoint.pt"
 HISTORY: Final = "history.json"
-KEPT_EVERY: Final = 500
+CHECKPOINT_STEPS: Final = 500
 """Steps between checkpoints, and between lines of the history."""
 HELD_OUT_WINDOWS: Final = 512
 """Windows of held-out episodes on which the history measures prediction."""
@@ -83,7 +83,7 @@ class TrainingWindows:
 
 def train_world_model(
     data: Path, folder: Path, config: WorldModelConfig, held_out: frozenset[int], progress: bool = True
-) -> OwnWorldModel:
+) -> LewmWorldModel:
     """Train on all episodes in `data` but the expert's in `held_out`; an interrupted training goes on.
 
     Raises:
@@ -91,13 +91,13 @@ def train_world_model(
     """
     write_about(folder, config, "world model", data=digest_of(data / ABOUT), held_out=sorted(held_out))
     if (folder / WEIGHTS).exists():
-        return OwnWorldModel.load(folder)
-    expert = read_episodes(data, Kind.EXPERT)
+        return LewmWorldModel.load(folder)
+    expert = read_episodes(data, EpisodeKind.EXPERT)
     learned = [index for index in range(len(expert)) if index not in held_out]
     if not learned:
         raise CubeError(f"{data}: every expert episode is evaluated, none is left to learn from; make more")
     scale = ActionScale.of(expert.actions[learned])
-    parts = [expert.only(learned), read_episodes(data, Kind.NOISY)]
+    parts = [expert.only(learned), read_episodes(data, EpisodeKind.NOISY)]
     windows = _windows(parts, scale, config.sizes)
     unseen = _windows([expert.only(sorted(held_out) or learned)], scale, config.sizes)
 
@@ -114,10 +114,10 @@ def train_world_model(
             drawn = windows.draw(np.random.default_rng((config.seed, step)), config.batch)
             _step(network, optimiser, sigreg, config, step, *drawn)
             bar.advance()
-            if (step + 1) % KEPT_EVERY == 0 or step + 1 == config.steps:
+            if (step + 1) % CHECKPOINT_STEPS == 0 or step + 1 == config.steps:
                 history.append({"step": step + 1, **measure(network, *check)})
-                _keep(folder, network, optimiser, history)
-    model = OwnWorldModel(network, scale)
+                _save_checkpoint(folder, network, optimiser, history)
+    model = LewmWorldModel(network, scale)
     model.save(folder)
     return model
 
@@ -149,7 +149,7 @@ def _step(
 ) -> None:
     torch.manual_seed(hash((config.seed, step)))  # dropout and directions, the same after an interruption
     for group in optimiser.param_groups:
-        group["lr"] = config.rate * _share_of_rate(step, config.steps)
+        group["lr"] = config.rate * _learning_rate_factor(step, config.steps)
     latents = network.encode(seen)
     loss = functional.mse_loss(network.predict(latents[:, :-1], actions), latents[:, 1:])
     loss = loss + config.spread * sigreg(latents)
@@ -159,7 +159,7 @@ def _step(
     optimiser.step()
 
 
-def _share_of_rate(step: int, steps: int) -> float:
+def _learning_rate_factor(step: int, steps: int) -> float:
     falling = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / steps))
     return min(1.0, (step + 1) / 200) * falling
 
@@ -186,7 +186,9 @@ def _windows(parts: list[Episodes], scale: ActionScale, sizes: LewmConfig) -> Tr
     return TrainingWindows(lambda episode, step: observations[episode, step], actions, frames)
 
 
-def _keep(folder: Path, network: Lewm, optimiser: torch.optim.Optimizer, history: list[dict[str, float]]) -> None:
+def _save_checkpoint(
+    folder: Path, network: Lewm, optimiser: torch.optim.Optimizer, history: list[dict[str, float]]
+) -> None:
     with atomic_write(folder / CHECKPOINT) as stream:
         torch.save({"network": network.state_dict(), "optimiser": optimiser.state_dict(), "history": history}, stream)
     write_json(folder / HISTORY, {"history": history})

@@ -18,13 +18,13 @@ from torch import Tensor
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.keeping import ABOUT, read_json, write_json
 from world4scorer.cube.model.lewm import BLOCK_STEPS, Lewm, LewmConfig
-from world4scorer.cube.simulator.camera import Look
+from world4scorer.cube.simulator.camera import RenderQuality
 from world4scorer.cube.simulator.cube_env import ACTION, CubeSimulator, CubeState, Floats
 from world4scorer.jobs.tensor_files import read_tensors, write_tensors
 
 WEIGHTS: Final = "lewm.safetensors"
 DESCRIPTION: Final = "lewm.json"
-AT_ONCE: Final = 4096
+MAX_BATCH: Final = 4096
 """Candidates that are imagined together: more would only leave the caches."""
 
 
@@ -84,10 +84,10 @@ class ActionScale:
         return torch.from_numpy(np.tile(low, BLOCK_STEPS)).float(), torch.from_numpy(np.tile(high, BLOCK_STEPS)).float()
 
 
-class OwnWorldModel:
+class LewmWorldModel:
     """`Lewm` with its action scale, as planning uses it."""
 
-    def __init__(self, network: Lewm, scale: ActionScale, camera: Look = "fast") -> None:
+    def __init__(self, network: Lewm, scale: ActionScale, camera: RenderQuality = "fast") -> None:
         """`camera` is the kind of pictures that the network was trained on, if it sees pictures."""
         self.network, self.scale, self.camera = network.eval(), scale, camera
         self.latent = network.config.latent
@@ -114,9 +114,9 @@ class OwnWorldModel:
     def imagine(self, start: Tensor, actions: Tensor) -> Tensor:
         """Final latents of candidates."""
         starts, candidates = actions.shape[:2]
-        if starts * candidates <= AT_ONCE:
+        if starts * candidates <= MAX_BATCH:
             return self.network.roll_out(start, actions)[:, :, -1]
-        at_once = max(1, AT_ONCE // candidates)
+        at_once = max(1, MAX_BATCH // candidates)
         parts = zip(start.split(at_once), actions.split(at_once), strict=True)
         return torch.cat([self.network.roll_out(*part)[:, :, -1] for part in parts])
 
@@ -129,7 +129,7 @@ class OwnWorldModel:
         write_tensors(self.network.state_dict(), folder / WEIGHTS)
 
     @classmethod
-    def load(cls, folder: Path) -> OwnWorldModel:
+    def load(cls, folder: Path) -> LewmWorldModel:
         """Read what `save` wrote.
 
         Raises:
@@ -156,10 +156,10 @@ def as_input(seen: Tensor) -> Tensor:
 
 def load_world_model(folder: Path) -> WorldModel:
     """A world model from its folder."""
-    return OwnWorldModel.load(folder)
+    return LewmWorldModel.load(folder)
 
 
-def held_out_of(folder: Path) -> set[int] | None:
+def held_out_episodes(folder: Path) -> set[int] | None:
     """Expert episodes that a model of ours did not learn from; None for a model of others."""
     if not (folder / ABOUT).exists():
         return None

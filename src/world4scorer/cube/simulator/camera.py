@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from world4scorer.cube.simulator.cube_env import CubeSimulator
 
-Look = Literal["fast", "stock"]
+RenderQuality = Literal["fast", "stock"]
 
 VIEW: Final = "front_pixels"
 """OGBench's camera for pixel tasks: from the front, down onto the table."""
@@ -48,7 +48,7 @@ REMEDY: Final = (
 class Camera:
     """Takes square pictures of a simulator's present moment."""
 
-    def __init__(self, simulator: CubeSimulator, side: int, quality: Look = "fast") -> None:
+    def __init__(self, simulator: CubeSimulator, side: int, quality: RenderQuality = "fast") -> None:
         """`side` is in pixels.
 
         Raises:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.simulator.camera import Camera, Look
+from world4scorer.cube.simulator.camera import Camera, RenderQuality
 
 if TYPE_CHECKING:
     import mujoco
@@ -67,7 +67,7 @@ class CubeSimulator:
             visualize_info=False,
         )
         self.environment.reset(seed=0)
-        self._cameras: dict[tuple[int, Look], Camera] = {}
+        self._cameras: dict[tuple[int, RenderQuality], Camera] = {}
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -98,7 +98,7 @@ class CubeSimulator:
         mujoco.mj_rnePostConstraint(self.model, self.data)  # contact forces, which it holds
         return np.asarray(self.environment.compute_observation(), dtype=np.float32)
 
-    def picture(self, side: int, quality: Look = "fast") -> NDArray[np.uint8]:
+    def picture(self, side: int, quality: RenderQuality = "fast") -> NDArray[np.uint8]:
         """This moment as (side, side, 3); the state stays as it is to the bit.
 
         Raises:

@@ -26,9 +26,9 @@ from world4scorer.engine.scene.geometry import wrap
 from world4scorer.engine.scene.indices import State
 from world4scorer.evaluation.leaderboard.infractions import Infraction, share_outside
 from world4scorer.evaluation.leaderboard.scores import PENALTIES
-from world4scorer.reporting.film.canvas import SAMPLES, Canvas
+from world4scorer.reporting.film.canvas import SUPERSAMPLING, Canvas
 from world4scorer.reporting.film.panel import draw_number, draw_panel
-from world4scorer.reporting.film.street_view import PAST, StreetView
+from world4scorer.reporting.film.street_view import PAST_SECONDS, StreetView
 
 Floats = NDArray[np.float64]
 
@@ -102,12 +102,12 @@ class DriveView(StreetView):
         self.draw_streets(canvas)
         self._draw_route(canvas)
         self.draw_red_lights(canvas, self.index.lights(self.recording.signals[self.row(time)]))
-        behind = self._ego_points[max(0, self.row(time - PAST)) : self.row(time) + 1]
-        canvas.way(np.concatenate([behind, ego[None, :2]]) - origin, style.PAST)
+        behind = self._ego_points[max(0, self.row(time - PAST_SECONDS)) : self.row(time) + 1]
+        canvas.polyline(np.concatenate([behind, ego[None, :2]]) - origin, style.PAST)
         if pool is not None and len(pool.rollouts) > 1:
             colours = style.utility_colours(pool.utility)
             for plan in np.argsort(pool.utility, kind="stable").tolist():
-                canvas.way(pool.rollouts[plan, :, :2] - origin, style.CANDIDATE, colours[plan])
+                canvas.polyline(pool.rollouts[plan, :, :2] - origin, style.CANDIDATE, colours[plan])
         self.draw_others(canvas, boxes, types)
         if pool is not None:
             self.draw_choice(canvas, pool.rollouts, pool.chosen, pool.framewise)
@@ -116,7 +116,7 @@ class DriveView(StreetView):
         self.draw_ego(canvas, ego, style.FAULT if fresh else style.PAPER)
         self._draw_marks(canvas, infractions_until)
         self.draw_scale(canvas)
-        small = image.reduce(SAMPLES)
+        small = image.reduce(SUPERSAMPLING)
         self._draw_panel(small, time, infractions_until)
         return small
 
@@ -178,16 +178,16 @@ class DriveView(StreetView):
         canvas.band(points, ROUTE_WIDTH, style.ROUTE)
         ahead = points[-1] - points[-2]
         across = END_LINE_LENGTH / 2 * np.array([-ahead[1], ahead[0]]) / np.linalg.norm(ahead)
-        canvas.way(np.stack([points[-1] - across, points[-1] + across]), style.REFUSED)
+        canvas.polyline(np.stack([points[-1] - across, points[-1] + across]), style.REFUSED)
 
     def _draw_marks(self, canvas: Canvas, infractions_until: Sequence[InfractionEvent]) -> None:
         taken: list[Floats] = []
         for number, event in enumerate(infractions_until, 1):
             place = canvas.pixels((np.array(event.place) - self.streets.origin)[None])[0].astype(np.float64)
-            while any(np.linalg.norm(place - other) < 2 * canvas.wide(MARK_RADIUS) for other in taken):
-                place = place + np.array([2.1 * canvas.wide(MARK_RADIUS), 0.0])
+            while any(np.linalg.norm(place - other) < 2 * canvas.line_width(MARK_RADIUS) for other in taken):
+                place = place + np.array([2.1 * canvas.line_width(MARK_RADIUS), 0.0])
             taken.append(place)
-            draw_number(canvas.brush, place, canvas.wide(MARK_RADIUS), number)
+            draw_number(canvas.brush, place, canvas.line_width(MARK_RADIUS), number)
 
     def _draw_panel(self, picture: Image.Image, time: float, infractions_until: Sequence[InfractionEvent]) -> None:
         """How far the ego has come and what went wrong; at the end, what the drive is worth."""

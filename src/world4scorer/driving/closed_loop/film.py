@@ -26,12 +26,18 @@ from world4scorer.engine.rollout.plans import LqrProfile
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.progress import ProgressBar
 from world4scorer.reporting.film.files import check_film, write_film
-from world4scorer.reporting.film.log_film import FILM_CAMERAS, METRES_WITH_PLANS, FilmReport, check_looks, film_times
-from world4scorer.reporting.film.page import KEY, Page, PagePainter
-from world4scorer.reporting.film.street_picture import read_street_picture
-from world4scorer.reporting.film.street_view import reach_of
+from world4scorer.reporting.film.frame_layout import LEGEND, FrameLayout, FramePainter
+from world4scorer.reporting.film.log_film import (
+    FILM_CAMERAS,
+    METRES_WITH_PLANS,
+    FilmReport,
+    check_film_options,
+    film_times,
+)
+from world4scorer.reporting.film.street_layers import read_street_layers
+from world4scorer.reporting.film.street_view import view_reach
 
-DRIVE_LEGEND: Final = (KEY[0], ("route", "past", "stop line", "infraction"))
+DRIVE_LEGEND: Final = (LEGEND[0], ("route", "past", "stop line", "infraction"))
 CHOICE_LEGEND: Final = ("choice", "framewise", "plans")
 """For drivers that choose among plans."""
 END_HOLD_SECONDS: Final = 2.0
@@ -69,41 +75,45 @@ def film_drive(
         show_progress: A bar on standard error.
     """
     out = Path(out)
-    check_looks(cameras, fps, speed, height, metres)
+    check_film_options(cameras, fps, speed, height, metres)
     check_film(out, fps)
     seen = [name for name in cameras if any(name in images for images in recording.images)]
-    page = Page.of(height, seen, (*DRIVE_LEGEND, CHOICE_LEGEND) if recording.plans.shape[1] > 1 else DRIVE_LEGEND)
+    page = FrameLayout.of(
+        height, seen, (*DRIVE_LEGEND, CHOICE_LEGEND) if recording.plans.shape[1] > 1 else DRIVE_LEGEND
+    )
     left, top, right, low = page.view
     view = make_drive_view(root, recording, (right - left, low - top), metres)
     times = film_times(view.duration, fps / speed, start, duration)
     if duration is None:
         times += [view.duration] * round(END_HOLD_SECONDS * fps)
     note = f"{recording.scenario}  \u00b7  {_network(recording.network).credit}"
-    painter = PagePainter(page, f"{recording.driver}: {recording.route}", note)
+    painter = FramePainter(page, f"{recording.driver}: {recording.route}", note)
     with ProgressBar("filming", "pictures", len(times), show_progress) as bar:
         frames = write_film(out, _frames(times, view, painter, lqr, bar), fps)
     return FilmReport(out, frames, frames / fps, page.size, tuple(seen))
 
 
 def _frames(
-    times: Iterable[float], view: DriveView, painter: PagePainter, lqr: LqrProfile, bar: ProgressBar
+    times: Iterable[float], view: DriveView, painter: FramePainter, lqr: LqrProfile, bar: ProgressBar
 ) -> Iterator[Image.Image]:
     recording = view.recording
-    sheet: Image.Image | None = None
+    background: Image.Image | None = None
     pool: CandidateRollouts | None = None
     shown = -1
     faults = [event.time for event in view.infractions]
     for time in times:
         decision = max(0, int((recording.decided <= view.row(time)).sum()) - 1)
-        if sheet is None or decision != shown:
+        if background is None or decision != shown:
             shown = decision
             images = recording.images[shown]
-            sheet = painter.sheet({name: _image(images.get(name)) for name in painter.page.cameras})
+            background = painter.background({name: _image(images.get(name)) for name in painter.page.cameras})
             pool = CandidateRollouts.of(recording, shown, lqr)
-        picture = sheet.copy()
-        painter.put_view(picture, view.draw(time, pool))
+        picture = background.copy()
+        painter.paste_view(picture, view.draw(time, pool))
         command = int(recording.commands[shown])
-        painter.put_board(picture, time, view.duration, view.speed(time), command, [t for t in faults if t <= time])
+        painter.draw_dashboard(
+            picture, time, view.duration, view.speed(time), command, [t for t in faults if t <= time]
+        )
         yield picture
         bar.advance()
 
@@ -127,7 +137,7 @@ def make_drive_view(
     config = read_config(read_manifest(root))
     location = network.devkit_location if config.devkit_maps else network.location
     index = export_map(read_streets(DataFolder(Path(root)).city_network(network.name)))[1]
-    streets = read_street_picture(
-        DataFolder(Path(root)).maps, location, recording.states[:, :2], reach_of(size, metres)
+    streets = read_street_layers(
+        DataFolder(Path(root)).maps, location, recording.states[:, :2], view_reach(size, metres)
     )
     return DriveView(streets, size, metres, recording, index)

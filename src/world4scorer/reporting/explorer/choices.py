@@ -34,17 +34,17 @@ class Selections:
         """(S,) of each selection: 1, 0, or NaN where there is no frame before."""
         return {name: continued(self._pools, chosen) for name, chosen in self.by_v2.items()}
 
-    def at(self, place: int) -> dict[str, int]:
+    def at(self, index: int) -> dict[str, int]:
         """The plans taken in one frame."""
-        return {**{name: int(chosen[place]) for name, chosen in self.by_v2.items()}, "v1": int(self.by_v1[place])}
+        return {**{name: int(chosen[index]) for name, chosen in self.by_v2.items()}, "v1": int(self.by_v1[index])}
 
-    def epdms_at(self, place: int) -> dict[str, float]:
+    def epdms_at(self, index: int) -> dict[str, float]:
         """Scores of the choices in one frame."""
-        return {name: float(scores[place]) for name, scores in self.epdms.items()}
+        return {name: float(scores[index]) for name, scores in self.epdms.items()}
 
-    def continues_at(self, place: int) -> dict[str, NDArray[np.bool_]] | None:
+    def continues_at(self, index: int) -> dict[str, NDArray[np.bool_]] | None:
         """(N,) which plans continue what was taken in the frame before; None where there is none."""
-        before = int(self._pools.previous[place])
+        before = int(self._pools.previous[index])
         if before < 0:
             return None
-        return {name: self._pools.continues[place, :, chosen[before]] for name, chosen in self.by_v2.items()}
+        return {name: self._pools.continues[index, :, chosen[before]] for name, chosen in self.by_v2.items()}

@@ -7,7 +7,7 @@ from typing import Any, Final
 from world4scorer.engine.outcomes.results import V2_COLUMNS
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.reporting.explorer.choices import Selections
-from world4scorer.reporting.explorer.rounding import SCORE, UNITS, whole
+from world4scorer.reporting.explorer.rounding import SCORE, UNITS, quantise
 
 FORMAT: Final = "world4scorer-frames-1"
 INDEX: Final = "index.json"
@@ -18,14 +18,14 @@ REASONS: Final = tuple(name for name in V2_COLUMNS[:-2] if name != "EP")
 def index_record(pools: ScoredPools, selections: Selections, made_with: str) -> dict[str, Any]:
     """What there is, without reading any frame."""
     logs: dict[str, list[dict[str, Any]]] = {}
-    for place, (token, log_name) in enumerate(zip(pools.tokens, pools.log_names, strict=True)):
+    for index, (token, log_name) in enumerate(zip(pools.tokens, pools.log_names, strict=True)):
         logs.setdefault(log_name, []).append(
             {
                 "token": token,
-                "time_us": int(pools.time_us[place]),
-                "choices": selections.at(place),
-                "epdms": {name: int(whole(score, SCORE)) for name, score in selections.epdms_at(place).items()},
-                "reasons": _reasons(pools, selections, place),
+                "time_us": int(pools.time_us[index]),
+                "choices": selections.at(index),
+                "epdms": {name: int(quantise(score, SCORE)) for name, score in selections.epdms_at(index).items()},
+                "reasons": _reasons(pools, selections, index),
             }
         )
     about = pools.about
@@ -42,11 +42,11 @@ def index_record(pools: ScoredPools, selections: Selections, made_with: str) -> 
     }
 
 
-def _reasons(pools: ScoredPools, selections: Selections, place: int) -> dict[str, list[str]]:
+def _reasons(pools: ScoredPools, selections: Selections, index: int) -> dict[str, list[str]]:
     """By selection: what keeps the choice below 1, after the human filter; EC where it breaks with the last one."""
     found = {}
     for name, chosen in selections.by_v2.items():
-        row = pools.v2[place, chosen[place]]
+        row = pools.v2[index, chosen[index]]
         below = [metric for metric in REASONS if row[V2_COLUMNS.index(metric)] < 1]
-        found[name] = [*below, *(["EC"] if selections.extended_comfort[name][place] == 0 else [])]
+        found[name] = [*below, *(["EC"] if selections.extended_comfort[name][index] == 0 else [])]
     return found

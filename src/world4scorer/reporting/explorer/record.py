@@ -24,21 +24,21 @@ from world4scorer.engine.scene.indices import STEPS, State
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_OVERHANG
 from world4scorer.engine.selection.utility import OUTCOMES
-from world4scorer.reporting.explorer.rounding import ANGLE, LENGTH, SCORE, UNITS, UTILITY, flat_poses, whole
+from world4scorer.reporting.explorer.rounding import ANGLE, LENGTH, SCORE, UNITS, UTILITY, flat_poses, quantise
 from world4scorer.reporting.explorer.surroundings import (
-    lights_of,
+    describe_changed_tracks,
+    describe_lights,
+    describe_tracks,
     near_centerline,
     near_map,
-    tracks_of,
-    tracks_where_different,
 )
 
 FORMAT: Final = "world4scorer-frame-1"
-V2_TOLD: Final = (*V2_COLUMNS[:-1], "EPDMS")
+V2_REPORTED: Final = (*V2_COLUMNS[:-1], "EPDMS")
 """The last column is EPDMS without extended comfort."""
 
 
-class Thoughts(NamedTuple):
+class PlannerScores(NamedTuple):
     """What the planner thinks of its plans in one frame, and what is chosen."""
 
     plans: NDArray[Any]
@@ -58,16 +58,16 @@ class Thoughts(NamedTuple):
 
 
 def frame_record(
-    scene: Scene, thoughts: Thoughts, cameras: Mapping[str, str] | None, lqr: LqrProfile = "navsim"
+    scene: Scene, scores: PlannerScores, cameras: Mapping[str, str] | None, lqr: LqrProfile = "navsim"
 ) -> dict[str, Any]:
     """All that is known of a frame; `cameras` are paths of images within the dataset."""
     frame = EgoFrame.of(scene)
-    first, second = pdms(scene, thoughts.plans, lqr=lqr), epdms(scene, thoughts.plans, lqr=lqr)
+    first, second = pdms(scene, scores.plans, lqr=lqr), epdms(scene, scores.plans, lqr=lqr)
     reference, reference_v2 = (
         None if poses is None else flat_poses(relative_poses(poses[:STEPS], frame.pose)).tolist()
         for poses in (scene.reference, scene.reference_v2)
     )
-    tracks = tracks_of(scene.tracks, frame)
+    tracks = describe_tracks(scene.tracks, frame)
     return {
         "format": FORMAT,
         "units": UNITS,
@@ -78,26 +78,26 @@ def frame_record(
         "cameras": None if cameras is None else dict(cameras),
         "map": near_map(scene, frame),
         "centerline": near_centerline(scene, frame),
-        "lights": lights_of(scene),
+        "lights": describe_lights(scene),
         "tracks": tracks,
-        "tracks_v2": None if scene.tracks_v2 is None else tracks_where_different(scene.tracks_v2, tracks, frame),
+        "tracks_v2": None if scene.tracks_v2 is None else describe_changed_tracks(scene.tracks_v2, tracks, frame),
         "human": None if scene.human_future is None else flat_poses(scene.human_future).tolist(),
         "reference": reference,
         "reference_v2": reference_v2,
-        "plans": flat_poses(thoughts.plans).tolist(),
+        "plans": flat_poses(scores.plans).tolist(),
         "rollouts": flat_poses(relative_poses(second.rollouts[:, :STEPS, :3], frame.pose)).tolist(),
-        "logits": None if thoughts.logits is None else _columns(OUTCOMES, thoughts.logits, UTILITY),
-        "utility_v1": whole(thoughts.utility_v1, UTILITY).tolist(),
-        "utility_v2": whole(thoughts.utility_v2, UTILITY).tolist(),
-        "choices": dict(thoughts.choices),
-        "epdms": {name: int(whole(value, SCORE)) for name, value in thoughts.epdms.items()},
+        "logits": None if scores.logits is None else _columns(OUTCOMES, scores.logits, UTILITY),
+        "utility_v1": quantise(scores.utility_v1, UTILITY).tolist(),
+        "utility_v2": quantise(scores.utility_v2, UTILITY).tolist(),
+        "choices": dict(scores.choices),
+        "epdms": {name: int(quantise(value, SCORE)) for name, value in scores.epdms.items()},
         "continues": None
-        if thoughts.continues is None
-        else {name: flags.astype(int).tolist() for name, flags in thoughts.continues.items()},
+        if scores.continues is None
+        else {name: flags.astype(int).tolist() for name, flags in scores.continues.items()},
         "outcomes": {
             "v1": _columns(V1_COLUMNS, first.table, SCORE),
-            "v2": _columns(V2_TOLD, _scored(second.table), SCORE),
-            "v2_raw": None if (second.raw == second.table).all() else _columns(V2_TOLD, _scored(second.raw), SCORE),
+            "v2": _columns(V2_REPORTED, _scored(second.table), SCORE),
+            "v2_raw": None if (second.raw == second.table).all() else _columns(V2_REPORTED, _scored(second.raw), SCORE),
         },
         "causes": {"v1": _causes(first.causes), "v2": _causes(second.causes)},
         "corners": CORNERS,
@@ -109,10 +109,10 @@ def _ego(scene: Scene) -> dict[str, Any]:
     state = scene.ego_state
     return {
         "pose": [round(float(state[i]), digits) for i, digits in ((State.X, 2), (State.Y, 2), (State.HEADING, 6))],
-        "velocity": whole(state[[State.VELOCITY_X, State.VELOCITY_Y]], LENGTH).tolist(),
-        "acceleration": whole(state[[State.ACCELERATION_X, State.ACCELERATION_Y]], LENGTH).tolist(),
-        "steering": int(whole(state[State.STEERING_ANGLE], ANGLE)),
-        "box": whole(np.array([FRONT_OVERHANG, REAR_OVERHANG, HALF_WIDTH]), LENGTH).tolist(),
+        "velocity": quantise(state[[State.VELOCITY_X, State.VELOCITY_Y]], LENGTH).tolist(),
+        "acceleration": quantise(state[[State.ACCELERATION_X, State.ACCELERATION_Y]], LENGTH).tolist(),
+        "steering": int(quantise(state[State.STEERING_ANGLE], ANGLE)),
+        "box": quantise(np.array([FRONT_OVERHANG, REAR_OVERHANG, HALF_WIDTH]), LENGTH).tolist(),
     }
 
 
@@ -122,7 +122,7 @@ def _scored(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _columns(names: tuple[str, ...], table: NDArray[Any], unit: float) -> dict[str, list[int]]:
-    rounded = whole(table, unit).T.tolist()
+    rounded = quantise(table, unit).T.tolist()
     return dict(zip(names, rounded, strict=True))
 
 

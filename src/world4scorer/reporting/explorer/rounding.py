@@ -18,14 +18,14 @@ STEP: Final = 0.1
 UNITS: Final = {"length": LENGTH, "angle": ANGLE, "score": SCORE, "utility": UTILITY, "step": STEP}
 
 
-def whole(values: NDArray[Any] | float, unit: float) -> NDArray[np.int64]:
+def quantise(values: NDArray[Any] | float, unit: float) -> NDArray[np.int64]:
     """Values as whole multiples of a unit."""
     return np.rint(np.asarray(values, np.float64) * round(1 / unit)).astype(np.int64)
 
 
 def flat_points(points: NDArray[Any]) -> list[int]:
     """Points (n, 2) in the ego's frame as x, y, x, y, ... [LENGTH]."""
-    numbers: list[int] = whole(points, LENGTH).ravel().tolist()
+    numbers: list[int] = quantise(points, LENGTH).ravel().tolist()
     return numbers
 
 

@@ -12,11 +12,11 @@ from world4scorer.engine.scene.geometry import relative_poses
 from world4scorer.engine.scene.indices import STEPS, Box, Layer, Light, TrackType
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.scene.tracks import Tracks
-from world4scorer.reporting.explorer.rounding import LENGTH, flat_points, flat_poses, whole
+from world4scorer.reporting.explorer.rounding import LENGTH, flat_points, flat_poses, quantise
 
 Floats = NDArray[np.float64]
 
-REACH: Final = 100.0
+MAP_REACH: Final = 100.0
 """Polygons and centreline within this distance ahead, behind, left and right of the ego are kept [m]."""
 
 
@@ -30,10 +30,10 @@ def near_map(scene: Scene, frame: EgoFrame) -> dict[str, list[dict[str, Any]]]:
     if not polygons.ids:
         return {}
     points = frame.local(polygons.vertices)
-    rounded = whole(points, LENGTH).ravel().tolist()
+    rounded = quantise(points, LENGTH).ravel().tolist()
     first = polygons.ring_offsets[polygons.polygon_rings[:-1]]
     low, high = np.minimum.reduceat(points, first), np.maximum.reduceat(points, first)
-    near = ((low <= REACH) & (high >= -REACH)).all(axis=1)
+    near = ((low <= MAP_REACH) & (high >= -MAP_REACH)).all(axis=1)
     ends, rings = (2 * polygons.ring_offsets).tolist(), polygons.polygon_rings.tolist()
     layers, on_route = polygons.layer.tolist(), scene.on_route.tolist()
     found: dict[str, list[dict[str, Any]]] = {}
@@ -49,10 +49,10 @@ def near_map(scene: Scene, frame: EgoFrame) -> dict[str, list[dict[str, Any]]]:
 def near_centerline(scene: Scene, frame: EgoFrame) -> list[int]:
     """The centreline near the ego, x, y, x, y, ..."""
     line = frame.local(scene.centerline[:, :2])
-    return flat_points(line[(np.abs(line) <= REACH).all(axis=1)])
+    return flat_points(line[(np.abs(line) <= MAP_REACH).all(axis=1)])
 
 
-def lights_of(scene: Scene) -> list[dict[str, Any]]:
+def describe_lights(scene: Scene) -> list[dict[str, Any]]:
     """Each light with the connector that it closes, and the steps at which it changes, the first being now."""
     lights, found = scene.lights, []
     for polygon, status, on_route in zip(lights.polygon, lights.status[:, :STEPS], lights.on_route, strict=True):
@@ -67,7 +67,7 @@ def lights_of(scene: Scene) -> list[dict[str, Any]]:
     return found
 
 
-def tracks_of(tracks: Tracks, frame: EgoFrame) -> list[dict[str, Any]]:
+def describe_tracks(tracks: Tracks, frame: EgoFrame) -> list[dict[str, Any]]:
     """Each track with its steps and poses; one pose only of what does not move."""
     count = len(tracks.ids)
     poses = flat_poses(relative_poses(np.nan_to_num(tracks.boxes[:, :STEPS]), frame.pose)[:, :, None])
@@ -77,7 +77,7 @@ def tracks_of(tracks: Tracks, frame: EgoFrame) -> list[dict[str, Any]]:
     still, always = (np.asarray(flags.all(axis=1)).tolist() for flags in (same, valid))
     seen = np.asarray(valid.any(axis=1))
     sizes = np.where(seen[:, None], tracks.boxes[np.arange(count), first][:, [Box.LENGTH, Box.WIDTH]], 0.0)
-    told_sizes, types = whole(sizes, LENGTH).tolist(), tracks.type.tolist()
+    told_sizes, types = quantise(sizes, LENGTH).tolist(), tracks.type.tolist()
     found = []
     for row, name in enumerate(tracks.ids):
         there = poses[row] if always[row] else poses[row, valid[row]]
@@ -93,9 +93,11 @@ def tracks_of(tracks: Tracks, frame: EgoFrame) -> list[dict[str, Any]]:
     return found
 
 
-def tracks_where_different(second: Tracks, first: list[dict[str, Any]], frame: EgoFrame) -> list[dict[str, Any] | None]:
+def describe_changed_tracks(
+    second: Tracks, first: list[dict[str, Any]], frame: EgoFrame
+) -> list[dict[str, Any] | None]:
     """Each track, or None where the first set has the same at its place."""
-    told = tracks_of(second, frame)
+    told = describe_tracks(second, frame)
     return [None if place < len(first) and one == first[place] else one for place, one in enumerate(told)]
 
 

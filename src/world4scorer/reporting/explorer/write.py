@@ -29,7 +29,7 @@ from world4scorer.jobs.progress import ProgressBar
 from world4scorer.reporting.explorer.choices import Selections
 from world4scorer.reporting.explorer.index import FORMAT as INDEX_FORMAT
 from world4scorer.reporting.explorer.index import INDEX, index_record
-from world4scorer.reporting.explorer.record import FORMAT, Thoughts, frame_record
+from world4scorer.reporting.explorer.record import FORMAT, PlannerScores, frame_record
 from world4scorer.reporting.explorer.rounding import UNITS
 
 MADE_WITH: Final = ".made_with"
@@ -86,7 +86,7 @@ def write_frames(
 
         def write(place: int) -> None:
             token = pools.tokens[place]
-            thoughts = Thoughts(
+            scores = PlannerScores(
                 plans=pools.plans[place],
                 logits=None if logits is None else logits[place],
                 utility_v1=pools.utility_v1[place],
@@ -96,7 +96,7 @@ def write_frames(
                 continues=selections.continues_at(place),
             )
             cameras = None if images is None else images(token)
-            record = frame_record(scenes[token], thoughts, cameras, pools.about["lqr"])
+            record = frame_record(scenes[token], scores, cameras, pools.about["lqr"])
             _write_json(out / f"{token}.json", record, durable=False)
 
         begin = time.monotonic()

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from world4scorer.drawing import style
-from world4scorer.reporting.film.canvas import SAMPLES, Canvas
+from world4scorer.reporting.film.canvas import SUPERSAMPLING, Canvas
 from world4scorer.reporting.film.decisions import Decision, Decisions
-from world4scorer.reporting.film.motion import Moment, Motion
-from world4scorer.reporting.film.street_view import PAST, StreetView
-from world4scorer.reporting.film.verdict import draw_marks, draw_words
+from world4scorer.reporting.film.motion import LogMotion, LogSnapshot
+from world4scorer.reporting.film.street_view import PAST_SECONDS, StreetView
+from world4scorer.reporting.film.verdict import draw_marks, draw_score_panel
 
 Floats = NDArray[np.float64]
 
-FUTURE: Final = 4.0
+FUTURE_SECONDS: Final = 4.0
 """Of the ego's way ahead: the time that plans cover [s]."""
 
 
@@ -26,15 +26,15 @@ FUTURE: Final = 4.0
 class Birdseye(StreetView):
     """Draws moments of a log from above."""
 
-    motion: Motion
+    motion: LogMotion
     decisions: Decisions | None = None
     """What a planner decides along the log."""
 
-    def decision(self, moment: Moment) -> Decision | None:
+    def decision(self, moment: LogSnapshot) -> Decision | None:
         """That of the frame that the cameras show."""
         return None if self.decisions is None else self.decisions.of(self.motion.log.frames[moment.frame].token)
 
-    def draw(self, moment: Moment) -> Image.Image:
+    def draw(self, moment: LogSnapshot) -> Image.Image:
         """The picture of a moment, RGB."""
         image, canvas = self.begin(moment.ego_pose)
         frame = self.motion.log.frames[moment.nearest]
@@ -52,26 +52,26 @@ class Birdseye(StreetView):
         if decision is not None:
             draw_marks(canvas, decision, self.streets.origin)
         self.draw_scale(canvas)
-        small = image.reduce(SAMPLES)
+        small = image.reduce(SUPERSAMPLING)
         if decision is not None:
-            draw_words(small, decision)
+            draw_score_panel(small, decision)
         return small
 
-    def _draw_past(self, canvas: Canvas, moment: Moment) -> None:
-        times, places = self.motion.way
-        behind = (times < moment.time) & (times >= moment.time - PAST)
-        way = np.concatenate([places[behind], moment.ego_pose[None, :2]])
-        canvas.way(way - self.streets.origin, style.PAST)
+    def _draw_past(self, canvas: Canvas, moment: LogSnapshot) -> None:
+        times, places = self.motion.polyline
+        behind = (times < moment.time) & (times >= moment.time - PAST_SECONDS)
+        polyline = np.concatenate([places[behind], moment.ego_pose[None, :2]])
+        canvas.polyline(polyline - self.streets.origin, style.PAST)
 
-    def _draw_driven(self, canvas: Canvas, moment: Moment) -> None:
-        times, places = self.motion.way
-        ahead = (times > moment.time) & (times <= moment.time + FUTURE)
-        way = np.concatenate([moment.ego_pose[None, :2], places[ahead]])
-        canvas.way(way - self.streets.origin, style.DRIVEN)
-        coming = (self.motion.times > moment.time) & (self.motion.times <= moment.time + FUTURE)
+    def _draw_driven(self, canvas: Canvas, moment: LogSnapshot) -> None:
+        times, places = self.motion.polyline
+        ahead = (times > moment.time) & (times <= moment.time + FUTURE_SECONDS)
+        polyline = np.concatenate([moment.ego_pose[None, :2], places[ahead]])
+        canvas.polyline(polyline - self.streets.origin, style.DRIVEN)
+        coming = (self.motion.times > moment.time) & (self.motion.times <= moment.time + FUTURE_SECONDS)
         canvas.dots(self.motion.ego[coming, :2] - self.streets.origin, style.DRIVEN)
 
     def _draw_plans(self, canvas: Canvas, decision: Decision) -> None:
         ways = decision.outcome.rollouts[..., :2] - self.streets.origin
         for plan in decision.order:
-            canvas.way(ways[plan], style.CANDIDATE, decision.colours[plan])
+            canvas.polyline(ways[plan], style.CANDIDATE, decision.colours[plan])

@@ -21,7 +21,7 @@ def corners_of(place: Floats, heading: float, front: float, rear: float, side: f
     return box_corners(np.append(place, heading), front, rear, side)
 
 
-def nose_of(corners: Floats, begin: float, end: float, width: float) -> Floats:
+def heading_arrow(corners: Floats, begin: float, end: float, width: float) -> Floats:
     """(3, 2) an arrow head between shares of the length from the front, of a share of the width."""
     front, back = corners[[0, 3]].mean(axis=0), corners[[1, 2]].mean(axis=0)
     side = (corners[0] - corners[3]) * width / 2

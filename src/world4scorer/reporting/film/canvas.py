@@ -11,11 +11,11 @@ from PIL import ImageColor, ImageDraw
 from world4scorer.drawing import style
 from world4scorer.drawing.style import Stroke
 from world4scorer.engine.scene.geometry import arc_length
-from world4scorer.reporting.film.street_picture import Coat
+from world4scorer.reporting.film.street_layers import PolygonLayer
 
 Floats = NDArray[np.float64]
 
-SAMPLES: Final = 3
+SUPERSAMPLING: Final = 3
 """Across and down a pixel."""
 PEN_HEIGHT: Final = 600
 """Height of picture for which widths are given in pixels."""
@@ -49,26 +49,26 @@ class Canvas:
         # Forward is up and left is left; rows of pictures count downwards.
         cosine, sine = np.cos(heading), np.sin(heading)
         self._turn = (scale * np.array([[sine, -cosine], [-cosine, -sine]])).astype(np.float32)
-        self._ego_at = np.array(ego_at, np.float32) * SAMPLES
+        self._ego_at = np.array(ego_at, np.float32) * SUPERSAMPLING
 
     def pixels(self, points: NDArray[np.floating]) -> NDArray[np.float32]:
         """(n, 2) samples of points (n, 2)."""
         return (points - self.middle).astype(np.float32) @ self._turn.T + self._ego_at
 
-    def fill(self, coat: Coat, chosen: NDArray[np.bool_] | None = None) -> None:
+    def fill(self, coat: PolygonLayer, chosen: NDArray[np.bool_] | None = None) -> None:
         """Fill shapes near the ego, those chosen only."""
         colour = ImageColor.getrgb(coat.colour)
         for index in coat.near(self.middle, self.reach):
             if chosen is None or chosen[index]:
                 self.brush.polygon(_flat(self.pixels(coat.shapes[index])), fill=colour)
 
-    def outline(self, coat: Coat, width: float) -> None:
+    def outline(self, coat: PolygonLayer, width: float) -> None:
         """Draw the edges of shapes near the ego."""
         colour = ImageColor.getrgb(coat.colour)
         for index in coat.near(self.middle, self.reach):
-            self.brush.line(_flat(self.pixels(coat.shapes[index])), fill=colour, width=self.wide(width))
+            self.brush.line(_flat(self.pixels(coat.shapes[index])), fill=colour, width=self.line_width(width))
 
-    def way(self, points: Floats, stroke: Stroke, colour: str | None = None) -> None:
+    def polyline(self, points: Floats, stroke: Stroke, colour: str | None = None) -> None:
         """Draw a way (n, 2) as the style says, or in another colour."""
         if len(points) < 2:
             return
@@ -101,22 +101,22 @@ class Canvas:
         if fill is not None:
             self.brush.polygon(samples, fill=fill)
         if edge is not None:
-            self.brush.line([*samples, *samples[:4]], fill=edge, width=self.wide(width), joint="curve")
+            self.brush.line([*samples, *samples[:4]], fill=edge, width=self.line_width(width), joint="curve")
 
     def round(self, place: Floats, radius: float, fill: str) -> None:
         """A thing of this radius [m]."""
         self._circle(place, radius * self._scale, fill, style.INK)
 
-    def wide(self, width: float) -> int:
+    def line_width(self, width: float) -> int:
         """Samples of a line width."""
         return max(1, round(width * self._pen))
 
     def _circle(self, place: Floats, radius: float, fill: str, edge: str) -> None:
         x, y = self.pixels(place[None])[0].tolist()
-        self.brush.ellipse((x - radius, y - radius, x + radius, y + radius), fill, edge, self.wide(0.8))
+        self.brush.ellipse((x - radius, y - radius, x + radius, y + radius), fill, edge, self.line_width(0.8))
 
     def _line(self, samples: NDArray[np.float32], colour: str, width: float) -> None:
-        self.brush.line(_flat(samples), fill=colour, width=self.wide(width), joint="curve")
+        self.brush.line(_flat(samples), fill=colour, width=self.line_width(width), joint="curve")
 
 
 def dashed(line: NDArray[np.floating], drawn: float, left_out: float) -> list[NDArray[np.float32]]:

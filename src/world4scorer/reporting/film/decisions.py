@@ -66,42 +66,42 @@ class Decisions:
         self._chosen = select(pools, pools.utility_v2, selection)
         self._score = pools.epdms(self._chosen)
         self._continued = continued(pools, self._chosen)
-        self._place = {token: place for place, token in enumerate(pools.tokens)}
+        self._index = {token: index for index, token in enumerate(pools.tokens)}
         self._last: tuple[str, Decision] | None = None
 
     def of(self, token: str) -> Decision | None:
         """The decision of a frame; None where the planner was not asked. The last one is kept."""
-        place = self._place.get(token)
-        if place is None:
+        index = self._index.get(token)
+        if index is None:
             return None
         if self._last is None or self._last[0] != token:
-            self._last = (token, self._judged(token, place))
+            self._last = (token, self._judged(token, index))
         return self._last[1]
 
-    def _judged(self, token: str, place: int) -> Decision:
+    def _judged(self, token: str, index: int) -> Decision:
         scene, pools = self._store[token], self._pools
         return Decision(
             scene=scene,
-            outcome=epdms(scene, pools.plans[place], lqr=pools.about["lqr"]),
-            utilities=np.asarray(pools.utility_v2[place], np.float64),
-            chosen=int(self._chosen[place]),
-            framewise=int(self._alone[place]),
-            score=float(self._score[place]),
-            breaks=bool(self._continued[place] == 0),
+            outcome=epdms(scene, pools.plans[index], lqr=pools.about["lqr"]),
+            utilities=np.asarray(pools.utility_v2[index], np.float64),
+            chosen=int(self._chosen[index]),
+            framewise=int(self._alone[index]),
+            score=float(self._score[index]),
+            breaks=bool(self._continued[index] == 0),
         )
 
 
-def liveliest_log(pools: ScoredPools) -> str:
+def most_dynamic_log(pools: ScoredPools) -> str:
     """The log whose ego accelerates most on average: forwards, backwards and sideways; of equal ones the first."""
     logs = np.array(pools.log_names)
     found = {name: _mean_acceleration(pools, np.flatnonzero(logs == name)) for name in dict.fromkeys(pools.log_names)}
     return max(found, key=lambda name: found[name])
 
 
-def _mean_acceleration(pools: ScoredPools, places: NDArray[np.intp]) -> float:
+def _mean_acceleration(pools: ScoredPools, indices: NDArray[np.intp]) -> float:
     """m/s^2, from the positions of three frames each."""
-    step = np.diff(pools.time_us[places]) / 1e6
-    velocity = np.diff(pools.ego_pose[places, :2], axis=0) / step[:, None]
-    close = pools.paired[places[2:]] & pools.paired[places[1:-1]]  # no gap among the three
+    step = np.diff(pools.time_us[indices]) / 1e6
+    velocity = np.diff(pools.ego_pose[indices, :2], axis=0) / step[:, None]
+    close = pools.paired[indices[2:]] & pools.paired[indices[1:-1]]  # no gap among the three
     change = np.linalg.norm(np.diff(velocity, axis=0), axis=1) / step[1:]
     return float(change[close].mean()) if close.any() else 0.0

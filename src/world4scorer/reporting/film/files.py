@@ -20,7 +20,7 @@ MP4_QUALITY: Final = 21
 """Constant rate factor of x264: about 18 cannot be told from the original, 28 is poor."""
 WEBP_QUALITY: Final = 82
 """0 to 100."""
-EXTRA: Final = "city"
+MP4_EXTRA: Final = "city"
 """Extra of the package that brings the encoder."""
 
 
@@ -47,7 +47,7 @@ def _video() -> Any:
         import av
     except ImportError:
         raise DatasetError(
-            f"MP4 needs PyAV: `pip install 'world4scorer[{EXTRA}]'` or `pip install av`; "
+            f"MP4 needs PyAV: `pip install 'world4scorer[{MP4_EXTRA}]'` or `pip install av`; "
             "or name the film .webp, which needs nothing more"
         ) from None
     return av
@@ -120,16 +120,16 @@ def _write_webp(stream: IO[bytes], pictures: Iterator[Image.Image], fps: float) 
     for picture in pictures:
         width, height = picture.size
         if last is None:
-            stream.write(_piece(b"RIFF", b"WEBP")[:12])
+            stream.write(_chunk(b"RIFF", b"WEBP")[:12])
             animated = 2
-            stream.write(_piece(b"VP8X", bytes([animated, 0, 0, 0]) + _three(width - 1) + _three(height - 1)))
-            stream.write(_piece(b"ANIM", bytes(6)))  # black ground, for ever
-        left, top, right, low = _changed(last, picture)
-        content = _encoded(picture.crop((left, top, right, low)))
+            stream.write(_chunk(b"VP8X", bytes([animated, 0, 0, 0]) + _uint24(width - 1) + _uint24(height - 1)))
+            stream.write(_chunk(b"ANIM", bytes(6)))  # black ground, for ever
+        left, top, right, low = _changed_box(last, picture)
+        content = _webp_pixels(picture.crop((left, top, right, low)))
         start, end = round(count * 1000 / fps), round((count + 1) * 1000 / fps)
-        place = _three(left // 2) + _three(top // 2) + _three(right - left - 1) + _three(low - top - 1)
+        place = _uint24(left // 2) + _uint24(top // 2) + _uint24(right - left - 1) + _uint24(low - top - 1)
         replace = 2
-        stream.write(_piece(b"ANMF", place + _three(end - start) + bytes([replace]) + content))
+        stream.write(_chunk(b"ANMF", place + _uint24(end - start) + bytes([replace]) + content))
         last = picture
         count += 1
     end = stream.tell()
@@ -139,7 +139,7 @@ def _write_webp(stream: IO[bytes], pictures: Iterator[Image.Image], fps: float) 
     return count
 
 
-def _changed(last: Image.Image | None, picture: Image.Image) -> tuple[int, int, int, int]:
+def _changed_box(last: Image.Image | None, picture: Image.Image) -> tuple[int, int, int, int]:
     """The rectangle outside of which nothing changed; WebP wants its left and top even."""
     if last is None:
         return (0, 0, *picture.size)
@@ -148,7 +148,7 @@ def _changed(last: Image.Image | None, picture: Image.Image) -> tuple[int, int, 
     return left - left % 2, top - top % 2, right, low
 
 
-def _encoded(picture: Image.Image) -> bytes:
+def _webp_pixels(picture: Image.Image) -> bytes:
     """The picture as the piece of a WebP file that holds its pixels."""
     file = io.BytesIO()
     picture.save(file, format="WEBP", quality=WEBP_QUALITY, method=1)
@@ -160,11 +160,11 @@ def _encoded(picture: Image.Image) -> bytes:
     return content[at : at + 8 + _even(length)]
 
 
-def _piece(name: bytes, content: bytes) -> bytes:
+def _chunk(name: bytes, content: bytes) -> bytes:
     return name + len(content).to_bytes(4, "little") + content + bytes(_even(len(content)) - len(content))
 
 
-def _three(number: int) -> bytes:
+def _uint24(number: int) -> bytes:
     return number.to_bytes(3, "little")
 
 

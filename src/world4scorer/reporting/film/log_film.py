@@ -30,20 +30,20 @@ from world4scorer.jobs.progress import ProgressBar
 from world4scorer.reporting.film.birdseye import Birdseye
 from world4scorer.reporting.film.decisions import Decisions
 from world4scorer.reporting.film.files import check_film, write_film
-from world4scorer.reporting.film.motion import Motion
-from world4scorer.reporting.film.page import KEY, KEY_WITH_PLANS, Page, PagePainter
-from world4scorer.reporting.film.street_picture import read_street_picture
-from world4scorer.reporting.film.street_view import reach_of
+from world4scorer.reporting.film.frame_layout import LEGEND, LEGEND_WITH_PLANS, FrameLayout, FramePainter
+from world4scorer.reporting.film.motion import LogMotion
+from world4scorer.reporting.film.street_layers import read_street_layers
+from world4scorer.reporting.film.street_view import view_reach
 
 FILM_CAMERAS: Final = ("CAM_F0", "CAM_L0", "CAM_B0", "CAM_R0")
 """The first is shown large."""
-MOST_CAMERAS: Final = 4
-METRES: Final = 70.0
+MAX_CAMERAS: Final = 4
+DEFAULT_METRES: Final = 70.0
 METRES_WITH_PLANS: Final = 85.0
 """Plans lead further than what one looks at without them."""
-HEIGHTS: Final = (120, 2160)
+HEIGHT_RANGE: Final = (120, 2160)
 """Least and largest height of a film [pixels]."""
-UNKNOWN: Final = COMMANDS.index("unknown")
+UNKNOWN_COMMAND: Final = COMMANDS.index("unknown")
 
 
 @dataclass(frozen=True)
@@ -102,25 +102,25 @@ def film_log(
     """
     out = Path(out)
     if metres is None:
-        metres = METRES if decisions is None else METRES_WITH_PLANS
-    check_looks(cameras, fps, speed, height, metres)
+        metres = DEFAULT_METRES if decisions is None else METRES_WITH_PLANS
+    check_film_options(cameras, fps, speed, height, metres)
     check_film(out, fps)
     layout = DataFolder(Path(root))
     split = find_data_split(layout, log_name) if data_split is None else data_split
     log = _read(layout, split, log_name)
-    motion = Motion(log)
+    motion = LogMotion(log)
     times = film_times(motion.duration, fps / speed, start, duration)
     sensors = layout.sensors(split)
     seen = [name for name in cameras if any(_has_image(sensors, frame, name) for frame in log.frames)]
     location = log.frames[0].map_location
-    page = Page.of(height, seen, KEY if decisions is None else KEY_WITH_PLANS)
-    painter = PagePainter(page, log.name, location + _credit(layout.root, location))
+    page = FrameLayout.of(height, seen, LEGEND if decisions is None else LEGEND_WITH_PLANS)
+    painter = FramePainter(page, log.name, location + _credit(layout.root, location))
     left, top, right, low = page.view
     size = (right - left, low - top)
-    streets = read_street_picture(layout.maps, location, motion.ego[:, :2], reach_of(size, metres))
+    streets = read_street_layers(layout.maps, location, motion.ego[:, :2], view_reach(size, metres))
     view = Birdseye(streets, size, metres, motion, decisions)
     with ProgressBar("filming", "pictures", len(times), show_progress) as bar:
-        frames = write_film(out, _pictures(times, view, painter, sensors, bar), fps)
+        frames = write_film(out, _frames(times, view, painter, sensors, bar), fps)
     return FilmReport(out, frames, frames / fps, page.size, tuple(seen))
 
 
@@ -152,22 +152,22 @@ def film_times(log_duration: float, per_second: float, start: float, duration: f
     return [start + number / per_second for number in range(int((end - start) * per_second + 1e-6) + 1)]
 
 
-def _pictures(
-    times: Iterable[float], view: Birdseye, painter: PagePainter, sensors: Path, bar: ProgressBar
+def _frames(
+    times: Iterable[float], view: Birdseye, painter: FramePainter, sensors: Path, bar: ProgressBar
 ) -> Iterator[Image.Image]:
     motion = view.motion
-    sheet: Image.Image | None = None
+    background: Image.Image | None = None
     shown = -1
     for time in times:
         moment = motion.at(time)
-        if sheet is None or moment.frame != shown:
+        if background is None or moment.frame != shown:
             shown = moment.frame
-            sheet = painter.sheet(
+            background = painter.background(
                 {name: _image(sensors, motion.log.frames[shown], name) for name in painter.page.cameras}
             )
-        picture = sheet.copy()
-        painter.put_view(picture, view.draw(moment))
-        painter.put_board(picture, time, motion.duration, moment.speed, _command(motion.log.frames[shown]))
+        picture = background.copy()
+        painter.paste_view(picture, view.draw(moment))
+        painter.draw_dashboard(picture, time, motion.duration, moment.speed, _command(motion.log.frames[shown]))
         yield picture
         bar.advance()
 
@@ -182,7 +182,7 @@ def _credit(root: Path, location: str) -> str:
 
 
 def _command(frame: LogFrame) -> int:
-    return int(np.argmax(frame.command)) if frame.command.any() else UNKNOWN
+    return int(np.argmax(frame.command)) if frame.command.any() else UNKNOWN_COMMAND
 
 
 def _has_image(sensors: Path, frame: LogFrame, name: str) -> bool:
@@ -207,16 +207,16 @@ def _checked_name(log_name: str) -> str:
     return log_name
 
 
-def check_looks(cameras: Sequence[str], fps: float, speed: float, height: int, metres: float) -> None:
+def check_film_options(cameras: Sequence[str], fps: float, speed: float, height: int, metres: float) -> None:
     """Raise a DatasetError unless a film can look like that."""
     unknown = [name for name in cameras if name not in CAMERA_LABELS]
     if unknown:
         raise DatasetError(f"camera {unknown[0]!r} is unknown; there are {', '.join(CAMERA_LABELS)}")
-    if len(set(cameras)) != len(cameras) or len(cameras) > MOST_CAMERAS:
-        raise DatasetError(f"cameras {', '.join(cameras)}: up to {MOST_CAMERAS} different ones are shown")
+    if len(set(cameras)) != len(cameras) or len(cameras) > MAX_CAMERAS:
+        raise DatasetError(f"cameras {', '.join(cameras)}: up to {MAX_CAMERAS} different ones are shown")
     if not 0 < fps <= 60 or not 0 < speed <= 100:
         raise DatasetError(f"{fps:g} pictures a second at speed {speed:g}: up to 60 and up to 100 are possible")
-    if not HEIGHTS[0] <= height <= HEIGHTS[1] or height % 2:
-        raise DatasetError(f"height {height}: even, {HEIGHTS[0]} to {HEIGHTS[1]} pixels")
+    if not HEIGHT_RANGE[0] <= height <= HEIGHT_RANGE[1] or height % 2:
+        raise DatasetError(f"height {height}: even, {HEIGHT_RANGE[0]} to {HEIGHT_RANGE[1]} pixels")
     if not 20 <= metres <= 400:
         raise DatasetError(f"{metres:g} m of street: 20 to 400")

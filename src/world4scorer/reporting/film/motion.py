@@ -19,17 +19,17 @@ from world4scorer.engine.scene.geometry import turn, wrap
 
 Floats = NDArray[np.float64]
 
-LARGEST_STEP: Final = 1.5 * FRAME_US
+MAX_FRAME_GAP: Final = 1.5 * FRAME_US
 """Frames further apart than this [us] have others missing between them: nobody knows how things moved."""
-JITTER: Final = 0.01
+CLOCK_JITTER: Final = 0.01
 """Frames are a little earlier or later than every half second [s]."""
-WAY_STEPS: Final = 5
-LARGEST_JUMP: Final = 30.0
+PATH_STEPS: Final = 5
+MAX_TRACK_JUMP: Final = 30.0
 """A track that is further from where it was than this [m] is another one under the same name."""
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
+class LogSnapshot:
     """What there is at one time of a log; n boxes."""
 
     frame: int
@@ -49,7 +49,7 @@ class Moment:
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class LogMotion:
     """The frames of a log and the way between them."""
 
     log: Log
@@ -66,9 +66,9 @@ class Motion:
         return np.stack([frame.ego_pose for frame in self.log.frames])
 
     @cached_property
-    def way(self) -> tuple[Floats, Floats]:
-        """Times (W,) [s] and places (W, 2) [m] of the ego, `WAY_STEPS` from frame to frame."""
-        steps = np.linspace(0.0, 1.0, WAY_STEPS, endpoint=False)
+    def polyline(self) -> tuple[Floats, Floats]:
+        """Times (W,) [s] and places (W, 2) [m] of the ego, `PATH_STEPS` from frame to frame."""
+        steps = np.linspace(0.0, 1.0, PATH_STEPS, endpoint=False)
         times = [*(np.diff(self.times)[:, None] * steps + self.times[:-1, None]).ravel(), self.duration]
         return np.array(times), np.stack([self.ego_at(time) for time in times])[:, :2]
 
@@ -77,20 +77,20 @@ class Motion:
         """From the first frame to the last [s]."""
         return float(self.times[-1])
 
-    def at(self, time: float) -> Moment:
+    def at(self, time: float) -> LogSnapshot:
         """What there is `time` seconds after the log's beginning; before and after the log, its first and last frame.
 
         Somebody who is in one of the two frames around only is there for the half that is nearer.
         """
-        index, share = self._place(time)
+        index, share = self._locate(time)
         nearest = index + int(share >= 0.5)
-        here, there, share, span = self._around(index, share)
-        boxes, types = _boxes_between(here, there, share, span)
-        return Moment(
-            frame=max(0, int(np.searchsorted(self.times, time + JITTER, side="right")) - 1),
+        here, there, share, span = self._neighbours(index, share)
+        boxes, types = _interpolate_boxes(here, there, share, span)
+        return LogSnapshot(
+            frame=max(0, int(np.searchsorted(self.times, time + CLOCK_JITTER, side="right")) - 1),
             nearest=nearest,
             time=time,
-            ego_pose=_ego_between(here, there, share, span),
+            ego_pose=_interpolate_ego(here, there, share, span),
             speed=float((1 - share) * np.linalg.norm(here.velocity) + share * np.linalg.norm(there.velocity)),
             boxes=boxes,
             type=types,
@@ -98,9 +98,9 @@ class Motion:
 
     def ego_at(self, time: float) -> Floats:
         """(3,) the ego's pose `time` seconds after the log's beginning."""
-        return _ego_between(*self._around(*self._place(time)))
+        return _interpolate_ego(*self._neighbours(*self._locate(time)))
 
-    def _place(self, time: float) -> tuple[int, float]:
+    def _locate(self, time: float) -> tuple[int, float]:
         """The last frame that is not later, and how much of the time to the next has passed."""
         index = int(np.clip(np.searchsorted(self.times, time, side="right") - 1, 0, len(self.times) - 1))
         if index == len(self.times) - 1:
@@ -108,19 +108,19 @@ class Motion:
         span = self.times[index + 1] - self.times[index]
         return index, float(np.clip((time - self.times[index]) / span, 0.0, 1.0))
 
-    def _around(self, index: int, share: float) -> tuple[LogFrame, LogFrame, float, float]:
+    def _neighbours(self, index: int, share: float) -> tuple[LogFrame, LogFrame, float, float]:
         """Frames between which to go, which share of the way, and the time between them [s]."""
         frames = self.log.frames
         here, there = frames[index], frames[min(index + 1, len(frames) - 1)]
-        if there.time_us - here.time_us > LARGEST_STEP:
+        if there.time_us - here.time_us > MAX_FRAME_GAP:
             nearest = there if share >= 0.5 else here
             return nearest, nearest, 0.0, 0.0
         return here, there, share, (there.time_us - here.time_us) / 1e6
 
 
-def _ego_between(here: LogFrame, there: LogFrame, share: float, span: float) -> Floats:
+def _interpolate_ego(here: LogFrame, there: LogFrame, share: float, span: float) -> Floats:
     ends = np.stack([_ego_motion(here), _ego_motion(there)])
-    pose: Floats = between(ends[:1], ends[1:], share, span)[0]
+    pose: Floats = interpolate_poses(ends[:1], ends[1:], share, span)[0]
     return pose
 
 
@@ -130,7 +130,7 @@ def _ego_motion(frame: LogFrame) -> Floats:
     return np.array([*frame.ego_pose, *turn(forward, left, frame.ego_pose[2])])
 
 
-def _boxes_between(here: LogFrame, there: LogFrame, share: float, span: float) -> tuple[Floats, NDArray[np.int8]]:
+def _interpolate_boxes(here: LogFrame, there: LogFrame, share: float, span: float) -> tuple[Floats, NDArray[np.int8]]:
     """(n, 5) boxes and their types (n,)."""
     if share == 0.0 or here is there:
         return _boxes(here)
@@ -140,10 +140,10 @@ def _boxes_between(here: LogFrame, there: LogFrame, share: float, span: float) -
     pairs = np.array(both, np.int64).reshape(-1, 2)
     if len(pairs):
         jump = np.linalg.norm(here.global_boxes[pairs[:, 0], :2] - there.global_boxes[pairs[:, 1], :2], axis=1)
-        pairs = pairs[jump <= LARGEST_JUMP]
+        pairs = pairs[jump <= MAX_TRACK_JUMP]
     moving = boxes[pairs[:, 0]].copy()
     if len(pairs):
-        moving[:, :3] = between(here.global_boxes[pairs[:, 0]], there.global_boxes[pairs[:, 1]], share, span)
+        moving[:, :3] = interpolate_poses(here.global_boxes[pairs[:, 0]], there.global_boxes[pairs[:, 1]], share, span)
     rest, column = ((boxes, types), 0) if share < 0.5 else ((later, later_types), 1)
     alone = np.setdiff1d(np.arange(len(rest[0])), pairs[:, column])
     return np.concatenate([moving, rest[0][alone]]), np.concatenate([types[pairs[:, 0]], rest[1][alone]])
@@ -159,7 +159,7 @@ def _rows_by_token(frame: LogFrame) -> dict[str, int]:
     return {token: row for row, token in enumerate(frame.track_tokens)}
 
 
-def between(here: Floats, there: Floats, share: float, span: float) -> Floats:
+def interpolate_poses(here: Floats, there: Floats, share: float, span: float) -> Floats:
     """Poses (n, 3) a `share` of the time `span` [s] after `here` and before `there` (n, 5), which hold velocities."""
     s = share
     position = (

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from world4scorer.drawing import style
-from world4scorer.reporting.film.letters import letters
+from world4scorer.reporting.film.fonts import load_font
 
 Floats = NDArray[np.float64]
 
-LETTERS: Final = 14.0
+FONT_SIZE: Final = 14.0
 """Height of letters, in pixels of a picture 600 pixels high; those of the head are twice as high."""
-PAPER_SHARE: Final = 0.86
+PANEL_OPACITY: Final = 0.86
 """How much of the street the ground of the words hides."""
 
 
@@ -26,7 +26,7 @@ def draw_number(brush: ImageDraw.ImageDraw, place: Floats, radius: float, number
     ring = radius * 1.18
     brush.ellipse((x - ring, y - ring, x + ring, y + ring), style.PAPER)
     brush.ellipse((x - radius, y - radius, x + radius, y + radius), style.FAULT)
-    brush.text((x, y), str(number), style.PAPER, letters(max(6, round(1.35 * radius)), bold=True), anchor="mm")
+    brush.text((x, y), str(number), style.PAPER, load_font(max(6, round(1.35 * radius)), bold=True), anchor="mm")
 
 
 def draw_panel(picture: Image.Image, head: str, note: str, lines: Sequence[tuple[int, str]]) -> None:
@@ -35,18 +35,18 @@ def draw_panel(picture: Image.Image, head: str, note: str, lines: Sequence[tuple
     A line with the number 0 has none.
     """
     pen = picture.height / 600
-    large, small = letters(max(8, round(2 * LETTERS * pen)), bold=True), letters(max(6, round(LETTERS * pen)))
-    pad, line = 8 * pen, 1.45 * LETTERS * pen
+    large, small = load_font(max(8, round(2 * FONT_SIZE * pen)), bold=True), load_font(max(6, round(FONT_SIZE * pen)))
+    pad, line = 8 * pen, 1.45 * FONT_SIZE * pen
     gap = 7 * pen
-    indent = 1.7 * LETTERS * pen
-    wide = large.getlength(head) + gap + small.getlength(note)
-    wide = max([wide, *(indent + small.getlength(words) for _, words in lines)])
-    base = pad + 1.75 * LETTERS * pen
+    indent = 1.7 * FONT_SIZE * pen
+    line_width = large.getlength(head) + gap + small.getlength(note)
+    line_width = max([line_width, *(indent + small.getlength(words) for _, words in lines)])
+    base = pad + 1.75 * FONT_SIZE * pen
     tall = round(base + pad + line * len(lines))
     top = picture.height - tall
-    box = (0, top, round(wide + 2 * pad), picture.height)
+    box = (0, top, round(line_width + 2 * pad), picture.height)
     area = picture.crop(box)
-    picture.paste(Image.blend(area, Image.new("RGB", area.size, style.PAPER), PAPER_SHARE), box)
+    picture.paste(Image.blend(area, Image.new("RGB", area.size, style.PAPER), PANEL_OPACITY), box)
     brush = ImageDraw.Draw(picture)
     base += top
     brush.text((pad, base), head, style.INK, large, anchor="ls")
@@ -54,5 +54,5 @@ def draw_panel(picture: Image.Image, head: str, note: str, lines: Sequence[tuple
     for row, (number, words) in enumerate(lines):
         y = base + (row + 0.75) * line
         if number:
-            draw_number(brush, np.array([pad + 0.55 * LETTERS * pen, y]), 0.55 * LETTERS * pen, number)
+            draw_number(brush, np.array([pad + 0.55 * FONT_SIZE * pen, y]), 0.55 * FONT_SIZE * pen, number)
         brush.text((pad + indent, y), words, style.INK, small, anchor="lm")

@@ -16,18 +16,18 @@ from PIL import Image, ImageDraw
 
 from world4scorer.drawing import style
 from world4scorer.engine.scene.indices import TrackType
-from world4scorer.reporting.film.boxes import corners_of, ego_corners, nose_of
-from world4scorer.reporting.film.canvas import PEN_HEIGHT, SAMPLES, Canvas
-from world4scorer.reporting.film.letters import letters
-from world4scorer.reporting.film.street_picture import StreetPicture
+from world4scorer.reporting.film.boxes import corners_of, ego_corners, heading_arrow
+from world4scorer.reporting.film.canvas import PEN_HEIGHT, SUPERSAMPLING, Canvas
+from world4scorer.reporting.film.fonts import load_font
+from world4scorer.reporting.film.street_layers import StreetLayers
 
 Floats = NDArray[np.float64]
 
-EGO_FROM_BELOW: Final = 0.3
+EGO_HEIGHT_SHARE: Final = 0.3
 """Height of the ego's rear axle, as a share of the picture."""
-PAST: Final = 4.0
+PAST_SECONDS: Final = 4.0
 """Of the ego's way behind it that is drawn [s]."""
-LEAST_WALKER: Final = 0.45
+MIN_PEDESTRIAN_RADIUS: Final = 0.45
 """Radius of somebody on foot, who would be lost in the picture at their real size [m]."""
 DRAWING_ORDER: Final = (
     TrackType.GENERIC_OBJECT,
@@ -45,7 +45,7 @@ DRAWING_ORDER: Final = (
 class StreetView:
     """Draws what every film shows from above."""
 
-    streets: StreetPicture
+    streets: StreetLayers
     size: tuple[int, int]
     """Width, height [pixels]."""
     length: float
@@ -53,7 +53,7 @@ class StreetView:
 
     def begin(self, ego_pose: Floats) -> tuple[Image.Image, Canvas]:
         """A picture, larger than it will be shown, and the brush for it; the ego is at a global pose (3,)."""
-        image = Image.new("RGB", (self.size[0] * SAMPLES, self.size[1] * SAMPLES), style.GROUND)
+        image = Image.new("RGB", (self.size[0] * SUPERSAMPLING, self.size[1] * SUPERSAMPLING), style.GROUND)
         middle, heading = ego_pose[:2] - self.streets.origin, float(ego_pose[2])
         brush = ImageDraw.Draw(image)
         return image, Canvas(brush, middle, heading, self.ego_at, self.scale, self.pen, self.reach)
@@ -61,22 +61,22 @@ class StreetView:
     @property
     def scale(self) -> float:
         """Samples per metre."""
-        return self.size[1] * SAMPLES / self.length
+        return self.size[1] * SUPERSAMPLING / self.length
 
     @property
     def pen(self) -> float:
         """Unit of line widths [samples]."""
-        return self.size[1] * SAMPLES / PEN_HEIGHT
+        return self.size[1] * SUPERSAMPLING / PEN_HEIGHT
 
     @property
     def ego_at(self) -> tuple[float, float]:
         """Where the rear axle is [pixels of the picture]."""
-        return self.size[0] / 2, self.size[1] * (1 - EGO_FROM_BELOW)
+        return self.size[0] / 2, self.size[1] * (1 - EGO_HEIGHT_SHARE)
 
     @cached_property
     def reach(self) -> float:
-        """See `reach_of`."""
-        return reach_of(self.size, self.length)
+        """See `view_reach`."""
+        return view_reach(self.size, self.length)
 
     def draw_streets(self, canvas: Canvas, roadblock_ids: Collection[str] = ()) -> None:
         """The map, with the lanes of a route in another colour."""
@@ -92,7 +92,7 @@ class StreetView:
         for connector in sorted({connector for connector, red in lights if red}):
             line = self.streets.stop_lines.get(connector)
             if line is not None:
-                canvas.way(line, style.STOP_LINE)
+                canvas.polyline(line, style.STOP_LINE)
 
     def draw_others(self, canvas: Canvas, boxes: Floats, types: NDArray[np.int8]) -> None:
         """Everybody around: boxes (n, 5) x, y, heading, length, width, global, and codes of `TrackType` (n,)."""
@@ -103,38 +103,38 @@ class StreetView:
             for row in np.flatnonzero(near & (types == kind)):
                 length, width = boxes[row, 3:]
                 if kind is TrackType.PEDESTRIAN:
-                    canvas.round(places[row], max(LEAST_WALKER, width / 2), fill)
+                    canvas.round(places[row], max(MIN_PEDESTRIAN_RADIUS, width / 2), fill)
                     continue
                 corners = corners_of(places[row], boxes[row, 2], length / 2, length / 2, width / 2)
                 canvas.polygon(corners, fill, style.INK, 0.8)
                 if kind is TrackType.VEHICLE:
-                    canvas.polygon(nose_of(corners, 0.36, 0.2, 0.62), style.GROUND)
+                    canvas.polygon(heading_arrow(corners, 0.36, 0.2, 0.62), style.GROUND)
 
     def draw_choice(self, canvas: Canvas, rollouts: Floats, chosen: int, framewise: int) -> None:
         """The plan chosen among rollouts (N, T, ..) with the ego's boxes along it; dashed the framewise choice."""
         if framewise != chosen:
-            canvas.way(rollouts[framewise, :, :2] - self.streets.origin, style.FRAMEWISE)
+            canvas.polyline(rollouts[framewise, :, :2] - self.streets.origin, style.FRAMEWISE)
         for step in style.BOX_STEPS:
             corners = ego_corners(rollouts[chosen, step, :3], self.streets.origin)
             canvas.polygon(corners, None, style.CHOICE.colour, 1.2)
-        canvas.way(rollouts[chosen, :, :2] - self.streets.origin, style.CHOICE)
+        canvas.polyline(rollouts[chosen, :, :2] - self.streets.origin, style.CHOICE)
 
     def draw_ego(self, canvas: Canvas, ego_pose: Floats, edge: str = style.PAPER) -> None:
         """The ego at a global pose (3,)."""
         corners = ego_corners(ego_pose, self.streets.origin)
         canvas.polygon(corners, style.EGO, edge, 2.0)
-        canvas.polygon(nose_of(corners, 0.5, 0.06, 0.64), style.PAPER)
+        canvas.polygon(heading_arrow(corners, 0.5, 0.06, 0.64), style.PAPER)
 
     def draw_scale(self, canvas: Canvas) -> None:
         """How long ten metres are."""
-        width, height = self.size[0] * SAMPLES, self.size[1] * SAMPLES
+        width, height = self.size[0] * SUPERSAMPLING, self.size[1] * SUPERSAMPLING
         right, low = width - 14 * self.pen, height - 14 * self.pen
         left = right - 10 * self.scale
         canvas.brush.line([(left, low), (right, low)], fill=style.INK, width=round(2.4 * self.pen))
-        font = letters(round(12 * self.pen))
+        font = load_font(round(12 * self.pen))
         canvas.brush.text(((left + right) / 2, low - 4 * self.pen), "10 m", style.INK, font, anchor="mb")
 
 
-def reach_of(size: tuple[int, int], length: float) -> float:
+def view_reach(size: tuple[int, int], length: float) -> float:
     """Nothing further from the ego than this [m] is in a picture of `size` pixels and `length` metres."""
-    return float(np.hypot(size[0] / size[1] / 2, 1 - EGO_FROM_BELOW) * length)
+    return float(np.hypot(size[0] / size[1] / 2, 1 - EGO_HEIGHT_SHARE) * length)

@@ -18,10 +18,10 @@ from world4scorer.reporting.film.panel import draw_number, draw_panel
 
 Floats = NDArray[np.float64]
 
-MARK: Final = 9.0
+MARK_RADIUS: Final = 9.0
 """Radius of a number's ground, in pixels of a picture 600 pixels high."""
-MOST_REASONS: Final = 4
-BREAKS: Final = "breaks with the last choice"
+MAX_REASONS: Final = 4
+BREAK_TEXT: Final = "breaks with the last choice"
 
 
 def draw_marks(canvas: Canvas, decision: Decision, origin: Floats) -> None:
@@ -34,10 +34,10 @@ def draw_marks(canvas: Canvas, decision: Decision, origin: Floats) -> None:
             canvas.polygon(ego_corners(rollout[step, :3], origin), None, style.FAULT, 1.8)
         _outline_object(canvas, decision, fault, step, origin)
         place = canvas.pixels((rollout[step, :2] - origin)[None])[0].astype(np.float64)
-        while any(np.linalg.norm(place - other) < 2 * canvas.wide(MARK) for other in taken):
-            place = place + np.array([2.1 * canvas.wide(MARK), 0.0])
+        while any(np.linalg.norm(place - other) < 2 * canvas.line_width(MARK_RADIUS) for other in taken):
+            place = place + np.array([2.1 * canvas.line_width(MARK_RADIUS), 0.0])
         taken.append(place)
-        draw_number(canvas.brush, place, canvas.wide(MARK), fault.number)
+        draw_number(canvas.brush, place, canvas.line_width(MARK_RADIUS), fault.number)
 
 
 def _outline_object(canvas: Canvas, decision: Decision, fault: Fault, step: int, origin: Floats) -> None:
@@ -56,11 +56,11 @@ def _outline_object(canvas: Canvas, decision: Decision, fault: Fault, step: int,
             canvas.polygon(ring - origin, None, style.FAULT, 2.4)
 
 
-def draw_words(picture: Image.Image, decision: Decision) -> None:
+def draw_score_panel(picture: Image.Image, decision: Decision) -> None:
     """Write the score of the frame and the reasons into the lower left corner, behind the ego."""
-    lines = [(fault.number, fault.words) for fault in decision.faults[:MOST_REASONS]]
-    if len(decision.faults) > MOST_REASONS:
-        lines.append((0, f"and {len(decision.faults) - MOST_REASONS} more"))
+    lines = [(fault.number, fault.words) for fault in decision.faults[:MAX_REASONS]]
+    if len(decision.faults) > MAX_REASONS:
+        lines.append((0, f"and {len(decision.faults) - MAX_REASONS} more"))
     if decision.breaks:
-        lines.append((0, BREAKS))
+        lines.append((0, BREAK_TEXT))
     draw_panel(picture, f"{100 * decision.score:.1f}", f"EPDMS, plan {decision.chosen}", lines)

@@ -12,30 +12,30 @@ from world4scorer.datasets.navsim.cameras import CAMERA_LABELS
 from world4scorer.datasets.navsim.frames import COMMANDS
 from world4scorer.drawing import style
 from world4scorer.reporting.film.canvas import PER_POINT
-from world4scorer.reporting.film.letters import letters
+from world4scorer.reporting.film.fonts import load_font
 
 HAIRLINE: Final = "#d9d8d3"
-ASPECT: Final = 16 / 9
+CAMERA_ASPECT: Final = 16 / 9
 """Of the frames around camera images, which are cropped to it."""
 VIEW_ASPECT: Final = 0.82
 """Width of the bird's-eye view against its height."""
-UNIT: Final = 720
+REFERENCE_HEIGHT: Final = 720
 """Height of page for which the sizes below are given [pixels]."""
 MARGIN: Final = 14
 """Around everything [pixels]."""
-TITLE: Final = 40
+TITLE_HEIGHT: Final = 40
 """Height of the line on top [pixels]."""
-BOARD: Final = 54
+DASHBOARD_HEIGHT: Final = 54
 """Height of the panel below the bird's-eye view, without its key [pixels]."""
 
 LABEL_SHADE: Final = 150
 """Of 255: how dark the ground of a camera's name is."""
 COMMAND_SIGNS: Final = ("\u21b0", "\u2191", "\u21b1", "?")
 """Arrows in the order of `COMMANDS`."""
-KEY: Final = (("vehicle", "bicycle", "pedestrian", "object"), ("route", "past", "human", "stop line"))
+LEGEND: Final = (("vehicle", "bicycle", "pedestrian", "object"), ("route", "past", "human", "stop line"))
 """Entries of the style's key, row by row."""
-KEY_WITH_PLANS: Final = (*KEY, ("choice", "framewise", "plans"))
-ROW: Final = 21
+LEGEND_WITH_PLANS: Final = (*LEGEND, ("choice", "framewise", "plans"))
+LEGEND_ROW_HEIGHT: Final = 21
 """Height of a row of the key [pixels]."""
 
 Box = tuple[int, int, int, int]
@@ -43,7 +43,7 @@ Box = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
-class Page:
+class FrameLayout:
     """Where everything is."""
 
     size: tuple[int, int]
@@ -51,16 +51,16 @@ class Page:
     title: Box
     cameras: dict[str, Box]
     view: Box
-    board: Box
-    key: tuple[tuple[str, ...], ...] = KEY
+    dashboard: Box
+    key: tuple[tuple[str, ...], ...] = LEGEND
     """Entries of the style's key, row by row."""
 
     @classmethod
-    def of(cls, height: int, cameras: Sequence[str], key: tuple[tuple[str, ...], ...] = KEY) -> Page:
+    def of(cls, height: int, cameras: Sequence[str], key: tuple[tuple[str, ...], ...] = LEGEND) -> FrameLayout:
         """The page of a film of this height [pixels]: the first camera large, up to three others below it."""
-        unit = height / UNIT
-        margin, title = round(MARGIN * unit), round(TITLE * unit)
-        board = round((BOARD + ROW * len(key)) * unit)
+        unit = height / REFERENCE_HEIGHT
+        margin, title = round(MARGIN * unit), round(TITLE_HEIGHT * unit)
+        dashboard = round((DASHBOARD_HEIGHT + LEGEND_ROW_HEIGHT * len(key)) * unit)
         top, low = margin + title, height - margin
         boxes: dict[str, Box] = {}
         left = margin
@@ -68,8 +68,8 @@ class Page:
             gap = margin if len(cameras) > 1 else 0
             # A row of three below: their frames and the gaps between them are as wide as the large one.
             third = 1 / 3 if len(cameras) > 1 else 0.0
-            width = round((low - top - gap + 2 * gap * third / ASPECT) * ASPECT / (1 + third))
-            large = round(width / ASPECT)
+            width = round((low - top - gap + 2 * gap * third / CAMERA_ASPECT) * CAMERA_ASPECT / (1 + third))
+            large = round(width / CAMERA_ASPECT)
             boxes[cameras[0]] = (left, top, left + width, top + large)
             small = (width - 2 * gap) / 3
             for place, name in enumerate(cameras[1:]):
@@ -77,7 +77,7 @@ class Page:
                 end = left + round(place * (small + gap) + small)
                 boxes[name] = (begin, top + large + gap, end, low)
             left += width + margin
-        view_height = low - top - board
+        view_height = low - top - dashboard
         right = left + round(view_height * VIEW_ASPECT)
         right -= (right + margin) % 2
         return cls(
@@ -85,16 +85,16 @@ class Page:
             title=(margin, margin, right, top),
             cameras=boxes,
             view=(left, top, right, top + view_height),
-            board=(left, top + view_height, right, low),
+            dashboard=(left, top + view_height, right, low),
             key=key,
         )
 
 
 @dataclass(frozen=True)
-class PagePainter:
+class FramePainter:
     """Puts things on the page."""
 
-    page: Page
+    page: FrameLayout
     name: str
     """Of the log."""
     note: str
@@ -102,27 +102,27 @@ class PagePainter:
 
     @property
     def _unit(self) -> float:
-        return self.page.size[1] / UNIT
+        return self.page.size[1] / REFERENCE_HEIGHT
 
-    def sheet(self, images: dict[str, Image.Image | None]) -> Image.Image:
+    def background(self, images: dict[str, Image.Image | None]) -> Image.Image:
         """Title and cameras: what stays the same until the next frame of the log. None is a missing image."""
-        sheet = Image.new("RGB", self.page.size, style.PAPER)
-        brush = ImageDraw.Draw(sheet)
+        background = Image.new("RGB", self.page.size, style.PAPER)
+        brush = ImageDraw.Draw(background)
         left, top, right, low = self.page.title
         middle = (top + low - round(MARGIN * self._unit)) / 2
         brush.text((left, middle), self.name, style.INK, self._letters(17, bold=True), anchor="lm")
         brush.text((right, middle), self.note, style.FAINT, self._letters(14), anchor="rm")
         for name, image in images.items():
-            self._put_camera(sheet, brush, name, image)
-        return sheet
+            self._put_camera(background, brush, name, image)
+        return background
 
-    def put_view(self, sheet: Image.Image, view: Image.Image) -> None:
+    def paste_view(self, background: Image.Image, view: Image.Image) -> None:
         """The bird's-eye view."""
-        sheet.paste(view, self.page.view[:2])
+        background.paste(view, self.page.view[:2])
 
-    def put_board(
+    def draw_dashboard(
         self,
-        sheet: Image.Image,
+        background: Image.Image,
         time: float,
         duration: float,
         speed: float,
@@ -133,8 +133,8 @@ class PagePainter:
 
         Times of `faults` [s] are marked.
         """
-        unit, brush = self._unit, ImageDraw.Draw(sheet)
-        left, top, right, _ = self.page.board
+        unit, brush = self._unit, ImageDraw.Draw(background)
+        left, top, right, _ = self.page.dashboard
         brush.rectangle((left, top, right - 1, top + round(3 * unit)), HAIRLINE)
         passed = 1.0 if duration <= 0 else min(time / duration, 1.0)
         brush.rectangle((left, top, left + round((right - 1 - left) * passed), top + round(3 * unit)), style.EGO)
@@ -169,15 +169,17 @@ class PagePainter:
 
     def _draw_key(self, brush: ImageDraw.ImageDraw) -> None:
         """What the colours mean, below the numbers; rows of few entries are spread over the same width."""
-        left, top, right, _ = self.page.board
+        left, top, right, _ = self.page.dashboard
         unit = self._unit
         for row, names in enumerate(self.page.key):
-            y = top + (67 + ROW * row) * unit
+            y = top + (67 + LEGEND_ROW_HEIGHT * row) * unit
             for column, name in enumerate(names):
                 x = left + (right - left) * column / len(names)
                 self._draw_mark(brush, x, y, style.LEGEND[name])
-                wide = 25 if style.LEGEND[name].shape in ("line", "ramp") else 19
-                brush.text((x + wide * unit, y), style.LEGEND[name].word, style.INK, self._letters(12), anchor="lm")
+                line_width = 25 if style.LEGEND[name].shape in ("line", "ramp") else 19
+                brush.text(
+                    (x + line_width * unit, y), style.LEGEND[name].word, style.INK, self._letters(12), anchor="lm"
+                )
 
     def _draw_mark(self, brush: ImageDraw.ImageDraw, x: float, y: float, entry: style.LegendEntry) -> None:
         unit, look = self._unit, entry.look
@@ -201,20 +203,22 @@ class PagePainter:
         else:
             brush.rectangle((x, y - 5 * unit, x + 12 * unit, y + 5 * unit), look)
 
-    def _put_camera(self, sheet: Image.Image, brush: ImageDraw.ImageDraw, name: str, image: Image.Image | None) -> None:
+    def _put_camera(
+        self, background: Image.Image, brush: ImageDraw.ImageDraw, name: str, image: Image.Image | None
+    ) -> None:
         left, top, right, low = self.page.cameras[name]
         if image is None:
             brush.rectangle((left, top, right - 1, low - 1), style.GROUND)
             place = ((left + right) / 2, (top + low) / 2)
             brush.text(place, "no image", style.FAINT, self._letters(14), anchor="mm")
         else:
-            sheet.paste(ImageOps.fit(image, (right - left, low - top), Image.Resampling.BICUBIC), (left, top))
+            background.paste(ImageOps.fit(image, (right - left, low - top), Image.Resampling.BICUBIC), (left, top))
         unit, font, word = self._unit, self._letters(13), CAMERA_LABELS[name]
         pad = round(7 * unit)
         label = Image.new("L", (round(font.getlength(word)) + 2 * pad, round(22 * unit)), LABEL_SHADE)
         corner = (left, low - label.height)
-        sheet.paste(Image.new("RGB", label.size, style.INK), corner, label)
+        background.paste(Image.new("RGB", label.size, style.INK), corner, label)
         brush.text((left + pad, low - label.height / 2), word, style.PAPER, font, anchor="lm")
 
     def _letters(self, size: int, bold: bool = False) -> ImageFont.FreeTypeFont:
-        return letters(max(6, round(size * self._unit)), bold)
+        return load_font(max(6, round(size * self._unit)), bold)

@@ -9,7 +9,7 @@ from PIL import ImageFont
 
 
 @cache
-def letters(size: int, bold: bool = False) -> ImageFont.FreeTypeFont:
+def load_font(size: int, bold: bool = False) -> ImageFont.FreeTypeFont:
     """A font of this size [pixels]; its digits are equally wide."""
     import matplotlib
 

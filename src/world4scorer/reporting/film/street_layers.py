@@ -27,18 +27,18 @@ Area = tuple[float, float, float, float]
 """Smallest x and y, largest x and y [m]."""
 
 WALKWAY: Final = "#ecebe4"
-DETAIL: Final = 0.05
+SIMPLIFY_TOLERANCE: Final = 0.05
 """Vertices that matter less than this are left out [m]."""
-STRIPE: Final = 0.5
+STRIPE_WIDTH: Final = 0.5
 """Width of a stripe of a crosswalk, and of the gap beside it [m]."""
-STOP_LINE: Final = 3.0
+STOP_LINE_LENGTH: Final = 3.0
 """Length of the bar that stands for a red light [m]."""
 EXTRA_LAYERS: Final = ("walkways", "generic_drivable_areas", "crosswalks")
 """Drawn where a map has them."""
 
 
 @dataclass(frozen=True, eq=False)
-class Coat:
+class PolygonLayer:
     """n shapes of one colour."""
 
     colour: str
@@ -55,18 +55,18 @@ class Coat:
 
 
 @dataclass(frozen=True, eq=False)
-class StreetPicture:
+class StreetLayers:
     """Everything of a map that is drawn, relative to an origin so that single precision is enough."""
 
     origin: Floats
     """(2,) m, global."""
-    areas: tuple[Coat, ...]
+    areas: tuple[PolygonLayer, ...]
     """Filled, bottom first."""
-    lanes: Coat
+    lanes: PolygonLayer
     """Filled where the route leads: `owner` is the lane."""
-    edges: Coat
+    edges: PolygonLayer
     """Outlines of lanes."""
-    stripes: Coat
+    stripes: PolygonLayer
     """Of crosswalks."""
     stop_lines: Mapping[str, Floats]
     """(2, 2) ends of a bar across the lane [m], by the lane connector that begins there."""
@@ -80,7 +80,7 @@ class StreetPicture:
         return np.isin(self.lane_block, blocks)
 
 
-def read_street_picture(maps: Path, location: str, places: Floats, reach: float) -> StreetPicture:
+def read_street_layers(maps: Path, location: str, places: Floats, reach: float) -> StreetLayers:
     """Read what a map has around places (n, 2), up to a distance `reach` [m]."""
     path = map_path(maps, location)
     origin = places.mean(axis=0).round()
@@ -99,28 +99,28 @@ def read_street_picture(maps: Path, location: str, places: Floats, reach: float)
         (style.LAYER_FILL[Layer.INTERSECTION], city.block_polygons[blocks]),
         (style.LAYER_FILL[Layer.INTERSECTION], city.intersections),
     )
-    lanes = coat(style.ROUTE, city.lane_polygons, origin, area)
+    lanes = polygon_layer(style.ROUTE, city.lane_polygons, origin, area)
     own = ~np.array([lane.is_connector for lane in city.lanes], np.bool_)[lanes.owner]
     # Only lanes get an outline: those of connectors cross each other all over a junction.
-    edges = Coat(
+    edges = PolygonLayer(
         style.LANE_EDGE,
         tuple(np.concatenate([lanes.shapes[i], lanes.shapes[i][:1]]) for i in np.flatnonzero(own)),
         lanes.bounds[own],
         lanes.owner[own],
     )
-    return StreetPicture(
+    return StreetLayers(
         origin=origin,
-        areas=tuple(coat(colour, shapes, origin, area) for colour, shapes in areas),
+        areas=tuple(polygon_layer(colour, shapes, origin, area) for colour, shapes in areas),
         lanes=lanes,
         edges=edges,
-        stripes=coat(style.LANE_EDGE, zebra(crosswalks[_meets(crosswalks, area)]), origin, area),
+        stripes=polygon_layer(style.LANE_EDGE, crosswalk_stripes(crosswalks[_meets(crosswalks, area)]), origin, area),
         stop_lines=_stop_lines(city, origin),
         lane_block=np.array([lane.block for lane in city.lanes], np.int64),
         block_index=city.block_index,
     )
 
 
-def coat(colour: str, geometries: NDArray[np.object_], origin: Floats, area: Area) -> Coat:
+def polygon_layer(colour: str, geometries: NDArray[np.object_], origin: Floats, area: Area) -> PolygonLayer:
     """Cut geometries (polygons, also in several parts and with holes) that meet an area into shapes to be filled."""
     parts, owner = shapely.get_parts(geometries, return_index=True)
     polygons = (shapely.get_type_id(parts) == shapely.GeometryType.POLYGON) & _meets(parts, area)
@@ -128,12 +128,12 @@ def coat(colour: str, geometries: NDArray[np.object_], origin: Floats, area: Are
     rows: list[int] = []
     for part, row in zip(parts[polygons], owner[polygons], strict=True):
         for piece in without_holes(part):
-            ring = shapely.get_coordinates(shapely.simplify(piece.exterior, DETAIL))[:-1]
+            ring = shapely.get_coordinates(shapely.simplify(piece.exterior, SIMPLIFY_TOLERANCE))[:-1]
             if len(ring) >= 3:
                 shapes.append((ring - origin).astype(np.float32))
                 rows.append(int(row))
     bounds = np.array([[*shape.min(0), *shape.max(0)] for shape in shapes], np.float64).reshape(-1, 4)
-    return Coat(colour, tuple(shapes), bounds, np.array(rows, np.int64))
+    return PolygonLayer(colour, tuple(shapes), bounds, np.array(rows, np.int64))
 
 
 def _meets(geometries: NDArray[np.object_], area: Area) -> NDArray[np.bool_]:
@@ -154,7 +154,7 @@ def without_holes(polygon: shapely.Polygon) -> list[shapely.Polygon]:
     return [clean for piece in pieces if piece.geom_type == "Polygon" for clean in without_holes(piece)]
 
 
-def zebra(crosswalks: NDArray[np.object_]) -> NDArray[np.object_]:
+def crosswalk_stripes(crosswalks: NDArray[np.object_]) -> NDArray[np.object_]:
     """Stripes across the way that people walk, which is the long side of a crosswalk."""
     stripes = []
     for crosswalk in shapely.make_valid(crosswalks):
@@ -165,10 +165,10 @@ def zebra(crosswalks: NDArray[np.object_]) -> NDArray[np.object_]:
         if np.hypot(*along) < np.hypot(*across):
             along, across = across, along
         length = float(np.hypot(*along))
-        count = max(1, int((length + STRIPE) / (2 * STRIPE)))
+        count = max(1, int((length + STRIPE_WIDTH) / (2 * STRIPE_WIDTH)))
         step = along / length
-        for start in (np.arange(count) * 2 + 0.5) * STRIPE:
-            near, far = corners[0] + start * step, corners[0] + (start + STRIPE) * step
+        for start in (np.arange(count) * 2 + 0.5) * STRIPE_WIDTH:
+            near, far = corners[0] + start * step, corners[0] + (start + STRIPE_WIDTH) * step
             stripes.append(shapely.intersection(shapely.Polygon([near, far, far + across, near + across]), crosswalk))
     out = np.empty(len(stripes), object)
     out[:] = stripes
@@ -182,7 +182,7 @@ def _stop_lines(city: CityMap, origin: Floats) -> dict[str, Floats]:
     for row, lane in enumerate(city.lanes):
         if lane.is_connector and len(lane.path):
             heading = before.get(row, lane.path[0, 2])
-            across = STOP_LINE / 2 * np.array([-np.sin(heading), np.cos(heading)])
+            across = STOP_LINE_LENGTH / 2 * np.array([-np.sin(heading), np.cos(heading)])
             middle = lane.path[0, :2] - origin
             found[lane.id] = np.stack([middle - across, middle + across])
     return found
