@@ -35,5 +35,5 @@ def test_trips_are_in_order_and_on_streets_of_their_kind(ingolstadt: StreetMap) 
 
 
 def test_a_place_without_streets_is_refused(ingolstadt: StreetMap) -> None:
-    with pytest.raises(CityError, match="no streets for cars"):
+    with pytest.raises(CityError, match="no lanes for cars"):
         demand_text(ingolstadt, replace(PLACE, area=(0.0, 0.0, 10.0, 10.0)), seed=1, duration=10.0)

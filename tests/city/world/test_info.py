@@ -142,7 +142,7 @@ def test_files(tmp_path):
     text = (tmp_path / "out" / "info.md").read_text()
     assert "| left turn | 50.0% | 50.0% |" in text
     assert all(flag.replace("_", " ") in text for flag in SITUATIONS)
-    with pytest.raises(CityError, match=r"ends in .json or .md"):
+    with pytest.raises(CityError, match=r"choose .json or .md"):
         write_info(info, tmp_path / "out" / "info.csv")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["info.json", "info.md"]
 

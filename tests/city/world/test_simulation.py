@@ -125,7 +125,7 @@ def test_far_from_the_road_is_noticed(simulation: CitySimulation, log: Log) -> N
 def test_wrong_use_is_refused(city: Path, simulation: CitySimulation, log: Log) -> None:
     with pytest.raises(CityError, match="no log 'nowhere'"):
         simulation.reset("nowhere", 5)
-    with pytest.raises(CityError, match="frame 1; a start needs 3 to"):
+    with pytest.raises(CityError, match="frame 1 is out of range; choose 3 to"):
         simulation.reset(log.name, 1)
     with pytest.raises(CityError, match="x, y, heading"):
         simulation.step([1.0, 2.0])
@@ -176,7 +176,7 @@ def test_some_cameras_are_drawn_as_all_are(simulation: CitySimulation, log: Log)
     every = simulation.reset(log.name, FRAME).images
     front = simulation.observe(images=["CAM_F0"]).images
     assert list(front) == ["CAM_F0"] and np.array_equal(front["CAM_F0"], every["CAM_F0"])
-    with pytest.raises(CityError, match="camera 'CAM_X' is not of this city"):
+    with pytest.raises(CityError, match="camera 'CAM_X' is not in this city"):
         simulation.observe(images=["CAM_X"])
 
 

@@ -1,4 +1,4 @@
-"""Camera pictures of a city: a software renderer that needs neither a graphics card nor a display.
+"""Camera images of a city: a software renderer that needs neither GPU nor display.
 
 Example::
 

@@ -1,4 +1,4 @@
-"""Where the cameras sit on the car and how they see, as in NAVSIM's logs."""
+"""Camera mounts and intrinsics, as in NAVSIM's logs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FOCAL_TO_WIDTH: Final = 1545.0 / 1920.0
-"""Focal length of nuPlan's cameras as a share of the image width."""
+"""Focal length / image width of nuPlan's cameras."""
 
 DEFAULT_CAMERAS: Final = ("CAM_F0", "CAM_B0", "CAM_L0", "CAM_R0")
 
@@ -29,7 +29,7 @@ MOUNTS: Final[Mapping[str, tuple[float, float, float, float]]] = {
 
 @dataclass(frozen=True, eq=False)
 class CameraRig:
-    """Pinhole cameras on a car; the principal point is the image centre, nothing is distorted."""
+    """Pinhole cameras on a car, with the principal point at the image centre and no distortion."""
 
     names: tuple[str, ...]
     rotation: NDArray[np.float64]
@@ -63,7 +63,7 @@ class CameraRig:
 
 
 def _level(yaw: float) -> NDArray[np.float64]:
-    """Axes of a camera that looks along the horizon."""
+    """Axes of a level camera."""
     forward = (np.cos(yaw), np.sin(yaw), 0.0)
     right = (np.sin(yaw), -np.cos(yaw), 0.0)
     return np.array([right, (0.0, 0.0, -1.0), forward]).T

@@ -1,4 +1,4 @@
-"""Windows, shops and storeys, drawn from the position on a wall instead of a picture."""
+"""Procedural facades: windows, shops and storeys from the position on a wall."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from world4scorer.city.scenery.surface import Material
 from world4scorer.engine.kernels import leaf
 
 GLASS_LIGHT: Final = 0.06
-"""Own brightness of a dark window in daylight."""
+"""Brightness of a dark window in daylight."""
 LIT_WINDOW_SHARE: Final = 0.42
-"""Windows that are lit when it is dark."""
+"""Share of windows lit in the dark."""
 WALL, GLASS, FRAME, SIGN, LEDGE = range(5)
-"""What a wall shows at a place."""
+"""Kinds of wall elements."""
 BLUR_START: Final = 0.22
 BLUR_END: Final = 0.9
-"""Where windows fade into the wall: footprint of a pixel as a share of a bay."""
+"""Pixel footprint / bay width between which windows fade into the wall."""
 
 
 @leaf
 def window_at(row, u, v):
-    """What is at u metres along and v metres up a wall: (kind, bay, storey).
+    """Wall element at u metres along and v metres up: (kind, bay, storey).
 
     The kind is one of the constants above; a balcony counts as a sign.
     """

@@ -1,4 +1,4 @@
-"""Light on its way to the camera."""
+"""Fog between surface and camera."""
 
 from __future__ import annotations
 

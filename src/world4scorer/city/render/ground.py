@@ -1,4 +1,4 @@
-"""The ground as pictures from above, painted where they are needed and kept as long as there is room.
+"""The ground as textures from above, painted on demand and cached.
 
 Two kinds of square tiles of the same number of texels: fine ones near the ego, coarse ones up to the horizon.
 """
@@ -18,11 +18,11 @@ from world4scorer.city.scenery.ground_plan import PAVING_CLASS, PAVING_COLOUR, P
 
 FINE_RADIUS: Final = 72.0
 COARSE_RADIUS: Final = 330.0
-"""Distances from the ego that tiles must cover [m]."""
+"""Radii around the ego covered by fine and coarse tiles [m]."""
 TILE_SLOTS: Final = 160
-"""Tiles kept: about 260 MB when all are in use."""
+"""Cached tiles: about 260 MB when all are in use."""
 KERB_SAMPLES: Final = 2
-"""Width of a kerb in samples of the enlarged painting."""
+"""Width of a kerb in samples of the oversampled painting."""
 
 TileKey = tuple[int, int, int]
 """Kind (0 fine, 1 coarse), row, column."""
@@ -42,7 +42,7 @@ class Ground:
         self.painted = 0
 
     def around(self, x: float, y: float) -> GroundTiles:
-        """Tiles for a camera at a point of the map; paints those that are missing."""
+        """Tiles around a point of the map; paints missing ones."""
         grids, corners = [], np.empty((2, 2), np.float32)
         for kind, (scale, reach) in enumerate(((FINE_RESOLUTION, FINE_RADIUS), (COARSE_RESOLUTION, COARSE_RADIUS))):
             size = TILE_SIZE / scale

@@ -1,4 +1,4 @@
-"""Reading the painted ground: which texel does a ray hit, and what does it look like in this light?"""
+"""Texture lookup and shading of the ground."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from world4scorer.city.scenery.surface import SurfaceClass
 from world4scorer.engine.kernels import inlined, leaf
 
 MIN_SLOPE: Final = 2e-3
-"""Slope of a ray below which it counts as sky; the ground there is all fog."""
+"""Slope below which a ray hits the sky; the ground there is all fog."""
 TILE_BITS: Final = 9
 TILE_SIZE: Final = 1 << TILE_BITS
 """Texels along a tile."""
@@ -28,10 +28,10 @@ MARKING_LIGHT: Final = 0.60
 GRAIN_CELLS: Final = 32.0
 """Grains of asphalt per metre."""
 GRAIN_DISTANCE: Final = 14.0
-"""Where grains can no longer be seen [m]."""
+"""Distance up to which grains are visible [m]."""
 UNPAINTED_COLOUR: Final = (0.13, 0.17, 0.08)
-"""Ground that nobody painted: grass (linear)."""
-PATCH_CONTRAST: Final = 0.5
+"""Linear colour of unpainted ground: grass."""
+PATCH_CELLS: Final = 0.5
 """Cells per metre of wet patches."""
 
 
@@ -90,7 +90,7 @@ def shade_ground(ground, view, light, decode, ids, shadow, slope, pixel, supersa
     level, shrink = 0, f32(1.0)
     u, place = 0, -1
     for k in range(columns):
-        # Counting is quicker than dividing by the number of samples.
+        # Counting is faster than dividing by the number of samples.
         place += 1
         if place == supersample:
             u, place = u + 1, 0
@@ -173,7 +173,7 @@ def shade_ground(ground, view, light, decode, ids, shadow, slope, pixel, supersa
         if paved:
             grazing = f32(1.0) + dz / np.sqrt(dx * dx + dy * dy + dz * dz)
             mirror = f32(0.04) + f32(0.7) * grazing * grazing * grazing * grazing
-            i, j = int((x + anchor_x) * f32(PATCH_CONTRAST)) & 127, int((y + anchor_y) * f32(PATCH_CONTRAST)) & 127
+            i, j = int((x + anchor_x) * f32(PATCH_CELLS)) & 127, int((y + anchor_y) * f32(PATCH_CELLS)) & 127
             mirror *= wet * (f32(0.55) + f32(0.3) * hashed(i, j, 3))
             sr, sg, sb = look_up_sky(dx, dy, dz, light.sky)
             dark = (f32(1.0) - f32(0.4) * wet) * (f32(1.0) - mirror)

@@ -1,4 +1,4 @@
-"""From a painting of pavings to a coloured tile with mip levels."""
+"""Ground tiles with mip levels from a painting of paving classes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from world4scorer.engine.kernels import inlined, kernel
 
 OVERSAMPLE: Final = 2
 MARKING_OVERSAMPLE: Final = 4
-"""Tiles are painted larger and shrunk, which smooths their edges; those of markings are drawn sharp and need more."""
+"""Tiles are oversampled for smooth edges; markings, which are drawn sharp, need more."""
 
 
 @inlined
@@ -29,7 +29,7 @@ def _value_noise(x, y, seed):
 
 @kernel
 def finish_tile(paving, marking, first_x, first_y, scale, kerb, colours, relief, classes, texels, out_classes):
-    """Colour an enlarged painting, shrink it and make its mip levels.
+    """Colour an oversampled painting, downsample it and make its mip levels.
 
     `paving` (2 TILE, 2 TILE), `marking` (4 TILE, 4 TILE); `first_x`, `first_y` number the tile's
     first texel in the whole map.

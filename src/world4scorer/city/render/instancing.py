@@ -1,4 +1,4 @@
-"""Collecting the triangles of one moment: scenery near the ego, actors set in place, all with light on them."""
+"""Collect the lit triangles of one frame: scenery near the ego, and actors at their poses."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from world4scorer.engine.kernels import kernel, leaf
 from world4scorer.engine.rollout.angles import sine_cosine
 
 SHADOW_RADIUS: Final = 110.0
-"""Scenery farther away casts no shadow [m]."""
+"""Distance within which scenery casts shadows [m]."""
 LAMP_ON: Final = 2.6
 LAMP_OFF: Final = 0.05
-"""Light of signal lamps relative to their colour."""
+"""Emission of signal lamps relative to their colour."""
 BRAKE_LIGHT: Final = 2.2
 TAIL_LIGHT: Final = 0.9
 INDICATOR_LIGHT: Final = 2.5
 HEADLIGHT: Final = 3.5
-"""Light of a vehicle's lamps when they are on."""
+"""Emission of vehicle lamps that are on."""
 SHADED_FROM: Final = 1.0
-"""Height of the point that decides whether an actor stands in the shade of a building [m]."""
+"""Height of the point of an actor that is tested for building shadow [m]."""
 
 
 @leaf
@@ -40,7 +40,7 @@ def _shine(paint, normal, light, lit, out):
 
 @kernel
 def gather_scenery(scenery, x, y, radius, fine_radius, light, lamp_on, frame):
-    """Copy scenery within `radius` of (x, y) into the frame; returns how many triangles and chunks.
+    """Copy scenery within `radius` of (x, y) into the buffer; returns the counts of triangles and chunks.
 
     `lamp_on` (signal heads,) bits: 1 red, 2 yellow, 4 green. Returns -1 triangles if the frame is too small.
     """
@@ -137,7 +137,7 @@ def _in_shade(scenery, x, y, light):
 
 @leaf
 def _lamp_light(role, brake, left, right, lamps):
-    """Own light of a vehicle's part, relative to its colour."""
+    """Emission of a vehicle's part relative to its colour."""
     if role == Role.TAIL_LAMP:
         return f32(BRAKE_LIGHT) if brake else f32(TAIL_LIGHT) * lamps
     if role == Role.HEADLAMP:
@@ -151,7 +151,7 @@ def _lamp_light(role, brake, left, right, lamps):
 def place_actors(
     models, scenery, pose, size, kind, look, brake, left, right, stride, rows, x, y, light, frame, n, chunks
 ):
-    """Add actors `rows` to the frame behind its first n triangles; returns the new counts (-1 if there is no room).
+    """Append actors `rows` to the first n triangles of the buffer; returns the new counts (-1 if it is full).
 
     A row of -1 stands for the ego, which is a car at the origin that only casts a shadow; its pose is the last one.
     """

@@ -1,7 +1,7 @@
-"""What the kernels pass to each other: the light, the triangles of one moment, a view, the ground.
+"""Arguments of the render kernels: lighting, triangles, cameras, ground.
 
-Named tuples of arrays, because Numba reads them. Positions are metres in axes parallel to the map's with the origin at
-the ego, so that float32 is exact to a fraction of a millimetre.
+Named tuples of arrays, as Numba needs. Positions are metres in axes parallel to the map's with the origin at the ego,
+so that float32 is exact to a fraction of a millimetre.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ CONTACT_SHADOW: Final = 2
 
 NO_TRIANGLE: Final = -1
 SHADED: Final = -2
-"""In the buffer of triangles: a sample that sees ground or sky, a sample that has its colour already."""
+"""Ids in the triangle buffer: a sample of ground or sky, and a sample that is already shaded."""
 
 
 class Lighting(NamedTuple):
-    """A `Weather` for kernels."""
+    """A `Weather` as arrays."""
 
     to_sun: NDArray[np.float32]
     """(3,) unit vector."""
@@ -47,7 +47,7 @@ class Lighting(NamedTuple):
 
     @classmethod
     def of(cls, weather: Weather, sky: NDArray[np.float32]) -> Lighting:
-        """Pack a weather and its painted sky."""
+        """Pack a weather and its sky texture."""
         vectors = (weather.to_sun, weather.sun, weather.ambient, weather.bounce, weather.horizon)
         scalars = (weather.fog, weather.wetness, weather.lamps, weather.contact, weather.exposure)
         packed = [np.array(v, np.float32) for v in vectors] + [np.float32(v) for v in scalars]
@@ -55,14 +55,14 @@ class Lighting(NamedTuple):
 
 
 class TriangleBuffer(NamedTuple):
-    """Triangles of one moment, in chunks that lie close together."""
+    """Triangles of one frame, in spatially compact chunks."""
 
     corners: NDArray[np.float32]
     """(n, 3, 3) counter-clockwise seen from outside."""
     normal: NDArray[np.float32]
     """(n, 3)"""
     colour: NDArray[np.float32]
-    """(n, 3) with light on it."""
+    """(n, 3) lit colour."""
     material: NDArray[np.uint8]
     surface: NDArray[np.uint8]
     instance: NDArray[np.int16]
@@ -79,7 +79,7 @@ class TriangleBuffer(NamedTuple):
 
     @classmethod
     def allocate(cls, triangles: int, chunks: int) -> TriangleBuffer:
-        """Buffers for so many triangles and chunks."""
+        """Allocate buffers for numbers of triangles and chunks."""
         return cls(
             np.empty((triangles, 3, 3), np.float32),
             np.empty((triangles, 3), np.float32),
@@ -96,27 +96,27 @@ class TriangleBuffer(NamedTuple):
 
 
 class CameraView(NamedTuple):
-    """Cameras in the frame's axes; kernels that draw one camera get one without the leading dimension."""
+    """Camera poses; kernels of one camera get it without the leading dimension."""
 
     axes: NDArray[np.float32]
     """(c, 3, 3) rows: right, down, forward."""
     eye: NDArray[np.float32]
     """(c, 3)"""
     focal: np.float32
-    """Pixels of the buffers that are drawn into."""
+    """Focal length in pixels of the supersampled image."""
     ahead: NDArray[np.float32]
-    """(2,) where the car's nose points, for its headlights."""
+    """(2,) heading of the car, for its headlights."""
     anchor: NDArray[np.float32]
-    """(2,) the ego's place modulo `ANCHOR_PERIOD`: keeps patterns fixed to the world."""
+    """(2,) ego position modulo `ANCHOR_PERIOD`: keeps patterns fixed to the world."""
 
 
 class GroundTiles(NamedTuple):
-    """Painted ground around the ego: fine tiles near by, coarse ones to the horizon."""
+    """Ground textures around the ego: fine tiles near by, coarse ones to the horizon."""
 
     texels: NDArray[np.uint32]
     """(slots, texels of all mip levels) bytes from the lowest: red, green, blue, share of marking."""
     classes: NDArray[np.uint8]
-    """(slots, TILE, TILE) `SurfaceClass`"""
+    """(slots, TILE_SIZE, TILE_SIZE) `SurfaceClass`"""
     level_start: NDArray[np.int64]
     """(levels,) first texel of each mip level."""
     slots: NDArray[np.int32]
@@ -126,4 +126,4 @@ class GroundTiles(NamedTuple):
 
 
 ANCHOR_PERIOD: Final = 256.0
-"""[m]"""
+"""Period of patterns [m]."""

@@ -1,4 +1,4 @@
-"""Repeatable randomness for pictures: a hash of integers for kernels, smooth noise for arrays."""
+"""Deterministic noise: an integer hash for kernels, value noise for arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which triangle does each sample see? A z-buffer filled by scanlines.
+"""Scanline rasteriser with a z-buffer.
 
 The buffers keep the reciprocal depth, which is linear on the screen, and the number of the nearest triangle; colours
 are found afterwards (`shading`), once per sample. Shadows are triangles flattened onto the ground along the light.
@@ -21,11 +21,11 @@ from world4scorer.city.render.noise import f32
 from world4scorer.engine.kernels import leaf
 
 NEAR_PLANE: Final = 0.08
-"""Nothing closer to the camera is drawn [m]."""
-MIN_SUN_HEIGHT: Final = 0.12
-"""Sine of the sun's height below which shadows are not drawn: they would cover everything."""
+"""Near clipping plane [m]."""
+MIN_SUN_SINE: Final = 0.12
+"""Sine of the sun's elevation below which no shadows are drawn: they would cover everything."""
 CONTACT_MARGIN: Final = 1.06
-"""Dark ground below a vehicle reaches a little beyond its box."""
+"""Contact shadow size / vehicle size."""
 
 
 @leaf
@@ -124,7 +124,7 @@ def fill(q, p, view, number, bit, inverse_depth, ids, shadow):
 
 @leaf
 def to_camera(x, y, z, view, out):
-    """Camera axes of a point of the frame."""
+    """Transform a point into camera axes."""
     x, y, z = x - view.eye[0], y - view.eye[1], z - view.eye[2]
     for r in range(3):
         out[r] = view.axes[r, 0] * x + view.axes[r, 1] * y + view.axes[r, 2] * z
@@ -163,7 +163,7 @@ def rasterise(frame, chunks, view, q, p, inverse_depth, ids, shadow):
 
 @leaf
 def _beside(q, focal, half_width, half_height):
-    """Whether a triangle lies wholly beyond one side of the picture."""
+    """Whether a triangle lies entirely beyond one side of the image."""
     for axis in range(2):
         half = half_width if axis == 0 else half_height
         if (
@@ -188,7 +188,7 @@ def cast_shadows(frame, chunks, footprints, light, view, q, p, inverse_depth, id
     half_width, half_height = f32(0.5) * f32(columns), f32(0.5) * f32(rows)
     shadow[:] = 0
     sun = light.to_sun
-    if sun[2] > f32(MIN_SUN_HEIGHT) and light.sun[0] > f32(0.2):
+    if sun[2] > f32(MIN_SUN_SINE) and light.sun[0] > f32(0.2):
         east, north = -sun[0] / sun[2], -sun[1] / sun[2]
         for chunk in range(chunks):
             ball = frame.chunk_sphere[chunk]

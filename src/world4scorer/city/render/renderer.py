@@ -1,4 +1,4 @@
-"""Pictures of a world from the cameras of a car.
+"""Render the cameras of a car in a static world with actors.
 
 Example::
 
@@ -36,17 +36,17 @@ from world4scorer.engine.scene.geometry import turn
 
 SCENERY_RADIUS: Final = 170.0
 DETAIL_RADIUS: Final = 52.0
-"""How far scenery is drawn, and how far with all its detail [m]."""
+"""Radii within which scenery is drawn, and drawn in full detail [m]."""
 ACTOR_RADIUS: Final = 130.0
-"""How far actors are drawn [m]."""
+"""Radius within which actors are drawn [m]."""
 EGO_SIZE: Final = (4.6, 1.9, 1.6)
 EGO_CENTRE: Final = 1.4
-"""The car that carries the cameras: its size and how far its middle lies before the rear axle [m]."""
+"""Length, width, height of the ego, and distance of its centre from the rear axle [m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class StaticWorld:
-    """What stays while cars drive: streets, painted ground, houses, trees, signals."""
+    """Static part of a city: streets, ground, scenery."""
 
     streets: StreetMap
     ground: Ground
@@ -54,14 +54,14 @@ class StaticWorld:
 
     @classmethod
     def build(cls, streets: StreetMap, seed: int) -> StaticWorld:
-        """Furnish the streets; takes seconds for a city."""
+        """Build the scenery along the streets; takes seconds."""
         scenery = Scenery.build(streets, seed)
         return cls(streets, Ground(GroundPlan.of(streets, forecourts(scenery.houses), seed)), scenery)
 
 
 @dataclass(frozen=True, eq=False)
 class RenderedViews:
-    """Pictures of c cameras; labels are seen through the centres of pixels."""
+    """Images of c cameras; labels are sampled at pixel centres."""
 
     images: NDArray[np.uint8]
     """(c, H, W, 3) RGB"""
@@ -74,7 +74,7 @@ class RenderedViews:
 
 
 class Renderer:
-    """Draws one world at one picture size. Not to be shared between threads."""
+    """Renders one world at one image size. Not thread-safe."""
 
     def __init__(
         self,
@@ -103,10 +103,10 @@ class Renderer:
         depth: bool = False,
         cameras: Sequence[str] | None = None,
     ) -> RenderedViews:
-        """Pictures from an ego whose rear axle is at `ego_pose` (3,) x, y, heading.
+        """Images from an ego whose rear axle is at `ego_pose` (3,) x, y, heading.
 
-        `signals` maps the name of a signal to its SUMO state; with `classes` or `depth`, labels are drawn too.
-        `cameras` names those to be drawn, in this order; all unless given.
+        `signals` maps traffic lights to their SUMO states; `classes` and `depth` add labels. `cameras` selects cameras
+        in this order; all by default.
         """
         rig = self.rig if cameras is None else self.rig.select(tuple(cameras))
         x, y, heading = (float(value) for value in ego_pose)
@@ -131,7 +131,7 @@ class Renderer:
     def _collect(
         self, x: float, y: float, heading: float, actors: Actors, signals: Mapping[str, str], light: Lighting
     ) -> int:
-        """Fill the frame with all triangles near by; returns the number of chunks."""
+        """Fill the buffer with all triangles near by; returns the number of chunks."""
         scenery = self.world.scenery
         bits = lamp_bits(scenery.heads, signals)
         rows = np.append(actors.near(x, y, ACTOR_RADIUS), -1)
@@ -161,7 +161,7 @@ class Renderer:
             )
 
     def _views(self, rig: CameraRig, x: float, y: float, heading: float, supersample: int) -> CameraView:
-        """The cameras in axes parallel to the map's with the origin at the ego."""
+        """Camera poses in axes parallel to the map's with the origin at the ego."""
         c, s = np.cos(heading), np.sin(heading)
         turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]])
         height, width = self.size
@@ -177,7 +177,7 @@ class Renderer:
 
 
 def _footprints(actors: Actors, x: float, y: float, heading: float) -> NDArray[np.float32]:
-    """(n, 4, 2) ground below vehicles near by, and below the ego, relative to (x, y)."""
+    """(n, 4, 2) ground corners of vehicles near by and of the ego, relative to (x, y)."""
     near = actors.near(x, y, ACTOR_RADIUS)
     pose = np.concatenate([actors.pose[near] - (x, y, 0), [(np.cos(heading), np.sin(heading), heading)]])
     pose[-1, :2] *= EGO_CENTRE

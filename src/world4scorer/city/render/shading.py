@@ -1,4 +1,4 @@
-"""What colour is each sample? Sky, ground, walls, leaves and cars, with fog, averaged into pixels.
+"""Shade samples (sky, ground, walls, leaves, cars, fog) and average them into pixels.
 
 Samples are coloured row by row, one kind of surface after the other: a call per sample would spend more time on
 passing arguments than on light.
@@ -22,11 +22,11 @@ from world4scorer.engine.kernels import leaf
 
 MIRROR_GLASS: Final = 0.55
 MIRROR_PAINT: Final = 0.10
-"""Share of the sky that car windows and car paint reflect, seen straight on."""
+"""Reflectance of car windows and car paint for the sky, at normal incidence."""
 LEAF_CELLS: Final = 4.0
 """Clumps of leaves per metre."""
-EVEN_GROUND_DEPTH_RATIO: Final = 1.0
-"""Texels per pixel up to which the ground is looked up once."""
+MAX_EVEN_TEXELS: Final = 1.0
+"""Texels per pixel up to which one ground sample is enough."""
 ROOF_ROWS: Final = 3.0
 """Rows of tiles per metre of height."""
 
@@ -96,7 +96,7 @@ def shade_things(frame, view, light, ids, inverse_depth, y, pixel, supersample, 
 
 @leaf
 def find_even_pixels(frame, view, first, supersample, inverse_depth, ids, shadow, even, even_depth, even_shadow):
-    """Which pixels of a row need only one sample? All their samples see the same smooth thing.
+    """Find the pixels of a row that need one sample: all their samples see the same smooth surface.
 
     Writes its triangle, reciprocal depth and shadow per pixel and marks the samples as done; other pixels get DONE.
     """
@@ -119,7 +119,7 @@ def find_even_pixels(frame, view, first, supersample, inverse_depth, ids, shadow
                 # One sample is enough where a texel is larger than a pixel.
                 away = -eye[2] / dz
                 alike = away * pixel * (f32(0.6) + f32(0.4) * away / eye[2]) * f32(FINE_RESOLUTION) < f32(
-                    EVEN_GROUND_DEPTH_RATIO
+                    MAX_EVEN_TEXELS
                 )
             else:
                 alike = dz > pixel
@@ -147,7 +147,7 @@ def shade_picture(
     pixel = f32(1.0) / view.focal
     share = light.exposure / f32(supersample * supersample * TONE_WHITE)
     scale = f32(TONE_STEPS - 1)
-    # A bare 1 would be a type of its own for Numba, and the functions be compiled twice.
+    # A literal 1 would be a type of its own for Numba, and the functions would be compiled twice.
     one, count = np.int64(1), f32(supersample * supersample)
     even, even_depth, even_shadow = row
     for v in range(height):

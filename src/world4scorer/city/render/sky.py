@@ -1,4 +1,4 @@
-"""The sky as a picture of the upper half space, painted once per weather.
+"""The sky as a texture of the upper hemisphere, painted once per weather.
 
 The half space is folded onto a square: a direction divided by the sum of its absolute values lies on an octahedron,
 whose upper half is a square seen from above. That needs one division and no trigonometry per look-up.
@@ -19,12 +19,12 @@ from world4scorer.engine.kernels import inlined
 SKY_SIZE: Final = 384
 """Pixels along each side of the square."""
 CLOUD_HEIGHT: Final = 0.09
-"""Keeps clouds at the horizon from shrinking to a line."""
+"""Offset that keeps clouds at the horizon from shrinking to a line."""
 
 
 @lru_cache(maxsize=16)
 def paint_sky(weather: Weather) -> NDArray[np.float32]:
-    """(SKY_SIZE, SKY_SIZE, 3) light of the sky."""
+    """(SKY_SIZE, SKY_SIZE, 3) radiance of the sky."""
     edge = (np.arange(SKY_SIZE) / (SKY_SIZE - 1)) * 2 - 1
     a, b = np.meshgrid(edge, edge, indexing="ij")
     x, y = (a + b) / 2, (a - b) / 2
@@ -51,7 +51,7 @@ def paint_sky(weather: Weather) -> NDArray[np.float32]:
 
 @inlined
 def look_up_sky(x, y, z, sky):
-    """Light from a direction (any length); below the horizon it is mirrored up."""
+    """Radiance from a direction (any length); mirrored below the horizon."""
     scale = f32(1.0) / (abs(x) + abs(y) + abs(z))
     half = f32(0.5 * (sky.shape[0] - 1))
     i = int(((x + y) * scale + f32(1.0)) * half + f32(0.5))

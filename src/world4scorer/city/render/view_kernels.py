@@ -1,4 +1,4 @@
-"""Drawing all cameras of a moment: the outermost kernels."""
+"""Entry kernels: render and label all cameras of a frame."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from world4scorer.engine.kernels import kernel
 
 @kernel
 def draw_views(frame, chunks, footprints, facades, ground, light, views, tables, supersample, images):
-    """Fill `images` (c, H, W, 3); `footprints` (n, 4, 2) are darkened below vehicles."""
+    """Fill `images` (c, H, W, 3); `footprints` (n, 4, 2) get contact shadows."""
     height, width = images.shape[1], images.shape[2]
     inverse_depth = np.empty((height * supersample, width * supersample), np.float32)
     ids = np.empty(inverse_depth.shape, np.int32)
@@ -31,7 +31,7 @@ def draw_views(frame, chunks, footprints, facades, ground, light, views, tables,
 
 @kernel
 def label_views(frame, chunks, ground, views, classes, depths, instances):
-    """Fill classes, depths and instances (c, H, W), seen through the centres of pixels."""
+    """Fill classes, depths and instances (c, H, W), sampled at pixel centres."""
     height, width = classes.shape[1], classes.shape[2]
     inverse_depth = np.empty((height, width), np.float32)
     ids = np.empty(inverse_depth.shape, np.int32)

@@ -1,4 +1,4 @@
-"""Sun, sky, rain and fog of a drive."""
+"""Weather and lighting of a log."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ RGB = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Weather:
-    """The light of a moment. Light is linear; 1 is a white wall in the noon sun."""
+    """Lighting parameters. Light is linear; 1 is a white wall in the noon sun."""
 
     name: str
     azimuth: float
-    """Where the sun stands, against the map's x axis, counter-clockwise [rad]."""
+    """Azimuth of the sun from the map's x axis, counter-clockwise [rad]."""
     elevation: float
-    """Height of the sun above the horizon [rad]."""
+    """Elevation of the sun [rad]."""
     sun: RGB
     """Direct light on a surface that faces the sun."""
     ambient: RGB
@@ -30,18 +30,18 @@ class Weather:
     horizon: RGB
     """Colours of the sky; the horizon's is also the fog's."""
     clouds: float
-    """Share of the sky, 0..1."""
+    """Cloud cover, 0..1."""
     fog: float
-    """Share of light lost per metre [1/m]."""
+    """Extinction coefficient [1/m]."""
     wetness: float = 0.0
-    """How much the road mirrors the sky, 0..1."""
+    """Reflectance of the road for the sky, 0..1."""
     lamps: float = 0.0
-    """How strongly lamps, windows and headlights stand out, 0..1."""
+    """Intensity of lamps, windows and headlights, 0..1."""
     contact: float = 0.5
-    """Share of the sky's light that is left below a vehicle."""
+    """Share of ambient light below a vehicle."""
     exposure: float = 1.0
     seed: int = 0
-    """Of the clouds and of lit windows."""
+    """Seed of clouds and lit windows."""
 
     @property
     def to_sun(self) -> NDArray[np.float64]:
@@ -51,7 +51,7 @@ class Weather:
 
     @classmethod
     def draw(cls, seed: int) -> Weather:
-        """A weather of its own for every seed."""
+        """Random weather of a seed."""
         rng = np.random.default_rng([seed, 0x5EA])
         base = PRESETS[str(rng.choice(list(PRESETS), p=PRESET_SHARES))]
         spread = 0.25 if base.name == "evening" else 0.15
@@ -153,4 +153,4 @@ def dusk() -> Weather:
 
 PRESETS: Final = {weather.name: weather for weather in (clear_noon(), evening(), overcast(), rain(), dusk())}
 PRESET_SHARES: Final = (0.34, 0.2, 0.22, 0.12, 0.12)
-"""How often `Weather.draw` takes each preset."""
+"""Probability of each preset in `Weather.draw`."""

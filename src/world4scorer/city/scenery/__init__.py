@@ -1,1 +1,1 @@
-"""Shapes and materials of what cameras see: houses, trees, lamps, signals, road markings, vehicles, people."""
+"""Geometry and materials: houses, trees, lamps, signals, road markings, vehicles, people."""

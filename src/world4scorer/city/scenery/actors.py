@@ -1,4 +1,4 @@
-"""Everything that moves (or could): vehicles, riders, pedestrians, cones."""
+"""Actors of a frame: vehicles, riders, pedestrians, cones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class ActorKind(IntEnum):
-    """What an actor is; chooses its shape."""
+    """Kind of an actor; selects its model."""
 
     CAR = 0
     VAN = 1
@@ -25,7 +25,7 @@ class ActorKind(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Actors:
-    """n actors at one moment."""
+    """n actors of one frame."""
 
     pose: NDArray[np.float64]
     """(n, 3) centre x, y of the box [m] and heading [rad]."""
@@ -34,7 +34,7 @@ class Actors:
     kind: NDArray[np.int8]
     """(n,) `ActorKind`."""
     look: NDArray[np.uint32]
-    """(n,) chooses colours; the crc32 of a name, so that an actor looks the same in every process."""
+    """(n,) colour seed; the crc32 of the name, so that an actor looks the same in every process."""
     brake: NDArray[np.bool_]
     """(n,) brake lights."""
     left: NDArray[np.bool_]
@@ -42,7 +42,7 @@ class Actors:
     right: NDArray[np.bool_]
     """(n,) right indicator."""
     stride: NDArray[np.float64]
-    """(n,) distance walked or ridden so far [m]: the phase of steps and pedals."""
+    """(n,) distance travelled [m], the phase of steps and pedals."""
 
     def __post_init__(self) -> None:
         n = len(self.kind)
@@ -72,7 +72,7 @@ class Actors:
 
     @classmethod
     def empty(cls) -> Actors:
-        """Nobody."""
+        """No actors."""
         none = np.zeros(0, bool)
         return cls(
             np.zeros((0, 3)),

@@ -1,4 +1,4 @@
-"""Where may things stand? Not on lanes, sidewalks, crossings or junctions, and not in each other."""
+"""Free space for scenery: outside lanes, sidewalks, crossings, junctions and other houses."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from world4scorer.city.scenery.polyline import Line, parallel, tidy
 from world4scorer.city.streets.street_map import Lane, LaneUse, StreetMap
 
 BUCKET_SIZE: Final = 40.0
-"""Side of the squares that houses are sorted into [m]."""
+"""Side of the spatial index's cells [m]."""
 
 
 class Clearance:
-    """Surfaces for traffic, and the houses that have been placed so far."""
+    """Traffic areas, and the houses placed so far."""
 
     def __init__(self, streets: StreetMap) -> None:
         outlines = lane_outlines(list(streets.lanes.values()))
@@ -42,7 +42,7 @@ class Clearance:
         return free
 
     def far_from_wheels(self, points: NDArray[np.float64], distance: float) -> NDArray[np.bool_]:
-        """(n,) which points (n, 2) keep a distance [m] from where anything rolls; sidewalks are allowed."""
+        """(n,) which points (n, 2) keep a distance [m] from lanes of vehicles; sidewalks are allowed."""
         free = np.ones(len(points), bool)
         free[self.wheels.query(shapely.points(points), predicate="dwithin", distance=distance)[0]] = False
         return free

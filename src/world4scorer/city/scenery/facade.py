@@ -1,4 +1,4 @@
-"""The columns that describe a facade: what a wall shows is computed from them where it is drawn."""
+"""Columns of the facade table, from which walls are shaded procedurally."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Facade(IntEnum):
     SHOPS = 6
     """1 with shop windows at street level."""
     HEIGHT = 7
-    """Of the wall [m]."""
+    """Height of the wall [m]."""
     SEED = 8
     RED = 9
     GREEN = 10
     BLUE = 11
     """Colour of shop signs, balconies and shutters (linear)."""
     BALCONIES = 12
-    """Every how many bays there is a balcony; 0 for none."""
+    """Bays per balcony; 0 for none."""

@@ -1,4 +1,4 @@
-"""What stands beside the streets, seen from above: the static things that a car can drive into."""
+"""Footprints of static obstacles beside the streets."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import shapely
 from world4scorer.city.scenery.scenery_builder import SceneryArrays
 
 BUMPER_HEIGHTS: Final = (0.2, 1.2)
-"""Heights between which a car runs into things [m]."""
+"""Heights between which a car hits obstacles [m]."""
 
 
 def footprints(scenery: SceneryArrays) -> shapely.STRtree:
-    """Outlines of all triangles that reach into the height of bumpers: houses, trunks, posts, hedges."""
+    """Outlines of all triangles at bumper height: houses, trunks, posts, hedges."""
     rows, columns = np.nonzero(scenery.cells >= 0)
     centre = np.zeros((len(scenery.span), 2))
     centre[scenery.cells[rows, columns]] = scenery.corner + (np.stack([columns, rows], 1) + 0.5) * scenery.cell

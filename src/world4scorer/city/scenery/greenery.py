@@ -19,20 +19,20 @@ from world4scorer.engine.scene.geometry import arc_length_hypot
 STREET_TREE_SPACING: Final = 11.0
 """Mean distance between trees along a street [m]."""
 TREE_SETBACK: Final = 1.3
-"""Between the border of the street and a trunk [m]."""
+"""Distance of a trunk from the border of the street [m]."""
 TREE_MARGIN: Final = 0.9
-"""Trunks keep at least so far from traffic [m]."""
+"""Minimum distance of trunks from traffic [m]."""
 GARDEN_TREE_DENSITY: Final = 1 / 500
 """Trees per square metre of open ground near streets."""
 GARDEN_DEPTH: Final = 45.0
-"""How far from a street there are gardens [m]."""
+"""Depth of gardens beside a street [m]."""
 LEAF_COLOURS: Final = to_linear(
     [(88, 118, 54), (76, 108, 50), (104, 128, 58), (66, 98, 52), (120, 128, 56), (94, 122, 72)]
 )
 BARK_COLOUR: Final = to_linear([96, 80, 66])
 HEDGE_COLOUR: Final = to_linear([70, 98, 48])
 CROWN_SHAPES: Final = 4
-"""Different crowns."""
+"""Number of crown shapes."""
 
 
 def plant(sides: list[Roadside], houses: list[House], clearance: Clearance, builder: SceneryBuilder, seed: int) -> None:
@@ -73,7 +73,7 @@ def _in_gardens(sides: list[Roadside], rng: np.random.Generator) -> NDArray[np.f
 
 
 def _thinned(points: NDArray[np.float64], distance: float) -> NDArray[np.float64]:
-    """Points of which no two share a square; the first ones stay."""
+    """The first point of each grid cell."""
     _, first = np.unique(np.floor(points / distance).astype(np.int64), axis=0, return_index=True)
     return points[np.sort(first)]
 
@@ -92,7 +92,7 @@ def crown(rng: np.random.Generator, fine: bool) -> NDArray[np.float64]:
         place = (0.55 * np.cos(turn), 0.55 * np.sin(turn), rng.uniform(-0.45, 0.5))
         mesh.ball(place, (size, size, size * 0.9), 0, sides=5, rows=3)
     corners, _, _ = mesh.arrays()
-    # Corners that meet must move together: the shift is a function of the place.
+    # Shared corners must move together: the shift depends on the position only.
     bump = np.sin(corners @ np.array([5.1, 3.7, 4.3]) + rng.uniform(0, 6)) * 0.12
     lumpy: NDArray[np.float64] = corners * (1 + bump)[..., None]
     return lumpy

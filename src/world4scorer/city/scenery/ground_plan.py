@@ -1,4 +1,4 @@
-"""What covers the ground where: outlines of all pavings of a city in the order of painting."""
+"""Ground plan: outlines of all pavings of a city in painting order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from world4scorer.engine.scene.geometry import arc_length_hypot, direction, rota
 
 
 class Paving(IntEnum):
-    """Kinds of ground, with a colour each."""
+    """Paving types."""
 
     GRASS = 0
     FORECOURT = 1
@@ -32,7 +32,7 @@ class Paving(IntEnum):
     BALLAST = 8
     RAIL = 9
     KERB = 10
-    """Found while painting, where road meets something else."""
+    """Added while painting, where road meets other paving."""
     MANHOLE = 11
 
 
@@ -73,9 +73,9 @@ PAVING_COLOUR: Final = np.array(
 )
 """(pavings, 3) sRGB"""
 PAVING_RELIEF: Final = np.array([0.34, 0.10, 0.10, 0.13, 0.13, 0.15, 0.12, 0.10, 0.4, 0.2, 0.06, 0.2], np.float32)
-"""(pavings,) how much brightness varies from place to place."""
+"""(pavings,) variation of brightness."""
 LANE_OVERLAP: Final = 0.12
-"""Lanes are painted a little wider so that no seams show between them [m]."""
+"""Extra width of painted lanes, which hides seams [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ def _layers(streets: StreetMap, forecourts: Sequence[Line], seed: int) -> Iterab
 
 
 def _patches(lanes: Sequence[Lane], seed: int) -> Iterable[tuple[int, Line]]:
-    """Repaired places and manholes, some per lane."""
+    """Repair patches and manholes, some per lane."""
     rng = np.random.default_rng([seed, 0xA5F])
     for lane in lanes:
         line = tidy(lane.shape)

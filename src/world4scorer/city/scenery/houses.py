@@ -16,13 +16,13 @@ from world4scorer.city.scenery.surface import Material, SurfaceClass
 from world4scorer.engine.scene.geometry import arc_length_hypot
 
 HOUSE_MARGIN: Final = 0.8
-"""Houses keep at least so far from sidewalks and lanes [m]."""
+"""Minimum distance of houses from sidewalks and lanes [m]."""
 CLOSED_SETBACK, OPEN_SETBACK = 3.6, 6.5
-"""Between the border of the street and the house front [m]."""
+"""Distance of a house front from the border of the street, in closed and open rows [m]."""
 FRONTAGE_STEP: Final = 4.0
-"""Roadsides are searched in steps of this length [m]."""
+"""Search step along roadsides [m]."""
 CLOSED_SHARE: Final = 0.6
-"""Of the sides of small streets that have closed fronts all the same."""
+"""Share of small streets' sides with closed fronts."""
 WALL_COLOURS: Final = to_linear(
     [
         (222, 208, 178), (206, 186, 150), (232, 224, 206), (196, 160, 132), (184, 128, 104), (168, 112, 92),
@@ -42,7 +42,7 @@ class House:
     outline: Line
     """(4, 2) counter-clockwise; the first side faces the street."""
     height: float
-    """Of the walls [m]."""
+    """Height of the walls [m]."""
     roof: float
     """Height of the roof above the walls, 0 for a flat one [m]."""
     closed: bool
@@ -50,7 +50,7 @@ class House:
 
 
 def place_houses(sides: list[Roadside], clearance: Clearance, seed: int) -> list[House]:
-    """Fill the roadsides with houses that touch neither traffic nor each other."""
+    """Place houses along the roadsides, clear of traffic and of each other."""
     rng = np.random.default_rng([seed, 0xB01])
     houses: list[House] = []
     for side in sorted(sides, key=lambda side: not side.big):
@@ -81,7 +81,7 @@ def place_houses(sides: list[Roadside], clearance: Clearance, seed: int) -> list
 
 
 def _free_frontage(border: Line, length: float, clearance: Clearance) -> NDArray[np.bool_]:
-    """Which stretches of a roadside could hold a house at all; spares most of the exact tests."""
+    """Parts of a roadside that may hold a house; avoids most of the exact tests."""
     where = np.arange(0, length + FRONTAGE_STEP, FRONTAGE_STEP)
     xy, heading = points_at(border, np.minimum(where + FRONTAGE_STEP / 2, length))
     return clearance.far_from_traffic(xy + 5.5 * np.stack([np.sin(heading), -np.cos(heading)], 1), HOUSE_MARGIN)
@@ -98,7 +98,7 @@ def _fit(
     roof: float,
     closed: bool,
 ) -> House | None:
-    """The largest of some sizes that is free."""
+    """The largest size that fits."""
     for share in (1.0, 0.7, 0.5):
         (start, end), _ = points_at(border, np.array([along, along + wide]))
         front = end - start
@@ -110,7 +110,7 @@ def _fit(
         base = start + setback * out
         far = size * front
         back = depth * share * out
-        # Seen from above, the street lies to the left of the front: back, far side, front.
+        # From above the street is to the left of the front: back, far side, front.
         outline = np.array([base + far, base, base + back, base + back + far])
         if clearance.claim(outline, HOUSE_MARGIN):
             return House(outline, height, roof, closed)

@@ -1,4 +1,4 @@
-"""Colours: stored as the eye counts them, mixed as light adds up."""
+"""Colour conversion: sRGB bytes and linear light."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 TONE_STEPS: Final = 4096
-"""Entries of the tone curve, over the square root of the light so that dark tones keep their steps."""
+"""Entries of the tone curve over the square root of light, which keeps dark tones distinct."""
 TONE_WHITE: Final = 4.0
-"""Light that is shown as pure white; 1 is a white wall in full sun."""
+"""Light shown as white; 1 is a white wall in full sun."""
 
 
 def to_linear(colour: ArrayLike) -> NDArray[np.float32]:
-    """Light for colours of 0..255 (sRGB)."""
+    """Linear light of sRGB colours 0..255."""
     c = np.asarray(colour, np.float64) / 255
     return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4).astype(np.float32)
 
 
 def to_srgb(light: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Colours of 0..255 for light in 0..1."""
+    """sRGB colours 0..255 of linear light 0..1."""
     c = np.clip(light, 0, 1)
     return 255 * np.where(c <= 0.0031308, c * 12.92, 1.055 * c ** (1 / 2.4) - 0.055)
 
 
 def decode_table() -> NDArray[np.float32]:
-    """(256,) light of a stored byte."""
+    """(256,) linear light of sRGB bytes."""
     return to_linear(np.arange(256, dtype=np.uint8))
 
 

@@ -1,4 +1,4 @@
-"""White lines of the road: between lanes, at edges, stop lines, crossings, arrows. Outlines (n, 2) [m]."""
+"""Road markings as outlines (n, 2) [m]: lane and edge lines, stop lines, crossings, arrows."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from world4scorer.engine.scene.geometry import arc_length_hypot, rotate
 LINE_WIDTH: Final = 0.14
 """Width of lines [m]."""
 DASH_LENGTH, DASH_GAP = 3.0, 5.0
-"""Of lines between lanes [m]."""
+"""Dash and gap of lane lines [m]."""
 STOP_LINE_WIDTH: Final = 0.45
 STOP_LINE_SETBACK: Final = 0.6
 """Thickness of stop lines and their distance from the end of the lane [m]."""
 STRIPE_WIDTH: Final = 0.5
 """Width of a zebra's stripes and of the gaps between them [m]."""
 EDGE_INSET: Final = 0.2
-"""Edge lines lie so far inside the lane [m]."""
+"""Distance of edge lines from the lane's edge [m]."""
 MAX_CENTRE_GAP: Final = 0.9
 """Two edges whose left sides are closer than this share a centre line [m]."""
 ARROW_SETBACK: Final = 9.0
@@ -41,7 +41,7 @@ _ARROWS: Final[dict[Turn, tuple[tuple[float, float], ...]]] = {
 
 
 def draw_markings(streets: StreetMap) -> Iterable[Line]:
-    """Outlines of everything that is painted white."""
+    """Outlines of all markings."""
     edges: dict[str, list[Lane]] = defaultdict(list)
     for lane in streets.lanes.values():
         if not lane.internal and lane.use in (LaneUse.DRIVE, LaneUse.SERVICE, LaneUse.BICYCLE):

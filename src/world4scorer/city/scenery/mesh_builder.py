@@ -1,4 +1,4 @@
-"""Drawing shapes out of faces, for the models of actors and street furniture.
+"""Mesh builder for the models of actors and street furniture.
 
 Faces may be given in any winding: each is turned so that it looks away from the centre of its part.
 """
@@ -15,14 +15,14 @@ Point = Sequence[float] | NDArray[np.float64]
 
 
 class MeshBuilder:
-    """A growing list of triangles, each with a role that later decides its colour."""
+    """Collects triangles, each with a role that selects its colour."""
 
     def __init__(self) -> None:
         self.corners: list[NDArray[np.float64]] = []
         self.roles: list[int] = []
         self.groups: list[int] = []
         self.group = 0
-        """Given to every triangle that is added: which limb it belongs to."""
+        """Limb of the triangles added next."""
 
     def face(self, points: Sequence[Point], role: int, centre: Point, lift: float = 0.0) -> NDArray[np.float64]:
         """A flat convex face, raised by `lift` [m] above its plane; returns its corners (n, 3)."""

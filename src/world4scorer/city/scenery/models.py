@@ -1,4 +1,4 @@
-"""The shapes of all actors as one table that the instancing kernel reads."""
+"""Models of all actor kinds as one table for the instancing kernel."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _SHAPES: Final[dict[ActorKind, tuple[Callable[[], MeshBuilder], Size, float, flo
     ActorKind.BARRIER: (people.barrier, (0.5, 2.0, 1.0), 0, 1, SurfaceClass.OBSTACLE),
 }
 LIMB_SWING: Final = {ActorKind.PEDESTRIAN: 0.5, ActorKind.BICYCLE: 0.22}
-"""How far legs swing [rad]."""
+"""Amplitude of legs [rad]."""
 
 
 class Models(NamedTuple):
-    """Template triangles of all kinds in a row; corners are shares of an actor's length, width and height."""
+    """Template triangles of all kinds; corners are fractions of an actor's length, width and height."""
 
     start: NDArray[np.int64]
     """(kinds + 1,) first triangle of each kind."""
@@ -60,7 +60,7 @@ class Models(NamedTuple):
 
 @cache
 def actor_models() -> Models:
-    """Draw every kind once."""
+    """Build the models of all kinds."""
     corners, roles, limbs, start = [], [], [], [0]
     for drawing, nominal, *_ in (_SHAPES[kind] for kind in ActorKind):
         shape, role, limb = drawing().arrays()

@@ -11,7 +11,7 @@ Line = NDArray[np.float64]
 """(n, 2) points [m]"""
 
 SHARPEST_MITRE = 0.35
-"""Keeps the corner of a parallel from running away at sharp bends."""
+"""Limits the miter of parallels at sharp bends."""
 
 
 def tidy(line: Line) -> Line:

@@ -1,4 +1,4 @@
-"""Parts of actors and the colours they come in."""
+"""Roles of an actor's triangles and their colours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from world4scorer.city.scenery.surface import Material
 
 
 class Role(IntEnum):
-    """What a triangle of an actor is part of."""
+    """Part of an actor that a triangle belongs to."""
 
     BODY = 0
     GLASS = 1
@@ -38,7 +38,7 @@ class Role(IntEnum):
 
 
 class Limb(IntEnum):
-    """What swings when an actor walks or pedals."""
+    """Limbs that swing when an actor walks or pedals."""
 
     NONE = 0
     LEFT_LEG = 1
@@ -117,7 +117,7 @@ ROLE_MATERIAL: Final = np.array(
 
 
 def role_colours() -> NDArray[np.float32]:
-    """(roles, CHOICES, 3) linear colours."""
+    """(roles, COLOURS_PER_ROLE, 3) linear colours."""
     table = np.empty((len(Role), COLOURS_PER_ROLE, 3), np.float32)
     for role, colours in _COLOURS.items():
         table[role] = to_linear([colours[k % len(colours)] for k in range(COLOURS_PER_ROLE)])

@@ -1,4 +1,4 @@
-"""Everything along the streets that does not move, placed by seed."""
+"""Static scenery along the streets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Scenery:
 
     @classmethod
     def build(cls, streets: StreetMap, seed: int) -> Scenery:
-        """Place everything; the same for the same streets and seed."""
+        """Place all scenery; determined by streets and seed."""
         clearance = Clearance(streets)
         sides = roadsides(streets)
         builder = SceneryBuilder()

@@ -1,4 +1,4 @@
-"""Collecting scenery: triangles with their colours, sorted into square cells of the map."""
+"""Scenery builder: triangles sorted into square cells of the map."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CELL_SIZE: Final = 32.0
 
 
 class DetailLevel(IntEnum):
-    """From where a triangle is seen."""
+    """Distances from which a triangle is drawn."""
 
     NEAR = 0
     ALWAYS = 1
@@ -52,7 +52,7 @@ class SceneryArrays(NamedTuple):
 
 
 class SceneryBuilder:
-    """A growing collection of triangles."""
+    """Collects triangles."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[NDArray[np.float64], ...]] = []
@@ -86,7 +86,7 @@ class SceneryBuilder:
         )
 
     def pack(self) -> SceneryArrays:
-        """Sort everything by cell and by the distance from which it is seen."""
+        """Sort triangles by cell and detail level."""
         if not self._rows:
             return _empty_arrays()
         corners, paint, material, surface, anchor, detail, offset, seen = (

@@ -1,7 +1,7 @@
-"""Traffic signals: posts with heads for every signalled approach and crossing.
+"""Signal posts with heads for every signalled approach and crossing.
 
-An approach has a post beside its stop line and another across the junction, which drivers who wait can see. Straight
-ahead and left turns have heads of their own where both exist.
+An approach has a post at its stop line and another across the junction, visible to waiting drivers. Straight and left
+turns have separate heads where both exist.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ LAMP_SPACING: Final = 0.36
 LAMP_RADIUS: Final = 0.15
 """Distance between lamps; radius of one [m]."""
 HEAD_SPACING: Final = 0.62
-"""Between two heads on a post [m]."""
+"""Distance between two heads of a post [m]."""
 POST_SETBACK: Final = 0.55
-"""Between the edge of the lane and a post [m]."""
+"""Distance of a post from the edge of the lane [m]."""
 MAX_POST_SHIFT: Final = 7.0
-"""How far a post may move outwards, past lanes for bicycles [m]."""
+"""Maximum shift of a post outwards, past bicycle lanes [m]."""
 MAX_FAR_POST_DISTANCE: Final = 60.0
-"""The far post stands at most so far behind the stop line [m]."""
+"""Maximum distance of the far post from the stop line [m]."""
 PEDESTRIAN_HEAD_SCALE: Final = 0.7
-"""Size of the heads for pedestrians."""
+"""Scale of pedestrian heads."""
 
 _STATES: Final[Mapping[str, int]] = {
     "r": 1 << RED,
@@ -56,12 +56,12 @@ _STATES: Final[Mapping[str, int]] = {
     "o": 1 << YELLOW,
     "O": 0,
 }
-"""SUMO's letters as lit lamps."""
+"""Lit lamps by SUMO signal state."""
 
 
 @dataclass(frozen=True)
 class SignalHead:
-    """A head shows the state of one link."""
+    """A signal head and the link whose state it shows."""
 
     link: SignalLink
     x: float
@@ -121,7 +121,7 @@ def _shown_links(ways: Sequence[Connection]) -> list[SignalLink]:
 
 
 def _beside(start: NDArray[np.float64], away: NDArray[np.float64], clearance: Clearance) -> NDArray[np.float64]:
-    """The first place from `start` outwards where nobody drives or cycles; `start` itself if there is none."""
+    """The first point from `start` outwards that is off all vehicle lanes; `start` if there is none."""
     places = start + np.arange(0.0, MAX_POST_SHIFT, 0.4)[:, None] * away
     free = np.flatnonzero(clearance.far_from_wheels(places, POST_SETBACK / 2))
     place: NDArray[np.float64] = places[free[0] if len(free) else 0]
@@ -129,7 +129,7 @@ def _beside(start: NDArray[np.float64], away: NDArray[np.float64], clearance: Cl
 
 
 def _across(start: NDArray[np.float64], heading: float, clearance: Clearance) -> NDArray[np.float64] | None:
-    """The first free place beyond the junction, a little to the right of straight ahead."""
+    """The first free point beyond the junction, slightly right of straight ahead."""
     ahead = direction(heading)
     right = np.array([np.sin(heading), -np.cos(heading)])
     distance = np.arange(10.0, MAX_FAR_POST_DISTANCE, 1.0)
@@ -150,7 +150,7 @@ def _post(
     links: Sequence[SignalLink],
     scale: float,
 ) -> None:
-    """A post with its heads side by side, looking against `heading`."""
+    """A post with its heads side by side, facing against `heading`."""
     mesh = MeshBuilder()
     mesh.box((-0.06, -0.06, 0), (0.06, 0.06, POST_HEIGHT * (scale + 1) / 2), 1, skip="-z")
     for k in range(len(links)):

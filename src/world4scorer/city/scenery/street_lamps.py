@@ -16,16 +16,16 @@ from world4scorer.engine.scene.geometry import arc_length_hypot, rotate
 
 LAMP_SPACING: Final = 31.0
 LAMP_SETBACK: Final = 0.45
-"""Between posts; between the border of the street and a post [m]."""
+"""Distance between posts, and of a post from the border of the street [m]."""
 LAMP_HEIGHT: Final = 6.8
 ARM_LENGTH: Final = 1.6
-"""Of a post and of the arm that holds the lamp over the street [m]."""
+"""Height of a post and length of its arm [m]."""
 POST_COLOUR: Final = to_linear([104, 108, 110])
 LIGHT_COLOUR: Final = to_linear([255, 222, 170])
 
 
 def place_lamps(sides: list[Roadside], clearance: Clearance, builder: SceneryBuilder, seed: int) -> None:
-    """Posts every thirty metres, where they stand in nobody's way."""
+    """Place posts every thirty metres where there is room."""
     rng = np.random.default_rng([seed, 0xD01])
     post = MeshBuilder()
     post.box((-0.07, -0.07, 0), (0.07, 0.07, LAMP_HEIGHT), 0, skip="-z", top=(0.6, 0.6))

@@ -1,4 +1,4 @@
-"""What a pixel can show, and how a triangle takes the light."""
+"""Semantic classes of pixels, and materials of triangles."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class SurfaceClass(IntEnum):
 
 
 class Material(IntEnum):
-    """How the colour of a triangle is found."""
+    """Shading model of a triangle."""
 
     MATT = 0
     FACADE = 1
-    """Windows drawn from the position on the wall."""
+    """Procedural windows."""
     LEAVES = 2
     PAINTWORK = 3
     """Matt with a faint reflection of the sky."""
     GLASS = 4
     LAMP = 5
-    """Shines by itself: a signal's lamp, see `signal_heads`."""
+    """Emissive: a signal's lamp, see `signal_heads`."""
     STREET_LAMP = 6
-    """Shines when it is dark."""
+    """Emissive in the dark."""
     ROOF = 7
-    """Tiles, drawn from the position."""
+    """Procedural roof tiles."""

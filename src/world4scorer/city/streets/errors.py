@@ -1,4 +1,4 @@
-"""What goes wrong in the city for reasons that a user can mend."""
+"""Errors of the city that a user can fix."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Kerbs laid out by the paths that cars sweep over.
+"""Kerbs along the areas that cars sweep.
 
-Whatever a car's corners sweep over in a turn belongs to the road, and a margin beside it: plans are judged by a tracker
-that starts with straight wheels and can be a metre off in turns, where real streets leave as much room.
+What a car's corners sweep in a turn is road, plus a margin: plans are judged by a tracker that starts with straight
+wheels and can be a metre off in turns, where real streets leave as much room.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from world4scorer.city.streets.swept_path import PATH_STEP, corner_trails
 from world4scorer.engine.scene.geometry import arc_length_hypot
 
 TURN_MARGIN: Final = 1.2
-"""m between the way of a turning car's corner and the kerb."""
+"""Distance between the path of a turning car's corner and the kerb [m]."""
 SWEPT_MARGIN: Final = 0.3
-"""m, where the car goes nearly straight on."""
+"""The same where the car drives nearly straight [m]."""
 MIN_TURN_ANGLE: Final = 0.35
-"""rad that a way must change its direction by to count as a turn."""
+"""Change of heading that makes a turn [rad]."""
 RUN_IN: Final = 12.0
 RUN_OUT: Final = 15.0
-"""m that a car is followed before and behind a connection."""
+"""Length of the path before and after a connection [m]."""
 SHARP_BEND_ANGLE: Final = 0.3
 """rad"""
 BEND_LENGTH: Final = 5.0
@@ -37,22 +37,22 @@ MIN_PIECE_AREA: Final = 0.01
 """m^2"""
 
 Key = tuple[bool, str]
-"""A junction (True) or an edge (False), by its name."""
+"""Whether it is a junction (or an edge), and its name."""
 
 
 def widen_by_sweeps(graph: LaneGraph, roadblocks: dict[str, Any], intersections: dict[str, Any]) -> None:
-    """Add what cars sweep over outside of all areas so far, each piece to the area on the way that it lies at."""
+    """Add what cars sweep outside of all areas, each piece to the nearest area on the path."""
     passing = [index for index, connection in enumerate(graph.connections) if connection.turn is not Turn.AROUND]
     bending = [lane for lane in graph.lanes if _bends_sharply(graph.lane_bands[lane.id].line)]
-    # The start of a lane belongs to the connections that lead there.
-    lanes = [_Course(graph.lane_bands[lane.id].line, RUN_OUT, ((False, lane.edge),)) for lane in bending]
-    courses = [_course(graph, index) for index in passing] + lanes
-    if not courses:
+    # The start of a lane is covered by the connections that lead there.
+    lanes = [_SweepPath(graph.lane_bands[lane.id].line, RUN_OUT, ((False, lane.edge),)) for lane in bending]
+    paths = [_sweep_path(graph, index) for index in passing] + lanes
+    if not paths:
         return
     shapes: dict[Key, Any] = {(False, edge): shape for edge, shape in roadblocks.items()}
     shapes |= {(True, junction): shape for junction, shape in intersections.items()}
-    passed = [[key for key in course.areas if key in shapes] for course in courses]
-    swept = _swept(courses, len(passing), [[shapes[key] for key in row] for row in passed])
+    passed = [[key for key in path.areas if key in shapes] for path in paths]
+    swept = _swept(paths, len(passing), [[shapes[key] for key in row] for row in passed])
     pieces, owners = _outside(swept, np.array(list(shapes.values()), object))
     more: dict[Key, list[Any]] = defaultdict(list)
     for piece, row in zip(pieces, owners.tolist(), strict=True):
@@ -63,15 +63,15 @@ def widen_by_sweeps(graph: LaneGraph, roadblocks: dict[str, Any], intersections:
         wider[name] = one_piece(shapely.union_all([wider[name], *found]), 0.0, JUNCTION_GAP)
 
 
-def _swept(courses: Sequence[_Course], connections: int, passed: Sequence[Sequence[Any]]) -> Shapes:
-    """The ways of the corners with their margins, course by course; of straight ones only what leaves the road."""
-    lines = [course.line for course in courses]
-    # Apart, for lanes can be much longer than connections.
+def _swept(paths: Sequence[_SweepPath], connections: int, passed: Sequence[Sequence[Any]]) -> Shapes:
+    """Areas around the paths of the corners, path by path; for straight ones only what leaves the road."""
+    lines = [path.line for path in paths]
+    # In two batches, because lanes can be much longer than connections.
     found = [*corner_trails(lines[:connections]), *corner_trails(lines[connections:])]
-    trails = np.empty(len(courses), object)
-    turning = np.zeros(len(courses), np.bool_)
+    trails = np.empty(len(paths), object)
+    turning = np.zeros(len(paths), np.bool_)
     for row, trail in enumerate(found):
-        behind = trail[:, int(courses[row].run_in / PATH_STEP) :]
+        behind = trail[:, int(paths[row].run_in / PATH_STEP) :]
         trails[row] = shapely.multilinestrings(list(behind))
         ahead = behind[0] - behind[3]
         turning[row] = np.ptp(np.unwrap(np.arctan2(ahead[:, 1], ahead[:, 0]))) > MIN_TURN_ANGLE
@@ -83,7 +83,7 @@ def _swept(courses: Sequence[_Course], connections: int, passed: Sequence[Sequen
 
 
 def _outside(shapes: Shapes, areas: Shapes) -> tuple[Shapes, Any]:
-    """Parts of shapes outside of all areas, and the shape that each is a part of."""
+    """Parts of shapes outside of all areas, and the index of each part's shape."""
     rows, hits = shapely.STRtree(areas).query(shapes, predicate="intersects")
     left = shapes.copy()
     for row in np.unique(rows).tolist():
@@ -94,17 +94,17 @@ def _outside(shapes: Shapes, areas: Shapes) -> tuple[Shapes, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Course:
-    """The way of a car over a connection: some metres before it, and behind it."""
+class _SweepPath:
+    """Path of a car over a connection, with a run-in and a run-out."""
 
     line: Line
     run_in: float
-    """m before the connection begins."""
+    """Length before the connection [m]."""
     areas: tuple[Key, ...]
-    """On the way, the connection's own junction first."""
+    """Areas on the path, the connection's own junction first."""
 
 
-def _course(graph: LaneGraph, index: int) -> _Course:
+def _sweep_path(graph: LaneGraph, index: int) -> _SweepPath:
     connection = graph.connections[index]
     edges: list[str] = []
     junctions = [connection.junction]
@@ -113,13 +113,13 @@ def _course(graph: LaneGraph, index: int) -> _Course:
     line = np.concatenate([*before[::-1], graph.connection_bands[index].line, *after])
     run_in = sum(_length(piece) for piece in before) - early
     keys = [(True, junctions[0]), *((False, edge) for edge in edges), *((True, name) for name in junctions[1:])]
-    return _Course(_between(line, early, late), run_in, tuple(dict.fromkeys(keys)))
+    return _SweepPath(_between(line, early, late), run_in, tuple(dict.fromkeys(keys)))
 
 
 def _follow(
     graph: LaneGraph, lane: str, metres: float, forward: bool, edges: list[str], junctions: list[str]
 ) -> tuple[list[Line], float]:
-    """Lines from a lane on, for so many metres if the net reaches that far, and by how much they are too long."""
+    """Lines from a lane on, for `metres` if the network reaches that far, and their excess length [m]."""
     links = graph.following if forward else graph.preceding
     pieces: list[Line] = []
     while True:
@@ -151,7 +151,7 @@ def _length(line: Line) -> float:
 
 
 def _between(line: Line, cut_first: float, cut_last: float) -> Line:
-    """The line without so many metres at its ends, and without repeated vertices."""
+    """The line shortened at both ends [m], without repeated vertices."""
     marks = arc_length_hypot(line)
     inside = np.unique(marks[(marks > cut_first) & (marks < marks[-1] - cut_last)])
     at = np.concatenate([[cut_first], inside, [marks[-1] - cut_last]])
@@ -159,11 +159,11 @@ def _between(line: Line, cut_first: float, cut_last: float) -> Line:
 
 
 def _without(shapes: Shapes, areas: Sequence[Iterable[Any]]) -> Shapes:
-    """What each shape has outside of its areas."""
+    """Each shape minus its areas."""
     left = shapes.copy()
     columns = [list(row) for row in areas]
-    for place in range(max(len(row) for row in columns)):
-        rows = [i for i, row in enumerate(columns) if place < len(row) and not left[i].is_empty]
+    for column in range(max(len(row) for row in columns)):
+        rows = [i for i, row in enumerate(columns) if column < len(row) and not left[i].is_empty]
         if rows:
-            left[rows] = shapely.difference(left[rows], np.array([columns[i][place] for i in rows], object))
+            left[rows] = shapely.difference(left[rows], np.array([columns[i][column] for i in rows], object))
     return left

@@ -1,4 +1,4 @@
-"""The ways of cars in a street map: lanes and the connections between them, with centrelines that join."""
+"""Lane graph: lanes for cars and the connections between them, with centrelines that join."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from world4scorer.city.streets.street_map import Connection, Lane, LaneUse, Stre
 from world4scorer.engine.scene.geometry import arc_length_hypot
 
 MIN_CONNECTION_LENGTH: Final = 0.1
-"""m; where lanes meet without room for a connection, the first of them ends earlier."""
+"""Minimum length [m]; where lanes meet without room for a connection, the first of them is shortened."""
 CONNECTION_ROOM: Final = 0.25
-"""m made for such a connection."""
+"""Length made for such a connection [m]."""
 MIN_SEAM_COSINE: Final = 0.94
-"""Cosine of the angle up to which the band of a connection is cut off along the lane's end instead of its own."""
+"""Minimum cosine between lane and connection for a common seam at the lane's end."""
 
 
 @dataclass(frozen=True, eq=False)
 class LaneBand:
-    """A lane or a connection with its centreline and the band that it takes up."""
+    """A lane or connection as a band around its centreline."""
 
     line: Line
     half_width: NDArray[np.float64]
     """(n,) m"""
     left: Line
     right: Line
-    band: Any
+    polygon: Any
     """Polygon between `left` and `right`."""
 
 
@@ -44,7 +44,7 @@ class LaneGraph:
     lanes: tuple[Lane, ...]
     connections: tuple[Connection, ...]
     lane_bands: dict[str, LaneBand]
-    """By lane."""
+    """Bands by lane."""
     connection_bands: tuple[LaneBand, ...]
 
     @cached_property
@@ -59,7 +59,7 @@ class LaneGraph:
 
     @cached_property
     def by_edges(self) -> dict[tuple[str, str], list[int]]:
-        """Connections from one edge to another."""
+        """Connections by pair of edges."""
         found: dict[tuple[str, str], list[int]] = defaultdict(list)
         for index, connection in enumerate(self.connections):
             found[self.edge_of[connection.from_lane], self.edge_of[connection.to_lane]].append(index)
@@ -75,12 +75,12 @@ class LaneGraph:
 
     @cached_property
     def following(self) -> dict[str, int]:
-        """The connection that continues a lane, straight where there is a choice."""
+        """The connection after a lane, straight if possible."""
         return self._choice(connection.from_lane for connection in self.connections)
 
     @cached_property
     def preceding(self) -> dict[str, int]:
-        """The connection that leads to a lane, straight where there is a choice."""
+        """The connection before a lane, straight if possible."""
         return self._choice(connection.to_lane for connection in self.connections)
 
     def _choice(self, lanes: Iterable[str]) -> dict[str, int]:
@@ -93,7 +93,7 @@ class LaneGraph:
 
 
 def lane_graph(streets: StreetMap) -> LaneGraph:
-    """Find the ways of cars, and make their centrelines join: every connection begins and ends at its lanes."""
+    """Build the lane graph; every connection starts and ends at the ends of its lanes."""
     lanes = tuple(lane for lane in streets.lanes.values() if lane.use is LaneUse.DRIVE and not lane.internal)
     if not lanes:
         raise CityError(f"{streets.name}: no lane for cars")
@@ -149,7 +149,7 @@ def _lane_bands(lines: list[Line], halves: list[NDArray[np.float64]], ends: list
 
 def _checked(lane: Lane) -> Line:
     if np.hypot(*np.diff(lane.shape, axis=0).T).sum() == 0.0:
-        raise CityError(f"lane {lane.id}: no length")
+        raise CityError(f"lane {lane.id}: its length is 0; delete the network and make it again")
     return lane.shape
 
 

@@ -1,8 +1,8 @@
-"""The streets of a place as the layers of a nuPlan map.
+"""Export of a street map as the layers of a nuPlan map.
 
 Lanes for cars become lanes, edges roadblocks, connections lane connectors, and all connections between two edges a
-roadblock connector. Junctions become intersections unless a street only passes through. Ids are distinct across all
-layers and depend on nothing but the order of the street map.
+roadblock connector. Junctions become intersections unless a street only passes through. Ids are unique across all
+layers and depend only on the order of the street map.
 
 Example::
 
@@ -36,16 +36,16 @@ TURN_TYPES: Final = {
     Turn.SLIGHT_RIGHT: 2,
     Turn.AROUND: 3,
 }
-"""nuPlan's codes of lane connectors."""
+"""nuPlan's turn types of lane connectors."""
 STOP_AT_SIGNAL: Final = 2
-"""nuPlan's code of a stop polygon at traffic lights."""
+"""nuPlan's type of a stop polygon at traffic lights."""
 NO_INTERSECTION: Final = 0
-"""Where a street only goes on. Not NULL: readers turn the whole column into integers."""
+"""Intersection id where a street only continues. Not NULL: readers convert the whole column to integers."""
 INTERSECTION_DEFAULT: Final = 0
 INTERSECTION_WITH_SIGNALS: Final = 1
-"""nuPlan's codes of intersections."""
+"""nuPlan's intersection types."""
 STOP_LINE: Final = (-0.5, 0.1)
-"""m from the end of the lane: where its stop polygon begins and ends."""
+"""Start and end of the stop polygon, from the end of the lane [m]."""
 MIN_WALKING_AREA: Final = 0.1
 """m^2; walking areas below are artefacts."""
 
@@ -53,7 +53,7 @@ Layers = dict[str, LayerTable]
 
 
 class _Ids:
-    """Positive numbers, each given out once."""
+    """Allocates unique positive ids."""
 
     def __init__(self) -> None:
         self._next = 1
@@ -65,7 +65,7 @@ class _Ids:
 
 
 def export_map(streets: StreetMap) -> tuple[Layers, MapIndex]:
-    """The layers that `write_map` takes, in metres of the place's coordinate system, and where SUMO's names went."""
+    """Layers for `write_map`, in the place's coordinate system [m], and the index of SUMO's names."""
     graph = lane_graph(streets)
     areas = road_areas(streets, graph)
     ids = _Ids()
@@ -96,7 +96,7 @@ def export_map(streets: StreetMap) -> tuple[Layers, MapIndex]:
         "lane_connectors": _connector_table(streets, graph, index, junctions, stops),
         "gen_lane_connectors_scaled_width_polygons": LayerTable(
             connectors,
-            _shapes(way.band for way in graph.connection_bands),
+            _shapes(band.polygon for band in graph.connection_bands),
             {
                 "lane_connector_fid": connectors,
                 "left_boundary_fid": connector_sides[0::2],
@@ -126,7 +126,7 @@ def _lane_table(graph: LaneGraph, index: MapIndex, sides: NDArray[np.int64]) -> 
     ids = _ints(index.lane.values())
     return LayerTable(
         ids,
-        _shapes(graph.lane_bands[lane.id].band for lane in graph.lanes),
+        _shapes(graph.lane_bands[lane.id].polygon for lane in graph.lanes),
         {
             "lane_fid": ids,
             "lane_group_fid": _ints(index.roadblock[lane.edge] for lane in graph.lanes),
@@ -146,7 +146,7 @@ def _connector_table(
     edges = [(graph.edge_of[c.from_lane], graph.edge_of[c.to_lane]) for c in connections]
     return LayerTable(
         _ints(index.connector.values()),
-        _lines(way.line for way in graph.connection_bands),
+        _lines(band.line for band in graph.connection_bands),
         {
             "exit_lane_fid": _ints(index.lane[c.from_lane] for c in connections),
             "entry_lane_fid": _ints(index.lane[c.to_lane] for c in connections),
@@ -154,7 +154,7 @@ def _connector_table(
             "exit_lane_group_fid": _ints(index.roadblock[before] for before, _ in edges),
             "entry_lane_group_fid": _ints(index.roadblock[after] for _, after in edges),
             "intersection_fid": np.array([junctions.get(c.junction, NO_INTERSECTION) for c in connections]),
-            # The network's own limit inside the junction: what a turn allows, where that is less than the streets'.
+            # SUMO's limit inside the junction, which is lower in sharp turns.
             "speed_limit_mps": np.array([min(_speeds(streets, c.via, c.from_lane)) for c in connections], np.float64),
             "traffic_light_stop_line_fids": np.array(
                 ["" if c.link is None else str(stops[c.from_lane]) for c in connections], object
@@ -179,7 +179,7 @@ def _baseline_table(
     of_lanes, of_connectors = np.full(len(lanes), np.nan), np.full(len(connections), np.nan)
     return LayerTable(
         ids.take(len(lanes) + len(connections)),
-        _lines(way.line for way in (*lanes, *connections)),
+        _lines(band.line for band in (*lanes, *connections)),
         {
             "lane_fid": np.concatenate([np.array(lane_ids, np.float64), of_connectors]),
             "lane_connector_fid": np.concatenate([of_lanes, connector_ids]),
@@ -188,8 +188,8 @@ def _baseline_table(
     )
 
 
-def _boundary_table(graph: Sequence[LaneBand], ids: NDArray[np.int64]) -> LayerTable:
-    lines = shapely.simplify(_lines(side for way in graph for side in (way.left, way.right)), SIMPLIFY_TOLERANCE)
+def _boundary_table(bands: Sequence[LaneBand], ids: NDArray[np.int64]) -> LayerTable:
+    lines = shapely.simplify(_lines(side for band in bands for side in (band.left, band.right)), SIMPLIFY_TOLERANCE)
     return LayerTable(ids, lines, {"boundary_type_fid": np.zeros(len(ids))})
 
 
@@ -205,9 +205,9 @@ def _roadblock_table(graph: LaneGraph, areas: RoadAreas, blocks: Mapping[str, in
 
 
 def _roadblock_connector_table(graph: LaneGraph, index: MapIndex, junctions: Mapping[str, int]) -> LayerTable:
-    # Not grown: routes are cut as loops where their roadblock connectors overlap, and edges can be very short.
+    # Not buffered: routes are cut as loops where their roadblock connectors overlap, and edges can be very short.
     shapes = [
-        one_piece(shapely.union_all([graph.connection_bands[i].band for i in found]), 0.0, GUTTER)
+        one_piece(shapely.union_all([graph.connection_bands[i].polygon for i in found]), 0.0, GUTTER)
         for found in graph.by_edges.values()
     ]
     places = [graph.connections[found[0]].junction for found in graph.by_edges.values()]
@@ -230,14 +230,14 @@ def _intersection_types(graph: LaneGraph, areas: RoadAreas) -> NDArray[np.int64]
 
 
 def _stop_lines(graph: LaneGraph, ids: _Ids) -> tuple[dict[str, int], LayerTable]:
-    """A stop line at the end of every lane that a signal holds for; its id by lane."""
+    """Stop polygons at the ends of lanes with a signal; ids by lane."""
     lanes = list(dict.fromkeys(connection.from_lane for connection in graph.connections if connection.link is not None))
     shapes = []
     for lane in lanes:
-        way = graph.lane_bands[lane]
-        ahead = directions(way.line)[1]
-        aside = np.array([-ahead[1], ahead[0]]) * way.half_width[-1]
-        near, far = (way.line[-1] + metres * ahead for metres in STOP_LINE)
+        band = graph.lane_bands[lane]
+        ahead = directions(band.line)[1]
+        aside = np.array([-ahead[1], ahead[0]]) * band.half_width[-1]
+        near, far = (band.line[-1] + metres * ahead for metres in STOP_LINE)
         shapes.append(shapely.Polygon([near + aside, near - aside, far - aside, far + aside]))
     fids = ids.take(len(lanes))
     kinds = np.full(len(lanes), STOP_AT_SIGNAL)
@@ -246,7 +246,7 @@ def _stop_lines(graph: LaneGraph, ids: _Ids) -> tuple[dict[str, int], LayerTable
 
 
 def _other_layers(streets: StreetMap, areas: RoadAreas, ids: _Ids) -> Layers:
-    """Layers that nothing here asks for, and the devkit only draws."""
+    """Layers that are not used here; the devkit only draws them."""
     lanes = [lane for lane in streets.lanes.values() if not lane.internal]
     outlines = [lane.shape for lane in lanes if lane.use is LaneUse.WALKING_AREA and len(lane.shape) > 2]
     squares = [shapely.make_valid(shapely.Polygon(outline)) for outline in outlines]

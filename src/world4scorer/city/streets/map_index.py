@@ -1,4 +1,4 @@
-"""How the names of a SUMO network appear in the exported map: for routes and traffic lights of logs."""
+"""Map feature ids by SUMO name, for the routes and traffic lights of logs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.street_map import SignalLink
 
 RED_STATES: Final = "ru"
-"""Letters of SUMO's signal states that forbid driving: red, and red with yellow."""
+"""SUMO signal states that forbid driving: red, and red with yellow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,18 +19,18 @@ class MapIndex:
     """Feature ids of the exported map by SUMO's names."""
 
     lane: Mapping[str, int]
-    """Lanes for cars."""
+    """Lanes by SUMO lane."""
     connector: Mapping[tuple[str, str], int]
-    """Lane connectors by the lanes before and behind them."""
+    """Lane connectors by the lanes before and after."""
     roadblock: Mapping[str, int]
-    """By edge."""
+    """Roadblocks by edge."""
     roadblock_connector: Mapping[tuple[str, str], int]
-    """By the edges before and behind."""
+    """Roadblock connectors by the edges before and after."""
     signal: Mapping[int, SignalLink]
-    """The lamp of each lane connector that has one."""
+    """Signal links of the lane connectors that have one."""
 
     def route(self, edges: Sequence[str]) -> list[str]:
-        """Roadblocks and roadblock connectors in turn along the edges of a route, as logs name them."""
+        """Alternating ids of roadblocks and roadblock connectors along the edges of a route."""
         try:
             ids = [self.roadblock[edge] for edge in edges[:1]]
             for before, after in pairwise(edges):
@@ -42,7 +42,7 @@ class MapIndex:
         return [str(fid) for fid in ids]
 
     def lights(self, states: Mapping[str, str]) -> list[tuple[str, bool]]:
-        """Every lane connector with a signal and whether it is red, by the state texts of SUMO's signals."""
+        """Every lane connector with a signal, and whether it is red, from the SUMO signal states."""
         found = []
         for fid, link in self.signal.items():
             state = states.get(link.signal, "")

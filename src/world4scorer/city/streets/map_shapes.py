@@ -1,7 +1,6 @@
-"""Shapes of streets: centrelines with evenly spaced vertices, bands along them, outlines of pieces grown together.
+"""Street geometry: resampled centrelines, bands along them, merged outlines.
 
-Lines are (n, 2) arrays in metres. Of many lines at once, all vertices (V, 2) lie one line after the other, and
-`start` (lines + 1,) says where each begins.
+Lines are (n, 2) arrays [m]. Many lines at once are concatenated vertices (V, 2) with offsets `start` (lines + 1,).
 """
 
 from __future__ import annotations
@@ -20,33 +19,33 @@ Line = NDArray[np.float64]
 Shapes = NDArray[np.object_]
 
 MIN_SPACING: Final = 0.25
-"""m between vertices; networks are rounded to centimetres, so directions between closer ones are noise."""
+"""Minimum spacing of vertices [m]; networks are rounded to centimetres, so closer ones have noisy directions."""
 MAX_SPACING: Final = 1.0
-"""m between vertices; routes are matched by the nearest vertex, not by the nearest point of a segment."""
+"""Maximum spacing of vertices [m]; routes are matched by nearest vertex, not by nearest point of a segment."""
 MAX_MITRE: Final = 2.0
-"""A corner may lie this many half widths from its vertex."""
+"""Maximum distance of a corner from its vertex, in half widths."""
 MIN_HOLE_AREA: Final = 40.0
-"""m^2; smaller holes in a carriageway are seams between its pieces, not islands."""
+"""Area below which holes in a carriageway are seams, not islands [m^2]."""
 MAX_PIECE_GAP: Final = 8.0
-"""m that the pieces of one outline may lie apart."""
+"""Maximum distance between the pieces of one outline [m]."""
 JUNCTION_GAP: Final = 1.0
-"""m; junctions close gaps between the ways through them up to twice this."""
+"""Junctions close gaps between their connections up to twice this [m]."""
 SIMPLIFY_TOLERANCE: Final = 0.02
-"""m; outlines are simplified by no more than this."""
+"""Tolerance of simplified outlines [m]."""
 
 
 def resample(line: Line) -> Line:
-    """The line with vertices `MIN_SPACING` to `MAX_SPACING` apart; its ends stay."""
+    """The line with vertices `MIN_SPACING` to `MAX_SPACING` apart and the same ends."""
     steps = np.hypot(*np.diff(line, axis=0).T)
-    kept, way, length = [0], 0.0, float(steps.sum())
+    kept, travelled, length = [0], 0.0, float(steps.sum())
     if length == 0.0:
-        raise CityError(f"a line of no length at {line[0].tolist()}")
+        raise CityError(f"line at {line[0].tolist()}: its length is 0")
     done = 0.0
     for index, step in enumerate(steps[:-1].tolist(), start=1):
-        way, done = way + step, done + step
-        if way >= MIN_SPACING and length - done >= MIN_SPACING:
+        travelled, done = travelled + step, done + step
+        if travelled >= MIN_SPACING and length - done >= MIN_SPACING:
             kept.append(index)
-            way = 0.0
+            travelled = 0.0
     points = line[[*kept, len(line) - 1]]
     steps = np.hypot(*np.diff(points, axis=0).T)
     marks = arc_length_hypot(points)
@@ -61,18 +60,18 @@ def resample(line: Line) -> Line:
 
 
 def fit_to_ends(line: Line, first: Line, last: Line) -> Line:
-    """The line moved so that it leads from point `first` to point `last`, each vertex in proportion to the way."""
-    way = arc_length_hypot(line)
-    if way[-1] == 0.0:
+    """The line moved to start at `first` and end at `last`; vertices shift in proportion to arc length."""
+    travelled = arc_length_hypot(line)
+    if travelled[-1] == 0.0:
         return np.stack([first, last])
-    share = (way / way[-1])[:, None]
+    share = (travelled / travelled[-1])[:, None]
     moved: Line = line + (1.0 - share) * (first - line[0]) + share * (last - line[-1])
     moved[0], moved[-1] = first, last  # to the last bit: lines that join share their vertex
     return moved
 
 
 def directions(line: Line) -> Line:
-    """(2, 2) unit vectors in which a line sets out and arrives."""
+    """(2, 2) unit directions at the start and end of a line."""
     ends = np.stack([line[1] - line[0], line[-1] - line[-2]])
     unit: Line = ends / np.hypot(*ends.T)[:, None]
     return unit
@@ -81,10 +80,10 @@ def directions(line: Line) -> Line:
 def sides(
     lines: Sequence[Line], half_widths: Sequence[NDArray[np.float64]], ends: Sequence[Line]
 ) -> tuple[list[Line], list[Line]]:
-    """The left and right side of each line, vertex by vertex.
+    """The left and right boundary of each line, vertex by vertex.
 
-    `half_widths` (n,) of every line may change along it. `ends` (2, 2) are the directions that the band is cut off at
-    right angles to, so that bands which follow each other can share their seam.
+    `half_widths` (n,) may vary along a line. Bands are cut perpendicular to the directions `ends` (2, 2), so that
+    consecutive bands can share a seam.
     """
     start = np.cumsum([0, *map(len, lines)])
     points, half = np.concatenate(lines), np.concatenate(half_widths)
@@ -110,7 +109,7 @@ def sides(
 def bands(
     lines: Sequence[Line], half_widths: Sequence[NDArray[np.float64]], lefts: list[Line], rights: list[Line]
 ) -> Shapes:
-    """Polygons between the sides of lines; where a side crosses itself, in tight bends, the line grown by its width."""
+    """Polygons between boundaries; where one crosses itself, in tight bends, the buffered line."""
     rings = [np.concatenate([left, right[::-1]]) for left, right in zip(lefts, rights, strict=True)]
     out: Shapes = shapely.polygons(
         shapely.linearrings(np.concatenate(rings), indices=np.repeat(np.arange(len(rings)), [len(r) for r in rings]))
@@ -122,7 +121,7 @@ def bands(
 
 
 def grown(line: shapely.LineString, half_width: float) -> shapely.Polygon:
-    """A line grown sideways, cut off straight at its ends."""
+    """A line buffered with flat ends."""
     return one_piece(shapely.buffer(line, half_width, cap_style="flat", quad_segs=4), 0.0, 0.0)
 
 
@@ -133,7 +132,7 @@ def line_bands(lines: Sequence[Line], widths: Sequence[float]) -> Shapes:
 
 
 def one_piece(shape: shapely.Geometry, margin: float, reach: float, sharp: bool = False) -> shapely.Polygon:
-    """A shape grown by `margin`, its gaps up to twice `reach` closed, without small holes, as a single polygon."""
+    """A shape buffered by `margin`, with gaps up to twice `reach` closed and small holes filled, as one polygon."""
     style = {"join_style": "mitre", "mitre_limit": MAX_MITRE} if sharp else {"quad_segs": 4}
     while True:
         closed = shape

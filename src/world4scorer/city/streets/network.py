@@ -1,8 +1,7 @@
-"""From a network in SUMO's wheel to one whose streets can be driven smoothly.
+"""Build smooth street networks from those in SUMO's wheel.
 
-Streets from OpenStreetMap bend in corners, and a car that follows them turns its heading at once. The streets are
-exported, every corner is rounded, and the network is built anew with finely drawn ways through its junctions. Names of
-streets, signals and their programs stay as they were.
+OpenStreetMap polylines have sharp corners at which a car's heading would jump. The edges are exported, every corner is
+rounded, and the network is rebuilt with detailed connections. Names of edges, signals and signal programs stay.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from world4scorer.city.streets.sumo import netconvert, sumo_home
 from world4scorer.jobs.files import atomic_write
 
 FILLET_LENGTH: Final = 12.0
-"""Of street given up on each side of a corner [m]."""
+"""Length replaced by the arc on each side of a corner [m]."""
 MIN_CORNER_ANGLE: Final = np.radians(3.0)
-"""Corners below this are left alone."""
+"""Smaller corners are not rounded [rad]."""
 DEGREES_PER_PIECE: Final = 4.0
 MIN_POINT_SPACING: Final = 0.02
-"""Between points of a street [m]; networks are written in centimetres."""
+"""Minimum distance of points of an edge [m]; networks are written in centimetres."""
 LANE_WIDTH: Final = 3.6
-"""Of lanes whose width the source does not give [m]."""
+"""Default lane width [m]."""
 BUILD_OPTIONS: Final = (
     *("--default.lanewidth", f"{LANE_WIDTH}"),
     *("--junctions.internal-link-detail", "20"),
@@ -52,7 +51,7 @@ SIDEWALK_OPTIONS: Final = (
 
 
 def build_network(network: Network, path: str | os.PathLike[str]) -> Path:
-    """Write the smooth version of a network to `path` (`.net.xml`), all or nothing; an existing file is kept."""
+    """Write the smooth version of a network to `path` (`.net.xml`), atomically; an existing file is kept."""
     path = Path(path)
     if path.exists():
         return path
@@ -81,7 +80,7 @@ def build_network(network: Network, path: str | os.PathLike[str]) -> Path:
 
 
 def _without_history(text: bytes) -> bytes:
-    """The network without the comment that tells when and from which files it was made: same input, same bytes."""
+    """The network without its comment on date and input files, so that the same input gives the same bytes."""
     start, end = text.find(b"<!--"), text.find(b"-->")
     return text[:start] + text[end + 3 :].lstrip() if 0 <= start < end else text
 
@@ -97,7 +96,7 @@ def _round_corners(path: Path) -> None:
 
 
 def _forbid_turning_around(prefix: Path) -> None:
-    """Take ways back to where one came from out of the junctions: no car could drive their tiny arcs."""
+    """Remove U-turn connections: no car could drive their tiny arcs."""
     edges = ElementTree.parse(f"{prefix}.edg.xml").iter("edge")
     ends = {edge.get("id"): (edge.get("from"), edge.get("to")) for edge in edges}
     for ending in ("con", "tll"):
@@ -106,10 +105,10 @@ def _forbid_turning_around(prefix: Path) -> None:
             continue
         tree = ElementTree.parse(path)
         root = tree.getroot()
-        for way in root.findall("connection"):
-            before, after = ends.get(way.get("from")), ends.get(way.get("to"))
+        for connection in root.findall("connection"):
+            before, after = ends.get(connection.get("from")), ends.get(connection.get("to"))
             if before is not None and after is not None and before == after[::-1]:
-                root.remove(way)
+                root.remove(connection)
         tree.write(path)
 
 

@@ -1,4 +1,4 @@
-"""How long the streets of a network are, read without SUMO."""
+"""Street length of a network, read without SUMO."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from world4scorer.city.streets.errors import CityError
 
 Area = tuple[float, float, float, float]
-"""Smallest x and y, largest x and y [m] in the network's frame."""
+"""x_min, y_min, x_max, y_max [m] in the network's frame."""
 
 
 def street_km(path: Path, area: Area) -> tuple[float, float]:
-    """Streets for cars of a network (`.net.xml`) and of an area in it [km]; each direction counts, lanes do not."""
+    """Length of streets for cars in a network (`.net.xml`) and in an area of it [km], per direction, not per lane."""
     lines = _street_lines(path)
     inside = shapely.clip_by_rect(lines, *area)
     return float(shapely.length(lines).sum() / 1000), float(shapely.length(inside).sum() / 1000)

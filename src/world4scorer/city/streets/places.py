@@ -1,4 +1,4 @@
-"""The places that the wheels of SUMO bring along, and which part of them is for what.
+"""Places of SUMO's networks and the areas used for each split.
 
 Training, validation and test streets are disjoint. The networks come from OpenStreetMap (c) OpenStreetMap
 contributors, ODbL, except the surveyed crossing in Braunschweig (German Aerospace Center).
@@ -12,19 +12,19 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Network:
-    """A street network, made from a file in SUMO's wheel."""
+    """A street network, built from a file in SUMO's wheel."""
 
     name: str
     source: str
-    """Below the folder of SUMO's games."""
+    """Path below SUMO's `tools/game` folder."""
     location: str
     """Name of its map in the dataset."""
     devkit_location: str
-    """Of the four names that the NAVSIM devkit knows, the one that it gets on request."""
+    """The NAVSIM devkit map name used with `devkit_maps`."""
     guess_sidewalks: bool = False
-    """For networks without sidewalks and crossings of their own."""
+    """Let netconvert add sidewalks and crossings."""
     credit: str = "© OpenStreetMap contributors"
-    """Who made the streets; shown in films."""
+    """Attribution of the streets, shown in films."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Place:
     name: str
     network: Network
     area: tuple[float, float, float, float]
-    """Smallest x and y, largest x and y [m] in the network's frame. Logs stay inside."""
+    """x_min, y_min, x_max, y_max [m] in the network's frame. Logs stay inside."""
     vehicles: int
-    """Cars, vans and lorries on the road at a time."""
+    """Motor vehicles on the road at a time."""
     bicycles: int
     pedestrians: int
     stay: float
-    """A typical trip; sets the rate of newcomers [s]."""
+    """Typical duration of a trip; sets the arrival rate [s]."""
 
 
 BERLIN: Final = Network("berlin", "DRT/osm.net.xml", "de-berlin", "us-nv-las-vegas-strip")

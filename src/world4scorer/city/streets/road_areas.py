@@ -1,7 +1,7 @@
-"""Where cars can drive: the carriageways of streets and the areas of junctions.
+"""Drivable areas: carriageways of edges and areas of junctions.
 
-A carriageway reaches from kerb to kerb: lanes for cars, the bicycle and bus lanes beside them, and a gutter. A junction
-covers its outline, the ways through it, and what the corners of a car sweep over in its turns.
+A carriageway reaches from kerb to kerb: lanes for cars, adjacent bicycle and bus lanes, and a gutter. A junction covers
+its outline, its connections, and what the corners of a car sweep in its turns.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from world4scorer.city.streets.map_shapes import JUNCTION_GAP, Line, Shapes, lin
 from world4scorer.city.streets.street_map import Lane, LaneUse, StreetMap, Turn
 
 GUTTER: Final = 0.4
-"""m from the outermost lane to the kerb."""
+"""Distance from the outermost lane to the kerb [m]."""
 JUNCTION_MARGIN: Final = 0.6
-"""m beside the ways through a junction."""
+"""Margin beside connections [m]."""
 CLOSED_GAP: Final = 0.5
-"""m; carriageways close gaps between their lanes up to twice this."""
+"""Carriageways close gaps between their lanes up to twice this [m]."""
 SLIVER_HALF_WIDTH: Final = 0.75
-"""m; remains of an outline narrower than twice this are left out."""
+"""Parts of an outline narrower than twice this are dropped [m]."""
 OVERLAP: Final = 0.2
-"""m that a carriageway may reach into the oncoming lanes."""
+"""Allowed overlap of a carriageway with the oncoming one [m]."""
 ONCOMING_COSINE: Final = -0.8
-"""Cosine of the angle between two directions below which they are those of one street; others cross on a bridge."""
+"""Cosine between headings below which two carriageways are oncoming; others cross on a bridge."""
 DRIVABLE_BESIDE: Final = (LaneUse.DRIVE, LaneUse.SERVICE, LaneUse.BICYCLE)
-"""Uses of lanes at the level of the carriageway if nothing lies between them and the lanes for cars."""
+"""Lane uses that are part of the carriageway when adjacent to lanes for cars."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +42,11 @@ class RoadAreas:
     roadblocks: dict[str, Any]
     """By edge."""
     intersections: dict[str, Any]
-    """By junction; only those where streets meet."""
+    """By junction; only those where streets meet or cross."""
 
 
 def road_areas(streets: StreetMap, graph: LaneGraph) -> RoadAreas:
-    """Lay out carriageways and junctions so that a car on any way, other than turning around, stays inside."""
+    """Lay out carriageways and junctions so that a car on any connection, U-turns excepted, stays inside."""
     carriageways = _carriageways(streets, graph)
     areas = RoadAreas(
         {edge: one_piece(shape, GUTTER, CLOSED_GAP, sharp=True) for edge, shape in carriageways.items()},
@@ -59,9 +59,9 @@ def road_areas(streets: StreetMap, graph: LaneGraph) -> RoadAreas:
     parts: dict[str, list[Any]] = defaultdict(list)
     for junction, found in graph.by_junction.items():
         turning = [index for index in found if graph.connections[index].turn is Turn.AROUND]
-        # Ways to turn around are narrower than any car can drive; they count where there is no other.
+        # U-turns are narrower than any car can drive; they count where there is no other connection.
         for index in turning if len(turning) == len(found) else sorted(set(found) - set(turning)):
-            band, source = graph.connection_bands[index].band, graph.edge_of[graph.connections[index].from_lane]
+            band, source = graph.connection_bands[index].polygon, graph.edge_of[graph.connections[index].from_lane]
             if junction in outlines:
                 parts[junction].append(shapely.buffer(band, JUNCTION_MARGIN, quad_segs=2))
             else:
@@ -78,7 +78,7 @@ def road_areas(streets: StreetMap, graph: LaneGraph) -> RoadAreas:
 
 
 def _junction_outlines(streets: StreetMap, junctions: Sequence[str]) -> dict[str, Any]:
-    """Outlines of junctions without the pavements that SUMO counts in."""
+    """Outlines of junctions without the walking areas that SUMO includes."""
     pavements = [lane for lane in streets.lanes.values() if lane.use is LaneUse.WALKING_AREA and len(lane.shape) > 2]
     shapes = [shapely.buffer(shapely.make_valid(shapely.Polygon(lane.shape)), 0.0) for lane in pavements]
     tree = shapely.STRtree(shapes)
@@ -89,14 +89,14 @@ def _junction_outlines(streets: StreetMap, junctions: Sequence[str]) -> dict[str
         if len(points) > 2:
             outline = shapely.buffer(shapely.make_valid(shapely.Polygon(points)), 0.0)
             outline = shapely.difference(outline, shapely.union_all(tree.geometries[tree.query(outline)]))
-            # What remains of corners is too narrow for a car.
+            # Remaining corners are too narrow for a car.
             outline = shapely.buffer(shapely.buffer(outline, -SLIVER_HALF_WIDTH), SLIVER_HALF_WIDTH, quad_segs=2)
         outlines[junction] = outline
     return outlines
 
 
 def _carriageways(streets: StreetMap, graph: LaneGraph) -> dict[str, Any]:
-    """Lanes for cars, and what lies at their level beside them, edge by edge."""
+    """Lanes for cars and adjacent drivable lanes by edge."""
     beside: dict[str, dict[int, Lane]] = {edge: {} for edge in graph.edges}
     for lane in streets.lanes.values():
         if lane.edge in beside and lane.use in DRIVABLE_BESIDE:
@@ -112,7 +112,7 @@ def _carriageways(streets: StreetMap, graph: LaneGraph) -> dict[str, Any]:
             last += 1
         for index, lane in lanes.items():
             if lane.use is LaneUse.DRIVE:
-                shapes[edge].append(graph.lane_bands[lane.id].band)
+                shapes[edge].append(graph.lane_bands[lane.id].polygon)
             elif first <= index <= last:
                 others.append(lane)
     if others:
@@ -122,12 +122,11 @@ def _carriageways(streets: StreetMap, graph: LaneGraph) -> dict[str, Any]:
 
 
 def _passes_through(graph: LaneGraph, junction: str) -> bool:
-    """Whether a street only goes on here, with other lanes or another name.
+    """Whether a street only continues here, with other lanes or another name.
 
-    Metrics are lenient inside intersections (lane keeping and driving direction are not asked for) and strict in
-    another way (traffic from the side counts for the time to collision). Neither is meant for a street that goes on,
-    so its carriageway closes the gap instead, and the lanes' rules hold throughout. Where signals stop the traffic, or
-    ways cross, or there is nothing to do but turn around, the place stays an intersection.
+    Inside intersections some metrics are lenient (lane keeping and driving direction are not judged) and one is strict
+    (lateral traffic counts for time to collision). Neither fits a street that continues, so its carriageway closes the
+    gap instead. Junctions with signals, crossing connections or only U-turns stay intersections.
     """
     before: dict[str, set[str]] = defaultdict(set)
     after: dict[str, set[str]] = defaultdict(set)
@@ -151,7 +150,7 @@ def _passes_through(graph: LaneGraph, junction: str) -> bool:
 
 
 def _keep_apart(roadblocks: dict[str, Any], carriageways: dict[str, Any], graph: LaneGraph) -> None:
-    """Cut carriageways back where they reach into those of the oncoming direction."""
+    """Cut carriageways where they overlap the oncoming ones."""
     edges = list(roadblocks)
     middle = {lane.edge: shapely.LineString(graph.lane_bands[lane.id].line) for lane in graph.lanes}
     inner = shapely.buffer(np.array([carriageways[edge] for edge in edges], object), -OVERLAP, join_style="mitre")
@@ -164,13 +163,13 @@ def _keep_apart(roadblocks: dict[str, Any], carriageways: dict[str, Any], graph:
     oncoming = (_heading_at(lines[mine], where) * _heading_at(lines[theirs], where)).sum(1) < ONCOMING_COSINE
     for index in np.unique(mine[oncoming]).tolist():
         kept = shapely.difference(outer[index], shapely.union_all(inner[theirs[oncoming & (mine == index)]]))
-        # Two directions drawn over each other leave no carriageway of its own: then both keep theirs.
+        # Where both directions are drawn on top of each other, both keep their carriageway.
         if shapely.area(kept) > shapely.area(carriageways[edges[index]]) / 2:
             roadblocks[edges[index]] = one_piece(kept, 0.0, 0.0)
 
 
 def _heading_at(lines: Shapes, points: Shapes) -> Line:
-    """Unit directions (n, 2) of lines where they are nearest to points."""
+    """Unit directions (n, 2) of lines at their points nearest to `points`."""
     at = shapely.line_locate_point(lines, points)
     ends = [
         shapely.get_coordinates(shapely.line_interpolate_point(lines, np.maximum(at + d, 0.0))) for d in (-0.5, 0.5)

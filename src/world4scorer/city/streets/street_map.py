@@ -1,7 +1,7 @@
-"""The streets of a place as plain arrays, read from a SUMO network.
+"""Street maps: a SUMO network as plain arrays.
 
-Coordinates are metres in the network's own frame (x east, y north); `StreetMap.offset` leads to the UTM zone.
-Everything that draws or exports streets reads this, so that only the traffic itself needs SUMO.
+Coordinates are metres in the network's own frame (x east, y north); `StreetMap.offset` converts to the UTM zone.
+Rendering and map export use only this, so that only the traffic needs SUMO.
 
 Example::
 
@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from world4scorer.city.streets.errors import CityError
 
-CRS_OF_THE_GLOBE: Final = "EPSG:4326"
+WGS84: Final = "EPSG:4326"
 
 
 class LaneUse(Enum):
-    """Who a lane is for."""
+    """Road users that a lane is for."""
 
     DRIVE = auto()
     """Cars."""
@@ -45,7 +45,7 @@ class LaneUse(Enum):
 
 
 class Turn(Enum):
-    """Where a connection leads, seen by the driver."""
+    """Direction of a connection; values are SUMO's."""
 
     STRAIGHT = "s"
     LEFT = "l"
@@ -57,11 +57,11 @@ class Turn(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Lane:
-    """A lane of a street, or a piece of a way through a junction."""
+    """A lane of an edge, or a piece of a connection."""
 
     id: str
     edge: str
-    """Street section that it belongs to; lanes of an edge run side by side."""
+    """Edge (street section) of the lane; lanes of an edge run side by side."""
     index: int
     """0 is the rightmost lane of its edge."""
     shape: NDArray[np.float64]
@@ -69,7 +69,7 @@ class Lane:
     width: float
     """m"""
     speed: float
-    """Limit [m/s]."""
+    """Speed limit [m/s]."""
     use: LaneUse
     internal: bool
     """Inside a junction."""
@@ -81,7 +81,7 @@ class Junction:
 
     id: str
     shape: NDArray[np.float64]
-    """(n, 2) outline; may have fewer than 3 points where a street only changes its number of lanes."""
+    """(n, 2) outline; may have fewer than 3 points where only the number of lanes changes."""
     centre: NDArray[np.float64]
     """(2,)"""
     has_signals: bool
@@ -89,16 +89,16 @@ class Junction:
 
 @dataclass(frozen=True)
 class SignalLink:
-    """The lamp of a signal that holds for a connection or a crossing."""
+    """The traffic light and lamp of a connection or crossing."""
 
     signal: str
     index: int
-    """Into the state text of the signal."""
+    """Index into the SUMO state string of the signal."""
 
 
 @dataclass(frozen=True, eq=False)
 class Connection:
-    """A way from one lane through a junction into another."""
+    """A connection from one lane through a junction to another."""
 
     from_lane: str
     to_lane: str
@@ -114,13 +114,13 @@ class Connection:
 
 @dataclass(frozen=True, eq=False)
 class StreetMap:
-    """All that is known about the streets of a place."""
+    """Lanes, junctions and connections of a network."""
 
     name: str
     crs: str
     """Metric coordinate system of the place, e.g. `epsg:32633`."""
     offset: NDArray[np.float64]
-    """(2,) to be added to coordinates of this map for those of `crs`."""
+    """(2,) added to map coordinates gives those of `crs`."""
     lanes: Mapping[str, Lane]
     junctions: Mapping[str, Junction]
     connections: tuple[Connection, ...]
@@ -169,13 +169,13 @@ def _coordinate_system(net: Any, path: Path) -> tuple[str, NDArray[np.float64]]:
     try:
         crs = CRS.from_proj4(text)
     except CRSError as error:
-        raise CityError(f"{path}: network without a geographic projection ({text!r})") from error
-    to_globe = Transformer.from_crs(crs, CRS_OF_THE_GLOBE, always_xy=True)
+        raise CityError(f"{path}: no geographic projection ({text!r}); delete it and make it again") from error
+    to_globe = Transformer.from_crs(crs, WGS84, always_xy=True)
     longitude, latitude = to_globe.transform(*offset)
     utm = f"epsg:{(32600 if latitude >= 0 else 32700) + int((longitude + 180) // 6) + 1}"
     if crs.utm_zone is None:
-        # A projection of its own (small surveyed places): laid into the UTM zone at its origin, north up.
-        offset = np.array(Transformer.from_crs(CRS_OF_THE_GLOBE, utm, always_xy=True).transform(longitude, latitude))
+        # Networks with a local projection (small surveyed places) are placed at its origin in the UTM zone, north up.
+        offset = np.array(Transformer.from_crs(WGS84, utm, always_xy=True).transform(longitude, latitude))
     return utm, offset
 
 

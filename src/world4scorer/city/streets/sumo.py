@@ -1,7 +1,7 @@
-"""SUMO as it comes in its wheels: where its programs and networks lie, and how its library is loaded.
+"""Access to SUMO's wheels: programs, networks, library.
 
-The wheels set `PROJ_DATA` when they are imported, which breaks other users of PROJ in the same process; so the folders
-are found without importing them, and the library is loaded only in processes that simulate.
+Importing the wheels sets `PROJ_DATA`, which breaks other users of PROJ in the process. So folders are located without
+importing them, and the library is loaded only in simulation processes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SYSTEM_LIBRARIES: Final = {
     "libXrender.so.1": "libxrender1",
     "libatomic.so.1": "libatomic1",
 }
-"""What SUMO's library is linked against, and the Debian or Ubuntu package that has it. No display is used."""
+"""Shared libraries that SUMO is linked against, with their Debian and Ubuntu packages. No display is used."""
 
 
 @cache
@@ -51,7 +51,7 @@ def missing_libraries() -> dict[str, str]:
 
 
 def load_sumo() -> Any:
-    """SUMO's library, for this process: it holds one simulation at a time."""
+    """Load `libsumo`, which allows one simulation per process."""
     if importlib.util.find_spec("libsumo") is None:
         raise CityError(f"SUMO's library (package libsumo) is not installed; {INSTALL}")
     missing = missing_libraries()
@@ -60,14 +60,14 @@ def load_sumo() -> Any:
             f"SUMO's library needs {', '.join(missing)}, which this system lacks; "
             f"on Debian or Ubuntu: apt-get install {' '.join(missing.values())}"
         )
-    with sumo_environment(), contextlib.redirect_stdout(io.StringIO()):  # it prints advice about other packages
+    with sumo_environment(), contextlib.redirect_stdout(io.StringIO()):  # it prints advice on import
         import libsumo
     return libsumo
 
 
 @contextlib.contextmanager
 def sumo_environment() -> Iterator[None]:
-    """The variables that SUMO looks at, for a while."""
+    """Set SUMO's environment variables temporarily."""
     before = dict(os.environ)
     os.environ.update(_variables())
     try:
@@ -78,7 +78,7 @@ def sumo_environment() -> Iterator[None]:
 
 
 def netconvert(arguments: Sequence[str | os.PathLike[str]]) -> None:
-    """Run SUMO's network builder; its complaint becomes the error."""
+    """Run SUMO's network builder; its error output becomes the message."""
     command = [str(sumo_home() / "bin" / "netconvert"), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **_variables()}, check=False)
     if done.returncode:

@@ -1,6 +1,6 @@
-"""The ground that a car sweeps over: front axle on the centreline, rear axle dragged behind it (tractrix).
+"""Swept path of a car: front axle on the centreline, rear axle following it (tractrix).
 
-In a turn the tail cuts the corner and the front bumper swings wide; real kerbs are laid out by such paths too.
+In a turn the rear cuts the corner and the front swings wide; real kerbs are designed for such paths too.
 
 Shapes: N paths, K steps along the longest.
 """
@@ -21,7 +21,7 @@ PATH_STEP: Final = 0.25
 
 
 def corner_trails(paths: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-    """For each path (n, 2) of a front axle the ways (4, k, 2) of the car's corners; at first it stands straight.
+    """Paths (4, k, 2) of a car's corners for each path (n, 2) of its front axle; it starts straight.
 
     Corners: front left, front right, rear right, rear left.
     """

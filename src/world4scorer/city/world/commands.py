@@ -55,7 +55,7 @@ class RouteReader:
         if lane is not None and not lane.internal:
             return lane.edge if lane.edge in route else None
         for before, after in pairwise(route):
-            if any(lane_id in way.via for way in self._leaving.get(before, {}).get(after, ())):
+            if any(lane_id in connection.via for connection in self._leaving.get(before, {}).get(after, ())):
                 return before
         return None
 
@@ -79,8 +79,8 @@ class RouteReader:
         """Lane ids, points (n, 2) about a metre apart and headings (n,) of a route's lanes and connections."""
         pieces = [(lane.id, lane.shape) for lane in self._streets.lanes.values() if self._on(lane, route)]
         for before, after in pairwise(route):
-            for way in self._leaving.get(before, {}).get(after, ()):
-                pieces += [(piece, self._streets.lanes[piece].shape) for piece in way.via]
+            for connection in self._leaving.get(before, {}).get(after, ()):
+                pieces += [(piece, self._streets.lanes[piece].shape) for piece in connection.via]
         ids, points, headings = [], [], []
         for name, shape in pieces:
             along, heading = every_metre(shape)
@@ -135,17 +135,22 @@ class RouteReader:
         current = lane_id
         if lane.internal:
             following = route[route.index(edge) + 1]
-            way = next(way for way in self._leaving[edge][following] if lane_id in way.via)
-            pieces += [RoutePiece(self._streets.lanes[way.from_lane].shape[-2:], None), RoutePiece(way.shape, way.turn)]
-            current, edge = way.to_lane, following
+            connection = next(connection for connection in self._leaving[edge][following] if lane_id in connection.via)
+            pieces += [
+                RoutePiece(self._streets.lanes[connection.from_lane].shape[-2:], None),
+                RoutePiece(connection.shape, connection.turn),
+            ]
+            current, edge = connection.to_lane, following
         for following in route[route.index(edge) + 1 :]:
             pieces.append(RoutePiece(self._streets.lanes[current].shape, None))
-            ways = self._leaving.get(edge, {}).get(following)
-            if not ways:
+            connections = self._leaving.get(edge, {}).get(following)
+            if not connections:
                 return None
-            way = next((way for way in ways if way.from_lane == current), ways[0])
-            pieces.append(RoutePiece(way.shape, way.turn))
-            current, edge = way.to_lane, following
+            connection = next(
+                (connection for connection in connections if connection.from_lane == current), connections[0]
+            )
+            pieces.append(RoutePiece(connection.shape, connection.turn))
+            current, edge = connection.to_lane, following
             if sum(np.linalg.norm(np.diff(piece.shape, axis=0), axis=1).sum() for piece in pieces[1:]) > reach:
                 break
         pieces.append(RoutePiece(self._streets.lanes[current].shape, None))

@@ -178,9 +178,9 @@ def _lights_near(
 
 def _connector_points(streets: StreetMap, index: MapIndex) -> dict[str, NDArray[np.float64]]:
     return {
-        str(index.connector[way.from_lane, way.to_lane]): way.shape[0]
-        for way in streets.connections
-        if (way.from_lane, way.to_lane) in index.connector
+        str(index.connector[connection.from_lane, connection.to_lane]): connection.shape[0]
+        for connection in streets.connections
+        if (connection.from_lane, connection.to_lane) in index.connector
     }
 
 

@@ -175,15 +175,15 @@ class CitySimulation:
         `cameras_at` lists the cameras to render by step (0 is now, T the last). If the ego reaches the end of its
         route before T, the traffic continues without it: see `Trace.finish_step`.
         """
-        way = np.asarray(poses, np.float64)
-        if way.ndim != 2 or way.shape[1] != 3 or not np.isfinite(way).all():
-            raise CityError(f"poses: shape {way.shape}; want rows of x, y, heading, all finite")
+        path = np.asarray(poses, np.float64)
+        if path.ndim != 2 or path.shape[1] != 3 or not np.isfinite(path).all():
+            raise CityError(f"poses: shape {path.shape}; want rows of x, y, heading, all finite")
         moved = [np.asarray(values, np.float64) for values in (velocities, accelerations)]
         for name, values in zip(("velocities", "accelerations"), moved, strict=True):
-            if values.shape != (len(way), 2) or not np.isfinite(values).all():
-                raise CityError(f"{name}: shape {values.shape}; want ({len(way)}, 2), forward and left, all finite")
+            if values.shape != (len(path), 2) or not np.isfinite(values).all():
+                raise CityError(f"{name}: shape {values.shape}; want ({len(path)}, 2), forward and left, all finite")
         asked = {int(step): self._cameras(cameras) for step, cameras in cameras_at.items()}
-        found: Trace = self._running().ask("drive", way - self._offset, *moved, asked)
+        found: Trace = self._running().ask("drive", path - self._offset, *moved, asked)
         return found.shifted(self._offset)
 
     def drive_with_sumo(self, steps: int, cameras_at: Mapping[int, Sequence[str]]) -> tuple[Trace, list[EgoState]]:
