@@ -7,8 +7,14 @@ from typing import Any
 import pytest
 
 from tests.support import worker_tasks as tasks
-from world4scorer.engine.scene.checks import SceneError
-from world4scorer.jobs.executors import Done, ProcessExecutor, RayExecutor, SerialExecutor, choose_executor, run_all
+from world4scorer.jobs.executors import (
+    Done,
+    ProcessExecutor,
+    RayExecutor,
+    SerialExecutor,
+    choose_executor,
+    local_executor,
+)
 
 
 def outcomes(results: Any) -> dict[int, Done[int, int]]:
@@ -57,6 +63,7 @@ def test_tasks_are_taken_as_they_are_needed() -> None:
 def test_choice() -> None:
     assert isinstance(choose_executor("serial"), SerialExecutor)
     assert choose_executor(workers=3).workers == 3
+    assert isinstance(local_executor(1), SerialExecutor) and local_executor(2).workers == 2
     with pytest.raises(ValueError, match="at least one"):
         choose_executor(workers=0)
     with pytest.raises(ValueError, match="unknown name 'threads'"):
@@ -108,38 +115,3 @@ def test_ray_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found[9].result == 81
     assert found[-3].error == "-3: ValueError: -3 is negative"
     assert found[7].error == "7: RuntimeError: node lost"
-
-
-class Bar:
-    """Counts."""
-
-    done = 0
-
-    def advance(self, count: int) -> None:
-        self.done += count
-
-
-def halved(task: int) -> int:
-    if task % 2:
-        raise ValueError(f"{task} is odd")
-    return task // 2
-
-
-def divided(task: int) -> int:
-    return 6 // task
-
-
-def test_all_are_run_and_failures_told_together():
-    bar = Bar()
-    with pytest.raises(SceneError, match=r"(?s)^out: 2 of 4 tasks failed; the others are kept.*1 is odd") as caught:
-        run_all(SerialExecutor(), halved, [1, 2, 3, 4], bar, "out", "tasks", SceneError)
-    assert bar.done == 3 and "3 is odd" in str(caught.value)
-
-
-def test_what_users_cannot_mend_keeps_its_traceback():
-    with pytest.raises(RuntimeError, match=r"(?s)1 of 2 tasks failed.*Traceback.*ZeroDivisionError"):
-        run_all(SerialExecutor(), divided, [2, 0], Bar(), "out", "tasks", SceneError)
-
-
-def test_nothing_to_run():
-    run_all(SerialExecutor(), halved, [], Bar(), "out", "tasks", SceneError)

@@ -15,18 +15,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from world4scorer.cube.about import ABOUT, about, digest_of, read_about, read_arrays, write_arrays
 from world4scorer.cube.episodes import expert_episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.keeping import ABOUT, digest_of, read_about, read_arrays, write_about, write_arrays
 from world4scorer.cube.model.lewm import ACTION_BLOCK
 from world4scorer.cube.model.planners import ImaginedCandidates, ReplanStep, WorldModelPlanner
 from world4scorer.cube.model.search import Search
 from world4scorer.cube.model.world_model import WEIGHTS, WorldModel, load_world_model
-from world4scorer.cube.parts import make_missing, one_thread
-from world4scorer.cube.play import play_windows
+from world4scorer.cube.play import one_thread, play_windows
 from world4scorer.cube.simulator.cube_env import CubeSimulator, Floats, this_process_simulator
 from world4scorer.cube.simulator.replay import Replay
 from world4scorer.cube.windows import check_seeds, draw_windows
+from world4scorer.jobs.executors import local_executor
+from world4scorer.jobs.resumable import resumable
 
 WINDOWS_PER_FILE: Final = 5
 GROUP_FIELDS: Final = {
@@ -147,13 +148,24 @@ def collect(
         progress: Whether to show a bar.
     """
     made_from = {"data": digest_of(data / ABOUT), "model": digest_of(model / WEIGHTS), "held_out": sorted(held_out)}
-    write_about(folder, config, "candidate groups", **made_from)
+    settings = about(folder, config, "candidate groups", **made_from)
     tasks = [
         _Task(folder, data, model, config, held_out, seed, first)
         for seed in config.seeds
         for first in range(0, config.windows, WINDOWS_PER_FILE)
     ]
-    make_missing(tasks, _collect, folder, "Candidates", "windows", workers, progress)
+    with resumable(folder, "collecting candidates there", CubeError, settings) as job:
+        job.run_missing(
+            local_executor(workers),
+            _collect,
+            tasks,
+            "Candidates",
+            "parts",
+            is_done=lambda part: part.path.exists(),
+            unit="windows",
+            size=lambda part: part.size,
+            show=progress,
+        )
     return read_groups(folder)
 
 
@@ -164,7 +176,7 @@ def read_groups(folder: Path) -> Groups:
         CubeError: Files are missing, or there is not one group.
     """
     config = read_about(folder, CollectConfig, "candidate groups", "run `w4s cube collect` first")
-    again = "run `w4s cube collect` with this study again, it goes on"
+    again = "run `w4s cube collect` with this study again to resume"
     parts = [read_arrays(path, GROUP_FIELDS, again) for path in _files(folder, config)]
     groups = Groups(**{name: np.concatenate([part[name] for part in parts]) for name in GROUP_FIELDS})
     if not len(groups):
@@ -181,7 +193,7 @@ def _file(folder: Path, seed: int, first: int) -> Path:
     return folder / f"groups_{seed}_{first:03d}.npz"
 
 
-def _collect(task: _Task) -> int:
+def _collect(task: _Task) -> None:
     """Play some windows by latent cost, and label what was tried on the way."""
     simulator, config = this_process_simulator(), task.config
     drawn = draw_windows(expert_episodes(task.data), task.seed, config.windows)[
@@ -194,7 +206,6 @@ def _collect(task: _Task) -> int:
     with one_thread():
         play_windows(kept, labelling, simulator)
     write_arrays(task.path, labelling.arrays())
-    return task.size
 
 
 class _LabellingPlanner:

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.cube.about import about, read_about, read_arrays, write_arrays
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.keeping import read_about, read_arrays, write_about, write_arrays
-from world4scorer.cube.parts import make_missing
 from world4scorer.cube.simulator.cube_env import ACTION, CubeSimulator, CubeState, Floats, this_process_simulator
+from world4scorer.jobs.executors import local_executor
 from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.resumable import resumable
 
 if TYPE_CHECKING:
     from ogbench.manipspace.oracles.markov.cube_markov import CubeMarkovOracle
@@ -40,7 +41,7 @@ class EpisodeKind(StrEnum):
     """The oracle, disturbed, with blocks of random actions between: what a search tries looks more like this."""
 
 
-RESUME_HINT: Final = "run `w4s cube data` with this study again, it goes on"
+RESUME_HINT: Final = "run `w4s cube data` with this study again to resume"
 RECORDED_FIELDS: Final = ("qpos", "qvel", "observations", "actions")
 FIRST_SEED: Final = {EpisodeKind.EXPERT: 1_000_000, EpisodeKind.NOISY: 2_000_000}
 
@@ -138,10 +139,19 @@ def make_episodes(folder: Path, config: EpisodeConfig, workers: int | None = Non
     Raises:
         CubeError: `folder` holds episodes of another configuration.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    write_about(folder, config, "episodes")
     shards = list(_shards(folder, config))
-    make_missing(shards, _make_shard, folder, "Episodes", "episodes", workers, progress)
+    with resumable(folder, "making these episodes", CubeError, about(folder, config, "episodes")) as job:
+        job.run_missing(
+            local_executor(workers),
+            _make_shard,
+            shards,
+            "Episodes",
+            "parts",
+            is_done=lambda part: part.path.exists(),
+            unit="episodes",
+            size=lambda part: part.size,
+            show=progress,
+        )
     return sum(shard.size for shard in shards)
 
 
@@ -182,7 +192,7 @@ def _shards(folder: Path, config: EpisodeConfig) -> Iterator[_Shard]:
             yield _Shard(folder, config, kind, first, min(EPISODES_PER_SHARD, config.count(kind) - first))
 
 
-def _make_shard(shard: _Shard) -> int:
+def _make_shard(shard: _Shard) -> None:
     from ogbench.manipspace.oracles.markov.cube_markov import CubeMarkovOracle
 
     simulator = this_process_simulator()
@@ -194,7 +204,6 @@ def _make_shard(shard: _Shard) -> int:
         with atomic_write(shard.pictures, durable=False) as stream:
             np.save(stream, _render_pictures(simulator, arrays, shard.config.pictures), allow_pickle=False)
     write_arrays(shard.path, arrays)
-    return shard.size
 
 
 def _render_pictures(simulator: CubeSimulator, arrays: dict[str, NDArray[Any]], side: int) -> NDArray[np.uint8]:

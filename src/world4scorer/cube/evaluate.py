@@ -1,4 +1,4 @@
-"""Play the windows of many seeds with several players; what is finished is kept, so that a broken run goes on.
+"""Play the windows of many seeds with several players; what is finished is kept, an interrupted run resumes.
 
 OUT/PLAYER/about.json says who plays; OUT/PLAYER/SEED_FIRST.json what became of ten windows of a seed. Seeds and players
 can be added later.
@@ -13,9 +13,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from world4scorer.cube.about import ABOUT, about, digest_of
 from world4scorer.cube.episodes import expert_episodes, read_config
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.keeping import ABOUT, digest_of, read_json, write_about, write_json
 from world4scorer.cube.model.planners import (
     CubePlanner,
     ExpertReplay,
@@ -27,12 +27,14 @@ from world4scorer.cube.model.planners import (
 from world4scorer.cube.model.search import Search
 from world4scorer.cube.model.world_model import WEIGHTS as MODEL_WEIGHTS
 from world4scorer.cube.model.world_model import held_out_episodes, load_world_model
-from world4scorer.cube.parts import make_missing, one_thread
-from world4scorer.cube.play import WindowResult, play_windows
+from world4scorer.cube.play import WindowResult, one_thread, play_windows
 from world4scorer.cube.simulator.cube_env import this_process_simulator
 from world4scorer.cube.train_head import WEIGHTS as HEAD_WEIGHTS
 from world4scorer.cube.train_head import load_head, read_head_report
 from world4scorer.cube.windows import check_seeds, draw_windows, evaluated_episodes
+from world4scorer.jobs.executors import local_executor
+from world4scorer.jobs.files import read_json, write_json
+from world4scorer.jobs.resumable import Settings, resumable
 
 WINDOWS_PER_FILE: Final = 10
 
@@ -168,21 +170,35 @@ def evaluate(
     """
     players = [Player(name) for name in config.players]
     _check_held_out(contest, config, players)
-    for player in players:
-        search = config.simulator_search if player is Player.SIMULATOR else config.search
-        about = _About(config.windows, search)
-        write_about(folder / player, about, f"windows played by {player}", **contest.identity(player))
+    settings = [_settings(folder, contest, config, player) for player in players]
     tasks = list(_tasks(folder, config, contest))
-    make_missing(tasks, _play, folder, "Windows", "windows", workers, progress)
+    with resumable(folder, "playing windows there", CubeError, *settings, leftovers=("*/.*.tmp",)) as job:
+        job.run_missing(
+            local_executor(workers),
+            _play,
+            tasks,
+            "Windows",
+            "parts",
+            is_done=lambda part: part.path.exists(),
+            unit="windows",
+            size=lambda part: part.size,
+            show=progress,
+        )
     results: Results = {}
     for task in tasks:
         results.setdefault(task.player, {}).setdefault(task.seed, []).extend(_read(task.path))
     return results
 
 
+def _settings(folder: Path, contest: EvaluationSetup, config: EvaluateConfig, player: Player) -> Settings:
+    search = config.simulator_search if player is Player.SIMULATOR else config.search
+    what = f"windows played by {player}"
+    return about(folder / player, _About(config.windows, search), what, **contest.identity(player))
+
+
 def _read(path: Path) -> list[WindowResult]:
     try:
-        return [WindowResult(**one) for one in read_json(path)["windows"]]
+        return [WindowResult(**one) for one in read_json(path, CubeError)["windows"]]
     except (KeyError, TypeError) as error:
         raise CubeError(f"{path} is damaged ({error}): delete it, and run the command again") from error
 
@@ -219,13 +235,12 @@ def _tasks(folder: Path, config: EvaluateConfig, contest: EvaluationSetup) -> It
                 yield _Task(folder, contest, config, player, seed, first)
 
 
-def _play(task: _Task) -> int:
+def _play(task: _Task) -> None:
     windows = draw_windows(expert_episodes(task.contest.data), task.seed, task.config.windows)
     windows = windows[task.first : task.first + WINDOWS_PER_FILE]
     with one_thread():
         played = play_windows(windows, _planner(task), this_process_simulator())
     write_json(task.path, {"seed": task.seed, "windows": [asdict(one) for one in played]})
-    return task.size
 
 
 def _planner(task: _Task) -> CubePlanner:

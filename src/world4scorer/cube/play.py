@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,19 @@ import numpy as np
 from world4scorer.cube.model.planners import CubePlanner, ReplanStep
 from world4scorer.cube.simulator.cube_env import SUCCESS_METRES, CubeSimulator, Floats
 from world4scorer.cube.windows import BUDGET_STEPS, GOAL_STEPS, Window
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch use one thread: there is a process for each core."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A study in one folder, stage by stage; what is finished is kept, an interrupted stage goes on."""
+"""A study in one folder, stage by stage; what is finished is kept, an interrupted stage resumes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from world4scorer.cube.about import ABOUT, about, digest_of, read_about
 from world4scorer.cube.collect import CollectConfig, Groups, collect, read_groups
 from world4scorer.cube.episodes import make_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import EvaluateConfig, EvaluationSetup, Results, evaluate
-from world4scorer.cube.keeping import ABOUT, digest_of, read_about, read_json, write_about, write_json
 from world4scorer.cube.model.train_world_model import WorldModelConfig, read_history, train_world_model
 from world4scorer.cube.model.world_model import WEIGHTS as MODEL_WEIGHTS
 from world4scorer.cube.presets import PRESETS, Preset
 from world4scorer.cube.train_head import DESCRIPTION, HeadConfig, read_head_report, save_head, train_head
 from world4scorer.cube.tune import TunedWeight, read_tuned, tune
 from world4scorer.cube.windows import evaluated_episodes
+from world4scorer.jobs.files import read_json, write_json
+from world4scorer.jobs.resumable import resumable
 
 STAGES: Final = "stages.json"
 WHAT: Final = "study of the cube"
@@ -36,7 +38,7 @@ class Study:
 
     @classmethod
     def begin(cls, folder: Path, preset: str, **changed: Any) -> Study:
-        """Open a folder as a study of a preset, whose episodes may be changed; one that was begun before goes on.
+        """Open a folder as a study of a preset, whose episodes may be changed; one that was begun before resumes.
 
         Raises:
             CubeError: It is another one already, or nothing would be left to learn from.
@@ -57,14 +59,14 @@ class Study:
                 f"of {chosen.episodes.expert} expert episodes every one has a window that is evaluated or tuned on: "
                 "make more of them, something must be left to learn from"
             )
-        write_about(folder, _About(preset, chosen), WHAT)
+        about(folder, _About(preset, chosen), WHAT).match(CubeError)
         return study
 
     @classmethod
     def open(cls, folder: Path) -> Study:
         """Open a folder in which a study was begun, with the sizes of then."""
-        about = read_about(folder, _About, WHAT, "run `w4s cube data` first")
-        return cls(folder, about.name, about.preset)
+        found = read_about(folder, _About, WHAT, "run `w4s cube data` first")
+        return cls(folder, found.name, found.preset)
 
     @property
     def episodes(self) -> Path:
@@ -133,7 +135,7 @@ class StageLog:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.seconds: dict[str, float] = dict(read_json(path)["seconds"]) if path.exists() else {}
+        self.seconds: dict[str, float] = dict(read_json(path, CubeError)["seconds"]) if path.exists() else {}
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
@@ -173,10 +175,11 @@ def make_head(study: Study, config: HeadConfig, progress: bool = True) -> dict[s
     """
     groups = read_groups(study.groups)
     made_from = {"groups": digest_of(study.groups / ABOUT), "model": digest_of(study.model / MODEL_WEIGHTS)}
-    write_about(study.head, config, "outcome head", **made_from)
-    if not (study.head / DESCRIPTION).exists():
-        with study.stages.timed("outcome head"):
-            save_head(train_head(groups, config, progress), config, study.head, made_from)
+    settings = about(study.head, config, "outcome head", **made_from)
+    with resumable(study.head, "training this outcome head", CubeError, settings):
+        if not (study.head / DESCRIPTION).exists():
+            with study.stages.timed("outcome head"):
+                save_head(train_head(groups, config, progress), config, study.head, made_from)
     return read_head_report(study.head)
 
 

@@ -12,11 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from world4scorer.cube.about import read_arrays, write_arrays
 from world4scorer.cube.collect import Groups
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.keeping import read_arrays, read_json, write_arrays, write_json
 from world4scorer.cube.model.outcome_head import OutcomeHead, outcome_loss, pairwise_accuracy, standardised
 from world4scorer.cube.simulator.cube_env import SUCCESS_METRES, Floats
+from world4scorer.jobs.files import read_json, write_json
 from world4scorer.jobs.progress import ProgressBar
 from world4scorer.jobs.tensor_files import read_tensors, write_tensors
 
@@ -303,4 +304,4 @@ def read_head_report(folder: Path) -> dict[str, Any]:
         name: GroupQuality(**{measure: arrays[measure][row] for measure in _PER_GROUP})
         for row, name in enumerate(arrays["scores"].tolist())
     }
-    return {**read_json(folder / DESCRIPTION), "validation": Validation(arrays["episode"], scores)}
+    return {**read_json(folder / DESCRIPTION, CubeError), "validation": Validation(arrays["episode"], scores)}

@@ -10,8 +10,8 @@ from typing import Final
 
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import EvaluateConfig, EvaluationSetup, Player, evaluate
-from world4scorer.cube.keeping import read_json, write_json
 from world4scorer.cube.train_head import SUMMED_WEIGHTS
+from world4scorer.jobs.files import read_json, write_json
 
 TUNING_SEEDS: Final = (200, 201, 202, 203)
 DEFAULT_WEIGHTS: Final = SUMMED_WEIGHTS
@@ -74,7 +74,7 @@ def read_tuned(folder: Path, contest: EvaluationSetup) -> TunedWeight:
     path = folder / CHOICE
     if not path.exists():
         raise CubeError(f"{path} is missing: run `w4s cube tune` first, or give a weight")
-    found = read_json(path)
+    found = read_json(path, CubeError)
     try:
         head = found["head"]
         successes = {float(weight): int(count) for weight, count in found["successes"].items()}

@@ -15,28 +15,23 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing.connection import wait as wait_for_any
-from typing import Any, Final, Generic, Literal, Protocol, TypeVar
-
-from world4scorer.jobs.progress import ProgressBar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 
 ExecutorName = Literal["processes", "serial", "ray"]
 
-NAMED: Final = 5
-"""Failed tasks that an error names."""
-
 
 @dataclass(frozen=True)
 class Done(Generic[_Task, _Result]):
-    """What became of a task: a result, or an error."""
+    """A finished task: its result, or its error."""
 
     task: _Task
     result: _Result | None = None
@@ -44,8 +39,8 @@ class Done(Generic[_Task, _Result]):
     """The task and its exception in one line, or what ended the process it ran in."""
     details: str = ""
     """The traceback."""
-    mendable: bool = False
-    """Whether the error is of a kind that users can cause and mend."""
+    is_user_error: bool = False
+    """Whether users can cause such an error: a ValueError or OSError."""
 
 
 class Executor(Protocol):
@@ -54,7 +49,7 @@ class Executor(Protocol):
     workers: int
 
     def run(self, function: Callable[[_Task], _Result], tasks: Iterable[_Task]) -> Iterator[Done[_Task, _Result]]:
-        """Yield what became of each task, as they finish."""
+        """Yield finished tasks, in the order in which they finish."""
         ...
 
 
@@ -73,40 +68,9 @@ def choose_executor(
     raise ValueError(f"executor: unknown name {name!r}; choose 'processes', 'serial' or 'ray'")
 
 
-def run_all(
-    executor: Executor,
-    function: Callable[[_Task], int],
-    tasks: Sequence[_Task],
-    progress: ProgressBar,
-    where: object,
-    what: str,
-    refusal: type[ValueError],
-) -> None:
-    """Run tasks that return how much they did, all of them; what failed is told at the end, in one error.
-
-    Args:
-        executor: Where they run.
-        function: Does a task.
-        tasks: All of them.
-        progress: Is told how much was done.
-        where: Begins the message: what was to be made.
-        what: Names the tasks in it.
-        refusal: Raised for what users can mend; what they cannot have caused is a RuntimeError with its traceback.
-    """
-    failed: list[Done[_Task, int]] = []
-    for done in executor.run(function, tasks) if tasks else ():
-        if done.result is None:
-            failed.append(done)
-        else:
-            progress.advance(done.result)
-    if failed:
-        shown = "\n".join(f"  {done.error}" for done in failed[:NAMED])
-        message = (
-            f"{where}: {len(failed)} of {len(tasks)} {what} failed; the others are kept, run again once the cause is "
-            f"gone:\n{shown}"
-        )
-        broken = next((done for done in failed if not done.mendable and done.details), None)
-        raise refusal(message) if broken is None else RuntimeError(f"{message}\n{broken.details}")
+def local_executor(workers: int | None) -> Executor:
+    """Processes on this machine, one for each core unless given; one worker is this process."""
+    return choose_executor("serial" if workers == 1 else "processes", workers=workers)
 
 
 class SerialExecutor:
@@ -115,7 +79,7 @@ class SerialExecutor:
     workers = 1
 
     def run(self, function: Callable[[_Task], _Result], tasks: Iterable[_Task]) -> Iterator[Done[_Task, _Result]]:
-        """Yield what became of each task, in order."""
+        """Yield finished tasks, in order."""
         for task in tasks:
             yield _attempt(function, task)
 
@@ -127,7 +91,7 @@ class ProcessExecutor:
         self.workers = workers or os.cpu_count() or 1
 
     def run(self, function: Callable[[_Task], _Result], tasks: Iterable[_Task]) -> Iterator[Done[_Task, _Result]]:
-        """Yield what became of each task, as they finish.
+        """Yield finished tasks, in the order in which they finish.
 
         The first task runs alone: it compiles kernels and fills disk caches that every process needs.
 
@@ -210,7 +174,7 @@ class RayExecutor:
         self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def run(self, function: Callable[[_Task], _Result], tasks: Iterable[_Task]) -> Iterator[Done[_Task, _Result]]:
-        """Yield what became of each task, as they finish."""
+        """Yield finished tasks, in the order in which they finish."""
         ray = self._ray
         work = ray.remote(_attempt)
         shared = ray.put(function)
@@ -236,9 +200,11 @@ def _attempt(function: Callable[[_Task], _Result], task: _Task) -> Done[_Task, _
 
 
 def _failed(task: _Task, error: Exception) -> Done[_Task, Any]:
-    mendable = isinstance(error, (ValueError, OSError))
     return Done(
-        task, error=f"{task}: {type(error).__name__}: {error}", details=traceback.format_exc(), mendable=mendable
+        task,
+        error=f"{task}: {type(error).__name__}: {error}",
+        details=traceback.format_exc(),
+        is_user_error=isinstance(error, ValueError | OSError),
     )
 
 

@@ -1,20 +1,23 @@
-"""Writing files so that a reader never sees half of one."""
+"""Files written whole or not at all, JSON files, and locks."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from uuid import uuid4
+
+from filelock import FileLock, Timeout
 
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str], durable: bool = True) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path` and rename it to `path` once the block has ended without an error.
 
-    Unless `durable`, the disk is not waited for: whole after a crash of the program, but maybe not of the machine.
+    Without `durable`, the file is not flushed to disk: it survives a crash of the program, maybe not of the machine.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -31,9 +34,9 @@ def atomic_write(path: str | os.PathLike[str], durable: bool = True) -> Iterator
 
 
 def check_file(path: str | os.PathLike[str]) -> None:
-    """Raise a ValueError unless a file can be written there: long work should not end with that."""
+    """Raise a ValueError unless a file can be written there; checked before long work."""
     if Path(path).is_dir():
-        raise ValueError(f"{path}: is a folder; say which file to write")
+        raise ValueError(f"{path}: is a folder; name a file")
     check_folder(Path(path).parent)
 
 
@@ -49,15 +52,35 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def only_one(lock: str | os.PathLike[str], refusal: Exception) -> Iterator[None]:
-    """Keep a second run out for the length of the block; the lock goes with the process, however it ends."""
-    Path(lock).parent.mkdir(parents=True, exist_ok=True)
-    with open(lock, "wb") as stream:
-        with suppress(ImportError):  # Windows has no such lock
-            import fcntl
+def hold_lock(path: str | os.PathLike[str], lock_error: Exception) -> Iterator[None]:
+    """Keep other processes out for the length of the block, or raise `lock_error` if one is inside.
 
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise refusal from None
+    The operating system releases the lock with the process, however it ends; the empty file may stay.
+    """
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path, thread_local=False)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise lock_error from None
+    try:
         yield
+    finally:
+        lock.release()
+
+
+def write_json(path: str | os.PathLike[str], content: Mapping[str, Any], indent: int = 1) -> None:
+    """Write JSON for people to read, whole or not at all."""
+    with atomic_write(path) as stream:
+        stream.write((json.dumps(content, indent=indent) + "\n").encode())
+
+
+def read_json(path: str | os.PathLike[str], error: type[ValueError] = ValueError) -> dict[str, Any]:
+    """Read a JSON object; raises `error` if there is none."""
+    try:
+        found = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError) as cause:
+        raise error(f"{path}: cannot be read as JSON ({cause}); delete its folder, or choose another") from cause
+    if not isinstance(found, dict):
+        raise error(f"{path}: holds no JSON object; delete its folder, or choose another")
+    return found

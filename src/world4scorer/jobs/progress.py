@@ -10,21 +10,21 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-QUIET: Final = 30.0
-"""Seconds between two lines, where there is no terminal."""
-RECENT: Final = 120.0
-"""Seconds of work that the time left is estimated from."""
+SECONDS_BETWEEN_LINES: Final = 30.0
+"""Where there is no terminal."""
+SPEED_WINDOW: Final = 120.0
+"""Latest seconds of work that the time left is estimated from."""
 
 
 class Bar(Progress):
-    """rich's, with what is told between the bar and the time left; log files get lines instead of a moving bar."""
+    """rich's progress bar with a note before the time left; log files get lines instead of a moving bar."""
 
     def __init__(self, title: str, note: str, show: bool = True) -> None:
         """`title` and `note` may name fields of the tasks, as rich writes them."""
         console = Console(stderr=True)
         self.shown = show
         self._lines = show and not console.is_terminal
-        self._next = time.monotonic() + QUIET
+        self._next = time.monotonic() + SECONDS_BETWEEN_LINES
         super().__init__(
             TextColumn(title),
             BarColumn(bar_width=20),
@@ -33,21 +33,21 @@ class Bar(Progress):
             TimeRemainingColumn(),
             console=console,
             disable=not show or self._lines,
-            speed_estimate_period=RECENT,
+            speed_estimate_period=SPEED_WINDOW,
         )
 
     def update(self, task_id: TaskID, **changes: Any) -> None:
-        """As rich has it."""
+        """See rich."""
         super().update(task_id, **changes)
-        self._tell(task_id)
+        self._print_now_and_then(task_id)
 
     def advance(self, task_id: TaskID, advance: float = 1) -> None:
-        """As rich has it."""
+        """See rich."""
         super().advance(task_id, advance)
-        self._tell(task_id)
+        self._print_now_and_then(task_id)
 
     def stop(self) -> None:
-        """End; off a terminal, with a line for each task that was begun."""
+        """Stop; without a terminal, print a last line for each task that was started."""
         super().stop()
         if self._lines:
             self._lines = False
@@ -60,9 +60,9 @@ class Bar(Progress):
         if self.shown:
             self.console.print(text, style=style, soft_wrap=True, markup=False, highlight=False)
 
-    def _tell(self, task_id: TaskID) -> None:
+    def _print_now_and_then(self, task_id: TaskID) -> None:
         if self._lines and time.monotonic() >= self._next:
-            self._next = time.monotonic() + QUIET
+            self._next = time.monotonic() + SECONDS_BETWEEN_LINES
             self._print(self._tasks[task_id])
 
     def _print(self, task: Task) -> None:
@@ -72,7 +72,7 @@ class Bar(Progress):
 
 
 class JobProgress:
-    """A bar for the length of a `with` block: what is done, of how much, a note, and the time left."""
+    """A progress bar for the length of a `with` block."""
 
     def __init__(self, title: str, note: str, show: bool) -> None:
         """`title` and `note` may name fields of the tasks, as rich writes them."""
@@ -96,5 +96,5 @@ class ProgressBar(JobProgress):
         self._task = self._bar.add_task(title, total=total)
 
     def advance(self, count: int = 1) -> None:
-        """So many more are done."""
+        """Count more as done."""
         self._bar.advance(self._task, count)

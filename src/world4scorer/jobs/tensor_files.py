@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import tempfile
@@ -16,8 +17,8 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 SAFETENSORS: Final = ".safetensors"
-SHOWN: Final = 3
-"""Names that an error lists before it only counts."""
+LISTED_NAMES: Final = 3
+"""Names listed in an error message."""
 
 Tensors = dict[str, Tensor]
 
@@ -35,12 +36,21 @@ def read_tensors(path: str | os.PathLike[str]) -> Tensors:
     return _tensors_of(_unpickled(path), path)
 
 
-def check_checkpoint(path: str | os.PathLike[str]) -> None:
-    """Raise a ValueError for a training checkpoint that cannot be read."""
+def read_checkpoint(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The content of a checkpoint, from which training resumes."""
     try:
-        _unpickled(Path(path))
-    except ValueError as error:
-        raise ValueError(f"{error}; delete it to begin anew, or put best.ckpt in its place") from error
+        content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # a damaged stream makes the reader fail in every way there is
+        remedy = "delete it to start again, or put best.ckpt in its place if there is one"
+        raise ValueError(f"{path}: not a readable checkpoint ({_reason(error)}); {remedy}") from error
+    return content
+
+
+def write_checkpoint(content: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write a checkpoint, whole or not at all."""
+    stream = io.BytesIO()
+    torch.save(dict(content), stream)
+    write_bytes(stream.getvalue(), path)
 
 
 def _unpickled(path: Path) -> Any:
@@ -89,8 +99,8 @@ def check_tensors(
 
 
 def _listed(names: list[str]) -> str:
-    shown = ", ".join(f"tensor {name!r}" for name in names[:SHOWN])
-    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
+    shown = ", ".join(f"tensor {name!r}" for name in names[:LISTED_NAMES])
+    return shown if len(names) <= LISTED_NAMES else f"{shown} and {len(names) - LISTED_NAMES} more"
 
 
 def as_safetensors(tensors: Mapping[str, Tensor]) -> bytes:

@@ -45,7 +45,7 @@ def test_finished_logs_are_kept(tmp_path: Path) -> None:
 
 def test_other_options_are_refused(tmp_path: Path) -> None:
     prepare(MadeUpSource(), tmp_path, SerialExecutor(), show_progress=False)
-    with pytest.raises(StoreError, match=r"was prepared with options \{'option': 'a'\}"):
+    with pytest.raises(StoreError, match=r'log0\.arrow: made with other settings \(option: "a", now "b"\)'):
         prepare(MadeUpSource(option="b"), tmp_path, SerialExecutor(), show_progress=False)
 
 

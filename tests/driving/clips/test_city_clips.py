@@ -92,14 +92,14 @@ def test_other_options_need_another_folder(city, clips, tmp_path, capsys):
     assert {path: path.stat().st_mtime_ns for path in clips.rglob("anno/*.gz")} == before
     capsys.readouterr()
     for options, told in (
-        ("--clips 3 --seconds 5", f"seconds {SECONDS}.0 instead of 5.0"),
-        ("--clips 3", f"seconds {SECONDS}.0 instead of None"),
-        (f"--clips 3 --seconds {SECONDS} --split city_val", "split city_train instead of city_val"),
+        ("--clips 3 --seconds 5", f"seconds: {SECONDS}.0, now 5.0"),
+        ("--clips 3", f"seconds: {SECONDS}.0, now null"),
+        (f"--clips 3 --seconds {SECONDS} --split city_val", 'split: "city_train", now "city_val"'),
         (f"--clips 2 --seconds {SECONDS}", "this folder is for 3 clips, more than 2"),
     ):
         assert cli.main(f"{line} {options}".split()) == 1
         said = capsys.readouterr().err
-        assert told in said and "city-clips.json: " in said and "choose another --out" in said
+        assert told in said and "city-clips.json: " in said and "choose another folder" in said
     assert {path: path.stat().st_mtime_ns for path in clips.rglob("anno/*.gz")} == before
 
 
@@ -113,7 +113,7 @@ def test_more_clips_may_follow(city, tmp_path):
     with pytest.raises(ClipError, match="says how they were made"):
         make(clips=2)
     (tmp_path / "city-clips.json").write_text("{")
-    with pytest.raises(ClipError, match="not JSON"):
+    with pytest.raises(ClipError, match="cannot be read as JSON"):
         make(clips=2)
 
 

@@ -38,7 +38,7 @@ def test_the_file_is_plain_arrow(folder, store):
 
 
 def test_another_planner_may_not_write_into_it(folder):
-    with pytest.raises(PoolError, match="weights was 'abc', now 'xyz'"):
+    with pytest.raises(PoolError, match='weights: "abc", now "xyz"'):
         PoolFolder.begin(folder.folder, {**folder.about, "weights": "xyz"})
     moved = PoolFolder.begin(folder.folder, {**folder.about, "planner": "renamed", "store": "elsewhere"})
     assert moved.logs == folder.logs and PoolFolder(folder.folder).about["store"] == "elsewhere"

@@ -320,7 +320,7 @@ def test_planner(network, supervision, sketch):
     assert (found.lead >= 0).all() and found.complete.all()  # all three rivals were solved for
     assert (found.critical >= found.critical_out).all()
     assert torch.equal(found.certified, ~found.fragile)
-    # fewer rivals: the nearest ones, and never a larger claim
+    # fewer rivals: the nearest ones, and never a larger claim_run_folder
     fewer = planner.stability(given.image, given.ego_status, geometry, rivals=1, epsilon=1e-3)
     assert not (fewer.certified & ~found.certified).any()
     assert (torch.minimum(fewer.critical, fewer.others) <= found.critical * (1 + 1e-9)).all()

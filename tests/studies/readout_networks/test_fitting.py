@@ -9,7 +9,7 @@ from world4scorer.studies.readout_networks.fitting import fit, learning_rate
 CONFIG = ReadoutConfig(checkpoint_every=3, learning_rate=0.05)
 
 
-def trained(folder, stops=(), settings="same"):
+def trained(folder, stops=(), width=2):
     """A line through noisy points, in as many calls as there are stops, and one more."""
     losses = None
     for stop in (*stops, None):
@@ -20,7 +20,7 @@ def trained(folder, stops=(), settings="same"):
             x = torch.randn(8, 2, generator=generator)
             return (network(x)[:, 0] - x @ torch.tensor([1.0, -2.0])).square().mean()
 
-        losses = fit("line", network, loss, 10, CONFIG, folder / "checkpoint.pt", settings, stop_after=stop)
+        losses = fit("line", network, loss, 10, CONFIG, folder / "checkpoint.pt", {"width": width}, stop_after=stop)
     return network.weight.detach(), losses
 
 
@@ -33,8 +33,8 @@ def test_a_stopped_training_ends_with_the_same_bits(tmp_path):
 
 def test_other_settings_are_not_continued(tmp_path):
     trained(tmp_path)
-    with pytest.raises(ValueError, match=r"checkpoint\.pt: made with other settings"):
-        trained(tmp_path, settings="other")
+    with pytest.raises(ValueError, match=r"checkpoint\.pt: made with other settings \(width: 2, now 3\)"):
+        trained(tmp_path, width=3)
 
 
 def test_a_damaged_checkpoint_is_named(tmp_path):

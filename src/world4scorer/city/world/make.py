@@ -12,7 +12,6 @@ Example::
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -38,12 +37,16 @@ from world4scorer.city.world.segments import FUTURE_FRAMES, PAST_FRAMES, select_
 from world4scorer.datasets.navsim.filters import SceneFilter, Split, write_split
 from world4scorer.datasets.navsim.map_writer import complete_maps, write_map
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.jobs.executors import Done, Executor, choose_executor
-from world4scorer.jobs.files import only_one
+from world4scorer.jobs.executors import Executor, local_executor
+from world4scorer.jobs.resumable import check_settings, resumable, run_tasks
 
 STRIP_WIDTH: Final = 250.0
 """Logs are rendered in strips of the map this wide [m]."""
-LOCK: Final = ".lock"
+LOCK: Final = str(DataFolder(Path()).city / ".lock")
+LEFTOVERS: Final = tuple(
+    f"{folder}/*/.*.tmp" for folder in (DataFolder(Path()).all_logs, DataFolder(Path()).all_sensors)
+)
+"""Unfinished files of a killed run, to be removed: the devkit reads every file among the logs."""
 ATTRIBUTION: Final = (
     "Streets: (c) OpenStreetMap contributors, ODbL; crossing in Braunschweig: German Aerospace Center. "
     "Networks from Eclipse SUMO."
@@ -83,14 +86,12 @@ def make_city(
 ) -> dict[str, Any]:
     """Write the dataset below `root` and return its manifest (`city/city.json`)."""
     root = Path(root)
-    folder = DataFolder(root).city
     _check_folder(config, root)
-    with only_one(folder / LOCK, CityError(f"{root}: another run is making this city; wait for it, or stop it first")):
+    with resumable(root, "making this city", CityError, lock=LOCK, leftovers=LEFTOVERS):
         missing = [simulation for simulation in config.simulations if not _is_done(config, root, simulation)]
         if not missing and manifest_io.read_manifest(root).get("complete"):
             return manifest_io.read_manifest(root)
         manifest_io.write_manifest(root, {"config": _plain(config), "complete": False})
-        _sweep(root)
         return _make(config, root, missing, workers, show_progress)
 
 
@@ -98,13 +99,13 @@ def _make(
     config: CityConfig, root: Path, missing: Sequence[Simulation], workers: int | None, show_progress: bool
 ) -> dict[str, Any]:
     folder = DataFolder(root)
-    executor = choose_executor("serial" if workers == 1 else "processes", workers=workers)
+    executor = local_executor(workers)
     networks = {PLACES[share.place].network.name: PLACES[share.place].network for share in config.shares}
     paths = {name: build_network(network, folder.city_network(name)) for name, network in networks.items()}
     locations = {n: net.devkit_location if config.devkit_maps else net.location for n, net in networks.items()}
     indices = _write_maps(folder.maps, networks, paths, locations, config.devkit_maps)
     with CityProgress(len(missing), show_progress) as progress:
-        plans = _simulate(executor, SimulationRunner(root, config, paths), missing, progress)
+        plans = _simulate(executor, SimulationRunner(root, config, paths), missing, root, progress)
         _render(executor, LogRenderer(root, config, paths, locations, indices), plans, root, progress)
     entries = [manifest_io.read_simulation(root, simulation.name) for simulation in config.simulations]
     manifest = {
@@ -123,16 +124,9 @@ def _make(
 def _check_folder(config: CityConfig, root: Path) -> None:
     """Refuse a folder with another dataset, or a city with other settings."""
     if DataFolder(root).is_city:
-        known, wanted = manifest_io.read_manifest(root)["config"], _plain(config)
-        changed = sorted(key for key in wanted if known.get(key) != wanted[key])
-        if changed:
-            raise CityError(
-                f"{root}: holds a city made with other settings ({', '.join(changed)}); choose another folder"
-            )
+        check_settings(root, manifest_io.read_manifest(root)["config"], _plain(config), CityError)
     elif DataFolder(root).maps.exists() or DataFolder(root).all_logs.exists():
         raise CityError(f"{root}: holds a dataset that is no city; choose another folder")
-    else:
-        manifest_io.write_manifest(root, {"config": _plain(config), "complete": False})
 
 
 def _is_done(config: CityConfig, root: Path, simulation: Simulation) -> bool:
@@ -141,16 +135,6 @@ def _is_done(config: CityConfig, root: Path, simulation: Simulation) -> bool:
         return False
     entry = manifest_io.read_simulation(root, simulation.name)
     return all(is_rendered(root, entry.data_split, log.name, log.frames, config) for log in entry.logs)
-
-
-def _sweep(root: Path) -> None:
-    """Remove what a run that was killed had begun to write: the devkit reads every file among the logs."""
-    for parent in (DataFolder(root).all_logs, DataFolder(root).all_sensors):
-        for leftover in parent.glob("*/.*.tmp"):
-            if leftover.is_dir():
-                shutil.rmtree(leftover)
-            else:
-                leftover.unlink()
 
 
 def _plain(config: CityConfig) -> dict[str, Any]:
@@ -173,15 +157,13 @@ def _write_maps(
 
 
 def _simulate(
-    executor: Executor, work: SimulationRunner, simulations: Sequence[Simulation], progress: CityProgress
+    executor: Executor, work: SimulationRunner, simulations: Sequence[Simulation], root: Path, progress: CityProgress
 ) -> dict[Simulation, list[LogPlan]]:
     # The executor runs its first task alone: the smallest.
     tasks = sorted(simulations, key=lambda simulation: PLACES[simulation.share.place].vehicles)
     plans: dict[Simulation, list[LogPlan]] = {}
-    for done in executor.run(work, tasks):
-        if done.error is not None or done.result is None:
-            raise _failure("simulation", done)
-        plans[done.task] = done.result
+    for simulation, found in run_tasks(executor, work, tasks, root, "simulations", CityError, stop_at_first=True):
+        plans[simulation] = found
         progress.simulated(len(plans))
     return {simulation: plans[simulation] for simulation in simulations}
 
@@ -199,23 +181,15 @@ def _render(
     progress.begin_rendering(sum(len(task.plan.frames) for task in tasks))
     open_logs = {simulation.name: {plan.name for plan in found} for simulation, found in plans.items()}
     by_name = {simulation.name: simulation for simulation in plans}
-    for done in executor.run(work, tasks):
-        if done.error is not None or done.result is None:
-            raise _failure("log", done)
-        progress.rendered(done.result)
-        name = done.task.plan.simulation
-        open_logs[name].discard(done.task.plan.name)
+    for task, frames in run_tasks(executor, work, tasks, root, "logs", CityError):
+        progress.rendered(frames)
+        name = task.plan.simulation
+        open_logs[name].discard(task.plan.name)
         if not open_logs[name]:
             _write_simulation_entry(root, by_name[name], plans[by_name[name]])
     for simulation, found in plans.items():
         if not found:
             _write_simulation_entry(root, simulation, found)
-
-
-def _failure(what: str, done: Done[Any, Any]) -> Exception:
-    """User errors as one line; others with their traceback."""
-    text = f"{what} {done.error}"
-    return CityError(text) if done.mendable else RuntimeError(f"{text}\n{done.details}")
 
 
 def _spatial_order(task: RenderTask) -> tuple[str, int, float]:

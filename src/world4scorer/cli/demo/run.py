@@ -14,7 +14,7 @@ from typing import Final
 from world4scorer.cli.demo.ledger import Ledger
 from world4scorer.cli.demo.pace import Pace, in_words
 from world4scorer.cli.demo.stages import Places, Preset, Stage
-from world4scorer.jobs.files import only_one
+from world4scorer.jobs.resumable import resumable
 
 LOGS: Final = "logs"
 
@@ -29,9 +29,7 @@ class StageFailed(ValueError):
 def run_stages(stages: Sequence[Stage], out: Path, preset: Preset, run: Run | None = None) -> Ledger:
     """Run what is not finished; returns the ledger, with the time of every stage."""
     run = run or as_process
-    out.mkdir(parents=True, exist_ok=True)
-    refusal = ValueError(f"{out}: another demonstration is running there; wait for it, or stop it first")
-    with only_one(out / ".lock", refusal):
+    with resumable(out, "making this demonstration"):
         ledger, pace = Ledger(out, preset), Pace()
         still = [stage for stage in stages if not ledger.is_finished(stage)]
         if still:

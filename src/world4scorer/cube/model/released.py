@@ -22,11 +22,12 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+from world4scorer.cube.about import ABOUT, about, digest_of
 from world4scorer.cube.episodes import EpisodeKind, read_episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.keeping import ABOUT, digest_of, read_json, write_about
 from world4scorer.cube.model.lewm import ACTION_BLOCK, Lewm, LewmConfig
 from world4scorer.cube.model.world_model import ActionScale, LewmWorldModel
+from world4scorer.jobs.files import read_json
 from world4scorer.jobs.tensor_files import SAFETENSORS, Tensors, check_tensors, read_tensors
 
 CONFIG: Final = "config.json"
@@ -99,7 +100,7 @@ def import_released(source: Path, episodes: Path, out: Path) -> LewmWorldModel:
     scale = ActionScale.of(read_episodes(episodes, EpisodeKind.EXPERT).actions)
     model = LewmWorldModel(load_released(source), scale, camera="stock")
     made_from = {"data": digest_of(episodes / ABOUT), "weights": digest_of(weights_in(source))}
-    write_about(out, model.network.config, "released world model", **made_from)
+    about(out, model.network.config, "released world model", **made_from).match(CubeError)
     model.save(out)
     return model
 
@@ -242,7 +243,7 @@ def _heads(path: Path) -> tuple[int, int]:
     """Attention heads of the predictor and of the encoder."""
     if not path.exists():
         raise CubeError(f"{path} is missing: download it with the weights, it tells the numbers of attention heads")
-    config = read_json(path)
+    config = read_json(path, CubeError)
     model = _part(config, "model") or config  # a training's whole configuration has the model within
     predictor, encoder = _part(model, "predictor").get("heads"), _part(model, "encoder")
     size = encoder.get("size", config.get("encoder_scale"))

@@ -1,4 +1,4 @@
-"""Train a LeWM on episodes: predict the next latent, keep latents spread, and go on after an interruption."""
+"""Train a LeWM on episodes: predict the next latent, keep latents spread; an interrupted training resumes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from world4scorer.cube.about import ABOUT, about, digest_of
 from world4scorer.cube.episodes import EpisodeKind, Episodes, read_episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.keeping import ABOUT, digest_of, read_json, write_about, write_json
 from world4scorer.cube.model.lewm import ACTION_BLOCK, BLOCK_STEPS, Lewm, LewmConfig, Sigreg
 from world4scorer.cube.model.world_model import WEIGHTS, ActionScale, LewmWorldModel, as_input
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import read_json, write_json
 from world4scorer.jobs.progress import ProgressBar
-from world4scorer.jobs.tensor_files import check_checkpoint
+from world4scorer.jobs.resumable import resumable
+from world4scorer.jobs.tensor_files import read_checkpoint, write_checkpoint
 
 CHECKPOINT: Final = "checkpoint.pt"
 HISTORY: Final = "history.json"
@@ -84,14 +85,21 @@ class TrainingWindows:
 def train_world_model(
     data: Path, folder: Path, config: WorldModelConfig, held_out: frozenset[int], progress: bool = True
 ) -> LewmWorldModel:
-    """Train on all episodes in `data` but the expert's in `held_out`; an interrupted training goes on.
+    """Train on all episodes in `data` but the expert's in `held_out`; an interrupted training resumes.
 
     Raises:
         CubeError: No episodes, or `folder` holds a model of other settings.
     """
-    write_about(folder, config, "world model", data=digest_of(data / ABOUT), held_out=sorted(held_out))
-    if (folder / WEIGHTS).exists():
-        return LewmWorldModel.load(folder)
+    settings = about(folder, config, "world model", data=digest_of(data / ABOUT), held_out=sorted(held_out))
+    with resumable(folder, "training this world model", CubeError, settings):
+        if (folder / WEIGHTS).exists():
+            return LewmWorldModel.load(folder)
+        return _train(data, folder, config, held_out, progress)
+
+
+def _train(
+    data: Path, folder: Path, config: WorldModelConfig, held_out: frozenset[int], progress: bool
+) -> LewmWorldModel:
     expert = read_episodes(data, EpisodeKind.EXPERT)
     learned = [index for index in range(len(expert)) if index not in held_out]
     if not learned:
@@ -189,22 +197,21 @@ def _windows(parts: list[Episodes], scale: ActionScale, sizes: LewmConfig) -> Tr
 def _save_checkpoint(
     folder: Path, network: Lewm, optimiser: torch.optim.Optimizer, history: list[dict[str, float]]
 ) -> None:
-    with atomic_write(folder / CHECKPOINT) as stream:
-        torch.save({"network": network.state_dict(), "optimiser": optimiser.state_dict(), "history": history}, stream)
+    content = {"network": network.state_dict(), "optimiser": optimiser.state_dict(), "history": history}
+    write_checkpoint(content, folder / CHECKPOINT)
     write_json(folder / HISTORY, {"history": history})
 
 
 def read_history(folder: Path) -> list[dict[str, float]]:
     """How training went: steps, and what `measure` found."""
-    history: list[dict[str, float]] = read_json(folder / HISTORY)["history"]
+    history: list[dict[str, float]] = read_json(folder / HISTORY, CubeError)["history"]
     return history
 
 
 def _resume(path: Path, network: Lewm, optimiser: torch.optim.Optimizer) -> list[dict[str, float]]:
     if not path.exists():
         return []
-    check_checkpoint(path)
-    kept = torch.load(path, weights_only=True)
+    kept = read_checkpoint(path)
     network.load_state_dict(kept["network"])
     optimiser.load_state_dict(kept["optimiser"])
     history: list[dict[str, float]] = kept["history"]

@@ -15,11 +15,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from world4scorer.cube.about import ABOUT
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.keeping import ABOUT, read_json, write_json
 from world4scorer.cube.model.lewm import BLOCK_STEPS, Lewm, LewmConfig
 from world4scorer.cube.simulator.camera import RenderQuality
 from world4scorer.cube.simulator.cube_env import ACTION, CubeSimulator, CubeState, Floats
+from world4scorer.jobs.files import read_json, write_json
 from world4scorer.jobs.tensor_files import read_tensors, write_tensors
 
 WEIGHTS: Final = "lewm.safetensors"
@@ -137,7 +138,7 @@ class LewmWorldModel:
         """
         if not (folder / WEIGHTS).exists():
             raise CubeError(f"{folder} holds no finished world model: run `w4s cube world-model` with this folder")
-        described = read_json(folder / DESCRIPTION)
+        described = read_json(folder / DESCRIPTION, CubeError)
         try:
             network = Lewm(LewmConfig(**described["sizes"]))
             network.load_state_dict(read_tensors(folder / WEIGHTS))
@@ -163,5 +164,5 @@ def held_out_episodes(folder: Path) -> set[int] | None:
     """Expert episodes that a model of ours did not learn from; None for a model of others."""
     if not (folder / ABOUT).exists():
         return None
-    held_out = read_json(folder / ABOUT)["made_from"].get("held_out")
+    held_out = read_json(folder / ABOUT, CubeError)["made_from"].get("held_out")
     return None if held_out is None else set(held_out)

@@ -1,4 +1,4 @@
-"""Fill a scene store log by log, so that it can be killed at any time and run again.
+"""Fill a scene store log by log; an interrupted run resumes.
 
 >>> report = prepare(source, "scenes", choose_executor(workers=8))
 """
@@ -22,16 +22,13 @@ from world4scorer.datasets.store.schema import StoreError
 from world4scorer.datasets.store.shard import Shard
 from world4scorer.datasets.store.shard_writer import SUFFIX, PreparedScene, shard_path, write_shard
 from world4scorer.engine.scene.scene import Scene
-from world4scorer.jobs.executors import Executor, ProcessExecutor
-from world4scorer.jobs.files import only_one
+from world4scorer.jobs.executors import Done, Executor, ProcessExecutor
+from world4scorer.jobs.resumable import check_settings, resumable, run_tasks
 
 TYPICAL_SCENE_BYTES: Final = 150_000
 """Bytes of a scene in a busy street, to tell before the first is written whether the disk has room."""
 MIN_FREE_BYTES: Final = 100_000_000
 """Bytes that must be free at any time."""
-LOCK_NAME: Final = ".lock"
-MAX_EXAMPLES: Final = 10
-"""Failed logs that an error message names."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +76,6 @@ class PrepareReport:
     """Bytes of the largest process."""
     skipped: Mapping[str, int] = field(default_factory=dict)
     """Scenes left out, by reason."""
-    failed: Mapping[str, str] = field(default_factory=dict)
-    """Error by log."""
 
     def __str__(self) -> str:
         rate = self.scenes / self.seconds if self.seconds > 0 else 0.0
@@ -136,12 +131,9 @@ def prepare(
     """
     executor = ProcessExecutor() if executor is None else executor
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     names = list(dict.fromkeys(source.log_names()))
     options = dict(source.options())
-    refusal = StoreError(f"{folder}: another run is preparing this store; wait for it, or stop it first")
-    with only_one(folder / LOCK_NAME, refusal):
-        _sweep(folder)
+    with resumable(folder, "preparing this store", StoreError, leftovers=(f".*{SUFFIX}.*.tmp",)):
         kept = _finished(folder, names, options)
         missing = [name for name in names if name not in kept]
         _check_room(folder, None if expected_scenes is None else expected_scenes * len(missing) // max(len(names), 1))
@@ -149,7 +141,12 @@ def prepare(
         report = _run(work, missing, len(kept), executor, show_progress)
         if report.logs or kept:
             SceneStore(folder)  # writes the index
-    _check_report(folder, report, names)
+    if report.scenes == 0 and report.kept == 0:
+        reasons = "; ".join(f"{count} left out: {reason}" for reason, count in report.skipped.items())
+        raise PrepareError(
+            f"{folder}: no scene was prepared from {len(names)} logs"
+            + (f" ({reasons})" if reasons else "; the source gave none: check the split and the data folder")
+        )
     return report
 
 
@@ -167,24 +164,22 @@ def _run(work: _PrepareLog, names: Sequence[str], kept: int, executor: Executor,
     start = time.monotonic()
     logs = scenes = size = peak = 0
     skipped: Counter[str] = Counter()
-    failed: dict[str, str] = {}
     with PrepareProgress(len(names), show) as progress:
-        for number, done in enumerate(executor.run(work, names), start=1):
-            if done.result is None:
-                failed[done.task] = done.error or "no result"
-                progress.complain(failed[done.task])
-            else:
-                logs += done.result.scenes > 0
-                scenes += done.result.scenes
-                size += done.result.bytes
-                peak = max(peak, done.result.peak_memory)
-                skipped.update(done.result.skipped)
+
+        def complain(done: Done[str, _LogResult]) -> None:
+            progress.complain(done.error or "")
+
+        results = run_tasks(executor, work, names, work.folder, "logs", PrepareError, on_failure=complain)
+        for number, (_, result) in enumerate(results, start=1):
+            logs += result.scenes > 0
+            scenes += result.scenes
+            size += result.bytes
+            peak = max(peak, result.peak_memory)
+            skipped.update(result.skipped)
             progress.update(number, scenes, size, max(peak, peak_memory()))
             if number < len(names):
                 _check_room_left(work.folder, size * (len(names) - number) // number)
-    return PrepareReport(
-        logs, kept, scenes, size, time.monotonic() - start, max(peak, peak_memory()), dict(skipped), failed
-    )
+    return PrepareReport(logs, kept, scenes, size, time.monotonic() - start, max(peak, peak_memory()), dict(skipped))
 
 
 def _finished(folder: Path, names: Sequence[str], options: Mapping[str, Any]) -> set[str]:
@@ -192,29 +187,8 @@ def _finished(folder: Path, names: Sequence[str], options: Mapping[str, Any]) ->
     finished = set(shard_names(folder)) & set(names)
     for name in sorted(finished):
         shard = Shard(shard_path(folder, name))
-        made_with = shard.provenance.get("options")
-        if made_with != options:
-            raise StoreError(
-                f"{shard.path}: was prepared with options {made_with}, now they are {options}; "
-                "give another folder, or delete this one to prepare it anew"
-            )
+        check_settings(shard.path, shard.provenance.get("options") or {}, options, StoreError)
     return finished
-
-
-def _check_report(folder: Path, report: PrepareReport, names: Sequence[str]) -> None:
-    if report.failed:
-        shown = "\n".join(f"  {error}" for error in list(report.failed.values())[:MAX_EXAMPLES])
-        more = f"\n  and {len(report.failed) - MAX_EXAMPLES} more" if len(report.failed) > MAX_EXAMPLES else ""
-        raise PrepareError(
-            f"{folder}: {len(report.failed)} of {len(names)} logs failed; the others are in the store, run again once "
-            f"the cause is gone:\n{shown}{more}"
-        )
-    if report.scenes == 0 and report.kept == 0:
-        reasons = "; ".join(f"{count} left out: {reason}" for reason, count in report.skipped.items())
-        raise PrepareError(
-            f"{folder}: no scene was prepared from {len(names)} logs"
-            + (f" ({reasons})" if reasons else "; the source gave none: check the split and the data folder")
-        )
 
 
 def _check_room(folder: Path, scenes: int | None) -> None:
@@ -234,9 +208,3 @@ def _check_room_left(folder: Path, needed: int) -> None:
             f"{folder}: {human_bytes(free)} left on this disk, the logs to come need about {human_bytes(needed)}; "
             "make room and run again, finished logs are kept"
         )
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what a run that was killed had begun to write."""
-    for leftover in folder.glob(f".*{SUFFIX}.*.tmp"):
-        leftover.unlink(missing_ok=True)

@@ -30,6 +30,7 @@ from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, ProcessExecutor
 from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.resumable import run_tasks
 
 FILE: Final = "samples"
 """Name in the folder of the scene store."""
@@ -146,11 +147,10 @@ class _ReadLog:
 
 
 def _read_logs(source: NavsimSource, executor: Executor) -> pa.Table:
-    found: dict[str, list[dict[str, Any]]] = {}
-    for done in executor.run(_ReadLog(source), source.log_names()):
-        if done.result is None:
-            raise DatasetError(done.error or f"{done.task}: no result")
-        found[done.task] = done.result
+    tasks = run_tasks(
+        executor, _ReadLog(source), source.log_names(), source.root, "logs", DatasetError, stop_at_first=True
+    )
+    found = dict(tasks)
     rows = [row for name in sorted(found) for row in found[name]]
     if not rows:
         raise DatasetError(

@@ -17,10 +17,10 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +55,8 @@ from world4scorer.engine.scene.geometry import direction
 from world4scorer.engine.scene.indices import TrackType
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, ProcessExecutor
-from world4scorer.jobs.files import atomic_write, only_one
-from world4scorer.jobs.progress import ProgressBar
+from world4scorer.jobs.files import write_json
+from world4scorer.jobs.resumable import Settings, resumable
 
 MAPS: Final = "maps"
 OPTIONS_FILE: Final = "city-clips.json"
@@ -93,51 +93,41 @@ def make_city_clips(
         raise ClipError(f"{data}: no split {split!r}; it has {known}")
     simulations = [read_simulation(data, name) for name in manifest["simulations"]]
     tasks = _tasks([one for one in simulations if one.split == split], clips)
-    with only_one(out / ".lock", ClipError(f"{out}: another run is making these clips; wait for it")):
-        _claim_folder(out, manifest, split, clips, seconds, [name for task in tasks for name in task.logs.values()])
+    city = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:16]
+    content = {"format": FORMAT, "city": city, "split": split, "seconds": seconds, "clips": clips}
+    settings = Settings(out / OPTIONS_FILE, content, ignored=("clips",))
+    _check_folder(settings, out, clips, [name for task in tasks for name in task.logs.values()])
+    with resumable(out, "making these clips", ClipError, settings) as job:
+        write_json(settings.path, content)  # more clips may be asked for than before
         _write_maps(data, out, {PLACES[task.simulation.place].network.name for task in tasks}, manifest["locations"])
-        work = _DriveClips(data, out, seconds)
-        total = sum(len(task.logs) for task in tasks)
-        with ProgressBar("clips", "clips", total, show_progress) as progress:
-            for done in (executor or ProcessExecutor()).run(work, tasks):
-                if done.error is not None:
-                    raise ClipError(done.error) if done.mendable else RuntimeError(f"{done.error}\n{done.details}")
-                progress.advance(len(done.task.logs))
+        job.run_missing(
+            executor or ProcessExecutor(),
+            _DriveClips(data, out, seconds),
+            tasks,
+            "clips",
+            "simulations",
+            unit="clips",
+            size=lambda task: len(task.logs),
+            show=show_progress,
+        )
     return [out / name for task in tasks for name in task.logs.values()]
 
 
-def _claim_folder(
-    out: Path, manifest: Mapping[str, Any], split: str, clips: int | None, seconds: float | None, names: Sequence[str]
-) -> None:
-    """Write how the clips of a folder are made, or make sure that it holds no others."""
-    path = out / OPTIONS_FILE
-    city = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:16]
-    wanted = {"format": FORMAT, "city": city, "split": split, "seconds": seconds}
-    if path.is_file():
-        kept = _read_options(path)
-        others = [name for name, value in wanted.items() if kept.get(name) != value]
-        if others:
-            differing = ", ".join(f"{name} {kept.get(name)} instead of {wanted[name]}" for name in others)
+def _check_folder(settings: Settings, out: Path, clips: int | None, names: Sequence[str]) -> None:
+    """A folder takes clips made in one way, and is not asked for fewer of them later."""
+    path, known = settings.path, settings.check(ClipError)
+    if known is None:
+        if any((out / name).is_dir() for name in names):
             raise ClipError(
-                f"{path}: this folder holds clips made with other options: {differing}; choose another --out"
+                f"{out}: holds clips, but no {path.name} that says how they were made; choose another folder"
             )
-        if clips is not None and (kept.get("clips") is None or kept["clips"] > clips):
-            count = "all" if kept.get("clips") is None else kept["clips"]
-            raise ClipError(f"{path}: this folder is for {count} clips, more than {clips}; choose another --out")
-    elif any((out / name).is_dir() for name in names):
-        raise ClipError(f"{out}: holds clips, but no {OPTIONS_FILE} that says how they were made; choose another --out")
-    with atomic_write(path) as stream:
-        stream.write((json.dumps({**wanted, "clips": clips}, indent=1) + "\n").encode())
-
-
-def _read_options(path: Path) -> dict[str, Any]:
-    try:
-        kept = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ClipError(f"{path}: not JSON ({error}); choose another --out") from error
-    if not isinstance(kept, dict) or not isinstance(kept.get("clips"), int | None):
-        raise ClipError(f"{path}: not what city-clips writes; choose another --out")
-    return kept
+        return
+    count = known.get("clips")
+    if not isinstance(count, int | None):
+        raise ClipError(f"{path}: not what city-clips writes; choose another folder")
+    if clips is not None and (count is None or count > clips):
+        asked = "all" if count is None else count
+        raise ClipError(f"{path}: this folder is for {asked} clips, more than {clips}; choose another folder")
 
 
 @dataclass(frozen=True)

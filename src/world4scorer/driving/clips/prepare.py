@@ -2,9 +2,8 @@
 
 >>> report = prepare_clips(Path("Bench2Drive"), Path("maps"), Path("prepared"))
 
-May be killed at any time and run again: finished clips are kept, unless the map, the clip's files or the options are
-others than they were. A clip that cannot be used is left out and named with
-the reason; the others are prepared all the same.
+An interrupted run resumes: finished clips are kept, unless the map, the clip's files or the options have changed. A
+clip that cannot be used is left out and named with the reason; the others are prepared all the same.
 """
 
 from __future__ import annotations
@@ -46,8 +45,7 @@ from world4scorer.driving.clips.prepared import (
 )
 from world4scorer.driving.clips.rig import CAMERA_FOLDERS
 from world4scorer.jobs.executors import Executor, ProcessExecutor
-from world4scorer.jobs.files import only_one
-from world4scorer.jobs.progress import ProgressBar
+from world4scorer.jobs.resumable import resumable
 
 FRAMES_PER_SAMPLE: Final = 5
 """Frames from one moment to train on to the next: half a second, as in NAVSIM."""
@@ -97,18 +95,12 @@ def prepare_clips(
         raise ClipError(f"{maps}: no such folder of maps; `w4s b2d map` makes them")
     root = source.parent if source in found else source
     left_out = {path.name: f"not unpacked: {unpack_command(path.parent)}" for path in archives}
-    with only_one(out / ".lock", ClipError(f"{out}: another run is preparing these clips; wait for it")):
-        _remove_leftovers(out)
+    with resumable(out, "preparing these clips", ClipError, leftovers=(f"{CLIPS}/.*.tmp",)) as job:
         work = _PrepareClip(maps, out, every)
-        missing = [clip for clip in found if not work.is_done(clip)]
-        with ProgressBar("clips", "clips", len(missing), show_progress) as progress:
-            for done in (executor or ProcessExecutor()).run(work, missing):
-                progress.advance()
-                if done.error is None:
-                    continue
-                if not done.mendable:
-                    raise RuntimeError(f"clip {done.error}\n{done.details}")
-                left_out[done.task.name] = done.error.removeprefix(f"{done.task}: ")
+        made = job.run_missing(
+            executor or ProcessExecutor(), work, found, "clips", "clips", is_done=work.is_done, show=show_progress
+        )
+        left_out |= {clip.name: reason for clip, reason in made if reason is not None}
         usable = [clip for clip in found if clip.name not in left_out]
         if not usable:
             name, reason = next(iter(left_out.items()))
@@ -118,7 +110,7 @@ def prepare_clips(
         )
         clips.save()
     moments = sum(len(clips[name].moments) for name in clips.clips)
-    return PrepareReport(len(usable), len(found) - len(missing), moments, clips.left_out)
+    return PrepareReport(len(usable), len(found) - len(made), moments, clips.left_out)
 
 
 @dataclass(frozen=True)
@@ -139,8 +131,15 @@ class _PrepareClip:
         except ClipError:
             return False
 
-    def __call__(self, folder: Path) -> int:
-        """Prepare a clip; returns the number of its moments."""
+    def __call__(self, folder: Path) -> str | None:
+        """Prepare a clip; returns why it cannot be used, if it cannot."""
+        try:
+            self._prepare(folder)
+        except (ValueError, OSError) as error:
+            return f"{type(error).__name__}: {error}"
+        return None
+
+    def _prepare(self, folder: Path) -> None:
         options = self._options(folder)
         path = self._map(folder)
         grid, town = _grid(path, _digest(path, path.stat().st_mtime_ns)), clip_town(folder.name)
@@ -150,9 +149,7 @@ class _PrepareClip:
                 f"`w4s b2d map --town {town}` and the OpenDRIVE file of that town"
             )
         clip = read_clip(folder)
-        prepared = prepare_clip(clip, grid, self.every, options)
-        prepared.save(clip_file(self.out, clip.name))
-        return len(prepared.moments)
+        prepare_clip(clip, grid, self.every, options).save(clip_file(self.out, clip.name))
 
     def _options(self, folder: Path) -> str:
         """All that a prepared clip depends on, as text."""
@@ -225,12 +222,6 @@ def _last_image(clip: Clip) -> int:
         missing = (frame for frame in range(last + 1) if Path(image_name(camera, frame)).name not in there)
         last = next(missing, last + 1) - 1
     return last
-
-
-def _remove_leftovers(out: Path) -> None:
-    """Remove what a run that was killed had begun to write."""
-    for leftover in (out / CLIPS).glob(".*.tmp"):
-        leftover.unlink(missing_ok=True)
 
 
 def _clip_digest(folder: Path) -> str:

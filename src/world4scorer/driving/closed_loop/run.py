@@ -1,4 +1,4 @@
-"""Drive routes with several drivers; every finished drive is kept, so that a broken run goes on where it was.
+"""Drive routes with several drivers; every finished drive is kept, an interrupted run resumes.
 
 OUT/about.json says what is driven; OUT/DRIVER/ROUTE.json is the record of a drive, in the leaderboard's layout.
 
@@ -38,10 +38,10 @@ from world4scorer.evaluation.leaderboard.records import RouteRecord, write_resul
 from world4scorer.evaluation.leaderboard.smoothness import chunks_passed
 from world4scorer.evaluation.pools.digests import digest_of_planner
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.jobs.executors import Executor, choose_executor, run_all
-from world4scorer.jobs.files import atomic_write, only_one
+from world4scorer.jobs.executors import Executor, choose_executor
+from world4scorer.jobs.files import atomic_write, write_json
 from world4scorer.jobs.model_folder import ModelFolder
-from world4scorer.jobs.progress import ProgressBar
+from world4scorer.jobs.resumable import Settings, resumable
 from world4scorer.jobs.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -122,18 +122,29 @@ def drive_all(
     """Let every driver drive every route; drives that are in `out` already are kept."""
     for choice in choices:
         _check(choice, plan)
-    about = _claim_folder(plan, out)
+    about = plan.describe()
+    settings = Settings(out / ABOUT, {"world4scorer": __version__, **about}, ignored=("world4scorer",))
     routes = find_routes(plan.data, plan.split, plan.routes, plan.seed)
     # Neighbours in time one after the other: the traffic before a start is then not simulated again.
     in_order = sorted(routes, key=lambda route: (route.simulation, route.start.past[-1].step))
-    with only_one(out / ".lock", DriveError(f"{out}: another run is driving there; wait for it, or stop it first")):
+    with resumable(out, "driving there", DriveError, settings) as job:
         missing = [
             DriveTask(route, tuple(choice for choice in choices if not record_path(out, choice, route).is_file()))
             for route in in_order
         ]
         if any(choice.name == EGO_STATUS for task in missing for choice in task.choices):
             _train_ego_status(plan, out / EGO_STATUS_FILE)
-        _run(DriveWorker(plan, out), [task for task in missing if task.choices], executor or choose_executor(), show)
+        job.run_missing(
+            executor or choose_executor(),
+            DriveWorker(plan, out),
+            missing,
+            "driving",
+            "routes",
+            is_done=lambda task: not task.choices,
+            unit="drives",
+            size=lambda task: len(task.choices),
+            show=show,
+        )
     records = {
         choice.name: tuple(read_record(record_path(out, choice, route)) for route in routes) for choice in choices
     }
@@ -160,13 +171,11 @@ class DriveWorker:
     plan: DriveConfig
     out: Path
 
-    def __call__(self, task: DriveTask) -> int:
-        """Drive one route with all who have not; returns the number of drives."""
+    def __call__(self, task: DriveTask) -> None:
+        """Drive one route with all who have not."""
         for choice in task.choices:
-            result = self.drive(task.route, choice)
-            with atomic_write(record_path(self.out, choice, task.route)) as stream:
-                stream.write(json.dumps(with_comfort(result).to_json(), indent=1).encode() + b"\n")
-        return len(task.choices)
+            record = with_comfort(self.drive(task.route, choice))
+            write_json(record_path(self.out, choice, task.route), record.to_json())
 
     def drive(self, route: CityRoute, choice: DriverSpec, with_recording: bool = False) -> DriveResult:
         """One drive; with `keep`, with a recording of everything."""
@@ -279,24 +288,6 @@ def _has_direction_labels(planner: Path) -> bool:
     return not config.is_file() or has_direction_labels(planner, ModelConfig.from_json(config.read_text(), str(config)))
 
 
-def _claim_folder(plan: DriveConfig, out: Path) -> dict[str, Any]:
-    """Write what is driven, or make sure that the folder holds drives of the same."""
-    about = plan.describe()
-    path = out / ABOUT
-    if not path.is_file():
-        with atomic_write(path) as stream:
-            stream.write(json.dumps({"world4scorer": __version__, **about}, indent=1).encode() + b"\n")
-        return about
-    try:
-        known = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise DriveError(f"{path}: not readable ({error}); choose another --out") from error
-    changed = [name for name, value in json.loads(json.dumps(about)).items() if known.get(name) != value]
-    if changed:
-        raise DriveError(f"{out}: holds drives with another {', '.join(changed)}; choose another --out")
-    return about
-
-
 def _train_ego_status(plan: DriveConfig, path: Path) -> None:
     if path.is_file():
         return
@@ -314,11 +305,6 @@ def _train_ego_status(plan: DriveConfig, path: Path) -> None:
     planner = train_ego_status_planner(subsample(samples, config), config)
     with atomic_write(path) as stream:
         stream.write(save(planner.state_dict()))
-
-
-def _run(work: DriveWorker, tasks: Sequence[DriveTask], executor: Executor, show: bool) -> None:
-    with ProgressBar("driving", "drives", sum(len(task.choices) for task in tasks), show) as progress:
-        run_all(executor, work, tasks, progress, work.out, "routes", DriveError)
 
 
 def write_driver_results(drives: FinishedDrives) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from world4scorer.jobs.files import check_folder, only_one
+from world4scorer.jobs.files import check_folder, hold_lock
 
 LOOPBACK: Final = "127.0.0.1"
 """The one host that is listened on: there is no password, so other machines stay out."""
@@ -77,7 +77,7 @@ def listening(address: Address) -> Iterator[tuple[socket.socket, Address]]:
     path = address.path
     check_folder(path.parent)
     taken = ValueError(f"{path}: a server is there already; end it, or choose another path")
-    with only_one(path.with_name(f".{path.name}.lock"), taken), socket.socket(socket.AF_UNIX) as listener:
+    with hold_lock(path.with_name(f".{path.name}.lock"), taken), socket.socket(socket.AF_UNIX) as listener:
         _remove_stale(path, taken)
         before = os.umask(OWNER_ONLY_UMASK)
         try:

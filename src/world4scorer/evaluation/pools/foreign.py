@@ -19,8 +19,8 @@ from world4scorer.datasets.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.selection.utility import OUTCOMES, Benchmark, utility_of_logits
 from world4scorer.evaluation.pools.digests import digest_of_planner, digest_of_tokens
-from world4scorer.evaluation.pools.pool_files import LOCK, LogPool, PoolError, PoolFolder, is_pools
-from world4scorer.jobs.files import only_one
+from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder, is_pools
+from world4scorer.jobs.resumable import resumable
 
 BENCHMARKS: Final[tuple[Benchmark, Benchmark]] = ("v1", "v2")
 LOGITS: Final = "subscores"
@@ -47,7 +47,7 @@ def import_dump(dump: Path, store: Path, out: Path, allow_missing: bool = False)
         "tokens": digest_of_tokens(known),
     }
     folder = PoolFolder.begin(out, about)
-    with only_one(out / LOCK, PoolError(f"{out}: another run is making these pools; wait for it, or stop it first")):
+    with resumable(out, "making these pools", PoolError):
         for log in by_log(scenes, known):
             folder.write(_log_pool(dump, log, [pools[token] for token in log], scenes))
     return folder

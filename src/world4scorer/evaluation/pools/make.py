@@ -2,7 +2,7 @@
 
 >>> make_pools(PlannerSource.find(Path("runs/city")), Path("pools"))
 
-May be killed and run again: finished logs are kept.
+An interrupted run resumes: finished logs are kept.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.store import SceneStore
 from world4scorer.evaluation.pools.digests import digest_of_plans, digest_of_tokens
 from world4scorer.evaluation.pools.planner_source import PlannerSource
-from world4scorer.evaluation.pools.pool_files import LOCK, LogPool, PoolError, PoolFolder
-from world4scorer.jobs.files import only_one
-from world4scorer.jobs.progress import ProgressBar
+from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder
+from world4scorer.jobs.executors import SerialExecutor
+from world4scorer.jobs.resumable import resumable
 from world4scorer.planner.model.components import COMPONENTS
 from world4scorer.planner.model.images import normalise
 from world4scorer.planner.planner import Planner, ScoredPlans
@@ -52,12 +52,18 @@ def make_pools(
     if all(folder.path(name).is_file() for name in logs):
         return folder  # nothing to write: the folder may be read-only
     planner = source.load().to(device)
-    refusal = PoolError(f"{out}: another run is making these pools; wait for it, or stop it first")
-    with only_one(out / LOCK, refusal), ProgressBar("pools", "frames", len(samples), show_progress) as progress:
-        for log_name, places in logs.items():
-            if not folder.path(log_name).is_file():
-                folder.write(_pool_of(planner, samples.at(places), store, states, plans))
-            progress.advance(len(places))
+    with resumable(out, "making these pools", PoolError) as job:
+        job.run_missing(
+            SerialExecutor(),
+            lambda name: folder.write(_pool_of(planner, samples.at(logs[name]), store, states, plans)),
+            list(logs),
+            "pools",
+            "logs",
+            is_done=lambda name: folder.path(name).is_file(),
+            unit="frames",
+            size=lambda name: len(logs[name]),
+            show=show_progress,
+        )
     return folder
 
 

@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from world4scorer.engine.scene.indices import PLAN_POSES
 from world4scorer.engine.selection.utility import OUTCOMES
 from world4scorer.evaluation.pools.columns import column, numbers
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import atomic_write, write_json
+from world4scorer.jobs.resumable import Settings
 
 FORMAT: Final = "world4scorer-pools-1"
 INFO: Final = "pools.json"
 OUTCOMES_FOLDER: Final = "outcomes"
 SUFFIX: Final = ".arrow"
-LOCK: Final = ".lock"
 META: Final = b"world4scorer.pools"
 PLACES: Final = ("planner", "store", "data")
 """What is said of pools that does not tell them from others: they stay the same when folders move."""
@@ -85,17 +85,9 @@ class PoolFolder:
         path = Path(folder) / INFO
         wanted = {"format": FORMAT, **about}
         if path.is_file():
-            known = cls(folder).about
-            different = [name for name in wanted if name not in PLACES and known.get(name) != wanted[name]]
-            if different:
-                raise PoolError(
-                    f"{folder}: holds other pools: {different[0]} was {known.get(different[0])!r}, now "
-                    f"{wanted[different[0]]!r}; delete that folder to make them anew, or choose another"
-                )
-            if known == wanted:
-                return cls(folder)
-        with atomic_write(path) as stream:
-            stream.write(json.dumps(wanted, indent=1).encode() + b"\n")
+            cls(folder)  # whether it is a folder of pools at all
+        if Settings(path, wanted, ignored=PLACES).match(PoolError) != wanted:
+            write_json(path, wanted)
         return cls(folder)
 
     @property

@@ -1,4 +1,4 @@
-"""Make a pack from a scene store, log by log, so that it can be killed at any time and run again.
+"""Make a bank from a scene store, log by log; an interrupted run resumes.
 
 >>> report = make_bank("scenes", "bank", BankConfig(seed=3), choose_executor(workers=8))
 >>> bank = CandidateBank.open("bank")
@@ -16,9 +16,8 @@ from typing import Any, Final
 from world4scorer import __version__
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes.results import V1_COLUMNS
-from world4scorer.jobs.executors import Executor, ProcessExecutor, run_all
-from world4scorer.jobs.files import only_one
-from world4scorer.jobs.progress import ProgressBar
+from world4scorer.jobs.executors import Executor, ProcessExecutor
+from world4scorer.jobs.resumable import resumable
 from world4scorer.planner.bank.candidate_bank import NOTES, PARTS, BankError, read_notes
 from world4scorer.planner.bank.config import BankConfig
 from world4scorer.planner.bank.parts import BankParts
@@ -28,8 +27,6 @@ from world4scorer.planner.bank.scene_bank import Proposer, build_scene_bank
 FORMAT: Final = 1
 """Version of `bank.json`."""
 LOCK: Final = ".bank.lock"
-NAMED: Final = 10
-"""Failed logs that an error message names."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +58,11 @@ class _BankLog:
     proposer: Proposer
     config: BankConfig
 
-    def __call__(self, log_name: str) -> int:
+    def __call__(self, log_name: str) -> None:
         tokens = self.tokens[log_name]
         self.parts.write(
             log_name, tokens, [build_scene_bank(self.store[token], self.proposer, self.config) for token in tokens]
         )
-        return len(tokens)
 
 
 def make_bank(
@@ -101,22 +97,24 @@ def build(
     if not scenes:
         raise BankError(f"{store.folder}: no scene to make a bank for")
     settings = {"config": config.as_dict(), "source": dict(source), "store": _identity(store), "scenes": scenes}
-    refusal = BankError(f"{out}: another run is making this pack; wait for it, or stop it first")
-    with only_one(out / LOCK, refusal):
+    with resumable(out, "making this bank", BankError, lock=LOCK, leftovers=(f"{PARTS}/.*.tmp",)) as job:
         if _finished(out, settings):
             return BankReport(scenes, 0, len(tokens), 0.0)
         parts = BankParts(out)
         parts.begin(settings)
-        todo = [name for name in tokens if not parts.path(name).exists()]
-        work = _BankLog(store, tokens, parts, proposer, config)
-        _run(work, todo, out, ProcessExecutor() if executor is None else executor, show_progress)
+        made = job.run_missing(
+            executor or ProcessExecutor(),
+            _BankLog(store, tokens, parts, proposer, config),
+            list(tokens),
+            "candidates",
+            "logs",
+            is_done=lambda name: parts.path(name).exists(),
+            unit="scenes",
+            size=lambda name: len(tokens[name]),
+            show=show_progress,
+        )
         parts.join(list(tokens), {"format": FORMAT, "version": __version__, "columns": list(V1_COLUMNS), **settings})
-    return BankReport(scenes, len(todo), len(tokens) - len(todo), time.monotonic() - start)
-
-
-def _run(work: _BankLog, todo: Sequence[str], out: Path, executor: Executor, show: bool) -> None:
-    with ProgressBar("candidates", "scenes", sum(len(work.tokens[name]) for name in todo), show) as progress:
-        run_all(executor, work, todo, progress, out, "logs", BankError)
+    return BankReport(scenes, len(made), len(tokens) - len(made), time.monotonic() - start)
 
 
 def _finished(out: Path, settings: Mapping[str, Any]) -> bool:

@@ -1,11 +1,10 @@
 """A pack while it is being made: one file per log, joined into the pack's arrays at the end.
 
-A part is renamed into place when it is whole, so a run that was killed goes on with the logs that have none.
+A part is renamed into place when it is whole, so an interrupted run resumes with the logs that have none.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.engine.scene.indices import PLAN_POSES
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import atomic_write, write_json
+from world4scorer.jobs.resumable import Settings
 from world4scorer.planner.bank.candidate_bank import (
     CANDIDATES,
     FAMILY,
@@ -54,18 +54,11 @@ class BankParts:
         return self.place / f"{log_name}{PART_SUFFIX}"
 
     def begin(self, settings: dict[str, Any]) -> None:
-        """Start, or go on if the parts that are there were made with the same settings."""
+        """Start, or resume if the parts that are there were made with the same settings."""
         path = self.place / SETTINGS
-        if path.exists():
-            if json.loads(path.read_bytes()) != settings:
-                raise BankError(
-                    f"{self.folder}: was begun with other settings; give another folder, or delete this one"
-                )
-        else:
+        if not path.exists():
             shutil.rmtree(self.place, ignore_errors=True)  # parts without settings were left by a run killed at its end
-            write_json(path, settings)
-        for leftover in self.place.glob(".*.tmp"):
-            leftover.unlink(missing_ok=True)
+        Settings(path, settings).match(BankError)
 
     def write(self, log_name: str, tokens: Sequence[str], banks: Sequence[SceneBank]) -> None:
         """Write the part of a log: its tokens in order, and a bank for each."""
@@ -97,12 +90,6 @@ class BankParts:
     def _read(self, log_name: str, name: str) -> NDArray[Any]:
         with np.load(self.path(log_name), allow_pickle=False) as part:
             return np.asarray(part[name])
-
-
-def write_json(path: Path, values: dict[str, Any]) -> None:
-    """Write a JSON file, all or nothing."""
-    with atomic_write(path) as stream:
-        stream.write((json.dumps(values, indent=1) + "\n").encode())
 
 
 def _empty(count: int) -> dict[str, NDArray[Any]]:

@@ -23,7 +23,8 @@ from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes.results import V1_COLUMNS
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.jobs.executors import Executor
-from world4scorer.jobs.files import atomic_write, only_one
+from world4scorer.jobs.files import atomic_write, write_json
+from world4scorer.jobs.resumable import resumable
 from world4scorer.planner.bank.candidate_bank import (
     CANDIDATES,
     FAMILY,
@@ -37,7 +38,6 @@ from world4scorer.planner.bank.candidate_bank import (
 from world4scorer.planner.bank.config import BankConfig
 from world4scorer.planner.bank.family import Family
 from world4scorer.planner.bank.make import FORMAT, LOCK, BankReport, build
-from world4scorer.planner.bank.parts import write_json
 from world4scorer.planner.bank.perturbations import Proposals
 from world4scorer.planner.bank.plan_files import read_plans
 
@@ -106,7 +106,7 @@ def copy_bank(folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> Im
     """Check a pack from end to end and copy it with its labels, noting where it came from."""
     pack, out = CandidateBank.open(folder), Path(out)
     pack.verify()
-    with only_one(out / LOCK, BankError(f"{out}: another run is making this pack; wait for it, or stop it first")):
+    with resumable(out, "making this bank", BankError, lock=LOCK):
         if (out / TOKENS).exists():
             raise BankError(f"{out}: holds a pack already; give another folder")
         # Tokens last: without them the folder does not open as a pack, and the copy can be made again.

@@ -1,4 +1,4 @@
-"""Pretraining, step by step. May be killed at any time: the same command goes on from the last checkpoint.
+"""Pretraining, step by step. May be killed at any time: the same command resumes from the last checkpoint.
 
 >>> report = pretrain(Path("city"), "city_train", Path("encoder"), PretrainConfig(steps=6000))
 
@@ -8,9 +8,7 @@ that was killed ends with the same bits as one that was not (on the same machine
 
 from __future__ import annotations
 
-import io
 import json
-import pickle
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +17,10 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from world4scorer.jobs.files import only_one
+from world4scorer.jobs.files import write_json
 from world4scorer.jobs.model_folder import ModelFolder
-from world4scorer.jobs.tensor_files import write_bytes
+from world4scorer.jobs.resumable import check_settings, resumable
+from world4scorer.jobs.tensor_files import read_checkpoint, write_checkpoint
 from world4scorer.planner.model.config import ModelConfig, pretrained_city
 from world4scorer.planner.model.image_encoder import load_encoder, save_encoder
 from world4scorer.planner.pretraining.batches import draw_batch
@@ -72,8 +71,7 @@ def pretrain(
     None if the run is not finished.
     """
     config, model = config or PretrainConfig(), model or pretrained_city()
-    refusal = ValueError(f"{out}: another run is pretraining here; wait for it, or choose another folder")
-    with only_one(out / ".lock", refusal):
+    with resumable(out, "pretraining there"):
         run = _Run.start(config, model, out)
         if run.step < config.steps:
             views = views or read_views(data, split, model, show=show_progress)
@@ -106,12 +104,8 @@ class _Run:
         path = out / CHECKPOINT_FILE
         if not path.is_file():
             return run
-        try:
-            saved = torch.load(path, map_location="cpu", weights_only=True)
-        except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-            raise ValueError(f"{path}: not a readable checkpoint ({error}); delete it to begin anew") from error
-        if saved["settings"] != run.settings():
-            raise ValueError(f"{path}: made with other settings; choose another folder, or delete this one")
+        saved = read_checkpoint(path)
+        check_settings(path, _parsed(saved["settings"]), _parsed(run.settings()), ValueError)
         run.network.load_state_dict(saved["network"])
         run.optimiser.load_state_dict(saved["optimiser"])
         run.step, run.seconds, run.losses = saved["step"], saved["seconds"], saved["losses"]
@@ -119,12 +113,11 @@ class _Run:
         return run
 
     def settings(self) -> str:
-        """What must be the same for a run to be continued."""
+        """What must be the same to resume a run."""
         return self.config.to_text() + self.model.to_json()
 
     def save(self, out: Path) -> None:
         """Write a checkpoint."""
-        stream = io.BytesIO()
         content: dict[str, Any] = {
             "settings": self.settings(),
             "network": self.network.state_dict(),
@@ -134,8 +127,13 @@ class _Run:
             "losses": self.losses,
             "views": self.views_seen,
         }
-        torch.save(content, stream)
-        write_bytes(stream.getvalue(), out / CHECKPOINT_FILE)
+        write_checkpoint(content, out / CHECKPOINT_FILE)
+
+
+def _parsed(settings: str) -> dict[str, Any]:
+    """The two JSON texts of `_Run.settings`."""
+    pretraining, model = json.loads("[" + settings.replace("}\n{", "},{") + "]")
+    return {"pretraining": pretraining, "model": model}
 
 
 def _train(run: _Run, views: Views, last: int, out: Path, show: bool) -> None:
@@ -184,8 +182,7 @@ def _finish(run: _Run, split: str, out: Path) -> PretrainReport:
         last_loss=float(np.mean(run.losses[-hundredth:])),
         curve=tuple(_curve(run.losses)),
     )
-    text = json.dumps({"recipe": run.config.to_json(), **vars(report)}, indent=1)
-    write_bytes(f"{text}\n".encode(), out / REPORT_FILE)
+    write_json(out / REPORT_FILE, {"recipe": run.config.to_json(), **vars(report)})
     return report
 
 

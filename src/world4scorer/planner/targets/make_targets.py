@@ -1,4 +1,4 @@
-"""Making future targets log by log. May be killed at any time and run again: finished logs are kept.
+"""Making future targets log by log; an interrupted run resumes.
 
 >>> report = make_targets(Path("city"), "city_train", "city", Path("targets.arrow"))
 """
@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.store import SceneStore
 from world4scorer.jobs.executors import Executor, SerialExecutor
-from world4scorer.jobs.files import only_one
-from world4scorer.jobs.progress import ProgressBar
+from world4scorer.jobs.resumable import resumable
 from world4scorer.planner.model.image_encoder import ImageEncoder, Pooling, load_encoder
 from world4scorer.planner.model.images import ImageError
 from world4scorer.planner.targets.future_targets import (
@@ -38,8 +37,6 @@ from world4scorer.planner.targets.target_images import SplitImages, TargetImages
 
 BATCH: Final = 32
 """Images at a time."""
-NAMED: Final = 5
-"""Failed logs that an error names."""
 
 
 @dataclass(frozen=True)
@@ -112,25 +109,19 @@ def make_image_targets(
     _check_name(out)
     start = time.monotonic()
     parts = out.with_name(f".{out.name}.parts")
-    with only_one(parts / ".lock", TargetError(f"{out}: another run is making these targets; wait for it")):
-        work = _MakeLog(images, str(encoder), parts, notes, device)
+    with resumable(parts, "making these targets", TargetError) as job:
         logs = images.log_names()
-        missing = [name for name in logs if not _is_made(parts / f"{name}{SUFFIX}", notes)]
-        failed = []
-        running = (executor or SerialExecutor()).run(work, missing)
-        with ProgressBar("targets", "logs", len(missing), show_progress) as progress:
-            for done in running:
-                progress.advance()
-                if done.error is not None:
-                    failed.append(done.error)
-        if failed:
-            shown = "\n".join(f"  {error}" for error in failed[:NAMED])
-            raise TargetError(
-                f"{out}: {len(failed)} of {len(logs)} logs failed; the others are kept, run again once the cause is "
-                f"gone:\n{shown}"
-            )
+        job.run_missing(
+            executor or SerialExecutor(),
+            _MakeLog(images, str(encoder), parts, notes, device),
+            logs,
+            "targets",
+            "logs",
+            is_done=lambda name: _is_made(parts / f"{name}{SUFFIX}", notes),
+            show=show_progress,
+        )
         between_logs = _join([parts / f"{name}{SUFFIX}" for name in logs], out, notes)
-        shutil.rmtree(parts)
+    shutil.rmtree(parts)
     targets = FutureTargets.open(out)
     return TargetReport(len(targets), targets.valid, targets.mean_cosine(), between_logs, time.monotonic() - start)
 
@@ -150,8 +141,8 @@ class _MakeLog:
     notes: TargetNotes
     device: str
 
-    def __call__(self, name: str) -> int:
-        """Write the targets of one log; returns the number of its scenes."""
+    def __call__(self, name: str) -> None:
+        """Write the targets of one log."""
         found = self.source.images(name)
         encoder = _load(self.encoder, self.device)
         valid = np.array([path is not None for _, path in found], np.bool_)
@@ -161,7 +152,6 @@ class _MakeLog:
             chosen = rows[start : start + BATCH]
             features[chosen] = self._encode(encoder, [found[row] for row in chosen])
         write_file(self.parts / f"{name}{SUFFIX}", [token for token, _ in found], features, valid, self.notes)
-        return len(found)
 
     def _encode(self, encoder: ImageEncoder, found: Sequence[tuple[str, Path | None]]) -> NDArray[np.float16]:
         images = torch.stack([_image(encoder, token, path) for token, path in found if path is not None])

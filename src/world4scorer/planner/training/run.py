@@ -1,7 +1,6 @@
 """A training run: a folder that holds its configuration, checkpoints, curves, and in the end the planner.
 
-`jobs.run_folder` names its files. A run that was killed resumes from its last checkpoint and ends with the weights it
-would have had.
+`jobs.run_folder` names its files. An interrupted run resumes from its last checkpoint and ends with the same weights.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from lightning.pytorch.utilities import rank_zero_only
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.scene.indices import PLAN_POSES
-from world4scorer.jobs.files import atomic_write, only_one
+from world4scorer.jobs.resumable import Settings, resumable
 from world4scorer.jobs.run_folder import RunFolder
-from world4scorer.jobs.tensor_files import check_checkpoint, read_tensors
+from world4scorer.jobs.tensor_files import read_checkpoint, read_tensors
 from world4scorer.planner.model.anchors import fit_anchors
 from world4scorer.planner.model.city_encoder import load_city_encoder
 from world4scorer.planner.model.dinov2 import load_dinov2
@@ -97,7 +96,7 @@ class Machine:
 
 
 def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | None = None) -> Path:
-    """Train a planner, or go on with a run that was stopped; returns the folder of the last planner."""
+    """Train a planner, or resume an interrupted run; returns the folder of the last planner."""
     machine = machine or Machine()
     out = Path(out)
     prepare_run(config, data, out, machine)
@@ -131,8 +130,7 @@ def fit(
     module = ScorerModule(config, make_network(config, samples), *labellers, steps, machine.label_threads)
     trainer = make_trainer(config, out, machine)
     if trainer.is_global_zero and int(os.environ.get("LOCAL_RANK", "0")) == 0:
-        refusal = ValueError(f"{out}: another run is training there; wait for it, or stop it first")
-        with only_one(out / ".lock", refusal):
+        with resumable(out, "training there"):
             _fit(trainer, module, loaders, RunFolder(out).last_checkpoint)
             _keep_planners(config, module.network, out)
     else:
@@ -142,7 +140,7 @@ def fit(
 
 def _fit(trainer: pl.Trainer, module: ScorerModule, loaders: PlanningDataModule, last: Path) -> None:
     if last.is_file():
-        check_checkpoint(last)
+        read_checkpoint(last)  # damaged ones are named before training starts
     try:
         trainer.fit(module, datamodule=loaders, ckpt_path=last if last.is_file() else None, weights_only=True)
     except BaseException as error:
@@ -257,17 +255,14 @@ def subsample(samples: Samples, config: TrainConfig) -> Samples:
 
 
 def claim_run_folder(config: TrainConfig, data: Any, out: Path) -> None:
-    """Write the configuration, or make sure that the folder holds a run with the same.
+    """Write the configuration, or check that the folder holds a run with the same.
 
     `data` is a dataclass of names and paths: where the data lie.
     """
-    described = json.dumps({name: _described(value) for name, value in asdict(data).items()}, indent=2) + "\n"
-    for path, text in ((RunFolder(out).config_file, config.to_json()), (RunFolder(out).data_file, described)):
-        if not path.is_file():
-            with atomic_write(path) as stream:
-                stream.write(text.encode())
-        elif path.read_text() != text:
-            raise ValueError(f"{path}: this folder holds a run with another {path.stem}; choose another --out")
+    described = {name: _described(value) for name, value in asdict(data).items()}
+    files = (RunFolder(out).config_file, json.loads(config.to_json())), (RunFolder(out).data_file, described)
+    for path, content in files:
+        Settings(path, content, indent=2).match(ValueError)
 
 
 def _described(value: str | Path | None) -> str | None:

@@ -24,8 +24,9 @@ from world4scorer.datasets.store import SceneStore
 from world4scorer.evaluation.pools.outcome_files import identity
 from world4scorer.evaluation.pools.pool_files import PoolError, PoolFolder
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.jobs.files import atomic_write, only_one
-from world4scorer.jobs.progress import ProgressBar
+from world4scorer.jobs.executors import SerialExecutor
+from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.resumable import resumable
 from world4scorer.reporting.explorer.choices import Selections
 from world4scorer.reporting.explorer.index import FORMAT as INDEX_FORMAT
 from world4scorer.reporting.explorer.index import INDEX, index_record
@@ -34,7 +35,6 @@ from world4scorer.reporting.explorer.rounding import UNITS
 
 MADE_WITH: Final = ".made_with"
 """Tells what the frames in a folder were made with; others are made anew."""
-LOCK: Final = ".lock"
 
 Paths = Callable[[str], dict[str, str] | None]
 """Images of a token by camera, within the dataset."""
@@ -79,10 +79,8 @@ def write_frames(
     logits = _logits(PoolFolder(folder))
     made_with = _made_with(PoolFolder(folder), pools, scenes, logits, images is not None)
     selections = Selections(pools)
-    out.mkdir(parents=True, exist_ok=True)
-    with only_one(out / LOCK, PoolError(f"{out}: another `w4s frames` is writing there")):
+    with resumable(out, "writing frames there", PoolError) as job:
         _begin(out, made_with)
-        missing = [place for place, token in enumerate(pools.tokens) if not _is_whole(out / f"{token}.json")]
 
         def write(place: int) -> None:
             token = pools.tokens[place]
@@ -100,14 +98,19 @@ def write_frames(
             _write_json(out / f"{token}.json", record, durable=False)
 
         begin = time.monotonic()
-        with ProgressBar("frames", "frames", len(missing), show_progress) as bar:
-            for place in missing:  # threads would wait for each other: most of the time goes into JSON
-                write(place)
-                bar.advance()
+        written = job.run_missing(
+            SerialExecutor(),  # threads would wait for each other: most of the time goes into JSON
+            write,
+            range(len(pools)),
+            "frames",
+            "frames",
+            is_done=lambda place: _is_whole(out / f"{pools.tokens[place]}.json"),
+            show=show_progress,
+        )
         seconds = time.monotonic() - begin
         _write_json(out / INDEX, index_record(pools, selections, made_with))
     size = sum((out / f"{token}.json").stat().st_size for token in pools.tokens)
-    return FramesReport(out, len(missing), len(pools) - len(missing), size, seconds)
+    return FramesReport(out, len(written), len(pools) - len(written), size, seconds)
 
 
 def _begin(out: Path, made_with: str) -> None:

@@ -1,4 +1,4 @@
-"""Branch the scenes of a city's split: finished logs are kept, so that it can be stopped and run again.
+"""Branch the scenes of a city's split: finished logs are kept, an interrupted run resumes.
 
 >>> made = make_branches(pools, Path("city"), Path("runs/city/branches/city_val"), scenes=230, plans=12)
 >>> for scene in made.scenes():
@@ -23,9 +23,8 @@ from world4scorer.engine.rollout.plans import roll_out
 from world4scorer.engine.scene.indices import State
 from world4scorer.evaluation.pools.choices import framewise
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.jobs.executors import Executor, ProcessExecutor, run_all
-from world4scorer.jobs.files import only_one
-from world4scorer.jobs.progress import ProgressBar
+from world4scorer.jobs.executors import Executor, ProcessExecutor
+from world4scorer.jobs.resumable import resumable
 from world4scorer.studies.branches.choice import choose_plans, spread_scenes
 from world4scorer.studies.branches.drive import Branching, BranchTask
 from world4scorer.studies.branches.records import (
@@ -78,12 +77,19 @@ def make_branches(
     store = SceneStore(pools.about["store"])
     asked = ask(pools, store, scenes, plans)
     start = time.monotonic()
-    refusal = BranchError(f"{out}: another run is making these branches; wait for it, or stop it first")
-    with only_one(out / ".lock", refusal):
+    with resumable(out, "making these branches", BranchError) as job:
         found = {name: _missing(out / f"{name}{SUFFIX}", some) for name, some in asked.items()}
         missing = {name: some for name, some in found.items() if some}
-        work = Branching(data, store, out, SUFFIX, pools.about["lqr"])
-        _run(work, _tasks(data, missing), executor or ProcessExecutor(), show_progress)
+        job.run_missing(
+            executor or ProcessExecutor(),
+            Branching(data, store, out, SUFFIX, pools.about["lqr"]),
+            _tasks(data, missing),
+            "branches",
+            "groups of logs",
+            unit="scenes",
+            size=lambda task: sum(map(len, task.logs.values())),
+            show=show_progress,
+        )
     branched = {name: _without_lost(out / f"{name}{SUFFIX}", some) for name, some in asked.items()}
     gone = sum(map(len, asked.values())) - sum(map(len, branched.values()))
     made = sum(map(len, missing.values()))
@@ -144,9 +150,3 @@ def _tasks(data: Path, missing: Asked) -> list[BranchTask]:
         groups += [names[at : at + LOGS_AT_ONCE] for at in range(first, len(names), LOGS_AT_ONCE)]
         tasks += [BranchTask(simulation, {name: missing[name] for name in group}) for group in groups]
     return tasks
-
-
-def _run(work: Branching, tasks: Sequence[BranchTask], executor: Executor, show: bool) -> None:
-    total = sum(len(scenes) for task in tasks for scenes in task.logs.values())
-    with ProgressBar("branches", "scenes", total, show) as progress:
-        run_all(executor, work, tasks, progress, work.out, "groups of logs", BranchError)

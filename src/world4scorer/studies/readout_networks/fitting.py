@@ -1,4 +1,4 @@
-"""Training one readout network, step by step. May be killed at any time: the same call goes on from its checkpoint.
+"""Training one readout network, step by step. May be killed at any time: the same call resumes from its checkpoint.
 
 What a step draws depends on seed and step alone, so a run that was killed ends with the same bits as one that was not
 (on the same machine with the same number of threads).
@@ -6,22 +6,23 @@ What a step draws depends on seed and step alone, so a run that was killed ends 
 
 from __future__ import annotations
 
-import io
+import json
 import math
-import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 
 from world4scorer.jobs.progress import ProgressBar
-from world4scorer.jobs.tensor_files import write_bytes
+from world4scorer.jobs.resumable import check_settings
+from world4scorer.jobs.tensor_files import read_checkpoint, write_checkpoint
 from world4scorer.studies.readout_networks.config import ReadoutConfig
 
 Loss = Callable[[int, torch.Generator], Tensor]
 """Of a step, with what it draws from."""
+DELETE: Final = "delete it to train another network"
 
 
 def fit(
@@ -31,14 +32,14 @@ def fit(
     steps: int,
     config: ReadoutConfig,
     checkpoint: Path,
-    settings: str,
+    settings: Mapping[str, Any],
     *,
     stop_after: int | None = None,
     show: bool = False,
 ) -> tuple[float, ...] | None:
     """Train a network; returns the loss of every step, or None if it stopped before the end.
 
-    `settings` must be the same for a checkpoint to be continued; the caller deletes it once the weights are kept.
+    `settings` must be the same to resume from a checkpoint; the caller deletes it once the weights are written.
     """
     optimiser = torch.optim.AdamW(_groups(network, config), lr=0.0, betas=(0.9, 0.95))
     first, losses = _resume(network, optimiser, checkpoint, settings)
@@ -84,16 +85,12 @@ def _groups(network: nn.Module, config: ReadoutConfig) -> list[dict[str, Any]]:
 
 
 def _resume(
-    network: nn.Module, optimiser: torch.optim.Optimizer, checkpoint: Path, settings: str
+    network: nn.Module, optimiser: torch.optim.Optimizer, checkpoint: Path, settings: Mapping[str, Any]
 ) -> tuple[int, list[float]]:
     if not checkpoint.is_file():
         return 0, []
-    try:
-        saved = torch.load(checkpoint, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        raise ValueError(f"{checkpoint}: not a readable checkpoint ({error}); delete it to begin anew") from error
-    if saved["settings"] != settings:
-        raise ValueError(f"{checkpoint}: made with other settings; delete it, or ask for the same ones")
+    saved = read_checkpoint(checkpoint)
+    check_settings(checkpoint, json.loads(saved["settings"]), settings, ValueError, remedy=DELETE)
     network.load_state_dict(saved["network"])
     optimiser.load_state_dict(saved["optimiser"])
     return int(saved["step"]), list(saved["losses"])
@@ -105,15 +102,13 @@ def _save(
     step: int,
     losses: list[float],
     checkpoint: Path,
-    settings: str,
+    settings: Mapping[str, Any],
 ) -> None:
-    stream = io.BytesIO()
     content = {
-        "settings": settings,
+        "settings": json.dumps(settings),
         "network": network.state_dict(),
         "optimiser": optimiser.state_dict(),
         "step": step,
         "losses": losses,
     }
-    torch.save(content, stream)
-    write_bytes(stream.getvalue(), checkpoint)
+    write_checkpoint(content, checkpoint)

@@ -4,7 +4,7 @@
 >>> grids = readouts.condgrid.predict(now, readouts.scaled(planner.readout(states)))
 >>> readouts.decoder.images(grids)
 
-May be killed at any time: networks that are finished are kept, the one under way goes on from its checkpoint.
+May be killed at any time: finished networks are kept, the one in training resumes from its checkpoint.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from world4scorer.jobs.files import only_one
+from world4scorer.jobs.resumable import check_settings, resumable
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.jobs.tensor_files import check_tensors, read_tensors, write_bytes, write_tensors
 from world4scorer.planner.model.image_encoder import ImageEncoder
@@ -31,7 +31,7 @@ from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.readout_networks.condgrid import CondGrid, condgrid_loss
 from world4scorer.studies.readout_networks.config import ReadoutConfig
 from world4scorer.studies.readout_networks.diffusion import GridDiffusion
-from world4scorer.studies.readout_networks.fitting import Loss, fit
+from world4scorer.studies.readout_networks.fitting import DELETE, Loss, fit
 from world4scorer.studies.readout_networks.pairs import Pairs, as_images, grid_encoder, read_pairs
 from world4scorer.studies.readout_networks.patch_decoder import GridDecoder, PatchDecoder, image_loss
 from world4scorer.studies.readout_networks.rae_decoder import load_rae_decoder
@@ -70,8 +70,7 @@ def make_readouts(
 ) -> Readouts:
     """Train what is missing of a run's readout networks; `decoder` names an RAE decoder to use instead of our own."""
     folder = RunFolder(run).readouts
-    refusal = ValueError(f"{folder}: another run is training readouts there; wait for it, or stop it first")
-    with only_one(folder / ".lock", refusal):
+    with resumable(folder, "training readouts there"):
         making = _Making(run, folder, config, encoder, show)
         condgrid, diffusion = making.condgrid(), making.diffusion()
         drawn: GridDecoder = making.decoder() if decoder is None else load_rae_decoder(decoder, making.encoder)
@@ -184,15 +183,14 @@ class _Making:
         if not weights.is_file():
             loss = prepare()
             multiply_short(network, self.config.bf16_products)
-            key = json.dumps(settings)
-            losses = fit(f"readouts: {name}", network, loss, steps, self.config, checkpoint, key, show=self.show)
+            losses = fit(f"readouts: {name}", network, loss, steps, self.config, checkpoint, settings, show=self.show)
             assert losses is not None
             multiply_short(network, False)
             write_bytes(_notes(settings, losses), notes)
             write_tensors(network.state_dict(), weights)
             checkpoint.unlink(missing_ok=True)
-        elif _made_with(notes) != settings:
-            raise ValueError(f"{weights}: made with other settings; ask for the same, or delete it to train another")
+        else:
+            check_settings(weights, _made_with(notes), settings, ValueError, remedy=DELETE)
         tensors = read_tensors(weights)
         check_tensors(tensors, {key: tensor.shape for key, tensor in network.state_dict().items()}, weights)
         network.load_state_dict(tensors)
@@ -221,10 +219,10 @@ def _notes(settings: dict[str, Any], losses: tuple[float, ...]) -> bytes:
     return (json.dumps({"settings": settings, "curve": curve}, indent=1) + "\n").encode()
 
 
-def _made_with(notes: Path) -> Any:
+def _made_with(notes: Path) -> dict[str, Any]:
     try:
-        return json.loads(notes.read_bytes())["settings"]
+        return dict(json.loads(notes.read_bytes())["settings"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{notes}: does not say how the network was made ({error}); delete both to begin anew"
+            f"{notes}: does not say how the network was made ({error}); delete it and the network to train another"
         ) from error

@@ -1,9 +1,8 @@
-"""How the study's folders are kept: a description in `about.json`, arrays in `.npz`, nothing ever half written."""
+"""Files of the study: `about.json`, which says how a folder was made, and arrays in `.npz`."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 
 from world4scorer import __version__
 from world4scorer.cube.errors import CubeError
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import atomic_write, read_json
+from world4scorer.jobs.resumable import Settings
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -25,24 +25,10 @@ ABOUT: Final = "about.json"
 _Config = TypeVar("_Config", bound="DataclassInstance")
 
 
-def write_about(folder: Path, config: DataclassInstance, what: str, **made_from: Any) -> None:
-    """Say what a folder holds and what it was made from, or check that it holds just that already.
-
-    Raises:
-        CubeError: It holds something else.
-    """
-    path = folder / ABOUT
-    folder.mkdir(parents=True, exist_ok=True)
-    described = json.loads(json.dumps({"what": what, "config": asdict(config), "made_from": made_from}, default=str))
-    if path.exists():
-        found = read_json(path)
-        if any(found.get(key) != value for key, value in described.items()):
-            raise CubeError(
-                f"{folder} holds {found.get('what', 'something')} made with other settings, or from something else "
-                f"({path}): give the same options as then, or delete the folder to make it anew"
-            )
-        return
-    write_json(path, {**described, "version": __version__})
+def about(folder: Path, config: DataclassInstance, what: str, **made_from: Any) -> Settings:
+    """What a folder holds and what it is made from."""
+    content = {"what": what, "config": asdict(config), "made_from": made_from, "version": __version__}
+    return Settings(folder / ABOUT, content, ignored=("version",))
 
 
 def read_about(folder: Path, config: type[_Config], what: str, remedy: str) -> _Config:
@@ -54,7 +40,7 @@ def read_about(folder: Path, config: type[_Config], what: str, remedy: str) -> _
     path = folder / ABOUT
     if not path.exists():
         raise CubeError(f"{folder} holds no {what} ({path} is missing): {remedy}")
-    found = read_json(path)
+    found = read_json(path, CubeError)
     names = {field.name for field in fields(config)}
     if found.get("what") != what or set(found.get("config", {})) != names:
         raise CubeError(f"{path} describes {found.get('what', 'something else')}, not {what} of this version")
@@ -107,24 +93,3 @@ def read_arrays(path: Path, names: Iterable[str], remedy: str) -> dict[str, NDAr
             return {name: arrays[name] for name in names}
     except (OSError, EOFError, KeyError, ValueError, BadZipFile) as error:
         raise CubeError(f"{path} is damaged ({error}): delete it, and {remedy}") from error
-
-
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write JSON for people to read, whole or not at all."""
-    with atomic_write(path) as stream:
-        stream.write((json.dumps(content, indent=1) + "\n").encode())
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """What `write_json` wrote.
-
-    Raises:
-        CubeError: It cannot be read.
-    """
-    try:
-        found = json.loads(path.read_text())
-    except (ValueError, OSError) as error:
-        raise CubeError(f"{path} cannot be read: {error}") from error
-    if not isinstance(found, dict):
-        raise CubeError(f"{path} is not a description")
-    return found
