@@ -1,1 +1,1 @@
-"""The formats of the NAVSIM ecosystem on disk, read and written without its devkit."""
+"""NAVSIM's file formats, read and written without its devkit."""

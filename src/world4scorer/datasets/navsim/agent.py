@@ -1,4 +1,4 @@
-"""Any planner as an agent of the NAVSIM devkit, for those who have it installed.
+"""Adapter of a planner to the NAVSIM devkit's agent interface.
 
     # hydra configuration of the devkit
     agent:
@@ -34,7 +34,7 @@ INSTALL: Final = (
 
 
 class Planner(Protocol):
-    """What the adapter needs of a planner.
+    """Interface that the adapter needs.
 
     A planner may also have `sensors`, a mapping from names in `SENSORS` to True or to the history steps it wants
     (0 oldest .. 3 now); without it no sensor is loaded. It may have `initialize()`, called once before the first plan.
@@ -76,19 +76,19 @@ def _agent_class() -> type:
             self._name = name
 
         def name(self) -> str:
-            """What the devkit calls this agent."""
+            """Name of the agent."""
             return self._name
 
         def initialize(self) -> None:
-            """Let the planner load what it needs."""
+            """Initialise the planner."""
             getattr(self._planner, "initialize", lambda: None)()
 
         def get_sensor_config(self) -> Any:
-            """Say which sensors the planner reads."""
+            """Sensors that the planner reads."""
             return dataclasses.SensorConfig(**_sensors(self._planner))
 
         def compute_trajectory(self, agent_input: Any) -> Any:
-            """Ask the planner."""
+            """Plan with the planner."""
             poses = as_plans(np.asarray(self._planner.plan(agent_input))[None], "the planner's answer")[0]
             every = sampling.TrajectorySampling(num_poses=PLAN_POSES, interval_length=PLAN_INTERVAL)
             return dataclasses.Trajectory(poses.astype(np.float32), every)

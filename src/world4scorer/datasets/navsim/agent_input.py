@@ -1,4 +1,4 @@
-"""What a planner is given, and what the human did: poses around now, seen from now."""
+"""Planner input and human trajectory, in the current ego frame."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from world4scorer.engine.scene.geometry import relative_poses
 
 @dataclass(frozen=True, eq=False)
 class AgentInput:
-    """The last frames, oldest first, the last one being now (H = 4)."""
+    """The last H = 4 frames, oldest first, up to now."""
 
     poses: NDArray[np.float32]
-    """(H, 3) x, y [m], heading [rad] of the rear axle, seen from now."""
+    """(H, 3) x, y [m], heading [rad] of the rear axle, in the current ego frame."""
     velocities: NDArray[np.float32]
     """(H, 2) m/s, each in the ego frame of its own time."""
     accelerations: NDArray[np.float32]
@@ -38,13 +38,13 @@ def agent_input(window: Window, history: int = 4) -> AgentInput:
 
 
 def history_poses(window: Window, history: int = 4) -> NDArray[np.float64]:
-    """(history, 3) poses of the first frames, seen from the last of them."""
+    """(history, 3) poses of the first frames, in the ego frame of the last of them."""
     poses = np.array([frame.ego_pose for frame in window[:history]])
     return relative_poses(poses, poses[-1])
 
 
 def future_poses(window: Window, count: int = 8, history: int = 4) -> NDArray[np.float64]:
-    """(count, 3) poses that the human reached 0.5, 1.0, ... s from now, seen from now."""
+    """(count, 3) human poses 0.5, 1.0, ... s from now, in the current ego frame."""
     if len(window) < history + count:
         raise DatasetError(f"{window[history - 1].where}: {len(window) - history} frames follow, {count} are needed")
     poses = np.array([frame.ego_pose for frame in window[history - 1 : history + count]])

@@ -15,7 +15,7 @@ from world4scorer.engine.scene.indices import TrackType
 
 TYPE_NAMES: Final[Mapping[str, int]] = {kind.name.lower(): int(kind) for kind in TrackType}
 EGO_NAME: Final = "ego"
-"""Accepted in files, never kept: a box of the ego itself is no obstacle."""
+"""Type name of ego boxes in files, which are dropped."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,15 +23,15 @@ class Annotations:
     """n boxes in the ego frame of their own time step (origin: rear axle)."""
 
     boxes: NDArray[np.float64]
-    """(n, 7) x, y, z, length, width, height [m], heading [rad], which need not be wrapped."""
+    """(n, 7) x, y, z, length, width, height [m], heading [rad], possibly not wrapped."""
     type: NDArray[np.int8]
     """(n,) codes of `TrackType`."""
     velocity: NDArray[np.float64]
-    """(n, 3) m/s, ego axes."""
+    """(n, 3) m/s, in the ego frame."""
     instance_tokens: tuple[str, ...]
-    """Names of the boxes, different in each frame."""
+    """Tokens of the boxes, unique per frame."""
     track_tokens: tuple[str, ...]
-    """Names of the things, the same in all frames."""
+    """Tokens of the tracks, the same in all frames."""
 
     @classmethod
     def from_raw(cls, raw: Mapping[str, Any], where: str) -> Annotations:
@@ -56,7 +56,7 @@ class Annotations:
 
     @classmethod
     def none(cls) -> Annotations:
-        """An empty street."""
+        """No boxes."""
         return cls(np.zeros((0, 7)), np.zeros(0, np.int8), np.zeros((0, 3)), (), ())
 
     def select(self, rows: NDArray[np.int64]) -> Annotations:

@@ -1,4 +1,4 @@
-"""Camera images and what is needed to project into them."""
+"""Camera images and their calibration."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ CAMERA_LABELS: Final = {
     "CAM_L2": "rear left",
     "CAM_R2": "rear right",
 }
-"""What people call them."""
+"""Readable camera names."""
 VIEWS: Final = ("CAM_F0", "CAM_B0", "CAM_L0", "CAM_R0")
 """Cameras of the planner, in its order: front, back, left-front, right-front."""
 FRONT: Final = 0
-"""Place of the front view."""
+"""Index of the front camera in `VIEWS`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """One camera at one moment. The image stays on disk until `load` is called."""
+    """One camera of a frame. The image is read by `load`."""
 
     name: str
     """One of `CAMERAS`."""
     path: str
-    """Of the JPEG, relative to the sensor folder of the split."""
+    """Path of the JPEG, relative to the sensor folder of the split."""
     rotation: NDArray[np.float64]
     """(3, 3) from camera axes (x right, y down, z forward) to ego axes."""
     translation: NDArray[np.float64]
@@ -88,7 +88,7 @@ class Camera:
             raise DatasetError(f"{path}: not a readable image ({error}); fetch it again") from error
 
     def project(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Pixels (n, 2) of points (n, 3) in the ego frame [m], and which of them lie before the camera (n,).
+        """Pixels (n, 2) of points (n, 3) in the ego frame [m], and which of them lie in front of the camera (n,).
 
         Distortion is left out, as in the pictures of the devkit.
         """

@@ -1,4 +1,4 @@
-"""The map of a city: lanes, roadblocks and areas with their links, as arrays behind spatial indices.
+"""City map: lanes, roadblocks and areas with their links, as arrays with spatial indices.
 
 Lanes and lane connectors share one numbering ("lanes", lanes first), and so do roadblocks and roadblock connectors
 ("blocks", roadblocks first). All orders are those of the map's tables.
@@ -20,7 +20,7 @@ from world4scorer.engine.kernels import kernel
 from world4scorer.engine.scene.indices import Layer
 
 NODE_CAPACITY: Final = 10
-"""Of a spatial index; decides the order of what it finds, and with it which lane wins among equals."""
+"""Node capacity of spatial indices; it decides the order of results, and so which of equally good lanes wins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +29,16 @@ class Lane:
 
     id: str
     block: int
-    """Its roadblock or roadblock connector; -1 where the map does not hold it."""
+    """Index of its roadblock or roadblock connector; -1 if not in the map."""
     is_connector: bool
     path: NDArray[np.float64]
-    """(n, 3) x, y [m] of the centreline's vertices and the heading [rad] of the segment that leaves each."""
+    """(n, 3) x, y [m] of the centreline's vertices, heading [rad] of the segment after each."""
     length: float
-    """Of the path [m]."""
+    """Length of the path [m]."""
     speed_limit: float | None
     """m/s; None where unknown."""
     outgoing: tuple[int, ...]
-    """Lanes that continue it."""
+    """Successor lanes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +54,13 @@ class Roadblock:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CityMap:
-    """Everything about a city that preparing scenes needs, in the metric frame of its logs."""
+    """Map of a city, in the metric frame of its logs."""
 
     location: str
     lanes: tuple[Lane, ...]
     blocks: tuple[Roadblock, ...]
     lane_polygons: NDArray[np.object_]
-    """(lanes,) shapely polygons; an empty one where the map has none."""
+    """(lanes,) shapely polygons; empty where the map has none."""
     block_polygons: NDArray[np.object_]
     """(blocks,)"""
     intersections: NDArray[np.object_]
@@ -68,7 +68,7 @@ class CityMap:
     carparks: NDArray[np.object_]
     carpark_ids: tuple[str, ...]
     problems: tuple[str, ...] = ()
-    """Links that lead nowhere and shapes that are missing; they are left out."""
+    """Messages about broken links and missing shapes, which are left out."""
 
     @cached_property
     def lane_index(self) -> dict[str, int]:
@@ -82,7 +82,7 @@ class CityMap:
 
     @cached_property
     def roadblock_count(self) -> int:
-        """Roadblocks are the blocks before this one."""
+        """Number of roadblocks; roadblock connectors come after them."""
         return sum(not block.is_connector for block in self.blocks)
 
     @cached_property
@@ -123,29 +123,29 @@ class CityMap:
 
     @cached_property
     def area_layers(self) -> NDArray[np.int8]:
-        """(A,) codes of `Layer`; roadblock connectors, which no metric asks for, count as roadblocks."""
+        """(A,) codes of `Layer`; roadblock connectors, which no metric uses, count as roadblocks."""
         lanes = [Layer.LANE_CONNECTOR if lane.is_connector else Layer.LANE for lane in self.lanes]
         rest = [Layer.ROADBLOCK] * len(self.blocks) + [Layer.INTERSECTION] * len(self.intersections)
         return np.array([*lanes, *rest, *[Layer.CARPARK_AREA] * len(self.carparks)], np.int8)
 
     @property
     def first_block_area(self) -> int:
-        """Where blocks begin among the areas; before them come the lanes."""
+        """Index of the first block among the areas, after the lanes."""
         return len(self.lanes)
 
     @property
     def first_intersection_area(self) -> int:
-        """Where intersections begin among the areas."""
+        """Index of the first intersection among the areas."""
         return len(self.lanes) + len(self.blocks)
 
     @property
     def first_carpark_area(self) -> int:
-        """Where car parks begin among the areas."""
+        """Index of the first car park among the areas."""
         return self.first_intersection_area + len(self.intersections)
 
     @cached_property
     def _path_rows(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """All lanes' paths in one table, and where each lane's rows begin."""
+        """All lanes' paths in one table, and the first row of each lane."""
         counts = [len(lane.path) for lane in self.lanes]
         return np.concatenate([np.zeros((0, 3)), *(lane.path for lane in self.lanes)]), np.cumsum([0, *counts])
 
@@ -157,7 +157,7 @@ class CityMap:
         return nearest_vertices(rows, starts, np.array(lanes, np.int64), x, y)  # type: ignore[no-any-return]
 
     def near(self, tree: shapely.STRtree, x: float, y: float, half_side: float) -> NDArray[np.int64]:
-        """What meets the square of this half side around a point, in table order."""
+        """Indices of shapes that intersect the square around a point, in table order."""
         square = shapely.box(x - half_side, y - half_side, x + half_side, y + half_side)
         return np.sort(tree.query(square, predicate="intersects")).astype(np.int64)
 
@@ -173,7 +173,7 @@ class CityMap:
 
 @kernel
 def nearest_vertices(rows, starts, lanes, x, y):
-    """Distances and headings (n,) of the nearest of each lane's `rows` (V, 3), the first of equals."""
+    """Distances and headings (n,) of the nearest of each lane's `rows` (V, 3), the first on ties."""
     offsets = np.empty(lanes.size)
     headings = np.empty(lanes.size)
     for k in range(lanes.size):

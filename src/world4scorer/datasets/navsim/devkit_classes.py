@@ -1,4 +1,4 @@
-"""The two classes of the devkits that submissions are pickled with, and how to pickle them without the devkits."""
+"""Stand-ins for the two devkit classes in submissions, and their pickling without the devkits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from world4scorer.datasets.navsim.pickles import Shim
 
 
 class TrajectorySampling(Shim):
-    """Stands in for nuPlan's class of this name."""
+    """Stand-in for nuPlan's class."""
 
     num_poses: int
     time_horizon: float
@@ -27,10 +27,10 @@ class TrajectorySampling(Shim):
 
 
 class Trajectory(Shim):
-    """Stands in for NAVSIM's class of this name."""
+    """Stand-in for NAVSIM's class."""
 
     poses: NDArray[Any]
-    """(num_poses, 3) x, y [m], heading [rad] in the frame of the rear axle now; the first one interval ahead."""
+    """(num_poses, 3) x, y [m], heading [rad] in the current ego frame, starting one interval ahead."""
     trajectory_sampling: TrajectorySampling
 
     def __init__(self, poses: NDArray[np.float32], trajectory_sampling: TrajectorySampling) -> None:
@@ -42,10 +42,10 @@ DEVKIT_NAMES: Final[dict[tuple[str, str], type]] = {
     ("navsim.common.dataclasses", "Trajectory"): Trajectory,
     ("nuplan.planning.simulation.trajectory.trajectory_sampling", "TrajectorySampling"): TrajectorySampling,
 }
-"""Where the devkits keep them."""
+"""Module and name of the classes in the devkits."""
 
 PICKLE_PROTOCOL: Final = 4
-"""The newest that writes arrays in the one way that NumPy 1 and 2 both read."""
+"""The newest protocol whose arrays both NumPy 1 and 2 read."""
 
 
 def dump_for_devkit(content: Any, stream: IO[bytes]) -> None:
@@ -54,7 +54,7 @@ def dump_for_devkit(content: Any, stream: IO[bytes]) -> None:
 
 
 class _Pickler(pickle._Pickler):
-    """Writes our stand-ins under the devkits' names, which the ordinary pickler refuses: it would import them first."""
+    """Writes the stand-ins under the devkits' names; the ordinary pickler would import the devkits."""
 
     _places: Final = {shim: place for place, shim in DEVKIT_NAMES.items()}
 

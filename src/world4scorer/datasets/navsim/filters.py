@@ -1,4 +1,4 @@
-"""Scene filters and splits: which moments of which logs are used.
+"""Scene filters and splits.
 
 The devkit keeps them as YAML files: `train_test_split/<name>.yaml` names the folder of the logs and a filter,
 `train_test_split/scene_filter/<name>.yaml` lists logs and tokens.
@@ -34,19 +34,19 @@ Window = tuple[LogFrame, ...]
 
 @dataclass(frozen=True)
 class SceneFilter:
-    """Which windows of a log are used. Field names are those of the devkit's YAML."""
+    """Selects windows of logs. Field names are those of the devkit's YAML."""
 
     num_history_frames: int = 4
     """Frames up to and including now."""
     num_future_frames: int = 10
     frame_interval: int | None = None
-    """Frames between the starts of windows; None cuts windows that do not overlap."""
+    """Frames between the starts of windows; None for windows that do not overlap."""
     has_route: bool = True
-    """Leave out moments without a route."""
+    """Skip windows without a route."""
     max_scenes: int | None = None
     log_names: tuple[str, ...] | None = None
     tokens: tuple[str, ...] | None = None
-    """Of the frames that are now."""
+    """Tokens of the current frames of windows."""
 
     def __post_init__(self) -> None:
         for name in ("num_history_frames", "num_future_frames", "frame_interval"):
@@ -56,7 +56,7 @@ class SceneFilter:
 
     @cached_property
     def token_set(self) -> frozenset[str] | None:
-        """The tokens for looking up; official splits have a hundred thousand."""
+        """The tokens as a set; official splits have a hundred thousand."""
         return None if self.tokens is None else frozenset(self.tokens)
 
     @property
@@ -67,18 +67,18 @@ class SceneFilter:
 
 @dataclass(frozen=True)
 class Split:
-    """A named choice of moments."""
+    """A named scene filter and its log folder."""
 
     name: str
     data_split: str
     """Folder of the logs and images: mini, trainval or test."""
     filter: SceneFilter
     two_stage: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = ()
-    """Of two-stage splits: token, previous token, and pairs of second-stage token and previous token."""
+    """Two-stage splits: token, previous token, and pairs of second-stage token and previous token."""
 
 
 def windows(log: Log, scene_filter: SceneFilter, limit: int | None = None) -> Iterator[Window]:
-    """Cut a log into windows as the devkit does; `limit` ends the cutting early (see `max_scenes`).
+    """Split a log into windows as the devkit does, at most `limit` (see `max_scenes`).
 
     Gaps in time and changes of the nuPlan scene inside a window are not looked at.
     """
@@ -101,7 +101,7 @@ def windows(log: Log, scene_filter: SceneFilter, limit: int | None = None) -> It
 
 
 def read_scene_filter(path: str | os.PathLike[str]) -> SceneFilter:
-    """Read a filter; keys that only two-stage evaluation needs are passed over."""
+    """Read a filter; keys of two-stage evaluation are ignored."""
     raw = _read(path)
     known = {field.name for field in fields(SceneFilter)}
     values = {key: value for key, value in raw.items() if key in known}

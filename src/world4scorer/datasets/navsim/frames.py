@@ -1,4 +1,4 @@
-"""One key frame of a log: where the ego is, what it sees, where it is told to go."""
+"""Key frames of a log: ego state, annotations, traffic lights, route, driving command."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LogFrame:
     ego_pose: NDArray[np.float64]
     """(3,) x, y [m], heading [rad], global."""
     velocity: NDArray[np.float64]
-    """(2,) forward, left [m/s]; rounded to float32 like everything the devkit hands out."""
+    """(2,) forward, left [m/s]; rounded to float32 as in the devkit."""
     acceleration: NDArray[np.float64]
     """(2,) forward, left [m/s^2]; rounded to float32."""
     command: NDArray[np.int64]
@@ -110,7 +110,7 @@ class LogFrame:
 
     @cached_property
     def cameras(self) -> dict[str, Camera]:
-        """The cameras of this frame by name, in the order of `CAMERAS`; those that the log lacks are left out."""
+        """The available cameras by name, in the order of `CAMERAS`."""
         cams = self.raw.get("cams")
         if not isinstance(cams, Mapping):
             raise DatasetError(f"{self.where}: field 'cams' is missing")
@@ -118,24 +118,24 @@ class LogFrame:
 
     @cached_property
     def global_boxes(self) -> NDArray[np.float64]:
-        """(n, 5) see `Annotations.in_global_frame`; kept, because neighbouring windows share the frame."""
+        """(n, 5) see `Annotations.in_global_frame`; cached, because windows overlap."""
         if self.annotations is None:
             raise DatasetError(f"{self.where}: no annotations (anns); private test logs cannot be prepared for scoring")
         return self.annotations.in_global_frame(self.ego_pose)
 
     @cached_property
     def order_by_type(self) -> NDArray[np.int64]:
-        """(n,) rows of the annotations, vehicles first and so on, as the devkit lists them."""
+        """(n,) rows of the annotations sorted by type, as in the devkit."""
         return np.argsort(self.annotations.type, kind="stable") if self.annotations else np.zeros(0, np.int64)
 
     @property
     def track_tokens(self) -> tuple[str, ...]:
-        """Names of the annotated things."""
+        """Track tokens of the annotations."""
         return self.annotations.track_tokens if self.annotations else ()
 
     @cached_property
     def boxes_by_type(self) -> BoxesByType:
-        """The annotations, global and in the order of `order_by_type`."""
+        """The annotations in the global frame, in the order of `order_by_type`."""
         poses, order = self.global_boxes, self.order_by_type
         assert self.annotations is not None
         tokens = [self.annotations.track_tokens[i] for i in order]
@@ -148,10 +148,10 @@ class LogFrame:
 
 
 class BoxesByType(NamedTuple):
-    """n boxes, vehicles first and so on."""
+    """n boxes sorted by type."""
 
     tokens: list[str]
-    """Names of the things."""
+    """Track tokens."""
     type: NDArray[np.int8]
     """(n,) codes of `TrackType`."""
     sizes: NDArray[np.float64]

@@ -108,7 +108,7 @@ def _transform(source: str, target: str, coordinates: NDArray[np.float64], where
 
 @cache
 def _transformer(source: str, target: str) -> Transformer | None:
-    """Longitude before latitude, whatever the axis order of the system; None where nothing is to be done."""
+    """A transformer with longitude before latitude; None if both systems are the same."""
     if CRS.from_user_input(source) == CRS.from_user_input(target):
         return None
     return Transformer.from_crs(source, target, always_xy=True)

@@ -1,4 +1,4 @@
-"""Write logs and images in the layout that the devkit reads.
+"""Write logs and images in the devkit's format.
 
 Everything that the official loader touches is written; pickles hold builtins and numpy arrays only.
 """
@@ -24,13 +24,13 @@ from world4scorer.engine.scene.indices import TrackType
 from world4scorer.jobs.files import atomic_write
 
 PICKLE_PROTOCOL: Final = 4
-"""Of pickle: readable by every Python that NAVSIM supports."""
+"""Pickle protocol that every Python version of NAVSIM reads."""
 NO_ROTATION: Final = (1.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class FrameRecord:
-    """What is known about a frame that is to be written; fields as in `LogFrame`."""
+    """A frame to write; fields as in `LogFrame`."""
 
     token: str
     """16 hexadecimal digits."""
@@ -57,7 +57,7 @@ class FrameRecord:
 
 
 def write_log(path: str | os.PathLike[str], log_token: str, records: Sequence[FrameRecord]) -> None:
-    """Write the frames of a log, in time order, to `<log_name>.pkl`, all or nothing."""
+    """Write the frames of a log, in time order, to `<log_name>.pkl`, atomically."""
     path = Path(path)
     if not records:
         raise DatasetError(f"{path}: a log needs at least one frame")

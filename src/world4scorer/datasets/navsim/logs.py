@@ -24,12 +24,12 @@ FRAME_US: Final = 500_000
 """Time between key frames [us], up to some hundred microseconds of jitter."""
 
 MAX_JITTER_US: Final = 50_000
-"""How far a key frame may lie from its place in time and still be taken for it [us]."""
+"""Maximum deviation of a key frame from its nominal time [us]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """A log pickle, checked."""
+    """A validated log pickle."""
 
     name: str
     """The file's stem."""
@@ -42,7 +42,7 @@ class Log:
         return np.array([frame.time_us for frame in self.frames], np.int64)
 
     def rows_after(self, frames: int) -> NDArray[np.int64]:
-        """(F,) the row so many key frames later (earlier, if negative) by its time stamp; -1 where there is none."""
+        """(F,) row `frames` key frames later (earlier if negative), by time stamp; -1 if there is none."""
         times = self.times_us
         wanted = times + frames * FRAME_US
         row = np.clip(np.searchsorted(times, wanted - MAX_JITTER_US), 0, len(times) - 1)

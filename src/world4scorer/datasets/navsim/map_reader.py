@@ -31,7 +31,7 @@ LAYERS: Final = (
     "intersections",
     "carpark_areas",
 )
-"""What preparing scenes needs; the table `meta` as well."""
+"""Layers that are read, besides the table `meta`."""
 
 
 def read_city_map(maps: str | os.PathLike[str], location: str) -> CityMap:
@@ -119,7 +119,7 @@ def _paths(layer: VectorLayer, lane_at: dict[int, int], problems: list[str]) -> 
 
 
 def _lane_links(connectors: VectorLayer, lane_at: dict[int, int], problems: list[str]) -> list[list[int]]:
-    """Lanes that follow each lane."""
+    """Successors of each lane."""
     after: list[list[int]] = [[] for _ in lane_at]
     before, behind = connectors.links("exit_lane_fid"), connectors.links("entry_lane_fid")
     for row, fid in enumerate(connectors.ids):

@@ -1,4 +1,4 @@
-"""Write a map as a nuPlan GeoPackage: the layers and columns that the devkit and our reader ask for.
+"""Write a map as a nuPlan GeoPackage, with the layers and columns that the devkit and `map_reader` need.
 
 Shapes are given in metres of the city's UTM zone and stored as longitude and latitude, like the public maps.
 
@@ -34,10 +34,10 @@ from world4scorer.jobs.files import atomic_write
 
 STORED_CRS: Final = "EPSG:4326"
 OWN_VERSION: Final = "1.0"
-"""Of maps of other cities than the public ones."""
+"""Version of maps other than the public ones."""
 NAME_PATTERN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 LAST_CHANGE: Final = "2000-01-01T00:00:00.000Z"
-"""Written in place of the time, so that the same map is the same file."""
+"""Fixed time stamp, so that the same map gives the same file."""
 LAYER_COLUMNS: Final[Mapping[str, tuple[str, Mapping[str, type]]]] = {
     "lanes_polygons": (
         "Polygon",
@@ -106,7 +106,7 @@ def write_map(
     crs: str | None = None,
     version: str | None = None,
 ) -> Path:
-    """Write the GeoPackage of a city, name its version in the map index, and return its path.
+    """Write the GeoPackage of a city, register it in the map index, and return its path.
 
     `crs` is the metric coordinate system of the shapes. The four public cities bring theirs; another city needs one,
     under a name of its own, or under a public name for tools that know no others. The same layers give the same bytes.
@@ -152,7 +152,7 @@ def _identity(location: str, crs: str | None, version: str | None) -> tuple[str,
 
 
 def complete_maps(maps: str | os.PathLike[str]) -> list[Path]:
-    """Write empty maps for the cities that the folder lacks: the devkit opens all four, whichever it needs."""
+    """Write empty maps for the missing cities: the devkit always opens all four."""
     known = _read_index(Path(maps))
     return [write_map(maps, location, {}) for location in LOCATIONS if location not in known]
 
@@ -189,7 +189,7 @@ def _write_layer(path: Path, name: str, table: LayerTable | None, to_stored: Tra
         values, mask = _column(table.columns.get(column), type_, count)
         data.append(values)
         masks.append(mask)
-    # The fid travels as a column that the driver is told to use as primary key.
+    # The fid is passed as a column that the driver uses as primary key.
     pyogrio.raw.write(
         path,
         geometry=shapely.to_wkb(shapes),
@@ -206,7 +206,7 @@ def _write_layer(path: Path, name: str, table: LayerTable | None, to_stored: Tra
 
 
 def _column(values: NDArray[Any] | None, type_: type, count: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """A column as the driver wants it: values, and where they are NULL."""
+    """Values and NULL mask of a column, as the driver needs them."""
     if type_ is str:
         text = np.array([None] * count if values is None else [None if v is None else str(v) for v in values], object)
         return text, None

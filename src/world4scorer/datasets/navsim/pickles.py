@@ -1,4 +1,4 @@
-"""Pickles from the net, read without letting them run code.
+"""Read untrusted pickles without executing code.
 
 A pickle is a program: it names callables and calls them. `load_restricted` resolves names only through a fixed table
 (what numpy and the builtin containers need) plus the table of the caller, and every numpy name is answered by a
@@ -30,11 +30,11 @@ _PLAIN_KINDS = "biufcSUO"  # no structured, void or time types: the formats read
 
 
 class UnsafePickle(ValueError):
-    """The pickle asks for a name that is not in the table."""
+    """The pickle uses a name that is not allowed."""
 
 
 class Shim:
-    """Stands in for a class of a package that is not installed; keeps the pickled fields as attributes.
+    """Stand-in for a class of a missing package; keeps the pickled fields as attributes.
 
     Defining `__setstate__` here is what keeps a pickle from setting attributes on the class itself.
     """
@@ -50,7 +50,7 @@ class Shim:
 
 
 class _Call:
-    """A callable that a pickle may call and do nothing else with."""
+    """A callable that a pickle may only call."""
 
     __slots__ = ("_function",)
 
@@ -65,7 +65,7 @@ class _Call:
 
 
 class _Dtype:
-    """Element type of a pickled array: numpy's dtype once its state has been checked."""
+    """Element type of a pickled array: NumPy's dtype after its state has been checked."""
 
     __slots__ = ("dtype",)
 
@@ -85,7 +85,7 @@ class _Dtype:
 
 
 class _Array(np.ndarray[Any, Any]):
-    """An array while and after it is restored; an ordinary array in all but its class."""
+    """An array during and after unpickling."""
 
     def __setstate__(self, state: Any) -> None:
         _, shape, kind, fortran, data = state
@@ -207,7 +207,7 @@ class _Unpickler(pickle.Unpickler):
 def load_restricted(
     source: str | os.PathLike[str] | bytes, allowed: Mapping[tuple[str, str], Any] | None = None
 ) -> Any:
-    """The object in a pickle, if it is made of numpy arrays, builtin containers and the caller's own names.
+    """Unpickle an object made of NumPy arrays, builtin containers and the caller's `allowed` names.
 
     Args:
         source: path of the pickle, or its bytes.

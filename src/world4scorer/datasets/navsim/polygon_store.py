@@ -1,4 +1,4 @@
-"""Many polygons as flat arrays, from which any choice of them is copied out at once.
+"""Many polygons as flat arrays, with a fast gather.
 
 Levels: I items (map objects), P parts (an item of several separate areas has several), R rings (the first of a part is
 its shell, the rest are holes), V vertices. A ring's first vertex is not repeated at its end.
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class PolygonStore:
-    """Offsets follow the usual rule: item i owns parts `item_parts[i]:item_parts[i + 1]`, and so on."""
+    """Flat polygons; item i has parts `item_parts[i]:item_parts[i + 1]`, and so on."""
 
     item_parts: NDArray[np.int64]
     """(I + 1,)"""
@@ -47,7 +47,7 @@ class PolygonStore:
     def gather(
         self, items: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-        """Copy out items (n,), in this order.
+        """Gather items (n,), in this order.
 
         Returns, for the parts of these items: which of `items` each part belongs to (p,), vertices (v, 2), ring
         offsets (r + 1,) into them, and the part of each ring (r,).

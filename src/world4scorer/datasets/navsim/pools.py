@@ -1,4 +1,4 @@
-"""Dumps of a planner's whole pool of plans: a pickled dict by token, read without running code.
+"""Dumps of a planner's plan pools: a pickled dict by token, read without executing code.
 
 Each value is an array of plans (N, 8, 3), or a dict that holds it together with other arrays such as utilities.
 """
@@ -36,7 +36,7 @@ class PlanPool:
     utilities: NDArray[np.float64] | None = None
     """(N,)"""
     others: Mapping[str, Any] = field(default_factory=dict)
-    """Whatever else the dump holds for this token."""
+    """Other entries of the dump for this token."""
 
 
 def read_pools(path: str | os.PathLike[str]) -> dict[str, PlanPool]:

@@ -28,7 +28,7 @@ SubmissionVersion = Literal["v1.1", "v2.2"]
 Plans = Mapping[str, NDArray[np.float64]]
 
 MAX_LISTED_TOKENS: Final = 5
-"""Missing tokens that an error names."""
+"""Missing tokens listed in an error."""
 HEADER: Final = ("team_name", "authors", "email", "institution", "country / region")
 
 
@@ -42,7 +42,7 @@ class Submission:
     second_stage: Plans = field(default_factory=dict)
     """Synthetic token -> (8, 3)."""
     header: Mapping[str, Any] = field(default_factory=dict)
-    """Who made it, as written."""
+    """Team name, authors and so on, as in the file."""
 
 
 def read_submission(path: str | os.PathLike[str]) -> Submission:
@@ -94,7 +94,7 @@ def _plan(path: Path, token: object, value: Any) -> NDArray[np.float64]:
 
 
 def tokens_with_plan(wanted: Sequence[str], plans: Mapping[str, Any], allow_missing: bool) -> list[str]:
-    """Return the wanted tokens that have a plan; that some do not is an error unless allowed."""
+    """Return the wanted tokens that have a plan; missing ones are an error unless allowed."""
     missing = [token for token in wanted if token not in plans]
     if not wanted:
         raise ValueError("no token to evaluate: the store is empty; fill it with `w4s prepare`")

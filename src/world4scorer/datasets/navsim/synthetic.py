@@ -1,4 +1,4 @@
-"""Second-stage scenes of two-stage splits: synthetic views with frames of their own, one pickle per scene.
+"""Second-stage scenes of two-stage splits: synthetic scenes, one pickle each.
 
 The pickles hold nuPlan objects, which are read through stand-ins: no class of the devkits is ever imported.
 
@@ -31,7 +31,7 @@ SYNTHETIC_TOKEN_LENGTH: Final = 17
 
 
 class _NuplanObject(Shim):
-    """Any nuPlan object: its pickled fields become attributes."""
+    """Stand-in for any nuPlan object; its pickled fields become attributes."""
 
     def __init__(self, *arguments: Any) -> None:
         self.arguments = arguments
@@ -87,7 +87,7 @@ ALLOWED: Final[Mapping[tuple[str, str], Any]] = {
     ("pathlib", "WindowsPath"): _path,
     ("shapely.io", "from_wkb"): _outline,
 }
-"""Names that second-stage pickles may use, and what stands in for them."""
+"""Names that second-stage pickles may use, and their stand-ins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +98,9 @@ class SyntheticScene:
     log_name: str
     map_location: str
     original_scene: str
-    """Token of the logged moment that it continues."""
+    """Token of the logged scene that it continues."""
     original_token: str
-    """Token of the first-stage moment from which it was made."""
+    """Token of the first-stage scene from which it was made."""
     frames: tuple[LogFrame, ...]
     """History up to now, and future as far as it is given."""
     extended_lights: tuple[Any, ...] | None
@@ -246,7 +246,7 @@ _NEEDED: Final = object()
 
 
 def _field(thing: Any, name: str, default: Any = _NEEDED) -> Any:
-    """A pickled field, which nuPlan keeps under its name with or without an underscore."""
+    """A pickled field, stored with or without a leading underscore."""
     for key in (name, f"_{name}"):
         if hasattr(thing, key):
             return getattr(thing, key)

@@ -1,1 +1,1 @@
-"""PDM-Closed, the rule-based reference planner: paths, forecasts, IDM proposals, their scoring and choice."""
+"""PDM-Closed, the rule-based reference planner: paths, forecast, IDM proposals, scoring."""

@@ -1,4 +1,4 @@
-"""How boxes and polygons lie to each other: do they meet, and how far apart are they?
+"""Intersection and distance of boxes and polygons.
 
 A box is given by its centre x, y, the cosine and sine of its heading, half its length and half its width [m].
 """
@@ -17,7 +17,7 @@ from world4scorer.engine.outcomes.progress import segment_distance
 
 
 class Outlines(NamedTuple):
-    """P polygons with V vertices in all; inside is what an odd number of edges separates from far away."""
+    """P polygons with V vertices in total, filled by the even-odd rule."""
 
     x: NDArray[np.float64]
     """(V,) m"""
@@ -43,7 +43,7 @@ def outlines_of(
     ring_part: NDArray[np.int64],
     count: int,
 ) -> Outlines:
-    """Flatten what `PolygonStore.gather` found of `count` items; all parts of an item make up one polygon."""
+    """Flatten the result of `PolygonStore.gather` for `count` items; all parts of an item form one polygon."""
     following = np.arange(1, len(vertices) + 1)
     following[ring_offsets[1:] - 1] = ring_offsets[:-1]
     start = ring_offsets[np.searchsorted(part_item[ring_part], np.arange(count + 1))]
@@ -107,7 +107,7 @@ def polygon_distance(shapes, p, x, y, c, s, half_length, half_width):
 
 @leaf
 def box_distance(ax, ay, ac, as_, al, aw, bx, by, bc, bs, bl, bw):
-    """Distance [m] of two boxes; 0 where they meet. Apart, a corner of one of them is nearest to the other."""
+    """Distance [m] of two boxes, from the corners of each to the other; 0 where they meet."""
     if boxes_meet(ax, ay, ac, as_, al, aw, bx, by, bc, bs, bl, bw):
         return 0.0
     nearest = np.inf

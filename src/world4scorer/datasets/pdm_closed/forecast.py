@@ -1,7 +1,7 @@
-"""What the reference planner believes will happen: everything it sees now goes on at constant speed.
+"""The reference planner's forecast: constant velocity of everything it observes.
 
-Agents slide along their heading (or against it, if they move backwards) without turning; static objects and red
-lights stay. The forecast is looked at every 0.2 s, so odd steps repeat the step before.
+Agents move along their heading (or against it, if they move backwards) without turning; static objects and red
+lights stay. The forecast is sampled every 0.2 s, so odd steps repeat the step before.
 
 Shapes: N objects, S = 51 steps.
 """
@@ -29,12 +29,12 @@ from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH
 
 FORECAST_STEPS: Final = 51
 FORECAST_RADIUS: Final = 100.0
-"""m around the ego's box centre; what is farther is not seen."""
+"""Radius of observation around the ego's box centre [m]."""
 MAX_AGENTS: Final = ((TrackType.VEHICLE, 50), (TrackType.PEDESTRIAN, 25), (TrackType.BICYCLE, 10))
-"""The nearest so many agents of each type are followed."""
+"""Maximum number of agents by type, nearest first."""
 MAX_STATIC_OBJECTS: Final = 50
 FORECAST_TIMES: Final = (np.arange(FORECAST_STEPS) // 2 * 2) * DT
-"""(S,) s: the moment that each step looks at."""
+"""(S,) sampled time of each step [s]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Forecast:
     """N objects: static ones, vehicles, pedestrians, bicycles, each by distance; and K red lights."""
 
     ids: tuple[str, ...]
-    """N names."""
+    """N track tokens."""
     type: NDArray[np.int8]
     """(N,) codes of `TrackType`."""
     boxes: NDArray[np.float64]
@@ -50,14 +50,14 @@ class Forecast:
     drift: NDArray[np.float64]
     """(N, 2) velocity of the forecast [m/s], along or against the heading."""
     relevant: NDArray[np.bool_]
-    """(N,) False for what overlaps the ego now: the planner ignores it."""
+    """(N,) False for objects that overlap the ego now, which the planner ignores."""
     red_lanes: tuple[int, ...]
     """K lane connectors of the corrected route that are red now."""
     relevant_red: NDArray[np.bool_]
-    """(K,) False where the ego is wholly inside the connector already."""
+    """(K,) False where the ego is already entirely inside the connector."""
 
     def at_steps(self) -> NDArray[np.float64]:
-        """(minded objects, S, 7) boxes over time, for the metrics."""
+        """(relevant objects, S, 7) boxes over time, for the metrics."""
         out = np.repeat(self.boxes[self.relevant, None, :], FORECAST_STEPS, axis=1)
         out[:, :, [Box.X, Box.Y]] += FORECAST_TIMES[None, :, None] * self.drift[self.relevant, None, :]
         return out
@@ -93,7 +93,7 @@ def forecast(city: CityMap, frame: LogFrame, route_lanes: tuple[int, ...]) -> Fo
 
 
 def _nearest(rows: NDArray[np.int64], kinds: NDArray[np.int8], distance: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Rows of what is followed, in the order of `Forecast.ids`."""
+    """Rows of the forecast objects, in the order of `Forecast.ids`."""
     chosen = [_sorted(rows[kinds[rows] >= TrackType.TRAFFIC_CONE], distance)[:MAX_STATIC_OBJECTS]]
     chosen += [_sorted(rows[kinds[rows] == kind], distance)[:most] for kind, most in MAX_AGENTS]
     return np.concatenate(chosen)

@@ -1,7 +1,7 @@
-"""The way ahead of the reference planner: its paths, their corridors and what may be in the way.
+"""Proposal generator of the reference planner: paths, corridors and obstacles.
 
-Ties between objects equally near are settled by the order in which the official planner's spatial index finds them.
-That order is costly and hardly ever matters, so it is looked up only after a run in which it would have.
+Ties between equally near objects are broken by the order in which the official planner's spatial index finds them.
+That order is costly and rarely matters, so it is computed only after a run in which it would have.
 
 Shapes: L = 3 paths, N objects, K red lights.
 """
@@ -41,23 +41,23 @@ def target_speeds(limit: float | None) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class ProposalGenerator:
-    """What the kernels of `idm` need."""
+    """Inputs of the `idm` kernels."""
 
     paths: LateralPaths
     start: NDArray[np.float64]
-    """(L,) way to the ego along each path [m]."""
+    """(L,) progress of the ego along each path [m]."""
     speed: float
     """m/s"""
     targets: NDArray[np.float64]
     """(5,) m/s"""
     obstacles: Obstacles
-    """What may be in the way."""
+    """Objects and red lights."""
     areas: NDArray[np.object_]
     """(L,) corridors, as shapely polygons."""
     corridors: Outlines
     """The same for kernels."""
     met: NDArray[np.bool_]
-    """(L, K) which minded red areas meet the corridors."""
+    """(L, K) which relevant red areas meet the corridors."""
     city: CityMap
     forecast: Forecast
 
@@ -65,7 +65,7 @@ class ProposalGenerator:
     def of(
         cls, city: CityMap, paths: LateralPaths, limit: float | None, ego_state: NDArray[np.float64], forecast: Forecast
     ) -> ProposalGenerator:
-        """Lay out the way ahead of `ego_state` (11,)."""
+        """The generator for an ego at `ego_state` (11,)."""
         targets = target_speeds(limit)
         start = paths.project(float(ego_state[State.X]), float(ego_state[State.Y]))
         areas = paths.corridors(start, float(targets.max()) * (FORECAST_STEPS - 1) * DT)
@@ -135,7 +135,7 @@ class ProposalGenerator:
         return np.zeros((len(self.areas), FORECAST_STEPS // 2 + 1, self.obstacles.x.size), np.int64)
 
     def _index_order(self) -> NDArray[np.int64]:
-        """(L, 26, N + K) rank of each minded thing among what the official index finds in the corridors."""
+        """(L, 26, N + K) rank of each relevant obstacle in the official index's results for the corridors."""
         forecast = self.forecast
         names = np.concatenate(
             [np.flatnonzero(forecast.relevant), len(forecast.ids) + np.flatnonzero(forecast.relevant_red)]

@@ -1,9 +1,8 @@
 """Proposals of the reference planner: the intelligent driver model on each path, at five target speeds.
 
-Steps are 0.1 s; the leader is looked up at even steps and kept at odd ones. Step 0 has no leader at all, so step 1
-brakes for a gap of one metre. Between the five proposals of a path the leader's values carry over where a lookup does
-not write them (the speed of a red light, the rear overhang of an object): a habit of the official planner that its
-results depend on.
+Steps are 0.1 s; the leader is updated at even steps. Step 0 has no leader, so step 1 brakes for a gap of one metre.
+Between the five proposals of a path the leader's values carry over where an update does not write them (the speed of a
+red light, the rear overhang of an object): a quirk of the official planner that its results depend on.
 
 Shapes: J = 15 proposals (path by path), S = 51 steps.
 """
@@ -22,12 +21,12 @@ from world4scorer.engine.scene.indices import DT, STEPS
 from world4scorer.engine.scene.vehicle import HALF_LENGTH
 
 PROPOSAL_STEPS: Final = 51
-"""Steps of a finished proposal; the choice between proposals is made on the first 41."""
+"""Steps of the chosen proposal; proposals are scored on the first 41."""
 SPEED_SHARES: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
 """Target speeds, as shares of the speed limit."""
 POLICIES: Final = len(SPEED_SHARES)
 DEFAULT_SPEED_LIMIT: Final = 15.0
-"""m/s, where the map gives no speed limit."""
+"""Speed limit where the map has none [m/s]."""
 MAX_ACCELERATION: Final = 1.5
 """m/s^2"""
 MAX_DECELERATION: Final = 3.0
@@ -39,20 +38,20 @@ TIME_HEADWAY: Final = 1.5
 
 
 class Proposals(NamedTuple):
-    """Filled step by step."""
+    """Proposals, filled step by step."""
 
     along: NDArray[np.float64]
     """(J, S) along the path [m]."""
     speed: NDArray[np.float64]
     """(J, S) m/s"""
     leader: NDArray[np.float64]
-    """(J, S, 3) way of the leader's rear [m], its speed [m/s], and its rear overhang [m]."""
+    """(J, S, 3) progress of the leader's rear [m], its speed [m/s] and rear overhang [m]."""
     poses: NDArray[np.float64]
     """(J, S, 3) x, y [m], heading [rad] of the rear axle."""
 
 
 def empty_proposals(paths: int) -> Proposals:
-    """Room for the proposals of so many paths."""
+    """Buffers for the proposals of `paths` paths."""
     shape = (paths * POLICIES, PROPOSAL_STEPS)
     return Proposals(np.zeros(shape), np.zeros(shape), np.zeros((*shape, 3)), np.zeros((*shape, 3)))
 
@@ -61,7 +60,7 @@ def empty_proposals(paths: int) -> Proposals:
 def propose(poses, progress, bounds, start, speed, targets, obstacles, corridors, met, rank, out):
     """Fill the first 41 steps of all proposals, from `start` (L,) along the paths at `speed`, towards `targets` (5,).
 
-    `met` (L, K) says which red areas meet the corridors; `rank` (L, 26, N + K) orders things by step pair. Returns
+    `met` (L, K) says which red areas meet the corridors; `rank` (L, 26, N + K) orders obstacles by step pair. Returns
     whether rank ever mattered.
     """
     tie = False

@@ -1,6 +1,6 @@
-"""The object that a proposal follows: of those in its corridor and ahead of it, the nearest to the ego's box.
+"""The leading object of a proposal: the nearest to the ego's box in its corridor ahead.
 
-Shapes: N objects and K red lights, numbered one after the other ("things").
+Shapes: N objects and K red lights, concatenated as obstacles.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH, REAR_AXLE
 
 
 class Obstacles(NamedTuple):
-    """What may be in the way: N boxes that drift, then K areas closed by red lights."""
+    """N boxes with constant velocity, then K areas closed by red lights."""
 
     x: NDArray[np.float64]
-    """(N + K,) centre now [m]; of an area its centroid."""
+    """(N + K,) current centre [m]; the centroid of an area."""
     y: NDArray[np.float64]
     """(N + K,)"""
     drift_x: NDArray[np.float64]
@@ -30,7 +30,7 @@ class Obstacles(NamedTuple):
     drift_y: NDArray[np.float64]
     """(N + K,)"""
     heading: NDArray[np.float64]
-    """(N,) rad; so below, for boxes only."""
+    """(N,) rad; this and the following are for boxes only."""
     cosine: NDArray[np.float64]
     sine: NDArray[np.float64]
     half_length: NDArray[np.float64]
@@ -43,10 +43,10 @@ class Obstacles(NamedTuple):
 
 @leaf
 def find_in_corridor(obstacles, corridors, path, line, bounds, progress, step, first, listed, along):
-    """List in `listed` the things that meet the corridor of a path at a step, with their `along` (N + K,) along it [m].
+    """List in `listed` the obstacles in the corridor of a path at a step; fill their progress `along` (N + K,) [m].
 
-    `listed` (N + K + 1,) holds the count in front. What does not move keeps its entry in `along` (NaN: not in the
-    corridor) unless this is the `first` look.
+    `listed` (N + K + 1,) starts with the count. Static obstacles keep their entry in `along` (NaN: not in the
+    corridor) unless this is the `first` call.
     """
     boxes = obstacles.heading.size
     count = 0
@@ -77,10 +77,10 @@ def find_in_corridor(obstacles, corridors, path, line, bounds, progress, step, f
 
 @leaf
 def nearest_ahead(obstacles, listed, along, rank, step, passed, pose, out):
-    """Fill `out` (2,) with distance [m] and speed [m/s] of the nearest thing ahead of `passed` [m] of the way.
+    """Fill `out` (2,) with distance [m] and speed [m/s] of the nearest obstacle beyond a progress of `passed` [m].
 
-    `pose` (3,) is that of the rear axle and `rank` (N + K,) decides between things equally near. The speed is NaN for
-    a red light, the distance infinite where nothing is ahead. Returns whether rank decided between different speeds.
+    `pose` (3,) is that of the rear axle; `rank` (N + K,) breaks ties. The speed is NaN for a red light, the distance
+    infinite where nothing is ahead. Returns whether rank decided between different speeds.
     """
     boxes = obstacles.heading.size
     sine, cosine = sine_cosine(pose[2])

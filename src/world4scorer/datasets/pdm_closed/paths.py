@@ -1,4 +1,4 @@
-"""The three paths that the reference planner considers: the centreline, one metre to its right, one to its left.
+"""The three paths of the reference planner: the centreline and its parallels one metre to either side.
 
 Shapes: L = 3 lateral offsets, C vertices.
 """
@@ -21,9 +21,9 @@ from world4scorer.engine.scene.vehicle import HALF_WIDTH
 LATERAL_OFFSETS: Final = (0.0, -1.0, 1.0)
 """m, positive to the left."""
 FIRST_PROGRESS: Final = 1e-5
-"""m: progress is never taken to be less."""
+"""Minimum progress [m]."""
 QUADRANT_SEGMENTS: Final = 16
-"""Corners by which a corridor rounds a quarter turn."""
+"""Segments per quarter circle of a corridor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,9 @@ class LateralPaths:
     poses: NDArray[np.float64]
     """(L, C, 3) x, y [m], heading [rad], unwrapped along the path."""
     progress: NDArray[np.float64]
-    """(L, C) way along the path [m]."""
+    """(L, C) arc length [m]."""
     bounds: NDArray[np.float64]
-    """(L, C // 16 + 1, 4) boxes around blocks of segments, for the search of the nearest."""
+    """(L, C // 16 + 1, 4) bounds of blocks of segments, for nearest-point search."""
 
     @classmethod
     def from_centerline(cls, centerline: NDArray[np.float64]) -> LateralPaths:
@@ -55,11 +55,11 @@ class LateralPaths:
         return cls(centerline, poses, progress, bounds)
 
     def project(self, x: float, y: float) -> NDArray[np.float64]:
-        """(L,) way along each path to its point nearest to x, y [m]."""
+        """(L,) progress along each path of its point nearest to x, y [m]."""
         return _project(self.poses, self.bounds, self.progress, x, y)  # type: ignore[no-any-return]
 
     def corridors(self, start: NDArray[np.float64], reach: float) -> NDArray[np.object_]:
-        """(L,) the strips that the ego's width covers from `start` (L,) over the next `reach` metres.
+        """(L,) corridors of the ego's width from `start` (L,) over the next `reach` metres.
 
         The strip follows whole vertices of the path; only where fewer than two lie in reach are its ends exact.
         """

@@ -29,7 +29,7 @@ from world4scorer.engine.scene.packed import MapArrays
 
 @dataclass(frozen=True, eq=False)
 class ReferencePlan:
-    """What the planner found."""
+    """Proposals, their scores and the chosen ones."""
 
     proposals: Proposals
     states: NDArray[np.float64]
@@ -64,8 +64,8 @@ def plan_reference(
 ) -> ReferencePlan:
     """Plan from `ego_state` (11,) along the paths.
 
-    `polygons` is the drivable map with the lanes of the corrected route marked, and `red_polygons` (K,) the places in
-    it of the forecast's red lanes.
+    `polygons` is the drivable map with the lanes of the corrected route marked, and `red_polygons` (K,) the indices of
+    the forecast's red lanes in it.
     """
     generator = ProposalGenerator.of(city, paths, limit, ego_state, forecast)
     proposals = generator.propose()

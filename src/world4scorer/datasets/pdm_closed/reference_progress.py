@@ -1,4 +1,4 @@
-"""Progress of the reference plan, the scalar that training caches keep to compare candidates with.
+"""Progress of the reference plan, the scalar in training caches that candidates are compared with.
 
 The rule of v1.1 is raw progress times NC * DAC of the reference in the replayed traffic. Published training code skips
 the step that marks where the ego leaves its lane or the road; so DAC is 1 there and lateral collisions never count.
@@ -20,7 +20,7 @@ from world4scorer.engine.scene.packed import pack_map
 from world4scorer.engine.scene.scene import Scene
 
 UNBOUNDED: Final = 1e7
-"""m: half side of a plain that is one roadblock; on it nobody leaves the road or straddles lanes."""
+"""Half side of a single square roadblock [m], on which nothing is off-road or in several lanes."""
 
 
 @dataclass(frozen=True)

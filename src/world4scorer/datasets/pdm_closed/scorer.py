@@ -1,7 +1,7 @@
-"""Which proposal of the reference planner is best, by the rules of either version.
+"""Scores of the reference planner's proposals by the rules of either version.
 
-The planner judges its proposals against its own forecast. Both versions see the same collisions, road and progress
-there; v2.2 adds lights and lane keeping, forgives wrong-way driving inside intersections and looks for a time to
+The planner scores its proposals against its own forecast. Collisions, drivable area and progress are the same in both
+versions; v2.2 adds traffic lights and lane keeping, ignores driving direction inside intersections and checks time to
 collision at steps 0..31 only. Without history its comfort is 1.
 
 Shapes: J proposals, T = 41 steps.
@@ -29,12 +29,12 @@ from world4scorer.engine.outcomes.traffic_light import traffic_light
 
 
 class ProposalOutcomes(NamedTuple):
-    """Each (J,)."""
+    """Metrics of the proposals, each (J,)."""
 
     nc: NDArray[np.float64]
     dac: NDArray[np.float64]
     progress: NDArray[np.float64]
-    """Raw [m]."""
+    """Raw progress [m]."""
     ttc_v1: NDArray[np.float64]
     ttc_v2: NDArray[np.float64]
     ddc_v1: NDArray[np.float64]

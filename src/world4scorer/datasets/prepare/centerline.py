@@ -11,9 +11,9 @@ from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.prepare.route import Route
 
 MAX_BLOCKS: Final = 30
-"""Blocks of the route that the search looks at, from the starting lane's on."""
+"""Maximum number of route blocks that are searched, from the starting lane's on."""
 FIRST_COST: Final = 1.0
-"""Of the starting lane; entering any other costs its length [m]."""
+"""Cost of the starting lane; entering any other costs its length [m]."""
 
 
 def find_lanes(city: CityMap, start: int, route: Route, route_lanes: tuple[int, ...]) -> tuple[int, ...]:

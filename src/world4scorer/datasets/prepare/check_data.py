@@ -1,4 +1,4 @@
-"""Is a dataset complete, and for what? Logs, tokens, images and future frames, against split and official counts."""
+"""Check a dataset for completeness: logs, tokens, images and future frames, against split and official counts."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from world4scorer.jobs.executors import Executor
 
 TARGET_CAMERA: Final = VIEWS[FRONT]
 TARGET_FRAMES: Final = 4
-"""Key frames ahead of now that hold the future target: 2 s."""
+"""Key frames from now to the future target (2 s)."""
 MAX_EXAMPLES: Final = 3
-"""Examples that a line of the report gives."""
+"""Examples in a line of the report."""
 
 
 @dataclass(frozen=True)
 class LogFindings:
-    """What was found in one log."""
+    """Findings about one log."""
 
     tokens: int = 0
-    """Moments that the split asks for and the log has in full."""
+    """Complete scenes of the split in the log."""
     locations: tuple[str, ...] = ()
     gaps: int = 0
     without_annotations: int = 0
     """Frames."""
     missing_inputs: tuple[str, ...] = ()
-    """Images of now, of the cameras that the planner sees, that are not on disk."""
+    """Missing current images of the planner's cameras."""
     missing_targets: tuple[str, ...] = ()
-    """Front images 2 s ahead that are not on disk."""
+    """Missing front images 2 s ahead."""
 
 
 @dataclass(frozen=True)
 class DataReport:
-    """What was found in a dataset."""
+    """Findings about a dataset."""
 
     split: Split
     logs_wanted: int
@@ -57,18 +57,18 @@ class DataReport:
 
     @property
     def tokens_wanted(self) -> int | None:
-        """Moments that the split lists; None for a split that takes all."""
+        """Number of scenes that the split lists; None for a split that takes all."""
         tokens = self.split.filter.tokens
         return None if tokens is None else len(tokens)
 
     @property
     def can_score(self) -> bool:
-        """Whether plans can be scored on every moment of the split."""
+        """Whether plans can be scored on every scene of the split."""
         complete = self.tokens_wanted is None or self.tokens_found == self.tokens_wanted
         return bool(complete and self.tokens_found and not (self.missing_logs or self.unreadable or self.missing_maps))
 
     def lines(self) -> list[str]:
-        """Return the report, one need a line, with examples of what is missing."""
+        """The report, one requirement per line, with examples of missing parts."""
         wanted = "all" if self.tokens_wanted is None else f"{self.tokens_wanted:,}"
         lines = [
             f"split {self.split.name}: {self.logs_found:,} of {self.logs_wanted:,} logs, "
@@ -144,7 +144,7 @@ class _CheckLog:
 
 
 def check_data(root: Path, split: Split, executor: Executor, *, images: bool = True) -> DataReport:
-    """Look at every log of a split; `images` also looks for the images that training needs."""
+    """Check every log of a split; `images` also checks for the images that training needs."""
     layout = DataFolder(root)
     present = {path.stem for path in log_paths(layout.logs(split.data_split))}
     wanted = list(dict.fromkeys(split.filter.log_names or sorted(present)))
@@ -185,7 +185,7 @@ def _map_troubles(layout: DataFolder, locations: Iterable[str]) -> list[str]:
 
 
 def _images_below(sensors: Path, log_name: str) -> set[str]:
-    """Paths of a log's images relative to the sensor folder: one listing per camera instead of a look at every file."""
+    """Paths of a log's images relative to the sensor folder, by one listing per camera."""
     folder = sensors / log_name
     return {path.relative_to(sensors).as_posix() for path in folder.glob("*/*.jpg")} if folder.is_dir() else set()
 

@@ -1,4 +1,4 @@
-"""The map around the ego: areas within a square of 200 m.
+"""Drivable map around the ego: areas within a square of 200 m.
 
 Order: roadblocks, their lanes, the lane connectors of the roadblock connectors, intersections, car parks; each in
 table order. A lane comes in with its roadblock, even where it lies outside the square.
@@ -28,9 +28,9 @@ class DrivableMap:
     """The areas around the ego."""
 
     areas: NDArray[np.int64]
-    """(P,) numbers among `CityMap.areas`; lanes come first there, so small numbers are lanes."""
+    """(P,) indices into `CityMap.areas`, where lanes come first."""
     polygons: PolygonMap
-    """The same areas, then those that were asked for in addition."""
+    """The same areas, then the additional signal areas."""
     area: NDArray[np.int64]
     """(polygons,) the area of each polygon; an area of several parts has several polygons."""
     polygon_index: dict[int, int]
@@ -38,7 +38,7 @@ class DrivableMap:
 
 
 def find_areas(city: CityMap, x: float, y: float) -> NDArray[np.int64]:
-    """(P,) areas of the drivable map around the ego's box centre, as numbers among `CityMap.areas`."""
+    """(P,) areas around the ego's box centre, as indices into `CityMap.areas`."""
     near = city.near(city.block_tree, x, y, MAP_HALF_SIDE)
     roadblocks = near[near < city.roadblock_count]
     lanes = np.fromiter(chain.from_iterable(city.blocks[block].lanes for block in near), np.int64)
@@ -53,14 +53,14 @@ def find_areas(city: CityMap, x: float, y: float) -> NDArray[np.int64]:
 
 
 def areas_at(city: CityMap, areas: NDArray[np.int64], x: float, y: float) -> NDArray[np.int64]:
-    """Which of the areas hold a point or touch it, in the order of the official index."""
+    """The areas that contain or touch a point, in the order of the official index."""
     tree = shapely.STRtree(city.area_polygons[areas], NODE_CAPACITY)
     found: NDArray[np.int64] = tree.query(shapely.Point(x, y), predicate="intersects")
     return areas[found]
 
 
 def cut_map(city: CityMap, areas: NDArray[np.int64], signals: Iterable[int]) -> DrivableMap:
-    """Copy the areas (P,) out of the city, and the lanes `signals` that lights close where they are not among them."""
+    """Copy the areas (P,) from the city map, and add missing lanes `signals` that traffic lights close."""
     known = set(areas.tolist())
     extra = np.array([lane for lane in signals if lane not in known], np.int64)
     items = np.concatenate([areas, extra])

@@ -26,42 +26,42 @@ from world4scorer.jobs.executors import Done, Executor, ProcessExecutor
 from world4scorer.jobs.resumable import check_settings, resumable, run_tasks
 
 TYPICAL_SCENE_BYTES: Final = 150_000
-"""Bytes of a scene in a busy street, to tell before the first is written whether the disk has room."""
+"""Bytes of a scene in a busy street, for the check of disk space."""
 MIN_FREE_BYTES: Final = 100_000_000
 """Bytes that must be free at any time."""
 
 
 @dataclass(frozen=True)
 class SkippedScenes:
-    """Stands in a source's stream for scenes that could not be made, and says why."""
+    """Stands for scenes of a source that could not be made, with the reason."""
 
     reason: str
     count: int = 1
 
 
 class SceneSource(Protocol):
-    """Where scenes come from. Must be picklable to be used in other processes."""
+    """Source of scenes; must be picklable for other processes."""
 
     def log_names(self) -> Sequence[str]:
         """Return the logs to prepare."""
         ...
 
     def scenes(self, log_name: str) -> Iterable[Scene | PreparedScene | SkippedScenes]:
-        """Return the scenes of a log, in any order, and what was left out."""
+        """Return the scenes of a log, in any order, and `SkippedScenes`."""
         ...
 
     def options(self) -> Mapping[str, Any]:
-        """Return what the scenes depend on (plain values): a store made with other options is not continued."""
+        """Return the options that scenes depend on (JSON values); a store with other options is not resumed."""
         ...
 
 
 class PrepareError(StoreError):
-    """Preparation that did not give every scene; the message says what failed."""
+    """Preparation failed for some logs; the message names them."""
 
 
 @dataclass(frozen=True)
 class PrepareReport:
-    """What a run of `prepare` did."""
+    """Result of a run of `prepare`."""
 
     logs: int
     """Logs prepared by this run."""
@@ -70,10 +70,10 @@ class PrepareReport:
     scenes: int
     """Scenes prepared by this run."""
     bytes: int
-    """Written by this run."""
+    """Bytes written by this run."""
     seconds: float
     peak_memory: int
-    """Bytes of the largest process."""
+    """Peak memory of the largest process [bytes]."""
     skipped: Mapping[str, int] = field(default_factory=dict)
     """Scenes left out, by reason."""
 
@@ -97,7 +97,7 @@ class _LogResult:
 
 @dataclass(frozen=True)
 class _PrepareLog:
-    """The work on one log, as a worker process does it."""
+    """Prepares one log; runs in worker processes."""
 
     source: SceneSource
     folder: Path
@@ -151,7 +151,7 @@ def prepare(
 
 
 def peak_memory() -> int:
-    """Return the most memory that this process has held [bytes], 0 where the system does not tell."""
+    """Return the peak memory of this process [bytes]; 0 where the system does not report it."""
     try:
         import resource
     except ImportError:  # Windows
@@ -183,7 +183,7 @@ def _run(work: _PrepareLog, names: Sequence[str], kept: int, executor: Executor,
 
 
 def _finished(folder: Path, names: Sequence[str], options: Mapping[str, Any]) -> set[str]:
-    """Return the logs that are in the store already, all made with the same options."""
+    """Return the logs already in the store, checked to have the same options."""
     finished = set(shard_names(folder)) & set(names)
     for name in sorted(finished):
         shard = Shard(shard_path(folder, name))

@@ -25,7 +25,7 @@ class PrepareProgress(JobProgress):
         self._task = self._bar.add_task("logs", total=logs, note="")
 
     def update(self, logs: int, scenes: int, size: int, peak: int) -> None:
-        """Show the state after so many logs."""
+        """Show the state after `logs` logs."""
         rate = scenes / max(time.monotonic() - self._start, 1e-9)
         each = human_bytes(size / scenes) if scenes else "-"
         note = f"{scenes} scenes, {rate:.0f}/s, {each} each, peak {human_bytes(peak)}"

@@ -1,4 +1,4 @@
-"""The route: load it, find the block the ego is on, and mend what is wrong with it.
+"""Routes: load, locate the ego, and correct.
 
 Shapes: B blocks of a route, in driving order.
 """
@@ -23,27 +23,27 @@ Route = tuple[int, ...]
 """Blocks in driving order."""
 
 SEARCH_HALF_SIDE: Final = 1.0
-"""m: half side of the square in which the block of the ego is looked for."""
+"""Half side of the square in which the ego's block is searched [m]."""
 MAX_HEADING_ERROR: Final = np.pi / 4
-"""rad: beyond, the ego does not drive along a lane."""
+"""Maximum heading difference to a lane [rad]."""
 MAX_LANE_OFFSET: Final = 3.0
-"""m: beyond, the ego is not on a lane."""
+"""Maximum distance from a lane's path [m]."""
 MAX_BACKWARD_DEPTH: Final = 15
 MAX_FORWARD_DEPTH: Final = 30
 """Blocks."""
 FIRST_BLOCKS: Final = 3
-"""Blocks at the head of the route that a forward search may aim at."""
+"""First blocks of the route that a forward search may reach."""
 MIN_LOOP_OVERLAP: Final = 1.0
-"""m^2 that two junction crossings must share to count as a loop."""
+"""Common area of two roadblock connectors that makes a loop [m^2]."""
 
 
 @dataclass(frozen=True)
 class EgoBlock:
-    """Where the ego is among the blocks."""
+    """The ego's block."""
 
     block: int
     candidates: frozenset[int]
-    """Blocks that are as plausible."""
+    """All plausible blocks."""
 
 
 def load_route(city: CityMap, roadblock_ids: Iterable[str], where: str) -> Route:
@@ -100,12 +100,12 @@ def _nearest_blocks(city: CityMap, x: float, y: float) -> list[int]:
 
 
 def correct_route(city: CityMap, route: Route, ego: EgoBlock) -> Route:
-    """Mend a route in three steps: reach it from where the ego is, close its gaps, cut it where it loops."""
+    """Correct a route: connect it to the ego, close its gaps, cut it before loops."""
     return tuple(dict.fromkeys(_without_loop(city, _without_gaps(city, _from_ego(city, route, ego)))))
 
 
 def _from_ego(city: CityMap, route: Route, ego: EgoBlock) -> Route:
-    """If the ego is not on the route, lead it there: back from the route's head, else ahead to its first blocks."""
+    """Connect the ego to the route: by search back from its first block, else forward to its first blocks."""
     if ego.block in route:
         return route
     chain = find_chain(city, route[0], ego.candidates, MAX_BACKWARD_DEPTH, forward=False)
@@ -128,7 +128,7 @@ def _without_gaps(city: CityMap, route: Route) -> Route:
 
 
 def _without_loop(city: CityMap, route: Route) -> Route:
-    """Cut before the first junction crossing that covers an earlier one."""
+    """Cut before the first roadblock connector that overlaps an earlier one."""
     crossed: list[int] = []
     for position, block in enumerate(route):
         if not city.blocks[block].is_connector:

@@ -1,4 +1,4 @@
-"""What a planner is given at each moment of a split, and what was driven then: read from the logs once, kept in a file.
+"""Training samples of a split: planner inputs and driven trajectories, read from the logs once and stored in a file.
 
 >>> samples = Samples.of_split(Path("city"), find_split("city_train", Path("city")), Path("scenes"))
 >>> samples.ego_status[samples.index_of["ba1bd196cdf43379"]]
@@ -33,7 +33,7 @@ from world4scorer.jobs.files import atomic_write
 from world4scorer.jobs.resumable import run_tasks
 
 FILE: Final = "samples"
-"""Name in the folder of the scene store."""
+"""File name in the folder of the scene store."""
 META: Final = b"world4scorer.samples"
 VERSION: Final = 1
 
@@ -53,7 +53,7 @@ _SCHEMA: Final = pa.schema([pa.field(name, kind, nullable=False) for name, kind 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Moments of a split in the order of their logs. Arrays are read-only."""
+    """Samples of a split in the order of their logs. Arrays are read-only."""
 
     tokens: tuple[str, ...]
     log_names: tuple[str, ...]
@@ -64,15 +64,15 @@ class Samples:
     ego_status: NDArray[np.float32]
     """(S, 11) pose (zeros), velocity, acceleration, command."""
     future: NDArray[np.float64]
-    """(S, L, 3) logged poses seen from now; the last one repeated where the log ends sooner."""
+    """(S, L, 3) logged poses in the current ego frame; the last one is repeated where the log ends."""
     future_poses: NDArray[np.int64]
-    """(S,) how many of them are real: 8 to 10."""
+    """(S,) number of logged poses: 8 to 10."""
     intrinsics: NDArray[np.float64]
     """(S, C, 3, 3) in pixels of images as stored."""
     rotation: NDArray[np.float64]
     """(S, C, 3, 3) camera axes -> ego axes."""
     translation: NDArray[np.float64]
-    """(S, C, 3) of the camera in the ego frame [m]."""
+    """(S, C, 3) camera position in the ego frame [m]."""
     image_size: NDArray[np.int32]
     """(S, 2) width, height of images as stored."""
 
@@ -98,7 +98,7 @@ class Samples:
 
     @classmethod
     def of_split(cls, root: Path, split: Split, folder: Path, executor: Executor | None = None) -> Samples:
-        """The moments of a split; from the file in `folder` (that of the scene store) where an earlier call left it."""
+        """The samples of a split, from the file in `folder` (that of the scene store) if it exists."""
         source = NavsimSource(root, split)
         options = json.dumps({"version": VERSION, "logs": source.log_names(), **source.options()}, sort_keys=True)
         path = Path(folder) / FILE
@@ -193,7 +193,7 @@ def _joined(arrays: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def _image_size(path: Path) -> tuple[int, int]:
-    """Of the first image of a log; all have the same."""
+    """Size of the first image of a log; all have the same."""
     try:
         with Image.open(path) as image:
             return image.size

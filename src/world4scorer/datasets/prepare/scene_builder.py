@@ -1,4 +1,4 @@
-"""From a window of frames and the map of its city to a `Scene`.
+"""Build a `Scene` from a window of frames and the map of its city.
 
 Example::
 
@@ -44,12 +44,12 @@ from world4scorer.engine.scene.tracks import Lights
 HISTORY_FRAMES: Final = 4
 """Frames of a window up to and including now."""
 CACHE_SIZE: Final = 512
-"""Routes and centrelines that are kept for the tokens to come."""
+"""Cached routes and centrelines."""
 
 
 @dataclass(frozen=True, eq=False)
 class BuiltScene:
-    """A scene and how it came about."""
+    """A scene and its intermediate results."""
 
     scene: Scene
     route: Route
@@ -63,11 +63,11 @@ class BuiltScene:
 
 @dataclass(frozen=True, eq=False)
 class _FrameContext:
-    """What is found out at one moment."""
+    """Intermediate results for one frame."""
 
     route: Route
     lanes: tuple[int, ...]
-    """Of the corrected route."""
+    """Lanes of the corrected route."""
     start: int
     paths: LateralPaths
     forecast: Forecast
@@ -77,7 +77,7 @@ class _FrameContext:
 
 
 class SceneBuilder:
-    """Prepares the scenes of one city; remembers what neighbouring moments share, never a planner's state."""
+    """Builds the scenes of one city; caches what neighbouring frames share, never a planner's state."""
 
     def __init__(self, city: CityMap) -> None:
         self.city = city
@@ -92,7 +92,7 @@ class SceneBuilder:
         return LateralPaths.from_centerline(centerline(self.city, find_lanes(self.city, start, route, lanes)))
 
     def prepare(self, frames: Sequence[LogFrame], history: int = HISTORY_FRAMES) -> BuiltScene:
-        """Prepare the moment of frame `history - 1`; at least eight frames must follow it."""
+        """Build the scene of frame `history - 1`; at least eight frames must follow it."""
         now = frames[history - 1]
         if len(frames) - history < FRAMES_V2 - 1:
             raise DatasetError(f"{now.where}: {len(frames) - history} frames follow, {FRAMES_V2 - 1} are needed")
@@ -100,7 +100,7 @@ class SceneBuilder:
         context = self._context(now, ahead)
         tracks, tracks_v2 = interpolate_tracks(ahead)
         past = frames[:history]
-        synthetic = len(now.token) == SYNTHETIC_TOKEN_LENGTH  # nobody drove there
+        synthetic = len(now.token) == SYNTHETIC_TOKEN_LENGTH  # has no human trajectory
         try:
             scene = Scene(
                 token=now.token,
@@ -126,11 +126,11 @@ class SceneBuilder:
         )
 
     def plan(self, now: LogFrame) -> ReferencePlan:
-        """What the reference planner would do now; it needs neither past nor future."""
+        """The reference plan of a frame; it needs neither past nor future."""
         return self._context(now, [now]).plan
 
     def _context(self, now: LogFrame, ahead: Sequence[LogFrame]) -> _FrameContext:
-        """Everything that is found out at one moment; `ahead` are the frames whose lights are wanted, now first."""
+        """Intermediate results for a frame; `ahead` are the frames for traffic lights, the current one first."""
         city = self.city
         if now.map_location != city.location:
             raise DatasetError(f"{now.where}: drives in {now.map_location}, not in {city.location}")
@@ -161,12 +161,12 @@ class SceneBuilder:
 
 @lru_cache(len(LOCATIONS))
 def scene_builder(city: CityMap) -> SceneBuilder:
-    """The preparer of a city, one for all calls in this process."""
+    """The cached scene builder of a city."""
     return SceneBuilder(city)
 
 
 def build_scene(frames: Sequence[LogFrame], city: CityMap, history: int = HISTORY_FRAMES) -> Scene:
-    """Prepare the scene of frame `history - 1` of a window."""
+    """Build the scene of frame `history - 1` of a window."""
     return scene_builder(city).prepare(frames, history).scene
 
 
@@ -176,9 +176,9 @@ def build_scenes(
     scene_filter: SceneFilter,
     on_error: Callable[[str, DatasetError], None] | None = None,
 ) -> Iterator[Scene]:
-    """Prepare every scene of a log that a filter lets through, in time order.
+    """Build every scene of a log that passes a filter, in time order.
 
-    A moment that cannot be prepared ends the run, or, with `on_error`, is reported (token, error) and passed over.
+    A frame without a scene raises an error, or, with `on_error`, is reported (token, error) and skipped.
     """
     for window in windows(log, scene_filter, scene_filter.max_scenes):
         try:
@@ -199,7 +199,7 @@ def _state(frame: LogFrame) -> NDArray[np.float64]:
 
 
 def _lights(states: dict[str, NDArray[np.int8]], lanes: Sequence[int], drivable: DrivableMap) -> Lights:
-    """The lights of the logged route; one whose connector has no area in the map closes nothing and is left out."""
+    """Traffic lights of the logged route whose connectors have an area in the map."""
     closing = [
         (drivable.polygon_index[lane], state)
         for lane, state in zip(lanes, states.values(), strict=True)

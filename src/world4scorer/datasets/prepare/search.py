@@ -1,4 +1,4 @@
-"""Breadth-first search along the links of blocks, with the habits of the official planner.
+"""Breadth-first search along block links, with the quirks of the official planner.
 
 Levels are counted, blocks may be visited again, and the predecessor of a block is kept per level, the last writer
 winning. So chains come out the same where several are equally short.

@@ -30,13 +30,13 @@ from world4scorer.jobs.data_folder import DataFolder
 
 @dataclass(frozen=True)
 class NavsimSource:
-    """The scenes of a split. What cannot be prepared is passed over with its reason."""
+    """The scenes of a split; scenes that cannot be built are skipped with a reason."""
 
     root: Path
     """Dataset folder (`OPENSCENE_DATA_ROOT`)."""
     split: Split
     progress: bool = True
-    """Keep the reference's progress with each scene, as training caches do."""
+    """Store the reference's progress with each scene, as training caches do."""
     synthetic: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     """Pickles of second-stage scenes by the log they were made from (see `synthetic_by_log`)."""
 
@@ -45,13 +45,13 @@ class NavsimSource:
         return list(self._limits)
 
     def missing_logs(self) -> list[str]:
-        """Logs that the split names and the folder lacks."""
+        """Logs of the split that are missing on disk."""
         there = {path.stem for path in log_paths(DataFolder(self.root).logs(self.split.data_split))}
         return sorted(set(self.split.filter.log_names or ()) - there)
 
     @cached_property
     def _limits(self) -> dict[str, int | None]:
-        """Logs, and how many scenes of each are wanted at most."""
+        """Logs, and the maximum number of scenes of each."""
         wanted, most = self.split.filter.log_names, self.split.filter.max_scenes
         paths = log_paths(DataFolder(self.root).logs(self.split.data_split))
         paths = [path for path in paths if wanted is None or path.stem in set(wanted)]
@@ -70,7 +70,7 @@ class NavsimSource:
         return limits
 
     def scenes(self, log_name: str) -> Iterator[PreparedScene | SkippedScenes]:
-        """The scenes of a log in time order, and what was left out."""
+        """The scenes of a log in time order, and `SkippedScenes`."""
         chosen, history = self.split.filter, self.split.filter.num_history_frames
         log = read_log(DataFolder(self.root).log(self.split.data_split, log_name))
         for window in windows(log, chosen, self._limits[log_name]):
@@ -118,7 +118,7 @@ class NavsimSource:
 
 
 def synthetic_by_log(folder: Path) -> dict[str, tuple[Path, ...]]:
-    """Find out which log each second-stage scene of a folder was made from; reads them all."""
+    """Second-stage scenes of a folder by log; reads them all."""
     by_log: dict[str, list[Path]] = {}
     for path in sorted(folder.glob("*.pkl")):
         by_log.setdefault(read_synthetic_scene(path).log_name, []).append(path)
@@ -129,5 +129,5 @@ def synthetic_by_log(folder: Path) -> dict[str, tuple[Path, ...]]:
 
 @lru_cache(len(LOCATIONS))
 def _city(maps: Path, location: str) -> CityMap:
-    """Maps are read once per process."""
+    """The map of a city, read once per process."""
     return read_city_map(maps, location)

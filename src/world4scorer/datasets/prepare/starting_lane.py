@@ -15,7 +15,7 @@ from world4scorer.engine.scene.geometry import wrap
 def starting_lane(
     city: CityMap, areas: NDArray[np.int64], route_lanes: tuple[int, ...], ego_pose: NDArray[np.float64]
 ) -> int:
-    """Of the route's lanes under the rear axle the one whose heading fits best, else the nearest one.
+    """The route's lane under the rear axle with the nearest heading, else the nearest lane.
 
     `areas` (P,) are those of the drivable map. Off the route, the first lane that holds the box centre wins, else the
     one nearest to the footprint.

@@ -28,7 +28,7 @@ FRAMES_V1: Final = 11
 FRAMES_V2: Final = 9
 STEPS_PER_FRAME: Final = 5
 INTERVAL: Final = 0.5
-"""s between frames."""
+"""Time between frames [s]."""
 
 LENGTH: Final = int(Box.LENGTH)
 WIDTH: Final = int(Box.WIDTH)
@@ -51,7 +51,7 @@ def tracks_from_detections(
     poses: NDArray[np.float64],
     seen: NDArray[np.bool_],
 ) -> tuple[Tracks, Tracks | None]:
-    """The same of things by name: types (N,), sizes (N, 2), poses with velocities (N, F, 5), presence (N, F)."""
+    """The same from detections: types (N,), sizes (N, 2), poses with velocities (N, F, 5), presence (N, F)."""
     count = seen.shape[1]
     tracks = _fill(ids, kinds, sizes, poses, seen)
     if count == FRAMES_V2 or not _versions_differ(seen):
@@ -64,10 +64,10 @@ def tracks_from_detections(
 def _detections(
     frames: Sequence[LogFrame],
 ) -> tuple[list[str], NDArray[np.int8], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Names, types (N,), sizes (N, 2), poses with velocities (N, F, 5), presence (N, F); by type, then first sight."""
+    """Tokens, types (N,), sizes (N, 2), poses with velocities (N, F, 5), presence (N, F); by type, then appearance."""
     row: dict[str, int] = {}
     every = [frame.boxes_by_type for frame in frames]
-    # The last sight first, so that where a thing's rows are written one after the other the first has the last word.
+    # In reverse, so that the first detection of a track overwrites the others.
     track = np.array([row.setdefault(token, len(row)) for boxes in every for token in boxes.tokens], np.int64)[::-1]
     frame = np.repeat(np.arange(len(frames)), [len(boxes.tokens) for boxes in every])[::-1]
     names = list(row)

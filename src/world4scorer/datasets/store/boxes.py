@@ -1,4 +1,4 @@
-"""Tracks as a shard holds them: valid boxes only, sizes apart where they never change, shared boxes by reference."""
+"""Packed tracks of a shard: valid boxes only, constant sizes once, shared boxes by reference."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pack_boxes(boxes: Floats, valid: NDArray[np.bool_]) -> PackedBoxes:
     sizes = np.ascontiguousarray(kept[:, SIZE])
     first = np.minimum(np.cumsum(count) - count, max(len(kept) - 1, 0))
     size = sizes[first] if len(kept) else np.zeros((len(valid), 2))
-    # Compared as bytes, for minus zero is to come back as minus zero.
+    # Compared as bytes, so that minus zero is preserved.
     if (sizes.view(np.int64) == np.repeat(size, count, axis=0).view(np.int64)).all():
         return PackedBoxes(np.ascontiguousarray(kept[:, MOTION]).reshape(-1), size)
     return PackedBoxes(kept.reshape(-1), np.zeros((0, 2)))

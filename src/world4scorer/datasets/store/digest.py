@@ -1,4 +1,4 @@
-"""The checksum of a shard: over what its columns say, not over the bytes of the file, so that the file can hold it."""
+"""Checksum of a shard, over the values of its columns, so that the file itself can hold it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 
 def digest(batch: pa.RecordBatch, *notes: bytes) -> str:
-    """Return 32 hex digits that change when any value of the batch, or any of the notes, changes."""
+    """Return a checksum of all values of the batch and the metadata: 32 hexadecimal digits."""
     state = hashlib.blake2b(digest_size=16)
     for note in notes:
         state.update(len(note).to_bytes(8, "little"))

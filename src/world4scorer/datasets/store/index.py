@@ -1,4 +1,4 @@
-"""Which token lies where: a small file beside the shards that saves opening them all.
+"""Index of tokens by shard: a small file that avoids opening all shards.
 
 The shards are the truth. The index remembers size and time of each shard file; a shard that it does not know, or knows
 differently, is opened and read again, so an index that is missing or old costs time and nothing else.
@@ -36,7 +36,7 @@ _SCHEMA: Final = pa.schema(
 
 @dataclass(frozen=True)
 class ShardEntry:
-    """What the index says of one shard."""
+    """Index entry of one shard."""
 
     log_name: str
     bytes: int
@@ -47,7 +47,7 @@ class ShardEntry:
 
 
 def read_entries(folder: Path) -> list[ShardEntry]:
-    """Return an entry for every shard in the folder, by log name, and bring the index file up to date."""
+    """Return the entries of all shards in the folder, by log name, and update the index file."""
     known = {entry.log_name: entry for entry in _read(folder / INDEX_NAME)}
     entries = []
     stale = False
@@ -71,7 +71,7 @@ def _list(folder: Path) -> list[tuple[str, int, int]]:
     found = []
     with os.scandir(folder) as items:
         for item in items:
-            # A leading dot marks a file that is still being written, or was when its writer died.
+            # A leading dot marks a temporary file.
             if item.name.endswith(SUFFIX) and not item.name.startswith("."):
                 status = item.stat()
                 found.append((item.name.removesuffix(SUFFIX), status.st_size, status.st_mtime_ns))
@@ -86,7 +86,7 @@ def _look(path: Path, log_name: str, size: int, changed_ns: int) -> ShardEntry:
 
 
 def _read(path: Path) -> list[ShardEntry]:
-    """Return what the index file says, or nothing where there is none that can be trusted."""
+    """Return the entries of the index file; none if it is missing or invalid."""
     try:
         with pa.memory_map(str(path)) as source:
             batch = pa.ipc.open_file(source).get_batch(0)
@@ -106,6 +106,6 @@ def _write(path: Path, entries: list[ShardEntry]) -> None:
     ]
     batch = pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
     schema = _SCHEMA.with_metadata({INDEX_CHECKSUM: digest(batch, INDEX_VERSION).encode()})
-    # A store on a disk that is full or may only be read works without an index.
+    # A store on a full or read-only disk works without an index.
     with suppress(OSError), atomic_write(path) as stream, pa.ipc.new_file(stream, schema) as writer:
         writer.write_batch(batch)

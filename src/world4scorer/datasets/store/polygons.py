@@ -1,4 +1,4 @@
-"""A scene's map out of the polygons that its log holds."""
+"""Scene maps from the polygons of a log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from world4scorer.engine.scene.indices import LANE_LAYERS
 
 
 class PolygonColumns(NamedTuple):
-    """All polygons of a log: P of them, R rings, V vertices."""
+    """The P polygons of a log, with R rings and V vertices."""
 
     name: NDArray[np.int32]
     """(P,)"""
@@ -32,7 +32,7 @@ class PolygonColumns(NamedTuple):
 
     @classmethod
     def of(cls, columns: Mapping[str, NDArray[Any]]) -> PolygonColumns:
-        """Make the pool of a shard's `new_` columns."""
+        """The polygons of a shard's `new_` columns."""
         table = cls(
             columns["new_polygon_name"],
             columns["new_polygon_layer"],

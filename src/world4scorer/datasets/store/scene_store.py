@@ -22,14 +22,14 @@ from world4scorer.engine.scene.scene import Scene
 
 
 class UnknownTokenError(StoreError, KeyError):
-    """A token that the store does not hold."""
+    """A token that is not in the store."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class SceneStore:
-    """Scenes by token. Opening reads the index; a shard is mapped when one of its scenes is first asked for.
+    """Scenes by token. Opening reads the index; a shard is mapped when one of its scenes is first read.
 
     Safe to share between threads and to send to other processes (they open it again).
     """
@@ -117,17 +117,17 @@ class SceneStore:
         return (shard.scene(row) for row in range(len(shard)))
 
     def extras(self, token: str) -> dict[str, Any]:
-        """Return what was kept beside a scene."""
+        """Return the extra values stored with a scene."""
         name, row = self._find(token)
         return self.shard(name).extras(row)
 
     def provenance(self, log_name: str) -> dict[str, Any]:
-        """Return how the scenes of a log were made."""
+        """Return the provenance of a log's scenes."""
         self._entry(log_name)
         return self.shard(log_name).provenance
 
     def verify(self) -> None:
-        """Read every shard and raise a StoreError that names each one that is damaged."""
+        """Read every shard and raise a StoreError that names damaged ones."""
         damaged = []
         for name in self._entries:
             try:

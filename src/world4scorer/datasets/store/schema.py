@@ -1,4 +1,4 @@
-"""The columns of a shard: the Arrow file that holds the scenes of one log, one row for each, in time order.
+"""Schema of a shard: the Arrow file with the scenes of one log, one per row, in time order.
 
 Every array of a scene is a list in its row, so that a scene is found by slicing and nothing is decoded or copied that
 need not be. What scenes of a log share is written once: a name (of a track, polygon, lane) or a polygon lies in
@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import DTypeLike
 
 SCHEMA_VERSION: Final = 1
-"""Raised with every change that an older reader would misread."""
+"""Increased with every change that older readers would misread."""
 
 
 class StoreError(ValueError):

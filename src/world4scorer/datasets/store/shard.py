@@ -40,18 +40,18 @@ CHECKED_METADATA = (META_VERSION, META_LOG, META_PROVENANCE)
 
 
 INTEGER_COLUMNS = ("centerline_row", "track_steps", "track_v2_steps", "light_steps")
-"""Columns with one small number in each row."""
+"""Columns with one integer per row."""
 
 
 class RaggedColumn(NamedTuple):
-    """A ragged column: row i is `values[offsets[i]:offsets[i + 1]]`, or nothing where `valid[i]` is False."""
+    """A ragged column: row i is `values[offsets[i]:offsets[i + 1]]`, or null where `valid[i]` is False."""
 
     offsets: list[int]
     values: NDArray[Any]
     valid: NDArray[np.bool_] | None
 
     def view(self, row: int) -> NDArray[Any]:
-        """Return a row as it lies in the file; it cannot be written to."""
+        """Return a read-only view of a row."""
         return self.values[self.offsets[row] : self.offsets[row + 1]]
 
     def copy(self, row: int) -> NDArray[Any]:
@@ -103,16 +103,16 @@ class Shard:
         return json.loads(self._metadata[META_PROVENANCE])  # type: ignore[no-any-return]
 
     def extras(self, row: int) -> dict[str, Any]:
-        """Return what was kept beside the scene of a row."""
+        """Return the extra values stored with the scene of a row."""
         return json.loads(self._extras[row].as_py())  # type: ignore[no-any-return]
 
     @property
     def checksum(self) -> str:
-        """Tells these scenes from any others."""
+        """Checksum of the scenes."""
         return self._metadata[META_CHECKSUM].decode()
 
     def verify(self) -> None:
-        """Read everything and raise a StoreError where the file is not what was written."""
+        """Read everything and raise a StoreError if the checksum does not match."""
         try:
             self._batch.validate(full=True)
             found = digest(self._batch, *(self._metadata[name] for name in CHECKED_METADATA))
@@ -133,7 +133,7 @@ class Shard:
 
     @staticmethod
     def _check_lights_and_past(scene: Scene) -> None:
-        """Look at what would lead a kernel astray; other numbers are checked by `verify` alone."""
+        """Check values that kernels rely on; others are checked by `verify`."""
         lights = scene.lights.polygon
         if len(lights) and (lights.min() < -1 or lights.max() >= len(scene.map.ids)):
             raise ValueError("a light's polygon is not in its map")
@@ -175,7 +175,7 @@ class Shard:
             reference_v2=self._optional("reference_v2", row),
         )
         self._check_lights_and_past(scene)
-        # Known here without comparing text: a lane is on the route where its name's place is among the route's.
+        # By index instead of text: a lane is on the route if the index of its name is among the route's.
         named = np.zeros(len(self._names), np.bool_)
         named[route] = True
         indices = rows["polygons"].view(row)
@@ -229,7 +229,7 @@ class Shard:
 
 
 def _trusted(kind: type[_Type], **fields: Any) -> _Type:
-    """Make a frozen dataclass of fields that have been checked before."""
+    """Make a frozen dataclass without checking its fields again."""
     made = object.__new__(kind)
     made.__dict__.update(fields)
     return made
@@ -237,7 +237,7 @@ def _trusted(kind: type[_Type], **fields: Any) -> _Type:
 
 def _open(path: Path) -> pa.RecordBatch:
     try:
-        # Closing gives the file descriptor back; the mapping lives on with the arrays that look into it.
+        # Closing releases the file descriptor; the mapping lives as long as its arrays.
         with pa.memory_map(str(path)) as source:
             reader = pa.ipc.open_file(source)
             _check_version(path, reader.schema)

@@ -1,4 +1,4 @@
-"""Scenes of one log -> one Arrow file."""
+"""Write the scenes of one log to an Arrow file."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ SUFFIX = ".arrow"
 
 @dataclass(frozen=True, eq=False)
 class PreparedScene:
-    """A scene and whatever else is worth keeping with it."""
+    """A scene and extra values to store with it."""
 
     scene: Scene
     extras: Mapping[str, Any] = field(default_factory=dict)
-    """Plain values by name (numbers, text, lists, dicts): what JSON can hold."""
+    """JSON values by name."""
 
 
 @dataclass(frozen=True)
 class ShardInfo:
-    """What was written."""
+    """A written shard."""
 
     log_name: str
     scenes: int
@@ -55,7 +55,7 @@ class ShardInfo:
 
 
 def shard_path(folder: str | os.PathLike[str], log_name: str) -> Path:
-    """Return where a log's shard lies in a store."""
+    """Return the path of a log's shard in a store."""
     if not log_name or log_name.startswith(".") or "/" in log_name or os.sep in log_name or "\0" in log_name:
         raise StoreError(f"log name {log_name!r} cannot name a file")
     return Path(folder) / f"{log_name}{SUFFIX}"
@@ -67,7 +67,7 @@ def write_shard(
     scenes: Iterable[Scene | PreparedScene],
     provenance: Mapping[str, Any] | None = None,
 ) -> ShardInfo:
-    """Write the scenes of one log, sorted by time, atomically; a shard that is there already is replaced.
+    """Write the scenes of one log, sorted by time, atomically; an existing shard is replaced.
 
     `provenance` (plain values) says how the scenes were made; versions are added.
     """
@@ -182,7 +182,7 @@ class _Columns:
         }
 
     def batch(self) -> pa.RecordBatch:
-        """Return all that was added."""
+        """Return the record batch of all scenes."""
         arrays: list[pa.Array] = []
         for field_ in SCHEMA:
             if field_.name in RAGGED:

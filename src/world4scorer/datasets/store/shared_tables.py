@@ -1,4 +1,4 @@
-"""What scenes of a log share, written once: names and polygons."""
+"""Names and polygons shared by the scenes of a log, written once."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from world4scorer.engine.scene.map import PolygonMap
 
 
 class NameTable:
-    """Names by place, in the order of their first use."""
+    """Indices of names, in order of first use."""
 
     def __init__(self) -> None:
         self._indices: dict[str, int] = {}
         self._new: list[str] = []
 
     def indices(self, names: Iterable[str]) -> NDArray[np.int32]:
-        """Return the places of names; those that are new join the pool."""
+        """Return the indices of names; new ones are added."""
         return np.array([self._index(name) for name in names], np.int32)
 
     def _index(self, name: str) -> int:
@@ -30,13 +30,13 @@ class NameTable:
         return index
 
     def take_new(self) -> list[str]:
-        """Return the names that joined since the last call."""
+        """Return the names added since the last call."""
         new, self._new = self._new, []
         return new
 
 
 class PolygonTable:
-    """Polygons by place. Two are one where name, layer and every vertex agree."""
+    """Indices of polygons. Polygons are equal if name, layer and all vertices are."""
 
     def __init__(self, names: NameTable) -> None:
         self._names = names
@@ -49,7 +49,7 @@ class PolygonTable:
         return {"name": [], "layer": [], "rings": [], "ring_vertices": [], "vertices": []}
 
     def indices(self, polygons: PolygonMap) -> NDArray[np.int32]:
-        """Return the (P,) places of a map's polygons; those that are new join the pool."""
+        """Return the (P,) indices of a map's polygons; new ones are added."""
         if self._last is not None and self._last[0] is polygons:
             return self._last[1]
         indices = np.empty(len(polygons.ids), np.int32)
@@ -71,7 +71,7 @@ class PolygonTable:
         return index
 
     def take_new(self) -> dict[str, NDArray[Any]]:
-        """Return the polygons that joined since the last call, as the shard's columns."""
+        """Return the polygons added since the last call, as the shard's columns."""
         new, self._new = self._new, self._nothing()
         return {
             "new_polygon_name": self._names.indices(new["name"]),
