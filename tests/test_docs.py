@@ -169,6 +169,20 @@ def test_named_files_exist(page):
     assert missing == []
 
 
+IMPORTS = {
+    line
+    for page in PAGES
+    for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    for line in re.findall(r"^(?:from world4scorer|import world4scorer).*$", block, re.MULTILINE)
+}
+
+
+@pytest.mark.parametrize("line", sorted(IMPORTS))
+def test_imports_of_python_blocks(line):
+    pytest.importorskip("torch", reason="some of the modules need it")
+    exec(line, {})
+
+
 def test_stops_of_the_walk_exist():
     """Each file of `The walk of one plan` defines the function or class that its row names."""
     page = (ROOT / "docs" / "architecture.md").read_text()

@@ -45,10 +45,10 @@ BOXES: Final = {
     "predictor": Box(9.3, UPPER, 2.2, 1.5, LEARNED, "predictor\na state for\neach plan"),
     "heads": Box(12.1, UPPER, 2.2, 1.5, LEARNED, "score heads\nsix sub-scores\nof each plan"),
     "utility": Box(14.8, UPPER, 2.0, 1.5, RULE, "utility\none number\nfor each plan"),
-    "rerank": Box(17.5, UPPER, 2.2, 1.5, RULE, "re-ranking\ndoes it go on\nfrom the last?"),
-    "driven": Box(4.85, LOWER, 2.5, 1.5, TEACHER, "driven plan\nof the log"),
+    "rerank": Box(17.5, UPPER, 2.2, 1.5, RULE, "re-ranking\ncontinues the\nlast choice?"),
+    "driven": Box(4.85, LOWER, 2.5, 1.5, TEACHER, "executed plan\nof the log"),
     "future": Box(8.25, LOWER, 2.8, 1.5, TEACHER, "future target\nthe front view 2 s\nlater, encoded"),
-    "bank": Box(11.75, LOWER, 2.7, 1.5, TEACHER, "bank\n16 perturbed plans,\noutcomes known"),
+    "bank": Box(11.75, LOWER, 2.7, 1.5, TEACHER, "bank\n16 perturbed plans,\nwith outcomes"),
     "simulator": Box(15.3, LOWER, 3.0, 1.5, TEACHER, "simulator\nrolls out all 64 plans:\ntheir outcomes"),
 }
 
@@ -70,10 +70,10 @@ def main(out: Path = OUT) -> None:
     axes.annotate("", (19.45, UPPER), (18.65, UPPER), arrowprops={"arrowstyle": "-|>", "color": style.INK, "lw": 1.6})
     axes.text(19.05, UPPER + 0.22, "plan", ha="center", fontsize=9, color=style.INK)
     curve(axes, (3.95, UPPER + 0.78), (9.3, UPPER + 0.78), -0.22, style.INK, "-")
-    axes.text(6.6, 7.12, "all plans are read against the same scene", ha="center", fontsize=8.5, color=style.INK)
+    axes.text(6.6, 7.12, "all plans attend to the same scene tokens", ha="center", fontsize=8.5, color=style.INK)
     teach(axes, (4.85, 2.52), (6.2, 4.78), "imitate the nearest", (4.1, 3.95))
-    teach(axes, (8.25, 2.52), (9.0, 4.78), "foretell it from\nthe driven plan's state", (6.95, 3.42))
-    teach(axes, (11.75, 2.52), (11.75, 4.78), "score these, too", (10.45, 3.95))
+    teach(axes, (8.25, 2.52), (9.0, 4.78), "predict it from the\nexecuted plan's state", (6.95, 3.42))
+    teach(axes, (11.75, 2.52), (11.75, 4.78), "score these too", (10.45, 3.95))
     teach(axes, (15.0, 2.52), (12.75, 4.78), "sub-scores of every plan", (15.55, 3.75))
     matplotlib.rcParams["svg.fonttype"] = "none"
     matplotlib.rcParams["svg.hashsalt"] = "world4scorer"
