@@ -294,8 +294,8 @@ def _plain(found: SuccessCount | SuccessGain) -> dict[str, Any]:
 
 
 def _tuned_numbers(tuned: TunedWeight) -> dict[str, Any]:
-    count_successes = {f"{weight:g}": count for weight, count in tuned.successes.items()}
-    return {"weight": tuned.weight, "windows": tuned.windows, "successes": count_successes}
+    successes = {f"{weight:g}": count for weight, count in tuned.successes.items()}
+    return {"weight": tuned.weight, "windows": tuned.windows, "successes": successes}
 
 
 def _known(value: float) -> float | None:

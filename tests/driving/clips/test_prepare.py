@@ -180,7 +180,7 @@ def test_errors(folder, tmp_path):
     (tmp_path / "prepared" / "prepared.json").write_text("{}")
     with pytest.raises(ClipError, match="not a list of prepared clips"):
         PreparedClips.open(tmp_path / "prepared")
-    with pytest.raises(ClipError, match="no moment 'a/1'"):
+    with pytest.raises(ClipError, match="no sample 'a/1'"):
         PreparedClips(tmp_path, tmp_path, {}, {}).expert_motion("a/1")
 
 

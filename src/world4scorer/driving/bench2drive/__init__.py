@@ -1,1 +1,1 @@
-"""Bench2Drive's clips: reading, routes, drivable rasters, outcome labels, vocabulary, training; clips of the city."""
+"""Training on Bench2Drive's clips: trajectory vocabulary, samples, labels, targets, runs."""

@@ -1,7 +1,6 @@
-"""Shapes for a vocabulary: k-means of the paths that experts drove. Same paths and seed, same shapes.
+"""Build a vocabulary: k-means of expert paths, deterministic for paths and seed.
 
-Nearly all paths are straight. So that bends get shapes too, centres begin far from each other: each is drawn among the
-paths with a chance that grows with the square of its distance from those before (k-means++).
+Nearly all paths are straight; k-means++ initialisation makes sure that curved ones get shapes too.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from world4scorer.driving.bench2drive.vocabulary import (
 from world4scorer.driving.clips.errors import ClipError
 
 MIN_PATH_LENGTH: Final = 2.0
-"""Shorter paths are left out [m]: what shape they have is chance."""
+"""Shorter paths are left out [m]: their shape is noise."""
 MAX_ITERATIONS: Final = 50
-"""Of k-means, at most."""
+"""Largest number of k-means iterations."""
 CHUNK_PATHS: Final = 16384
-"""Paths at a time, for memory's sake."""
+"""Paths per chunk, to bound memory."""
 
 Floats = NDArray[np.float64]
 
 
 def build_vocabulary(futures: Floats, shapes: int = DEFAULT_SHAPES, seed: int = 0, source: str = "") -> Vocabulary:
-    """A vocabulary of the paths of logged poses (S, 8, 3); `source` says whose they are."""
+    """Vocabulary from logged poses (S, 8, 3); `source` names them in errors and notes."""
     if shapes < 1:
         raise ClipError(f"shapes: {shapes}; at least 1")
     way = np.linalg.norm(np.diff(futures[..., :2], axis=1, prepend=0.0), axis=2).sum(1)
@@ -45,7 +44,7 @@ def build_vocabulary(futures: Floats, shapes: int = DEFAULT_SHAPES, seed: int = 
             "shapes; prepare more clips, or ask for fewer (--shapes)"
         )
     centres, rounds = _cluster(paths, shapes, np.random.default_rng(seed))
-    # A mean of paths is shorter than they are.
+    # The mean of unit-length paths is shorter than 1.
     lines = [normalise_path(line) for line in centres.reshape(-1, SHAPE_POINTS, 2)]
     built = np.array([line for line in lines if line is not None])
     built = built[np.argsort(built[:, -1, 1], kind="stable")]
@@ -62,7 +61,7 @@ def build_vocabulary(futures: Floats, shapes: int = DEFAULT_SHAPES, seed: int = 
 
 
 def _cluster(paths: Floats, count: int, rng: np.random.Generator) -> tuple[Floats, int]:
-    """Centres (count, D) and how many rounds it took."""
+    """Centres (count, D) and the number of iterations."""
     centres = _kmeans_plus_plus(paths, count, rng)
     known = np.full(len(paths), -1)
     for number in range(1, MAX_ITERATIONS + 1):

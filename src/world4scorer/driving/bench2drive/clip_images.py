@@ -1,4 +1,4 @@
-"""Images that future targets of clips are made of: the front view 20 frames, two seconds, after each moment."""
+"""Images for future targets of clips: the front view 2 s (20 frames) after each sample."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ClipImages:
         return list(self.clips.clips)
 
     def images(self, log_name: str) -> list[tuple[str, Path | None]]:
-        """Moments of a clip and their images; None where the clip ends before."""
+        """Samples of a clip and their images; None where the clip ends before."""
         clip, folder = self.clips[log_name], self.clips.images / self.clips.clips[log_name]
         ahead = [int(frame) + FRAMES_AHEAD for frame in clip.moments]
         return [

@@ -1,4 +1,4 @@
-"""Outcome labels of plans at moments of prepared clips, as training asks for them."""
+"""Outcome labels of plans in prepared clips, for training."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from world4scorer.driving.clips.prepared import PreparedClips
 
 @dataclass(frozen=True)
 class ClipLabeller:
-    """A judge by the rules of `outcomes`."""
+    """Labels plans by the rules of `outcomes`."""
 
     clips: PreparedClips
 

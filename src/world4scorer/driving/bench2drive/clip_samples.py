@@ -1,4 +1,4 @@
-"""Moments of prepared clips as training takes them: the `Samples` of NAVSIM's splits, but from clips."""
+"""Training `Samples` from prepared clips."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from world4scorer.engine.scene.indices import LOGGED_POSES
 
 
 def samples_of(clips: PreparedClips, route_point: bool) -> Samples:
-    """All moments; ego statuses of 11 numbers, or 13 with the route point."""
+    """All samples; ego status of 11 values, or 13 with the route point."""
     if not clips.clips:
         raise ClipError(f"{clips.folder}: no clip in it")
     tokens: list[str] = []

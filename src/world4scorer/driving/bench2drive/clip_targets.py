@@ -1,4 +1,4 @@
-"""Future targets of prepared clips: those that are there, or new ones where they are missing or of other moments."""
+"""Future targets of prepared clips, made if missing or outdated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 TARGETS: Final = "targets.arrow"
 """Default file of the targets, in the folder of prepared clips."""
 TARGET_SPLIT: Final = "clips"
-"""What targets say that they are of."""
+"""Split name in files of clip targets."""
 
 
 def prepare_targets(
@@ -78,11 +78,11 @@ def ensure_targets(clips: PreparedClips, file: Path, encoder: str, refusal: str)
 
 
 def missing_targets(clips: PreparedClips, file: Path, encoder: str = "") -> str:
-    """What a file of targets lacks for these clips, in words; targets of another encoder are an error."""
+    """Why a file of targets does not cover these clips, or ""; raises for targets of another encoder."""
     if not file.is_file():
         return "no such file"
     targets = FutureTargets.open(file)
-    made_with = targets.notes.encoder  # released caches do not tell
+    made_with = targets.notes.encoder  # empty for released caches
     asked = target_notes(TARGET_SPLIT, encoder).encoder if encoder and made_with else made_with
     if made_with != asked:
         raise ClipError(

@@ -1,4 +1,4 @@
-"""How a planner is trained on clips: the named configurations."""
+"""Training presets for clips."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EPOCHS: Final = 15
 
 
 def paper(devices: int = 1) -> TrainConfig:
-    """As in the paper: 24 moments of clips on each device, 15 epochs. The learning rate does not grow with devices."""
+    """As in the paper: 24 samples per device, 15 epochs, learning rate independent of the number of devices."""
     batch = BATCH_PER_DEVICE * devices
     return TrainConfig(
         model=with_route_point(models.paper()),
@@ -44,7 +44,7 @@ def with_route_point(model: ModelConfig) -> ModelConfig:
 
 
 def without_route_point(model: ModelConfig) -> ModelConfig:
-    """A model that is blind to the route."""
+    """A model without the route point."""
     return replace(model, ego_numbers=EGO_NUMBERS)
 
 
@@ -66,7 +66,7 @@ def changed(
 
 
 def with_steps(config: TrainConfig, batch: int | None = None, learning_rate: float | None = None) -> TrainConfig:
-    """Other steps. The learning rate holds whatever the batch: the one given, or the peak that was configured."""
+    """Change batch or learning rate; the learning rate is not scaled with the batch."""
     if batch is None and learning_rate is None:
         return config
     rate = config.peak_learning_rate if learning_rate is None else learning_rate

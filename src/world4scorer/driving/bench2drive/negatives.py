@@ -1,8 +1,7 @@
-"""What training sees of a vocabulary in one step with a scene: two rounds, with labels.
+"""Vocabulary plans for one training step of a scene: two rounds, with labels.
 
-The coarse round looks everywhere: 16 shapes, one drawn from each sixteenth of the vocabulary, at 4 speed targets, one
-drawn from each quarter. The round around the expert looks closely: the 16 shapes most like the path that was driven, at
-the 4 speed targets nearest to the speed that the expert had in the end.
+The coarse round covers the vocabulary: 16 shapes at 4 speed targets, by stratified draws. The expert round covers the
+expert's neighbourhood: the 16 shapes nearest to its path, at the 4 speed targets nearest to its final speed.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ ROUND_SPEEDS: Final = 4
 
 @dataclass(frozen=True, eq=False)
 class VocabularyNegatives:
-    """Plans of a vocabulary, judged in the scenes of prepared clips."""
+    """Vocabulary plans with labels in prepared clips."""
 
     vocabulary: Vocabulary
     labeller: ClipLabeller
@@ -42,7 +41,7 @@ class VocabularyNegatives:
 
 
 def coarse_round(vocabulary: Vocabulary, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Numbers of shapes and of speed targets, each with each."""
+    """Indices of shapes and of speed targets: the product of two stratified draws."""
     shapes = _stratified_draw(len(vocabulary.shapes), ROUND_SHAPES, rng)
     return _product(shapes, _stratified_draw(len(vocabulary.speeds), ROUND_SPEEDS, rng))
 
@@ -50,14 +49,14 @@ def coarse_round(vocabulary: Vocabulary, rng: np.random.Generator) -> tuple[NDAr
 def expert_round(
     vocabulary: Vocabulary, path: NDArray[np.float64], end_speed: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The same around the path (T, 2) of the expert and its speed in the end [m/s]."""
+    """Indices of shapes and of speed targets nearest to the expert's path (T, 2) and final speed [m/s]."""
     shapes = vocabulary.nearest(path)[:ROUND_SHAPES]
     targets = np.argsort(np.abs(vocabulary.speeds - end_speed), kind="stable")[:ROUND_SPEEDS]
     return _product(np.sort(shapes), np.sort(targets))
 
 
 def _stratified_draw(count: int, parts: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """A number from each of the parts that 0 .. count - 1 is cut into; all numbers where there are fewer."""
+    """One index from each of `parts` equal ranges of 0 .. count - 1; all indices if there are fewer."""
     rims = np.linspace(0, count, min(parts, count) + 1).astype(np.int64)
     return rng.integers(rims[:-1], rims[1:])
 

@@ -1,8 +1,7 @@
-"""How far ahead the route point should lie: the paper's scan of distances over clips.
+"""Distance of the route point: the paper's scan over clips.
 
-Two shares, for each distance. Of frames with the command to turn left (right), those whose route point lies on that
-side of the ego: too near, and a point tells nothing of the turn. Of all frames, those whose route ends before the
-point: too far, and the point is often the route's end.
+For each distance: the share of left (right) turn frames whose route point lies on that side, which is low if the point
+is too near; and the share of frames whose route ends before the point, which is high if it is too far.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from world4scorer.engine.routes import RoadOption, Route
 DEFAULT_DISTANCES: Final = (10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0)
 """m"""
 ROUTE_END_TOLERANCE: Final = 1e-3
-"""A point nearer than asked for by more than this is the route's end [m]."""
+"""Tolerance for recognising the end of the route [m]."""
 
 
 @dataclass(frozen=True)
 class ScanRow:
-    """One distance."""
+    """Shares for one distance."""
 
     distance: float
     """m"""
@@ -44,7 +43,7 @@ class ScanRow:
 def scan_distances(
     clips: PreparedClips, distances: Sequence[float] = DEFAULT_DISTANCES, count: int | None = None
 ) -> list[ScanRow]:
-    """Look at all frames of all clips, or of the first `count`."""
+    """Scan all frames of all clips, or of the first `count` clips."""
     names = list(clips.clips)[:count]
     if not names:
         raise ClipError(f"{clips.folder}: no clip to look at")

@@ -1,9 +1,8 @@
-"""Train a planner on prepared clips: the same losses, runs and files as on NAVSIM, with other samples and labels.
+"""Train a planner on prepared clips: losses, runs and files as on NAVSIM, with other samples and labels.
 
 >>> train_clips(paper(), ClipData(Path("prepared"), Path("vocabulary.npz"), Path("targets.arrow")), Path("runs/b2d"))
 
-Some of the clips are kept for validation: those whose names come first in the order of their digests, so that more
-clips change little.
+Validation clips are those whose names have the smallest digests, so that adding clips changes little.
 """
 
 from __future__ import annotations
@@ -27,30 +26,30 @@ from world4scorer.planner.training.inputs import open_targets
 from world4scorer.planner.training.run import Machine, fit, prepare_run, subsample
 
 VALIDATION_SHARE: Final = 0.05
-"""Share of clips that are kept for validation."""
+"""Default share of validation clips."""
 
 
 @dataclass(frozen=True)
 class ClipData:
-    """Where the data of a run lie."""
+    """Paths of a run's data."""
 
     clips: Path
     """Folder of prepared clips."""
     vocabulary: Path | None = None
-    """Needed unless the loss of its plans has no weight."""
+    """Required unless `losses.bank` is 0."""
     targets: Path | None = None
     """File of future targets; None where no loss needs it."""
     validation: float = VALIDATION_SHARE
-    """Share of clips that are not trained on but validated with."""
+    """Share of validation clips."""
 
     @property
     def bank(self) -> None:
-        """There is none."""
+        """Clips have no bank."""
         return None
 
 
 def train_clips(config: TrainConfig, data: ClipData, out: Path, machine: Machine | None = None) -> Path:
-    """Train a planner, or go on with a run that was stopped; returns the folder of the last planner."""
+    """Train a planner, or resume a run; returns the folder of the last planner."""
     machine = machine or Machine()
     check_config(config)
     clips = PreparedClips.open(data.clips)
@@ -72,13 +71,13 @@ def train_clips(config: TrainConfig, data: ClipData, out: Path, machine: Machine
 
 
 def check_config(config: TrainConfig) -> None:
-    """Raise a ValueError for a configuration that clips have no labels for."""
+    """Raise a ClipError if the configuration needs labels that clips do not have."""
     if config.losses.driving_direction:
-        raise ClipError("losses.driving_direction: nothing is known of it in clips; set it to false")
+        raise ClipError("losses.driving_direction: clips have no such labels; set it to false")
 
 
 def split_clips(clips: PreparedClips, share: float) -> tuple[PreparedClips, PreparedClips]:
-    """Clips to train on and clips to validate with."""
+    """Training and validation clips."""
     if not 0 < share < 1:
         raise ClipError(f"validation: {share}; a share of the clips, more than 0 and less than 1")
     names = sorted(clips.clips, key=lambda name: hashlib.sha256(name.encode()).hexdigest())

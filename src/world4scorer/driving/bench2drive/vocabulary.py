@@ -1,11 +1,11 @@
-"""Plans to judge that need no bank: shapes of paths that experts drove, at speeds of every kind.
+"""Trajectory vocabulary: shapes of expert paths, driven at a range of speed targets.
 
 >>> vocabulary = Vocabulary.open("vocabulary.npz")
 >>> vocabulary.plans([3, 200], [0, 15], speed=5.0)      # (2, 8, 3)
 
-A shape is a path of length 1 from the origin, as 32 points the same length of path apart. A plan is a shape and a speed
-target: from the speed now the car accelerates by 2 m/s^2 or brakes by 4 m/s^2 until it has the target, never below
-zero; the shape is stretched to the way that this covers in four seconds.
+A shape is a path of length 1 from the origin, as 32 equidistant points. A plan is a shape and a speed target: the speed
+ramps from its current value to the target at 2 m/s^2 or -4 m/s^2, and the shape is scaled to the distance covered in
+four seconds.
 
 Shapes: P paths, K shapes, J = 32 points, V speed targets, N plans, T = 8 poses.
 """
@@ -38,7 +38,7 @@ ACCELERATION: Final = 2.0
 BRAKING: Final = 4.0
 """m/s^2"""
 MIN_LENGTH: Final = 0.1
-"""A way so short has no shape [m]."""
+"""Shortest path that has a shape [m]."""
 
 Floats = NDArray[np.float64]
 
@@ -48,19 +48,19 @@ class Vocabulary:
     """Shapes and speed targets."""
 
     shapes: Floats
-    """(K, J, 2) of length 1, from those that end on the right to those that end on the left."""
+    """(K, J, 2) paths of length 1, sorted by their end from right to left."""
     speeds: Floats
-    """(V,) m/s, rising"""
+    """(V,) m/s, ascending"""
     notes: Mapping[str, Any]
     """How it was made."""
 
     def plans(self, shapes: ArrayLike, targets: ArrayLike, speed: float) -> Floats:
-        """Plans (N, T, 3) with shapes and speed targets of these numbers (N,), from a speed now [m/s]."""
+        """Plans (N, T, 3) from indices of shapes and speed targets (N,) and the current speed [m/s]."""
         ways = ramp_distances(speed, self.speeds[np.asarray(targets)])
         return scale_shapes(self.shapes[np.asarray(shapes)], ways)
 
     def nearest(self, path: Floats) -> NDArray[np.intp]:
-        """Numbers (K,) of all shapes, those most like a path (T, 2) first; like a straight one if it is too short."""
+        """Indices (K,) of shapes by distance to a path (T, 2); a path that is too short counts as straight."""
         shape = path_shape(path)
         if shape is None:
             shape = np.column_stack([np.linspace(0.0, 1.0, SHAPE_POINTS), np.zeros(SHAPE_POINTS)])
@@ -110,7 +110,7 @@ def speed_targets(count: int = DEFAULT_SPEEDS) -> Floats:
 
 
 def ramp_distances(speed: float, targets: Floats) -> Floats:
-    """(N, T) metres covered at the times of a plan's poses, on the ramps from a speed now to speed targets (N,)."""
+    """(N, T) distance at the times of plan poses, ramping from the current speed to speed targets (N,) [m]."""
     time = PLAN_INTERVAL * np.arange(1, PLAN_POSES + 1)
     now = max(0.0, float(speed))
     target = np.maximum(0.0, targets)[:, None]
@@ -120,7 +120,7 @@ def ramp_distances(speed: float, targets: Floats) -> Floats:
 
 
 def scale_shapes(shapes: Floats, ways: Floats) -> Floats:
-    """Plans (N, T, 3) along shapes (N, J, 2), as far as ways (N, T) say [m]; headings are those of the shapes."""
+    """Plans (N, T, 3) along shapes (N, J, 2), at distances `ways` (N, T) [m]."""
     length = ways[:, -1:]
     share = np.where(length > MIN_LENGTH, ways / np.maximum(length, MIN_LENGTH), 0.0)
     place = share * (SHAPE_POINTS - 1)
@@ -136,13 +136,13 @@ def scale_shapes(shapes: Floats, ways: Floats) -> Floats:
 
 
 def path_shape(path: Floats) -> Floats | None:
-    """The shape (J, 2) of a path (T, 2) that begins at the origin; None where it is too short to have one."""
+    """Shape (J, 2) of a path (T, 2) from the origin; None if it is too short."""
     line = np.concatenate([np.zeros((1, 2)), np.asarray(path, np.float64)])
     return normalise_path(line)
 
 
 def normalise_path(line: Floats) -> Floats | None:
-    """A polyline (n, 2) as 32 points the same length of path apart, of length 1; None where it is too short."""
+    """Resample a polyline (n, 2) to 32 equidistant points of total length 1; None if it is too short."""
     along = arc_length(line)
     if along[-1] <= MIN_LENGTH:
         return None

@@ -1,8 +1,7 @@
-"""One annotation of a clip: `anno/00000.json.gz`, a moment as CARLA describes it.
+"""One annotation of a clip: `anno/00000.json.gz`, one frame as CARLA describes it.
 
-Real annotations have holes. A compass that is NaN is replaced by the yaw of the ego's box, an unknown command means
-to follow the lane, boxes without a size get a small one; speeds and accelerations that are missing are left to the
-clip, which knows the moments before and after. What has no such stand-in is an error.
+Missing values: a NaN compass is replaced by the yaw of the ego's box, an unknown command by lane following, a missing
+box size by a small one; missing speeds and accelerations are filled in by the clip. Anything else is an error.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from world4scorer.engine.routes.commands import RoadOption
 
 EGO_CLASS: Final = "ego_vehicle"
 OBSTACLE_CLASSES: Final = ("vehicle", "walker")
-"""Classes of boxes that a car can collide with; lights and signs are none."""
+"""Classes of boxes that a car can collide with."""
 MIN_HALF_SIZE: Final = 0.2
-"""m; CARLA has walkers and bicycles without a size."""
+"""Smallest half size [m]; some of CARLA's walkers and bicycles have none."""
 ROAD_OPTION_CODES: Final = frozenset(int(option) for option in RoadOption)
 
 
@@ -52,12 +51,12 @@ class Obstacle(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Annotation:
-    """One moment, in our axes."""
+    """One frame, in our axes."""
 
     pose: NDArray[np.float64]
     """(3,) x, y [m], heading [rad] of the rear axle."""
     z: float
-    """Of the ego [m]; 0 where unknown."""
+    """Height of the ego [m]; 0 where unknown."""
     speed: float
     """m/s; NaN where unknown."""
     acceleration: NDArray[np.float64]
@@ -65,9 +64,9 @@ class Annotation:
     command: int
     """A `RoadOption`."""
     near: NDArray[np.float64]
-    """(2,) the command point that is next [m]; NaN where unknown."""
+    """(2,) next command point [m]; NaN where unknown."""
     far: NDArray[np.float64]
-    """(2,) the one after it [m]; NaN where unknown."""
+    """(2,) command point after it [m]; NaN where unknown."""
     obstacles: NDArray[np.float64]
     """(n, 6) columns of `Obstacle`."""
     sensors: Mapping[str, Any]
@@ -88,7 +87,7 @@ def read_annotation(path: Path) -> Annotation:
 
 
 def parse_annotation(raw: Mapping[str, Any], where: str) -> Annotation:
-    """Make sense of an annotation; `where` names the file in errors."""
+    """Parse an annotation; `where` names the file in errors."""
     boxes = list(_boxes(raw.get("bounding_boxes")))
     ego = next((box for box in boxes if _is_ego(box)), None)
     sensors = raw.get("sensors")
@@ -107,7 +106,7 @@ def parse_annotation(raw: Mapping[str, Any], where: str) -> Annotation:
 
 
 def _pose(raw: Mapping[str, Any], ego: Mapping[str, Any] | None, where: str) -> NDArray[np.float64]:
-    """Of the rear axle: from the ego's box, which is where CARLA says the car is; else from x and y."""
+    """Rear-axle pose (3,), from the ego's box, else from x and y."""
     place = _numbers(None if ego is None else ego.get("location"), 2)
     if not np.isfinite(place).all():
         place = np.array([_number(raw.get("x")), _number(raw.get("y"))])
@@ -122,7 +121,7 @@ def _pose(raw: Mapping[str, Any], ego: Mapping[str, Any] | None, where: str) -> 
 
 
 def _boxes(raw: Any) -> Iterator[Mapping[str, Any]]:
-    """Boxes in a list, by name, or in lists by class."""
+    """Boxes of a list, a dict by name, or lists by class."""
     if isinstance(raw, Mapping):
         if "class" in raw:
             yield raw
@@ -134,7 +133,7 @@ def _boxes(raw: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_ego(box: Mapping[str, Any]) -> bool:
-    """By its class, or by a matrix that no other box has."""
+    """By its class, or by a matrix that only the ego has."""
     return box.get("class") == EGO_CLASS or "world2ego" in box
 
 

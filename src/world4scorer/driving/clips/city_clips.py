@@ -1,14 +1,13 @@
-"""Clips in Bench2Drive's layout, driven in the embedded city: the whole way to a planner without CARLA.
+"""Clips in Bench2Drive's layout from the embedded city: training without CARLA.
 
 >>> make_city_clips(Path("city"), Path("clips"))
     clips/CityDrive_TownIngolstadt_Route0_Weather3/...
     clips/maps/TownIngolstadt.npz
     clips/city-clips.json
 
-The ego drives as it does in the city's logs, ten moments a second; traffic, signals and images are those of the
-simulation. The ego is written as Bench2Drive's car with its rear axle where the city's is; cameras are the city's own,
-and annotations say where they are. Command points come from the centreline of the log's route: where turns begin and
-end, and at least one each 50 m.
+The ego follows the city's logs at 10 Hz; traffic, signals and images come from the simulation. The ego is written as
+Bench2Drive's car with the same rear axle; cameras are the city's, calibrated in the annotations. Command points lie on
+the centreline of the log's route: where turns begin and end, and at least every 50 m.
 """
 
 from __future__ import annotations
@@ -60,16 +59,16 @@ from world4scorer.jobs.resumable import Settings, resumable
 
 MAPS: Final = "maps"
 OPTIONS_FILE: Final = "city-clips.json"
-"""In the folder of the clips: how they were made."""
+"""Settings of the clips in a folder."""
 FORMAT: Final = "world4scorer-city-clips-1"
 POINT_REACHED_DISTANCE: Final = 4.0
-"""A command point is no longer next when it is so near along the route [m]."""
+"""Distance along the route at which a command point counts as reached [m]."""
 CARLA_WEATHERS: Final = 26
-"""That CARLA's names count."""
+"""Number of CARLA's weather presets."""
 FIRST_FRAME: Final = HISTORY_FRAMES - 1
-"""Frame of a log that a clip begins with."""
+"""Log frame at which a clip begins."""
 ROAD_OPTIONS: Final = {"left": RoadOption.LEFT, "right": RoadOption.RIGHT}
-"""Of the commands of logs; the others mean to follow the lane."""
+"""Road options of log commands; all others follow the lane."""
 
 Floats = NDArray[np.float64]
 
@@ -83,9 +82,9 @@ def make_city_clips(
     executor: Executor | None = None,
     show_progress: bool = False,
 ) -> list[Path]:
-    """Write logs of a city's split as clips: all or some, whole or their first seconds.
+    """Write logs of a city's split as clips: all or the first `clips`, whole or their first `seconds`.
 
-    Finished clips are kept; a folder takes clips of one city and split, of one length. More of them may be asked for.
+    Finished clips are kept; a folder takes clips of one city, split and length. A larger `clips` adds to it.
     """
     manifest = read_manifest(data)
     if split not in manifest.get("splits", {}):
@@ -157,7 +156,7 @@ def _tasks(simulations: Sequence[SimulationEntry], clips: int | None) -> list[_T
 
 
 def town_name(network: str) -> str:
-    """What a network is called as a town, in the way of CARLA's names."""
+    """CARLA-style town name of a network."""
     return f"Town{re.sub('[^0-9A-Za-z]', '', network.title())}"
 
 
@@ -171,7 +170,7 @@ def _write_maps(data: Path, out: Path, networks: set[str], locations: dict[str, 
 
 @dataclass(frozen=True)
 class _DriveClips:
-    """The work on the logs of one simulation, as a worker process does it."""
+    """Task of a worker process: the clips of one simulation."""
 
     data: Path
     out: Path
@@ -219,7 +218,7 @@ class _DriveClips:
 
 @dataclass(frozen=True, eq=False)
 class _EgoTrajectory:
-    """A log's drive, ten moments a second."""
+    """Ego trajectory of a log at 10 Hz."""
 
     poses: Floats
     velocity: Floats
@@ -228,7 +227,7 @@ class _EgoTrajectory:
 
 
 def _at_ten_hertz(log: Log, seconds: float | None) -> _EgoTrajectory:
-    """Between frames, 0.5 s apart, positions are cubics with the speeds at both ends; the rest goes along lines."""
+    """Upsample frames 0.5 s apart: positions by cubic Hermite splines, the rest linearly."""
     frames = log.frames[FIRST_FRAME:]
     if seconds is not None:
         frames = frames[: max(2, round(seconds / (STEPS_PER_FRAME * TIME_STEP)) + 1)]
@@ -252,7 +251,7 @@ def _at_ten_hertz(log: Log, seconds: float | None) -> _EgoTrajectory:
 
 
 def _cubic(time: Floats, known: Floats, values: Floats, rates: Floats) -> Floats:
-    """Values (n, 2) between known ones, with known rates there (Hermite)."""
+    """Cubic Hermite interpolation (n, 2) of values with known rates."""
     left = np.clip(np.searchsorted(known, time, side="right") - 1, 0, len(known) - 2)
     span = (known[left + 1] - known[left])[:, None]
     t = (time[:, None] - known[left][:, None]) / span
@@ -265,9 +264,9 @@ def _cubic(time: Floats, known: Floats, values: Floats, rates: Floats) -> Floats
 
 
 def _command_points(reader: RouteReader, route: Sequence[str], poses: Floats, offset: Floats) -> tuple[Floats, Floats]:
-    """(F, 2) the next command point of each moment, and the one after it."""
+    """(F, 2) next command point of each frame, and (F, 2) the one after it."""
     found = global_plan(reader, route, poses[0] - np.append(offset, 0.0))
-    if found is None:  # streets without a way along the route: the ego found one
+    if found is None:  # no lane path along the route: use the ego's path
         line, options = poses[:, :2], [RoadOption.LANE_FOLLOW] * len(poses)
     else:
         line, options = found[0] + offset, found[1]
@@ -284,7 +283,7 @@ def _command_points(reader: RouteReader, route: Sequence[str], poses: Floats, of
 
 
 def _distance_along(route: Route, node: Floats) -> float:
-    """m along the route."""
+    """Distance of a node along the route [m]."""
     return float(route.distance[np.argmin(((route.points - node) ** 2).sum(1))])
 
 

@@ -1,4 +1,4 @@
-"""A clip of Bench2Drive: a folder with ten annotations and images per second of one drive.
+"""A clip of Bench2Drive: a folder with annotations and images of one drive at 10 Hz.
 
 >>> clip = read_clip(Path("Bench2Drive/HardBreakRoute_Town05_Route68_Weather8"))
 >>> clip.town, len(clip), clip.poses[0]
@@ -30,7 +30,7 @@ ANNOTATIONS: Final = "anno"
 SUFFIX: Final = ".json.gz"
 ARCHIVE: Final = ".tar.gz"
 MAX_SEARCH_DEPTH: Final = 2
-"""Folders between the one that is given and its clips, at most."""
+"""Depth to which clips are searched below a folder."""
 TOWN_PATTERN: Final = re.compile(r"_(Town[0-9A-Za-z-]+)_Route")
 
 
@@ -40,7 +40,7 @@ class Clip:
 
     folder: Path
     town: str
-    """By its name, as maps have it."""
+    """Town name, as in map files."""
     poses: NDArray[np.float64]
     """(F, 3) x, y [m], heading [rad] of the rear axle."""
     heights: NDArray[np.float64]
@@ -52,9 +52,9 @@ class Clip:
     commands: NDArray[np.int8]
     """(F,) codes of `RoadOption`."""
     near: NDArray[np.float64]
-    """(F, 2) the command point that is next [m]; NaN where unknown."""
+    """(F, 2) next command point [m]; NaN where unknown."""
     far: NDArray[np.float64]
-    """(F, 2) the one after it [m]; NaN where unknown."""
+    """(F, 2) command point after it [m]; NaN where unknown."""
     boxes: NDArray[np.float64]
     """(M, 6) obstacles, columns of `Obstacle`."""
     box_offsets: NDArray[np.int64]
@@ -66,7 +66,7 @@ class Clip:
 
     @property
     def name(self) -> str:
-        """Of the clip, and of its scenario, town, route and weather."""
+        """Name of the clip: scenario, town, route and weather."""
         return self.folder.name
 
     def boxes_at(self, frame: int) -> NDArray[np.float64]:
@@ -75,12 +75,12 @@ class Clip:
 
 
 def image_name(camera: int, frame: int) -> str:
-    """Path of an image within its clip; `camera` counts as in `rig.CAMERA_FOLDERS`."""
+    """Path of an image within its clip; `camera` indexes `rig.CAMERA_FOLDERS`."""
     return f"camera/{CAMERA_FOLDERS[camera]}/{frame:05d}.jpg"
 
 
 def find_clips(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The folders of clips below a folder, or the folder itself, by name; and archives that nobody has unpacked."""
+    """Folders of clips in or below a folder, by name, and archives that are not unpacked."""
     if not folder.is_dir():
         raise ClipError(f"{folder}: no such folder; give the one that the clips were unpacked to")
     clips, archives = _search(folder, MAX_SEARCH_DEPTH)
@@ -96,7 +96,7 @@ def find_clips(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def unpack_command(folder: Path) -> str:
-    """The command that unpacks archives where they are."""
+    """Shell command that unpacks archives in place."""
     return f"(cd {folder} && for f in *{ARCHIVE}; do tar xzf $f; done)"
 
 
@@ -115,7 +115,7 @@ def _search(folder: Path, depth: int) -> tuple[list[Path], list[Path]]:
 
 
 def clip_town(name: str) -> str:
-    """The town that a clip was driven in."""
+    """Town in the name of a clip."""
     found = TOWN_PATTERN.search(name)
     if found is None:
         raise ClipError(f"{name}: names of clips tell their town, as in HardBreakRoute_Town05_Route68_Weather8")
@@ -169,7 +169,7 @@ def _speeds(poses: NDArray[np.float64]) -> NDArray[np.float64]:
 def _accelerations(
     frames: Sequence[Annotation], poses: NDArray[np.float64], speed: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """(F, 2) as measured; where that is missing, from speeds and headings before and after."""
+    """(F, 2) measured accelerations; missing ones from speeds and headings by finite differences."""
     measured = np.stack([frame.acceleration for frame in frames])
     if len(frames) < 2:
         return np.nan_to_num(measured)

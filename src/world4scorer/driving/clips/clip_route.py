@@ -1,9 +1,7 @@
-"""The route of a clip, put together from the command points that its annotations name.
+"""The route of a clip, from the command points in its annotations.
 
-The expert followed a route of which each annotation names two points: the next one (near) and the one after (far). The
-route begins where the ego does, leads through the near points in the order in which they came up, and ends at the last
-far point. From there on it is a `Route` like any other, and the route point of a frame comes from a `RouteCursor`, as
-it does in driving.
+Each annotation has the next two points of the expert's route (near and far). The route begins at the ego, passes
+through the near points in order, and ends at the last far point. Route points come from a `RouteCursor`, as in driving.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from world4scorer.engine.routes import Route, RouteCursor
 from world4scorer.engine.routes.route import ROUTE_POINT_DISTANCE
 
 SAME_POINT_DISTANCE: Final = 1e-3
-"""Command points nearer to each other are one [m]."""
+"""Command points closer than this are the same [m]."""
 
 
 def clip_route(clip: Clip) -> Route:
@@ -38,7 +36,7 @@ def clip_route(clip: Clip) -> Route:
 def route_points(
     route: Route, poses: NDArray[np.float64], distance: float = ROUTE_POINT_DISTANCE
 ) -> NDArray[np.float64]:
-    """(F, 2) the route point of each pose (F, 3) of a drive, in ego axes [m]."""
+    """(F, 2) route points of poses (F, 3) of a drive, in ego axes [m]."""
     cursor = RouteCursor(route)
     points = np.empty((len(poses), 2))
     for frame, pose in enumerate(poses):
@@ -48,7 +46,7 @@ def route_points(
 
 
 def _without_repeats(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Points (n, 2) without those that repeat the one before."""
+    """Points (n, 2) without consecutive duplicates."""
     if len(points) < 2:
         return points
     new = np.linalg.norm(np.diff(points, axis=0), axis=1) > SAME_POINT_DISTANCE

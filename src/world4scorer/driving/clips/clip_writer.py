@@ -1,9 +1,9 @@
 """Write a drive as a clip in Bench2Drive's layout, with CARLA's axes and names.
 
-A clip appears whole or not at all: it is written to a hidden folder that is renamed at the end. What CARLA knows and
-training does not ask for (lanes of boxes, weather, controls) is left out.
+Writing is atomic: a hidden folder is renamed at the end. Annotations that training does not use (lanes of boxes,
+weather, controls) are left out.
 
-Shapes: F frames, A road users, C = 4 cameras.
+Shapes: F frames, A agents, C = 4 cameras.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from world4scorer.driving.clips.rig import CAMERA_SENSORS, ClipCameras, carla_ma
 from world4scorer.engine.scene.indices import TrackType
 
 GRAVITY: Final = 9.81
-"""What an accelerometer at rest measures upwards [m/s^2]."""
+"""Vertical reading of an accelerometer at rest [m/s^2]."""
 USER_HEIGHT: Final = 1.6
-"""Of road users whose height nobody asks for [m]."""
+"""Height written for all agents [m]."""
 CLASSES: Final = {
     TrackType.VEHICLE: "vehicle",
     TrackType.BICYCLE: "vehicle",
     TrackType.PEDESTRIAN: "walker",
 }
-"""CARLA's classes; everything else that stands on a road is a sign to it."""
+"""CARLA's classes; all other types are traffic signs."""
 TYPE_IDS: Final = {
     TrackType.VEHICLE: "vehicle.lincoln.mkz_2020",
     TrackType.BICYCLE: "vehicle.bh.crossbike",
@@ -45,10 +45,10 @@ TYPE_IDS: Final = {
 
 @dataclass(frozen=True, eq=False)
 class RecordedDrive:
-    """What a clip tells, in our axes."""
+    """Content of a clip, in our axes."""
 
     poses: NDArray[np.float64]
-    """(F, 3) of the rear axle."""
+    """(F, 3) rear-axle poses."""
     speed: NDArray[np.float64]
     """(F,) m/s"""
     acceleration: NDArray[np.float64]
@@ -58,24 +58,24 @@ class RecordedDrive:
     commands: NDArray[np.int64]
     """(F,) codes of `RoadOption`."""
     near: NDArray[np.float64]
-    """(F, 2) the command point that is next [m]."""
+    """(F, 2) next command point [m]."""
     far: NDArray[np.float64]
-    """(F, 2) the one after it [m]."""
+    """(F, 2) command point after it [m]."""
     users: NDArray[np.float64]
-    """(A, F, 3) poses of the boxes' centres."""
+    """(A, F, 3) box centres."""
     there: NDArray[np.bool_]
     """(A, F)"""
     sizes: NDArray[np.float64]
     """(A, 2) length, width [m]."""
     types: Sequence[TrackType]
-    """A of them."""
+    """Types, A of them."""
     cameras: ClipCameras
     images: Sequence[Sequence[bytes]]
     """F times C JPEG files."""
 
 
 def write_clip(folder: Path, drive: RecordedDrive) -> None:
-    """Write a drive to a folder whose name tells town, route and weather."""
+    """Write a drive as a clip; the folder's name has town, route and weather."""
     draft = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(draft, ignore_errors=True)
     (draft / ANNOTATIONS).mkdir(parents=True)
@@ -84,7 +84,7 @@ def write_clip(folder: Path, drive: RecordedDrive) -> None:
     sensors = _sensors(drive.cameras)
     for frame in range(len(drive.poses)):
         text = json.dumps(make_annotation(drive, frame, sensors))
-        # Without a time stamp: same drive, same bytes.
+        # Without a time stamp, so that files are reproducible.
         (draft / ANNOTATIONS / f"{frame:05d}{SUFFIX}").write_bytes(gzip.compress(text.encode(), mtime=0))
         for camera, file in enumerate(drive.images[frame]):
             (draft / image_name(camera, frame)).write_bytes(file)
@@ -93,7 +93,7 @@ def write_clip(folder: Path, drive: RecordedDrive) -> None:
 
 
 def make_annotation(drive: RecordedDrive, frame: int, sensors: Mapping[str, Any]) -> dict[str, Any]:
-    """One moment as CARLA describes it."""
+    """Annotation of one frame in CARLA's format."""
     place = centre(drive.poses[frame])
     x, y = flip_y(place[:2])
     forward, left = drive.acceleration[frame]

@@ -1,10 +1,10 @@
-"""Where one can drive: a town as a grid of bits, and the part of it around an ego.
+"""Drivable area: a bit grid of a town, and rasters of it around an ego.
 
 >>> grid = DrivableGrid.open("maps/Town05.npz")
 >>> grid.around(pose)                # (120, 100), seen from the ego
 
-Cells are half a metre wide. A town's grid follows the axes of our world; beyond its rim nothing is drivable. A raster
-follows the ego's axes and takes, for each of its cells, the town's cell in which its middle lies.
+Cells are 0.5 m wide. The grid follows world axes; nothing outside it is drivable. A raster follows ego axes and samples
+the grid at its cell centres.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ FORMAT: Final = "world4scorer-drivable-1"
 CELL: Final = 0.5
 """m"""
 RASTER_BEHIND: Final = 10.0
-"""A raster begins so far behind the ego [m]."""
+"""Extent of a raster behind the ego [m]."""
 RASTER_SIDE: Final = 25.0
-"""And reaches so far to each side [m]."""
+"""Extent of a raster to each side [m]."""
 RASTER_SHAPE: Final = (120, 100)
 """Cells forward and to the left: 60 m x 50 m."""
 MAX_CELLS: Final = 1 << 31
-"""Cells of a grid; a larger one is a mistake."""
+"""Largest number of cells of a grid."""
 
 Bits = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class DrivableGrid:
-    """A town's drivable area in our world."""
+    """Drivable area of a town, in world axes."""
 
     town: str
     origin: NDArray[np.float64]
-    """(2,) least x and y [m]; a whole number of cells."""
+    """(2,) smallest x and y [m]; a multiple of the cell size."""
     cells: Bits
     """(columns along x, rows along y)"""
 
@@ -55,7 +55,7 @@ class DrivableGrid:
         return np.asarray(inside & self.cells[index[..., 0], index[..., 1]])
 
     def around(self, pose: NDArray[np.float64]) -> Bits:
-        """The raster (120, 100) of an ego at a pose (3,)."""
+        """Raster (120, 100) around an ego pose (3,)."""
         return self.at(to_global_axes(_CELL_CENTRES, pose))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -91,10 +91,10 @@ class DrivableGrid:
 
 
 class GridPainter:
-    """A grid to be filled, large enough for a rectangle of our world."""
+    """Builds a grid that covers a rectangle of the world."""
 
     def __init__(self, town: str, least: NDArray[np.float64], most: NDArray[np.float64]) -> None:
-        """Corners (2,) of the rectangle [m]."""
+        """`least` and `most` are corners (2,) of the rectangle [m]."""
         first = np.floor(np.asarray(least) / CELL) - 1
         columns, rows = (np.ceil(np.asarray(most) / CELL) + 1 - first).astype(np.int64)
         if columns * rows > MAX_CELLS:
@@ -103,14 +103,14 @@ class GridPainter:
         self.cells: Bits = np.zeros((columns, rows), np.bool_)
 
     def mark(self, points: NDArray[np.float64]) -> None:
-        """Cells of points (..., 2) are drivable."""
+        """Mark the cells of points (..., 2) as drivable."""
         index = np.floor((points - self._origin) / CELL).astype(np.int64)
         self.cells[index[..., 0], index[..., 1]] = True
 
     def cell_centres(
         self, least: NDArray[np.float64], most: NDArray[np.float64]
     ) -> tuple[slice, slice, NDArray[np.float64]]:
-        """Cells of a rectangle, as slices, and their middles (columns, rows, 2)."""
+        """Cells of a rectangle as slices, and their centres (columns, rows, 2)."""
         first = np.floor((np.asarray(least) - self._origin) / CELL).astype(np.int64)
         last = np.ceil((np.asarray(most) - self._origin) / CELL).astype(np.int64)
         x, y = (self._origin[axis] + CELL * (np.arange(first[axis], last[axis]) + 0.5) for axis in (0, 1))
@@ -129,24 +129,24 @@ def _cell_centres() -> NDArray[np.float64]:
 
 
 _CELL_CENTRES: Final = _cell_centres()
-"""Of a raster's cells, in ego axes [m]."""
+"""(120, 100, 2) centres of a raster's cells, in ego axes [m]."""
 
 
 def pack_raster(raster: Bits) -> NDArray[np.uint8]:
-    """A raster as bytes (1500,)."""
+    """Pack a raster into bytes (1500,)."""
     return np.packbits(raster)
 
 
 def unpack_raster(data: NDArray[np.uint8]) -> Bits:
-    """The raster (120, 100) of bytes."""
+    """Unpack bytes (1500,) into a raster (120, 100)."""
     return np.unpackbits(data, count=RASTER_SHAPE[0] * RASTER_SHAPE[1]).reshape(RASTER_SHAPE).astype(np.bool_)
 
 
 def missing_map_error(path: str | os.PathLike[str]) -> ClipError:
-    """What to say of a map that is not there."""
+    """Error for a missing map."""
     return ClipError(f"{path}: no such map; `w4s b2d map` makes it from the town's OpenDRIVE file")
 
 
 def map_path(maps: Path, town: str) -> Path:
-    """Where the map of a town lies."""
+    """Path of a town's map."""
     return maps / f"{town}.npz"

@@ -1,7 +1,6 @@
-"""The car that Bench2Drive's expert drives, a Lincoln MKZ, as outcome labels see it. All lengths in metres.
+"""Bench2Drive's ego car, a Lincoln MKZ, for outcome labels. All lengths in metres.
 
-Poses of the ego are those of its rear axle, in training as in driving, as the planner knows them from NAVSIM. CARLA
-places a car by its middle, so poses lie behind CARLA's by `REAR_AXLE_TO_CENTRE`.
+Ego poses are rear-axle poses, as in NAVSIM. CARLA's are centre poses, ahead by `REAR_AXLE_TO_CENTRE`.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ HEIGHT: Final = 1.51
 
 
 def rear_axle(centre: Any) -> NDArray[np.float64]:
-    """Poses (..., 3) x, y, heading of the rear axle, from those of the car's middle."""
+    """Rear-axle poses (..., 3) from centre poses."""
     return _moved(centre, -REAR_AXLE_TO_CENTRE)
 
 
 def centre(rear: Any) -> NDArray[np.float64]:
-    """Poses (..., 3) of the car's middle, from those of the rear axle."""
+    """Centre poses (..., 3) from rear-axle poses."""
     return _moved(rear, REAR_AXLE_TO_CENTRE)
 
 

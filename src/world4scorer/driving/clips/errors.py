@@ -1,4 +1,4 @@
-"""What can be wrong with clips."""
+"""Errors of clips."""
 
 from __future__ import annotations
 

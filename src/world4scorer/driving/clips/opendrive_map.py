@@ -1,7 +1,7 @@
-"""The drivable area of a town from its OpenDRIVE file, read by CARLA's own client. No server is needed.
+"""Drivable area of a town from its OpenDRIVE file, read by CARLA's client library without a server.
 
-Lanes are followed metre by metre; what lies within half a lane's width of their middle is drivable. Lanes beside them
-count too if cars may stand or drive there; shoulders, pavements and the like do not.
+Lanes are sampled every metre; points within half a lane's width of the centreline are drivable. Adjacent lanes count if
+cars may drive or park there; shoulders and sidewalks do not.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from world4scorer.driving.clips.errors import ClipError
 from world4scorer.engine.scene.geometry import direction
 
 LANE_STEP: Final = 1.0
-"""Along lanes [m]."""
+"""Step along lanes [m]."""
 MARK_SPACING: Final = CELL / 2
-"""Between the points that are marked around each step [m]."""
+"""Spacing of the points marked around each step [m]."""
 LANE_TYPES: Final = (
     "Driving",
     "Parking",
@@ -31,13 +31,13 @@ LANE_TYPES: Final = (
     "OnRamp",
     "OffRamp",
 )
-"""CARLA's names of lanes that are drivable."""
+"""CARLA's drivable lane types."""
 MARGIN: Final = 20.0
-"""Around the outermost lanes [m]."""
+"""Margin around the outermost lanes [m]."""
 
 
 def opendrive_grid(path: Path, town: str | None = None) -> DrivableGrid:
-    """The drivable area of an OpenDRIVE file (.xodr); the town is called as the file unless given."""
+    """Drivable area of an OpenDRIVE file (.xodr); `town` defaults to the file's stem."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -61,7 +61,7 @@ def opendrive_grid(path: Path, town: str | None = None) -> DrivableGrid:
 
 
 def load_carla() -> Any:
-    """CARLA's client, which comes with an extra."""
+    """CARLA's client library (optional dependency)."""
     try:
         import carla
     except ImportError:
@@ -70,7 +70,7 @@ def load_carla() -> Any:
 
 
 def _across(waypoint: Any) -> Iterator[tuple[float, float, float, float]]:
-    """x, y, heading and width of a step on a lane, and of lanes beside it that CARLA does not list itself."""
+    """x, y, heading and width of a lane step, and of adjacent lanes that CARLA does not list itself."""
     yield _row(waypoint)
     for side in ("get_left_lane", "get_right_lane"):
         beside, seen = getattr(waypoint, side)(), {waypoint.lane_id}
@@ -91,7 +91,7 @@ def _row(waypoint: Any) -> tuple[float, float, float, float]:
 
 
 def _rasterise(town: str, rows: NDArray[np.float64]) -> DrivableGrid:
-    """Mark a rectangle around each row: x, y, heading, width."""
+    """Mark a rectangle around each row (x, y, heading, width)."""
     painter = GridPainter(town, rows[:, :2].min(0) - MARGIN, rows[:, :2].max(0) + MARGIN)
     for width in np.unique(np.round(rows[:, 3] / MARK_SPACING)):
         chosen = rows[np.round(rows[:, 3] / MARK_SPACING) == width]

@@ -1,4 +1,4 @@
-"""The rules of `outcomes` as loops over plans, compiled."""
+"""Numba kernels of the rules in `outcomes`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from world4scorer.engine.rollout.angles import sine_cosine, wrap
 from world4scorer.engine.scene.indices import PLAN_INTERVAL
 
 REAR_COLLISION_DISTANCE: Final = 0.5
-"""Obstacles further behind the car's centre ran into it [m]."""
+"""Obstacles further behind the car's centre than this are ignored [m]."""
 MIN_EXPERT_DISTANCE: Final = 5.0
-"""An expert that came no farther leaves progress without meaning [m]."""
+"""Shortest expert distance for which progress is defined [m]."""
 MAX_ACCELERATION: Final = 9.0
 """m/s^2"""
 MAX_YAW_RATE: Final = 1.5
 """rad/s"""
 NC, DAC, EP, TTC, COMFORT, DDC, PDMS = range(7)
-"""Columns of labels, those of `V1_COLUMNS`."""
+"""Columns of labels, as in `V1_COLUMNS`."""
 
 
 @kernel
@@ -66,7 +66,7 @@ def label_kernel(plans, boxes, offsets, drivable, expert_end, table):
 
 @inlined
 def _meets_any(x, y, heading, boxes, box_cosine, box_sine, first, last):
-    """Whether the car with its rear axle at a pose meets one of the boxes that did not come from behind."""
+    """Whether the car, rear axle at a pose, meets a box that is not behind it."""
     sine, cosine = sine_cosine(heading)
     centre_x, centre_y = x + REAR_AXLE_TO_CENTRE * cosine, y + REAR_AXLE_TO_CENTRE * sine
     met = False

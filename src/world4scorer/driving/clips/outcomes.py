@@ -1,12 +1,11 @@
-"""What plans would have led to in a clip: labels from logged boxes and the drivable raster.
+"""Outcome labels of plans in clips, from logged boxes and the drivable raster.
 
 >>> label_plans(plans, surroundings)         # (N, 7), columns of `V1_COLUMNS`
 
-Poses of a plan are its rear axle's at 0.5, 1.0, ... 4.0 s; the car's box lies around a point 1.35 m ahead of it. The
-others do what they did in the log, whatever the plan.
+Plans are rear-axle poses at 0.5, 1.0, ... 4.0 s; the car's box is centred 1.35 m ahead. Other agents follow the log.
 
 NC    1 unless, at one of the eight times, the box meets that of an obstacle. Obstacles whose centre lies more than
-      0.5 m behind the car's centre, along its heading, are not looked at: they ran into it.
+      0.5 m behind the car's centre, along its heading, are ignored: they ran into it.
 TTC   The same with the car one step ahead: its pose of time k + 1 among the obstacles of time k, for all eight times.
       The pose after the last is the last one moved on by the last step.
 EP    The plan's end, measured along the direction from the ego to the expert's end, over the distance of the
@@ -38,7 +37,7 @@ from world4scorer.engine.scene.plan import as_plans
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """All that the outcomes of plans depend on at one moment, seen from the ego."""
+    """Everything that the labels of plans depend on at one sample, in ego axes."""
 
     token: str
     boxes: NDArray[np.float64]
@@ -48,7 +47,7 @@ class Surroundings:
     drivable: Bits
     """(120, 100) raster, see `drivable`."""
     expert_end: NDArray[np.float64]
-    """(2,) where the expert was at 4 s [m]."""
+    """(2,) expert position at 4 s [m]."""
 
     def __post_init__(self) -> None:
         assert self.offsets.shape == (PLAN_POSES + 1,) and self.offsets[-1] == len(self.boxes)

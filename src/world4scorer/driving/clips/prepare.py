@@ -48,28 +48,28 @@ from world4scorer.jobs.executors import Executor, ProcessExecutor
 from world4scorer.jobs.resumable import resumable
 
 FRAMES_PER_SAMPLE: Final = 5
-"""Frames from one moment to train on to the next: half a second, as in NAVSIM."""
+"""Frames between training samples: half a second, as in NAVSIM."""
 MAX_HEIGHT_DIFFERENCE: Final = 4.0
-"""Obstacles so much higher or lower than the ego are on another road [m]."""
+"""Obstacles with a larger height difference to the ego are on another road [m]."""
 MAX_LISTED_CLIPS: Final = 10
-"""Clips that a report names before it only counts."""
+"""Left-out clips that a report lists."""
 DIGEST_LENGTH: Final = 16
-"""Of digests that are kept."""
+"""Hex digits kept of digests."""
 _CAMERAS: Final = range(len(CAMERA_FOLDERS))
 
 
 @dataclass(frozen=True)
 class PrepareReport:
-    """What became of a folder of clips."""
+    """Result of preparing a folder of clips."""
 
     clips: int
-    """That are prepared."""
+    """Prepared clips."""
     kept: int
-    """Of them, by an earlier run."""
+    """Clips kept from an earlier run."""
     moments: int
-    """To train on."""
+    """Training samples."""
     left_out: Mapping[str, str]
-    """Why, by name."""
+    """Reason by name."""
 
     def __str__(self) -> str:
         lines = [f"{self.moments:,} moments of {self.clips:,} clips, {self.kept:,} of them kept from before"]
@@ -115,14 +115,14 @@ def prepare_clips(
 
 @dataclass(frozen=True)
 class _PrepareClip:
-    """The work on one clip, as a worker process does it."""
+    """Task of a worker process: one clip."""
 
     maps: Path
     out: Path
     every: int
 
     def is_done(self, folder: Path) -> bool:
-        """Whether a clip was prepared from the same files in the same way; if not, or if damaged, it is made again."""
+        """Whether a clip is already prepared from the same files with the same options."""
         path = clip_file(self.out, folder.name)
         if not path.is_file():
             return False
@@ -152,7 +152,7 @@ class _PrepareClip:
         prepare_clip(clip, grid, self.every, options).save(clip_file(self.out, clip.name))
 
     def _options(self, folder: Path) -> str:
-        """All that a prepared clip depends on, as text."""
+        """Everything that a prepared clip depends on, as JSON."""
         path = self._map(folder)
         files = {"map": _digest(path, path.stat().st_mtime_ns), "clip": _clip_digest(folder)}
         return json.dumps({"format": FORMAT, "every": self.every, **files})
@@ -212,7 +212,7 @@ def _boxes_on_same_level(clip: Clip, frame: int) -> NDArray[np.float64]:
 
 
 def _last_image(clip: Clip) -> int:
-    """The last frame up to which all cameras have images; -1 for none."""
+    """Last frame up to which all cameras have images; -1 for none."""
     last = len(clip) - 1
     for camera in _CAMERAS:
         folder = clip.folder / Path(image_name(camera, 0)).parent
@@ -233,13 +233,13 @@ def _clip_digest(folder: Path) -> str:
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds; nothing if it is not there, which reading the clip complains of."""
+    """Entries of a folder; none if it is missing, which reading the clip reports."""
     return list(os.scandir(folder)) if folder.is_dir() else []
 
 
 @lru_cache
 def _digest(path: Path, changed: int) -> str:
-    """Of a file that was last changed at a time [ns]."""
+    """Digest of a file with a modification time [ns]."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()[:DIGEST_LENGTH]
 

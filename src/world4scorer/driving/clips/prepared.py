@@ -1,11 +1,11 @@
-"""Prepared clips on disk: what training needs of each clip in one file; images stay where they are.
+"""Prepared clips on disk: one file per clip with what training needs; images stay in place.
 
-    FOLDER/prepared.json           which clips, which were left out and why, where the images are
+    FOLDER/prepared.json           clips, left-out clips with reasons, folder of the images
     FOLDER/clips/NAME.npz          plain arrays, one file per clip
 
-A moment of a clip is called NAME/FRAME, as in `HardBreakRoute_Town05_Route68_Weather8/00040`.
+Tokens of samples are NAME/FRAME, as in `HardBreakRoute_Town05_Route68_Weather8/00040`.
 
-Shapes: F frames of a clip, S moments of it, B frames whose boxes are kept, M boxes.
+Shapes: F frames of a clip, S samples of it, B frames with boxes, M boxes.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ CLIPS: Final = "clips"
 FRAMES_PER_POSE: Final = 5
 """Frames, 0.1 s apart, from one pose of a plan to the next."""
 FUTURE_FRAMES: Final = FRAMES_PER_POSE * PLAN_POSES
-"""A moment needs so many frames after it."""
+"""Frames required after a sample."""
 CLIP_CACHE_SIZE: Final = 4096
-"""Clips that stay in memory."""
+"""Clips cached in memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedClip:
-    """The arrays of one clip; the world is ours."""
+    """Arrays of one clip, in our axes."""
 
     options: str
-    """What it was prepared with, as text."""
+    """Preparation options, as JSON."""
     town: str
     moments: NDArray[np.int64]
-    """(S,) frames to train on, rising."""
+    """(S,) frames of the samples, ascending."""
     poses: NDArray[np.float64]
-    """(F, 3) of the rear axle."""
+    """(F, 3) rear-axle poses."""
     velocity: NDArray[np.float32]
     """(F, 2) forward, left [m/s]."""
     acceleration: NDArray[np.float32]
@@ -58,17 +58,17 @@ class PreparedClip:
     commands: NDArray[np.int8]
     """(F,) codes of `RoadOption`."""
     route: NDArray[np.float64]
-    """(n, 2) points of the route, a metre apart."""
+    """(n, 2) route points, 1 m apart."""
     route_points: NDArray[np.float32]
     """(F, 2) in ego axes [m]."""
     last_image: int
-    """Frames up to this one have images of all cameras."""
+    """Last frame with images of all cameras."""
     boxes: NDArray[np.float32]
-    """(M, 5) x, y, heading, half length, half width, seen from `box_origin`."""
+    """(M, 5) x, y, heading, half length, half width, relative to `box_origin`."""
     box_origin: NDArray[np.float64]
-    """(2,) near the clip, so that boxes keep their digits [m]."""
+    """(2,) origin near the clip, for single precision [m]."""
     box_frames: NDArray[np.int64]
-    """(B,) frames whose boxes are kept, rising."""
+    """(B,) frames with boxes, ascending."""
     box_offsets: NDArray[np.int64]
     """(B + 1,)"""
     rasters: NDArray[np.uint8]
@@ -91,12 +91,12 @@ class PreparedClip:
         return found
 
     def future(self, frame: int) -> NDArray[np.float64]:
-        """(8 to 10, 3) the poses that were driven, every 0.5 s, seen from a frame."""
+        """(8 to 10, 3) driven poses every 0.5 s after a frame, in its ego axes."""
         rows = np.arange(frame + FRAMES_PER_POSE, len(self.poses), FRAMES_PER_POSE)[:LOGGED_POSES]
         return relative_poses(self.poses[rows], self.poses[frame])
 
     def surroundings(self, name: str, frame: int) -> Surroundings:
-        """What plans of a moment are judged by."""
+        """Surroundings of a sample, for labels."""
         pose = self.poses[frame]
         seen = []
         for step in range(1, PLAN_POSES + 1):
@@ -137,32 +137,32 @@ class PreparedClip:
 
 
 def box_columns(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What is kept of obstacles (n, 6): all but their height."""
+    """Columns of obstacles (n, 6) without the height."""
     return boxes[:, : Obstacle.Z]
 
 
 def sample_token(name: str, frame: int) -> str:
-    """What a moment of a clip is called."""
+    """Token of a sample."""
     return f"{name}/{frame:05d}"
 
 
 @dataclass(frozen=True, eq=False)
 class ExpertMotion:
-    """What was driven at a moment of a clip."""
+    """The expert's motion at a sample."""
 
     speed: float
     """m/s"""
     future: NDArray[np.float64]
-    """(8, 3) poses that were driven, every 0.5 s."""
+    """(8, 3) driven poses, every 0.5 s."""
 
 
 @dataclass(frozen=True)
 class PreparedClips:
-    """A folder of prepared clips. Cheap to send to other processes; files are read when they are needed."""
+    """A folder of prepared clips. Cheap to pickle; files are read lazily."""
 
     folder: Path
     images: Path
-    """Folder that paths of clips are relative to."""
+    """Folder that clip paths are relative to."""
     clips: Mapping[str, str]
     """Folder of each clip below `images`, by name, sorted."""
     left_out: Mapping[str, str]
@@ -204,33 +204,33 @@ class PreparedClips:
         return _open_cached(path, path.stat().st_mtime_ns)
 
     def only(self, names: Sequence[str]) -> PreparedClips:
-        """Some of the clips."""
+        """A subset of the clips."""
         return PreparedClips(self.folder, self.images, {name: self.clips[name] for name in names}, self.left_out)
 
     def expert_motion(self, token: str) -> ExpertMotion:
-        """What was driven at a moment."""
+        """The expert's motion at a sample."""
         name, frame = self._split_token(token)
         clip = self[name]
         return ExpertMotion(float(clip.velocity[frame, 0]), clip.future(frame)[:PLAN_POSES])
 
     def surroundings(self, token: str) -> Surroundings:
-        """What plans of a moment are judged by."""
+        """Surroundings of a sample, for labels."""
         name, frame = self._split_token(token)
         return self[name].surroundings(name, frame)
 
     def _split_token(self, token: str) -> tuple[str, int]:
         name, _, frame = token.rpartition("/")
         if name not in self.clips or not frame.isdigit():
-            raise ClipError(f"{self.folder}: no moment {token!r}")
+            raise ClipError(f"{self.folder}: no sample {token!r}")
         return name, int(frame)
 
 
 def clip_file(folder: Path, name: str) -> Path:
-    """Where a prepared clip lies."""
+    """Path of a prepared clip."""
     return folder / CLIPS / f"{name}.npz"
 
 
 @lru_cache(CLIP_CACHE_SIZE)
 def _open_cached(path: Path, changed: int) -> PreparedClip:
-    """A file that was last changed at a time [ns]."""
+    """Clip of a file with a modification time [ns]."""
     return PreparedClip.open(path)

@@ -1,4 +1,4 @@
-"""The four cameras that the planner looks through: where Bench2Drive mounts them, and how annotations describe them.
+"""Bench2Drive's four cameras: mounting, and calibration from annotations.
 
 Shapes: C = 4 cameras in the planner's order: front, back, front left, front right.
 """
@@ -17,19 +17,19 @@ from world4scorer.driving.clips.ego_car import REAR_AXLE_TO_CENTRE
 from world4scorer.driving.clips.errors import ClipError
 
 CAMERA_FOLDERS: Final = ("rgb_front", "rgb_back", "rgb_front_left", "rgb_front_right")
-"""Of their images in a clip."""
+"""Image folders in a clip."""
 CAMERA_SENSORS: Final = ("CAM_FRONT", "CAM_BACK", "CAM_FRONT_LEFT", "CAM_FRONT_RIGHT")
-"""Their names in annotations."""
+"""Camera names in annotations."""
 IMAGE_SIZE: Final = (1600, 900)
 """Width, height of Bench2Drive's images [pixels]."""
 
 
 @dataclass(frozen=True)
 class Mount:
-    """How a camera is mounted, in CARLA's words."""
+    """Mounting of a camera, in CARLA's convention."""
 
     x: float
-    """Forward of the car's middle [m]."""
+    """Forward of the car's centre [m]."""
     y: float
     """To the right [m]."""
     z: float
@@ -48,12 +48,12 @@ MOUNTS: Final = (
 )
 
 TO_CARLA_CAMERA: Final = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
-"""From x right, y down, z forward to the axes of CARLA's cameras: x forward, y right, z up."""
+"""Rotation from x right, y down, z forward to CARLA's camera axes: x forward, y right, z up."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClipCameras:
-    """How the images of a clip were taken."""
+    """Calibration of a clip's cameras."""
 
     intrinsics: NDArray[np.float64]
     """(C, 3, 3) in pixels of the images."""
@@ -66,7 +66,7 @@ class ClipCameras:
 
 
 def mounted_cameras(mounts: tuple[Mount, ...] = MOUNTS, image_size: tuple[int, int] = IMAGE_SIZE) -> ClipCameras:
-    """Cameras from their mounts: Bench2Drive's, unless others are given."""
+    """Cameras from their mounts, by default Bench2Drive's."""
     width, height = image_size
     found = [
         from_carla(intrinsic_matrix(mount.fov, width, height), mount_matrix(mount), image_size) for mount in mounts
@@ -75,7 +75,7 @@ def mounted_cameras(mounts: tuple[Mount, ...] = MOUNTS, image_size: tuple[int, i
 
 
 def from_carla(intrinsic: Any, camera_to_car: Any, image_size: tuple[int, int]) -> ClipCameras:
-    """One camera from CARLA's matrices (3, 3) and (4, 4); the latter from the camera's axes to the car's."""
+    """One camera from CARLA's intrinsic matrix (3, 3) and camera-to-car matrix (4, 4)."""
     matrix = np.asarray(camera_to_car, np.float64)
     forward_left_up = np.diag([1.0, -1.0, 1.0])
     rotation = forward_left_up @ matrix[:3, :3] @ TO_CARLA_CAMERA
@@ -86,14 +86,14 @@ def from_carla(intrinsic: Any, camera_to_car: Any, image_size: tuple[int, int]) 
 
 
 def join_cameras(cameras: list[ClipCameras]) -> ClipCameras:
-    """Some cameras with images of one size as one rig."""
+    """Join cameras with images of the same size."""
     parts = zip(*((camera.intrinsics, camera.rotation, camera.translation) for camera in cameras), strict=True)
     intrinsics, rotation, translation = (np.concatenate(part) for part in parts)
     return ClipCameras(intrinsics, rotation, translation, cameras[0].image_size)
 
 
 def read_cameras(sensors: Mapping[str, Any], where: str) -> ClipCameras:
-    """The rig of an annotation; Bench2Drive's own where it says nothing. `where` names the file in errors."""
+    """Cameras of an annotation, by default Bench2Drive's; `where` names the file in errors."""
     if not any(name in sensors for name in CAMERA_SENSORS):
         return mounted_cameras()
     return join_cameras([_read_camera(sensors, name, where) for name in CAMERA_SENSORS])
@@ -118,13 +118,13 @@ def _reason(error: Exception) -> str:
 
 
 def intrinsic_matrix(fov: float, width: int, height: int) -> NDArray[np.float64]:
-    """(3, 3) of a camera with a horizontal field of view [deg]."""
+    """(3, 3) intrinsics for a horizontal field of view [deg]."""
     focal = width / (2.0 * np.tan(np.radians(fov) / 2.0))
     return np.array([[focal, 0.0, width / 2.0], [0.0, focal, height / 2.0], [0.0, 0.0, 1.0]])
 
 
 def mount_matrix(mount: Mount) -> NDArray[np.float64]:
-    """(4, 4) from the camera's axes to the car's, both CARLA's."""
+    """(4, 4) camera-to-car transform in CARLA's axes."""
     sine, cosine = np.sin(np.radians(mount.yaw)), np.cos(np.radians(mount.yaw))
     matrix = np.eye(4)
     matrix[:2, :2] = [[cosine, -sine], [sine, cosine]]
@@ -133,7 +133,7 @@ def mount_matrix(mount: Mount) -> NDArray[np.float64]:
 
 
 def carla_matrix(rotation: NDArray[np.float64], translation: NDArray[np.float64]) -> NDArray[np.float64]:
-    """CARLA's (4, 4) of a camera with a rotation (3, 3) and a translation (3,) of ours; undoes `from_carla`."""
+    """CARLA's camera-to-car matrix (4, 4) from our rotation (3, 3) and translation (3,); inverse of `from_carla`."""
     matrix = np.eye(4)
     matrix[:3, :3] = np.diag([1.0, -1.0, 1.0]) @ rotation @ TO_CARLA_CAMERA.T
     matrix[:3, 3] = flip_y(translation - np.array([REAR_AXLE_TO_CENTRE, 0.0, 0.0]))

@@ -1,8 +1,7 @@
-"""Routes through a city: where drives of its traffic led, with the things that happen on the way.
+"""Closed-loop routes through a city, with staged events. Deterministic for a city and a seed.
 
-A route follows what SUMO's driver of a vehicle did in undisturbed traffic, lane changes included, as the routes of
-CARLA's leaderboard follow its planner. On some, something is staged: a pedestrian steps out, a vehicle stands, one
-cuts in. Same city, same seed, same routes.
+A route follows the path of SUMO's driver in undisturbed traffic, lane changes included, as routes of CARLA's
+leaderboard follow its planner. Some have a staged event: a pedestrian, a stopped vehicle, a cut-in.
 
 >>> for route in find_routes(Path("city"), "city_test", count=40):
 ...     print(route.name, route.scenario, route.route)
@@ -46,29 +45,29 @@ from world4scorer.engine.scene.geometry import arc_length
 from world4scorer.jobs.data_folder import DataFolder
 
 SCENARIOS: Final = ("signal", "left-turn", "right-turn", "pedestrian", "stopped-vehicle", "cut-in", "lane-change")
-"""In turn, as long as there are drives for them."""
+"""Scenario types, assigned round-robin while candidates last."""
 MIN_ROUTE_LENGTH, MAX_ROUTE_LENGTH = 110.0, 260.0
-"""Of routes [m]."""
+"""Shortest and longest route [m]."""
 MAX_EXPERT_WAIT: Final = 40.0
-"""Of SUMO's driver on the way [s]: who waits longer would be called blocked."""
+"""Longest standstill of SUMO's driver [s]; a longer one would count as blocked."""
 MAX_EXPERT_DURATION: Final = 110.0
-"""Of SUMO's driver [s]."""
+"""Longest drive of SUMO's driver [s]."""
 MIN_BEFORE_EVENT: Final = 45.0
-"""Before something that is staged [m]."""
+"""Route before a staged event [m]."""
 MIN_AFTER_EVENT: Final = 30.0
-"""After it [m]."""
+"""Route after a staged event [m]."""
 MIN_EVENT_SPEED: Final = 4.5
-"""Of SUMO's driver where something is staged [m/s]: in a queue it would mean little."""
+"""Speed of SUMO's driver at a staged event [m/s]; in a queue an event would mean little."""
 LANE_END_MARGIN: Final = 12.0
-"""m"""
+"""Distance of a staged event from both ends of its lane [m]."""
 CUT_IN_LANE_LENGTH: Final = 45.0
-"""Of a lane after the place where somebody will cut in [m]: both drive on until then."""
+"""Lane length required after a cut-in [m]: both vehicles drive on until then."""
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class CityRoute:
-    """A route, and how to begin it."""
+    """A route and the state it starts from."""
 
     name: str
     simulation: str
@@ -77,13 +76,13 @@ class CityRoute:
     """One of `SCENARIOS`."""
     start: EpisodeStart
     points: Floats
-    """(n, 2) of the rear axle, global."""
+    """(n, 2) rear-axle positions, global [m]."""
     options: tuple[int, ...]
-    """n codes of `RoadOption`."""
+    """`RoadOption` codes, n of them."""
     seconds: float
-    """That SUMO's driver took in undisturbed traffic."""
+    """Duration of SUMO's drive in undisturbed traffic."""
     event_distances: tuple[float, ...]
-    """Where on the route each event of `start` is staged [m]."""
+    """Distance along the route of each staged event [m]."""
 
     def __str__(self) -> str:
         return self.name
@@ -94,13 +93,13 @@ class CityRoute:
         return Route(self.points)
 
     def command_keeper(self) -> CommandTracker:
-        """Commands by the nodes of the route, from its start."""
+        """Command keeper at the start of the route."""
         return CommandTracker(*sparse_nodes(self.points, self.options))
 
 
 @dataclass(frozen=True, eq=False)
 class _Candidate:
-    """A drive that can become a route, in more than one scenario perhaps."""
+    """A recorded drive that can become a route, in one or more scenarios."""
 
     expert: ExpertDrive
     situations: Situations
@@ -108,11 +107,11 @@ class _Candidate:
     last: int
     """Rows of the drive."""
     places: dict[str, Event | None]
-    """Scenarios, with what is to be staged."""
+    """Possible scenarios, with their staged events."""
 
 
 def find_routes(root: Path, split: str, count: int, seed: int = 0) -> list[CityRoute]:
-    """So many routes of a split, of all scenarios in turn, spread over its simulations; fewer are an error."""
+    """`count` routes of a split, round-robin over scenarios and spread over simulations; raises if there are fewer."""
     manifest = read_manifest(root)
     config = read_config(manifest)
     entries = [read_simulation(root, name) for name in manifest.get("simulations", ())]
@@ -132,7 +131,7 @@ def find_routes(root: Path, split: str, count: int, seed: int = 0) -> list[CityR
 def _choose(
     found: dict[str, list[_Candidate]], count: int, rng: np.random.Generator
 ) -> list[tuple[str, _Candidate, str]]:
-    """Scenario by scenario, each time from the simulation with the fewest routes so far."""
+    """Round-robin over scenarios, each time from the simulation with the fewest routes so far."""
     left = {name: [some[i] for i in rng.permutation(len(some))] for name, some in found.items()}
     taken = dict.fromkeys(left, 0)
     chosen: list[tuple[str, _Candidate, str]] = []
@@ -179,9 +178,9 @@ def _candidates(
             continue
         situations = find_situations(expert, recording, streets, links)
         if situations.touching[begin : int(np.searchsorted(rows, last)) + 1].any():
-            continue  # SUMO's own driver touched somebody there
+            continue  # SUMO's own driver collided there
         if any(static_world.collides(ego_corners(expert.pose[row])) for row in range(first, last + 1)):
-            continue  # or something that stands too near to a lane
+            continue  # or hit a static object close to a lane
         places = _scenarios_of(expert, situations, first, last, streets, rng)
         yield _Candidate(expert, situations, first, last, places)
 
@@ -201,7 +200,7 @@ def _scenarios_of(
     streets: StreetMap,
     rng: np.random.Generator,
 ) -> dict[str, Event | None]:
-    """The scenarios that a drive offers."""
+    """Scenarios possible on a drive, with their staged events."""
     rows = frame_rows(expert)
     inside = (rows >= first) & (rows <= last - 20)
     flags = {
@@ -229,7 +228,7 @@ def _scenarios_of(
 
 
 def _position(expert: ExpertDrive, row: int, lane: Lane) -> float:
-    """Of the bumper along a lane [m]."""
+    """Front bumper position along a lane [m]."""
     along = arc_length(lane.shape)
     grid = np.arange(0.0, along[-1], 0.5)
     points = np.column_stack([np.interp(grid, along, lane.shape[:, axis]) for axis in (0, 1)])
@@ -237,7 +236,7 @@ def _position(expert: ExpertDrive, row: int, lane: Lane) -> float:
 
 
 def _on_open_lane(expert: ExpertDrive, row: int, streets: StreetMap, left: float = LANE_END_MARGIN) -> bool:
-    """Whether a place of a drive is on a lane that goes on for `left` metres."""
+    """Whether the lane continues for `left` metres at a row of a drive."""
     lane = streets.lanes.get(expert.drive.lane[row])
     if lane is None or lane.internal or lane.use is not LaneUse.DRIVE:
         return False
@@ -298,7 +297,7 @@ def _route(root: Path, entry: SimulationEntry, config: CityConfig, one: _Candida
 
 
 def _route_points(expert: ExpertDrive, first: int, last: int, streets: StreetMap) -> tuple[Floats, tuple[int, ...]]:
-    """The points of a drive, each a little further than the last, and the option at each."""
+    """Distinct points of a drive and the road option at each."""
     turn_of = {piece: way.turn for way in streets.connections for piece in way.via}
     rows = [first]
     for row in range(first + 1, last + 1):
@@ -312,7 +311,7 @@ def _route_points(expert: ExpertDrive, first: int, last: int, streets: StreetMap
 
 
 def _event_distance(points: Floats, event: Event, streets: StreetMap) -> float:
-    """How far along the route an event is staged [m]."""
+    """Distance of a staged event along the route [m]."""
     shape = streets.lanes[event.lane].shape
     along = arc_length(shape)
     place = np.array([np.interp(event.position, along, shape[:, axis]) for axis in (0, 1)])

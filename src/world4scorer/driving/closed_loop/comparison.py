@@ -1,7 +1,7 @@
-"""Drivers beside each other, on the same routes: the table of a closed-loop evaluation.
+"""Closed-loop comparison of drivers on the same routes.
 
-Intervals: 95 %, by drawing routes with replacement. Routes on which the simulation crashed under a driver say nothing
-about that driver; they are left out of its row, and counted.
+Intervals are 95 % bootstrap intervals over routes. Routes on which the simulation crashed are left out of a driver's
+row, and counted.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def compare_drivers(drives: FinishedDrives) -> Finding:
 
 
 def measure_driver(drives: FinishedDrives, choice: DriverSpec) -> RouteNumbers:
-    """All numbers of a driver, on the routes that it drove to some end; scenarios stand where abilities do."""
+    """Metrics of a driver over routes without a crash; scenarios take the place of abilities."""
     records = tuple(record for record in drives.records[choice.name] if not record.crashed)
     routes = RouteSet(str(drives.about["split"]), len(records), tuple(record.route for record in records))
     comfort = {record.route: comfort_share(record, corrected=True) for record in records}
@@ -103,7 +103,7 @@ def _scenarios(drives: FinishedDrives) -> list[str]:
 
 
 def _published_comfort(records: Sequence[RouteRecord]) -> float | None:
-    """Mean comfort by the published formula, quirks included."""
+    """Mean comfort by the published formula."""
     known = [value for record in records if not np.isnan(value := comfort_share(record))]
     return float(np.mean(known)) if known else None
 
@@ -113,7 +113,7 @@ def _score(record: RouteRecord) -> float | None:
 
 
 def _changes(drives: FinishedDrives) -> dict[str, dict[str, Any]]:
-    """What each other way of choosing adds to the framewise one, on routes that both drove to some end."""
+    """Paired differences to framewise selection, on routes where neither crashed."""
     if FRAMEWISE not in drives.records:
         return {}
     bootstrap = LogBootstrap([route.name for route in drives.routes], BOOTSTRAP_DRAWS)
@@ -131,7 +131,7 @@ def _changes(drives: FinishedDrives) -> dict[str, dict[str, Any]]:
 
 
 def _score_fraction(record: RouteRecord) -> float:
-    """Score from 0 to 1."""
+    """Composed score, 0 to 1."""
     return (_score(record) or 0.0) / 100
 
 

@@ -1,4 +1,4 @@
-"""Whom the ego's box touches: a kernel over road users."""
+"""Kernel: contact of the ego's box with other agents' boxes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH, REAR_AXLE
 
 @kernel
 def contacts(ego, poses, sizes):
-    """(A,) whom the ego with its rear axle at `ego` (3,) touches: `poses` (A, 3) of centres, `sizes` (A, 2)."""
+    """(A,) whether the ego, rear axle at `ego` (3,), touches agents with centres `poses` (A, 3), `sizes` (A, 2)."""
     out = np.zeros(poses.shape[0], np.bool_)
     sine, cosine = sine_cosine(ego[2])
     x, y = ego[0] + REAR_AXLE_TO_CENTRE * cosine, ego[1] + REAR_AXLE_TO_CENTRE * sine

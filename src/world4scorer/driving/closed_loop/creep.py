@@ -1,8 +1,7 @@
-"""Creeping: an ego that has stood for long is moved on a little, then waits, and so on.
+"""Creeping: an ego that has stood for long moves on a little, then pauses, and so on.
 
-A planner that learned from drives has seen that who stands goes on standing. Bench2Drive's agents therefore roll on
-blindly after a while. Here, where queues and red lights last longer, an ego moves on only by a plan of its own that it
-finds hardly worse than standing.
+Imitation-trained planners tend to keep standing. Bench2Drive's agents therefore creep blindly after a while. Here,
+where queues and red lights last longer, the ego creeps only by a plan whose utility is close to the best.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from world4scorer.driving.closed_loop.infraction_monitor import SurroundingAgent
 from world4scorer.driving.closed_loop.planner_agent import Observation
 
 STANDING_SPEED: Final = 0.1
-"""Slower than this is standing [m/s]."""
+"""Speed below which the ego stands [m/s]."""
 STANDING_SECONDS: Final = 12.0
-"""s of standing before"""
+"""Standing time before the ego creeps [s]."""
 CREEP_SECONDS: Final = 3.0
-"""s"""
+"""Duration of creeping [s]."""
 PAUSE_SECONDS: Final = 2.0
-"""s before the next"""
+"""Pause before the next creep [s]."""
 MIN_CREEP_DISTANCE: Final = 3.0
-"""A plan that leads so far moves on [m]."""
+"""Length of a plan that counts as moving [m]."""
 MAX_UTILITY_LOSS: Final = 0.5
-"""Utility by which it may fall behind the best."""
+"""Largest gap in utility to the best plan."""
 
 
 class CreepingDriver:
-    """Another driver, who creeps when standing for long."""
+    """Wraps a driver and creeps after standing for long."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
@@ -45,7 +44,7 @@ class CreepingDriver:
         self._stood_since = self._creeps_until = -np.inf
 
     def drive(self, observation: Observation, others: SurroundingAgents) -> DriverOutput:
-        """The other's plan, or, after a long stand, one that moves on."""
+        """The wrapped driver's plan, or a moving one after standing for long."""
         answer = self._driver.drive(observation, others)
         now = observation.time
         if observation.velocity[0] >= STANDING_SPEED or self._stood_since == -np.inf:
@@ -58,7 +57,7 @@ class CreepingDriver:
 
 
 def _best_moving_plan(answer: DriverOutput) -> DriverOutput:
-    """The best plan that moves on, if it is good enough."""
+    """The best moving plan, if its utility is close to the best."""
     decision = answer.decision
     if decision is None:
         return answer

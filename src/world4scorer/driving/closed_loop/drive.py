@@ -1,10 +1,10 @@
-"""One drive along one route: decide twice a second, follow the plan at 10 Hz, and let the referee look on.
+"""Closed-loop simulation of one route: replan at 2 Hz, track the plan at 10 Hz, record infractions.
 
-A plan is followed by the tracker and the bicycle that also roll plans out for the metrics; each decision starts from
-the state that the bicycle has reached. The traffic reacts.
+Plans are tracked by the LQR tracker and bicycle model of the metrics; each decision starts from the state that the
+bicycle model has reached. The traffic reacts.
 
->>> driven = drive_route(city, venue, route, ConstantVelocity())
->>> driven.record.status, driven.record.scores.composed
+>>> result = drive_route(city, world, route, ConstantVelocityDriver())
+>>> result.record.status, result.record.scores.composed
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ from world4scorer.jobs.data_folder import DataFolder
 
 STATUS_CRASHED: Final = "Failed - Simulation crashed"
 MIN_TURNING_SPEED: Final = 0.5
-"""Below this speed a steering angle cannot be told from a yaw rate [m/s]."""
+"""Below this speed no steering angle is derived from a yaw rate [m/s]."""
 
 Floats = NDArray[np.float64]
 
 
 class DrivingWorld:
-    """What drives in one place share."""
+    """Streets, routes and static obstacles of one place, shared by its drives."""
 
     def __init__(self, root: Path, place: str) -> None:
         config = read_config(read_manifest(root))
@@ -82,17 +82,17 @@ class DrivingWorld:
 
 @dataclass(frozen=True, eq=False)
 class DriveResult:
-    """What became of a drive."""
+    """Result of one drive."""
 
     record: RouteRecord
     motion: Motion | None
-    """Every 0.1 s, for the comfort of the ride; None if the simulation crashed."""
+    """Ego motion every 0.1 s, for comfort; None if the simulation crashed."""
     recording: DriveRecording | None
-    """Everything, if it was asked for."""
+    """Full recording, if requested."""
 
 
 def city_calibration(config: CityConfig) -> CameraCalibration:
-    """Where the cameras of a city are, in the order of a planner's views."""
+    """Calibration of the city's cameras, in the planner's camera order."""
     rig = CameraRig.default().select(VIEWS)
     return CameraCalibration(rig.intrinsics(config.height, config.width), rig.rotation, rig.translation)
 
@@ -108,23 +108,23 @@ def drive_route(
     lqr: LqrProfile = "navsim",
     with_recording: bool = False,
 ) -> DriveResult:
-    """Drive a route to its end.
+    """Simulate a route until it terminates.
 
     Args:
-        city: The simulation, which is put to the start of the route.
-        venue: Of the route's place.
+        city: The simulation; it is reset to the start of the route.
+        world: World of the route's place.
         route: The route.
-        driver: Who drives; None lets SUMO's own driver.
-        name: Of the driver.
-        rules: When a drive is over.
+        driver: The driver; None for SUMO's own.
+        name: Name of the driver.
+        rules: Termination rules.
         lqr: Tracker.
-        keep: Return a recording of everything as well, with images of all drivers.
+        with_recording: Also return a full recording, with camera images for every driver.
     """
     begun = time.monotonic()
     city.start(route.simulation, route.start, images=False)
     try:
         return _Drive(city, world, route, driver, rules, lqr, with_recording).run(name, begun)
-    except SimulationLost:  # SUMO crashed, as it does now and then where an ego drives as no driver would
+    except SimulationLost:  # SUMO crashes occasionally when the ego drives unlike any of its own drivers
         nothing: dict[str, tuple[str, ...]] = dict.fromkeys(Infraction, ())
         return DriveResult(RouteRecord(route.name, STATUS_CRASHED, nothing, None, route.scenario), None, None)
 
@@ -170,13 +170,13 @@ class _Drive:
         return DriveResult(record, motion_of(np.array(self.recorder.states)), recording)
 
     def _outside_lanes(self, record: RouteRecord) -> list[InfractionEvent]:
-        """What is only known at the end: how much was driven outside the lanes."""
+        """Driving outside lanes, which is only known at the end."""
         place = (float(self.state[State.X]), float(self.state[State.Y]))
         messages = record.messages(Infraction.OUTSIDE_LANES)
         return [InfractionEvent(Infraction.OUTSIDE_LANES, self.monitor.time, place, message) for message in messages]
 
     def _advance(self, before: Trace) -> Trace:
-        """Decide by the last row of what was seen, and go on; returns what was seen on the way."""
+        """Replan from the last row of the trace and drive to the next replan step; returns the new trace."""
         files = before.files.get(len(before.signals) - 1, {})
         observation = self._observe(files)
         cameras_at = {STEPS_PER_FRAME: self.cameras} if self.cameras else {}
@@ -199,7 +199,7 @@ class _Drive:
             if self.monitor.end is not None:
                 break
         self.now += STEPS_PER_FRAME * TIME_STEP
-        self.recorder.add_motion(states, trace)  # the half second in which a drive ends is driven, and felt, to its end
+        self.recorder.add_motion(states, trace)  # the last half second is simulated to its end
         return trace
 
     def _observe(self, files: Mapping[str, bytes]) -> Observation:
@@ -218,7 +218,7 @@ class _Drive:
         )
 
     def _follow(self, plan: NDArray[np.floating]) -> list[Floats]:
-        """The states that following a plan for half a second leads through."""
+        """Ego states (11,) of the next half second when tracking a plan."""
         moment = EgoSnapshot(
             f"{self.route.name} at {self.now:.1f} s", self.route.name, round(self.now * 1e6), self.state
         )
@@ -226,7 +226,7 @@ class _Drive:
 
 
 def agents_at(trace: Trace, row: int) -> SurroundingAgents:
-    """Everybody at a row of a trace."""
+    """Surrounding agents at one row of a trace."""
     there = trace.valid[:, row]
     return SurroundingAgents(
         tokens=[token for token, is_there in zip(trace.tokens, there, strict=True) if is_there],
@@ -239,7 +239,7 @@ def agents_at(trace: Trace, row: int) -> SurroundingAgents:
 
 
 def motion_of(states: Floats) -> Motion:
-    """States (R, 11) as an agent in CARLA would log them, but in our axes, whose z points up as CARLA's does."""
+    """Ego states (R, 11) as the motion log of a CARLA agent, in our axes (z up, as in CARLA)."""
     heading, yaw_rate = states[:, State.HEADING], states[:, State.ANGULAR_VELOCITY]
     nothing = np.zeros(len(states))
     forward = np.column_stack([direction(heading), nothing])

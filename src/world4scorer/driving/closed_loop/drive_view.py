@@ -1,4 +1,4 @@
-"""The bird's-eye view of a film of a drive: route, signals, everybody around, plans and choice, infractions.
+"""Bird's-eye view for films of drives: route, signals, agents, plans and choice, infractions.
 
 Shapes: R rows of a recording, 0.1 s apart; N plans; T states of a rollout.
 """
@@ -34,16 +34,16 @@ Floats = NDArray[np.float64]
 
 POSE: Final = [State.X, State.Y, State.HEADING]
 ROUTE_WIDTH: Final = 2.6
-"""Of the band that stands for the route [m]."""
+"""Width of the route band [m]."""
 END_LINE_LENGTH: Final = 4.0
 """Length of the line at the end of the route [m]."""
 MARK_RADIUS: Final = 9.0
-"""Radius of a number's ground, in pixels of a picture 600 pixels high."""
+"""Radius of a numbered mark, in pixels of an image 600 pixels high."""
 HIGHLIGHT_SECONDS: Final = 1.5
-"""How long the ego's edge shows an infraction [s]."""
+"""How long an infraction highlights the ego [s]."""
 MAX_PANEL_LINES: Final = 8
 TIME_TOLERANCE: Final = 1e-6
-"""Times are sums of steps, a little less than what they should be [s]."""
+"""Rounding tolerance of times, which are sums of steps [s]."""
 INFRACTION_TEXTS: Final = {
     Infraction.PEDESTRIAN_COLLISION: "hit a pedestrian",
     Infraction.VEHICLE_COLLISION: "hit a vehicle",
@@ -57,27 +57,27 @@ INFRACTION_TEXTS: Final = {
     Infraction.BLOCKED: "blocked",
     Infraction.ROUTE_TIMEOUT: "out of time",
 }
-"""What panels say; slowness is a measurement, and not shown."""
+"""Panel texts; slowness is a measurement and not shown."""
 
 
 @dataclass(frozen=True, eq=False)
 class CandidateRollouts:
-    """The plans of a decision and the choice among them."""
+    """Rollouts of a decision's candidate plans, and the choice."""
 
     rollouts: Floats
-    """(N, T, 11) where the ego would go, global."""
+    """(N, T, 11) ego states, global."""
     utility: Floats
     """(N,)"""
     chosen: int
 
     @property
     def framewise(self) -> int:
-        """What utility alone would have chosen."""
+        """Index of the plan of highest utility."""
         return int(np.argmax(self.utility))
 
     @classmethod
     def of(cls, recording: DriveRecording, number: int, lqr: LqrProfile = "navsim") -> CandidateRollouts | None:
-        """That of a decision; None for a driver without plans."""
+        """Roll out the plans of a decision; None for a driver without plans."""
         plans = recording.plans[number]
         if not len(plans):
             return None
@@ -88,14 +88,14 @@ class CandidateRollouts:
 
 @dataclass(frozen=True, eq=False)
 class DriveView(StreetView):
-    """Draws moments of a drive from above."""
+    """Draws a drive from above."""
 
     recording: DriveRecording
     index: MapIndex
-    """Which lamps belong to which lane connectors of the map."""
+    """Maps signals to lane connectors."""
 
     def draw(self, time: float, pool: CandidateRollouts | None) -> Image.Image:
-        """The picture of a time [s] since the start, with the plans of the last decision; RGB."""
+        """RGB image at a time [s] since the start, with the plans of the last decision."""
         ego, boxes, types = self.interpolated(time)
         image, canvas = self.begin(ego)
         origin = self.streets.origin
@@ -122,21 +122,21 @@ class DriveView(StreetView):
 
     @property
     def duration(self) -> float:
-        """Of the drive [s]."""
+        """Duration of the drive [s]."""
         return (len(self.recording.states) - 1) * TIME_STEP
 
     def row(self, time: float) -> int:
-        """The last row of the recording that is not later."""
+        """Index of the last recorded row at or before a time [s]."""
         return min(max(0, int(np.floor(time / TIME_STEP + TIME_TOLERANCE))), len(self.recording.states) - 1)
 
     def speed(self, time: float) -> float:
-        """Of the ego [m/s]."""
+        """Speed of the ego [m/s]."""
         return float(self.recording.states[self.row(time), State.VELOCITY_X])
 
     def interpolated(self, time: float) -> tuple[Floats, Floats, NDArray[np.int8]]:
-        """The ego's pose (3,), boxes (n, 5) of everybody around, global, and their types (n,); between rows in between.
+        """Ego pose (3,), agents' boxes (n, 5), global, and types (n,), interpolated between rows.
 
-        Somebody who is in only one of the two rows stands where that row has them.
+        An agent present in only one of the two rows keeps its pose of that row.
         """
         recording = self.recording
         first = self.row(time)
@@ -151,26 +151,26 @@ class DriveView(StreetView):
         return ego, boxes, recording.types[there]
 
     def infractions_until(self, time: float) -> list[InfractionEvent]:
-        """Infractions until a time [s], but for slowness."""
+        """Infractions up to a time [s], without slowness."""
         return [one for one in self.infractions if one.time <= time + TIME_TOLERANCE]
 
     @cached_property
     def infractions(self) -> list[InfractionEvent]:
-        """All of them, but for slowness, in the order of their times."""
+        """All infractions without slowness, in order of time."""
         return sorted(
             (one for one in self.recording.infractions if one.kind in INFRACTION_TEXTS), key=lambda one: one.time
         )
 
     @cached_property
     def completion(self) -> Floats:
-        """(R,) share of the route that has been driven, 0 to 1."""
+        """(R,) route completion, 0 to 1."""
         route = Route(self.recording.points)
         cursor = RouteCursor(route)
         return np.array([route.distance[cursor.advance(place)] for place in self._ego_points]) / route.length
 
     @property
     def _ego_points(self) -> Floats:
-        """(R, 2) of the ego, global."""
+        """(R, 2) ego positions, global [m]."""
         return np.asarray(self.recording.states[:, [State.X, State.Y]])
 
     def _draw_route(self, canvas: Canvas) -> None:
@@ -190,7 +190,7 @@ class DriveView(StreetView):
             draw_number(canvas.brush, place, canvas.line_width(MARK_RADIUS), number)
 
     def _draw_panel(self, picture: Image.Image, time: float, infractions_until: Sequence[InfractionEvent]) -> None:
-        """How far the ego has come and what went wrong; at the end, what the drive is worth."""
+        """Route completion and infractions; at the end, the score."""
         lines = [(number, _describe(event)) for number, event in enumerate(infractions_until, 1)]
         if len(lines) > MAX_PANEL_LINES:
             lines = [*lines[: MAX_PANEL_LINES - 1], (0, f"and {len(lines) - MAX_PANEL_LINES + 1} more")]
@@ -209,6 +209,6 @@ def _describe(event: InfractionEvent) -> str:
 
 
 def _interpolate(here: Floats, there: Floats, share: float) -> Floats:
-    """Poses (..., 3) a share of the way from some to others; headings go the short way round."""
+    """Interpolate poses (..., 3) linearly; headings along the shorter arc."""
     heading = here[..., 2] + share * wrap(there[..., 2] - here[..., 2])
     return np.concatenate([here[..., :2] + share * (there[..., :2] - here[..., :2]), heading[..., None]], axis=-1)

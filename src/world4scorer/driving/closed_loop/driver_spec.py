@@ -1,7 +1,7 @@
-"""Names of drivers: how a planner chooses, and the others.
+"""Names of drivers: a planner with selection options, or a baseline.
 
-A planner's name says what is added to its framewise choice: `inertial`, `route`, `commands`, `creep`, or several joined
-by +, as in `inertial+route`. A weight may follow: `inertial=0.5`.
+A planner's name lists what is added to framewise selection: `inertial`, `route`, `commands`, `creep`, joined by +, as
+in `inertial+route`. A weight may follow: `inertial=0.5`.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ BASELINES: Final = {
     PDM_CLOSED: "PDM-Closed, privileged",
     SUMO: "SUMO's driver, privileged",
 }
-"""Drivers without a planner, and what tables call them."""
+"""Drivers without a planner, with their labels in tables."""
 DEFAULT_WEIGHTS: Final = {"inertial": 1.0, "route": ROUTE_WEIGHT}
-"""Of re-ranking, the paper's."""
+"""Re-ranking weights of the paper."""
 DEFAULT_DRIVERS: Final = (FRAMEWISE, "inertial", "route", *BASELINES)
 
 
 @dataclass(frozen=True)
 class DriverSpec:
-    """One who drives."""
+    """A driver: a baseline, or a planner with selection options."""
 
     name: str
     options: AgentOptions | None
-    """None for those without a planner."""
+    """None for baselines."""
     creeps: bool = False
 
     @property
     def label(self) -> str:
-        """What tables call it."""
+        """Label in tables."""
         if self.options is None:
             return BASELINES[self.name]
         return "framewise" if self.name == FRAMEWISE else "+ " + self.name.replace("+", " + ")
 
     @classmethod
     def parse(cls, name: str, benchmark: Benchmark = "v1") -> DriverSpec:
-        """Read a name."""
+        """Parse a driver's name."""
         if name in BASELINES:
             return cls(name, None)
         options, creeps = AgentOptions(benchmark=benchmark), False
@@ -64,7 +64,7 @@ class DriverSpec:
                 creeps = True
             else:
                 known = ", ".join([FRAMEWISE, *DEFAULT_WEIGHTS, "commands", "creep", *BASELINES])
-                raise ValueError(f"driver {name!r}: {part!r} is unknown; there are {known}, some joined by +")
+                raise ValueError(f"driver {name!r}: {part!r} is unknown; known are {known}, joined by +")
         if len({part.partition("=")[0] for part in parts}) < len(parts):
             raise ValueError(f"driver {name!r}: something is named twice")
         return cls(name, options, creeps)
@@ -74,4 +74,4 @@ def _weight(name: str, number: str) -> float:
     try:
         return float(number)
     except ValueError:
-        raise ValueError(f"driver {name!r}: {number!r} is no number") from None
+        raise ValueError(f"driver {name!r}: {number!r} is not a number") from None

@@ -1,6 +1,6 @@
-"""Who drives: a pilot with a planner, and those that it must be better than.
+"""Drivers of the closed loop: a planner, and baselines. Each returns a plan twice a second.
 
-A driver is asked twice a second for a plan. SUMO's own driver is not among them, as it needs no plan: see `drive.py`.
+SUMO's own driver needs no plan; see `drive.py`.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ if TYPE_CHECKING:
     from world4scorer.planner.training.controls import EgoStatusPlanner
 
 STEPS_PER_POSE: Final = 5
-"""Of the reference planner's, 0.1 s apart, to one of a plan."""
+"""Steps of 0.1 s of the reference planner between two poses of a plan."""
 
 
 @dataclass(frozen=True, eq=False)
 class DriverOutput:
-    """What a driver wants to do."""
+    """A driver's plan, and the candidates it was chosen from."""
 
     plan: NDArray[np.floating[Any]]
     """(8, 3) x forward [m], y left [m], heading [rad] in the ego frame, every 0.5 s."""
     decision: Decision | None = None
-    """Among which plans it was chosen, if it was."""
+    """The pool of candidates, if there is one."""
 
 
 class Driver(Protocol):
-    """Drives one route after the other."""
+    """Returns plans along routes, one route at a time."""
 
     uses_cameras: bool
-    """Whether it looks at cameras, which then are drawn."""
+    """Whether camera images are rendered for it."""
 
     def begin(self, route: CityRoute) -> None:
         """Start a route."""
 
     def drive(self, observation: Observation, others: SurroundingAgents) -> DriverOutput:
-        """What to do now; only privileged drivers look at `others`."""
+        """The next plan; only privileged drivers use `others`."""
 
 
 class PlannerDriver:
-    """A planner that looks at cameras."""
+    """Drives by a `PlannerAgent`."""
 
     uses_cameras = True
 
@@ -70,26 +70,26 @@ class PlannerDriver:
         self._agent.begin(route.name, route.route, route.command_keeper())
 
     def drive(self, observation: Observation, others: SurroundingAgents) -> DriverOutput:
-        """Decide."""
+        """The agent's chosen plan."""
         decision = self._agent.decide(observation)
         return DriverOutput(decision.plan, decision)
 
 
 class ConstantVelocityDriver:
-    """Straight on at the speed of now."""
+    """Keeps heading and speed."""
 
     uses_cameras = False
 
     def begin(self, route: CityRoute) -> None:
-        """Nothing to remember."""
+        """Stateless."""
 
     def drive(self, observation: Observation, others: SurroundingAgents) -> DriverOutput:
-        """Go on."""
+        """Straight on at constant velocity."""
         return DriverOutput(constant_velocity(EgoSnapshot("", "", 0, ego_state(observation))))
 
 
 class EgoStatusDriver:
-    """An MLP of speed, acceleration and command: what can be driven blindly."""
+    """An MLP of speed, acceleration and command: a baseline without images."""
 
     uses_cameras = False
 
@@ -97,10 +97,10 @@ class EgoStatusDriver:
         self._planner = planner
 
     def begin(self, route: CityRoute) -> None:
-        """Nothing to remember."""
+        """Stateless."""
 
     def drive(self, observation: Observation, others: SurroundingAgents) -> DriverOutput:
-        """What was driven in training with such a status."""
+        """The MLP's plan."""
         import torch
 
         numbers = np.concatenate([np.zeros(3), observation.velocity, observation.acceleration, observation.command])
@@ -110,7 +110,7 @@ class EgoStatusDriver:
 
 
 class PdmClosedDriver:
-    """The reference planner of NAVSIM, which knows map, boxes and lights exactly."""
+    """NAVSIM's reference planner, with privileged access to map, boxes and lights."""
 
     uses_cameras = False
 
@@ -124,12 +124,12 @@ class PdmClosedDriver:
         return SceneBuilder(read_city_map(self._maps, self._location))
 
     def begin(self, route: CityRoute) -> None:
-        """Look up the blocks of the route."""
+        """Look up the roadblocks of the route."""
         self._route = route
         self._blocks = tuple(self._index.route(route.start.route))
 
     def drive(self, observation: Observation, others: SurroundingAgents) -> DriverOutput:
-        """Plan with what is really there."""
+        """Plan from ground truth."""
         poses = self._preparer.plan(self._frame(observation, others)).poses_v1
         ahead = poses[STEPS_PER_POSE : STEPS_PER_POSE * PLAN_POSES + 1 : STEPS_PER_POSE]
         return DriverOutput(relative_poses(ahead, observation.pose))
@@ -156,7 +156,7 @@ class PdmClosedDriver:
 
 
 def annotations_in_ego_frame(pose: NDArray[np.float64], others: SurroundingAgents) -> Annotations:
-    """Road users as boxes in the ego frame at `pose` (3,); heights are not known and set to zero."""
+    """Boxes in the ego frame at `pose` (3,); z and height are zero."""
     count = len(others.tokens)
     place = relative_poses(others.poses, pose)
     nothing = np.zeros(count)

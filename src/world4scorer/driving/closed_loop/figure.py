@@ -1,4 +1,4 @@
-"""The result of drives as a figure: Driving Score and Success Rate by driver, and what went wrong per kilometre."""
+"""Figure of a closed-loop comparison: Driving Score, Success Rate, and infractions per kilometre by driver."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ INFRACTION_COLOURS: Final[Mapping[Infraction, str]] = {
     Infraction.BLOCKED: "#5f5f63",
     Infraction.ROUTE_TIMEOUT: "#c9c9c9",
 }
-"""Colours, in the order of the stack: the worst first."""
+"""Colours in stacking order, most severe first."""
 ROW_HEIGHT: Final = 0.34
-"""Height for a driver [inches]."""
+"""Height of a driver's row [inches]."""
 MARKER_OFFSET: Final = 0.16
-"""Between score and rate of a driver, in rows."""
+"""Offset of the two markers from the middle of a row, in rows."""
 
 
 def draw_drives(drivers: Mapping[str, RouteNumbers]) -> Figure:
-    """One row for each driver, in the order given, from above."""
+    """One row per driver, top to bottom."""
     if not drivers:
         raise ValueError("no driver: nothing to draw")
     names = list(drivers)
@@ -70,7 +70,7 @@ def _draw_scores(axis: Axes, drivers: Mapping[str, RouteNumbers]) -> None:
 
 
 def _draw_infractions(axis: Axes, drivers: Mapping[str, RouteNumbers]) -> None:
-    """Stacked bars; kinds that nobody is guilty of are left out."""
+    """Stacked bars; kinds without infractions are left out."""
     left = np.zeros(len(drivers))
     for kind, colour in INFRACTION_COLOURS.items():
         share = np.nan_to_num([numbers.per_kilometre[kind].value for numbers in drivers.values()])
@@ -87,5 +87,5 @@ def _draw_infractions(axis: Axes, drivers: Mapping[str, RouteNumbers]) -> None:
 
 def _legend(axis: Axes) -> None:
     """Below the numbers of the axis, whatever its height."""
-    below = 2.6  # in heights of letters
+    below = 2.6  # in font heights
     axis.legend(loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=below, ncols=2, fontsize=8, frameon=False)

@@ -39,9 +39,9 @@ from world4scorer.reporting.film.street_view import view_reach
 
 DRIVE_LEGEND: Final = (LEGEND[0], ("route", "past", "stop line", "infraction"))
 CHOICE_LEGEND: Final = ("choice", "framewise", "plans")
-"""For drivers that choose among plans."""
+"""Extra legend row for drivers with a pool of plans."""
 END_HOLD_SECONDS: Final = 2.0
-"""How long the end is shown, with what the drive is worth [s of the film]."""
+"""How long the last frame with the score is held [s of film]."""
 
 
 def film_drive(
@@ -63,16 +63,16 @@ def film_drive(
 
     Args:
         root: Folder of the city that was driven in.
-        recording: Of the drive.
+        recording: Recording of the drive.
         cameras: Up to four, the first large; those without images are left out.
         fps: Pictures a second.
         speed: 2 plays twice as fast.
-        height: Of the film [pixels]; the width follows from what is shown.
-        metres: Of street from the lower edge of the bird's-eye view to the upper [m].
-        start: Where in the drive the film begins [s].
-        duration: How much of the drive is filmed [s]; up to its end unless given.
-        lqr: Tracker that the drive was driven with.
-        show_progress: A bar on standard error.
+        height: Height of the film [pixels]; the width follows from the layout.
+        metres: Vertical extent of the bird's-eye view [m].
+        start: Start time within the drive [s].
+        duration: Duration within the drive [s]; to its end by default.
+        lqr: Tracker of the drive.
+        show_progress: Show a progress bar on standard error.
     """
     out = Path(out)
     check_film_options(cameras, fps, speed, height, metres)
@@ -132,7 +132,7 @@ def _network(name: str) -> Network:
 def make_drive_view(
     root: str | os.PathLike[str], recording: DriveRecording, size: tuple[int, int], metres: float
 ) -> DriveView:
-    """The streets around a drive and their signals, in a picture of a size [pixels] and so many metres of street."""
+    """Bird's-eye view of a drive, of a size [pixels] and a vertical extent [m]."""
     network = _network(recording.network)
     config = read_config(read_manifest(root))
     location = network.devkit_location if config.devkit_maps else network.location

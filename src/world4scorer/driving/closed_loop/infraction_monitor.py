@@ -1,9 +1,8 @@
-"""The referee of a drive: how far along its route the ego is, what it did wrong, and when the drive is over.
+"""Route progress, infractions and termination of a drive, checked every 0.1 s.
 
-Looks at everything every 0.1 s. The rules are Bench2Drive's, with the city's own answers where that benchmark leaves
-it to its simulator; docs/driving.md lists them.
+The rules are Bench2Drive's, completed where that benchmark relies on its simulator; docs/driving.md lists them.
 
-Shapes: A road users.
+Shapes: A agents.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from world4scorer.evaluation.leaderboard.records import COMPLETED, PERFECT, Rout
 from world4scorer.evaluation.leaderboard.scores import is_success, route_scores
 
 SPEED_CHECKPOINTS: Final = 20
-"""At which speeds are compared, evenly along the route."""
+"""Number of checkpoints, evenly along the route, at which ego and traffic speeds are compared."""
 SURROUNDING_RADIUS: Final = 50.0
 """Vehicles within this distance are the surrounding traffic [m]."""
 ROUTE_SEARCH_DISTANCE: Final = 20.0
-"""m ahead on the route within which the ego is looked for: a route may come near itself."""
+"""Distance ahead on the route within which the ego is located [m]: a route may approach itself."""
 ROUTE_END_TOLERANCE: Final = 2.0
-"""m before the end of the route, which counts as reached."""
+"""The route counts as completed this far before its end [m]."""
 
 Floats = NDArray[np.float64]
 XY: Final = [State.X, State.Y]
@@ -43,10 +42,10 @@ POSE: Final = [State.X, State.Y, State.HEADING]
 
 @dataclass(frozen=True)
 class TerminationRules:
-    """When a drive is over."""
+    """Limits that end a drive."""
 
     deviation: float = 30.0
-    """From the route [m]."""
+    """Distance from the route [m]."""
     blocked_speed: float = 0.1
     """m/s"""
     blocked_time: float = 60.0
@@ -54,32 +53,32 @@ class TerminationRules:
     time_limit: float = 200.0
     """s, of the whole route"""
     off_road_time: float = 2.0
-    """s so far from every lane that the traffic does not see the ego"""
+    """s so far off the road that the traffic ignores the ego"""
     scenario_time: float = 40.0
-    """s from meeting what is staged to having passed it; longer is an infraction, and the drive goes on"""
+    """s from meeting a staged event to passing it; longer is an infraction that does not end the drive"""
 
 
 @dataclass(frozen=True, eq=False)
 class SurroundingAgents:
-    """Everybody around at one time."""
+    """All other agents at one time."""
 
     tokens: Sequence[str]
-    """A names."""
+    """Names, A of them."""
     types: NDArray[np.int8]
     """(A,) codes of `TrackType`."""
     sizes: Floats
     """(A, 2) length, width [m]."""
     poses: Floats
-    """(A, 3) of centres, global."""
+    """(A, 3) box centres, global."""
     speeds: Floats
     """(A,) m/s"""
     signals: Mapping[str, str]
-    """State text of every signal."""
+    """State string of every signal."""
 
 
 @dataclass(frozen=True)
 class InfractionEvent:
-    """Something that went wrong."""
+    """One infraction with its time and place."""
 
     kind: Infraction
     time: float
@@ -98,7 +97,7 @@ class _SpeedLog:
 
 
 class InfractionMonitor:
-    """Watches one drive."""
+    """Monitors one drive."""
 
     def __init__(self, route: CityRoute, static_world: StaticWorld, rules: TerminationRules | None = None) -> None:
         self.route, self.rules = route, rules or TerminationRules()
@@ -129,7 +128,7 @@ class InfractionMonitor:
         return float(self.route.route.distance[self._cursor.index])
 
     def step(self, before: Floats, now: Floats, others: SurroundingAgents, off_road: bool, met: Sequence[bool]) -> None:
-        """Judge 0.1 s: ego states (11,) before and now, everybody around now, and which events have been met."""
+        """Check one step of 0.1 s: ego states (11,) before and now, other agents, and which events have been met."""
         self._steps += 1
         moved = float(np.linalg.norm(now[XY] - before[XY]))
         self.distance_driven += moved
@@ -148,7 +147,7 @@ class InfractionMonitor:
         for row in np.flatnonzero(contacts(pose, others.poses, others.sizes)).tolist():
             token = others.tokens[row]
             if token in self._touched or not moves:
-                continue  # who drives into a standing ego is not its doing
+                continue  # the ego is not at fault while it stands
             self._touched.add(token)
             kind = TrackType(int(others.types[row]))
             ahead = (others.poses[row, :2] - _centre(pose)) @ direction(pose[2])
@@ -221,7 +220,7 @@ class InfractionMonitor:
         self.infractions.append(InfractionEvent(kind, self.time, (float(now[0]), float(now[1])), message))
 
     def record(self, seconds: float) -> RouteRecord:
-        """The record of the drive, which took so many seconds to simulate."""
+        """Record of the finished drive; `seconds` is the wall-clock time of the simulation."""
         assert self.end is not None, "the drive is not over"
         infractions: dict[str, tuple[str, ...]] = dict.fromkeys(Infraction, ())
         for event in self.infractions:

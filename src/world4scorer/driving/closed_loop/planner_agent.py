@@ -1,10 +1,10 @@
-"""A planner at the wheel: from what a car sees and knows at one moment to the plan to follow.
+"""A planner as a driving agent: from one observation to the plan to follow.
 
-The same pilot drives in the city and answers requests of the planner server.
+The same agent drives in the city and answers requests of the planner server.
 
->>> pilot = PlannerAgent(Planner.from_pretrained("runs/city/planner"), AgentOptions(route=4.0))
->>> pilot.begin("route 7", Route(points), CommandTracker(nodes, options))
->>> decision = pilot.decide(Observation(...))          # twice a second
+>>> agent = PlannerAgent(Planner.from_pretrained("runs/city/planner"), AgentOptions(route=4.0))
+>>> agent.begin("route 7", Route(points), CommandTracker(nodes, options))
+>>> decision = agent.decide(Observation(...))    # twice a second
 >>> decision.plan                                # (8, 3)
 
 Shapes: C cameras, N plans, T poses.
@@ -36,14 +36,14 @@ from world4scorer.planner.planner import Planner
 
 @dataclass(frozen=True)
 class AgentOptions:
-    """How a pilot chooses among its plans; as it stands, by utility alone, each moment for itself."""
+    """How an agent chooses among its plans; by default the plan of highest utility, framewise."""
 
     benchmark: Benchmark = "v1"
-    """Whose utility."""
+    """Benchmark whose utility ranks plans."""
     inertial: float = 0.0
-    """Weight of inertial re-ranking; the paper's is 1, 0 leaves it out."""
+    """Weight of inertial re-ranking; 1 in the paper, 0 for none."""
     route: float = 0.0
-    """Weight of route re-ranking in standard deviations of the utility; the paper's is 4, 0 leaves it out."""
+    """Weight of route re-ranking in standard deviations of the utility; 4 in the paper, 0 for none."""
     keep_commands: bool = False
     """Take the command from the nodes of the route and keep it until a node is passed."""
 
@@ -53,16 +53,16 @@ class AgentOptions:
 
 
 def v2_error_message(planner: object) -> str:
-    """What to tell those who want a planner to choose by v2 that was not trained for all of its terms."""
+    """Error message for v2 utility with a planner that has no driving direction labels."""
     return (
         f"benchmark v2: counts driving direction compliance, for which {planner} was not trained (clips of Bench2Drive "
-        "do not tell it); use v1"
+        "have no labels of it); use v1"
     )
 
 
 @dataclass(frozen=True, eq=False)
 class CameraCalibration:
-    """Where the cameras of a car are."""
+    """Intrinsics and extrinsics of the cameras."""
 
     intrinsics: NDArray[np.float64]
     """(C, 3, 3) in pixels of the images."""
@@ -74,7 +74,7 @@ class CameraCalibration:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What a car sees and knows at one moment."""
+    """Images and ego state at one time."""
 
     time: float
     """s"""
@@ -87,7 +87,7 @@ class Observation:
     acceleration: NDArray[np.float64]
     """(2,) forward, left [m/s^2]."""
     command: NDArray[np.float32]
-    """(4,) one-hot left, forward, right, unknown; not looked at by a pilot that keeps commands."""
+    """(4,) one-hot left, forward, right, unknown; unused with `keep_commands`."""
     yaw_rate: float = 0.0
     """rad/s"""
     steering: float = 0.0
@@ -96,17 +96,17 @@ class Observation:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """What a pilot decided, and among what."""
+    """The chosen plan and its candidates."""
 
     plans: NDArray[np.float32]
     """(N, T, 3) in ego axes"""
     utility: NDArray[np.float64]
-    """(N,) what the planner thinks of each"""
+    """(N,) predicted utility"""
     ranked: NDArray[np.float64]
-    """(N,) the same after re-ranking by the route; inertial re-ranking comes after it"""
+    """(N,) utility after route re-ranking, before inertial re-ranking"""
     chosen: int
     command: NDArray[np.float32]
-    """(4,) as the planner was told."""
+    """(4,) command given to the planner."""
     route_point: NDArray[np.float64] | None
     """(2,) in ego axes [m]; None without a route."""
 
@@ -117,7 +117,7 @@ class Decision:
 
 
 class PlannerAgent:
-    """A planner with a memory of its route and of its last choice."""
+    """A planner that keeps its progress along the route and its last choice."""
 
     def __init__(
         self, planner: Planner, options: AgentOptions | None = None, rig: CameraCalibration | None = None
@@ -137,7 +137,7 @@ class PlannerAgent:
         return self.planner.config.ego_numbers == EGO_NUMBERS + ROUTE_NUMBERS
 
     def begin(self, name: str, route: Route | None = None, keeper: CommandTracker | None = None) -> None:
-        """Start a drive; what was before is forgotten."""
+        """Start a drive; resets all state."""
         needs_route = self.takes_route_point or self.options.route > 0
         if needs_route and route is None:
             raise ValueError(f"drive {name!r}: no route; a route point or route re-ranking needs one")
@@ -150,15 +150,15 @@ class PlannerAgent:
 
     @property
     def travelled(self) -> float | None:
-        """How far along its route the ego was when it last decided [m]; None without a route."""
+        """Distance along the route at the last decision [m]; None without a route."""
         return None if self._cursor is None else float(self._cursor.route.distance[self._cursor.index])
 
     def decide(self, observation: Observation, views: Tensor | None = None) -> Decision:
         """Propose plans, score them, choose one.
 
         Args:
-            sight: What the car sees and knows.
-            views: What `views` makes of it, where that was done before; it takes long for large images.
+            observation: Images and ego state.
+            views: Result of `views`, if already computed; resizing large images is slow.
         """
         command = np.asarray(observation.command, np.float32)
         if self.options.keep_commands:
@@ -189,7 +189,7 @@ class PlannerAgent:
         """The images as the planner takes them (1, C, 3, H, W)."""
         config = self.planner.config
         if len(observation.images) < config.cameras:
-            raise ValueError(f"images: {len(observation.images)}; the planner looks at {config.cameras}")
+            raise ValueError(f"images: {len(observation.images)}; the planner needs {config.cameras}")
         views = [fit_view(_picture(image), config) for image in observation.images[: config.cameras]]
         return normalise(torch.from_numpy(np.stack(views))[None].to(self._device))
 
@@ -203,12 +203,12 @@ class PlannerAgent:
         return torch.from_numpy(np.concatenate(numbers).astype(np.float32))[None].to(self._device)
 
     def _cameras(self, observation: Observation) -> Cameras | None:
-        """The rig in pixels of views, for planners that ask for it."""
+        """Calibration scaled to the planner's views, for planners with plan sampling."""
         config = self.planner.config
         if not config.plan_sampling:
             return None
         if self.rig is None:
-            raise ValueError("rig: missing; this planner needs to know how the views were taken")
+            raise ValueError("rig: missing; this planner needs the camera calibration")
         width, height = _picture(observation.images[0]).size
         if self._fitted is None or self._fitted[0] != (height, width):
             count = config.cameras

@@ -1,8 +1,6 @@
-"""Everything that happened on a drive, for films: the ego and everybody around every 0.1 s, decisions every 0.5 s.
+"""Full recording of a drive, for films: ego and agents every 0.1 s, decisions every 0.5 s; saved as .npz.
 
-A file is one of NumPy's archives without pickled objects.
-
-Shapes: R rows, 0.1 s apart, from the start on; A road users; D decisions; N plans of each.
+Shapes: R rows, 0.1 s apart; A agents; D decisions; N plans of each.
 """
 
 from __future__ import annotations
@@ -31,20 +29,20 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class DriveRecording:
-    """A drive along a route."""
+    """Recording of one drive."""
 
     route: str
     driver: str
     scenario: str
     network: str
-    """Whose streets they are."""
+    """Name of the street network."""
     status: str
     score: float
-    """Of the route [%]."""
+    """Composed score [%]."""
     points: Floats
-    """(n, 2) the route, global."""
+    """(n, 2) route, global [m]."""
     states: Floats
-    """(R, 11) of the ego, columns of `State`."""
+    """(R, 11) ego states, columns of `State`."""
     tokens: tuple[str, ...]
     """A names."""
     types: NDArray[np.int8]
@@ -52,23 +50,23 @@ class DriveRecording:
     sizes: Floats
     """(A, 2) length, width [m]."""
     poses: Floats
-    """(A, R, 3) of centres, global; zeros where not there."""
+    """(A, R, 3) box centres, global; zeros where absent."""
     there: NDArray[np.bool_]
-    """(A, R)"""
+    """(A, R) whether an agent is present"""
     signals: tuple[Mapping[str, str], ...]
-    """R state texts of all signals."""
+    """State strings of all signals, R times."""
     decided: NDArray[np.int64]
-    """(D,) rows at which was decided."""
+    """(D,) rows of the decisions."""
     plans: NDArray[np.float32]
-    """(D, N, 8, 3) in ego axes; drivers without a choice have one."""
+    """(D, N, 8, 3) in ego axes; N is 1 for drivers without a pool."""
     utility: Floats
     """(D, N)"""
     chosen: NDArray[np.int64]
     """(D,)"""
     commands: NDArray[np.int64]
-    """(D,) places in left, forward, right, unknown."""
+    """(D,) index into left, forward, right, unknown."""
     images: tuple[Mapping[str, bytes], ...]
-    """D times JPEG files by camera; empty mappings where nothing was drawn."""
+    """JPEG files by camera, D times; empty where nothing was rendered."""
     infractions: tuple[InfractionEvent, ...]
 
     def save(self, path: Path) -> None:
@@ -161,10 +159,10 @@ def _expand_changes(changes: Sequence[Sequence[Any]], rows: int) -> tuple[Mappin
 
 @dataclass
 class DriveRecorder:
-    """Excursions and decisions one after the other, to be joined to a recording."""
+    """Collects traces and decisions of a drive for a recording."""
 
     states: list[Floats]
-    """The first."""
+    """Ego states (11,), beginning with the first."""
     traces: list[Trace] = field(default_factory=list)
     decided: list[int] = field(default_factory=list)
     plans: list[NDArray[np.float32]] = field(default_factory=list)
@@ -180,7 +178,7 @@ class DriveRecorder:
         command: NDArray[np.float32],
         images: Mapping[str, bytes],
     ) -> None:
-        """Note a decision; SUMO's driver has no plan."""
+        """Add a decision; SUMO's driver has no plan."""
         self.decided.append(len(self.states) - 1)
         if decision is None:
             alone = np.zeros((0, 8, 3), np.float32) if plan is None else np.asarray(plan, np.float32)[None]
@@ -199,7 +197,7 @@ class DriveRecorder:
         self.traces.append(trace)
 
     def finish(self, **about: Any) -> DriveRecording:
-        """Join everything; `about` are the fields that only the caller knows."""
+        """The recording; `about` are the remaining fields of `DriveRecording`."""
         row: dict[str, int] = {}
         for part in self.traces:
             for token in part.tokens:

@@ -2,7 +2,8 @@
 
 OUT/about.json says what is driven; OUT/DRIVER/ROUTE.json is the record of a drive, in the leaderboard's layout.
 
->>> drives = drive_all(Plan(Path("city"), "city_test", 40, planner=Path("runs/city/planner")), names, Path("drives"))
+>>> config = DriveConfig(Path("city"), "city_test", 40, planner=Path("runs/city/planner"))
+>>> drives = drive_all(config, specs, Path("drives"))
 >>> drives.records["inertial"][0].scores
 """
 
@@ -61,25 +62,25 @@ class DriveError(ValueError):
 
 @dataclass(frozen=True)
 class DriveConfig:
-    """What is to be driven."""
+    """Which routes are driven, with which planner and rules."""
 
     data: Path
     """Folder of the city."""
     split: str
-    """Whose simulations."""
+    """Split of the city's simulations."""
     routes: int
     seed: int = 0
-    """Of the choice of routes."""
+    """Seed of the choice of routes."""
     planner: Path | None = None
-    """Folder of a planner, or a released checkpoint; drivers with a planner need it."""
+    """Planner folder or released checkpoint; required by drivers with a planner."""
     run: Path | None = None
-    """Training run, on whose data the MLP of the ego status is trained."""
+    """Training run whose data train the ego-status MLP."""
     benchmark: str = "v1"
-    """Whose utility a planner chooses by."""
+    """Benchmark whose utility ranks plans."""
     rules: TerminationRules = field(default_factory=TerminationRules)
 
     def describe(self) -> dict[str, Any]:
-        """What tells drives of this plan from others."""
+        """Everything that the drives depend on."""
         manifest = read_manifest(self.data)
         return {
             "city": manifest["config"],
@@ -107,7 +108,7 @@ class FinishedDrives:
 
 @dataclass(frozen=True)
 class DriveTask:
-    """A route, and who has not driven it yet."""
+    """A route and the drivers that have not driven it yet."""
 
     route: CityRoute
     choices: tuple[DriverSpec, ...]
@@ -119,13 +120,13 @@ class DriveTask:
 def drive_all(
     plan: DriveConfig, choices: Sequence[DriverSpec], out: Path, executor: Executor | None = None, show: bool = False
 ) -> FinishedDrives:
-    """Let every driver drive every route; drives that are in `out` already are kept."""
+    """Drive every route with every driver; drives already in `out` are kept."""
     for choice in choices:
         _check(choice, plan)
     about = plan.describe()
     settings = Settings(out / ABOUT, {"world4scorer": __version__, **about}, ignored=("world4scorer",))
     routes = find_routes(plan.data, plan.split, plan.routes, plan.seed)
-    # Neighbours in time one after the other: the traffic before a start is then not simulated again.
+    # In order of time, so that the traffic before a start is not simulated again.
     in_order = sorted(routes, key=lambda route: (route.simulation, route.start.past[-1].step))
     with resumable(out, "driving there", DriveError, settings) as job:
         missing = [
@@ -152,7 +153,7 @@ def drive_all(
 
 
 def record_path(out: Path, choice: DriverSpec, route: CityRoute) -> Path:
-    """Where the record of a drive lies."""
+    """Path of a drive's record."""
     return out / choice.name / f"{route.name}.json"
 
 
@@ -161,24 +162,24 @@ def read_record(path: Path) -> RouteRecord:
     try:
         return RouteRecord.from_json(json.loads(path.read_bytes()))
     except (OSError, ValueError) as error:
-        raise DriveError(f"{path}: not the record of a drive ({error}); delete it, and it is driven again") from error
+        raise DriveError(f"{path}: not the record of a drive ({error}); delete it to drive it again") from error
 
 
 @dataclass(frozen=True)
 class DriveWorker:
-    """Drives tasks, and writes a record for each drive; given to worker processes, which keep what it has loaded."""
+    """Drives tasks and writes their records; runs in worker processes, which cache planner and worlds."""
 
     plan: DriveConfig
     out: Path
 
     def __call__(self, task: DriveTask) -> None:
-        """Drive one route with all who have not."""
+        """Drive one route with all missing drivers."""
         for choice in task.choices:
             record = with_comfort(self.drive(task.route, choice))
             write_json(record_path(self.out, choice, task.route), record.to_json())
 
     def drive(self, route: CityRoute, choice: DriverSpec, with_recording: bool = False) -> DriveResult:
-        """One drive; with `keep`, with a recording of everything."""
+        """One drive, optionally with a full recording."""
         world = self._world(route.place)
         return drive_route(
             self._city,
@@ -209,7 +210,7 @@ class DriveWorker:
 
         from world4scorer.planner.conversion import read_planner
 
-        torch.set_num_threads(1)  # there is a process for each core
+        torch.set_num_threads(1)  # one process per core
         assert self.plan.planner is not None
         return read_planner(self.plan.planner)
 
@@ -241,7 +242,7 @@ class DriveWorker:
 
 
 def with_comfort(result: DriveResult) -> RouteRecord:
-    """The record, with how many chunks of the ride were smooth: by the published formula, and without its quirks."""
+    """The record with counts of comfortable chunks: by the published formula, and by the corrected one."""
     if result.motion is None:
         return result.record
     smooth = {name: chunks_passed(result.motion, corrected) for name, corrected in COMFORT_FIELDS.items()}
@@ -250,18 +251,18 @@ def with_comfort(result: DriveResult) -> RouteRecord:
 
 
 COMFORT_FIELDS: Final = {"smooth_chunks": False, "smooth_chunks_corrected": True}
-"""Fields of `meta`: smooth and all chunks."""
+"""Fields of `meta`, [comfortable chunks, all chunks], by whether the formula is corrected."""
 
 
 def comfort_share(record: RouteRecord, corrected: bool = False) -> float:
-    """Share of a drive's chunks that were smooth; NaN without any."""
+    """Share of a drive's chunks that are comfortable; NaN without chunks."""
     name = next(name for name, kind in COMFORT_FIELDS.items() if kind is corrected)
     passed, count = record.meta.get(name, (0, 0))
     return passed / count if count else float(np.nan)
 
 
 def _digest_of_run(run: Path) -> str:
-    """Of what a run was trained with, which the MLP of the ego status is too."""
+    """SHA-256 of a run's configuration and data."""
     files = RunFolder(run).config_file, RunFolder(run).data_file
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
@@ -300,7 +301,7 @@ def _train_ego_status(plan: DriveConfig, path: Path) -> None:
 
     assert plan.run is not None
     config, data = read_run(plan.run)
-    # The control knows the status alone, also beside a planner that takes a route point.
+    # Without the route point, even if the planner takes one.
     samples = split_samples(data.data, data.split, data.store)
     planner = train_ego_status_planner(subsample(samples, config), config)
     with atomic_write(path) as stream:
@@ -316,21 +317,21 @@ def write_driver_results(drives: FinishedDrives) -> None:
 def film_drives(
     plan: DriveConfig, drives: FinishedDrives, names: Sequence[str], ending: str = "mp4", height: int = FILM_HEIGHT
 ) -> Iterator[Path]:
-    """Drive routes again, which leads to the same, and film them: OUT/films/ROUTE_DRIVER.mp4.
+    """Repeat drives with recording, which is deterministic, and film them: OUT/films/ROUTE_DRIVER.mp4.
 
     Args:
-        plan: What was driven.
-        drives: What became of it.
-        names: Of routes; `all` for every one.
+        plan: Configuration of the drives.
+        drives: The finished drives.
+        names: Names of routes; `all` for every route.
         ending: mp4, webp or gif.
-        height: Of the films [pixels].
+        height: Height of the films [pixels].
     """
     from world4scorer.driving.closed_loop.film import film_drive
 
     known = {route.name: route for route in drives.routes}
     unknown = [name for name in names if name not in known and name != "all"]
     if unknown:
-        raise DriveError(f"route {unknown[0]!r}: not among these drives; {drives.folder} has them in its folders")
+        raise DriveError(f"route {unknown[0]!r}: not among these drives; see the folders of {drives.folder}")
     chosen = list(known) if "all" in names else list(dict.fromkeys(names))
     driving = DriveWorker(plan, drives.folder)
     for name in chosen:
@@ -339,11 +340,11 @@ def film_drives(
             before = read_record(record_path(drives.folder, choice, known[name]))
             if (result.record.status, result.record.scores) != (before.status, before.scores):
                 raise DriveError(
-                    f"{name} with {choice.name}: led to {result.record.status!r} this time, to {before.status!r} "
-                    "before; were the drives made with another version?"
+                    f"{name} with {choice.name}: ended in {result.record.status!r}, but before in {before.status!r}; "
+                    "were the drives made with another version?"
                 )
             if result.recording is None:
-                continue  # the simulation crashed, as it did before
+                continue  # the simulation crashed
             path = drives.folder / "films" / f"{name}_{choice.name}.{ending}"
             film_drive(plan.data, result.recording, path, height=height)
             yield path

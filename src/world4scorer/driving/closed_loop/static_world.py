@@ -1,4 +1,4 @@
-"""The streets as a referee sees them: where cars may drive, stop lines and their lamps, what stands beside.
+"""Static world for infraction checks: drivable lanes, stop lines with signals, static obstacles.
 
 Coordinates are those of the street map.
 """
@@ -22,14 +22,14 @@ from world4scorer.engine.scene.geometry import box_corners, direction
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_OVERHANG
 
 DRIVABLE_USES: Final = (LaneUse.DRIVE, LaneUse.SERVICE)
-"""Lanes that a car is not outside of."""
+"""Lane uses that count as drivable."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class StopLines:
-    """The ends of lanes with a signal."""
+    """Ends of signalised lanes."""
 
     point: Floats
     """(K, 2) middle of each line."""
@@ -38,19 +38,19 @@ class StopLines:
     half_width: Floats
     """(K,) m"""
     edge: tuple[str, ...]
-    """K edges whose lanes end there."""
+    """Edges of the lanes that end there, K of them."""
     links: tuple[Mapping[str, SignalLink], ...]
-    """K lamps, by the edges that cars go on to."""
+    """Signal links by the edge that follows, K times."""
 
     def crossed(self, before: Floats, now: Floats) -> NDArray[np.int64]:
-        """Lines that a bumper passes on its way from one point (2,) to another."""
+        """Indices of lines that a bumper crosses between two points (2,)."""
         was, is_ = (((place - self.point) * self.ahead).sum(1) for place in (before, now))
         left = np.column_stack([-self.ahead[:, 1], self.ahead[:, 0]])
         aside = np.abs(((now - self.point) * left).sum(1))
         return np.flatnonzero((was < 0) & (is_ >= 0) & (aside <= self.half_width))
 
     def red(self, line: int, route: tuple[str, ...], signals: Mapping[str, str]) -> bool:
-        """Whether a line is closed to a car on a route; one that the route does not lead over, if all its lamps are."""
+        """Whether a line is red for a route; off the route, whether all its signals are red."""
         links, edge = self.links[line], self.edge[line]
         onward = route[route.index(edge) + 1] if edge in route[:-1] else ""
         asked = [links[onward]] if onward in links else list(links.values())
@@ -58,13 +58,13 @@ class StopLines:
 
 
 class StaticWorld:
-    """The streets of a place."""
+    """Lanes, junctions, stop lines and static obstacles of a place."""
 
     def __init__(self, streets: StreetMap, seed: int) -> None:
-        """`seed` is the city's, which its scenery is made from."""
+        """`seed` is the seed of the city's scenery."""
         lanes = [lane for lane in streets.lanes.values() if lane.use in DRIVABLE_USES]
         self.offset: Floats = np.asarray(streets.offset, np.float64)
-        """(2,) leads to global coordinates."""
+        """(2,) added to street-map coordinates gives global ones [m]."""
         outlines, of_lane = [], []
         for row, lane in enumerate(lanes):
             found = lane_outlines([lane])
@@ -80,7 +80,7 @@ class StaticWorld:
         self.stop_lines: StopLines = _stop_lines(streets)
 
     def outside(self, place: Floats, heading: float) -> bool:
-        """Whether a car with its centre at `place` (2,) is on no lane, or only on lanes that lead against it."""
+        """Whether a car centred at `place` (2,) is on no lane or only on oncoming lanes."""
         point = shapely.points(place)
         if len(self._junctions.query(point, predicate="intersects")):
             return False
@@ -89,7 +89,7 @@ class StaticWorld:
         return not any(not self._one_way[row] or _direction(self._shapes[row], place) @ forward > 0 for row in rows)
 
     def collides(self, corners: Floats) -> bool:
-        """Whether a box with these corners (4, 2) touches something that stands."""
+        """Whether a box with corners (4, 2) touches a static obstacle."""
         return bool(len(self._standing.query(shapely.polygons(corners), predicate="intersects")))
 
 
@@ -103,7 +103,7 @@ def _polygon(outline: Floats) -> shapely.Geometry:
 
 
 def _direction(shape: Floats, place: Floats) -> Floats:
-    """(2,) direction of a centreline where it is nearest to a place."""
+    """(2,) direction of the centreline at its point nearest to `place` (2,)."""
     step = np.diff(shape, axis=0)
     share = np.clip(((place - shape[:-1]) * step).sum(1) / np.maximum((step**2).sum(1), 1e-12), 0.0, 1.0)
     nearest = int(np.argmin(np.linalg.norm(shape[:-1] + share[:, None] * step - place, axis=1)))

@@ -1,1 +1,1 @@
-"""A planner behind a socket, for simulators that run in another Python: server, protocol, client, CARLA's agent."""
+"""Planner server for simulators in another Python: protocol, server, client, CARLA agent."""

@@ -1,4 +1,4 @@
-"""Where a planner server listens: a port of this machine, or a Unix socket that its owner alone can open."""
+"""Address of a planner server: a loopback port, or a Unix socket with mode 0600."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Final
 from world4scorer.jobs.files import check_folder, hold_lock
 
 LOOPBACK: Final = "127.0.0.1"
-"""The one host that is listened on: there is no password, so other machines stay out."""
+"""Only host to listen on: there is no authentication."""
 DEFAULT_PORT: Final = 4747
 BACKLOG: Final = 16
-"""Connections that may wait to be taken."""
+"""Pending connections of the listening socket."""
 OWNER_ONLY_UMASK: Final = 0o177
-"""What a umask takes away for a socket with mode 0600."""
+"""umask for a socket with mode 0600."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Address:
     """A port of this machine, or the path of a Unix socket."""
 
     port: int = DEFAULT_PORT
-    """0 for any that is free."""
+    """0 for any free port."""
     path: Path | None = None
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Read what `str` gives."""
+        """Parse 127.0.0.1:PORT or unix:PATH."""
         if text.startswith("unix:") and len(text) > len("unix:"):
             return cls(path=Path(text.removeprefix("unix:")))
         found = re.fullmatch(r"(?:127\.0\.0\.1|localhost):([0-9]{1,5})", text)
@@ -45,7 +45,7 @@ class Address:
         return cls(port=int(found[1]))
 
     def connect(self, seconds: float) -> socket.socket:
-        """A connection to the server there, or an OSError."""
+        """Connect; raises OSError."""
         if self.path is None:
             connection = socket.create_connection((LOOPBACK, self.port), seconds)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -62,15 +62,15 @@ class Address:
 
 @contextmanager
 def listening(address: Address) -> Iterator[tuple[socket.socket, Address]]:
-    """A listening socket, and its address with the port that was found; a Unix socket is removed at the end."""
+    """Listening socket and its actual address; a Unix socket is removed at the end."""
     if address.path is None:
         with socket.socket() as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port may be used again at once
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # reuse a port at once
             try:
                 listener.bind((LOOPBACK, address.port))
             except (OSError, OverflowError) as error:
-                told = error.strerror if isinstance(error, OSError) else "no such port"
-                raise ValueError(f"--port {address.port}: {told}; choose another, or 0 for any") from error
+                reason = error.strerror if isinstance(error, OSError) else "no such port"
+                raise ValueError(f"--port {address.port}: {reason}; choose another, or 0 for any") from error
             listener.listen(BACKLOG)
             yield listener, Address(listener.getsockname()[1])
         return
@@ -94,7 +94,7 @@ def listening(address: Address) -> Iterator[tuple[socket.socket, Address]]:
 
 
 def _remove_stale(path: Path, taken: ValueError) -> None:
-    """Remove the socket of a server that has died; anything else that lies there stays."""
+    """Remove the socket of a dead server; raises for anything else."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A client of the planner server, for programs that have this package; CARLA's agent brings its own.
+"""Client of the planner server, for programs with this package; the CARLA agent has its own.
 
 >>> with PlannerClient("127.0.0.1:4747", "my simulator") as client:
 ...     client.begin("route 7", points, nodes, node_options, {"keep_commands": True})
@@ -17,11 +17,11 @@ from world4scorer.driving.serving.address import Address
 from world4scorer.driving.serving.protocol import Message, MessageKind, MessageReader, send
 
 ANSWER_TIMEOUT: Final = 60.0
-"""For which an answer is waited for."""
+"""Timeout of answers [s]."""
 
 
 class ServerError(ValueError):
-    """What the server could not do, in its own words."""
+    """Error reported by the server."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -33,14 +33,14 @@ class PlannerClient:
     """A connection to a planner server."""
 
     def __init__(self, address: str | Address, name: str, seconds: float = ANSWER_TIMEOUT) -> None:
-        """Connect and say hello; `seconds` is how long answers are waited for."""
+        """Connect and say hello; `seconds` is the timeout of answers."""
         where = address if isinstance(address, Address) else Address.parse(address)
         self._seconds = seconds
         self._connection = where.connect(seconds)
         self._reader = MessageReader(self._connection)
         try:
             self.server: Mapping[str, Any] = self.ask(Message(MessageKind.HELLO, {"client": name})).fields
-            """What the server says about itself and its planner."""
+            """Description of the server and its planner."""
         except BaseException:
             self.close()
             raise
@@ -57,12 +57,12 @@ class PlannerClient:
         """Begin a drive.
 
         Args:
-            name: Of the drive.
-            route: (n, 2) points about a metre apart.
-            nodes: (m, 2) points of the route to which driving commands belong.
-            node_options: CARLA's `RoadOption` of each.
-            options: What is to differ from the server's `AgentOptions`.
-            rig: `intrinsics`, `rotation` and `translation` as in `Rig`, for cameras that are not Bench2Drive's.
+            name: Name of the drive.
+            route: (n, 2) points about 1 m apart.
+            nodes: (m, 2) route points with driving commands.
+            node_options: CARLA's `RoadOption` of each node.
+            options: Overrides of the server's `AgentOptions`.
+            rig: `intrinsics`, `rotation` and `translation` of `CameraCalibration`, unless Bench2Drive's.
         """
         arrays: dict[str, NDArray[Any]] = dict(rig or {})
         if route is not None:
@@ -75,9 +75,9 @@ class PlannerClient:
         """Ask for a plan.
 
         Args:
-            images: Of the server's cameras, in its order, (h, w, 3) RGB or (h, w, 4) BGRA.
+            images: Images of the server's cameras, in its order, (h, w, 3) RGB or (h, w, 4) BGRA.
             fields: `time`, `pose`, `velocity`, `acceleration`; `command` unless the drive keeps commands;
-                `yaw_rate`, `steering`, `pool` if wanted.
+                optionally `yaw_rate`, `steering`, `pool`.
         """
         channels = "BGRA" if images[0].shape[-1] == 4 else "RGB"
         arrays = dict(zip(self.server["cameras"], images, strict=True))
@@ -88,17 +88,17 @@ class PlannerClient:
         return self.ask(Message(MessageKind.END))
 
     def ask(self, request: Message) -> Message:
-        """Send a request and wait for its answer; a ServerError where the server refuses."""
+        """Send a request and wait for its answer; raises ServerError."""
         send(self._connection, request, self._seconds)
         answer = self._reader.read(self._seconds, self._seconds)
         if answer is None:
-            raise ServerError("gone", "the server hung up")
+            raise ServerError("gone", "the server closed the connection")
         if answer.kind is MessageKind.ERROR:
             raise ServerError(str(answer.fields.get("code")), str(answer.fields.get("error")))
         return answer
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.close()
 
     def __enter__(self) -> PlannerClient:

@@ -1,4 +1,4 @@
-"""Fields of a message, read strictly: each is of its kind, finite and in bounds, and none is left over."""
+"""Strict reading of message fields: types, bounds and finiteness are checked, unknown fields refused."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from world4scorer.driving.serving.protocol import Message
 from world4scorer.engine.scene.checks import MAX_MAGNITUDE, as_array
 
 MAX_TEXT_LENGTH: Final = 200
-"""Characters of a name."""
+"""Longest text [characters]."""
 
 
 class RequestError(ValueError):
-    """A sound frame that asks for what cannot be done; the connection goes on."""
+    """A valid message with an invalid request; the connection stays open."""
 
 
 class Fields:
-    """What a frame says, taken field by field."""
+    """Fields and arrays of a message, taken one by one."""
 
     def __init__(self, what: str, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """`what` names it in messages."""
+        """`what` names the message in errors."""
         self._what = what
         self._fields = dict(fields)
         self._arrays = dict(arrays)
 
     @classmethod
     def of(cls, frame: Message) -> Fields:
-        """All that a frame says."""
+        """Fields and arrays of a message."""
         return cls(frame.kind.name.lower(), frame.fields, frame.arrays)
 
     def __contains__(self, name: str) -> bool:
         return name in self._fields or name in self._arrays
 
     def nested(self, name: str) -> Fields:
-        """An object within, to be read in the same way."""
+        """A nested object."""
         value = self._take(name)
         if not isinstance(value, dict):
             raise self._wrong(name, "an object is needed")
         return Fields(f"{self._what}: {name}", value, {})
 
     def text(self, name: str) -> str:
-        """A short text on one line."""
+        """A short printable text."""
         value = self._take(name)
         if not isinstance(value, str) or not 0 < len(value) <= MAX_TEXT_LENGTH or not value.isprintable():
             raise self._wrong(name, f"a text of 1 to {MAX_TEXT_LENGTH} printable characters is needed")
         return value
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """One of some texts."""
+        """One of `choices`."""
         value = self._take(name)
         if value not in choices:
             raise self._wrong(name, f"one of {', '.join(choices)} is needed")
@@ -65,7 +65,7 @@ class Fields:
         return value
 
     def integer(self, name: str) -> int:
-        """A whole number."""
+        """An integer."""
         value = self._take(name)
         if type(value) is not int:
             raise self._wrong(name, "a whole number is needed")
@@ -89,7 +89,7 @@ class Fields:
         return np.array(value, np.float64)
 
     def array(self, name: str, dtype: DTypeLike, shape: Sequence[int | str], max_side: int) -> NDArray[Any]:
-        """An array of that type and shape (letters are free sides), no side longer than `longest`."""
+        """An array of a dtype and shape (letters are free dimensions), no side longer than `max_side`."""
         array = self._arrays.pop(name, None)
         if array is None:
             raise RequestError(f"{self._what}: array {name!r} is missing")
@@ -103,7 +103,7 @@ class Fields:
             raise RequestError(f"{self._what}: {error}") from error
 
     def images(self, names: Sequence[str], sides: tuple[int, int]) -> list[NDArray[np.uint8]]:
-        """Bytes (h, w, channels) by these names, all of one shape with sides within bounds; they are not copied."""
+        """uint8 images (h, w, channels) by name, all of one shape with sides within bounds; not copied."""
         images = []
         for name in names:
             image = self._arrays.pop(name, None)
@@ -121,7 +121,7 @@ class Fields:
         return images
 
     def finish(self) -> None:
-        """Raise a RequestError for what nobody asked for: a misspelt option should not go unnoticed."""
+        """Raise a RequestError for fields that were not taken, such as misspelt options."""
         left = sorted([*self._fields, *self._arrays])
         if left:
             raise RequestError(f"{self._what}: {', '.join(map(repr, left))}: no such field")

@@ -1,15 +1,15 @@
-"""Frames of the planner server: a header, a JSON object, then raw arrays. Nothing in them can run.
+"""Messages of the planner server: a header, a JSON object, then raw arrays; no executable content.
 
     bytes 0-3    magic, b"W4SP"
     bytes 4-5    version of the protocol
-    bytes 6-7    kind of the frame
+    bytes 6-7    kind of the message
     bytes 8-11   length of the JSON part
     bytes 12-15  length of the arrays
     then         the JSON object, UTF-8; its "arrays" lists name, dtype and shape of each array
     then         the arrays, one after the other, C order
 
-All numbers are little-endian. The first six bytes are the same in every version, so that two versions can tell each
-other apart. docs/agent.md has the fields of every kind.
+All numbers are little-endian. The first six bytes are the same in every version. docs/agent.md lists the fields of
+every kind.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ MAGIC: Final = b"W4SP"
 VERSION: Final = 1
 HEADER: Final = struct.Struct("<4sHHII")
 DTYPES: Final = {"uint8": "<u1", "int32": "<i4", "float32": "<f4", "float64": "<f8"}
-"""What arrays may hold, with NumPy's name of the bytes on the wire."""
+"""Array dtypes, with NumPy's names of their encoding."""
 
 MESSAGE_TIMEOUT: Final = 30.0
-"""In which a frame must be through once it has begun, in either direction."""
+"""Time within which a message must be transferred once it has begun [s]."""
 
 ErrorCode = Literal["version", "frame", "request", "busy", "internal"]
-"""What was wrong: another protocol, a broken frame, what a sound frame asks for, too many clients, the server."""
+"""Protocol version, malformed message, invalid request, too many clients, server fault."""
 
 
 class MessageKind(IntEnum):
-    """What a frame is: requests are odd, their answers one more."""
+    """Kind of a message: requests are odd, their answers one more."""
 
     HELLO = 1
     WELCOME = 2
@@ -56,26 +56,26 @@ class MessageKind(IntEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """How large a frame may be."""
+    """Size limits of a message."""
 
     message: int = 64 * 2**20
     """Bytes of JSON and arrays together; four images of 1600 x 900 with four channels are 23 MB."""
     json: int = 64 * 2**10
     """Bytes of the JSON part."""
     depth: int = 6
-    """Objects and lists inside each other in the JSON part."""
+    """Nesting depth of the JSON part."""
     arrays: int = 16
-    """Arrays of a frame."""
+    """Number of arrays."""
     axes: int = 4
-    """Of an array."""
+    """Dimensions of an array."""
 
 
 HELLO_LIMITS: Final = Limits(message=4096, json=4096, arrays=0)
-"""Before a client has said who it is."""
+"""Limits of the first message of a client."""
 
 
 class ProtocolError(ValueError):
-    """A frame that cannot be read, after which nothing more on that connection can be."""
+    """A message that cannot be read; the connection is then unusable."""
 
     def __init__(self, message: str, code: ErrorCode = "frame") -> None:
         super().__init__(message)
@@ -90,11 +90,11 @@ class Message:
     fields: Mapping[str, Any] = field(default_factory=dict)
     """The JSON object without its list of arrays."""
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    """By name. Of a frame that was read, bytes are a view of the reader's memory and hold until its next frame."""
+    """Arrays by name. uint8 arrays of a message that was read are views, valid until the reader's next message."""
 
 
 def encode(frame: Message) -> list[bytes | memoryview]:
-    """The bytes of a frame in parts, so that images are not copied."""
+    """The bytes of a message in parts, so that images are not copied."""
     parts: list[bytes | memoryview] = []
     listed = []
     for name, array in frame.arrays.items():
@@ -109,14 +109,14 @@ def encode(frame: Message) -> list[bytes | memoryview]:
 
 
 def send(connection: socket.socket, frame: Message, seconds: float = MESSAGE_TIMEOUT) -> None:
-    """Send a frame to whoever takes it within so many seconds."""
+    """Send a message; raises TimeoutError after `seconds`."""
     until = time.monotonic() + seconds
     parts = encode(frame)
     if not hasattr(connection, "sendmsg"):  # Windows
         parts = [b"".join(parts)]
     while parts:
         connection.settimeout(max(1e-3, until - time.monotonic()))
-        # All in one go: the other side should not wake up for each of them.
+        # In one call: the receiver should not wake up for each part.
         sent = connection.sendmsg(parts) if len(parts) > 1 else connection.send(parts[0])
         while parts and sent >= len(parts[0]):
             sent -= len(parts.pop(0))
@@ -125,20 +125,20 @@ def send(connection: socket.socket, frame: Message, seconds: float = MESSAGE_TIM
 
 
 class MessageReader:
-    """Reads frame after frame from a connection into the same memory."""
+    """Reads messages from a connection into a reused buffer."""
 
     def __init__(self, connection: socket.socket, limits: Limits | None = None) -> None:
         self.limits: Limits = limits or Limits()
-        """May be exchanged between frames."""
+        """May be changed between messages."""
         self._connection = connection
         self._memory = bytearray()
 
     def read(self, patience: float | None = None, seconds: float = MESSAGE_TIMEOUT) -> Message | None:
-        """The next frame; None where the other side has hung up between frames.
+        """The next message; None if the peer has closed the connection.
 
         Args:
-            patience: Seconds to wait for a frame to begin; for ever unless given. A TimeoutError ends the waiting.
-            seconds: In which it must be through once it has begun.
+            patience: Seconds to wait for a message to begin, then TimeoutError; no limit by default.
+            seconds: Time within which it must be complete once it has begun.
         """
         self._connection.settimeout(patience)
         first = self._connection.recv(HEADER.size)
@@ -171,7 +171,7 @@ class MessageReader:
 
 
 def read_header(header: bytes, limits: Limits) -> tuple[MessageKind, int, int]:
-    """Kind, bytes of JSON and bytes of arrays that a header announces."""
+    """Kind, JSON bytes and array bytes of a header."""
     magic, version, kind, text_bytes, array_bytes = HEADER.unpack(header)
     if magic != MAGIC:
         raise ProtocolError(f"frame: begins with {magic!r}, not {MAGIC!r}; this is the socket of a planner server")
@@ -191,7 +191,7 @@ def read_header(header: bytes, limits: Limits) -> tuple[MessageKind, int, int]:
 
 
 def read_body(kind: MessageKind, text: bytes, content: memoryview, limits: Limits) -> Message:
-    """A frame from its parts."""
+    """Parse a message from its parts."""
     fields = _read_json(text, limits)
     listed = fields.pop("arrays", [])
     if not isinstance(listed, list) or len(listed) > limits.arrays:
@@ -206,7 +206,7 @@ def read_body(kind: MessageKind, text: bytes, content: memoryview, limits: Limit
         if start + size > len(content):
             raise ProtocolError(f"arrays: {name!r} of shape {shape} goes beyond the end of the frame")
         array: NDArray[Any] = np.frombuffer(content[start : start + size], dtype).reshape(shape)
-        arrays[name] = array if dtype == DTYPES["uint8"] else array.copy()  # numbers should lie where kernels want them
+        arrays[name] = array if dtype == DTYPES["uint8"] else array.copy()  # aligned for kernels
         start += size
     if start != len(content):
         raise ProtocolError(f"frame: {len(content) - start:,} bytes after the last array")
@@ -214,10 +214,7 @@ def read_body(kind: MessageKind, text: bytes, content: memoryview, limits: Limit
 
 
 def nesting_depth(characters: Iterable[str]) -> int:
-    """How many lists and objects of a JSON text lie inside each other; the text need not be sound.
-
-    Each character is looked at once, so that no text takes longer than its length.
-    """
+    """Nesting depth of a JSON text, which need not be valid; linear in its length."""
     depth = deepest = 0
     in_text = escaped = False
     for character in characters:
@@ -249,7 +246,7 @@ def _read_json(text: bytes, limits: Limits) -> dict[str, Any]:
         if deepest > limits.depth:
             raise ValueError(f"{deepest} lists and objects inside each other; at most {limits.depth}")
         read = json.loads(decoded, parse_constant=refuse, object_pairs_hook=unique)
-    except ValueError as error:  # also of text that is not UTF-8
+    except ValueError as error:  # includes UnicodeDecodeError
         raise ProtocolError(f"JSON: {error}") from error
     if not isinstance(read, dict):
         raise ProtocolError("JSON: an object is needed")

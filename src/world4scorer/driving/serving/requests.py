@@ -1,4 +1,4 @@
-"""What clients may ask for, checked and turned into the types of the pilot.
+"""Requests of clients, validated and converted to the agent's types.
 
 Shapes: C cameras, n points of a route, m nodes.
 """
@@ -22,54 +22,54 @@ from world4scorer.engine.selection.utility import Benchmark
 
 BENCHMARKS: Final[tuple[Benchmark, ...]] = ("v1", "v2")
 MAX_WEIGHT: Final = 100.0
-"""Of a re-ranking that a client may ask for."""
+"""Largest re-ranking weight."""
 MAX_ROUTE_LENGTH: Final = 100_000.0
-"""m; a route is kept with a point each metre."""
+"""m; routes are resampled to one point per metre."""
 MAX_ROUTE_POINTS: Final = 200_000
-"""Of a route as it is sent."""
+"""Points of a route as sent."""
 MAX_NODES: Final = 10_000
 IMAGE_SIDE_RANGE: Final = (16, 4096)
 """Pixels."""
 MAX_TIME: Final = 1e8
-"""s of a simulation."""
+"""Largest simulation time [s]."""
 MIN_TURNING_SPEED: Final = 0.5
-"""m/s below which the steering angle is not guessed from the yaw rate."""
+"""Below this speed no steering angle is derived from a yaw rate [m/s]."""
 ROTATION_TOLERANCE: Final = 1e-3
-"""By how much axes of a camera may fail to be."""
+"""Deviation of camera rotations from orthonormality."""
 
 CHANNELS: Final[dict[str, int]] = {"RGB": 3, "BGRA": 4}
 
 
 @dataclass(frozen=True)
 class HelloRequest:
-    """A client introduces itself."""
+    """First message of a client."""
 
     client: str
 
 
 @dataclass(frozen=True, eq=False)
 class BeginRequest:
-    """A drive begins."""
+    """Start of a drive."""
 
     name: str
     route: Route | None
     keeper: CommandTracker | None
     options: AgentOptions
-    """The server's, with what the client wants otherwise."""
+    """The server's options with the client's overrides."""
     rig: CameraCalibration | None
-    """Of cameras that are not Bench2Drive's."""
+    """Calibration, unless Bench2Drive's."""
 
 
 @dataclass(frozen=True, eq=False)
 class DecideRequest:
-    """A moment of a drive."""
+    """Request for a plan."""
 
     observation: Observation
     height: int
-    """Pixels of an image."""
+    """Image height [pixels]."""
     width: int
     pool: bool
-    """Whether the client wants to see all plans."""
+    """Whether to return all plans."""
 
 
 def read_hello(frame: Message) -> HelloRequest:
@@ -97,10 +97,9 @@ def read_begin(frame: Message, defaults: AgentOptions, cameras: int) -> BeginReq
 
 
 def read_decide(frame: Message, cameras: tuple[str, ...], keeps_commands: bool) -> DecideRequest:
-    """Images and motion; the images are Pillow's, made straight from the bytes that came.
+    """Images and ego state; images are Pillow's, made directly from the received bytes.
 
-    Who does not keep the commands of a route must be told one each time: a planner that hears nothing of turns would
-    go straight on at all of them, and nobody would notice why.
+    Without `keep_commands` a command is required: a planner without one would silently go straight at every turn.
     """
     fields = Fields.of(frame)
     if not keeps_commands and "command" not in fields:
@@ -132,12 +131,12 @@ def read_decide(frame: Message, cameras: tuple[str, ...], keeps_commands: bool) 
 
 
 def steering_angle(speed: float, yaw_rate: float) -> float:
-    """The angle of the front wheels [rad] that turns a bicycle of our size at a speed [m/s] by a yaw rate [rad/s]."""
+    """Steering angle [rad] of the bicycle model for a speed [m/s] and a yaw rate [rad/s]."""
     return float(np.arctan(vehicle.WHEEL_BASE * yaw_rate / speed)) if speed > MIN_TURNING_SPEED else 0.0
 
 
 def _picture(image: NDArray[np.uint8], channels: str) -> Image.Image:
-    """Pillow reorders the channels while it copies, which it must do anyway: its pixels have four bytes."""
+    """Pillow reorders channels during the copy that it makes anyway."""
     height, width = image.shape[:2]
     layout = {"RGB": "RGB", "BGRA": "BGRX"}[channels]
     return Image.frombuffer("RGB", (width, height), image, "raw", layout, 0, 1)

@@ -1,6 +1,6 @@
-"""The planner server: a thread for each client, one request at a time for the model.
+"""Planner server: one thread per client; the model handles one request at a time.
 
-A client that is idle, slow or broken costs its own connection only.
+Idle, slow or faulty clients affect only their own connection.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from world4scorer.driving.serving.protocol import (
 from world4scorer.driving.serving.session import NO_LOG, ServedPlanner, Session
 
 HELLO_TIMEOUT: Final = 10.0
-"""In which a client must introduce itself; after that it may be silent as long as it likes."""
+"""Timeout of a client's hello [s]; later messages have none."""
 LINGER_TIMEOUT: Final = 1.0
-"""For which a broken client is listened to after it was told why: hanging up at once would lose the message."""
+"""How long a connection lingers after an error message [s]; closing it at once would lose the message."""
 SHUTDOWN_TIMEOUT: Final = 5.0
-"""For which a request under way is waited for when the server ends."""
+"""How long a running request is awaited at shutdown [s]."""
 MAX_CLIENTS: Final = 16
 MAX_REFUSALS: Final = 64
-"""Clients beyond these that are told so at the same time; still others are hung up on at once."""
+"""Excess clients that are refused with a message at the same time; others are closed at once."""
 
 
 class PlannerServer:
-    """Serves a planner on a listening socket until it is told to stop."""
+    """Serves a planner on a listening socket until `stop`."""
 
     def __init__(
         self,
@@ -60,12 +60,12 @@ class PlannerServer:
         self._waker, self._woken = socket.socketpair()
 
     def run(self) -> None:
-        """Take clients until `stop` is called, or an exception such as Ctrl-C ends it; then hang up on all of them."""
+        """Accept clients until `stop` or an exception such as Ctrl-C; then close all connections."""
         try:
             while self._woken not in select.select([self._listener, self._woken], [], [])[0]:
                 try:
                     connection, _ = self._listener.accept()
-                except OSError as error:  # gone again, or no more files may be open; that passes
+                except OSError as error:  # client gone, or too many open files: temporary
                     self._log(f"a client could not be taken: {error}")
                     time.sleep(0.1)
                     continue
@@ -74,7 +74,7 @@ class PlannerServer:
             self._hang_up()
 
     def stop(self) -> None:
-        """Let `run` end; from any thread."""
+        """End `run`; from any thread."""
         self._waker.send(b"x")
 
     def _take(self, connection: socket.socket) -> None:
@@ -92,7 +92,7 @@ class PlannerServer:
             connection.close()
 
     def _refuse(self, connection: socket.socket) -> None:
-        """In a thread of its own, since it takes a moment until the client has read it; others come meanwhile."""
+        """Runs in its own thread, since it waits until the client has read the message."""
         try:
             _send_and_close(connection, _error("busy", f"{self._max_clients} clients are here already; try later"))
         finally:
@@ -107,8 +107,8 @@ class PlannerServer:
             self._log(f"a client was hung up on: {error}")
             _send_and_close(connection, _error(error.code, str(error)))
         except OSError:
-            pass  # it has gone, or does not take its answer
-        except Exception as error:  # a fault of ours; the others are still served
+            pass  # the client is gone or does not read
+        except Exception as error:  # server fault; other clients are still served
             traceback.print_exc(file=sys.stderr)
             _send_and_close(connection, _error("internal", f"{type(error).__name__}: {error}; see the server's output"))
         finally:

@@ -1,8 +1,7 @@
-"""One client's conversation with the planner server: frames in, frames out, no sockets.
+"""A client's session with the planner server: messages in, messages out, no sockets.
 
-A client says hello, then drives: begin, decide as often as it likes, end, begin again. What a drive remembers - its
-place on the route, the turn to keep in mind, the plan chosen before - is the session's own; the model is shared, and
-one request at a time is put to it.
+A client sends hello, then for each drive begin, any number of decide, and end. The state of a drive (progress, command,
+last choice) belongs to the session; the model is shared and handles one request at a time.
 """
 
 from __future__ import annotations
@@ -29,37 +28,37 @@ NO_LOG: Final[Callable[[str], None]] = lambda line: None  # noqa: E731
 
 @dataclass(frozen=True, eq=False)
 class ServedPlanner:
-    """A planner that sessions share."""
+    """A planner shared by sessions."""
 
     planner: Planner
     name: str
     digest: str
-    """SHA-256 of its files; empty for one that has none."""
+    """SHA-256 of its files; empty without files."""
     options: AgentOptions = field(default_factory=AgentOptions)
-    """Of drives that do not ask for others."""
+    """Default options of drives."""
     fixed: bool = False
-    """Refuse drives that ask for other options."""
+    """Refuse drives with other options."""
     knows_directions: bool = True
-    """Whether driving direction compliance was trained, which the utility of v2 counts and that of v1 does not."""
+    """Whether driving direction compliance was trained, which v2 utility needs."""
     limits: Limits = field(default_factory=Limits)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    """Held while the model works."""
+    """Held during inference."""
 
     def __post_init__(self) -> None:
         self.check(self.options)
 
     def check(self, options: AgentOptions) -> None:
-        """Raise a RequestError for options that it cannot choose by."""
+        """Raise a RequestError for options that the planner does not support."""
         if options.benchmark == "v2" and not self.knows_directions:
             raise RequestError(v2_error_message(self.name))
 
     @property
     def cameras(self) -> tuple[str, ...]:
-        """Names of the images that it looks at, in its order."""
+        """Camera names, in the planner's order."""
         return CAMERAS[: self.planner.config.cameras]
 
     def describe(self) -> Mapping[str, Any]:
-        """What a client is told about it."""
+        """Content of the welcome message."""
         config = self.planner.config
         return {
             "protocol": VERSION,
@@ -81,13 +80,13 @@ class _Drive:
     name: str
     agent: PlannerAgent
     size: tuple[int, int] | None = None
-    """Height and width of its images, once they are known."""
+    """Height and width of images, once known."""
     seconds: list[float] = field(default_factory=list)
-    """That decisions took."""
+    """Duration of each decision."""
 
 
 class Session:
-    """Answers the frames of one client."""
+    """Answers the messages of one client."""
 
     def __init__(self, served: ServedPlanner, log: Callable[[str], None] = NO_LOG) -> None:
         self._served = served
@@ -97,11 +96,11 @@ class Session:
 
     @property
     def greeted(self) -> bool:
-        """Whether the client has introduced itself."""
+        """Whether the client has sent hello."""
         return bool(self._client)
 
     def answer(self, frame: Message) -> Message:
-        """The answer to a request; a RequestError or ValueError says why there is none."""
+        """The answer to a request; raises RequestError or ValueError."""
         if frame.kind is MessageKind.HELLO:
             self._client = read_hello(frame).client
             return Message(MessageKind.WELCOME, self._served.describe())
@@ -155,7 +154,7 @@ class Session:
                 drive.agent.rig = bench2drive_rig(*size)
         elif drive.size != size:
             raise RequestError(f"decide: images of {size}, after {drive.size}; a drive keeps to one size")
-        views = drive.agent.views(request.observation)  # outside of the lock: others may be decided for meanwhile
+        views = drive.agent.views(request.observation)  # outside of the lock, in parallel with other sessions
         with self._served.lock:
             decision = drive.agent.decide(request.observation, views)
         drive.seconds.append(time.perf_counter() - start)

@@ -1,4 +1,4 @@
-"""A planner from its folder, made ready to be served: the first request should take no longer than the others."""
+"""Load a planner for serving and warm it up."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.run_files import has_direction_labels
 
 WARM_UP_DECISIONS: Final = 3
-"""Decisions before the first client comes: kernels are loaded, torch's memory is laid out."""
+"""Warm-up decisions: kernels are loaded, torch allocates memory."""
 
 
 def load_served_planner(
     checkpoint: Path, options: AgentOptions, fixed: bool = False, device: str = "cpu"
 ) -> ServedPlanner:
-    """A planner from its folder, or from that of the run that trained it."""
+    """Load a planner from its folder or from its training run."""
     if not checkpoint.exists():
         raise ValueError(f"{checkpoint}: no such folder; `w4s train` makes one, `w4s import` another")
     folder = own if (own := RunFolder(checkpoint).planner).is_dir() else checkpoint
@@ -36,7 +36,7 @@ def load_served_planner(
 
 
 def warm_up(served: ServedPlanner) -> None:
-    """Let a planner decide on black images, with everything that drives may ask for."""
+    """Run decisions on black images with all options enabled."""
     session = Session(served)
     session.answer(Message(MessageKind.HELLO, {"client": "practice"}))
     line = np.column_stack([np.arange(100.0), np.zeros(100)])

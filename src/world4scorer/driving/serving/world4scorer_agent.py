@@ -5,10 +5,9 @@ It runs in the leaderboard's Python (3.7 or newer) with NumPy and nothing else; 
 
     --agent=team_code/world4scorer_agent.py --agent-config=team_code/world4scorer_agent.json
 
-At 20 ticks a second the agent asks the server for a plan every tenth tick and tracks the plan in between. The server
-looks after the route point, the commands and the re-ranking; the agent sees, tracks, creeps, and brakes where the
-server is late or gone. It is one long file because the leaderboard loads one file, and in its Python nothing of ours
-can be imported.
+At 20 ticks per second the agent requests a plan every tenth tick and tracks it in between. The server handles route
+points, commands and re-ranking; the agent reads sensors, tracks, creeps, and brakes if the server is late or gone. It
+is one file because the leaderboard loads one file and cannot import this package.
 
 Frames. CARLA's axes are left-handed: x forward, y right, yaw clockwise in degrees. Here, as in the planner, y points
 left and headings are counter-clockwise in radians: x = CARLA's x, y = -CARLA's y, heading = -yaw. Poses are those of
@@ -69,29 +68,29 @@ CAMERAS = (
 IMAGE_WIDTH, IMAGE_HEIGHT = 1600, 900
 
 LOOK_AHEAD, FAST_LOOK_AHEAD = 4.0, 10.0
-"""m, beeline, to the point that is steered to."""
+"""Straight-line distance to the aim point [m]."""
 FAST_SPEED = 6.5
 """m/s above which the longer look-ahead holds."""
 STEER_GAINS = (1.25, 0.75, 0.3)
 SPEED_GAINS = (5.0, 0.5, 1.0)
 PID_TICKS = 40
 BRAKE_SPEED = 0.15
-"""m/s; who should drive more slowly should stand."""
+"""Desired speeds below this brake to a stop [m/s]."""
 BRAKE_RATIO = 1.1
 """Of speed to desired speed, above which to brake."""
 MAX_THROTTLE = 0.75
 MAX_SPEED_ERROR = 0.25
-"""m/s that the speed controller is shown at most."""
+"""Largest speed error given to the controller [m/s]."""
 
 STANDING_SPEED = 0.1
-"""m/s below which a car stands, as in the leaderboard's rule for blocked ones."""
+"""Speed below which the car stands [m/s], as in the leaderboard's blocked rule."""
 STANDING_TICKS = 240
-"""12 s, after which it creeps."""
+"""Standing time before creeping: 12 s."""
 CREEP_TICKS, CREEP_THROTTLE = 60, 0.4
 PAUSE_TICKS = 40
 
 METRIC_WRITE_TICKS = 100
-"""Between writings of the metric file: a crashed route keeps all but its last five seconds."""
+"""Ticks between writes of the metric file; a crash loses at most 5 s."""
 
 DEFAULTS: dict[str, Any] = {
     "server": "127.0.0.1:4747",
@@ -119,20 +118,20 @@ def get_entry_point() -> str:
 
 
 class ServerRefused(Exception):
-    """The server answered, and will not do what it was asked for."""
+    """The server refused a request."""
 
     def __init__(self, message: str, code: str = "") -> None:
         super().__init__(message)
         self.code = code
-        """What was wrong, in the server's word; "busy" passes."""
+        """The server's error code; "busy" is temporary."""
 
 
 FAILURES = (OSError, ValueError, ServerRefused)
-"""What may go wrong with a server: gone or late, an answer that is no JSON, a refusal."""
+"""Server failures: gone or late, invalid JSON, refusal."""
 
 
 class World4ScorerAgent(AutonomousAgent):
-    """Drives a route by the plans of a planner server."""
+    """Drives a route by plans of a planner server."""
 
     # The leaderboard may give the route before or after the configuration, so that neither can rely on the other.
     _route: Line | None = None
@@ -193,7 +192,7 @@ class World4ScorerAgent(AutonomousAgent):
         ]
 
     def run_step(self, input_data: Mapping[str, Any], timestamp: float) -> Any:
-        """The control of one tick. Whatever the server does, there is one."""
+        """Control of one tick; brakes without a plan."""
         self._tick += 1
         hero = self._find_hero()
         if hero is None:
@@ -212,7 +211,7 @@ class World4ScorerAgent(AutonomousAgent):
         return control
 
     def get_metric_info(self) -> dict[str, list[float]]:
-        """What the benchmark's smoothness needs of this moment, in CARLA's axes and units; empty without an actor."""
+        """Motion for the benchmark's comfort metric, in CARLA's axes and units; empty without an actor."""
         hero = self._find_hero()
         if hero is None:
             return {}
@@ -237,11 +236,11 @@ class World4ScorerAgent(AutonomousAgent):
         self._hero = None
 
     def _ask(self, input_data: Mapping[str, Any], timestamp: float, motion: Motion) -> Plan | None:
-        """A plan from the server; None where there is none, which is said once for every outage."""
+        """A plan from the server, or None; each outage is logged once."""
         request = {
             "time": float(timestamp),
             "pose": motion.pose.tolist(),
-            "velocity": [motion.speed, 0.0],  # as in training, whose clips tell the speed alone
+            "velocity": [motion.speed, 0.0],  # as in training: clips have the speed only
             "acceleration": motion.acceleration.tolist(),
             "yaw_rate": motion.yaw_rate,
         }
@@ -265,10 +264,7 @@ class World4ScorerAgent(AutonomousAgent):
         return Plan(plan, motion.pose, self._tick)
 
     def _remaining_route(self) -> dict[str, NDArray[Any]]:
-        """Route and nodes from where the ego is, for a server that does not remember.
-
-        It will count what is travelled from there on, so that place is kept.
-        """
+        """Remaining route and nodes, for a new connection; its start is kept, as the server counts distance from it."""
         if self._route is None or self._nodes is None:
             return {}
         points, options, places = self._nodes
@@ -298,7 +294,7 @@ class World4ScorerAgent(AutonomousAgent):
             self._write_metric()
 
     def _write_metric(self) -> None:
-        """Atomically, so that a reader never sees half a file. A full disk should not end a drive."""
+        """Write atomically; a full disk does not end the drive."""
         folder = self._config["metric_dir"] or os.environ.get("SAVE_PATH")
         if not folder or not self._metric_info:
             return
@@ -309,7 +305,7 @@ class World4ScorerAgent(AutonomousAgent):
 
 
 class Motion:
-    """Where the ego's rear axle is and how it moves, in the planner's axes."""
+    """Rear-axle pose and motion of the ego, in the planner's axes."""
 
     def __init__(self, pose: Floats, speed: float, acceleration: Floats, yaw_rate: float) -> None:
         self.pose = pose
@@ -350,7 +346,7 @@ class Line:
         """(n,) of each point from the start [m]"""
 
     def distances_of(self, points: Floats) -> Floats:
-        """How far along each of some points (m, 2) lies [m]; they are taken from the line, in its order."""
+        """Distances along the line of points (m, 2) on it, given in order [m]."""
         places, start = np.zeros(len(points)), 0
         for number, point in enumerate(points):
             away = np.linalg.norm(self.points[start:] - point, axis=1)
@@ -359,13 +355,13 @@ class Line:
         return places
 
     def point_before(self, place: float) -> int:
-        """Index of the last point at or before a place [m]; of the last but one at most, so that a line is left."""
+        """Index of the last point at or before a distance [m]; at most the last but one, so that a line remains."""
         before = int(np.searchsorted(self.along, place, side="right")) - 1
         return max(0, min(before, len(self.points) - 2))
 
 
 class Plan:
-    """A plan in the world, so that it stays where it is while the ego moves."""
+    """A plan in world coordinates."""
 
     def __init__(self, poses: NDArray[Any], pose: Floats, tick: int) -> None:
         """Poses (8, 3) as seen from a pose (3,) at a tick."""
@@ -387,7 +383,7 @@ class Plan:
         return np.asarray((points - pose[:2]) @ rotation(pose[2]))
 
     def advance(self, seconds: float, pose: Floats) -> float:
-        """How far forward [m], in the axes of a pose (3,), it leads in the half second after so many seconds."""
+        """Forward displacement [m], in the axes of a pose (3,), over the half second after `seconds`."""
         times = POSE_SECONDS * np.arange(len(self.points))
         now, then = (
             np.array([np.interp(moment, times, self.points[:, axis]) for axis in (0, 1)])
@@ -397,13 +393,13 @@ class Plan:
 
 
 class Tracker:
-    """From a plan to steering wheel and pedals, tick by tick."""
+    """PID tracking of a plan: steering, throttle and brake."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was."""
+        """Reset all state."""
         self._steer = Pid(STEER_GAINS)
         self._throttle = Pid(SPEED_GAINS)
 
@@ -435,7 +431,7 @@ class Pid:
         self._errors: deque[float] = deque(maxlen=PID_TICKS)
 
     def step(self, error: float) -> float:
-        """What to do about an error."""
+        """Control output for an error."""
         self._errors.append(error)
         proportional, integral, derivative = self._gains
         if len(self._errors) < 2:
@@ -445,17 +441,16 @@ class Pid:
 
 
 class Creep:
-    """Who has stood for 12 s rolls on for 60 ticks, then does as planned for at least 40.
+    """After standing for 12 s, creep for 60 ticks, then follow plans for at least 40.
 
-    Standing goes on counting meanwhile: who has not moved after the pause creeps again, who has moved must stand for
-    another 12 s first.
+    Standing keeps counting: without motion the car creeps again after the pause, otherwise after another 12 s.
     """
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was."""
+        """Reset all state."""
         self._stood = 0
         self._since: int | None = None
 
@@ -476,7 +471,7 @@ class Creep:
 
 
 def aim_point(points: Floats, reach: float) -> Floats:
-    """Where a polyline (n, 2), followed from the point nearest to the origin, leaves a circle [m] around it; (2,)."""
+    """(2,) where a polyline (n, 2), from its point nearest to the origin on, leaves a circle of radius `reach` [m]."""
     line = Line(points)
     if line.along[-1] == 0.0:
         return np.array([reach, 0.0])
@@ -489,7 +484,7 @@ def aim_point(points: Floats, reach: float) -> Floats:
 
 
 class PlannerConnection:
-    """The way to the server: connects when needed, says where the drive leads, asks."""
+    """Connection to the server: connects on demand, begins the drive, requests plans."""
 
     def __init__(self, config: dict[str, Any], name: str) -> None:
         self._config = config
@@ -501,7 +496,7 @@ class PlannerConnection:
         self._next_try = 0.0
 
     def wait(self, seconds: float) -> None:
-        """Connect, however often it takes, or raise a RuntimeError: a route without a planner is not worth driving."""
+        """Connect with retries; raises RuntimeError after `seconds`."""
         until = time.monotonic() + seconds
         while True:
             try:
@@ -516,7 +511,7 @@ class PlannerConnection:
                 time.sleep(min(MIN_BACK_OFF, max(0.0, until - time.monotonic()) + 0.01))
 
     def may_try(self) -> bool:
-        """Whether it is time to ask: at once while all is well, less and less often while the server is gone."""
+        """Whether to send a request: always while connected, else with exponential back-off."""
         return self._socket is not None or time.monotonic() >= self._next_try
 
     def decide(
@@ -525,7 +520,7 @@ class PlannerConnection:
         images: Mapping[str, NDArray[np.uint8]],
         route: Callable[[], dict[str, NDArray[Any]]],
     ) -> tuple[dict[str, Any], NDArray[Any]]:
-        """The fields of the answer to a request, and its plan (8, 3). `route()` says where the drive leads."""
+        """Fields of the answer and its plan (8, 3); `route()` gives the remaining route."""
         try:
             if self._socket is None:
                 self._connect()
@@ -629,7 +624,7 @@ class PlannerConnection:
         return b"".join(parts)
 
     def _limited(self, until: float) -> socket.socket:
-        """The socket, which gives up at a time."""
+        """The socket, with a timeout at `until`."""
         left = until - time.monotonic()
         if self._socket is None or left <= 0:
             raise socket.timeout(f"no answer within {self._config['request_seconds']:g} s")
@@ -687,7 +682,7 @@ def read_config(path: str) -> dict[str, Any]:
 
 
 def find_hero() -> Any:
-    """The actor that is to be driven, or None."""
+    """The ego actor, or None."""
     from srunner.scenariomanager.carla_data_provider import CarlaDataProvider
 
     hero = CarlaDataProvider.get_hero_actor()
@@ -704,7 +699,7 @@ def rotation(angle: float) -> Floats:
 
 
 def write_json(path: str, content: Any) -> None:
-    """Write a file so that it is there as a whole or not at all."""
+    """Write a JSON file atomically."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
