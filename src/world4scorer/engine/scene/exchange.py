@@ -1,6 +1,6 @@
 """The exchange file: scenes, plans and utilities in one `.npz` without pickled objects.
 
-It is the plain way in for people without NAVSIM; docs/exchange-format.md describes every field.
+It imports data from sources other than NAVSIM; docs/exchange-format.md describes every field.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ CITY: Final = "city"
 """Name of the bundled encoder."""
 CITY_FILE: Final = Path(__file__).parent / "weights" / "city_encoder.safetensors"
 BUNDLED: Final = {CITY: CITY_FILE, "city-contrast": CITY_FILE.with_name("city_encoder_contrast.safetensors")}
-"""Encoders by name; docs/pretraining.md compares them."""
+"""Encoders by name; docs/findings/pretraining.md compares them."""
 
 SIZES: Final = (
     "image_height",
