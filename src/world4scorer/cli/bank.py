@@ -48,7 +48,7 @@ def make(
 
     Args:
         store: Scene store.
-        out: Folder of the pack.
+        out: Folder of the bank.
         config: Sizes, quota and ranges of the perturbations.
         executor: Where the work is done.
         workers: Processes, or tasks on the cluster; one for each core unless given.
@@ -64,12 +64,12 @@ def make(
 
 
 def info(pack: PositionalFolder, /, out: OptionalFile = None) -> int:
-    """Tell what a pack holds: candidates per scene, quota, families, scores.
+    """Summarise a bank: candidates per scene, quota, families, scores.
 
     Example: w4s bank info bank
 
     Args:
-        pack: Folder of the pack; published ones too.
+        pack: Folder of the bank; published ones too.
         out: Also write it to a file (.json or .md).
     """
     _print_info(pack, out)
@@ -85,15 +85,15 @@ def import_(
     executor: Executor = "processes",
     workers: OptionalCount = None,
 ) -> int:
-    """Make a pack of candidates that others made.
+    """Import candidates as a bank.
 
     Example: w4s bank import candidates.pkl --store scenes --out bank
 
     Args:
-        file: Pickled dict or .npz of plans (K, 8, 3) by token, to label; or a pack, to copy with its labels.
-        out: Folder of the pack.
+        file: Pickled dict or .npz of plans (K, 8, 3) by token, to label; or a bank, to copy with its labels.
+        out: Folder of the bank.
         store: Scene store; needed to label.
-        relabel: Label the candidates of a pack anew.
+        relabel: Relabel the candidates of a bank.
         executor: Where the work is done.
         workers: Processes; one for each core unless given.
     """
@@ -121,7 +121,7 @@ def histogram(
     Example: w4s bank histogram bank --generated pool.pkl --store scenes --out histogram.png
 
     Args:
-        pack: Folder of the pack.
+        pack: Folder of the bank.
         generated: Pool dumps (.pkl), or .npz with tokens and plans (n, K, 8, 3).
         store: Scene store, to score the generated plans with.
         out: Picture (.png, .pdf or .svg).

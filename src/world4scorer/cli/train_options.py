@@ -59,7 +59,7 @@ class TrainCommand:
     val_data: OptionalFolder = None
     """Dataset folder of the validation split, if another."""
     bank: OptionalFolder = None
-    """Pack of candidates; DATA/bank/SPLIT unless given, made if it is missing."""
+    """Candidate bank; DATA/bank/SPLIT unless given, made if it is missing."""
     targets: OptionalPath = None
     """File of future targets, or a released cache; DATA/targets/SPLIT-WHEN.arrow unless given, made if missing."""
     target_encoder: OptionalEncoder = None

@@ -133,7 +133,7 @@ def test_a_small_vocabulary_gives_all_it_has():
 
 
 def test_what_cannot_be_built_or_read(tmp_path):
-    with pytest.raises(ClipError, match=r"too few for 256 shapes.*--shapes"):
+    with pytest.raises(ClipError, match=r"fewer than 256 shapes.*--shapes"):
         build_vocabulary(arcs(50))
     with pytest.raises(ClipError, match="w4s b2d vocab"):
         Vocabulary.open(tmp_path / "none.npz")

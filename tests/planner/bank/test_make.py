@@ -93,7 +93,7 @@ def test_a_finished_pack_is_left_alone(packed: Path, store: Path) -> None:
     before = content(packed)
     report = make_bank(store, packed, CONFIG, SerialExecutor())
     assert report.logs == 0 and "earlier run" in str(report)
-    with pytest.raises(BankError, match="holds another pack"):
+    with pytest.raises(BankError, match="holds another bank"):
         make_bank(store, packed, BankConfig(seed=6), SerialExecutor())
     assert content(packed) == before
 

@@ -43,7 +43,7 @@ def test_plans_are_labelled_in_their_order(store: Path, plans: dict[str, np.ndar
         np.testing.assert_array_equal(pack.subscores[row, :count], expected)
         assert pack.family is not None and (pack.family[row] == -1).all()
     del given["alpha_0000"]
-    with pytest.raises(BankError, match="holds another pack"):
+    with pytest.raises(BankError, match="holds another bank"):
         label_plans(saved(tmp_path / "c.pkl", given), store, tmp_path / "pack", SerialExecutor())
 
 
@@ -96,7 +96,7 @@ def test_a_pack_is_copied_with_its_labels(packed: Path, tmp_path: Path) -> None:
         assert (tmp_path / "copy" / name).read_bytes() == (packed / name).read_bytes()
     notes = CandidateBank.open(tmp_path / "copy").notes
     assert notes["source"]["kind"] == "pack" and notes["source"]["notes"]["scenes"] == 9
-    with pytest.raises(BankError, match="holds a pack already"):
+    with pytest.raises(BankError, match="holds a bank already"):
         copy_bank(packed, tmp_path / "copy")
 
 

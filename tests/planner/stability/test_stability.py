@@ -302,7 +302,7 @@ def test_the_preconditioner_saves_iterations():
 
 def test_no_convergence_is_said():
     matrix = torch.from_numpy(spd(12, 3, 1e-4))
-    solution = solve(lambda v, _: v @ matrix, torch.ones(2, 12, dtype=torch.float64), 1e-4, most_iterations=2)
+    solution = solve(lambda v, _: v @ matrix, torch.ones(2, 12, dtype=torch.float64), 1e-4, max_iterations=2)
     assert not solution.converged.any()
     exact = np.linalg.solve(matrix.numpy(), np.ones(12)).sum()
     assert (solution.lower <= exact).all() and (exact <= solution.upper).all()

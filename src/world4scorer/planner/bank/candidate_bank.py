@@ -1,13 +1,13 @@
-"""A bank on disk ("pack"): a folder of arrays, memory-mapped, by token.
+"""A candidate bank on disk: a folder of memory-mapped arrays, by token.
 
 | file                 | shape         | type    |                                               |
 |----------------------|---------------|---------|-----------------------------------------------|
 | tokens.npy           | (N,)          | bytes   |                                               |
 | bank_candidates.npy  | (N, 64, 8, 3) | float32 | ego frame, every 0.5 s                        |
 | bank_subscores.npy   | (N, 64, 7)    | float   | NC, DAC, EP, TTC, comfort, DDC, PDMS          |
-| bank_mask.npy        | (N, 64)       | bool    | which places hold a candidate                 |
-| bank_family.npy      | (N, 64)       | int8    | `Family`; ours, published packs do not have it |
-| bank.json            |               |         | how it was made; likewise                     |
+| bank_mask.npy        | (N, 64)       | bool    | which entries hold a candidate                 |
+| bank_family.npy      | (N, 64)       | int8    | `Family`; not in published banks               |
+| bank.json            |               |         | how it was made; not in published banks                     |
 
 >>> bank = CandidateBank.open("bank")
 >>> drawn = bank.draw_batch(tokens, seeds=[(epoch, index) for index in indices])
@@ -40,14 +40,14 @@ MASK: Final = "bank_mask.npy"
 FAMILY: Final = "bank_family.npy"
 NOTES: Final = "bank.json"
 PARTS: Final = ".parts"
-"""Folder inside a pack that is still being made."""
+"""Folder inside an unfinished bank."""
 LABEL_COUNT: Final = len(V1_COLUMNS)
 CHUNK_SCENES: Final = 2048
-"""Scenes read at a time when all are looked at."""
+"""Scenes per chunk when all are read."""
 
 
 class BankError(ValueError):
-    """A pack that cannot be used; the message names the file."""
+    """An unusable bank; the message names the file."""
 
 
 class BankSample(NamedTuple):
@@ -73,7 +73,7 @@ class BankSampleBatch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CandidateBank:
-    """An open pack. Safe to share between threads and to send to other processes (they open it again)."""
+    """An open bank. Thread-safe; pickled as its path."""
 
     folder: Path
     tokens: tuple[str, ...]
@@ -84,20 +84,20 @@ class CandidateBank:
     mask: NDArray[np.bool_]
     """(N, 64)"""
     family: NDArray[np.int8] | None
-    """(N, 64), or None for a published pack"""
+    """(N, 64), or None for a published bank"""
     notes: dict[str, Any]
-    """What `bank.json` says; empty for a published pack."""
+    """Content of `bank.json`; empty for a published bank."""
     rows: dict[str, int]
     """Row by token."""
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> CandidateBank:
-        """Map the files of a pack and check their shapes and types."""
+        """Map the files of a bank and check their shapes and types."""
         folder = Path(folder)
         if not folder.is_dir():
-            raise BankError(f"{folder}: no such folder; `w4s bank make` makes a pack")
+            raise BankError(f"{folder}: no such folder; `w4s bank make` makes a bank")
         if (folder / PARTS).is_dir():
-            raise BankError(f"{folder}: this pack is not finished; run the same `w4s bank` command again")
+            raise BankError(f"{folder}: this bank is not finished; run the same `w4s bank` command again")
         named = _load(folder / TOKENS, ("N",), "SU")
         count = len(named)
         tokens = tuple(str(token) for token in (np.char.decode(named, "utf-8") if named.dtype.kind == "S" else named))
@@ -107,7 +107,7 @@ class CandidateBank:
             raise BankError(f"{folder / TOKENS}: token {repeated!r} appears more than once")
         candidates = _load(folder / CANDIDATES, (count, MAX_CANDIDATES, PLAN_POSES, 3), "f")
         if candidates.dtype != np.float32:
-            raise BankError(f"{folder / CANDIDATES}: holds {candidates.dtype}; a pack has float32")
+            raise BankError(f"{folder / CANDIDATES}: holds {candidates.dtype}; a bank has float32")
         return cls(
             folder,
             tokens,
@@ -134,7 +134,7 @@ class CandidateBank:
     def draw(
         self, token: str, rng: np.random.Generator, count: int = DEFAULT_DRAW, unsafe: int = DEFAULT_UNSAFE_DRAW
     ) -> BankSample:
-        """Draw `count` candidates of a scene, up to `unsafe` of them unsafe; see `drawing` for the rule."""
+        """Draw `count` candidates of a scene, up to `unsafe` of them unsafe; see `sampling` for the rule."""
         candidates = np.zeros((count, PLAN_POSES, 3), np.float32)
         labels = np.zeros((count, LABEL_COUNT), np.float32)
         return BankSample(candidates, labels, self._draw_into(candidates, labels, token, rng, count, unsafe))
@@ -142,9 +142,9 @@ class CandidateBank:
     def draw_batch(
         self, tokens: Sequence[str], seeds: Sequence[Any], count: int = DEFAULT_DRAW, unsafe: int = DEFAULT_UNSAFE_DRAW
     ) -> BankSampleBatch:
-        """Draw for each token with its own seed: what a scene gets does not depend on the batch it is in.
+        """Draw for each token with its own seed, independent of the batch.
 
-        A seed is whatever `numpy.random.default_rng` takes: a number, several numbers, a generator.
+        Seeds are passed to `numpy.random.default_rng`.
         """
         if len(tokens) != len(seeds):
             raise ValueError(f"seeds: {len(seeds)} for {len(tokens)} tokens")
@@ -178,7 +178,7 @@ class CandidateBank:
         return True
 
     def chunks(self) -> Iterator[slice]:
-        """Slices over all rows that fit into memory."""
+        """Slices of rows that fit into memory."""
         return (slice(start, min(start + CHUNK_SCENES, len(self))) for start in range(0, len(self), CHUNK_SCENES))
 
     def verify(self) -> None:
@@ -198,10 +198,10 @@ def _load(path: Path, shape: Sequence[int | str], kinds: str) -> NDArray[Any]:
     try:
         mapped = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
-        raise BankError(f"{path}: missing; a pack is a folder of {TOKENS}, {CANDIDATES}, {SUBSCORES}, {MASK}") from None
+        raise BankError(f"{path}: missing; a bank is a folder of {TOKENS}, {CANDIDATES}, {SUBSCORES}, {MASK}") from None
     except (ValueError, EOFError, OSError) as error:
         raise BankError(f"{path}: cannot be read as an array ({error}); copy it again") from error
-    array = np.asarray(mapped)  # plain views are indexed several times faster than memmaps
+    array = np.asarray(mapped)  # plain arrays are indexed several times faster than memmaps
     fits = array.ndim == len(shape) and all(
         isinstance(want, str) or want == size for want, size in zip(shape, array.shape, strict=True)
     )
@@ -219,13 +219,13 @@ def is_finished(folder: Path) -> bool:
 
 
 def read_notes(path: Path) -> dict[str, Any]:
-    """What is said of a pack; nothing where the file is missing."""
+    """Content of `bank.json`; empty if the file is missing."""
     if not path.exists():
         return {}
     try:
         notes = json.loads(path.read_bytes())
     except ValueError as error:
-        raise BankError(f"{path}: damaged ({error}); delete it to use the pack without") from error
+        raise BankError(f"{path}: damaged ({error}); delete it to use the bank without") from error
     if not isinstance(notes, dict):
-        raise BankError(f"{path}: holds a {type(notes).__name__}; delete it to use the pack without")
+        raise BankError(f"{path}: holds a {type(notes).__name__}; delete it to use the bank without")
     return notes

@@ -1,7 +1,7 @@
-"""Which of the labelled proposals a scene keeps.
+"""Selection of the labelled proposals that a scene keeps.
 
-Near-identical ones are left out. Unsafe and other candidates each have places reserved; within each kind families take
-turns, so that none crowds out the others. Places that one kind cannot fill go to the other.
+Near-duplicates are dropped. Unsafe and other candidates have separate quotas, filled round-robin over families; what
+one kind cannot fill goes to the other.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ NC, DAC, PDMS = (V1_COLUMNS.index(name) for name in ("NC", "DAC", "PDMS"))
 
 
 def is_unsafe(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which of the labels (..., 7) are of a collision at fault or a departure from the drivable area."""
+    """Whether labels (..., 7) have an at-fault collision or leave the drivable area."""
     return np.asarray((labels[..., NC] < 0.5) | (labels[..., DAC] < 0.5))
 
 
 def find_distinct(plans: NDArray[Any], config: BankConfig) -> NDArray[np.bool_]:
-    """Which of the plans (N, 8, 3) differ from all earlier ones that are kept."""
+    """(N,) which plans (N, 8, 3) differ from all kept earlier ones."""
     gap = np.zeros((len(plans), len(plans)), plans.dtype)
-    for x, y in zip(plans[..., 0].T, plans[..., 1].T, strict=True):  # pose by pose: all at once would not fit caches
+    for x, y in zip(plans[..., 0].T, plans[..., 1].T, strict=True):  # pose by pose, to stay in cache
         np.maximum(gap, (x[:, None] - x) ** 2 + (y[:, None] - y) ** 2, out=gap)
     later, earlier = np.nonzero(np.tril(gap < config.duplicate_distance**2, -1))
     turn = np.abs(wrap_modulo(plans[later, :, 2] - plans[earlier, :, 2])).max(-1, initial=0.0)
     kept = np.ones(len(plans), np.bool_)
     for i, j in zip(later[turn < config.duplicate_heading], earlier[turn < config.duplicate_heading], strict=True):
-        kept[i] &= not kept[j]  # pairs come in the order of `later`, so the fate of `j` is decided
+        kept[i] &= not kept[j]  # pairs are ordered by `later`, so `j` is decided
     return kept
 
 
 def has_enough(labels: NDArray[Any], kept: NDArray[np.bool_], config: BankConfig) -> bool:
-    """Whether both kinds can fill their places."""
+    """Whether both kinds can fill their quotas."""
     unsafe = is_unsafe(labels) & kept
     return int(unsafe.sum()) >= config.unsafe and int((kept & ~unsafe).sum()) >= config.kept - config.unsafe
 
@@ -45,7 +45,7 @@ def has_enough(labels: NDArray[Any], kept: NDArray[np.bool_], config: BankConfig
 def select_candidates(
     labels: NDArray[Any], family: NDArray[np.int8], kept: NDArray[np.bool_], config: BankConfig
 ) -> NDArray[np.intp]:
-    """Rising indices of the candidates to keep, at most `config.kept`, of those marked in `kept` (N,)."""
+    """Ascending indices of the candidates to keep, at most `config.kept`, among `kept` (N,)."""
     unsafe = is_unsafe(labels)
     bad, good = _round_robin(family, kept & unsafe), _round_robin(family, kept & ~unsafe)
     reserved = min(len(bad), config.unsafe)
@@ -54,7 +54,7 @@ def select_candidates(
 
 
 def _round_robin(family: NDArray[np.int8], wanted: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Indices of what is wanted: the first of each family, then the second of each, and so on."""
+    """Indices of `wanted` (N,): the first of each family, then the second of each, and so on."""
     index = np.flatnonzero(wanted)
     kind = family[index]
     turn = np.zeros(len(index), np.intp)

@@ -1,4 +1,4 @@
-"""How a bank is made: sizes, quota and the ranges that perturbations are drawn from."""
+"""Configuration of a bank: sizes, quota and ranges of perturbations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from world4scorer.planner.bank.family import FAMILIES, Family
 
 MAX_CANDIDATES: Final = 64
-"""Places for candidates in each scene of a pack."""
+"""Candidates per scene of a bank."""
 
 Range = tuple[float, float]
 
@@ -18,20 +18,20 @@ class BankConfig:
     """Everything that the content of a bank depends on, besides the scenes. Ranges are uniform."""
 
     seed: int = 0
-    """Of all random numbers, together with the token of a scene."""
+    """Seed of all random numbers, combined with a scene's token."""
     kept: int = MAX_CANDIDATES
     """Candidates kept per scene, at most 64."""
     unsafe: int = 32
-    """Places reserved for unsafe candidates (collision at fault, or off the drivable area). What either side cannot
-    fill goes to the other; training draws 8 and 8 of them whatever the shares."""
+    """Quota of unsafe candidates (at-fault collision, or off the drivable area). What either kind cannot fill goes to
+    the other; training draws 8 of each whatever the shares."""
     proposals: int = 128
-    """Candidates made and labelled per scene in one round, before choosing."""
+    """Candidates proposed and labelled per scene and round."""
     rounds: int = 2
-    """Further proposals are made while a scene lacks candidates of either kind, up to so many rounds."""
+    """Largest number of rounds, while a scene lacks candidates of either kind."""
     duplicate_distance: float = 0.25
-    """m; a candidate that is nowhere farther than this from another one is left out."""
+    """m; a candidate within this distance of another one at every pose is a duplicate."""
     duplicate_heading: float = 0.1
-    """rad; unless their headings differ by more."""
+    """rad; and within this heading difference."""
 
     lateral_offset: Range = (0.5, 5.0)
     """m to either side."""
@@ -40,13 +40,13 @@ class BankConfig:
     lateral_start: Range = (0.0, 1.5)
     """s before it begins."""
     lateral_return: float = 0.4
-    """Share of offsets that are taken back afterwards."""
+    """Share of offsets that return."""
     lateral_acceleration: float = 6.0
-    """m/s^2; offsets and turns off that would ask for more are made gentler."""
+    """m/s^2; limit of lateral offsets and wrong turns."""
     grip: float = 10.0
-    """m/s^2; plans that would still need more sideways, such as a curve at twice the speed, are left out."""
+    """m/s^2; plans with a larger lateral acceleration are left out."""
     hardest: float = 8.0
-    """m/s^2; changes of pace that would ask for more are made gentler."""
+    """m/s^2; limit of speed changes."""
     steepest: float = 0.7
     """Largest slope of an offset: metres sideways per metre ahead."""
     endpoint_shift: Range = (1.0, 8.0)
@@ -84,32 +84,32 @@ class BankConfig:
     branch_angle: Range = (0.6, 1.8)
     """rad"""
     standing: float = 3.0
-    """m; where the log goes less far in 4 s, plans with another path set off all the same."""
+    """m; logs shorter than this stand still; plans with another path then start from standstill."""
     set_off: Range = (0.8, 2.5)
-    """m/s^2 to set off with at the most; some plans creep."""
+    """m/s^2; largest acceleration from standstill."""
     fastest: float = 25.0
     """m/s; no plan speeds up beyond this."""
 
     share_lateral_offset: float = 5.0
-    """Proposals of this family; of the shares only the proportions count."""
+    """Share of proposals of this family, relative to the other shares."""
     share_endpoint_shift: float = 4.0
-    """Likewise."""
+    """Share of proposals of this family."""
     share_speed_scale: float = 3.0
-    """Likewise."""
+    """Share of proposals of this family."""
     share_time_warp: float = 2.0
-    """Likewise."""
+    """Share of proposals of this family."""
     share_extension: float = 4.0
-    """Likewise."""
+    """Share of proposals of this family."""
     share_slow_first: float = 2.0
-    """Likewise."""
+    """Share of proposals of this family."""
     share_delay: float = 2.0
-    """Likewise."""
+    """Share of proposals of this family."""
     share_shifted_turn: float = 2.0
-    """Likewise."""
+    """Share of proposals of this family."""
     share_hard_brake: float = 2.0
-    """Likewise."""
+    """Share of proposals of this family."""
     share_wrong_branch: float = 4.0
-    """Likewise."""
+    """Share of proposals of this family."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -121,7 +121,7 @@ class BankConfig:
             elif not 0.0 <= value < float("inf"):
                 raise ValueError(f"{field.name}: {value}; must be a number from 0 on")
         if not 1 <= self.kept <= MAX_CANDIDATES:
-            raise ValueError(f"kept: {self.kept}; a pack has {MAX_CANDIDATES} places per scene")
+            raise ValueError(f"kept: {self.kept}; a bank has at most {MAX_CANDIDATES} per scene")
         if self.unsafe > self.kept:
             raise ValueError(f"unsafe: {self.unsafe} of {self.kept} places")
         if self.proposals < 1 or self.rounds < 1:
@@ -138,7 +138,7 @@ class BankConfig:
 
     @property
     def shares(self) -> dict[Family, float]:
-        """Share of the proposals by family; there is only one way of staying put, which has none."""
+        """Share of the proposals by family; `STATIONARY` has a single proposal and no share."""
         return {
             family: getattr(self, f"share_{family.name.lower()}")
             for family in FAMILIES

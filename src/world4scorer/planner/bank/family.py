@@ -1,4 +1,4 @@
-"""The kinds of perturbation that a candidate may come from; the values are those of `bank_family.npy`."""
+"""Perturbation families of candidates; values are those of `bank_family.npy`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from enum import IntEnum
 
 
 class Family(IntEnum):
-    """What was changed about the logged trajectory."""
+    """How the logged trajectory was perturbed."""
 
     UNKNOWN = -1
-    """Imported, or an empty place."""
+    """Imported, or empty."""
     LATERAL_OFFSET = 0
     """Moves over to one side, and perhaps back."""
     ENDPOINT_SHIFT = 1
@@ -17,7 +17,7 @@ class Family(IntEnum):
     SPEED_SCALE = 2
     """Slower or faster throughout."""
     TIME_WARP = 3
-    """Same way, same end, other timing."""
+    """Same path and end, other timing."""
     EXTENSION = 4
     """Goes on further and faster."""
     SLOW_FIRST = 5
@@ -35,7 +35,7 @@ class Family(IntEnum):
 
     @property
     def label(self) -> str:
-        """For tables."""
+        """Label in tables."""
         return self.name.lower().replace("_", " ")
 
 

@@ -1,4 +1,4 @@
-"""How good generated plans are, and how good the bank's: the PDMS histogram of the paper, on the same scenes."""
+"""PDMS histograms of generated plans and of the bank on the same scenes, as in the paper."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class BankComparison:
 
 
 def compare_with_bank(pack: CandidateBank, plans: Mapping[str, Any], store: SceneStore) -> BankComparison:
-    """Label generated plans (K, 8, 3) by token, and set them beside the bank of the same scenes."""
+    """Label generated plans (K, 8, 3) by token and compare them with the bank on the same scenes."""
     common = [token for token in plans if token in pack and pack.mask[pack.rows[token]].any()]
     if not common:
         raise ValueError(f"{pack.folder}: holds candidates for none of the {len(plans)} scenes with generated plans")

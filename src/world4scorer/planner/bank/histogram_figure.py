@@ -1,4 +1,4 @@
-"""The histogram as a picture, with its numbers as JSON and Markdown beside it."""
+"""Figure of the histogram, with its numbers as JSON and Markdown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIGURE_SUFFIXES: Final = (".png", ".pdf", ".svg")
 
 
 def write_comparison(found: BankComparison, out: Path, command: str) -> None:
-    """Write the picture, `<out>.json` and `<out>.md`; `command` says how to make them again."""
+    """Write the figure, `<out>.json` and `<out>.md`; `command` is noted for reproduction."""
     if out.suffix not in FIGURE_SUFFIXES:
         raise ValueError(f"--out {out}: a figure ends in {', '.join(FIGURE_SUFFIXES)}")
     figure = draw_histogram(found)

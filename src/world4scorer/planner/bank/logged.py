@@ -1,6 +1,6 @@
-"""The logged trajectory taken apart: the way it took, and how far it was along the way at each time.
+"""The logged trajectory decomposed into a path and the progress along it over time.
 
-Shapes: T = 41 times every 0.1 s from now, P points of the way.
+Shapes: T = 41 times every 0.1 s from now, P points of the path.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ TIME: Final[Floats] = np.arange(STEPS, dtype=np.float64) * DT
 HORIZON: Final = float(TIME[-1])
 """s"""
 POSE_STEPS: Final = np.arange(1, PLAN_POSES + 1) * round(PLAN_INTERVAL / DT)
-"""(8,) where the poses of a plan lie among the times."""
+"""(8,) indices of plan poses among the times."""
 PATH_SPACING: Final = 0.25
-"""m between points of the way."""
+"""Spacing of path points [m]."""
 PATH_EXTENSION: Final = 140.0
-"""m that the way goes on beyond the log: 4 s at more than 30 m/s."""
+"""Extension of the path beyond the log [m]: 4 s at more than 30 m/s."""
 MIN_POSE_SPACING: Final = 0.3
-"""m between logged poses that still tell a direction; below, noise of the position would bend the way."""
+"""Spacing of logged poses used for the path [m]; closer ones would add position noise."""
 CURVATURE_FADE: Final = 8.0
-"""m over which the log's last curvature fades out beyond its end."""
+"""Decay length of the last curvature beyond the log [m]."""
 MAX_CURVATURE: Final = 0.2
-"""1/m; a car does not turn more sharply."""
+"""Largest curvature [1/m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReferencePath:
-    """A smooth way from the rear axle on, in the ego frame; straight on beyond its last point."""
+    """A smooth path from the rear axle, in the ego frame; straight beyond its last point."""
 
     distance: Floats
-    """(P,) m along the way, rising from 0."""
+    """(P,) m along the path, ascending from 0."""
     x: Floats
     """(P,) m"""
     y: Floats
@@ -49,7 +49,7 @@ class ReferencePath:
 
     @classmethod
     def of_headings(cls, distance: Floats, heading: Floats) -> ReferencePath:
-        """The way from the origin whose heading is `heading` (..., P) at `distance` (P,)."""
+        """The path from the origin with headings (..., P) at `distance` (P,)."""
         middle = (heading[..., 1:] + heading[..., :-1]) / 2
         step = np.diff(distance)
         zero = np.zeros((*heading.shape[:-1], 1))
@@ -58,7 +58,7 @@ class ReferencePath:
         return cls(distance, x, y, heading)
 
     def poses(self, along: Floats) -> Floats:
-        """Poses (..., 3) at distances `along` (...); a way for each row where the headings are (N, P)."""
+        """Poses (..., 3) at distances `along` (...); one path per row if headings are (N, P)."""
         if self.heading.ndim == 1:
             columns = [np.interp(along, self.distance, values) for values in (self.x, self.y, self.heading)]
         else:
@@ -81,9 +81,9 @@ class LoggedMotion:
     """A logged trajectory of 4 s."""
 
     path: ReferencePath
-    """Goes on beyond the log, for plans that drive further."""
+    """Extends beyond the log, for plans that drive further."""
     progress: Floats
-    """(T,) m along the way, from 0, never falling."""
+    """(T,) m along the path, from 0, non-decreasing."""
     speed: Floats
     """(T,) m/s; the first is the ego's speed now."""
 
@@ -94,23 +94,23 @@ class LoggedMotion:
 
     @property
     def turn(self) -> float:
-        """rad by which the log's heading changes, left positive."""
+        """Heading change of the log [rad], left positive."""
         return float(np.interp(self.length, self.path.distance, self.path.heading))
 
 
 def logged_motion(scene: Scene) -> LoggedMotion | None:
-    """What the log did in this scene, or None where it is not known."""
+    """Logged motion of a scene, or None if unknown."""
     if scene.human_future is None:
         return None
     return decompose(scene.human_future, float(scene.ego_state[State.VELOCITY_X]))
 
 
 def decompose(poses: Floats, speed: float) -> LoggedMotion:
-    """Way and progress of logged poses (8, 3) for an ego of a speed [m/s]."""
+    """Path and progress of logged poses (8, 3), for the ego's speed [m/s]."""
     knots = np.concatenate([np.zeros((1, 3)), np.asarray(poses, np.float64)])
     step = np.diff(knots[:, :2], axis=0)
     ahead = step[:, 0] * np.cos(knots[1:, 2]) + step[:, 1] * np.sin(knots[1:, 2])
-    # Steps backwards are noise of a standing car, or reversing, which no plan here does.
+    # Backward steps are noise of a standing car, or reversing, which is not modelled.
     length = np.where(ahead > 0.0, np.linalg.norm(step, axis=1), 0.0)
     along = np.concatenate([[0.0], np.cumsum(length)])
     progress, pace = _progress(along, max(speed, 0.0))
@@ -134,10 +134,7 @@ def _progress(along: Floats, speed: float) -> tuple[Floats, Floats]:
 
 
 def _reference_path(knots: Floats, along: Floats) -> ReferencePath:
-    """The way through poses (9, 3): headings between them follow the chords, so that x and y come out where they were.
-
-    Beyond the last pose the last curvature fades out.
-    """
+    """The path through poses (9, 3) by Hermite splines; beyond the last pose the curvature decays."""
     kept = [0]
     for i in range(1, len(knots)):
         if along[i] - along[kept[-1]] >= MIN_POSE_SPACING:
@@ -164,7 +161,7 @@ def _reference_path(knots: Floats, along: Floats) -> ReferencePath:
 
 
 def _hermite(at: Floats, knots: Floats, values: Floats, slopes: Floats) -> Floats:
-    """Cubic through values with slopes at rising knots."""
+    """Cubic Hermite interpolation at ascending knots."""
     piece = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, len(knots) - 2)
     width = np.diff(knots)[piece]
     u = (at - knots[piece]) / width

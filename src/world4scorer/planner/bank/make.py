@@ -34,11 +34,11 @@ class BankReport:
     """What a run did."""
 
     scenes: int
-    """Scenes of the pack."""
+    """Scenes of the bank."""
     logs: int
     """Logs done by this run."""
     kept: int
-    """Logs that an earlier run had done."""
+    """Logs kept from an earlier run."""
     seconds: float
 
     def __str__(self) -> str:
@@ -49,11 +49,11 @@ class BankReport:
 
 @dataclass(frozen=True)
 class _BankLog:
-    """The work on one log, as a worker process does it."""
+    """Task of a worker process: one log."""
 
     store: SceneStore
     tokens: Mapping[str, Sequence[str]]
-    """Of each log."""
+    """Tokens of each log."""
     parts: BankParts
     proposer: Proposer
     config: BankConfig
@@ -73,7 +73,7 @@ def make_bank(
     *,
     show_progress: bool = False,
 ) -> BankReport:
-    """Fill a pack with perturbed copies of the logged trajectories of every scene of a store."""
+    """Make a bank of perturbed logged trajectories for every scene of a store."""
     config = BankConfig() if config is None else config
     scenes = SceneStore(store)
     tokens = {name: scenes.tokens_of(name) for name in scenes.logs}
@@ -91,7 +91,7 @@ def build(
     executor: Executor | None,
     show_progress: bool,
 ) -> BankReport:
-    """Fill a pack for these tokens by log with the chosen ones of what `proposer` proposes."""
+    """Make a bank for tokens by log from the plans of `proposer`."""
     start = time.monotonic()
     scenes = sum(map(len, tokens.values()))
     if not scenes:
@@ -118,15 +118,15 @@ def build(
 
 
 def _finished(out: Path, settings: Mapping[str, Any]) -> bool:
-    """Whether the folder holds this very pack; that it holds another one is an error."""
+    """Whether the folder holds this bank; raises if it holds another one."""
     if (out / PARTS).is_dir() or not any(out.glob("*.npy")):
         return False
     notes = read_notes(out / NOTES)
     if {name: notes.get(name) for name in settings} != dict(settings):
-        raise BankError(f"{out}: holds another pack already; give another folder")
+        raise BankError(f"{out}: holds another bank already; give another folder")
     return True
 
 
 def _identity(store: SceneStore) -> dict[str, Any]:
-    """What tells one store from another, wherever it lies."""
+    """Identity of a store, independent of its path."""
     return {"name": store.folder.resolve().name, "logs": len(store.logs), "scenes": len(store), "bytes": store.bytes}

@@ -1,4 +1,4 @@
-"""A pack while it is being made: one file per log, joined into the pack's arrays at the end.
+"""An unfinished bank: one file per log, joined into the bank's arrays at the end.
 
 A part is renamed into place when it is whole, so an interrupted run resumes with the logs that have none.
 """
@@ -35,18 +35,18 @@ from world4scorer.planner.bank.scene_bank import SceneBank
 SETTINGS: Final = "settings.json"
 PART_SUFFIX: Final = ".npz"
 BANK_FILES: Final = {"candidates": CANDIDATES, "subscores": SUBSCORES, "mask": MASK, "family": FAMILY}
-"""File of the pack by name in a part."""
+"""File of the bank by array name."""
 
 
 @dataclass(frozen=True)
 class BankParts:
-    """The parts of the pack that is to be in `folder`."""
+    """Parts of the bank in `folder`."""
 
     folder: Path
 
     @property
     def place(self) -> Path:
-        """Where the parts lie."""
+        """Folder of the parts."""
         return self.folder / PARTS
 
     def path(self, log_name: str) -> Path:
@@ -61,7 +61,7 @@ class BankParts:
         Settings(path, settings).match(BankError)
 
     def write(self, log_name: str, tokens: Sequence[str], banks: Sequence[SceneBank]) -> None:
-        """Write the part of a log: its tokens in order, and a bank for each."""
+        """Write the part of a log: tokens and a bank for each."""
         arrays = _empty(len(tokens))
         for row, bank in enumerate(banks):
             count = len(bank.plans)
@@ -73,7 +73,7 @@ class BankParts:
             np.savez(stream, tokens=np.array([token.encode() for token in tokens], np.bytes_), **arrays)  # type: ignore[arg-type]
 
     def join(self, log_names: Sequence[str], notes: dict[str, Any]) -> None:
-        """Write the pack's files, the notes last, and remove the parts."""
+        """Write the bank's files, the notes last, and remove the parts."""
         tokens = np.concatenate([self._read(name, "tokens") for name in log_names] or [np.zeros(0, "S1")])
         with atomic_write(self.folder / TOKENS) as stream:
             np.save(stream, tokens)

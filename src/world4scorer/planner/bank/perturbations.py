@@ -1,4 +1,4 @@
-"""Proposals for a scene's bank: every family its share, the same for the same seed and token."""
+"""Proposals for a scene's bank, by family; deterministic for seed and token."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ PERTURBATIONS: Final[dict[Family, Perturbation]] = {
 }
 
 NEEDS_MOTION: Final = (Family.SPEED_SCALE, Family.TIME_WARP, Family.SLOW_FIRST, Family.DELAY, Family.HARD_BRAKE)
-"""Families that change nothing about a log that stands."""
+"""Families that have no effect on a standing log."""
 MIN_MOTION: Final = 1.0
-"""m in 4 s that leave something to change about the timing."""
+"""Shortest log for which timing can be perturbed [m in 4 s]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Proposals:
-    """Candidates of one scene before any choice."""
+    """Candidates of one scene before selection."""
 
     plans: NDArray[np.float32]
     """(N, 8, 3)"""
@@ -56,7 +56,7 @@ class Perturbations:
     config: BankConfig
 
     def propose(self, scene: Scene, round_number: int) -> Proposals | None:
-        """Proposals for a scene, others in each round; None where no logged trajectory is known."""
+        """Proposals for a scene and round; None without a logged trajectory."""
         logged = logged_motion(scene)
         if logged is None:
             return None
@@ -64,7 +64,7 @@ class Perturbations:
 
 
 def perturb(logged: LoggedMotion, config: BankConfig, rng: np.random.Generator) -> Proposals:
-    """One round of proposals around a logged trajectory, but for those that no tyre could hold."""
+    """One round of proposals around a logged trajectory, within the grip limit."""
     plans, family = [], []
     for kind, count in family_counts(logged, config).items():
         plans.append(PERTURBATIONS[kind](logged, config, rng, count))
@@ -83,7 +83,7 @@ def max_lateral_acceleration(plans: Floats) -> Floats:
 
 
 def family_counts(logged: LoggedMotion, config: BankConfig) -> dict[Family, int]:
-    """How many proposals each family makes: by the shares of those that change something about this log."""
+    """Number of proposals by family, from the shares of applicable families."""
     shares = {family: share for family, share in config.shares.items() if share > 0 and applies(family, logged, config)}
     places = config.proposals - 1
     ends = np.round(np.cumsum(list(shares.values())) / max(sum(shares.values()), 1e-12) * places).astype(int)
@@ -92,7 +92,7 @@ def family_counts(logged: LoggedMotion, config: BankConfig) -> dict[Family, int]
 
 
 def applies(family: Family, logged: LoggedMotion, config: BankConfig) -> bool:
-    """Whether a family changes anything about this log."""
+    """Whether a family has an effect on this log."""
     if family in NEEDS_MOTION:
         return logged.length >= MIN_MOTION
     if family is Family.SHIFTED_TURN:
@@ -101,7 +101,7 @@ def applies(family: Family, logged: LoggedMotion, config: BankConfig) -> bool:
 
 
 def scene_rng(seed: int, token: str, round_number: int) -> np.random.Generator:
-    """Random numbers that depend on these three and nothing else."""
+    """Random generator of a seed, token and round."""
     digest = hashlib.sha256(token.encode()).digest()
     words = np.frombuffer(digest, "<u4").tolist()
     return np.random.default_rng([seed, round_number, *words])

@@ -1,4 +1,4 @@
-"""Plans by token from files: pickled dicts, read without running code, and .npz archives.
+"""Plans by token from files: pickled dicts (read without executing code) and .npz archives.
 
 An archive holds either `tokens` (n,) and `plans` (n, K, 8, 3), or an array (K, 8, 3) under each token's name.
 """
@@ -21,7 +21,7 @@ PICKLES: Final = (".pkl", ".pickle")
 
 
 class PlanFileError(ValueError):
-    """A file of plans that cannot be used; the message names it."""
+    """An unusable file of plans; the message names it."""
 
 
 def read_plans(path: str | os.PathLike[str]) -> dict[str, NDArray[np.float32]]:

@@ -1,4 +1,4 @@
-"""Banks from candidates that others made: a published pack as it is, or plans without labels, labelled here.
+"""Import of banks: a published bank as it is, or plans that are labelled here.
 
 >>> label_plans("candidates.pkl", "scenes", "bank")     # a dict token -> (K, 8, 3)
 >>> copy_bank("published", "bank")                      # checked, labels as they are
@@ -42,17 +42,17 @@ from world4scorer.planner.bank.perturbations import Proposals
 from world4scorer.planner.bank.plan_files import read_plans
 
 IMPORT_CONFIG: Final = BankConfig(rounds=1, duplicate_distance=0.0)
-"""Nothing is left out unless there are more candidates than places."""
+"""Keeps all candidates, up to the limit."""
 
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What an import found."""
+    """Result of an import."""
 
     scenes: int
-    """Scenes of the pack."""
+    """Scenes of the bank."""
     unknown: int
-    """Tokens of the file that the store does not hold; left out."""
+    """Tokens of the file that are not in the store; left out."""
 
     def __str__(self) -> str:
         left = f"; {self.unknown:,} tokens of the file are not in the store and were left out" if self.unknown else ""
@@ -61,13 +61,13 @@ class ImportReport:
 
 @dataclass(frozen=True)
 class FilePlans:
-    """Proposes the plans of a file, or the candidates of a pack."""
+    """Proposes the plans of a file or of a bank."""
 
     path: Path
     sha256: str
 
     def propose(self, scene: Scene, round_number: int) -> Proposals | None:
-        """What the file holds for a scene, once."""
+        """Plans of a scene, in the first round only."""
         plans = _plans(self.path, self.sha256).get(scene.token)
         if plans is None or round_number:
             return None
@@ -82,9 +82,9 @@ def label_plans(
     *,
     show_progress: bool = False,
 ) -> ImportReport:
-    """Label the plans of a file, or those of a pack anew, and write them as a pack.
+    """Label the plans of a file or of a bank, and write them as a bank.
 
-    Candidates stay in their order. Of more than 64, as many are chosen as a pack holds, as in `choice`.
+    Candidates keep their order; of more than 64, 64 are selected as in `choice`.
     """
     path = Path(path).resolve()
     sha256 = _digest(path)
@@ -103,13 +103,13 @@ def label_plans(
 
 
 def copy_bank(folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> ImportReport:
-    """Check a pack from end to end and copy it with its labels, noting where it came from."""
+    """Verify a bank and copy it with its labels, noting its source."""
     pack, out = CandidateBank.open(folder), Path(out)
     pack.verify()
     with resumable(out, "making this bank", BankError, lock=LOCK):
         if (out / TOKENS).exists():
-            raise BankError(f"{out}: holds a pack already; give another folder")
-        # Tokens last: without them the folder does not open as a pack, and the copy can be made again.
+            raise BankError(f"{out}: holds a bank already; give another folder")
+        # Tokens last: without them the folder does not open, and the copy can be repeated.
         for name in (CANDIDATES, SUBSCORES, MASK, FAMILY, TOKENS):
             if (pack.folder / name).exists():
                 with open(pack.folder / name, "rb") as source, atomic_write(out / name) as stream:
@@ -121,16 +121,16 @@ def copy_bank(folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> Im
 
 
 def _digest(path: Path) -> str:
-    """Of the file that holds the plans, so that a run is not continued with others."""
+    """SHA-256 of the file of plans."""
     if not path.exists():
-        raise BankError(f"{path}: no such file or pack")
+        raise BankError(f"{path}: no such file or bank")
     with open(path / CANDIDATES if path.is_dir() else path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @lru_cache(maxsize=1)
 def _plans(path: Path, sha256: str) -> dict[str, NDArray[np.float32]]:
-    """Read once in each process; again if the content is another."""
+    """Plans by token, cached per process and digest."""
     if not path.is_dir():
         return read_plans(path)
     pack = CandidateBank.open(path)

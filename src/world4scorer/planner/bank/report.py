@@ -1,4 +1,4 @@
-"""Statistics of a pack as rows of text and as a file."""
+"""Statistics of a bank as rows of text and as a file."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from world4scorer.planner.bank.perturbations import Proposals
 
 
 class Proposer(Protocol):
-    """Where the candidates of a bank come from. Must be picklable to be used in other processes."""
+    """Source of a bank's candidates. Must be picklable for worker processes."""
 
     def propose(self, scene: Scene, round_number: int) -> Proposals | None:
         """Candidates for a scene; None where there are none, or no more in this round."""
@@ -36,7 +36,7 @@ class SceneBank:
 
 
 def build_scene_bank(scene: Scene, proposer: Proposer, config: BankConfig) -> SceneBank:
-    """Candidates for one scene, further rounds of them while either kind is short."""
+    """Bank of one scene, in several rounds while either kind is short."""
     plans = np.zeros((0, 8, 3), np.float32)
     labels, family = np.zeros((0, 7)), np.zeros(0, np.int8)
     kept = np.zeros(0, np.bool_)

@@ -1,7 +1,7 @@
-"""Perturbations of where the ego goes: the progress is the log's, the way is another.
+"""Perturbations of the path, with the log's progress.
 
-Each function makes `count` plans (count, 8, 3). Offsets grow with the distance driven, not with time: a car that stands
-cannot move sideways. Where the log stands, plans set off all the same.
+Each function makes `count` plans (count, 8, 3). Offsets grow with distance, not with time: a standing car cannot move
+sideways. Where the log stands, plans start from standstill.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from world4scorer.planner.bank.logged import HORIZON, POSE_STEPS, TIME, Floats, 
 from world4scorer.planner.bank.timing import draw_acceleration, draw_signs, draw_uniform, smooth_step
 
 MAX_CURVE_SHARE: Final = 0.7
-"""Share of a curve's radius that an offset may take up: at its centre the way would have no direction."""
+"""Largest offset as a share of a curve's radius."""
 
 
 def lateral_offset(logged: LoggedMotion, config: BankConfig, rng: np.random.Generator, count: int) -> Floats:
@@ -59,7 +59,7 @@ def wrong_branch(logged: LoggedMotion, config: BankConfig, rng: np.random.Genera
         straight = rng.random((count, 1)) < 0.5
         gain = np.where(straight, rng.uniform(-0.2, 0.2, (count, 1)), rng.uniform(-1.2, -0.6, (count, 1)))
         return _poses_along(logged, gain * heading, along)
-    # A turn that begins where the plan ends would not be seen.
+    # The turn must begin before the plan ends.
     start = np.minimum(draw_uniform(rng, config.branch_start, count), 0.6 * along[:, -1:])
     gentle = (along[:, -1:] / HORIZON) ** 2 / config.lateral_acceleration
     radius = np.maximum(draw_uniform(rng, config.branch_radius, count), gentle)
@@ -69,7 +69,7 @@ def wrong_branch(logged: LoggedMotion, config: BankConfig, rng: np.random.Genera
 
 
 def _draw_progress(logged: LoggedMotion, config: BankConfig, rng: np.random.Generator, count: int) -> Floats:
-    """Progress (N, T) of plans that take another way: the log's, or setting off where it stands."""
+    """Progress (N, T) of plans on another path: the log's, or a start from standstill."""
     gain = draw_acceleration(logged, config, config.set_off, rng, count)
     start = draw_uniform(rng, (0.0, 1.0), count)
     if logged.length >= config.standing:
@@ -83,9 +83,9 @@ def _step_slope(share: Floats) -> Floats:
 
 
 def _draw_offset(logged: LoggedMotion, span: Range, limit: Floats, along: Floats, rng: np.random.Generator) -> Floats:
-    """Draw metres to the left (N, 1), within limits (N, 1) and short of the centres of the way's curves.
+    """Draw offsets to the left (N, 1) [m], within limits (N, 1) and short of the centres of curves.
 
-    Where a limit is below the range, the whole range shrinks: cut off, many plans would be the same.
+    Ranges are scaled to the limit rather than clipped, which would produce duplicates.
     """
     side, metres = draw_signs(rng, len(limit)), draw_uniform(rng, span, len(limit))
     used = logged.path.curvature[logged.path.distance <= along.max()]
@@ -95,7 +95,7 @@ def _draw_offset(logged: LoggedMotion, span: Range, limit: Floats, along: Floats
 
 
 def _offset_poses(logged: LoggedMotion, along: Floats, offset: Floats, slope: Floats) -> Floats:
-    """Poses `offset` (N, 8) metres to the left of the way, where the offset grows by `slope` per metre."""
+    """Poses `offset` (N, 8) metres to the left of the path; `slope` is the offset's change per metre."""
     at = along[:, POSE_STEPS]
     poses = logged.path.poses(at)
     heading = poses[..., 2]
@@ -107,6 +107,6 @@ def _offset_poses(logged: LoggedMotion, along: Floats, offset: Floats, slope: Fl
 
 
 def _poses_along(logged: LoggedMotion, heading: Floats, along: Floats) -> Floats:
-    """Poses along ways of other headings (N, P)."""
+    """Poses along paths with headings (N, P)."""
     used = int(np.searchsorted(logged.path.distance, along.max())) + 2
     return ReferencePath.of_headings(logged.path.distance[:used], heading[:, :used]).poses(along[:, POSE_STEPS])

@@ -1,4 +1,4 @@
-"""What a pack holds, in numbers."""
+"""Statistics of a bank."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from world4scorer.planner.bank.sampling import DEFAULT_DRAW, DEFAULT_UNSAFE_DRAW
 
 HISTOGRAM_BINS: Final = 20
 HISTOGRAM_EDGES: Final = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)
-"""Of the PDMS histogram."""
+"""Bin edges of the PDMS histogram."""
 
 
 @dataclass(frozen=True)
 class FamilyShare:
-    """What one family contributes."""
+    """Statistics of one family."""
 
     share: float
-    """Of all candidates."""
+    """Share of all candidates."""
     unsafe: float
     """Share of the family's candidates that are unsafe."""
     pdms: float
@@ -32,7 +32,7 @@ class FamilyShare:
 
 @dataclass(frozen=True)
 class BankStatistics:
-    """Numbers of a pack. Shares of scenes leave out the scenes that have no candidates."""
+    """Statistics of a bank. Shares of scenes leave out scenes without candidates."""
 
     scenes: int
     without: int
@@ -41,7 +41,7 @@ class BankStatistics:
     valid: float
     """Candidates per scene that has any, mean."""
     seen: float
-    """Share of a scene's candidates that one step of training sees, mean."""
+    """Mean share of a scene's candidates drawn in one training step."""
     unsafe: float
     """Share of the candidates."""
     collisions: float
@@ -59,7 +59,7 @@ class BankStatistics:
     histogram: list[int]
     """Candidates by PDMS, 20 bins from 0 to 1."""
     families: dict[str, FamilyShare] | None
-    """By name; None where the pack does not tell."""
+    """By name; None without family labels."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -67,7 +67,7 @@ class BankStatistics:
 
 
 def bank_statistics(pack: CandidateBank) -> BankStatistics:
-    """Read all labels of a pack and sum them up."""
+    """Statistics of all labels of a bank."""
     numbers = np.zeros((len(pack), 2), np.int64)  # unsafe and other candidates of each scene
     tables, kinds = [], []
     for part in pack.chunks():
@@ -107,7 +107,7 @@ def pdms_histogram(score: NDArray[Any]) -> list[int]:
 
 
 def mean_or_zero(values: NDArray[Any]) -> float:
-    """0 where there are none."""
+    """The mean; 0 without values."""
     return float(np.mean(values, dtype=np.float64)) if len(values) else 0.0
 
 

@@ -1,7 +1,7 @@
-"""Perturbations of when the ego is where: the way is the log's, the progress along it is another.
+"""Perturbations of the progress along the log's path.
 
 Each function makes `count` plans (count, 8, 3). Times are (T,), progress and speeds (N, T), N = count. All but
-`stationary` begin with the speed that the ego has.
+`stationary` begin with the ego's speed.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def speed_scale(logged: LoggedMotion, config: BankConfig, rng: np.random.Generat
 
 
 def time_warp(logged: LoggedMotion, config: BankConfig, rng: np.random.Generator, count: int) -> Floats:
-    """Be where the log ends at the same time, but hurry first and dawdle then, or the other way round."""
+    """Reach the log's end at the same time, faster first and slower later, or vice versa."""
     change = _draw_pace_change(logged, config, config.time_warp, rng, count) * draw_signs(rng, count)
     clock = TIME + change * HORIZON / (2 * np.pi) * (1.0 - np.cos(2 * np.pi * TIME / HORIZON))
     return _poses_along(logged, _progress_at(logged, clock))
 
 
 def extension(logged: LoggedMotion, config: BankConfig, rng: np.random.Generator, count: int) -> Floats:
-    """Go on beyond the log, ever faster: never behind it."""
+    """Accelerate beyond the log; never behind it."""
     gain = draw_acceleration(logged, config, config.extension_acceleration, rng, count)
     start = draw_uniform(rng, config.extension_start, count)
     room = np.maximum(config.fastest - logged.speed, 0.0)
@@ -40,7 +40,7 @@ def extension(logged: LoggedMotion, config: BankConfig, rng: np.random.Generator
 
 
 def slow_first(logged: LoggedMotion, config: BankConfig, rng: np.random.Generator, count: int) -> Floats:
-    """Lose time in the first half and catch up in the second: never ahead of the log."""
+    """Fall behind in the first half and catch up in the second; never ahead of the log."""
     depth = _draw_pace_change(logged, config, config.slow_first_depth, rng, count)
     recovery = draw_uniform(rng, config.slow_first_recovery, count)
     lost: Floats = _bump_integral(TIME)
@@ -49,7 +49,7 @@ def slow_first(logged: LoggedMotion, config: BankConfig, rng: np.random.Generato
 
 
 def delay(logged: LoggedMotion, config: BankConfig, rng: np.random.Generator, count: int) -> Floats:
-    """Slow down until everything happens some time later than in the log."""
+    """Slow down until the plan lags the log by some time."""
     late, ramp = (draw_uniform(rng, span, count) for span in (config.delay, config.delay_ramp))
     # A smooth step of length r bends by 6 / r^2.
     gentle = np.maximum(np.sqrt(6.0 * late * logged.speed.max() / config.hardest), DT)
@@ -57,7 +57,7 @@ def delay(logged: LoggedMotion, config: BankConfig, rng: np.random.Generator, co
 
 
 def hard_brake(logged: LoggedMotion, config: BankConfig, rng: np.random.Generator, count: int) -> Floats:
-    """Brake hard from some moment on: never further than the log."""
+    """Brake hard from some time on; never ahead of the log."""
     strength, start = (draw_uniform(rng, span, count) for span in (config.brake, config.brake_start))
     before = np.interp(start, TIME, logged.speed)
     speed = np.minimum(logged.speed, np.maximum(before - strength * np.maximum(TIME - start, 0.0), 0.0))
@@ -65,7 +65,7 @@ def hard_brake(logged: LoggedMotion, config: BankConfig, rng: np.random.Generato
 
 
 def stationary(logged: LoggedMotion, config: BankConfig, rng: np.random.Generator, count: int) -> Floats:
-    """Stay where the ego is now, whatever its speed: the plan that a stopped car would make."""
+    """Stay at the current pose, whatever the speed."""
     return np.zeros((count, PLAN_POSES, 3))
 
 
@@ -77,7 +77,7 @@ def draw_uniform(rng: np.random.Generator, span: Range, count: int) -> Floats:
 def draw_acceleration(
     logged: LoggedMotion, config: BankConfig, span: Range, rng: np.random.Generator, count: int
 ) -> Floats:
-    """Accelerations (count, 1) [m/s^2] to go on with. Where the log stands, often in a queue, some of them creep."""
+    """Accelerations (count, 1) [m/s^2]; scaled down at random where the log stands, often in a queue."""
     gain, share = draw_uniform(rng, span, count), draw_uniform(rng, (0.0, 1.0), count)
     return gain * share if logged.length < config.standing else gain
 
@@ -88,7 +88,7 @@ def draw_signs(rng: np.random.Generator, count: int) -> Floats:
 
 
 def smooth_step(share: Floats) -> Floats:
-    """From 0 at 0 to 1 at 1, level at both ends; 1.5 at its steepest."""
+    """Smoothstep from 0 at 0 to 1 at 1; steepest slope 1.5."""
     u = np.clip(share, 0.0, 1.0)
     return u * u * (3.0 - 2.0 * u)
 
@@ -102,10 +102,7 @@ def integrate(speed: Floats) -> Floats:
 def _draw_pace_change(
     logged: LoggedMotion, config: BankConfig, span: Range, rng: np.random.Generator, count: int
 ) -> Floats:
-    """Draw changes of pace (count, 1) of a wave over the horizon; the range shrinks where they would be too hard.
-
-    The clock of such a wave speeds up by 2 pi / 4 s times the change per second.
-    """
+    """Draw amplitudes (count, 1) of a time-warp wave over the horizon, scaled to the acceleration limit."""
     most = config.hardest * HORIZON / (2 * np.pi) / max(float(logged.speed.max()), 1e-3)
     return draw_uniform(rng, span, count) * min(1.0, most / max(span[1], 1e-9))
 
@@ -117,7 +114,7 @@ def _bump_integral(time: Floats) -> Floats:
 
 
 def _progress_at(logged: LoggedMotion, clock: Floats) -> Floats:
-    """The log's progress at other times, which lie within its 4 s."""
+    """The log's progress at times `clock` within its 4 s."""
     return np.interp(clock, TIME, logged.progress)
 
 

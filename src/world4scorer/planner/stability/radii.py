@@ -23,7 +23,7 @@ from world4scorer.planner.stability.shared_scorer import ScorerCall, SharedScore
 
 @dataclass(frozen=True, eq=False)
 class Radii:
-    """Of some pairs, for epsilon = 1, held by outcomes alone and by futures too."""
+    """Radii of pairs for epsilon = 1, with outcome supervision alone and with futures."""
 
     outcomes: Solution
     """With G_out; its values are squares of radii"""

@@ -1,4 +1,4 @@
-"""Future targets: for each scene, what a frozen encoder sees in the front view two seconds later.
+"""Future targets: for each scene, frozen-encoder features of the front view two seconds later.
 
 >>> targets = FutureTargets.open("targets.arrow")
 >>> features, valid = targets.features(["ba1bd196cdf43379"])    # (B, E) float32, (B,)
@@ -39,7 +39,7 @@ TargetFrame = Literal["future", "current"]
 
 @dataclass(frozen=True)
 class TargetNotes:
-    """How targets were made."""
+    """Settings of a file of targets."""
 
     split: str = ""
     encoder: str = ""
@@ -56,7 +56,7 @@ class TargetNotes:
 
 
 class TargetError(ValueError):
-    """A file of targets that cannot be used."""
+    """An unusable file of targets."""
 
 
 class FutureTargets:
@@ -124,11 +124,11 @@ class FutureTargets:
         return copy
 
     def raw(self) -> FutureTargets:
-        """The same targets as the encoder gives them, also where training takes the mean off."""
+        """The same targets without centring."""
         return self.centred(np.zeros(self.width, np.float32))
 
     def mean_cosine(self) -> float:
-        """Of targets of different scenes, over all pairs: near 1, a cosine loss has little to learn from them."""
+        """Mean cosine of targets of different scenes; near 1, a cosine loss has little signal."""
         found = self._features[self._valid].astype(np.float64)
         found -= 0.0 if self._centre is None else self._centre
         unit = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)

@@ -41,15 +41,15 @@ BATCH: Final = 32
 
 @dataclass(frozen=True)
 class TargetReport:
-    """What a run made."""
+    """Result of a run."""
 
     scenes: int
     valid: int
     """Scenes with a target."""
     mean_cosine: float
-    """Of targets of different scenes."""
+    """Mean cosine of targets of different scenes."""
     between_logs: float
-    """Share of the targets' variance that lies between logs: weather and light rather than what a scene shows."""
+    """Share of the targets' variance between logs (weather and light)."""
     seconds: float
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ def make_targets(
 def target_notes(
     split: str, encoder: str | Path, frame: TargetFrame = "future", pooling: Pooling = "patches", centre: bool = False
 ) -> TargetNotes:
-    """How targets are to be made, for files to tell."""
+    """Settings of targets to be made."""
     loaded = load_encoder(encoder)
     sizes = loaded.config
     return TargetNotes(
@@ -105,7 +105,7 @@ def make_image_targets(
     device: str = "cpu",
     show_progress: bool = False,
 ) -> TargetReport:
-    """The same for images from anywhere."""
+    """Make targets of images from any source."""
     _check_name(out)
     start = time.monotonic()
     parts = out.with_name(f".{out.name}.parts")
@@ -133,7 +133,7 @@ def _check_name(out: Path) -> None:
 
 @dataclass(frozen=True)
 class _MakeLog:
-    """The work on one log, as a worker process does it."""
+    """Task of a worker process: one log."""
 
     source: TargetImages
     encoder: str

@@ -1,4 +1,4 @@
-"""Which images future targets are made of: log by log, the front view two seconds after each scene."""
+"""Images for future targets: the front view two seconds after each scene."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FRAMES_AHEAD: Final = 4
 
 
 class TargetImages(Protocol):
-    """Where the images of targets are. Sent to worker processes."""
+    """Source of target images. Must be picklable."""
 
     def log_names(self) -> list[str]:
         """All logs."""

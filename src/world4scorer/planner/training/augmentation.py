@@ -1,7 +1,7 @@
-"""Other streets from the same ones: scenes in a mirror, and in another light.
+"""Augmentation: mirrored scenes and colour jitter.
 
-The paper uses neither; short runs on a few hundred logs learn streets by heart without. Outcomes of plans are those of
-the recorded scene, so plans in a mirror are turned back before they are judged.
+The paper uses neither; short runs on a few hundred logs overfit without. Labels are those of the recorded scene, so
+mirrored plans are mirrored back before labelling.
 
 Shapes: B scenes, C views in the order front, back, left-front, right-front.
 """
@@ -18,20 +18,20 @@ from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.training.dataset import Batch
 
 MIRRORED_VIEWS: Final = (0, 1, 3, 2)
-"""Which view each becomes: left and right change places."""
+"""View permutation: left and right swap."""
 MIRRORED_STATUS: Final = (0, 1, 2, 3, 4, 5, 6, 9, 8, 7, 10)
-"""Which number of the ego status each becomes: the commands left and right change places."""
+"""Ego status permutation: commands left and right swap."""
 STATUS_SIGNS: Final = (1.0, -1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, 1.0, 1.0, 1.0)
 POSE_SIGNS: Final = (1.0, -1.0, -1.0)
-"""Of x, y, heading."""
+"""Signs of x, y, heading."""
 
 
 @dataclass(frozen=True)
 class AugmentationConfig:
-    """How scenes are changed in training; the defaults, the paper's, are not at all."""
+    """Augmentation in training; off by default, as in the paper."""
 
     mirror: float = 0.0
-    """Share of scenes that are seen in a mirror."""
+    """Share of mirrored scenes."""
     light: float = 0.0
     """Spread of brightness and tint: standard deviation of factors and shifts of normalised colours."""
 
@@ -43,7 +43,7 @@ class AugmentationConfig:
 
 
 def mirror_batch(batch: Batch, chosen_B: Tensor) -> Batch:
-    """The batch with the chosen scenes in a mirror. What they lead to is not known as features: no future there."""
+    """The batch with chosen scenes mirrored; these have no future target."""
     if not chosen_B.any():
         return batch
     width = batch.views.shape[3]
@@ -65,19 +65,19 @@ def mirror_batch(batch: Batch, chosen_B: Tensor) -> Batch:
 
 
 def mirror_poses(poses: Tensor, chosen_B: Tensor) -> Tensor:
-    """Poses (B, ..., 3) with those of the chosen scenes in a mirror; twice is not at all."""
+    """Poses (B, ..., 3) with chosen scenes mirrored; its own inverse."""
     return _choose(chosen_B, poses * poses.new_tensor(POSE_SIGNS), poses)
 
 
 def mirror_status(status_BE: Tensor) -> Tensor:
-    """Ego statuses (B, 11), or (B, 13) with a route point, in a mirror."""
+    """Mirrored ego status (B, 11), or (B, 13) with a route point."""
     known = status_BE[:, MIRRORED_STATUS] * status_BE.new_tensor(STATUS_SIGNS)
     point = status_BE[:, len(MIRRORED_STATUS) :]
     return torch.cat([known, point * point.new_tensor(POSE_SIGNS[: point.shape[1]])], 1)
 
 
 def mirror_cameras(cameras: Cameras, width: int) -> Cameras:
-    """Cameras that take, in a mirrored world, the mirrored images of that width [pixels]."""
+    """Calibration of mirrored images of a width [pixels]."""
     intrinsics = cameras.intrinsics[:, MIRRORED_VIEWS].clone()
     intrinsics[..., 0, 2] = width - intrinsics[..., 0, 2]
     world = intrinsics.new_tensor((1.0, -1.0, 1.0))  # left becomes right
@@ -87,7 +87,7 @@ def mirror_cameras(cameras: Cameras, width: int) -> Cameras:
 
 
 def jitter_light(image_BC3HW: Tensor, light: float) -> Tensor:
-    """Normalised images in another light, each scene in its own."""
+    """Colour jitter of normalised images, one per scene."""
     if light == 0:
         return image_BC3HW
     scenes = len(image_BC3HW)

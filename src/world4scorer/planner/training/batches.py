@@ -1,7 +1,7 @@
-"""Which samples make up which batch, and a loader that knows how far it has come.
+"""Batch sampler and resumable loader.
 
-Epoch e is a permutation by (seed, e), cut into batches for all processes together; each process takes its share of
-every batch. What does not fill a batch is left to other epochs.
+Epoch e is a permutation by (seed, e), cut into global batches; each process takes its share of every batch. Incomplete
+batches are dropped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from world4scorer.planner.training.dataset import Batch, Key, PlanningDataset, c
 
 
 class EpochBatches(Sampler[list[Key]]):
-    """Batches of (place, epoch) from the batch number `start` on, to the end of its epoch."""
+    """Batches of (index, epoch) from batch `start` to the end of its epoch."""
 
     def __init__(self, samples: int, batch: int, *, seed: int, rank: int = 0, processes: int = 1) -> None:
         if batch % processes:
@@ -40,7 +40,7 @@ class EpochBatches(Sampler[list[Key]]):
 
 
 class TrainingLoader(DataLoader[Batch]):
-    """A loader of training batches that counts those it hands out, so that each pass goes on where the last ended."""
+    """A loader that counts its batches, so that each pass resumes after the last one."""
 
     def __init__(self, dataset: PlanningDataset, batches: EpochBatches, workers: int) -> None:
         super().__init__(
@@ -48,7 +48,7 @@ class TrainingLoader(DataLoader[Batch]):
             batch_sampler=batches,
             collate_fn=collate,
             num_workers=workers,
-            multiprocessing_context="spawn" if workers else None,  # whose children notice when their parent is killed
+            multiprocessing_context="spawn" if workers else None,  # children exit when their parent is killed
             persistent_workers=workers > 0,
         )
         self.batches = batches

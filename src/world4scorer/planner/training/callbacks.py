@@ -1,4 +1,4 @@
-"""What happens beside the training itself: a progress line, a history file, checkpoints."""
+"""Lightning callbacks: progress line, history file, checkpoints."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from world4scorer.jobs.progress import Bar
 
 
 class RestoreSigterm(Callback):
-    """SIGTERM does what it did before training.
+    """Restores the SIGTERM handler.
 
-    Lightning has its processes talk to each other in the signal's handler, where they may wait for ever; a run can be
-    killed at any time without loss, so none of that is needed.
+    Lightning's handler communicates between processes and may deadlock; runs can be killed at any time without it.
     """
 
     def __init__(self) -> None:
         self._before = signal.getsignal(signal.SIGTERM)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Put the former handler back."""
+        """Restore the former handler."""
         signal.signal(signal.SIGTERM, self._before)
 
 
@@ -52,13 +51,13 @@ class TrainingProgress(Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Tell where the run is."""
+        """Update the progress line."""
         if self._bar is not None and trainer.global_step % 10 == 0:
             self._bar.update(self._task, completed=trainer.global_step, told=_metrics_text(trainer))
 
     @rank_zero_only
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Leave a line, also where no bar is drawn."""
+        """Print a line, also without a bar."""
         if self._bar is not None:
             self._bar.write(f"epoch {trainer.current_epoch + 1}  {_metrics_text(trainer)}")
 
@@ -69,7 +68,7 @@ class TrainingProgress(Callback):
 
     @rank_zero_only
     def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal."""
         self._stop(trainer)
 
     def _stop(self, trainer: pl.Trainer) -> None:
@@ -99,10 +98,10 @@ def _metrics_text(trainer: pl.Trainer) -> str:
 
 
 class LastCheckpoint(Checkpoint):
-    """The newest state in one file: every so many steps, and at the end of each epoch.
+    """Saves the latest state every `every` steps and at the end of each epoch.
 
-    A `Checkpoint`, because those are called after all other callbacks: the file holds what they know of the epoch. The
-    last step of an epoch is left to the epoch's end, so that a run stopped between the two validates again.
+    A `Checkpoint`, so that it runs after all other callbacks. The last step of an epoch is saved at the epoch's end, so
+    that a run stopped in between validates again.
     """
 
     def __init__(self, path: Path, every: int) -> None:
@@ -111,16 +110,16 @@ class LastCheckpoint(Checkpoint):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Keep a step."""
+        """Save after a step."""
         if trainer.global_step % self.every == 0 and not trainer.is_last_batch:
             self._save(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Keep the end of an epoch."""
+        """Save after an epoch."""
         self._save(trainer)
 
     def _save(self, trainer: pl.Trainer) -> None:
-        """Beside the file, then in its place: the library's own way goes through another file system."""
+        """Write to a temporary file and rename; Lightning writes through another file system."""
         beside = self.path.with_name(f".{self.path.name}.tmp")
         trainer.save_checkpoint(beside)
         if trainer.is_global_zero:
@@ -128,7 +127,7 @@ class LastCheckpoint(Checkpoint):
 
 
 class History(Callback):
-    """A line of numbers after every validation, kept in a file; what a stopped run had not kept is not repeated."""
+    """Metrics after every validation, in a JSON Lines file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -137,7 +136,7 @@ class History(Callback):
         self._lines: list[dict[str, float]] = []
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Begin to count time."""
+        """Start the clock."""
         self._began = time.monotonic()
 
     @rank_zero_only
@@ -153,9 +152,9 @@ class History(Callback):
         return round(self._before + time.monotonic() - self._began, 1)
 
     def state_dict(self) -> dict[str, Any]:
-        """What goes into checkpoints."""
+        """State in checkpoints."""
         return {"lines": self._lines, "seconds": self._seconds()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a checkpoint."""
+        """Resume from a checkpoint."""
         self._lines, self._before = list(state_dict["lines"]), float(state_dict["seconds"])

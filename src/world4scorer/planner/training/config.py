@@ -1,4 +1,4 @@
-"""How a planner is trained: one configuration for everything, and the named ones."""
+"""Training configuration and presets."""
 
 from __future__ import annotations
 
@@ -29,46 +29,46 @@ class OptimiserConfig:
     """AdamW, linear warm-up, cosine to zero. The defaults are the paper's."""
 
     learning_rate: float = 2e-4
-    """At its peak, for a batch of `reference_batch`; scaled by the square root of batch / `reference_batch`."""
+    """Peak value for a batch of `reference_batch`; scaled by sqrt(batch / `reference_batch`)."""
     reference_batch: int = 64
-    """Scenes per step for which the learning rate is given."""
+    """Batch for which the learning rate is given."""
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
     weight_decay: float = 0.01
     warm_up: float = 0.1
     """Share of the steps in which the learning rate rises."""
     clip: float = 0.0
-    """Longest gradient; longer ones are shortened to it. 0 for no limit."""
+    """Gradient norm limit; 0 for none."""
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """All that the trained weights depend on, but for the data. The defaults are the paper's."""
+    """Everything that the weights depend on except the data. The defaults are the paper's."""
 
     model: ModelConfig = field(default_factory=ModelConfig)
     losses: LossConfig = field(default_factory=LossConfig)
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
     bank_draw: BankDraw = field(default_factory=BankDraw)
     grid_mask: GridMaskConfig = field(default_factory=GridMaskConfig)
-    """Blanked parts of images; a probability of 0 turns it off."""
+    """GridMask; off with a probability of 0."""
     augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
     epochs: int = 25
     batch: int = 64
     """Scenes per step, over all devices."""
     scenes: int = 0
-    """Train on so many scenes, drawn by seed; 0 for all."""
+    """Number of training scenes, drawn by seed; 0 for all."""
     seed: int = 3
-    """Of weights, order, dropout and draws."""
+    """Seed of weights, order, dropout and draws."""
     auxiliary_target: AuxiliaryTarget = "future"
-    """Which view the executed plan's state must foretell: none, the one now (a control), the one two seconds on."""
+    """View that the executed plan's state predicts: none, the current one (a control), or the one 2 s ahead."""
     permuted_labels: Permuted = "none"
     """A control: labels shuffled among the plans of each scene, of the bank alone or of all."""
     vit_weights: str = ""
-    """What the ViT begins with: `city`, a file or folder of DINOv2 weights, or nothing for random weights."""
+    """Initial ViT weights: `city`, a file or folder of DINOv2 weights, or "" for random weights."""
     from_planner: str = ""
-    """Folder of a planner that the whole network begins with; one without a route point learns of it."""
+    """Planner folder with initial weights of the whole network; it may lack the route point."""
     precision: Precision = "fp32"
-    """Of the computation; parameters are float32. `bf16-vit`: only the ViT's products, fast on some processors."""
+    """Precision of computation; parameters are float32. `bf16-vit`: only the ViT's matrix products."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch"):
@@ -85,7 +85,7 @@ class TrainConfig:
 
     @property
     def peak_learning_rate(self) -> float:
-        """For the batch in use."""
+        """Peak learning rate for the batch in use."""
         return float(self.optimiser.learning_rate * (self.batch / self.optimiser.reference_batch) ** 0.5)
 
     @property

@@ -1,6 +1,6 @@
-"""What a planner must be better than, trained on the same data: an MLP of the ego status, and a scorer without images.
+"""Controls trained on the same data: an ego-status MLP, and a scorer without images.
 
-Blanking the images of a trained planner would overstate their worth: it never learned to do without.
+Blanking the images of a trained planner would overstate their value: it was never trained without them.
 
 Shapes: S scenes, B scenes of a step, N plans, T poses.
 """
@@ -34,9 +34,9 @@ MLP_STEPS: Final = 3000
 MLP_BATCH: Final = 256
 MLP_RATE: Final = 2e-3
 HEADING_WEIGHT: Final = 2.0
-"""Metres that a radian of heading counts."""
+"""Weight of heading errors [m/rad]."""
 STATUS_SCALE: Final = (1.0, 1.0, 1.0, 0.1, 1.0, 0.5, 0.5, 1.0, 1.0, 1.0, 1.0)
-"""Brings the numbers of an ego status to about one."""
+"""Scales an ego status to about one."""
 
 
 class EgoStatusPlanner(nn.Module):
@@ -59,7 +59,7 @@ class EgoStatusPlanner(nn.Module):
 
 
 def train_ego_status_planner(samples: Samples, config: TrainConfig) -> EgoStatusPlanner:
-    """Fit the logged trajectories, some of them in a mirror where the planner's run has that."""
+    """Fit the logged trajectories, with the run's mirror augmentation."""
     torch.manual_seed(config.seed)
     planner = EgoStatusPlanner()
     status = torch.tensor(samples.ego_status)
@@ -87,7 +87,7 @@ def train_blind_scorer(
     bank: CandidateBank | None,
     epochs: int,
 ) -> Planner:
-    """A scorer of the same size, trained for so many epochs on the same plans and labels, that sees no image."""
+    """A scorer of the same size without images, trained on the same plans and labels."""
     torch.manual_seed(config.seed)
     network = Network(replace(config.model, images=False)).train()
     weights, batch, chosen = config.losses, config.batch, config.optimiser
@@ -130,7 +130,7 @@ def train_blind_scorer(
 
 
 def blind_utility(scorer: Planner, samples: Samples, pools: Pools) -> NDArray[np.float32]:
-    """What a scorer without images thinks of the plans of others (S, N)."""
+    """Utility (S, N) of pools by a scorer without images."""
     image = torch.zeros(len(samples), 0)
     scored = scorer.score(image, torch.tensor(samples.ego_status), torch.from_numpy(pools.plans))
     worth: NDArray[np.float32] = scored.utility("v1").numpy()

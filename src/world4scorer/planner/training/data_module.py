@@ -1,4 +1,4 @@
-"""Loaders of both splits, for one process or for many that share the work."""
+"""Data loaders of both splits, for one or several processes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class PlanningDataModule(pl.LightningDataModule):
         return {"batches": self.trainer.global_step}
 
     def load_state_dict(self, state_dict: dict[str, int]) -> None:
-        """Go on from a checkpoint."""
+        """Resume from a checkpoint."""
         self._start = state_dict["batches"]
 
     def val_dataloader(self) -> DataLoader[Batch]:

@@ -1,7 +1,7 @@
-"""Moments as training sees them: views, ego status, trajectories, a draw from the bank, a future target.
+"""Training samples: views, ego status, trajectories, bank candidates, future target.
 
-A sample is a function of seed, epoch and place alone, so that a run can be taken up again at any batch and does not
-depend on how many processes share the work.
+A sample depends only on seed, epoch and index, so that runs resume at any batch and do not depend on the number of
+processes.
 
 Shapes: B scenes, C views, H x W pixels, T poses, K bank plans, E features of the future.
 """
@@ -27,11 +27,11 @@ from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.time_warp import imitation_targets
 
 Key = tuple[int, int]
-"""Which sample: its place, and the epoch it is drawn for."""
+"""Index and epoch of a sample."""
 
 
 class Batch(NamedTuple):
-    """Some moments together; bank and future are missing where a run uses none."""
+    """A batch of samples; bank and future are None if unused."""
 
     tokens: tuple[str, ...]
     views: Tensor
@@ -57,15 +57,15 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class BankDraw:
-    """How many plans of the bank a scene gets per step."""
+    """Number of bank candidates per scene and step."""
 
     count: int = 16
     unsafe: int = 8
-    """Of them unsafe at the most."""
+    """Unsafe candidates among them, at most."""
 
 
 class Negatives(Protocol):
-    """Where plans come from that are judged beside the generated ones. Sent to processes that load samples."""
+    """Source of labelled plans beside the generated ones. Must be picklable for loader processes."""
 
     def draw(self, token: str, rng: np.random.Generator) -> BankSample:
         """Plans for one step with a scene, and their labels."""
@@ -85,7 +85,7 @@ class BankNegatives:
 
 
 class PlanningDataset(Dataset[dict[str, Any]]):
-    """Samples by place and epoch."""
+    """Samples by index and epoch."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Bank and future targets of a run, opened and compared with what the run needs."""
+"""Opens and checks the bank and future targets of a run."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from world4scorer.planner.training.dataset import BankNegatives
 
 
 class TrainingInputs(Protocol):
-    """Where bank and targets lie."""
+    """Paths of bank and targets."""
 
     @property
     def bank(self) -> Path | None:
-        """Pack, if the run has one."""
+        """Bank, if the run has one."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""Outcome labels of the plans that are being trained on, computed in threads while the model goes on.
+"""Outcome labels of generated plans, computed in threads concurrently with the model.
 
 >>> pending = maker.submit(tokens, plans)     # returns at once
 >>> ...                                       # the predictor runs
@@ -26,11 +26,11 @@ from world4scorer.engine.rollout.plans import LqrProfile
 
 
 class LabelError(ValueError):
-    """A plan or a label that cannot be used; the message names the token."""
+    """An unusable plan or label; the message names the token."""
 
 
 class PlanLabeller(Protocol):
-    """What knows how plans of a scene would have ended. Asked by several threads at a time."""
+    """Labels plans of scenes. Must be thread-safe."""
 
     def label(self, token: str, plans_NT3: NDArray[np.float64]) -> NDArray[np.float64]:
         """Labels (N, 7) of plans, in the order of `V1_COLUMNS`."""
@@ -39,7 +39,7 @@ class PlanLabeller(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SceneLabeller:
-    """Judges by NAVSIM's rules in the scenes of a store."""
+    """Labels plans by NAVSIM's metrics in the scenes of a store."""
 
     store: SceneStore
     lqr: LqrProfile = "navsim"
@@ -51,22 +51,22 @@ class SceneLabeller:
 
 @dataclass
 class LabelTimes:
-    """Where the time for labels went [s]."""
+    """Time spent on labels [s]."""
 
     worked: float = 0.0
-    """Processor time of threads, beside the model."""
+    """CPU time of label threads."""
     waited: float = 0.0
-    """By the model, for threads to finish."""
+    """Time the model waited for labels."""
     scenes: int = 0
 
     def clear(self) -> None:
-        """Begin to count anew."""
+        """Reset."""
         self.worked, self.waited, self.scenes = 0.0, 0.0, 0
 
 
 @dataclass
 class PendingLabels:
-    """Labels on their way."""
+    """Labels being computed."""
 
     futures: Sequence[Future[tuple[NDArray[np.float32], float]]]
     times: LabelTimes
@@ -96,7 +96,7 @@ class LabelThreads:
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="w4s-labels")
 
     def submit(self, tokens: Sequence[str], plans_BNT3: Tensor) -> PendingLabels:
-        """Begin to label the plans of each scene."""
+        """Start labelling the plans of each scene."""
         plans = plans_BNT3.detach().cpu().numpy().astype(np.float64)
         futures = [self._pool.submit(self._label, token, poses) for token, poses in zip(tokens, plans, strict=True)]
         return PendingLabels(futures, self.times)

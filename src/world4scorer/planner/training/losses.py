@@ -24,17 +24,17 @@ INVALID_TTC: Final = 2.0
 """The label of a plan whose time to collision is not defined."""
 
 PARTIAL_FAULT: Final = 0.5
-"""A partial fault (NC, DDC); counts as a whole one in training."""
+"""Label of a partial fault (NC, DDC); counts as a full one in training."""
 
 PDMS: Final = V1_COLUMNS.index("PDMS")
 
 LABEL_COLUMN: Final = {name: V1_COLUMNS.index(LABEL_COLUMNS[name]) for name in COMPONENTS}
-"""Of each component in labels."""
+"""Label column of each component."""
 
 
 @dataclass(frozen=True)
 class LossConfig:
-    """How the losses are weighed. The defaults are the paper's; a weight of 0 leaves a loss out."""
+    """Loss weights. The defaults are the paper's; 0 disables a loss."""
 
     imitation: float = 1.0
     """Weight of the winner-takes-all loss."""
@@ -95,7 +95,7 @@ def bench2drive() -> LossConfig:
 
 
 class Targets(NamedTuple):
-    """What the losses compare with; leave out what a run does not use."""
+    """Targets of the losses; None if unused."""
 
     trajectory: Tensor
     """(B, T, 3) logged"""
@@ -195,7 +195,7 @@ def compute_losses(
 def winner_takes_all(plans_BNT3: Tensor, target_BT3: Tensor) -> Tensor:
     """L_WTA for one target: |error| summed over a pose, mean over poses, least over plans, mean over scenes."""
     error_BN = (plans_BNT3 - target_BT3[:, None]).abs().sum(-1).mean(-1)
-    return error_BN.min(1).values.mean()  # not amin: among equals one winner takes all, rather than a share each
+    return error_BN.min(1).values.mean()  # not amin, which splits the gradient among ties
 
 
 def score_loss(
@@ -248,7 +248,7 @@ def future_loss(read_BE: Tensor, future_BE: Tensor, valid_B: Tensor, future_coun
 
 
 def coverage_loss(plans_BNT3: Tensor, bank_BKT3: Tensor, good_BK: Tensor, good_count: Tensor | None = None) -> Tensor:
-    """How far good bank plans are from the nearest generated one, measured as imitation is; mean over them."""
+    """Mean imitation distance of good bank plans to the nearest generated plan."""
     error_BKN = (plans_BNT3[:, None] - bank_BKT3[:, :, None]).abs().sum(-1).mean(-1)
     return _mean(error_BKN.min(2).values[good_BK], good_count)
 

@@ -1,7 +1,6 @@
-"""The training of a planner as Lightning runs it: one step, one validation, the optimiser.
+"""Lightning module of training: step, validation, optimiser.
 
-Every step seeds its own random numbers from (seed, step, process), so that a run that is taken up again at a step goes
-on exactly as it would have.
+Every step seeds its random numbers from (seed, step, process), so that a resumed run is identical.
 
 Shapes: B scenes, N generated plans, K bank plans.
 """
@@ -36,7 +35,7 @@ PDMS = V1_COLUMNS.index("PDMS")
 
 
 class ScorerModule(pl.LightningModule):
-    """A network with its losses, to be trained for so many steps. The judges know the scenes of the two splits."""
+    """A network with its losses; the labellers are those of the two splits."""
 
     def __init__(
         self,
@@ -55,14 +54,14 @@ class ScorerModule(pl.LightningModule):
         freeze_unused(network, config)
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
-        """Seed what is random in a step."""
+        """Seed the step."""
         numbers = np.random.SeedSequence((self.config.seed, self.global_step, self.global_rank)).generate_state(2)
         torch.manual_seed(int(numbers[0]))
         self._rng = np.random.default_rng((self.config.seed, self.global_step))
         self._step_began = time.perf_counter()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Propose plans; while their labels are computed, predict; then compare."""
+        """Propose plans, predict while their labels are computed, then compute losses."""
         config, weights = self.config, self.config.loss_weights
         in_mirror = torch.rand(len(batch.tokens), device=self.device) < config.augmentation.mirror
         batch = mirror_batch(batch, in_mirror)
@@ -104,7 +103,7 @@ class ScorerModule(pl.LightningModule):
         return losses.total
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
-        """Note where the time went."""
+        """Log times."""
         times, seconds = self.labels.times, time.perf_counter() - self._step_began
         self.log_dict(
             {
@@ -117,7 +116,7 @@ class ScorerModule(pl.LightningModule):
         self.labels.times.clear()
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        """Choose among plans, and look up what the simulator says to each."""
+        """Score plans and label them."""
         with torch.no_grad():
             passed = self.network(normalise(batch.views), batch.ego_status, None, batch.cameras)
         scores = self.val_labels.submit(batch.tokens, passed.plans).result().numpy()[..., PDMS]
@@ -159,20 +158,20 @@ class ScorerModule(pl.LightningModule):
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def _of_all(self, numbers: Tensor) -> Tensor:
-        """The numbers (n,) of every process (processes, n)."""
+        """Gather values (n,) of all processes as (processes, n)."""
         gathered = self.all_gather(numbers.to(self.device))
         assert isinstance(gathered, Tensor)
         return gathered.reshape(-1, len(numbers))
 
 
 def permute_labels(labels_BN7: Tensor) -> Tensor:
-    """The labels of each scene, handed to its plans in another order."""
+    """Labels permuted among the plans of each scene."""
     order = torch.rand(labels_BN7.shape[:2], device=labels_BN7.device).argsort(1)
     return labels_BN7.gather(1, order[..., None].expand_as(labels_BN7))
 
 
 def freeze_unused(network: Network, config: TrainConfig) -> None:
-    """Parameters that no loss reaches: processes that share the work must not wait for their gradients."""
+    """Freeze parameters without gradients, which distributed processes would wait for."""
     weights = config.loss_weights
     generates, scores = bool(weights.imitation or weights.coverage), bool(weights.score or weights.bank)
     sampling = network.plan_sampling

@@ -24,7 +24,7 @@ BATCH: Final = 32
 
 
 class Pools(NamedTuple):
-    """Plans of scenes, with what the planner thinks of each."""
+    """Plans of scenes with the planner's logits and utilities."""
 
     tokens: tuple[str, ...]
     plans: NDArray[np.float32]
@@ -36,7 +36,7 @@ class Pools(NamedTuple):
 
 
 def make_pools(planner: Planner, samples: Samples, benchmark: Benchmark = "v1") -> Pools:
-    """Ask a planner for its plans in every scene."""
+    """Generate the pools of all scenes."""
     plans, logits, worth = [], [], []
     for batch in pool_batches(samples, planner):
         scored: ScoredPlans = planner(normalise(batch.views), batch.ego_status, batch.cameras)

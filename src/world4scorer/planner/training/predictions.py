@@ -18,7 +18,7 @@ from world4scorer.planner.model.plan_sampling import Cameras
 
 
 class Proposed(NamedTuple):
-    """After the first step: what the simulator needs to begin, and what the second step goes on with."""
+    """Result of the first step: plans to label, and inputs of the second step."""
 
     scene: SceneFeatures
     ego: Ego
@@ -28,7 +28,7 @@ class Proposed(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """All that the losses look at."""
+    """Inputs of the losses."""
 
     plans: Tensor
     """(B, N, T, 3), with gradient"""

@@ -1,7 +1,7 @@
-"""Route points for samples of a city: where each log's route leads, 20 m ahead of the ego.
+"""Route points for samples of a city: the point of each log's route 20 m ahead of the ego.
 
-NAVSIM's logs tell their route as roadblocks only; a city knows the streets that each of its egos was going to take. The
-route begins where the log does, and the point comes from a `RouteCursor`, as it does in driving.
+NAVSIM's logs have only roadblocks; a city knows the full route of each ego. Route points come from a `RouteCursor`, as
+in driving.
 """
 
 from __future__ import annotations

@@ -45,12 +45,12 @@ from world4scorer.planner.training.warm_start import load_planner_weights
 
 PRECISIONS: Final = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed", "bf16-vit": "32-true"}
 NETWORK: Final = "network."
-"""What names in checkpoints begin with."""
+"""Prefix of parameter names in checkpoints."""
 
 
 @dataclass(frozen=True)
 class TrainData:
-    """Where the data lie."""
+    """Paths of the data."""
 
     data: Path
     """Dataset folder with navsim_logs and sensor_blobs."""
@@ -60,16 +60,16 @@ class TrainData:
     val_split: str
     val_store: Path
     bank: Path | None = None
-    """Pack of the split; None where no loss needs it."""
+    """Bank of the split; None if no loss needs it."""
     targets: Path | None = None
-    """File of future targets of the split; None where no loss needs it."""
+    """File of future targets of the split; None if no loss needs it."""
     val_data: Path | None = None
     """Dataset folder of the validation split, if another."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What a run is computed on. With several devices each draws what is random in a step for itself."""
+    """Hardware of a run. Each device draws its own random numbers."""
 
     accelerator: str = "auto"
     devices: int = 1
@@ -110,7 +110,7 @@ def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | No
 
 
 def prepare_run(config: TrainConfig, data: Any, out: Path, machine: Machine) -> None:
-    """What comes before everything else: claim the folder, settle threads and arithmetic."""
+    """Claim the folder and set threads and floating-point mode."""
     claim_run_folder(config, data, out)
     silence_lightning()
     torch.set_num_threads(machine.threads or max(1, (os.cpu_count() or 1) // machine.devices))
@@ -125,7 +125,7 @@ def fit(
     out: Path,
     machine: Machine,
 ) -> Path:
-    """Train with a judge of the samples and one of those for validation; returns the folder of the last planner."""
+    """Train with labellers of training and validation scenes; returns the folder of the last planner."""
     steps = config.epochs * (len(samples) // config.batch)
     module = ScorerModule(config, make_network(config, samples), *labellers, steps, machine.label_threads)
     trainer = make_trainer(config, out, machine)
@@ -146,17 +146,14 @@ def _fit(trainer: pl.Trainer, module: ScorerModule, loaders: PlanningDataModule,
     except BaseException as error:
         launcher = trainer.strategy.launcher
         if launcher is not None:
-            launcher.kill(signal.SIGKILL)  # processes of other devices, which would wait for this one
+            launcher.kill(signal.SIGKILL)  # other devices' processes would wait for this one
         if isinstance(error, SystemExit) and trainer.interrupted:  # what Lightning makes of Ctrl-C
             raise KeyboardInterrupt from None
         raise
 
 
 def make_network(config: TrainConfig, samples: Samples) -> Network:
-    """A network before its first step: random by seed, anchors from the data, the ViT from its weights.
-
-    Or all of it from a planner.
-    """
+    """Initial network: random by seed, anchors from the data, the ViT from its weights; or all from a planner."""
     check_start(config)
     torch.manual_seed(config.seed)
     network = Network(config.model)
@@ -177,7 +174,7 @@ def make_network(config: TrainConfig, samples: Samples) -> Network:
 
 
 def check_start(config: TrainConfig) -> None:
-    """Raise a ValueError for a model that would never learn to see."""
+    """Raise a ValueError for a frozen ViT without pretrained weights."""
     pretrained = config.vit_weights or config.from_planner
     if config.model.images and not config.model.train_vit and not pretrained:
         raise ValueError(
@@ -186,12 +183,12 @@ def check_start(config: TrainConfig) -> None:
 
 
 def check_machine(machine: Machine) -> None:
-    """Raise a ValueError for devices that are not here; asked before anything long is begun."""
+    """Raise a ValueError if the requested devices are not available."""
     _trainer(machine, logger=False, enable_checkpointing=False)
 
 
 def is_global_zero() -> bool:
-    """Whether this process is the first of all machines; known once `check_machine` was asked."""
+    """Whether this is the first process of all machines; valid after `check_machine`."""
     return int(getattr(rank_zero_only, "rank", 0)) == 0
 
 
@@ -245,7 +242,7 @@ def _trainer(machine: Machine, **options: Any) -> pl.Trainer:
 
 
 def subsample(samples: Samples, config: TrainConfig) -> Samples:
-    """The scenes that a run trains on."""
+    """The training scenes of a run: all, or `config.scenes` drawn by seed."""
     if not config.scenes:
         return samples
     if config.scenes > len(samples):
@@ -266,7 +263,7 @@ def claim_run_folder(config: TrainConfig, data: Any, out: Path) -> None:
 
 
 def _described(value: str | Path | None) -> str | None:
-    """Whole paths, so that a run is understood from any folder."""
+    """Absolute paths, independent of the working directory."""
     return str(value.resolve()) if isinstance(value, Path) else value
 
 
@@ -281,7 +278,7 @@ def _keep_planners(config: TrainConfig, network: Network, out: Path) -> None:
 
 
 def silence_lightning() -> None:
-    """What Lightning says at the start is of no use to those who did not write this file."""
+    """Silence Lightning's start-up messages."""
     for name in ("lightning.pytorch", "lightning.fabric", "lightning"):
         logging.getLogger(name).setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning.*")

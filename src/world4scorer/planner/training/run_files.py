@@ -1,4 +1,4 @@
-"""What a training run left in its folder, read again."""
+"""Reads the files of a training run."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def _read_config(run: RunFolder) -> TrainConfig:
 def has_direction_labels(folder: Path, model: ModelConfig) -> bool:
     """Whether the planner of a folder was trained for driving direction compliance.
 
-    The configuration of its run says so. Without it, a planner that takes a route point is taken for one of
-    Bench2Drive, whose training leaves that prediction as it began.
+    Read from the configuration of its run. Without it, a planner with a route point counts as Bench2Drive's, whose
+    training leaves that prediction untrained.
     """
     run = RunFolder(folder.absolute().parent)
     if run.exists:

@@ -1,4 +1,4 @@
-"""The scenes of a split that a planner can be trained on or asked about."""
+"""Samples of a split whose scenes are prepared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 def split_samples(data: Path, split: str, store: Path, ego_numbers: int = EGO_NUMBERS) -> Samples:
-    """Samples of a split whose scenes the store holds, with as many numbers of the ego as a model takes."""
+    """Samples of a split that are in the store, with an ego status of `ego_numbers` values."""
     samples = samples_in_store(Samples.of_split(data, find_split(split, data), store), store)
     if ego_numbers == EGO_NUMBERS:
         return samples

@@ -1,4 +1,4 @@
-"""The scenes that a run was trained on, as what holds its planner in place (`model.stability`).
+"""Training scenes of a run as supervision for `planner.stability`.
 
 >>> trained = TrainedScenes.of_run(Path("runs/city"))
 >>> geometry = Geometry.of(trained.supervision(planner, trained.draw(16)))
@@ -58,7 +58,7 @@ class TrainedScenes:
         return cls(config, dataset, LabelThreads(SceneLabeller(SceneStore(data.store))))
 
     def draw(self, count: int, seed: int = 0) -> list[int]:
-        """Places of some scenes, each of another log as long as there are any."""
+        """Indices of `count` scenes, from as many logs as possible."""
         names = self.dataset.samples.log_names
         if not 0 < count <= len(names):
             raise ValueError(f"supervised: {count} scenes wanted; the run was trained on {len(names)}")
@@ -95,6 +95,6 @@ class TrainedScenes:
         return LossWeights(losses.score, losses.bank, losses.future)
 
     def supervision(self, planner: Planner, indices: Sequence[int], dtype: torch.dtype = torch.float32) -> Supervision:
-        """What labels and futures of these scenes constrain."""
+        """Supervision by the labels and futures of these scenes."""
         batches = (self.scenes(planner, indices[start : start + BATCH]) for start in range(0, len(indices), BATCH))
         return Supervision.of(planner.network, batches, self.weights, dtype)

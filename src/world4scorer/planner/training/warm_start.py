@@ -1,8 +1,7 @@
-"""A network that begins with the weights of a planner, which may know less of the ego than the network does.
+"""Initialise a network with the weights of a planner, which may lack the route point.
 
-A planner that was trained without a route point becomes one that takes it: two columns of zeros are added to its ego
-encoder and everything else is copied, so that it plans as before, whatever the route point, until training tells it
-otherwise.
+Two zero columns are then added to the ego encoder and everything else is copied, so that plans are the same as before
+until training changes them.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from world4scorer.planner.planner import Planner
 EGO_WEIGHT: Final = "ego_encoder.weight"
 """(width, ego numbers)"""
 NON_STRUCTURAL: Final = ("dropout", "drop_path", "train_vit", "vit_layer_scale")
-"""Settings that weights do not depend on."""
+"""Settings that do not change parameter shapes."""
 
 
 def load_planner_weights(network: Network, planner: Planner) -> None:
