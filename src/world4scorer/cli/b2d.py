@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Final, Literal
 
 from world4scorer.cli.arguments import (
     HIDE_DEFAULT,
@@ -32,9 +32,6 @@ from world4scorer.cli.arguments import (
 from world4scorer.cli.command_line import command_line
 from world4scorer.cli.exit_codes import UsageError
 from world4scorer.cli.requirements import require_torch
-
-if TYPE_CHECKING:
-    from world4scorer.evaluation.leaderboard.merge import Results
 
 Preset = Literal["paper", "city"]
 RouteSetName = Annotated[str, metavar("FILE|N")]
@@ -353,15 +350,16 @@ def results(
         print("\n".join(merged.to_drive))
         return 0
     from world4scorer.evaluation.leaderboard.abilities import ABILITIES, read_abilities
+    from world4scorer.evaluation.leaderboard.smoothness import formula, route_smoothness
     from world4scorer.evaluation.scores.route_results import results_finding, save_results
     from world4scorer.jobs.files import check_folder
 
     if out is not None:
         check_folder(out)
-    smooth = {} if metrics is None else _smoothness(merged, metrics, corrected, step)
+    smooth = {} if metrics is None else route_smoothness(merged.records, metrics, corrected, step)
     remarks = []
     if metrics is not None:
-        remarks.append(f"Smoothness of {len(smooth)} routes, {_formula(corrected, step)}.")
+        remarks.append(f"Smoothness of {len(smooth)} routes, {formula(corrected, step)}.")
     types = ABILITIES if abilities is None else read_abilities(abilities)
     finding = results_finding(merged, smooth, types, draws, remarks)
     given = {"routes": routes, "metrics": metrics, "corrected": corrected, "step": step}
@@ -373,28 +371,6 @@ def results(
         save_results(merged, finding, out, command, smooth)
         print(f"written: {out}/results.json, results.md, routes.csv, merged.json")
     return 0
-
-
-def _formula(corrected: bool, step: float) -> str:
-    return f"{'corrected units' if corrected else 'the published formula with its quirks'}, {step:g} s between samples"
-
-
-def _smoothness(merged: Results, folder: Path, corrected: bool, step: float) -> dict[str, float]:
-    """By route, for those whose agents wrote how they moved, for at least one chunk."""
-    import math
-
-    from world4scorer.evaluation.leaderboard.smoothness import METRIC_FILE, read_motion, smoothness
-
-    if not folder.is_dir():
-        raise ValueError(f"--metrics {folder}: no such folder")
-    found = {}
-    for record in merged.records:
-        path = folder / (record.save_name or "") / METRIC_FILE
-        if record.save_name and path.is_file():
-            found[record.route] = smoothness(read_motion(path), corrected, step)
-    if not found:
-        raise ValueError(f"--metrics {folder}: no SAVE_NAME/{METRIC_FILE} of any record in it")
-    return {route: share for route, share in found.items() if not math.isnan(share)}
 
 
 def routes(file: PositionalFile, /, out: Folder, parts: int = 1, done: Paths = ()) -> int:

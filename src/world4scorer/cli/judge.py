@@ -357,13 +357,11 @@ def drive(
         workers: Processes; one for each core unless given.
     """
     from world4scorer.driving.closed_loop.comparison import compare_drivers
-    from world4scorer.driving.closed_loop.driver_spec import BASELINES, DEFAULT_DRIVERS, EGO_STATUS, DriverSpec
+    from world4scorer.driving.closed_loop.driver_spec import EGO_STATUS, DriverSpec, default_drivers
     from world4scorer.driving.closed_loop.run import DriveConfig, drive_all, film_drives, write_driver_results
 
-    run, planner, data = _found(checkpoint, data)
-    names = drivers or tuple(
-        name for name in DEFAULT_DRIVERS if (planner or name in BASELINES) and (run or name != EGO_STATUS)
-    )
+    run, planner, data = _find_planner(checkpoint, data)
+    names = drivers or default_drivers(planner is not None, run is not None)
     choices = [DriverSpec.parse(name, benchmark) for name in dict.fromkeys(names)]
     if any(choice.options is not None or choice.name == EGO_STATUS for choice in choices):
         require_torch("w4s drive")
@@ -385,8 +383,8 @@ def drive(
     return 0
 
 
-def _found(checkpoint: Path | None, data: Path | None) -> tuple[Path | None, Path | None, Path]:
-    """Training run, planner and city that are meant."""
+def _find_planner(checkpoint: Path | None, data: Path | None) -> tuple[Path | None, Path | None, Path]:
+    """Training run and planner of a checkpoint, if any, and the dataset folder of the city."""
     if checkpoint is None:
         if data is None:
             raise UsageError("--data: say which city; a training run given as --checkpoint knows its own")

@@ -23,8 +23,7 @@ from world4scorer.cli.exit_codes import UsageError
 from world4scorer.jobs.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from world4scorer.evaluation.pools.scored import ScoredPools
-    from world4scorer.evaluation.scores.pictures import Cameras, PoolPictures, StorePictures
+    from world4scorer.evaluation.scores.pictures import PoolPictures, StorePictures
 
 Drawn = Annotated[Path, tyro.conf.Positional, metavar("RUN|POOLS|STORE")]
 Filmed = Annotated[Path, tyro.conf.Positional, metavar("RUN|POOLS|LOG")]
@@ -72,13 +71,14 @@ def show(
         data: Dataset folder with the images, if it is not where the pools say.
     """
     from world4scorer.drawing.birdseye import save
+    from world4scorer.evaluation.scores.pictures import Cameras
 
     pictures = _pictures(source, submission, selection, plan, metric, split, store)
     if not tokens:
         raise UsageError(f"{source}: which moments? {_where_tokens_are(source, pictures)}")
     if cameras and thumbnail:
         raise UsageError("--cameras: a thumbnail has no room for them")
-    images = _cameras(pictures, data) if cameras else None
+    images = Cameras.of_pictures(pictures, data) if cameras else None
     for token, path in zip(tokens, _paths(tokens, out), strict=True):
         shown = pictures.show(token, thumbnail, None if images is None else images.images(token))
         save(shown.figure, path)
@@ -95,11 +95,7 @@ def _pictures(
     split: str | None,
     store: Path | None,
 ) -> PoolPictures | StorePictures:
-    from world4scorer.datasets.navsim.submissions import read_submission
-    from world4scorer.datasets.store import SceneStore
-    from world4scorer.evaluation.pools.open import kept_pools
     from world4scorer.evaluation.pools.pool_files import is_pools
-    from world4scorer.evaluation.pools.scored import ScoredPools
     from world4scorer.evaluation.scores.pictures import PoolPictures, StorePictures
 
     if is_pools(source) or RunFolder(source).exists:
@@ -107,18 +103,13 @@ def _pictures(
             raise UsageError(f"--submission: belongs to a scene store; {source} has plans of its own")
         if metric == "pdms-v1.1" and selection == "reranked":
             raise UsageError("--selection reranked: belongs to EPDMS; with --metric pdms-v1.1 choices are framewise")
-        if selection is None:
-            selection = "framewise" if metric == "pdms-v1.1" else "reranked"
-        pools = ScoredPools.open(kept_pools(source, split), store)
-        return PoolPictures(pools, SceneStore(pools.about["store"]), selection, metric, plan)
-    scenes = SceneStore(source)
-    if not len(scenes):
-        raise ValueError(f"{source}: neither a training run, nor pools, nor a scene store")
+        return PoolPictures.open(source, split, store, selection, metric, plan)
+    pictures = StorePictures.open(source, submission, metric)
     if split is not None or store is not None or plan is not None or selection is not None:
         raise UsageError(
             f"--split, --store, --plan and --selection belong to runs and pools; {source} is a scene store"
         )
-    return StorePictures(scenes, None if submission is None else read_submission(submission), metric)
+    return pictures
 
 
 def _where_tokens_are(source: Path, pictures: PoolPictures | StorePictures) -> str:
@@ -130,20 +121,6 @@ def _where_tokens_are(source: Path, pictures: PoolPictures | StorePictures) -> s
         f"Name tokens after it, e.g. w4s show {source} {pictures.pools.tokens[0]}. `w4s evaluate {source}` lists all "
         f"{len(pictures.pools):,} with their scores in {source}/evaluation/frames.csv"
     )
-
-
-def _cameras(pictures: PoolPictures | StorePictures, data: Path | None) -> Cameras:
-    from world4scorer.evaluation.scores.pictures import Cameras, StorePictures
-
-    if isinstance(pictures, StorePictures):
-        options = pictures.store.provenance(pictures.store.logs[0]).get("options", {})
-        root, split = data, options.get("split")
-    else:
-        about = pictures.pools.about
-        root, split = data or about.get("data"), about.get("split")
-    if root is None or split is None or not Path(root).is_dir():
-        raise ValueError("--cameras: the dataset with the images is not known or not there; say where with --data")
-    return Cameras.of(Path(root), str(split), pictures.store.folder)
 
 
 def _paths(tokens: tuple[str, ...], out: Path | None) -> list[Path]:
@@ -195,13 +172,13 @@ def film(
     from world4scorer.evaluation.pools.open import kept_pools
     from world4scorer.evaluation.pools.pool_files import is_pools
     from world4scorer.evaluation.pools.scored import ScoredPools
-    from world4scorer.reporting.film.decisions import Decisions
+    from world4scorer.reporting.film.decisions import Decisions, find_log
     from world4scorer.reporting.film.log_film import film_log
 
     decisions, data_split = None, None
     if is_pools(source) or RunFolder(source).exists:
         pools = ScoredPools.open(kept_pools(source, split), store)
-        root, log, data_split = _filmed_log(source, pools, log, data)
+        root, log, data_split = find_log(pools, log, data)
         decisions = Decisions(pools, SceneStore(pools.about["store"]), selection or "reranked")
     else:
         if selection is not None or store is not None or data is not None:
@@ -232,24 +209,6 @@ def film(
     )
     print(report)
     return 0
-
-
-def _filmed_log(source: Path, pools: ScoredPools, log: str | None, data: Path | None) -> tuple[Path, str, str | None]:
-    """The dataset of pools, the log to film, and its folder of logs where its name alone does not tell."""
-    from world4scorer.datasets.navsim.splits import find_split
-    from world4scorer.jobs.data_folder import DataFolder
-    from world4scorer.reporting.film.decisions import most_dynamic_log
-
-    if log is None:
-        log = most_dynamic_log(pools)
-    elif log not in pools.log_names:
-        raise ValueError(f"--log {log}: no pools of it; there are {', '.join(sorted(set(pools.log_names))[:3])}, ...")
-    known, split = data or pools.about.get("data"), pools.about.get("split")
-    if known is None or not Path(known).is_dir():
-        raise ValueError(f"{source}: the dataset of these pools is not known or not there; say where with --data")
-    root = Path(known)
-    ambiguous = split is not None and len(DataFolder(root).find_log(log)) > 1
-    return root, log, find_split(str(split), root).data_split if ambiguous else None
 
 
 def frames(

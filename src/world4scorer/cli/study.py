@@ -15,6 +15,7 @@ from world4scorer.cli.arguments import OptionalEncoder, OptionalPath, Run, RunOr
 from world4scorer.cli.requirements import require_torch
 from world4scorer.cli.save_finding import save_finding
 from world4scorer.jobs.run_folder import RunFolder
+from world4scorer.studies.registry import STUDIES
 from world4scorer.studies.shared.options import (
     DEFAULT_BRANCH_OPTIONS,
     DEFAULT_INTERVENTION_OPTIONS,
@@ -24,7 +25,6 @@ from world4scorer.studies.shared.options import (
     DEFAULT_STABILITY_OPTIONS,
     DEFAULT_STUDY_OPTIONS,
     DEFAULT_TRAINING_OPTIONS,
-    READOUT_STEPS,
     BranchOptions,
     ReadoutOptions,
     RunOptions,
@@ -117,19 +117,11 @@ def interventions(
         options: Where, and how intervals are made.
     """
     from world4scorer.datasets.store import SceneStore
-    from world4scorer.evaluation.pools.open import open_pools
-    from world4scorer.studies.interventions.study import Block, labelled
     from world4scorer.studies.interventions.study import interventions as study
+    from world4scorer.studies.interventions.study import open_blocks
 
-    own = open_pools(source, options.store)
-    blocks = [Block("own pools", "own", own)]
-    for text in foreign:
-        label, folder = labelled(text)
-        blocks.append(Block(label, "foreign", open_pools(folder, options.store)))
-    for text in baseline:
-        label, folder = labelled(text)
-        blocks.append(Block(label, "baseline", open_pools(folder, options.store)))
-    finding = study(blocks, options.draws, repeats, first_seed, SceneStore(own.about["store"]))
+    blocks = open_blocks(source, foreign, baseline, options.store)
+    finding = study(blocks, options.draws, repeats, first_seed, SceneStore(blocks[0].pools.about["store"]))
     given = {"foreign": foreign, "baseline": baseline, "repeats": repeats, "first_seed": first_seed}
     return save_finding(interventions, finding, source, options.out, **given, options=options)
 
@@ -239,13 +231,17 @@ def readouts(run: Run, /, options: Readout = DEFAULT_READOUT_OPTIONS) -> int:
         options: How networks are trained, and what is looked at.
     """
     require_torch("w4s study readouts")
-    from world4scorer.studies.readout_networks.config import ReadoutConfig
     from world4scorer.studies.readouts.study import readouts as study
 
-    steps = {name: value for name in READOUT_STEPS if (value := getattr(options, name)) is not None}
-    config = ReadoutConfig(pairs=options.pairs, seed=options.seed, **steps)
     finding = study(
-        run, config, options.scenes, options.encoder, options.decoder, options.masks, options.draws, options.threads
+        run,
+        options.config,
+        options.scenes,
+        options.encoder,
+        options.decoder,
+        options.masks,
+        options.draws,
+        options.threads,
     )
     return save_finding(readouts, finding, run, options.out, options=options)
 
@@ -397,21 +393,6 @@ def _require_torch_of_a_run(command: str, source: Path) -> None:
 
 
 SUBCOMMANDS: Final[dict[str, Callable[..., int]]] = {
-    "auxiliary-target": auxiliary_target,
-    "label-pairing": label_pairing,
-    "parts": parts,
-    "reranking": reranking,
-    "interventions": interventions,
-    "disagreement": disagreement,
-    "target-geometry": target_geometry,
-    "state-geometry": state_geometry,
-    "stability": stability,
-    "readouts": readouts,
-    "counterfactual": counterfactual,
-    "taxonomy": taxonomy,
-    "consecutive": consecutive,
-    "lambda": lambda_weight,
-    "history": history,
-    "coverage": coverage,
+    study.name: globals()[study.target.partition(":")[2]] for study in STUDIES.values()
 }
-"""By name, in the order of `studies.registry`."""
+"""In the registry's order; each command is called as the study's function."""

@@ -23,8 +23,6 @@ from world4scorer.jobs.files import atomic_write
 
 TableText = tuple[str, Sequence[str], list[Sequence[str]]]
 """Title, head and rows."""
-TABLE_WIDTH: Final = 132
-"""Table width when the output is no terminal [characters]."""
 TEXT_COLUMNS: Final = ("network", "map", "split", "folder", "places")
 """Columns of text; the others are numbers."""
 

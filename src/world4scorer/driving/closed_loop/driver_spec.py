@@ -30,6 +30,13 @@ DEFAULT_WEIGHTS: Final = {"inertial": 1.0, "route": ROUTE_WEIGHT}
 DEFAULT_DRIVERS: Final = (FRAMEWISE, "inertial", "route", *BASELINES)
 
 
+def default_drivers(has_planner: bool, has_run: bool) -> tuple[str, ...]:
+    """Drivers that are possible: some need a planner, the MLP of the ego status needs its training run."""
+    return tuple(
+        name for name in DEFAULT_DRIVERS if (has_planner or name in BASELINES) and (has_run or name != EGO_STATUS)
+    )
+
+
 @dataclass(frozen=True)
 class DriverSpec:
     """A driver: a baseline, or a planner with selection options."""

@@ -5,12 +5,11 @@ Idle, slow or faulty clients affect only their own connection.
 
 from __future__ import annotations
 
+import logging
 import select
 import socket
-import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
@@ -26,6 +25,8 @@ from world4scorer.driving.serving.protocol import (
     send,
 )
 from world4scorer.driving.serving.session import NO_LOG, ServedPlanner, Session
+
+logger = logging.getLogger(__name__)
 
 HELLO_TIMEOUT: Final = 10.0
 """Timeout of a client's hello [s]; later messages have none."""
@@ -109,7 +110,7 @@ class PlannerServer:
         except OSError:
             pass  # the client is gone or does not read
         except Exception as error:  # server fault; other clients are still served
-            traceback.print_exc(file=sys.stderr)
+            logger.exception("connection closed after a server error")
             _send_and_close(connection, _error("internal", f"{type(error).__name__}: {error}; see the server's output"))
         finally:
             session.close()

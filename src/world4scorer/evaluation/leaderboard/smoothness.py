@@ -17,6 +17,8 @@ together.
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +28,7 @@ from numpy.typing import NDArray
 
 from world4scorer.engine.outcomes.savgol import savgol
 from world4scorer.engine.scene.indices import DT
+from world4scorer.evaluation.leaderboard.records import RouteRecord
 
 CHUNK: Final = 20
 """Samples."""
@@ -139,6 +142,27 @@ def smoothness(motion: Motion, corrected: bool = False, step: float = DT) -> flo
     """Share of the chunks of a drive that are smooth, 0 to 1; NaN if it is shorter than one. See `chunks_passed`."""
     passed = chunks_passed(motion, corrected, step)
     return float(passed.mean()) if len(passed) else float("nan")
+
+
+def route_smoothness(
+    records: Iterable[RouteRecord], folder: Path, corrected: bool = False, step: float = DT
+) -> dict[str, float]:
+    """Smoothness by route, where FOLDER/SAVE_NAME/metric_info.json of the agent is there and holds at least a chunk."""
+    if not folder.is_dir():
+        raise ValueError(f"--metrics {folder}: no such folder")
+    found = {}
+    for record in records:
+        path = folder / (record.save_name or "") / METRIC_FILE
+        if record.save_name and path.is_file():
+            found[record.route] = smoothness(read_motion(path), corrected, step)
+    if not found:
+        raise ValueError(f"--metrics {folder}: no SAVE_NAME/{METRIC_FILE} of any record in it")
+    return {route: share for route, share in found.items() if not math.isnan(share)}
+
+
+def formula(corrected: bool, step: float) -> str:
+    """Which formula of smoothness is used, in words."""
+    return f"{'corrected units' if corrected else 'the published formula with its quirks'}, {step:g} s between samples"
 
 
 def _filtered(series: Floats) -> Floats:

@@ -14,7 +14,7 @@ from PIL import Image
 
 from world4scorer.datasets.navsim.cameras import CAMERA_LABELS, VIEWS
 from world4scorer.datasets.navsim.splits import find_split
-from world4scorer.datasets.navsim.submissions import Submission
+from world4scorer.datasets.navsim.submissions import Submission, read_submission
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.birdseye import draw_scene
@@ -25,6 +25,7 @@ from world4scorer.engine.outcomes.v2 import epdms
 from world4scorer.engine.rollout.plans import LqrProfile
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.evaluation.pools.choices import Chosen, Selection, continued, framewise, select
+from world4scorer.evaluation.pools.open import kept_pools
 from world4scorer.evaluation.pools.pool_files import PoolError
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.submission import Metric
@@ -45,6 +46,19 @@ class Cameras:
     def of(cls, data: Path, split: str, store: Path) -> Cameras:
         """Of a split; what the logs say is kept in the folder of the scene store."""
         return cls(Samples.of_split(data, find_split(split, data), store))
+
+    @classmethod
+    def of_pictures(cls, pictures: PoolPictures | StorePictures, data: Path | None = None) -> Cameras:
+        """Images of the scenes that are drawn; `data` is the dataset folder, if the pools do not name it."""
+        if isinstance(pictures, StorePictures):
+            options = pictures.store.provenance(pictures.store.logs[0]).get("options", {})
+            root, split = data, options.get("split")
+        else:
+            about = pictures.pools.about
+            root, split = data or about.get("data"), about.get("split")
+        if root is None or split is None or not Path(root).is_dir():
+            raise ValueError("--cameras: the dataset of the images is unknown or missing; name it with --data")
+        return cls.of(Path(root), str(split), pictures.store.folder)
 
     def images(self, token: str) -> Images:
         """Images (H, W, 3) of a moment by what people call the camera."""
@@ -74,6 +88,14 @@ class StorePictures:
     store: SceneStore
     submission: Submission | None = None
     metric: Metric = "epdms-v2.2"
+
+    @classmethod
+    def open(cls, store: Path, submission: Path | None = None, metric: Metric = "epdms-v2.2") -> StorePictures:
+        """Pictures of a scene store, with the plans of a submission file or the human's."""
+        scenes = SceneStore(store)
+        if not len(scenes):
+            raise ValueError(f"{store}: neither a training run, nor pools, nor a scene store")
+        return cls(scenes, None if submission is None else read_submission(submission), metric)
 
     def show(self, token: str, thumbnail: bool = False, cameras: Images | None = None) -> Shown:
         """Draw a scene with its plan."""
@@ -109,6 +131,21 @@ class PoolPictures:
 
     def __post_init__(self) -> None:
         assert self.metric != "pdms-v1.1" or self.selection == "framewise"
+
+    @classmethod
+    def open(
+        cls,
+        source: Path,
+        split: str | None = None,
+        store: Path | None = None,
+        selection: Selection | None = None,
+        metric: Metric = "epdms-v2.2",
+        plan: int | None = None,
+    ) -> PoolPictures:
+        """Pictures of a run's pools or of a folder of pools; re-ranked by default, framewise for PDMS."""
+        pools = ScoredPools.open(kept_pools(source, split), store)
+        selection = selection or ("framewise" if metric == "pdms-v1.1" else "reranked")
+        return cls(pools, SceneStore(pools.about["store"]), selection, metric, plan)
 
     @property
     def utility(self) -> NDArray[np.floating[Any]]:

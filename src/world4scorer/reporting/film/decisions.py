@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing import style
 from world4scorer.drawing.faults import Fault, faults_of, forgiven_of
@@ -19,6 +21,7 @@ from world4scorer.engine.outcomes.v2 import epdms
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.evaluation.pools.choices import Chosen, Selection, continued, framewise, select
 from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.jobs.data_folder import DataFolder
 
 Floats = NDArray[np.float64]
 
@@ -89,6 +92,26 @@ class Decisions:
             score=float(self._score[index]),
             breaks=bool(self._continued[index] == 0),
         )
+
+
+def find_log(pools: ScoredPools, log: str | None = None, data: Path | None = None) -> tuple[Path, str, str | None]:
+    """Dataset folder of pools, name of the log to film, and its folder of logs if the name is in several.
+
+    Args:
+        pools: Pools of the log.
+        log: Name of the log; the most dynamic one if None.
+        data: Dataset folder, if not the one that the pools name.
+    """
+    if log is None:
+        log = most_dynamic_log(pools)
+    elif log not in pools.log_names:
+        raise ValueError(f"--log {log}: no pools of it; there are {', '.join(sorted(set(pools.log_names))[:3])}, ...")
+    known, split = data or pools.about.get("data"), pools.about.get("split")
+    if known is None or not Path(known).is_dir():
+        raise ValueError(f"log {log}: the dataset of these pools is unknown or missing; name it with --data")
+    root = Path(known)
+    ambiguous = split is not None and len(DataFolder(root).find_log(log)) > 1
+    return root, log, find_split(str(split), root).data_split if ambiguous else None
 
 
 def most_dynamic_log(pools: ScoredPools) -> str:

@@ -15,6 +15,7 @@ from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.engine.selection.pool_metrics import ORDERING_MARGIN
 from world4scorer.evaluation.pools.describe import describe
+from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval
 from world4scorer.evaluation.scores.intervals import cell, plain
@@ -58,6 +59,18 @@ def labelled(text: str) -> tuple[str, Path]:
     if Path(text).exists() or not found:
         return Path(text).name, Path(text)
     return label, Path(folder)
+
+
+def open_blocks(
+    source: Path, foreign: Sequence[str] = (), baseline: Sequence[str] = (), store: Path | None = None
+) -> list[Block]:
+    """Blocks of a run or folder of pools, and of further ones given as `LABEL=FOLDER` or `FOLDER`."""
+    blocks = [Block("own pools", "own", open_pools(source, store))]
+    further: tuple[tuple[Kind, Sequence[str]], ...] = (("foreign", foreign), ("baseline", baseline))
+    for kind, texts in further:
+        for label, folder in map(labelled, texts):
+            blocks.append(Block(label, kind, open_pools(folder, store)))
+    return blocks
 
 
 def interventions(

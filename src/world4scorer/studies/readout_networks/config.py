@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from world4scorer.studies.shared.options import ReadoutOptions
+
 FORMAT: Final = "world4scorer-readouts-1"
 
 
@@ -55,6 +57,13 @@ class ReadoutConfig:
     seed: int = 17
     checkpoint_every: int = 250
     """Steps between checkpoints."""
+
+    @classmethod
+    def of_options(cls, options: ReadoutOptions) -> ReadoutConfig:
+        """Configuration of the study's options; steps that are None keep their defaults."""
+        names = ("condgrid_steps", "diffusion_steps", "decoder_steps")
+        steps = {name: value for name in names if (value := getattr(options, name)) is not None}
+        return cls(pairs=options.pairs, seed=options.seed, **steps)
 
     def __post_init__(self) -> None:
         counts = (

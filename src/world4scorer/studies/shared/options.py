@@ -148,5 +148,4 @@ DEFAULT_TRAINING_OPTIONS: Final = TrainingOptions()
 DEFAULT_BRANCH_OPTIONS: Final = BranchOptions()
 DEFAULT_LABEL_PAIRING_OPTIONS: Final = TrainingOptions(scenes=512, epochs=60)
 """Of the study of label pairing."""
-READOUT_STEPS: Final = ("condgrid_steps", "diffusion_steps", "decoder_steps")
 DEFAULT_READOUT_OPTIONS: Final = ReadoutOptions()
