@@ -1,11 +1,11 @@
-"""What MkDocs does beyond Markdown for this site (`hooks:` in mkdocs.yml).
+"""MkDocs hooks of this site (`hooks:` in mkdocs.yml).
 
-* Files of the repository that lie outside docs/ become part of the site: the README below its introduction as
-  start.md, CHANGELOG.md and all of results/. A result shows the pictures that were made with it.
-* Links are written for the repository, so that they work on a code host. Here they are turned into links of the site.
+* Files outside docs/ become part of the site: the README below its introduction as
+  start.md, CHANGELOG.md and all of results/. A result page shows its pictures.
+* Links are written for the repository, so that they work on a code host; they are converted to links of the site.
 * A list may follow a paragraph without a blank line, as on a code host.
 * `<!-- include: ../results/NAME.md -->` becomes that file without its title, or, with #SECTION behind the name, the
-  section below that heading. On a code host it is invisible, so a link stands beside it.
+  section below that heading. On a code host it is invisible, so put a link beside it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from mkdocs.structure.pages import Page
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 DOCS: Final = "docs/"
-PLACES: Final = {"README.md": "start.md", "CHANGELOG.md": "changelog.md"}
-"""Where files of the repository's top folder are in the site."""
+SITE_PATHS: Final = {"README.md": "start.md", "CHANGELOG.md": "changelog.md"}
+"""Site paths of files in the repository's top folder."""
 RESULTS: Final = ("*.md", "*.png", "*.json")
 
 LINK: Final = re.compile(r'(?P<before>\]\(|\b(?:src|href)=")(?P<path>[^)\s"#:]+)(?P<anchor>#[^)\s"]*)?(?=[)"])')
@@ -37,8 +37,8 @@ HEADING: Final = re.compile(r"^(#+) (.+)$", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what lies outside docs/."""
-    outside = [Path(name) for name in PLACES]
+    """Add the files outside docs/."""
+    outside = [Path(name) for name in SITE_PATHS]
     outside += [path.relative_to(ROOT) for kind in RESULTS for path in sorted((ROOT / "results").rglob(kind))]
     for path in outside:
         source = path.as_posix()
@@ -47,7 +47,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Put includes in and turn links around."""
+    """Insert includes and convert links."""
     source = repository_path(page.file.src_uri)
     if source == "README.md":
         markdown = without_introduction(markdown)
@@ -58,20 +58,20 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
 
 
 def rewritten(text: str, source: str) -> str:
-    """Text of the repository's file `source` as MkDocs wants it."""
+    """Convert text of the repository's file `source` for MkDocs."""
     text = TIGHT_LIST.sub(r"\1\n\n", text)
     return LINK.sub(lambda found: moved(found, source), text)
 
 
 def site_path(path: str) -> str:
-    """Where a file of the repository is in the site."""
-    return PLACES.get(path, path.removeprefix(DOCS))
+    """The site path of a file of the repository."""
+    return SITE_PATHS.get(path, path.removeprefix(DOCS))
 
 
 def repository_path(path: str) -> str:
     """The inverse of `site_path`."""
-    places = {there: here for here, there in PLACES.items()}
-    return places.get(path) or (path if path.startswith("results/") else DOCS + path)
+    sources = {there: here for here, there in SITE_PATHS.items()}
+    return sources.get(path) or (path if path.startswith("results/") else DOCS + path)
 
 
 def moved(found: re.Match[str], source: str) -> str:
@@ -84,26 +84,26 @@ def moved(found: re.Match[str], source: str) -> str:
 
 
 def outside_code(markdown: str, change: Callable[[str], str]) -> str:
-    """Change what is not code."""
+    """Apply `change` to everything but code."""
     return "".join(part if part.startswith("`") else change(part) for part in CODE.split(markdown))
 
 
 def included(found: re.Match[str], source: str) -> str:
-    """The file that a comment names, its links as if they stood in `source`."""
+    """The file that an include names, its links relative to `source`."""
     path = posixpath.normpath(posixpath.join(posixpath.dirname(source), found["path"]))
     if not (ROOT / path).is_file():
-        raise PluginError(f"{source}: includes {path}, which is not there")
+        raise PluginError(f"{source}: includes {path}, which does not exist")
     text = (ROOT / path).read_text()
     text = section(text, found["section"], f"{source}: includes {path}") if found["section"] else without_title(text)
     return HEADING.sub(r"#\1 \2", text).strip()
 
 
 def section(markdown: str, name: str, where: str) -> str:
-    """What stands below a heading, up to the next one of its level or above."""
+    """The text below a heading, up to the next one of its level or above."""
     headings = list(HEADING.finditer(markdown))
-    for place, heading in enumerate(headings):
+    for index, heading in enumerate(headings):
         if heading[2].strip().lower().replace(" ", "-") == name:
-            later = [other.start() for other in headings[place + 1 :] if len(other[1]) <= len(heading[1])]
+            later = [other.start() for other in headings[index + 1 :] if len(other[1]) <= len(heading[1])]
             return markdown[heading.end() : later[0] if later else len(markdown)]
     raise PluginError(f"{where}, which has no section {name!r}")
 
@@ -114,12 +114,12 @@ def without_title(markdown: str) -> str:
 
 
 def without_introduction(readme: str) -> str:
-    """The README from its first section on; what comes before is said by the front page."""
+    """The README from its first section on; the front page replaces its introduction."""
     return "# Getting started\n\n" + readme[readme.index("\n## ") + 1 :]
 
 
 def pictures(source: str) -> str:
-    """The pictures of a result that its page does not show yet: NAME.png and NAME_*.png."""
+    """Pictures of a result that its page does not link: NAME.png and NAME_*.png."""
     page = ROOT / source
     shown = page.read_text()
     found = [path.name for pattern in (".png", "_*.png") for path in sorted(page.parent.glob(page.stem + pattern))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib.util
 import inspect
 import itertools
 import re
@@ -38,7 +39,7 @@ def words_of(line: str) -> list[str]:
     for placeholder, word in PLACEHOLDERS.items():
         line = line.replace(placeholder, word)
     words = shlex.split(line, comments=True)
-    after = words[next(place for place, word in enumerate(words) if Path(word).name == "w4s") + 1 :]
+    after = words[next(index for index, word in enumerate(words) if Path(word).name == "w4s") + 1 :]
     return list(itertools.takewhile(lambda word: word != ">", after))
 
 
@@ -181,6 +182,12 @@ IMPORTS = {
 def test_imports_of_python_blocks(line):
     pytest.importorskip("torch", reason="some of the modules need it")
     exec(line, {})
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "docs" / "images").glob("*.py")), ids=lambda path: path.stem)
+def test_scripts_of_pictures_import(script):
+    spec = importlib.util.spec_from_file_location(script.stem, script)
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
 def test_stops_of_the_walk_exist():
