@@ -72,7 +72,7 @@ def test_chart_shows_shares_and_seeds():
     assert shares.get_lines()[0].get_xdata() == pytest.approx([37.5, 62.5])
     assert [bar.get_height() for bar in seeds.patches[:2]] == pytest.approx([50, 0])
     assert len(players_figure({Player.ZERO: {1: windows("+-")}}).axes) == 1
-    with pytest.raises(CubeError, match="nobody played"):
+    with pytest.raises(CubeError, match="no results"):
         players_figure({})
 
 

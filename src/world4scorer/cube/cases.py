@@ -1,4 +1,4 @@
-"""Windows that outcome scores rescued, to be looked at: which ones, and both players' ways through them again."""
+"""Windows rescued by outcome scores: selection, replay and rendering."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 COMPARED_PLAYERS: Final = (Player.ANCHOR, Player.OURS)
 RELEASE_STEPS: Final = 3
-"""For so many steps the gripper must not have the cube for it to be released: contact flickers."""
+"""Steps without the cube that count as a release, since contact flickers."""
 REPLAY_TOLERANCE: Final = 1e-3
-"""A way carried out again ends within this distance of where it ended when it was played."""
+"""Tolerance of the final position in a replay [m]."""
 
 
 class NothingRescued(CubeError):
@@ -42,14 +42,14 @@ class Case:
     after: WindowResult
 
     def played(self) -> Iterator[tuple[str, WindowResult]]:
-        """Who played, and what became of it."""
+        """Player label and result of both."""
         yield LABELS[COMPARED_PLAYERS[0]], self.before
         yield LABELS[COMPARED_PLAYERS[1]], self.after
 
 
 @dataclass(frozen=True)
 class ReplayTrace:
-    """A played window, carried out again: entries for 0 steps, 1 step, and so on."""
+    """Replay of a window, with one entry per step from 0."""
 
     metres: tuple[float, ...]
     """Distance from the goal."""
@@ -71,7 +71,7 @@ class ReplayTrace:
 
 
 def rescued_pairs(results: Results) -> list[PairedResult]:
-    """Windows that were rescued, one of an episode; first those that LeWM left furthest from the goal.
+    """Rescued windows, one per episode, in order of LeWM's final distance from the goal, largest first.
 
     Raises:
         NothingRescued: There is none.
@@ -97,7 +97,7 @@ def rescued_pairs(results: Results) -> list[PairedResult]:
 
 
 def rescued_cases(episodes_folder: Path, results: Results, count: int) -> list[Case]:
-    """Up to `count` windows that were rescued, with their starts and goals.
+    """Up to `count` rescued windows with their starts and goals.
 
     Raises:
         NothingRescued: There is none.
@@ -121,7 +121,7 @@ def rescued_cases(episodes_folder: Path, results: Results, count: int) -> list[C
 
 
 def replay_trace(simulator: CubeSimulator, window: Window, played: WindowResult) -> ReplayTrace:
-    """Carry a window out again.
+    """Replay a window.
 
     Raises:
         CubeError: It does not end where it did.
@@ -129,7 +129,7 @@ def replay_trace(simulator: CubeSimulator, window: Window, played: WindowResult)
     metres, held = [], []
     for step in replay_window(simulator, window, played):
         metres.append(distance_to(window.goal, simulator.cube))
-        # At the start the contact forces, which tell, are not restored.
+        # Contact forces are not restored at the start.
         held.append(is_held(simulator.observation()) if step else window.held)
     if not np.isclose(metres[-1], played.final_metres, rtol=0, atol=REPLAY_TOLERANCE):
         raise CubeError(
@@ -140,17 +140,17 @@ def replay_trace(simulator: CubeSimulator, window: Window, played: WindowResult)
 
 
 class WindowRenderer:
-    """The simulator and a camera in front of it, to see windows again."""
+    """Replays windows in the simulator and renders them."""
 
     def __init__(self, simulator: CubeSimulator, camera: Camera) -> None:
         self._simulator, self._camera = simulator, camera
 
     def course(self, window: Window, played: WindowResult) -> ReplayTrace:
-        """Carry a window out again, without pictures."""
+        """Replay a window without rendering."""
         return replay_trace(self._simulator, window, played)
 
     def pictures(self, window: Window, played: WindowResult, steps: Collection[int]) -> dict[int, Image.Image]:
-        """Pictures after some numbers of steps, with the goal."""
+        """Images after the given steps, with the goal."""
         return {
             step: Image.fromarray(self._camera.picture(goal=window.goal))
             for step in replay_window(self._simulator, window, played)
@@ -160,7 +160,7 @@ class WindowRenderer:
 
 @contextmanager
 def open_renderer(side: int, quality: RenderQuality) -> Iterator[WindowRenderer]:
-    """A stage whose pictures have this side [pixels]."""
+    """A renderer of square images of a side [pixels]."""
     from world4scorer.cube.simulator.camera import Camera
 
     simulator = this_process_simulator()

@@ -1,4 +1,4 @@
-"""Collect what the outcome head learns from: candidates of the world model's own searches, and how each really ends.
+"""Collect training data of the outcome head: candidates of the world model's searches with simulated outcomes.
 
 A group is the candidates of one iteration of one search, with what the model predicted for them and, as utility, minus
 the least distance between cube and goal along the candidate, run in the simulator from the search's exact state.
@@ -44,16 +44,16 @@ GROUP_FIELDS: Final = {
 
 @dataclass(frozen=True)
 class CollectConfig:
-    """What is collected."""
+    """Configuration of the collection."""
 
     seeds: tuple[int, ...] = tuple(range(100, 108))
-    """Whose windows."""
+    """Seeds of the windows."""
     windows: int = 50
-    """Windows of a seed."""
+    """Windows per seed."""
     labelled: int = 300
     """Candidates of a group that are run in the simulator, drawn at random when there are more."""
     every: int = 1
-    """Of the iterations of a search, every how many-th is labelled, the last one always."""
+    """Every n-th search iteration is labelled, and always the last."""
     unsolved_only: bool = False
     """Whether windows that are solved at the start are left out."""
     search: Search = field(default_factory=Search)
@@ -73,7 +73,7 @@ class CollectConfig:
 
 @dataclass(frozen=True)
 class Groups:
-    """Labelled groups; the first axis of every array is theirs."""
+    """Labelled groups; the first axis of every array is the group."""
 
     candidates: NDArray[np.float32]
     """Action sequences (groups, candidates, blocks, 25), in the model's unit."""
@@ -100,7 +100,7 @@ class Groups:
         return Groups(**{name: getattr(self, name)[chosen] for name in GROUP_FIELDS})
 
     def features(self) -> torch.Tensor:
-        """What the outcome head sees (groups, candidates, features)."""
+        """Inputs of the outcome head (groups, candidates, features)."""
         parts = (torch.from_numpy(part) for part in (self.candidates, self.final, self.goal, self.cost))
         return ImaginedCandidates(0, *parts).features()
 
@@ -194,7 +194,7 @@ def _file(folder: Path, seed: int, first: int) -> Path:
 
 
 def _collect(task: _Task) -> None:
-    """Play some windows by latent cost, and label what was tried on the way."""
+    """Play windows by latent cost and label the searched candidates."""
     simulator, config = this_process_simulator(), task.config
     drawn = draw_windows(expert_episodes(task.data), task.seed, config.windows)[
         task.first : task.first + WINDOWS_PER_FILE
@@ -209,7 +209,7 @@ def _collect(task: _Task) -> None:
 
 
 class _LabellingPlanner:
-    """A planner that labels the candidates it tries."""
+    """A planner that labels its candidates."""
 
     def __init__(self, simulator: CubeSimulator, model: WorldModel, config: CollectConfig) -> None:
         self._replay, self._config, self._model = Replay(simulator.environment), config, model

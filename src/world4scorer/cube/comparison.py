@@ -1,6 +1,6 @@
-"""What an evaluation says: players beside each other, what outcome scores add, how well they order candidates.
+"""Finding of an evaluation: success by player, gain by outcome scores, ordering of candidates.
 
-Successes have intervals by drawing seeds with replacement, the quality of scores by drawing episodes.
+Intervals are bootstrap intervals over seeds for success, over episodes for the quality of scores.
 
 Example::
 
@@ -42,8 +42,7 @@ RELEASED_SEED: Final = 42
 OUTCOME_GAIN: Final = (Player.OURS, Player.ANCHOR)
 MODEL_GAIN: Final = (Player.ANCHOR, Player.RANDOM)
 ORACLE_GAIN: Final = (Player.SIMULATOR, Player.ANCHOR)
-"""Who is measured against whom, window by window: what outcome scores add, what the world model is worth, and what a
-perfect scorer would add."""
+"""Paired comparisons by window: gain by outcome scores, by the world model, and by a perfect scorer."""
 
 
 def compare(
@@ -56,11 +55,11 @@ def compare(
     """The finding, with its figure.
 
     Args:
-        results: What was played; what a missing player would have shown is left out.
-        head_report: Of the outcome head, as `read_head_report` gives it.
-        tuned: The weight that was chosen on tuning seeds, and how.
-        weight: The weight that was played.
-        stages: Seconds that each stage of the study took.
+        results: Results by player; comparisons with missing players are left out.
+        head_report: Report of the outcome head, from `read_head_report`.
+        tuned: The weight chosen on tuning seeds.
+        weight: The weight of the evaluation.
+        stages: Seconds of each stage of the study.
     """
     solved = {player: {starts: count_successes(results, player, starts) for starts in Starts} for player in results}
     gains = {
@@ -278,15 +277,15 @@ def _from_to(one: SuccessGain) -> str:
 
 
 def _sentence(change: Interval) -> str:
-    """What the interval of a difference allows to say."""
+    """A difference with its interval in words."""
     if math.isnan(change.value):
         return "there is nothing to compare."
-    told = f"difference {cell(change, signed=True)} points"
+    text = f"difference {cell(change, signed=True)} points"
     if math.isnan(change.low):
-        return f"{told}; one seed gives no interval."
+        return f"{text}; one seed gives no interval."
     if change.low > 0 or change.high < 0:
-        return f"{told}, an interval without zero."
-    return f"{told}, an interval with zero in it: these windows do not tell the two apart."
+        return f"{text}, an interval without zero."
+    return f"{text}, an interval with zero in it: these windows do not tell the two apart."
 
 
 def _plain(found: SuccessCount | SuccessGain) -> dict[str, Any]:

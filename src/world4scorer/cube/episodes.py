@@ -1,7 +1,7 @@
-"""Episodes of OGBench's own expert, pure and noisy: recorded, kept in shards, read back.
+"""Episodes of OGBench's expert, clean and noisy, stored in shards.
 
-A shard is a file of consecutive episodes. Episode `i` of a kind comes from seed `i` of that kind alone, so that shards
-can be made in any order, by any number of workers, and again after an interruption, to the same bits.
+A shard is a file of consecutive episodes. Episode `i` of a kind depends only on seed `i` of that kind, so that shards
+are reproducible in any order.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from ogbench.manipspace.oracles.markov.cube_markov import CubeMarkovOracle
 
 EPISODES_PER_SHARD: Final = 25
-"""Episodes of a file."""
+"""Episodes per file."""
 NOISE_BLOCK: Final = 5
-"""Steps that noise holds on, which is also an action block of the planner."""
+"""Steps per block of noise; also the planner's action block."""
 
 
 class EpisodeKind(StrEnum):
-    """Who acts."""
+    """Kind of episode."""
 
     EXPERT = "expert"
-    """The oracle: moves the cube to one random place after the other. Starts and goals come from these episodes."""
+    """The oracle, which moves the cube between random positions. Starts and goals come from these episodes."""
     NOISY = "noisy"
-    """The oracle, disturbed, with blocks of random actions between: what a search tries looks more like this."""
+    """The oracle with noise and blocks of random actions, closer to the candidates of a search."""
 
 
 RESUME_HINT: Final = "run `w4s cube data` with this study again to resume"
@@ -48,7 +48,7 @@ FIRST_SEED: Final = {EpisodeKind.EXPERT: 1_000_000, EpisodeKind.NOISY: 2_000_000
 
 @dataclass(frozen=True)
 class EpisodeConfig:
-    """How episodes are made."""
+    """Configuration of episodes."""
 
     expert: int = 2000
     """Episodes of the expert."""
@@ -57,11 +57,11 @@ class EpisodeConfig:
     steps: int = 200
     """Steps of an episode, of 0.05 s each."""
     noise: float = 0.1
-    """Standard deviation of what is added to the noisy expert's actions, in their unit."""
+    """Standard deviation of the noise on the noisy expert's actions."""
     random_share: float = 0.4
     """Share of the noisy expert's blocks of five steps that are random actions instead."""
     pictures: int = 0
-    """Pixels of a picture's side, taken of every moment for a model that sees pictures; 0 takes none."""
+    """Side of rendered images [pixels], for image-based models; 0 for none."""
 
     def __post_init__(self) -> None:
         if self.expert < 1 or self.noisy < 1 or self.steps < 2:
@@ -78,7 +78,7 @@ class EpisodeConfig:
 
 @dataclass(frozen=True)
 class Episodes:
-    """Recorded episodes: arrays (episodes, steps, ...). Row `t` is the moment before action `t`."""
+    """Recorded episodes: arrays (episodes, steps, ...). Row `t` is the state before action `t`."""
 
     qpos: Floats
     """Joint positions (…, 21)."""
@@ -87,9 +87,9 @@ class Episodes:
     observations: NDArray[np.float32]
     """OGBench's own state observation (…, 28)."""
     actions: Floats
-    """What was done (…, 5)."""
+    """Actions (…, 5)."""
     pictures: tuple[NDArray[np.uint8], ...] = ()
-    """Of each episode its camera pictures (steps, side, side, 3), mapped from their files, if they were taken."""
+    """Images of each episode (steps, side, side, 3), memory-mapped, if rendered."""
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -105,7 +105,7 @@ class Episodes:
         return Episodes(**arrays, pictures=tuple(self.pictures[index] for index in chosen) if self.pictures else ())
 
     def state(self, episode: int, step: int) -> CubeState:
-        """A recorded moment."""
+        """State at a step."""
         return CubeState(self.qpos[episode, step], self.qvel[episode, step], self.observations[episode, step])
 
 
@@ -134,7 +134,7 @@ class _Shard:
 
 
 def make_episodes(folder: Path, config: EpisodeConfig, workers: int | None = None, progress: bool = True) -> int:
-    """Make the episodes that `folder` does not hold yet; returns how many there are.
+    """Make missing episodes in `folder`; returns the total number.
 
     Raises:
         CubeError: `folder` holds episodes of another configuration.
@@ -207,7 +207,7 @@ def _make_shard(shard: _Shard) -> None:
 
 
 def _render_pictures(simulator: CubeSimulator, arrays: dict[str, NDArray[Any]], side: int) -> NDArray[np.uint8]:
-    """Pictures (episodes, steps, side, side, 3) of recorded moments."""
+    """Images (episodes, steps, side, side, 3) of recorded states."""
     episodes = Episodes(arrays["qpos"], arrays["qvel"], arrays["observations"], arrays["actions"])
     pictures = np.empty((len(episodes), episodes.steps, side, side, 3), np.uint8)
     for place in np.ndindex(pictures.shape[:2]):

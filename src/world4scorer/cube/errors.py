@@ -1,4 +1,4 @@
-"""What goes wrong with the manipulation study by a user's doing."""
+"""Errors of the cube study."""
 
 from __future__ import annotations
 

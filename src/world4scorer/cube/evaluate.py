@@ -40,7 +40,7 @@ WINDOWS_PER_FILE: Final = 10
 
 
 class Player(StrEnum):
-    """Who plays."""
+    """Evaluated planners."""
 
     ANCHOR = "lewm"
     """The world model's search by latent cost."""
@@ -49,7 +49,7 @@ class Player(StrEnum):
     RANDOM = "random"
     """One random action sequence."""
     ZERO = "zero"
-    """Nothing is done."""
+    """Zero actions."""
     EXPERT = "expert"
     """The expert's own actions."""
     SIMULATOR = "simulator"
@@ -58,20 +58,20 @@ class Player(StrEnum):
 
 @dataclass(frozen=True)
 class EvaluateConfig:
-    """What is played."""
+    """Configuration of the evaluation."""
 
     seeds: tuple[int, ...] = (42, *range(10))
-    """Whose windows."""
+    """Seeds of the windows."""
     windows: int = 50
-    """Windows of a seed."""
+    """Windows per seed."""
     search: Search = field(default_factory=Search)
     """Budget of the world model's searches."""
     simulator_search: Search = field(default_factory=Search)
-    """Budget of the search in the simulator, which costs hours at full size."""
+    """Budget of the simulator search, which takes hours at full size."""
     simulator_seeds: tuple[int, ...] = (42,)
-    """Seeds that it plays."""
+    """Seeds of the simulator search."""
     players: tuple[str, ...] = tuple(Player)
-    """Who plays."""
+    """Evaluated planners."""
 
     def __post_init__(self) -> None:
         check_seeds(self.seeds)
@@ -83,7 +83,7 @@ class EvaluateConfig:
             raise CubeError("at least one window of a seed must be played")
 
     def seeds_of(self, player: Player) -> tuple[int, ...]:
-        """Seeds that somebody plays."""
+        """Seeds of a player."""
         if player is not Player.SIMULATOR:
             return self.seeds
         return tuple(seed for seed in self.seeds if seed in self.simulator_seeds)
@@ -91,14 +91,14 @@ class EvaluateConfig:
 
 @dataclass(frozen=True)
 class EvaluationSetup:
-    """What plays: a world model, and an outcome head with the weight of its scores."""
+    """World model, outcome head and score weight of an evaluation."""
 
     data: Path
     """Folder of episodes."""
     model: Path
     """Folder of the world model."""
     head: Path | None = None
-    """Folder of the outcome head, if one plays."""
+    """Folder of the outcome head, if used."""
     weight: float = 0.0
     """Weight of its scores."""
 
@@ -107,7 +107,7 @@ class EvaluationSetup:
             raise CubeError(f"a weight of outcome scores of {self.weight}: it must be a number, and not negative")
 
     def identity(self, player: Player) -> dict[str, str | float]:
-        """What a player is made of, wherever that lies."""
+        """Digests of what a player depends on."""
         found: dict[str, str | float] = {"data": digest_of(self.data / ABOUT)}
         if player not in (Player.ZERO, Player.EXPERT):
             found["model"] = digest_of(self.model / MODEL_WEIGHTS)
@@ -116,10 +116,10 @@ class EvaluationSetup:
         return found
 
     def head_identity(self) -> str:
-        """What tells the head from others.
+        """Digest of the outcome head.
 
         Raises:
-            CubeError: None plays, or it is missing.
+            CubeError: There is no head.
         """
         if self.head is None:
             raise CubeError("to play with outcome scores, an outcome head is needed: run `w4s cube head` first")
@@ -128,7 +128,7 @@ class EvaluationSetup:
 
 @dataclass(frozen=True)
 class _About:
-    """What a player plays by."""
+    """Settings of a player."""
 
     windows: int
     search: Search
@@ -156,13 +156,13 @@ class _Task:
 
 
 Results = dict[Player, dict[int, list[WindowResult]]]
-"""What became of the windows, by player and seed."""
+"""Window results by player and seed."""
 
 
 def evaluate(
     contest: EvaluationSetup, folder: Path, config: EvaluateConfig, workers: int | None = None, progress: bool = True
 ) -> Results:
-    """Play what `folder` does not hold yet, and return what was asked for.
+    """Evaluate missing windows in `folder` and return all results.
 
     Raises:
         CubeError: Something is missing, a player's folder holds what another one played, or model or head learned from
@@ -204,7 +204,7 @@ def _read(path: Path) -> list[WindowResult]:
 
 
 def _check_held_out(contest: EvaluationSetup, config: EvaluateConfig, players: Sequence[Player]) -> None:
-    """Refuse to play windows of episodes that were learned from, and heads of other models."""
+    """Raise if windows overlap with training episodes, or if the head belongs to another model."""
     episodes = read_config(contest.data)
     played = evaluated_episodes(episodes.expert, episodes.steps, config.seeds, config.windows)
     learned: dict[str, set[int]] = {}

@@ -1,4 +1,4 @@
-"""Pictures of an evaluation: a chart of who succeeds how often, and rescued windows frame by frame."""
+"""Figures of an evaluation: success by player, and rescued windows frame by frame."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from world4scorer.reporting.film.fonts import load_font
 
 DPI: Final = 130
 ROW_HEIGHT: Final = 0.36
-"""Height for a player [inches]."""
+"""Height of a player's row [inches]."""
 MARKER_OFFSET: Final = 0.15
-"""Between the two shares of a player, in rows."""
+"""Offset of the two markers from the middle of a row, in rows."""
 
 FRAMES_PER_ROW: Final = 8
 FRAME_SIDE: Final = 152
-"""Of a frame [pixels]."""
+"""Side of a frame [pixels]."""
 GAP: Final = 4
 MARGIN: Final = 14
 NAME_WIDTH: Final = 84
-"""Width for the players' names [pixels]."""
+"""Width of the column of names [pixels]."""
 HEADER_HEIGHT: Final = 26
-"""Height for what a case is [pixels]."""
+"""Height of a case's header [pixels]."""
 FOOTER_HEIGHT: Final = 40
 SHORT_NAMES: Final = ("LeWM", "LeWM\n+ outcome\nscore")
 PALETTE_SIZE: Final = 256
 
 
 def players_figure(results: Results) -> Figure:
-    """Success of every player; beside it what outcome scores change on each seed, where both were played."""
+    """Success of every player, and the change by outcome scores on each seed if both were played."""
     if not results:
-        raise CubeError("nobody played: there is nothing to draw")
+        raise CubeError("no results: there is nothing to draw")
     paired = {Player.ANCHOR, Player.OURS} <= {*results}
     size = (9.6 if paired else 5.4, 2.1 + ROW_HEIGHT * len(results))
     figure, axes = chart(2 if paired else 1, size=size)
@@ -100,13 +100,13 @@ def _draw_seeds(axis: Axes, results: Results) -> None:
 def draw_cases(
     episodes_folder: Path, results: Results, path: Path, count: int = 4, quality: RenderQuality = "stock"
 ) -> int:
-    """Draw rescued windows (PNG): for each, eight frames of LeWM above eight with outcome scores.
+    """Draw rescued windows as PNG: eight frames of LeWM above eight with outcome scores; returns their number.
 
-    Those are shown that LeWM left furthest from the goal. Returns how many there are.
+    Windows with the largest final distance of LeWM are shown.
 
     Raises:
         NothingRescued: There is none.
-        CubeError: The episodes are missing or others, or a way does not end where it did.
+        CubeError: The episodes are missing or different, or a replay ends elsewhere.
     """
     if path.suffix.lower() != ".png":
         raise CubeError(f"{path}: the figure is a PNG; name it so")
@@ -130,7 +130,7 @@ def draw_cases(
 
 
 def frame_steps(course: ReplayTrace) -> list[int]:
-    """Which steps are shown: evenly spaced ones from first to last, the nearest of them moved to the drop."""
+    """Evenly spaced steps to show, the nearest of them moved to the drop."""
     steps = sorted({round(step) for step in np.linspace(0, course.last, FRAMES_PER_ROW).tolist()})
     if course.drop is not None and course.drop not in steps and len(steps) > 2:
         inner = range(1, len(steps) - 1)
@@ -170,14 +170,14 @@ def _draw_row(
 
 
 def draw_tag(brush: ImageDraw.ImageDraw, at: tuple[int, int], words: str, colour: str, width: int = 24) -> None:
-    """A few letters in the corner of a frame."""
+    """Draw a label in the corner of a frame."""
     x, y = at
     brush.rectangle((x, y, x + width - 1, y + 17), style.PAPER)
     brush.text((x + width / 2, y + 9), words, colour, load_font(12, bold=True), anchor="mm")
 
 
 def draw_badge(brush: ImageDraw.ImageDraw, at: tuple[int, int], width: int, played: WindowResult) -> None:
-    """What became of a window, 22 pixels high."""
+    """Draw the result of a window, 22 pixels high."""
     x, y = at
     words = f"{'success' if played.success else 'failure'}, {100 * played.final_metres:.1f} cm"
     brush.rectangle((x, y, x + width - 1, y + 21), GOOD if played.success else BAD)

@@ -23,11 +23,11 @@ from world4scorer.reporting.film.fonts import load_font
 
 FPS: Final = 8.0
 STEPS_PER_FRAME: Final = 2
-"""Steps from one picture to the next: the film runs at four fifths of real time."""
+"""Steps per frame: the film runs at 0.8 of real time."""
 END_HOLD_SECONDS: Final = 2.0
-"""How long the end of a window is shown [s]."""
+"""How long the last frame of a window is held [s]."""
 FRAME_SIDE: Final = 256
-"""Of a player's picture [pixels]."""
+"""Side of a player's image [pixels]."""
 GAP: Final = 8
 HEADER_HEIGHT: Final = 56
 FOOTER_HEIGHT: Final = 36
@@ -38,11 +38,11 @@ def film_cases(
 ) -> int:
     """Film rescued windows to `path`: WebP, MP4 or GIF by its ending.
 
-    Those are shown that LeWM left furthest from the goal. Returns how many there are.
+    Windows with the largest final distance of LeWM are shown; returns their number.
 
     Raises:
         NothingRescued: There is none.
-        CubeError: The episodes are missing or others, or a way does not end where it did.
+        CubeError: The episodes are missing or different, or a replay ends elsewhere.
     """
     check_film(path, FPS)
     cases = rescued_cases(episodes_folder, results, count)
@@ -51,7 +51,7 @@ def film_cases(
 
 
 def shown_steps(last: int) -> list[int]:
-    """Steps that are shown of a window whose longer way has `last`."""
+    """Steps to show of a window whose longer replay has `last` steps."""
     return [*range(0, last, STEPS_PER_FRAME), last]
 
 
@@ -62,7 +62,7 @@ def _frames(cases: Sequence[Case], quality: RenderQuality) -> Iterator[Image.Ima
 
 
 def _case_frames(case: Case, title: str, renderer: WindowRenderer) -> Iterator[Image.Image]:
-    """Who arrives first waits for the other."""
+    """Frames of a case; the shorter replay holds its last frame."""
     played = [one for _, one in case.played()]
     courses = [renderer.course(case.window, one) for one in played]
     steps = shown_steps(max(course.last for course in courses))
@@ -99,7 +99,7 @@ def _case_frames(case: Case, title: str, renderer: WindowRenderer) -> Iterator[I
 
 
 def _draw_player(page: Image.Image, place: int, course: ReplayTrace, step: int, picture: Image.Image) -> None:
-    """What changes in one half of the page."""
+    """Draw one half of a frame."""
     brush = ImageDraw.Draw(page)
     left, low = GAP + place * (FRAME_SIDE + GAP), HEADER_HEIGHT + FRAME_SIDE
     page.paste(picture, (left, HEADER_HEIGHT))

@@ -1,7 +1,6 @@
-"""How well the outcome head orders candidates that it never saw, beside the latent cost: group by group.
+"""Ordering of held-out candidates by the outcome head compared with the latent cost, group by group.
 
-Success in the planner is coarse: one bit a window. Whether the sum of both scores orders candidates better than the
-latent cost alone can be told apart earlier. Intervals: 95 %, by drawing episodes with replacement.
+More sensitive than success, which is one bit per window. Intervals are 95 % bootstrap intervals over episodes.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from world4scorer.evaluation.scores.intervals import cell, plain
 
 BOOTSTRAP_DRAWS: Final = 10_000
 PAPER_WEIGHT: Final = 0.3
-"""Of the head's score, where none was tuned."""
+"""Default weight of the head's score."""
 RANKS, ORDER, DISTANCE, SUCCESS = "rank correlation", "pairs in order", "chosen: distance", "chosen: success"
 UNITS: Final[Mapping[str, tuple[str, float, int]]] = {
     RANKS: ("", 1, 3),
@@ -29,15 +28,15 @@ UNITS: Final[Mapping[str, tuple[str, float, int]]] = {
     DISTANCE: (" [cm]", 100, 2),
     SUCCESS: (" [points]", 100, 1),
 }
-"""How changes are shown: unit, factor, digits."""
+"""Unit, factor and digits of each measure."""
 
 
 @dataclass(frozen=True)
 class HeadReadout:
-    """A head's report, and what its sum with the latent cost changes."""
+    """A head's report, and the change of its sum with the latent cost."""
 
     report: Mapping[str, Any]
-    """As `read_head_report` gives it."""
+    """Report from `read_head_report`."""
     score: str
     """The sum that is compared."""
     changes: Mapping[str, Interval]
@@ -45,7 +44,7 @@ class HeadReadout:
 
     @classmethod
     def of(cls, report: Mapping[str, Any], weight: float | None) -> HeadReadout:
-        """Compare the sum whose weight, of those measured, is nearest to the one that plays."""
+        """Compare the measured sum with the weight nearest to `weight`."""
         wanted = PAPER_WEIGHT if weight is None else weight
         score = sum_name(min(SUMMED_WEIGHTS, key=lambda one: abs(one - wanted)))
         validation: Validation = report["validation"]

@@ -1,4 +1,4 @@
-"""The first network of a world model: features of what it sees of a moment."""
+"""Encoders of a world model: features of one observation."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 
 OBSERVED_INDICES: Final = (12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 26, 27)
-"""Of OGBench's 28 numbers: effector position and yaw, gripper opening and contact, cube position and yaw. Joint angles
-and the cube's quaternion say the same again; speeds would have to be matched at the goal, too."""
+"""Indices into OGBench's 28 values: effector position and yaw, gripper opening and contact, cube position and yaw.
+Joint angles and the cube's quaternion are redundant; velocities would have to match at the goal, too."""
 
 
 class StateEncoder(nn.Module):
-    """An MLP over state observations; the cube is symmetric, so of its yaw only the quarter turn counts."""
+    """An MLP over state observations; the cube's yaw is taken modulo a quarter turn."""
 
     def __init__(self, width: int, depth: int) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class StateEncoder(nn.Module):
 
 
 class PictureEncoder(nn.Module):
-    """A vision transformer over camera pictures; its class token is the feature."""
+    """A vision transformer over camera images; its class token is the feature."""
 
     def __init__(self, image: int, patch: int, width: int, depth: int, heads: int) -> None:
         super().__init__()

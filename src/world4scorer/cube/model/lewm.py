@@ -1,7 +1,7 @@
-"""LeWM, compactly: an encoder, an action encoder, a causal predictor whose layers the actions modulate, SIGReg.
+"""LeWM: an encoder, an action encoder, a causal predictor modulated by actions, and SIGReg.
 
-Latents of consecutive frames, one action block (5 steps) apart, are predicted from those before and the actions
-between. Prediction alone would make all latents equal; SIGReg keeps them spread like a Gaussian in every direction.
+Latents of frames one action block (5 steps) apart are predicted from earlier latents and actions. SIGReg prevents
+collapse by keeping latents Gaussian along random directions.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from world4scorer.cube.model.encoders import PictureEncoder, StateEncoder
 from world4scorer.cube.simulator.cube_env import ACTION
 
 ACTION_BLOCK: Final = 25
-"""Numbers of an action block: five steps of five."""
+"""Values of an action block: five steps of five."""
 BLOCK_STEPS: Final = ACTION_BLOCK // ACTION
-"""Steps of it."""
+"""Steps of an action block."""
 SIGREG_POINTS: Final = 17
 """Points at which SIGReg compares characteristic functions, between 0 and 3."""
 
 
 @dataclass(frozen=True)
 class LewmConfig:
-    """Sizes; the defaults are those of the published model, whose action encoder begins narrower (10 numbers)."""
+    """Sizes; the defaults are those of the published model, whose action encoder has a narrower input (10)."""
 
     sees: Literal["pixels", "state"] = "pixels"
-    """What is encoded: camera pictures, or OGBench's state observation."""
+    """Observation: camera images, or OGBench's state."""
     image: int = 224
     """Pixels of a picture's side."""
     patch: int = 14
@@ -54,7 +54,7 @@ class LewmConfig:
     mlp: int = 2048
     """Width of its MLPs, and of the two projectors'."""
     dropout: float = 0.1
-    """Of the predictor, in training."""
+    """Dropout of the predictor."""
 
     def __post_init__(self) -> None:
         if self.sees == "pixels" and self.image % self.patch:
@@ -64,7 +64,7 @@ class LewmConfig:
 
 
 class Projector(nn.Module):
-    """Two layers with batch normalisation between: latents leave the shape that a last layer norm gave them."""
+    """Two linear layers with batch normalisation in between."""
 
     def __init__(self, width: int, hidden: int, out: int) -> None:
         super().__init__()
@@ -96,11 +96,11 @@ class ActionEncoder(nn.Module):
 
 
 KeyValueCache = tuple[Tensor, Tensor]
-"""Keys and values (sequences, heads, frames, head width) of what a layer has seen."""
+"""Keys and values (sequences, heads, frames, head width) of earlier frames."""
 
 
 class ConditionedLayer(nn.Module):
-    """A transformer layer that a condition shifts, scales and gates; gates begin closed."""
+    """A transformer layer with adaptive layer norm (AdaLN-zero)."""
 
     def __init__(self, width: int, config: LewmConfig) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class ConditionedLayer(nn.Module):
 
 
 class Predictor(nn.Module):
-    """Next latents from latents and actions, each seeing only what came before."""
+    """Next latents from latents and actions, causal."""
 
     def __init__(self, config: LewmConfig) -> None:
         super().__init__()
@@ -191,7 +191,7 @@ class Lewm(nn.Module):
         return predicted
 
     def roll_out(self, start: Tensor, actions: Tensor) -> Tensor:
-        """Follow many action sequences from each start; gradients pass.
+        """Roll out action sequences from each start; differentiable.
 
         Args:
             start: (starts, latent).
@@ -208,7 +208,7 @@ class Lewm(nn.Module):
             if block < self.config.context:
                 here = slice(block, block + 1)
                 hidden, memories = self.predictor(frames[-1][:, None], conditions[:, here], memories)
-            else:  # the oldest frame falls out of sight, and every place in the sequence moves
+            else:  # the oldest frame leaves the context, which shifts all positions
                 first = block + 1 - self.config.context
                 hidden, _ = self.predictor(torch.stack(frames[first:], 1), conditions[:, first : block + 1])
             frames.append(self.predicted_projector(hidden[:, -1]))
@@ -216,7 +216,7 @@ class Lewm(nn.Module):
 
 
 class Sigreg(nn.Module):
-    """How far latents are from a standard Gaussian: Epps and Pulley's statistic along random directions."""
+    """Distance of latents to a standard Gaussian: Epps-Pulley statistic along random directions."""
 
     points: Tensor
     weights: Tensor

@@ -1,4 +1,4 @@
-"""What each selection takes in every frame of pools."""
+"""Plans chosen by each selection method in every frame of pools."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Selections:
         return {name: continued(self._pools, chosen) for name, chosen in self.by_v2.items()}
 
     def at(self, index: int) -> dict[str, int]:
-        """The plans taken in one frame."""
+        """Chosen plans in one frame, by selection."""
         return {**{name: int(chosen[index]) for name, chosen in self.by_v2.items()}, "v1": int(self.by_v1[index])}
 
     def epdms_at(self, index: int) -> dict[str, float]:
@@ -43,7 +43,7 @@ class Selections:
         return {name: float(scores[index]) for name, scores in self.epdms.items()}
 
     def continues_at(self, index: int) -> dict[str, NDArray[np.bool_]] | None:
-        """(N,) which plans continue what was taken in the frame before; None where there is none."""
+        """(N,) which plans continue the choice of the frame before; None without such a frame."""
         before = int(self._pools.previous[index])
         if before < 0:
             return None

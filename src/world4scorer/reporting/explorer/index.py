@@ -12,11 +12,11 @@ from world4scorer.reporting.explorer.rounding import SCORE, UNITS, quantise
 FORMAT: Final = "world4scorer-frames-1"
 INDEX: Final = "index.json"
 REASONS: Final = tuple(name for name in V2_COLUMNS[:-2] if name != "EP")
-"""Sub-scores that tell what is wrong with a plan; progress only tells how far it goes."""
+"""Metrics listed as reasons; progress is not a fault."""
 
 
 def index_record(pools: ScoredPools, selections: Selections, made_with: str) -> dict[str, Any]:
-    """What there is, without reading any frame."""
+    """Content of the index file."""
     logs: dict[str, list[dict[str, Any]]] = {}
     for index, (token, log_name) in enumerate(zip(pools.tokens, pools.log_names, strict=True)):
         logs.setdefault(log_name, []).append(
@@ -43,7 +43,7 @@ def index_record(pools: ScoredPools, selections: Selections, made_with: str) -> 
 
 
 def _reasons(pools: ScoredPools, selections: Selections, index: int) -> dict[str, list[str]]:
-    """By selection: what keeps the choice below 1, after the human filter; EC where it breaks with the last one."""
+    """Metrics of the choice below 1 by selection, after the human filter; EC if it breaks with the last choice."""
     found = {}
     for name, chosen in selections.by_v2.items():
         row = pools.v2[index, chosen[index]]

@@ -1,4 +1,4 @@
-"""One frame of a planner's pools as plain lists and numbers; see docs/frames.md for what each means.
+"""One frame of a planner's pools as a JSON record; docs/frames.md describes the fields.
 
 Shapes: N plans.
 """
@@ -39,7 +39,7 @@ V2_REPORTED: Final = (*V2_COLUMNS[:-1], "EPDMS")
 
 
 class PlannerScores(NamedTuple):
-    """What the planner thinks of its plans in one frame, and what is chosen."""
+    """Logits, utilities and choices of a pool in one frame."""
 
     plans: NDArray[Any]
     """(N, 8, 3)"""
@@ -52,7 +52,7 @@ class PlannerScores(NamedTuple):
     choices: Mapping[str, int]
     """Plan by name of the selection."""
     epdms: Mapping[str, float]
-    """Of the choices by v2 utility, extended comfort included where there is a frame before."""
+    """EPDMS of the choices by v2 utility, with extended comfort if there is a frame before."""
     continues: Mapping[str, NDArray[np.bool_]] | None
     """(N,) which plans continue the choice of the frame before, by selection; None without such a frame."""
 
@@ -60,7 +60,7 @@ class PlannerScores(NamedTuple):
 def frame_record(
     scene: Scene, scores: PlannerScores, cameras: Mapping[str, str] | None, lqr: LqrProfile = "navsim"
 ) -> dict[str, Any]:
-    """All that is known of a frame; `cameras` are paths of images within the dataset."""
+    """Record of a frame; `cameras` are image paths within the dataset."""
     frame = EgoFrame.of(scene)
     first, second = pdms(scene, scores.plans, lqr=lqr), epdms(scene, scores.plans, lqr=lqr)
     reference, reference_v2 = (
@@ -127,7 +127,7 @@ def _columns(names: tuple[str, ...], table: NDArray[Any], unit: float) -> dict[s
 
 
 def _causes(causes: Mapping[str, Cause]) -> dict[str, list[list[int]]]:
-    """By metric: plan, step and what is behind it, for each plan below 1."""
+    """By metric: plan, step and cause index of each plan below 1."""
     found = {}
     for name, cause in causes.items():
         plans = np.flatnonzero(cause.violated)

@@ -1,4 +1,4 @@
-"""Numbers of frame files: whole multiples of stated units, seen from the ego."""
+"""Quantisation of frame files: integer multiples of units, in the ego frame."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNITS: Final = {"length": LENGTH, "angle": ANGLE, "score": SCORE, "utility": UTI
 
 
 def quantise(values: NDArray[Any] | float, unit: float) -> NDArray[np.int64]:
-    """Values as whole multiples of a unit."""
+    """Values as integer multiples of a unit."""
     return np.rint(np.asarray(values, np.float64) * round(1 / unit)).astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""What a scene holds, for a frame file: map near the ego, route, lights, traffic over time."""
+"""Map, route, lights and tracks of a scene for frame files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from world4scorer.reporting.explorer.rounding import LENGTH, flat_points, flat_p
 Floats = NDArray[np.float64]
 
 MAP_REACH: Final = 100.0
-"""Polygons and centreline within this distance ahead, behind, left and right of the ego are kept [m]."""
+"""Half extent of the map square around the ego [m]."""
 
 
 LAYER_NAMES: Final = {int(layer): layer.name.lower() for layer in Layer}
@@ -53,7 +53,7 @@ def near_centerline(scene: Scene, frame: EgoFrame) -> list[int]:
 
 
 def describe_lights(scene: Scene) -> list[dict[str, Any]]:
-    """Each light with the connector that it closes, and the steps at which it changes, the first being now."""
+    """Each light with its lane connector and the steps at which it changes, beginning with now."""
     lights, found = scene.lights, []
     for polygon, status, on_route in zip(lights.polygon, lights.status[:, :STEPS], lights.on_route, strict=True):
         changes = np.concatenate([[0], np.flatnonzero(np.diff(status)) + 1])
@@ -68,7 +68,7 @@ def describe_lights(scene: Scene) -> list[dict[str, Any]]:
 
 
 def describe_tracks(tracks: Tracks, frame: EgoFrame) -> list[dict[str, Any]]:
-    """Each track with its steps and poses; one pose only of what does not move."""
+    """Each track with its steps and poses; a single pose if static."""
     count = len(tracks.ids)
     poses = flat_poses(relative_poses(np.nan_to_num(tracks.boxes[:, :STEPS]), frame.pose)[:, :, None])
     valid = tracks.valid[:, :STEPS]
@@ -96,7 +96,7 @@ def describe_tracks(tracks: Tracks, frame: EgoFrame) -> list[dict[str, Any]]:
 def describe_changed_tracks(
     second: Tracks, first: list[dict[str, Any]], frame: EgoFrame
 ) -> list[dict[str, Any] | None]:
-    """Each track, or None where the first set has the same at its place."""
+    """Each track, or None if equal to the first set's track at the same index."""
     told = describe_tracks(second, frame)
     return [None if place < len(first) and one == first[place] else one for place, one in enumerate(told)]
 

@@ -1,1 +1,1 @@
-"""Moving pictures of logs: cameras beside a bird's-eye view that follows the ego."""
+"""Films of logs: cameras beside a bird's-eye view that follows the ego."""

@@ -1,4 +1,4 @@
-"""The bird's-eye view of a film of a log."""
+"""Bird's-eye view for films of logs."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from world4scorer.reporting.film.verdict import draw_marks, draw_score_panel
 Floats = NDArray[np.float64]
 
 FUTURE_SECONDS: Final = 4.0
-"""Of the ego's way ahead: the time that plans cover [s]."""
+"""Future of the ego that is drawn: the horizon of plans [s]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Birdseye(StreetView):
-    """Draws moments of a log from above."""
+    """Draws a log from above."""
 
     motion: LogMotion
     decisions: Decisions | None = None
-    """What a planner decides along the log."""
+    """Decisions of a planner along the log."""
 
     def decision(self, moment: LogSnapshot) -> Decision | None:
-        """That of the frame that the cameras show."""
+        """Decision of the frame shown by the cameras."""
         return None if self.decisions is None else self.decisions.of(self.motion.log.frames[moment.frame].token)
 
     def draw(self, moment: LogSnapshot) -> Image.Image:
-        """The picture of a moment, RGB."""
+        """RGB image of a snapshot."""
         image, canvas = self.begin(moment.ego_pose)
         frame = self.motion.log.frames[moment.nearest]
         self.draw_streets(canvas, frame.roadblock_ids)

@@ -1,4 +1,4 @@
-"""Corners of cars."""
+"""Shapes of vehicles in films."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def corners_of(place: Floats, heading: float, front: float, rear: float, side: f
 
 
 def heading_arrow(corners: Floats, begin: float, end: float, width: float) -> Floats:
-    """(3, 2) an arrow head between shares of the length from the front, of a share of the width."""
+    """(3, 2) arrow head between shares `begin` and `end` of the length from the front, `width` a share of the box's."""
     front, back = corners[[0, 3]].mean(axis=0), corners[[1, 2]].mean(axis=0)
     side = (corners[0] - corners[3]) * width / 2
     base, tip = front + (back - front) * begin, front + (back - front) * end

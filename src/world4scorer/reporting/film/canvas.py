@@ -1,4 +1,4 @@
-"""A brush that takes metres, and draws lines as the style says."""
+"""Drawing in metres with the strokes of the style."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from world4scorer.reporting.film.street_layers import PolygonLayer
 Floats = NDArray[np.float64]
 
 SUPERSAMPLING: Final = 3
-"""Across and down a pixel."""
+"""Samples per pixel in each direction."""
 PEN_HEIGHT: Final = 600
-"""Height of picture for which widths are given in pixels."""
+"""Reference image height for line widths in pixels."""
 PER_POINT: Final = PEN_HEIGHT / style.FIGURE_POINTS
-"""Pixels of such a picture for a point of the style."""
+"""Pixels of the reference image per point of the style."""
 
 
 class Canvas:
-    """Draws places given in metres from an origin: forward is up, and the ego stays where it is."""
+    """Draws points given in metres: forward is up, the ego stays in place."""
 
     def __init__(
         self,
@@ -39,10 +39,10 @@ class Canvas:
         """Look from `middle` (2,) [m] along a heading [rad].
 
         Args:
-            ego_at: Where `middle` is [pixels of the picture].
+            ego_at: Position of `middle` in the image [pixels].
             scale: Samples per metre.
-            pen: Unit of line widths [samples]: a pixel of a picture `PEN_HEIGHT` pixels high.
-            reach: Nothing further away is in the picture [m].
+            pen: Unit of line widths [samples]: a pixel of an image `PEN_HEIGHT` pixels high.
+            reach: Radius around `middle` that covers the image [m].
         """
         self.brush, self.middle, self.reach = brush, middle, reach
         self._scale, self._pen = scale, pen
@@ -56,7 +56,7 @@ class Canvas:
         return (points - self.middle).astype(np.float32) @ self._turn.T + self._ego_at
 
     def fill(self, coat: PolygonLayer, chosen: NDArray[np.bool_] | None = None) -> None:
-        """Fill shapes near the ego, those chosen only."""
+        """Fill shapes near the ego, optionally only those `chosen`."""
         colour = ImageColor.getrgb(coat.colour)
         for index in coat.near(self.middle, self.reach):
             if chosen is None or chosen[index]:
@@ -69,7 +69,7 @@ class Canvas:
             self.brush.line(_flat(self.pixels(coat.shapes[index])), fill=colour, width=self.line_width(width))
 
     def polyline(self, points: Floats, stroke: Stroke, colour: str | None = None) -> None:
-        """Draw a way (n, 2) as the style says, or in another colour."""
+        """Draw a polyline (n, 2) with a stroke, optionally in another colour."""
         if len(points) < 2:
             return
         samples = self.pixels(points)
@@ -85,13 +85,13 @@ class Canvas:
             self._line(piece, colour or stroke.colour, width)
 
     def band(self, points: Floats, width: float, colour: str) -> None:
-        """Draw a way (n, 2) of this width [m]."""
+        """Draw a polyline (n, 2) of a width [m]."""
         self.brush.line(
             _flat(self.pixels(points)), fill=colour, width=max(1, round(width * self._scale)), joint="curve"
         )
 
     def dots(self, places: Floats, stroke: Stroke) -> None:
-        """Mark the poses (n, 2) of a way."""
+        """Draw dots at points (n, 2)."""
         for place in places:
             self._circle(place, stroke.dots * PER_POINT / 2 * self._pen, stroke.colour, style.PAPER)
 
@@ -104,7 +104,7 @@ class Canvas:
             self.brush.line([*samples, *samples[:4]], fill=edge, width=self.line_width(width), joint="curve")
 
     def round(self, place: Floats, radius: float, fill: str) -> None:
-        """A thing of this radius [m]."""
+        """Draw a disc of a radius [m]."""
         self._circle(place, radius * self._scale, fill, style.INK)
 
     def line_width(self, width: float) -> int:

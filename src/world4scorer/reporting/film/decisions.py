@@ -1,4 +1,4 @@
-"""What a planner decides in the frames of a log: all plans, the choice, its score and the reason of each zero.
+"""Decisions of a planner in the frames of a log: plans, choice, score and faults.
 
 Shapes: N plans.
 """
@@ -28,11 +28,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """One frame's."""
+    """Decision of one frame."""
 
     scene: Scene
     outcome: V2Outcome
-    """Of all plans."""
+    """Outcomes of all plans."""
     utilities: Floats
     """(N,)"""
     chosen: int
@@ -44,7 +44,7 @@ class Decision:
 
     @cached_property
     def colours(self) -> list[str]:
-        """Of the plans, by utility."""
+        """Colours of the plans, by utility."""
         return style.utility_colours(self.utilities)
 
     @cached_property
@@ -54,14 +54,14 @@ class Decision:
 
     @cached_property
     def faults(self) -> list[Fault]:
-        """What keeps the choice below 1, but for what the human filter forgives."""
+        """Metrics of the choice below 1, except those forgiven by the human filter."""
         forgiven = forgiven_of(self.outcome, self.chosen)
         found = [fault for fault in faults_of(self.outcome, self.chosen) if fault.metric not in forgiven]
         return [Fault(n, f.metric, f.value, f.step, f.index, f.name) for n, f in enumerate(found, 1)]
 
 
 class Decisions:
-    """Those of a planner's pools by token."""
+    """Decisions of a planner's pools by token."""
 
     def __init__(self, pools: ScoredPools, store: SceneStore, selection: Selection = "reranked") -> None:
         self._pools, self._store = pools, store
@@ -73,7 +73,7 @@ class Decisions:
         self._last: tuple[str, Decision] | None = None
 
     def of(self, token: str) -> Decision | None:
-        """The decision of a frame; None where the planner was not asked. The last one is kept."""
+        """Decision of a frame, or None without a pool; the last one is cached."""
         index = self._index.get(token)
         if index is None:
             return None
@@ -115,7 +115,7 @@ def find_log(pools: ScoredPools, log: str | None = None, data: Path | None = Non
 
 
 def most_dynamic_log(pools: ScoredPools) -> str:
-    """The log whose ego accelerates most on average: forwards, backwards and sideways; of equal ones the first."""
+    """The log with the largest mean acceleration of the ego; the first of equal ones."""
     logs = np.array(pools.log_names)
     found = {name: _mean_acceleration(pools, np.flatnonzero(logs == name)) for name in dict.fromkeys(pools.log_names)}
     return max(found, key=lambda name: found[name])

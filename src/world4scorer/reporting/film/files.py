@@ -1,4 +1,4 @@
-"""Film files: MP4 (H.264), animated WebP, GIF. Pictures are drawn as they are written, never kept all at once."""
+"""Film files: MP4 (H.264), animated WebP, GIF; written frame by frame."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MP4_QUALITY: Final = 21
 WEBP_QUALITY: Final = 82
 """0 to 100."""
 MP4_EXTRA: Final = "city"
-"""Extra of the package that brings the encoder."""
+"""Extra that installs the MP4 encoder."""
 
 
 def check_film(path: Path, fps: float) -> None:
-    """Refuse a name or a rate that no film can have, before anything is drawn."""
+    """Raise a DatasetError for an unsupported suffix or frame rate."""
     if path.suffix.lower() not in SUFFIXES:
         raise DatasetError(f"{path}: a film ends in {', '.join(SUFFIXES)}")
     if path.suffix.lower() == ".mp4":
@@ -35,7 +35,7 @@ def check_film(path: Path, fps: float) -> None:
 
 
 def write_film(path: Path, pictures: Iterable[Image.Image], fps: float) -> int:
-    """Write pictures of equal size, RGB, `fps` a second, all or nothing; returns how many there were."""
+    """Write RGB images of equal size at `fps` atomically; returns their number."""
     check_film(path, fps)
     write = {".mp4": _write_mp4, ".webp": _write_webp, ".gif": _write_gif}[path.suffix.lower()]
     with atomic_write(path) as stream:
@@ -93,10 +93,9 @@ def _write_gif(stream: IO[bytes], pictures: Iterator[Image.Image], fps: float) -
 
 
 def _palette(first: Image.Image) -> Image.Image:
-    """256 colours for the whole film, since with new ones in each picture what stands still would flicker.
+    """256 colours for the whole film, to avoid flicker.
 
-    Those of the drawing style, which may appear late; a coarse cube for what the cameras will see; the rest is chosen
-    by the first picture.
+    Colours of the drawing style, a coarse colour cube for camera images, and the rest from the first frame.
     """
     styled = [*style.TRACK_FILL.values(), *style.LAYER_FILL.values(), style.ROUTE, style.EGO, style.HUMAN]
     styled += [style.RED_LIGHT, style.CENTERLINE, style.GROUND, style.INK, style.FAINT, style.PAPER, style.FAULT]
@@ -110,10 +109,9 @@ def _palette(first: Image.Image) -> Image.Image:
 
 
 def _write_webp(stream: IO[bytes], pictures: Iterator[Image.Image], fps: float) -> int:
-    """Only the rectangle that changes is written: between two frames of a log that is the bird's-eye view.
+    """Write only the changed rectangle of each frame; Pillow would hold all frames in memory.
 
-    Pillow would hold all pictures in memory and compare all of their pixels. The container is plain enough: pieces of
-    a name, a length and a content (https://developers.google.com/speed/webp/docs/riff_container).
+    Container format: https://developers.google.com/speed/webp/docs/riff_container.
     """
     last: Image.Image | None = None
     count, begin = 0, stream.tell()
@@ -123,7 +121,7 @@ def _write_webp(stream: IO[bytes], pictures: Iterator[Image.Image], fps: float) 
             stream.write(_chunk(b"RIFF", b"WEBP")[:12])
             animated = 2
             stream.write(_chunk(b"VP8X", bytes([animated, 0, 0, 0]) + _uint24(width - 1) + _uint24(height - 1)))
-            stream.write(_chunk(b"ANIM", bytes(6)))  # black ground, for ever
+            stream.write(_chunk(b"ANIM", bytes(6)))  # black background, infinite loop
         left, top, right, low = _changed_box(last, picture)
         content = _webp_pixels(picture.crop((left, top, right, low)))
         start, end = round(count * 1000 / fps), round((count + 1) * 1000 / fps)
@@ -140,7 +138,7 @@ def _write_webp(stream: IO[bytes], pictures: Iterator[Image.Image], fps: float) 
 
 
 def _changed_box(last: Image.Image | None, picture: Image.Image) -> tuple[int, int, int, int]:
-    """The rectangle outside of which nothing changed; WebP wants its left and top even."""
+    """Bounding box of changed pixels; WebP needs even left and top."""
     if last is None:
         return (0, 0, *picture.size)
     box = ImageChops.difference(last, picture).getbbox()
@@ -149,7 +147,7 @@ def _changed_box(last: Image.Image | None, picture: Image.Image) -> tuple[int, i
 
 
 def _webp_pixels(picture: Image.Image) -> bytes:
-    """The picture as the piece of a WebP file that holds its pixels."""
+    """The pixel chunk of an image's WebP encoding."""
     file = io.BytesIO()
     picture.save(file, format="WEBP", quality=WEBP_QUALITY, method=1)
     content = file.getvalue()

@@ -1,4 +1,4 @@
-"""The letters of films: those that matplotlib brings along, so that films and figures match on every machine."""
+"""Fonts of films: those bundled with matplotlib, so that films and figures match."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PIL import ImageFont
 
 @cache
 def load_font(size: int, bold: bool = False) -> ImageFont.FreeTypeFont:
-    """A font of this size [pixels]; its digits are equally wide."""
+    """Font of a size [pixels], with tabular digits."""
     import matplotlib
 
     name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"

@@ -1,4 +1,4 @@
-"""The page of a film: title, cameras, bird's-eye view, and what the ego does, in one grid."""
+"""Layout of film frames: title, cameras, bird's-eye view, dashboard and legend."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from world4scorer.reporting.film.fonts import load_font
 
 HAIRLINE: Final = "#d9d8d3"
 CAMERA_ASPECT: Final = 16 / 9
-"""Of the frames around camera images, which are cropped to it."""
+"""Aspect ratio to which camera images are cropped."""
 VIEW_ASPECT: Final = 0.82
-"""Width of the bird's-eye view against its height."""
+"""Aspect ratio of the bird's-eye view."""
 REFERENCE_HEIGHT: Final = 720
-"""Height of page for which the sizes below are given [pixels]."""
+"""Frame height for which the sizes below are given [pixels]."""
 MARGIN: Final = 14
-"""Around everything [pixels]."""
+"""Margin around all parts [pixels]."""
 TITLE_HEIGHT: Final = 40
 """Height of the line on top [pixels]."""
 DASHBOARD_HEIGHT: Final = 54
-"""Height of the panel below the bird's-eye view, without its key [pixels]."""
+"""Height of the dashboard below the bird's-eye view, without its legend [pixels]."""
 
 LABEL_SHADE: Final = 150
-"""Of 255: how dark the ground of a camera's name is."""
+"""Opacity of camera labels, of 255."""
 COMMAND_SIGNS: Final = ("\u21b0", "\u2191", "\u21b1", "?")
 """Arrows in the order of `COMMANDS`."""
 LEGEND: Final = (("vehicle", "bicycle", "pedestrian", "object"), ("route", "past", "human", "stop line"))
-"""Entries of the style's key, row by row."""
+"""Entries of the style's legend, row by row."""
 LEGEND_WITH_PLANS: Final = (*LEGEND, ("choice", "framewise", "plans"))
 LEGEND_ROW_HEIGHT: Final = 21
-"""Height of a row of the key [pixels]."""
+"""Height of a legend row [pixels]."""
 
 Box = tuple[int, int, int, int]
 """Left, top, right, bottom [pixels]."""
@@ -44,7 +44,7 @@ Box = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class FrameLayout:
-    """Where everything is."""
+    """Boxes of the parts of a frame."""
 
     size: tuple[int, int]
     """Width, height [pixels], both even, as video needs it."""
@@ -53,11 +53,11 @@ class FrameLayout:
     view: Box
     dashboard: Box
     key: tuple[tuple[str, ...], ...] = LEGEND
-    """Entries of the style's key, row by row."""
+    """Entries of the style's legend, row by row."""
 
     @classmethod
     def of(cls, height: int, cameras: Sequence[str], key: tuple[tuple[str, ...], ...] = LEGEND) -> FrameLayout:
-        """The page of a film of this height [pixels]: the first camera large, up to three others below it."""
+        """Layout for a height [pixels]: the first camera large, up to three others below it."""
         unit = height / REFERENCE_HEIGHT
         margin, title = round(MARGIN * unit), round(TITLE_HEIGHT * unit)
         dashboard = round((DASHBOARD_HEIGHT + LEGEND_ROW_HEIGHT * len(key)) * unit)
@@ -92,20 +92,20 @@ class FrameLayout:
 
 @dataclass(frozen=True)
 class FramePainter:
-    """Puts things on the page."""
+    """Draws the parts of a frame."""
 
     page: FrameLayout
     name: str
-    """Of the log."""
+    """Title: name of the log."""
     note: str
-    """Where it was driven, and who made the map."""
+    """Location and map credit."""
 
     @property
     def _unit(self) -> float:
         return self.page.size[1] / REFERENCE_HEIGHT
 
     def background(self, images: dict[str, Image.Image | None]) -> Image.Image:
-        """Title and cameras: what stays the same until the next frame of the log. None is a missing image."""
+        """Title and cameras, which change only with log frames; None is a missing image."""
         background = Image.new("RGB", self.page.size, style.PAPER)
         brush = ImageDraw.Draw(background)
         left, top, right, low = self.page.title
@@ -117,7 +117,7 @@ class FramePainter:
         return background
 
     def paste_view(self, background: Image.Image, view: Image.Image) -> None:
-        """The bird's-eye view."""
+        """Paste the bird's-eye view."""
         background.paste(view, self.page.view[:2])
 
     def draw_dashboard(
@@ -129,10 +129,7 @@ class FramePainter:
         command: int,
         faults: Iterable[float] = (),
     ) -> None:
-        """Speed [m/s], command, time and duration [s], how much has passed, and what the colours mean.
-
-        Times of `faults` [s] are marked.
-        """
+        """Draw speed [m/s], command, time and duration [s], progress bar with marks at `faults` [s], legend."""
         unit, brush = self._unit, ImageDraw.Draw(background)
         left, top, right, _ = self.page.dashboard
         brush.rectangle((left, top, right - 1, top + round(3 * unit)), HAIRLINE)
@@ -168,7 +165,7 @@ class FramePainter:
         brush.text((left + large.getlength(sign) + gap, base), word, style.FAINT, small, anchor="ls")
 
     def _draw_key(self, brush: ImageDraw.ImageDraw) -> None:
-        """What the colours mean, below the numbers; rows of few entries are spread over the same width."""
+        """Draw the legend below the dashboard."""
         left, top, right, _ = self.page.dashboard
         unit = self._unit
         for row, names in enumerate(self.page.key):

@@ -1,7 +1,6 @@
 """A film of a log: four cameras beside a bird's-eye view that follows the ego.
 
-Reads what any NAVSIM dataset has (log, map, images), a city's or a recorded one. The cameras show the two images a
-second that a log holds; between them the bird's-eye view moves on.
+Reads any NAVSIM dataset (log, map, images). Cameras show the log's images at 2 Hz; the bird's-eye view interpolates.
 
 Example::
 
@@ -40,25 +39,25 @@ FILM_CAMERAS: Final = ("CAM_F0", "CAM_L0", "CAM_B0", "CAM_R0")
 MAX_CAMERAS: Final = 4
 DEFAULT_METRES: Final = 70.0
 METRES_WITH_PLANS: Final = 85.0
-"""Plans lead further than what one looks at without them."""
+"""Vertical extent of the view with plans, which reach further [m]."""
 HEIGHT_RANGE: Final = (120, 2160)
-"""Least and largest height of a film [pixels]."""
+"""Smallest and largest film height [pixels]."""
 UNKNOWN_COMMAND: Final = COMMANDS.index("unknown")
 
 
 @dataclass(frozen=True)
 class FilmReport:
-    """What was filmed."""
+    """Summary of a film."""
 
     path: Path
     frames: int
-    """Pictures of the film."""
+    """Number of frames."""
     duration: float
-    """Of the film [s]."""
+    """Duration of the film [s]."""
     size: tuple[int, int]
     """Width, height [pixels]."""
     cameras: tuple[str, ...]
-    """Those that have images."""
+    """Cameras with images."""
 
     def __str__(self) -> str:
         seen = ", ".join(CAMERA_LABELS[name] for name in self.cameras) or "none"
@@ -93,12 +92,12 @@ def film_log(
         cameras: Up to four, the first large; those without images on disk are left out.
         fps: Pictures a second.
         speed: 2 plays twice as fast.
-        height: Of the film [pixels]; the width follows from what is shown.
-        metres: Of street from the lower edge of the bird's-eye view to the upper [m]; 70, or 85 with decisions.
-        start: Where in the log the film begins [s].
-        duration: How much of the log is filmed [s]; up to its end unless given.
-        decisions: Of a planner along the log: its plans by utility, its choice, and the reasons of zeros are drawn.
-        show_progress: A bar on standard error.
+        height: Height of the film [pixels]; the width follows from the layout.
+        metres: Vertical extent of the bird's-eye view [m]; by default 70, or 85 with decisions.
+        start: Start time within the log [s].
+        duration: Duration within the log [s]; to its end by default.
+        decisions: Decisions of a planner to draw: plans by utility, choice, faults.
+        show_progress: Show a progress bar on standard error.
     """
     out = Path(out)
     if metres is None:
@@ -143,7 +142,7 @@ def find_data_split(layout: DataFolder, log_name: str) -> str:
 
 
 def film_times(log_duration: float, per_second: float, start: float, duration: float | None) -> list[float]:
-    """Times in the log [s] that the film shows, `per_second` of them in a second of the log."""
+    """Log times [s] of the frames, `per_second` per second of the log."""
     if not 0.0 <= start <= log_duration:
         raise DatasetError(f"the film begins at {start:g} s, but the log lasts {log_duration:g} s")
     if duration is not None and not duration > 0:
@@ -173,7 +172,7 @@ def _frames(
 
 
 def _credit(root: Path, location: str) -> str:
-    """Who made the streets of a city; recorded datasets have their own terms."""
+    """Map credit of a city; empty for recorded datasets."""
     if DataFolder(root).is_city:
         for place in PLACES.values():
             if location in (place.network.location, place.network.devkit_location):
@@ -201,14 +200,14 @@ def _read(layout: DataFolder, data_split: str, log_name: str) -> Log:
 
 
 def _checked_name(log_name: str) -> str:
-    """Names of logs, not patterns or paths."""
+    """The name, if it is not a pattern or path."""
     if not log_name or set(log_name) & set("*?[]/\\"):
         raise DatasetError(f"{log_name!r} is no name of a log: the file's name without .pkl")
     return log_name
 
 
 def check_film_options(cameras: Sequence[str], fps: float, speed: float, height: int, metres: float) -> None:
-    """Raise a DatasetError unless a film can look like that."""
+    """Raise a DatasetError for unsupported film options."""
     unknown = [name for name in cameras if name not in CAMERA_LABELS]
     if unknown:
         raise DatasetError(f"camera {unknown[0]!r} is unknown; there are {', '.join(CAMERA_LABELS)}")

@@ -1,7 +1,6 @@
-"""Between the frames of a log: where the ego and everybody else are at any time.
+"""Interpolation of a log: ego and agents at any time.
 
-Logs have two frames a second. Positions follow cubic curves through the frames with the velocities of the frames, so
-that a film of the log moves smoothly; headings go the short way round.
+Logs have 2 Hz; positions are cubic Hermite splines with the frames' velocities, headings follow the shorter arc.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ from world4scorer.engine.scene.geometry import turn, wrap
 Floats = NDArray[np.float64]
 
 MAX_FRAME_GAP: Final = 1.5 * FRAME_US
-"""Frames further apart than this [us] have others missing between them: nobody knows how things moved."""
+"""Larger gaps between frames [us] are not interpolated."""
 CLOCK_JITTER: Final = 0.01
-"""Frames are a little earlier or later than every half second [s]."""
+"""Jitter of frame times around multiples of 0.5 s [s]."""
 PATH_STEPS: Final = 5
 MAX_TRACK_JUMP: Final = 30.0
-"""A track that is further from where it was than this [m] is another one under the same name."""
+"""A track that jumps further than this [m] is treated as another one."""
 
 
 @dataclass(frozen=True, eq=False)
 class LogSnapshot:
-    """What there is at one time of a log; n boxes."""
+    """State of a log at one time; n boxes."""
 
     frame: int
-    """The last frame of the log that is not later, but for the jitter of its clock: what the cameras show."""
+    """Index of the last frame at or before the time, up to clock jitter: the cameras' frame."""
     nearest: int
-    """The frame that is nearest in time: its route and lights hold."""
+    """Index of the nearest frame, whose route and lights apply."""
     time: float
     """Since the log's beginning [s]."""
     ego_pose: Floats
@@ -50,7 +49,7 @@ class LogSnapshot:
 
 @dataclass(frozen=True, eq=False)
 class LogMotion:
-    """The frames of a log and the way between them."""
+    """A log with interpolated motion."""
 
     log: Log
 
@@ -78,9 +77,9 @@ class LogMotion:
         return float(self.times[-1])
 
     def at(self, time: float) -> LogSnapshot:
-        """What there is `time` seconds after the log's beginning; before and after the log, its first and last frame.
+        """Snapshot `time` seconds after the log's start, clamped to the log.
 
-        Somebody who is in one of the two frames around only is there for the half that is nearer.
+        A track in only one of the two neighbouring frames is present in the nearer half.
         """
         index, share = self._locate(time)
         nearest = index + int(share >= 0.5)
@@ -101,7 +100,7 @@ class LogMotion:
         return _interpolate_ego(*self._neighbours(*self._locate(time)))
 
     def _locate(self, time: float) -> tuple[int, float]:
-        """The last frame that is not later, and how much of the time to the next has passed."""
+        """Index of the last frame at or before a time, and the elapsed share of the interval to the next."""
         index = int(np.clip(np.searchsorted(self.times, time, side="right") - 1, 0, len(self.times) - 1))
         if index == len(self.times) - 1:
             return index, 0.0
@@ -109,7 +108,7 @@ class LogMotion:
         return index, float(np.clip((time - self.times[index]) / span, 0.0, 1.0))
 
     def _neighbours(self, index: int, share: float) -> tuple[LogFrame, LogFrame, float, float]:
-        """Frames between which to go, which share of the way, and the time between them [s]."""
+        """Neighbouring frames, interpolation share, and the time between them [s]."""
         frames = self.log.frames
         here, there = frames[index], frames[min(index + 1, len(frames) - 1)]
         if there.time_us - here.time_us > MAX_FRAME_GAP:

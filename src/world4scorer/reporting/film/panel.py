@@ -1,4 +1,4 @@
-"""Words in the corner of a bird's-eye view, and the numbers that they refer to."""
+"""Text panel in the corner of a bird's-eye view, and numbered marks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from world4scorer.reporting.film.fonts import load_font
 Floats = NDArray[np.float64]
 
 FONT_SIZE: Final = 14.0
-"""Height of letters, in pixels of a picture 600 pixels high; those of the head are twice as high."""
+"""Font size, in pixels of an image 600 pixels high; the heading is twice as large."""
 PANEL_OPACITY: Final = 0.86
-"""How much of the street the ground of the words hides."""
+"""Opacity of the panel."""
 
 
 def draw_number(brush: ImageDraw.ImageDraw, place: Floats, radius: float, number: int) -> None:
-    """A number on a round ground of this radius at a place (2,) [pixels]."""
+    """Draw a number in a disc of a radius at a point (2,) [pixels]."""
     x, y = place.tolist()
     ring = radius * 1.18
     brush.ellipse((x - ring, y - ring, x + ring, y + ring), style.PAPER)
@@ -30,10 +30,7 @@ def draw_number(brush: ImageDraw.ImageDraw, place: Floats, radius: float, number
 
 
 def draw_panel(picture: Image.Image, head: str, note: str, lines: Sequence[tuple[int, str]]) -> None:
-    """Write a large head, a note beside it, and lines with their numbers into the lower left corner, behind the ego.
-
-    A line with the number 0 has none.
-    """
+    """Draw a heading, a note and numbered lines in the lower left corner; number 0 is not drawn."""
     pen = picture.height / 600
     large, small = load_font(max(8, round(2 * FONT_SIZE * pen)), bold=True), load_font(max(6, round(FONT_SIZE * pen)))
     pad, line = 8 * pen, 1.45 * FONT_SIZE * pen

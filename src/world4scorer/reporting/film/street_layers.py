@@ -1,4 +1,4 @@
-"""The map of a city as coats of paint: polygons and lines in drawing order, found quickly around a place."""
+"""Map of a city as polygon layers in drawing order, with fast lookup around a point."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from world4scorer.engine.scene.indices import Layer
 
 Floats = NDArray[np.float64]
 Shape = NDArray[np.float32]
-"""(v, 2) vertices [m] from the picture's origin."""
+"""(v, 2) vertices relative to the origin [m]."""
 
 Area = tuple[float, float, float, float]
 """Smallest x and y, largest x and y [m]."""
 
 WALKWAY: Final = "#ecebe4"
 SIMPLIFY_TOLERANCE: Final = 0.05
-"""Vertices that matter less than this are left out [m]."""
+"""Tolerance of polygon simplification [m]."""
 STRIPE_WIDTH: Final = 0.5
 """Width of a stripe of a crosswalk, and of the gap beside it [m]."""
 STOP_LINE_LENGTH: Final = 3.0
-"""Length of the bar that stands for a red light [m]."""
+"""Length of a stop line [m]."""
 EXTRA_LAYERS: Final = ("walkways", "generic_drivable_areas", "crosswalks")
-"""Drawn where a map has them."""
+"""Optional map layers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,25 +49,25 @@ class PolygonLayer:
     """(n,) row of the geometry that each shape is a part of."""
 
     def near(self, middle: Floats, reach: float) -> NDArray[np.int64]:
-        """Shapes that may come within `reach` [m] of a place (2,), in drawing order."""
+        """Indices of shapes that may be within `reach` [m] of a point (2,), in drawing order."""
         low, high = self.bounds[:, :2], self.bounds[:, 2:]
         return np.flatnonzero(((low <= middle + reach) & (high >= middle - reach)).all(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class StreetLayers:
-    """Everything of a map that is drawn, relative to an origin so that single precision is enough."""
+    """Layers of a map, relative to an origin for single precision."""
 
     origin: Floats
     """(2,) m, global."""
     areas: tuple[PolygonLayer, ...]
     """Filled, bottom first."""
     lanes: PolygonLayer
-    """Filled where the route leads: `owner` is the lane."""
+    """Filled on the route; `owner` is the lane."""
     edges: PolygonLayer
     """Outlines of lanes."""
     stripes: PolygonLayer
-    """Of crosswalks."""
+    """Stripes of crosswalks."""
     stop_lines: Mapping[str, Floats]
     """(2, 2) ends of a bar across the lane [m], by the lane connector that begins there."""
     lane_block: NDArray[np.int64]
@@ -81,7 +81,7 @@ class StreetLayers:
 
 
 def read_street_layers(maps: Path, location: str, places: Floats, reach: float) -> StreetLayers:
-    """Read what a map has around places (n, 2), up to a distance `reach` [m]."""
+    """Read the layers of a map within `reach` [m] of points (n, 2)."""
     path = map_path(maps, location)
     origin = places.mean(axis=0).round()
     area = (*(places.min(axis=0) - reach).tolist(), *(places.max(axis=0) + reach).tolist())
@@ -121,7 +121,7 @@ def read_street_layers(maps: Path, location: str, places: Floats, reach: float) 
 
 
 def polygon_layer(colour: str, geometries: NDArray[np.object_], origin: Floats, area: Area) -> PolygonLayer:
-    """Cut geometries (polygons, also in several parts and with holes) that meet an area into shapes to be filled."""
+    """Layer of geometries that meet an area, cut into polygons without holes."""
     parts, owner = shapely.get_parts(geometries, return_index=True)
     polygons = (shapely.get_type_id(parts) == shapely.GeometryType.POLYGON) & _meets(parts, area)
     shapes: list[Shape] = []
@@ -137,14 +137,14 @@ def polygon_layer(colour: str, geometries: NDArray[np.object_], origin: Floats, 
 
 
 def _meets(geometries: NDArray[np.object_], area: Area) -> NDArray[np.bool_]:
-    """Whose bounds (n,) meet an area; never those of empty ones, which are NaN."""
+    """(n,) whether bounds meet an area; False for empty geometries."""
     bounds = shapely.bounds(geometries)
     meets: NDArray[np.bool_] = ((bounds[:, :2] <= area[2:]) & (bounds[:, 2:] >= area[:2])).all(axis=1)
     return meets
 
 
 def without_holes(polygon: shapely.Polygon) -> list[shapely.Polygon]:
-    """Cut a polygon through its holes until none is left: a brush fills outlines only."""
+    """Cut a polygon into parts without holes, since Pillow fills outlines only."""
     if not polygon.interiors:
         return [polygon]
     west, south, east, north = polygon.bounds
@@ -155,7 +155,7 @@ def without_holes(polygon: shapely.Polygon) -> list[shapely.Polygon]:
 
 
 def crosswalk_stripes(crosswalks: NDArray[np.object_]) -> NDArray[np.object_]:
-    """Stripes across the way that people walk, which is the long side of a crosswalk."""
+    """Stripes across the long side of crosswalks."""
     stripes = []
     for crosswalk in shapely.make_valid(crosswalks):
         corners = shapely.get_coordinates(shapely.minimum_rotated_rectangle(crosswalk))

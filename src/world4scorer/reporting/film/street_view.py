@@ -1,6 +1,6 @@
-"""The street from above: forward is up, the ego stays in its place and the street moves. Films draw on it.
+"""Bird's-eye view of streets for films: forward is up, the ego stays in place.
 
-Drawn with Pillow, larger than shown and then reduced: some ten times as quick as a figure, in the same colours.
+Drawn with Pillow and supersampling: about ten times as fast as a figure, in the same colours.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from world4scorer.reporting.film.street_layers import StreetLayers
 Floats = NDArray[np.float64]
 
 EGO_HEIGHT_SHARE: Final = 0.3
-"""Height of the ego's rear axle, as a share of the picture."""
+"""Height of the ego's rear axle above the lower edge, as a share of the image."""
 PAST_SECONDS: Final = 4.0
-"""Of the ego's way behind it that is drawn [s]."""
+"""Past of the ego that is drawn [s]."""
 MIN_PEDESTRIAN_RADIUS: Final = 0.45
-"""Radius of somebody on foot, who would be lost in the picture at their real size [m]."""
+"""Smallest radius of a pedestrian, for visibility [m]."""
 DRAWING_ORDER: Final = (
     TrackType.GENERIC_OBJECT,
     TrackType.BARRIER,
@@ -38,21 +38,21 @@ DRAWING_ORDER: Final = (
     TrackType.BICYCLE,
     TrackType.PEDESTRIAN,
 )
-"""The small ones on top."""
+"""Drawing order, small agents on top."""
 
 
 @dataclass(frozen=True, eq=False)
 class StreetView:
-    """Draws what every film shows from above."""
+    """Draws streets, agents and ego."""
 
     streets: StreetLayers
     size: tuple[int, int]
     """Width, height [pixels]."""
     length: float
-    """Of street from the lower edge to the upper [m]."""
+    """Vertical extent [m]."""
 
     def begin(self, ego_pose: Floats) -> tuple[Image.Image, Canvas]:
-        """A picture, larger than it will be shown, and the brush for it; the ego is at a global pose (3,)."""
+        """A supersampled image and its canvas, for a global ego pose (3,)."""
         image = Image.new("RGB", (self.size[0] * SUPERSAMPLING, self.size[1] * SUPERSAMPLING), style.GROUND)
         middle, heading = ego_pose[:2] - self.streets.origin, float(ego_pose[2])
         brush = ImageDraw.Draw(image)
@@ -70,7 +70,7 @@ class StreetView:
 
     @property
     def ego_at(self) -> tuple[float, float]:
-        """Where the rear axle is [pixels of the picture]."""
+        """Position of the rear axle [pixels]."""
         return self.size[0] / 2, self.size[1] * (1 - EGO_HEIGHT_SHARE)
 
     @cached_property
@@ -95,7 +95,7 @@ class StreetView:
                 canvas.polyline(line, style.STOP_LINE)
 
     def draw_others(self, canvas: Canvas, boxes: Floats, types: NDArray[np.int8]) -> None:
-        """Everybody around: boxes (n, 5) x, y, heading, length, width, global, and codes of `TrackType` (n,)."""
+        """Other agents: boxes (n, 5) x, y, heading, length, width, global, and codes of `TrackType` (n,)."""
         places = boxes[:, :2] - self.streets.origin
         near = np.abs(places - canvas.middle).max(axis=1, initial=0.0) < self.reach + 15.0
         for kind in DRAWING_ORDER:
@@ -126,7 +126,7 @@ class StreetView:
         canvas.polygon(heading_arrow(corners, 0.5, 0.06, 0.64), style.PAPER)
 
     def draw_scale(self, canvas: Canvas) -> None:
-        """How long ten metres are."""
+        """A scale bar of 10 m."""
         width, height = self.size[0] * SUPERSAMPLING, self.size[1] * SUPERSAMPLING
         right, low = width - 14 * self.pen, height - 14 * self.pen
         left = right - 10 * self.scale
@@ -136,5 +136,5 @@ class StreetView:
 
 
 def view_reach(size: tuple[int, int], length: float) -> float:
-    """Nothing further from the ego than this [m] is in a picture of `size` pixels and `length` metres."""
+    """Radius around the ego that covers an image of `size` pixels and `length` metres [m]."""
     return float(np.hypot(size[0] / size[1] / 2, 1 - EGO_HEIGHT_SHARE) * length)

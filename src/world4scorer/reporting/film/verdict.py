@@ -1,4 +1,4 @@
-"""What keeps the choice below 1, in a film: numbered marks at the places, and the reasons in words."""
+"""Faults of the choice in a film: numbered marks and a text panel."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from world4scorer.reporting.film.panel import draw_number, draw_panel
 Floats = NDArray[np.float64]
 
 MARK_RADIUS: Final = 9.0
-"""Radius of a number's ground, in pixels of a picture 600 pixels high."""
+"""Radius of a numbered mark, in pixels of an image 600 pixels high."""
 MAX_REASONS: Final = 4
 BREAK_TEXT: Final = "breaks with the last choice"
 
 
 def draw_marks(canvas: Canvas, decision: Decision, origin: Floats) -> None:
-    """Outline what is behind each fault, and put its number at the place; numbers at one place stand in a row."""
+    """Outline the cause of each fault and draw its number; numbers at one place are drawn side by side."""
     rollout = decision.outcome.rollouts[decision.chosen]
     taken: list[Floats] = []
     for fault in decision.faults:
@@ -57,7 +57,7 @@ def _outline_object(canvas: Canvas, decision: Decision, fault: Fault, step: int,
 
 
 def draw_score_panel(picture: Image.Image, decision: Decision) -> None:
-    """Write the score of the frame and the reasons into the lower left corner, behind the ego."""
+    """Draw the score and faults in the lower left corner."""
     lines = [(fault.number, fault.words) for fault in decision.faults[:MAX_REASONS]]
     if len(decision.faults) > MAX_REASONS:
         lines.append((0, f"and {len(decision.faults) - MAX_REASONS} more"))
