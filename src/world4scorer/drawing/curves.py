@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from world4scorer.drawing.charts import SERIES, remove_clutter
+from world4scorer.drawing.charts import SERIES, chart
 from world4scorer.drawing.style import FAINT
-from world4scorer.jobs.files import atomic_write
 
 SMOOTHING_STEPS: Final = 15
 """Logged steps that a point of a training curve is the mean of."""
@@ -25,7 +23,7 @@ TRAINING: Final = (("train/score", "outcome loss, training"), ("train/future", "
 
 
 class Curves(NamedTuple):
-    """What a run left behind."""
+    """Training history of a run."""
 
     history: Sequence[Mapping[str, float]]
     """One line per validation."""
@@ -33,16 +31,11 @@ class Curves(NamedTuple):
     """Steps and values by name."""
 
 
-def draw_curves(runs: Mapping[str, Curves], path: Path, rows: int = 1) -> None:
+def draw_curves(runs: Mapping[str, Curves], rows: int = 1) -> Figure:
     """One colour per run in all panels, over steps; the panels in so many rows."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     panels = len(VALIDATION) + len(TRAINING)
     columns = -(-panels // rows)
-    figure, grid = pyplot.subplots(rows, columns, figsize=(4.0 * columns, 3.2 * rows), layout="constrained")
+    figure, grid = chart(columns, rows, (4.0 * columns, 3.2 * rows))
     axes = grid.ravel()
     colours = dict(zip(runs, SERIES * len(runs), strict=False))
     for axis, (key, title, scale) in zip(axes, VALIDATION, strict=False):
@@ -62,18 +55,13 @@ def draw_curves(runs: Mapping[str, Curves], path: Path, rows: int = 1) -> None:
     for axis in axes:
         axis.set_xlabel("steps")
         axis.set_xlim(left=0)
-        remove_clutter(axis)
     oracle = 100 * max(line["val/oracle"] for history, _ in runs.values() for line in history)
     axes[0].axhline(oracle, color="0.5", ls=":", lw=1)
-    axes[0].annotate("best of the pool", (0.02, oracle), xycoords=("axes fraction", "data"), fontsize=8, va="bottom")
+    axes[0].annotate("pool oracle", (0.02, oracle), xycoords=("axes fraction", "data"), fontsize=8, va="bottom")
     axes[0].margins(y=0.12)
     if len(runs) > 1:
         axes[0].legend(fontsize=7, loc="lower right")
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=110)
-    pyplot.close(figure)
-    with atomic_write(path) as stream:
-        stream.write(picture.getvalue())
+    return figure
 
 
 def _smooth(values: NDArray[Any]) -> NDArray[np.float64]:

@@ -27,7 +27,6 @@ from world4scorer.planner.pretraining.schedule import learning_rate
 from world4scorer.planner.training.augmentation import mirror_poses, mirror_status
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.losses import bank_loss, score_loss
-from world4scorer.planner.training.pools import Pools
 
 MLP_WIDTH: Final = 128
 MLP_STEPS: Final = 3000
@@ -82,16 +81,16 @@ def train_ego_status_planner(samples: Samples, config: TrainConfig) -> EgoStatus
 def train_blind_scorer(
     config: TrainConfig,
     samples: Samples,
-    pools: Pools,
+    plans: NDArray[np.float32],
     labels: NDArray[np.float32],
     bank: CandidateBank | None,
     epochs: int,
 ) -> Planner:
-    """A scorer of the same size without images, trained on the same plans and labels."""
+    """A scorer of the same size without images, trained on the same plans (S, N, T, 3) and labels (S, N, 7)."""
     torch.manual_seed(config.seed)
     network = Network(replace(config.model, images=False)).train()
     weights, batch, chosen = config.losses, config.batch, config.optimiser
-    plans, known = torch.from_numpy(pools.plans), torch.from_numpy(labels)
+    known = torch.from_numpy(labels)
     status = torch.tensor(samples.ego_status)
     optimiser = torch.optim.AdamW(
         network.parameters(),
@@ -110,7 +109,7 @@ def train_blind_scorer(
             indices = order[start : start + batch]
             in_mirror = torch.rand(batch) < config.augmentation.mirror
             ego = network.encode_ego(torch.where(in_mirror[:, None], mirror_status(status[indices]), status[indices]))
-            states = network.predict(mirror_poses(plans[indices], in_mirror), scene, ego)
+            states = network.predict(mirror_poses(torch.from_numpy(plans[indices]), in_mirror), scene, ego)
             loss = weights.score * score_loss(network.score(states, ego), known[indices])
             if bank is not None and weights.bank:
                 tokens = [samples.tokens[index] for index in indices]
@@ -129,9 +128,9 @@ def train_blind_scorer(
     return Planner.from_network(network)
 
 
-def blind_utility(scorer: Planner, samples: Samples, pools: Pools) -> NDArray[np.float32]:
-    """Utility (S, N) of pools by a scorer without images."""
+def blind_utility(scorer: Planner, samples: Samples, plans: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Utilities (S, N) that a scorer without images gives plans (S, N, T, 3)."""
     image = torch.zeros(len(samples), 0)
-    scored = scorer.score(image, torch.tensor(samples.ego_status), torch.from_numpy(pools.plans))
+    scored = scorer.score(image, torch.tensor(samples.ego_status), torch.from_numpy(plans))
     worth: NDArray[np.float32] = scored.utility("v1").numpy()
     return worth

@@ -156,7 +156,7 @@ class Gallery:
             for thumbnail in (False, True)
         )
         caption = f"{self._choice(place)} {self._comparison(place)} {_failures(outcome, chosen)}"
-        return ShownFrame(title, words, scene.token, scene.log_name, caption, _png(whole), _png(small))
+        return ShownFrame(title, words, scene.token, scene.log_name, caption, png_bytes(whole), png_bytes(small))
 
     def _choice(self, place: int) -> str:
         on, off = int(self.on[place]), int(self.off[place])
@@ -189,9 +189,10 @@ class Gallery:
         )
 
 
-def _png(figure: Figure) -> bytes:
+def png_bytes(figure: Figure, dpi: int = DPI) -> bytes:
+    """A figure as a PNG file."""
     picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=DPI)
+    figure.savefig(picture, format="png", dpi=dpi)
     return picture.getvalue()
 
 

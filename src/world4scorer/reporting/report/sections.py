@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +13,7 @@ from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.pools.describe import describe
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.reporting.report.contents import Contents, Training, as_text
-from world4scorer.reporting.report.gallery import Gallery, ShownFrame, absent
+from world4scorer.reporting.report.gallery import Gallery, ShownFrame, absent, png_bytes
 from world4scorer.reporting.report.headlines import headlines
 from world4scorer.reporting.report.page import (
     Html,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 
 HERE: Final = RunFolder(Path())
 """Names of files relative to the folder that the page is about."""
+CURVES_DPI: Final = 110
 AUXILIARY: Final = {
     "none": "Nothing was foretold beside outcomes.",
     "current": "As a control, the state of the executed plan also had to tell the front view of now.",
@@ -104,10 +104,7 @@ def _curves(training: Training, name: str) -> Part:
     history = training.curves.history
     if not history:
         return Part("training", "Training", missing("No validation yet; go on with", "w4s train"))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "curves.png"
-        draw_curves({name: training.curves}, path, rows=2)
-        png = path.read_bytes()
+    png = png_bytes(draw_curves({name: training.curves}, rows=2), CURVES_DPI)
     last = history[-1]
     alt = (
         f"Learning curves over {last['step']:,.0f} steps: PDMS of the selected plans on validation, ending at "
