@@ -162,7 +162,7 @@ def probe(
         pretraining=json.loads(made.read_text()) if made.is_file() else None,
         most=most,
     )
-    print("\n".join(table(result)))
+    print(table(result).markdown(), end="")
     return 0
 
 

@@ -137,10 +137,14 @@ class Finding:
 
 
 def save_result(
-    path: Path, content: Mapping[str, Any], markdown: str, pictures: Mapping[Path, Picture] | None = None
+    path: Path,
+    content: Mapping[str, Any],
+    markdown: str,
+    pictures: Mapping[Path, Picture] | None = None,
+    allow_nan: bool = False,
 ) -> None:
     """Write PATH.json, PATH.md and pictures by their paths, each atomically."""
-    _write(path.with_name(f"{path.name}.json"), (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+    _write(path.with_name(f"{path.name}.json"), (json.dumps(content, indent=1, allow_nan=allow_nan) + "\n").encode())
     _write(path.with_name(f"{path.name}.md"), markdown.encode())
     for target, picture in (pictures or {}).items():
         if isinstance(picture, Figure):

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import tyro
 
 from tests.support.small_training import MACHINE
 from world4scorer.cli.run import main
@@ -170,7 +169,7 @@ def test_several_devices_train_in_a_process_of_their_own(run, monkeypatch):
     def start(words, check):
         monkeypatch.setattr(train_variant, "train", lambda *given: asked.append(given))
         assert words[1:3] == ["-m", train_variant.__name__]
-        tyro.cli(train_variant.train_variant, args=words[3:])
+        train_variant.train_variant(*words[3:])
         return Done()
 
     monkeypatch.setattr(variants.subprocess, "run", start)

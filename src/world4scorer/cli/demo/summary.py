@@ -12,10 +12,9 @@ from typing import Any, Final
 from world4scorer import __version__
 from world4scorer.cli.demo.ledger import Ledger
 from world4scorer.cli.demo.stages import STUDIES, Places, Stage
-from world4scorer.drawing.finding import Finding, Table
+from world4scorer.drawing.finding import Finding, Table, save_result
 from world4scorer.evaluation.scores.frames import CSV
 from world4scorer.evaluation.scores.paper import paper
-from world4scorer.jobs.files import atomic_write
 
 FILE: Final = "demo"
 COLUMNS: Final = ("", "PDMS", "EPDMS", "extended comfort")
@@ -131,9 +130,7 @@ class Summary:
             "paper": [vars(row) for row in self.paper],
             "findings": self.findings,
         }
-        for suffix, text in (("json", json.dumps(content, indent=1) + "\n"), ("md", self.markdown())):
-            with atomic_write(folder / f"{FILE}.{suffix}") as stream:
-                stream.write(text.encode())
+        save_result(folder / FILE, content, self.markdown())
 
     def markdown(self) -> str:
         """As a page."""

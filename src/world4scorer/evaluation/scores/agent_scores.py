@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from world4scorer import __version__
 from world4scorer.datasets.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.datasets.store import SceneStore
+from world4scorer.drawing.finding import Table, save_result
 from world4scorer.engine.outcomes.batch import map_threads
 from world4scorer.engine.outcomes.results import V2Outcome
 from world4scorer.engine.outcomes.v1 import pdms
@@ -52,45 +52,37 @@ class AgentScores:
     frames: int
     lqr: str
     means: Mapping[str, Mapping[str, Floats]]
-    """By metric and official column name, (A,) each; NaN where there is nothing to average."""
+    """By metric and official column name, (A,) each; NaN without any value."""
 
     @property
     def rows(self) -> list[dict[str, Any]]:
         """A flat row for each agent: its name, the number of frames, `<metric>/<column>`."""
         return [
             {"agent": agent, "frames": self.frames}
-            | {f"{metric}/{name}": _plain(v[place]) for metric, cols in self.means.items() for name, v in cols.items()}
-            for place, agent in enumerate(self.agents)
+            | {f"{metric}/{name}": _plain(v[index]) for metric, cols in self.means.items() for name, v in cols.items()}
+            for index, agent in enumerate(self.agents)
         ]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the CSV, and beside it the same as JSON and as Markdown."""
+        """Write the CSV, and the same as JSON and Markdown beside it."""
         path = Path(path)
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, self.rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.rows)
-        summary = {"world4scorer": __version__, "lqr": self.lqr, "agents": self.rows}
-        for target, content in (
-            (path, text.getvalue()),
-            (path.with_suffix(".json"), json.dumps(summary, indent=2, allow_nan=False) + "\n"),
-            (path.with_suffix(".md"), self.markdown()),
-        ):
-            with atomic_write(target) as stream:
-                stream.write(content.encode())
+        with atomic_write(path) as stream:
+            stream.write(text.getvalue().encode())
+        content = {"world4scorer": __version__, "lqr": self.lqr, "agents": self.rows}
+        save_result(path.with_suffix(""), content, self.table().markdown())
 
-    def markdown(self) -> str:
-        """The table with short column names, in percent."""
+    def table(self) -> Table:
+        """Scores in percent, under short column names."""
         short = [name for columns in COLUMNS.values() for name in columns.values()]
-        lines = [
-            " | ".join(["| agent", "frames", *short]) + " |",
-            "|---|" + "--:|" * (1 + len(short)),
-        ]
+        rows = []
         for row in self.rows:
             agent, frames, *values = row.values()
-            cells = ("" if value is None else f"{100 * value:.1f}" for value in values)
-            lines.append(" | ".join([f"| {agent}", str(frames), *cells]) + " |")
-        return "\n".join(lines) + "\n"
+            rows.append((agent, str(frames), *("" if value is None else f"{100 * value:.1f}" for value in values)))
+        return Table("Agents", ("agent", "frames", *short), tuple(rows))
 
 
 def evaluate_agents(store: SceneStore, agents: Sequence[str], *, lqr: LqrProfile = "navsim") -> AgentScores:

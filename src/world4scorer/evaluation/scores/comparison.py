@@ -118,7 +118,8 @@ class Comparison:
             **self.run,
         }
         curves = draw_curves({path.name: Curves(self.history, self.losses)})
-        save_result(path, content, self.markdown(command), {path.with_name(f"{path.name}.png"): curves})
+        # A single log gives no interval, so its ends are NaN
+        save_result(path, content, self.markdown(command), {path.with_name(f"{path.name}.png"): curves}, allow_nan=True)
 
 
 def compare(
@@ -189,7 +190,7 @@ def _label(store: SceneStore, samples: Samples, plans: NDArray[Any], threads: in
     return labels
 
 
-def _row(name: str, score: Floats, val: Samples, table: NDArray[np.floating] | None = None) -> Row:
+def _row(name: str, score: NDArray[np.floating], val: Samples, table: NDArray[np.floating] | None = None) -> Row:
     parts = {} if table is None else dict(zip(V1_COLUMNS, map(float, table.mean(0)), strict=True))
     mean = LogBootstrap(val.log_names, DRAWS).mean(score)
     return Row(name, mean.value, mean.low, mean.high, parts)

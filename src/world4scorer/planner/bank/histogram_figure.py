@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from world4scorer.drawing.charts import chart
+from world4scorer.drawing.finding import Table, save_result
 from world4scorer.drawing.style import EGO, FAINT, INK
-from world4scorer.jobs.files import atomic_write
 from world4scorer.planner.bank.histogram import BankComparison
-from world4scorer.planner.bank.report import markdown
 from world4scorer.planner.bank.statistics import HISTOGRAM_EDGES
 
 GENERATED_COLOUR: Final = "#9ecae1"
@@ -25,20 +23,13 @@ def write_comparison(found: BankComparison, out: Path, command: str) -> None:
     """Write the figure, `<out>.json` and `<out>.md`; `command` is noted for reproduction."""
     if out.suffix not in FIGURE_SUFFIXES:
         raise ValueError(f"--out {out}: a figure ends in {', '.join(FIGURE_SUFFIXES)}")
-    figure = draw_histogram(found)
-    with atomic_write(out) as stream:
-        figure.savefig(stream, format=out.suffix[1:], dpi=160)
-    with atomic_write(out.with_suffix(".json")) as stream:
-        stream.write((json.dumps({**found.as_dict(), "command": command}, indent=1) + "\n").encode())
-    with atomic_write(out.with_suffix(".md")) as stream:
-        stream.write(as_markdown(found, out, command).encode())
+    content = {**found.as_dict(), "command": command}
+    save_result(out.with_suffix(""), content, as_markdown(found, out, command), {out: draw_histogram(found)})
 
 
 def draw_histogram(found: BankComparison) -> Figure:
     """Light bars: generated; dark bars: the bank."""
-    figure = Figure(figsize=(5.2, 3.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    figure, axes = chart(size=(5.2, 3.2))
     width = (HISTOGRAM_EDGES[1] - HISTOGRAM_EDGES[0]) * 0.45
     middle = (HISTOGRAM_EDGES[1:] + HISTOGRAM_EDGES[:-1]) / 2
     for spread, colour, name, side in (
@@ -49,7 +40,6 @@ def draw_histogram(found: BankComparison) -> Figure:
     axes.set_xlabel("PDMS of a candidate", color=INK)
     axes.set_ylabel("share of candidates [%]", color=INK)
     axes.set_title(f"{found.scenes:,} scenes", fontsize=9, color=FAINT, loc="right")
-    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     return figure
 
@@ -58,20 +48,18 @@ def as_markdown(found: BankComparison, picture: Path, command: str) -> str:
     """A table of the two sets, then the histogram bin by bin."""
     sets = (("generated", found.generated), ("bank", found.bank))
     head = ("candidates", "number", "mean PDMS", "unsafe", "PDMS below 0.5")
-    body: list[tuple[str, ...]] = [
+    body = tuple(
         (name, f"{s.candidates:,}", f"{100 * s.pdms:.1f}", f"{s.unsafe:.1%}", f"{s.below_half:.1%}") for name, s in sets
-    ]
-    bins: list[tuple[str, ...]] = [
+    )
+    bins = tuple(
         (f"{low:.2f} to {high:.2f}", *(f"{s.shares[i]:.1%}" for _, s in sets))
         for i, (low, high) in enumerate(pairwise(HISTOGRAM_EDGES))
+    )
+    parts = [
+        f"# PDMS of generated plans and of the bank, {found.scenes:,} scenes\n",
+        f"![Histogram]({picture.name})\n",
+        Table("PDMS", head, body).markdown(),
+        Table("Histogram", ("PDMS", "generated", "bank"), bins).markdown(),
+        f"Made by `{command}`.\n",
     ]
-    lines = [
-        f"# PDMS of generated plans and of the bank, {found.scenes:,} scenes",
-        "",
-        f"![Histogram]({picture.name})",
-        "",
-        *markdown(head, body),
-        *markdown(("PDMS", "generated", "bank"), bins),
-        f"Made by `{command}`.",
-    ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(parts)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from world4scorer.jobs.files import atomic_write
+from matplotlib.figure import Figure
+
+from world4scorer.drawing.charts import chart
+from world4scorer.drawing.finding import Table, save_result
 from world4scorer.planner.model.image_encoder import ImageEncoder
 from world4scorer.planner.pretraining.probe import Result, probe_encoder
 from world4scorer.planner.pretraining.probe_labels import (
@@ -55,47 +57,36 @@ def probe_report(
         "probes": result,
         "pretraining": None if pretraining is None else dict(pretraining),
     }
-    with atomic_write(out.with_suffix(".json")) as stream:
-        stream.write((json.dumps(content, indent=1) + "\n").encode())
-    with atomic_write(out.with_suffix(".md")) as stream:
-        stream.write(to_markdown(content).encode())
-    with atomic_write(out.with_suffix(".png")) as stream:
-        _draw(content, stream)
+    pictures = {out.with_suffix(".png"): _draw(content)}
+    save_result(out.with_suffix(""), content, to_markdown(content), pictures, allow_nan=True)
     return result
 
 
 def to_markdown(content: Mapping[str, Any]) -> str:
     """The report as text."""
     train, test = content["train"], content["test"]
-    lines = [
-        "# What linear probes read from an encoder",
-        "",
-        f"Made by `{content['command']}`; encoder {content['encoder']}.",
-        "",
+    parts = [
+        "# What linear probes read from an encoder\n",
+        f"Made by `{content['command']}`; encoder {content['encoder']}.\n",
         f"Ridge regressions on frozen features of the front view, learned on {train['scenes']:,} scenes of "
         f"{train['split']} and asked on {test['scenes']:,} of {test['split']}, other streets. 0.5 is chance for AUC, "
-        "0 for R2 (below 0: worse than the mean). Probes of patches are told the patch's place in every column.",
-        "",
-        *table(content["probes"]),
+        "0 for R2 (below 0: worse than the mean). Probes of patches are told the patch's place in every column.\n",
+        table(content["probes"]).markdown(),
     ]
     run = content["pretraining"]
     if run is not None:
-        lines += [
-            "",
+        parts.append(
             f"Pretraining: {run['steps']:,} steps on {run['views']:,} views, {run['seconds']:.0f} s; loss "
-            f"{run['first_loss']:.3f} -> {run['last_loss']:.3f}.",
-        ]
-    return "\n".join([*lines, ""])
+            f"{run['first_loss']:.3f} -> {run['last_loss']:.3f}.\n"
+        )
+    return "\n".join(parts)
 
 
-def table(result: Result) -> list[str]:
-    """Lines of a Markdown table, a question each."""
-    lines = [f"| question | measure | {' | '.join(HEADINGS.values())} |", "|---|---|" + "---|" * len(SOURCES)]
-    for question, values in result.items():
-        text, measure = describe(question)
-        cells = [f"{values[name]:.3f}" if name in values else "" for name in SOURCES]
-        lines.append(f"| {text} | {measure} | {' | '.join(cells)} |")
-    return lines
+def table(result: Result) -> Table:
+    """One row per question."""
+    cells = {q: [f"{values[name]:.3f}" if name in values else "" for name in SOURCES] for q, values in result.items()}
+    rows = tuple((*describe(question), *values) for question, values in cells.items())
+    return Table("Linear probes", ("question", "measure", *HEADINGS.values()), rows)
 
 
 def describe(question: str) -> tuple[str, str]:
@@ -108,19 +99,14 @@ def describe(question: str) -> tuple[str, str]:
     return f"{text}, from the {READINGS[reading]}", measure
 
 
-def _draw(content: Mapping[str, Any], stream: Any) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+def _draw(content: Mapping[str, Any]) -> Figure:
     result, run = content["probes"], content["pretraining"]
-    figure, axes = plt.subplots(1, 1 if run is None else 2, figsize=(6 if run is None else 11, 4.2), squeeze=False)
+    figure, axes = chart(1 if run is None else 2, size=(6 if run is None else 11, 4.2), squeeze=False)
     questions = [question for question in result if question not in SPREAD_QUESTIONS]
     for number, name in enumerate(SOURCES):
         values = [max(0.0, result[question].get(name, math.nan)) for question in questions]
-        places = [row + 0.2 * (number - 1.5) for row in range(len(questions))]
-        axes[0, 0].barh(places, values, 0.2, label=HEADINGS[name])
+        positions = [row + 0.2 * (number - 1.5) for row in range(len(questions))]
+        axes[0, 0].barh(positions, values, 0.2, label=HEADINGS[name])
     axes[0, 0].set_yticks(range(len(questions)), [f"{q}, {describe(q)[1]}" for q in questions], fontsize=7)
     axes[0, 0].invert_yaxis()
     axes[0, 0].legend(fontsize=7, loc="center right")
@@ -129,6 +115,4 @@ def _draw(content: Mapping[str, Any], stream: Any) -> None:
         axes[0, 1].plot(*zip(*run["curve"], strict=True))
         axes[0, 1].set(xlabel="step", ylabel="loss")
         axes[0, 1].set_title("pretraining", fontsize=9)
-    figure.tight_layout()
-    figure.savefig(stream, format="png", dpi=90)
-    plt.close(figure)
+    return figure

@@ -7,6 +7,7 @@ A variant that is finished is not repeated, one that was stopped goes on, and on
 
 from __future__ import annotations
 
+import json
 import logging
 import subprocess
 import sys
@@ -133,10 +134,9 @@ def _train(job: _Job, own: TrainConfig, own_data: TrainData, options: TrainingOp
     if machine.devices > 1:
         # Lightning starts the command line again for every further device, so it must be one that only trains
         claim_run_folder(job.config, job.data, job.folder)
-        words = [f"--{name.replace('_', '-')}={value}" for name, value in asdict(machine).items()]
         module = [sys.executable, "-m", "world4scorer.studies.shared.train_variant"]
-        if subprocess.run([*module, str(job.folder), *words], check=False).returncode:
-            raise ValueError(f"{job.folder}: training failed as said above; the same command goes on with it")
+        if subprocess.run([*module, str(job.folder), json.dumps(asdict(machine))], check=False).returncode:
+            raise ValueError(f"{job.folder}: training failed, see above; the same command resumes it")
         return
     try:
         train(job.config, job.data, job.folder, machine)
