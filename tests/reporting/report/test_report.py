@@ -263,10 +263,10 @@ def test_a_folder_of_pools_has_a_gallery_and_no_training(pools: Path, tmp_path: 
     page = read_page(out)
     scored = ScoredPools.open(pools)
     gallery = Gallery(scored)
-    places = gallery.places()
-    assert len(places) >= 3 and len(page.all("img")) == 2 * len(places)  # each also small, above
+    indices = gallery.indices()
+    assert len(indices) >= 3 and len(page.all("img")) == 2 * len(indices)  # each also small, above
     assert "Training" not in page.text and "10 frames of 2 logs of mini" in page.text
-    for title, place in places.items():
+    for title, place in indices.items():
         assert title in page.text and f"{scored.log_names[place]}, {scored.tokens[place]}" in page.text
         assert f"take plan {gallery.on[place]}" in page.text or f"takes plan {gallery.on[place]}" in page.text
     mean = 100 * scored.epdms(gallery.on).mean()
@@ -312,25 +312,25 @@ def test_a_run_shows_the_pools_of_its_validation_split(run: Path, pools: Path) -
 def test_frames_are_those_of_their_rules(seed: int) -> None:
     pools = random_pools(seed, logs=12)
     gallery = Gallery(pools)
-    places = gallery.places()
+    indices = gallery.indices()
     rules = {rule.title: rule for rule in gallery.rules}
-    assert len(set(places.values())) == len(places) and set(places) | set(absent(gallery)) == set(rules)
+    assert len(set(indices.values())) == len(indices) and set(indices) | set(absent(gallery)) == set(rules)
     logs, shown = np.asarray(pools.log_names), set[str]()
-    for title, place in places.items():  # a log comes again only where nothing else meets the rule
+    for title, place in indices.items():  # a log comes again only where nothing else meets the rule
         assert logs[place] not in shown or shown >= set(logs[rules[title].eligible])
         shown.add(str(logs[place]))
     gain = pools.epdms(gallery.on) - pools.epdms(gallery.off)
-    assert gain[places["Re-ranking helps"]] == gain.max() > 0
-    assert gain[places["Re-ranking hurts"]] < 0
-    assert all(rules[title].eligible[place] for title, place in places.items())
-    worst = places["The worst choice"]
+    assert gain[indices["Re-ranking helps"]] == gain.max() > 0
+    assert gain[indices["Re-ranking hurts"]] < 0
+    assert all(rules[title].eligible[place] for title, place in indices.items())
+    worst = indices["The worst choice"]
     assert gallery.alone[worst, gallery.on[worst]] < gallery.alone[worst].max()
-    if "The best of the pool" in places:
-        best = places["The best of the pool"]
+    if "The best of the pool" in indices:
+        best = indices["The best of the pool"]
         assert gallery.alone[best, gallery.on[best]] == gallery.alone[best].max()
 
 
 def test_few_logs_are_shown_more_than_once_but_no_frame_is() -> None:
     pools = random_pools(1, logs=2, frames=9)
-    places = Gallery(pools).places()
-    assert len(places) > 2 and len(set(places.values())) == len(places)
+    indices = Gallery(pools).indices()
+    assert len(indices) > 2 and len(set(indices.values())) == len(indices)

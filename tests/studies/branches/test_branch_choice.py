@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from world4scorer.engine.scene.indices import STEPS, State
 from world4scorer.studies.branches.choice import choose_plans, spread_scenes
-from world4scorer.studies.branches.ways import BRANCH_STEPS, rolled_out
+from world4scorer.studies.branches.ego_trajectory import BRANCH_STEPS, rollout_trajectories
 
 
 def test_scenes_are_spread_over_logs_and_their_time():
@@ -60,7 +60,7 @@ def test_three_quarters_of_the_plans_keep_to_the_road():
 def test_the_fifth_second_goes_straight_on():
     states = np.zeros((1, STEPS, len(State)))
     states[0, -1, [State.X, State.Y, State.HEADING, State.VELOCITY_X, State.ACCELERATION_X]] = 5, 7, np.pi / 2, 3, 1
-    (way,) = rolled_out(states)
+    (way,) = rollout_trajectories(states)
     assert way.poses.shape == (BRANCH_STEPS, 3)
     np.testing.assert_allclose(way.poses[STEPS - 2], [5, 7, np.pi / 2])
     np.testing.assert_allclose(way.poses[-1], [5, 10, np.pi / 2], atol=1e-12)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.random_pools import random_pools
 from world4scorer.evaluation.pools import framewise, inertial
-from world4scorer.studies.consecutive.figure import STRETCH, example
+from world4scorer.studies.consecutive.figure import EXAMPLE_FRAMES, example
 from world4scorer.studies.consecutive.plan_change import plan_change
 from world4scorer.studies.consecutive.study import changes, consecutive, distance_to_logged
 
@@ -130,11 +130,12 @@ def test_the_example_is_the_stretch_that_gains_most() -> None:
     pools = random_pools(4, logs=3, frames=12)
     gain = np.where(pools.paired, np.random.default_rng(0).normal(size=len(pools)), np.nan)
     frames = example(pools, gain)
-    assert (np.diff(frames) == 1).all() and len(frames) <= STRETCH and pools.paired[frames[1:]].all()
+    assert (np.diff(frames) == 1).all() and len(frames) <= EXAMPLE_FRAMES and pools.paired[frames[1:]].all()
     totals = [
         gain[start + 1 : end].sum()
         for start in range(len(pools))
-        for end in range(start + 1, min(start + STRETCH, len(pools)) + 1)
-        if pools.paired[start + 1 : end].all() and (end - start == STRETCH or start == 0 or not pools.paired[start])
+        for end in range(start + 1, min(start + EXAMPLE_FRAMES, len(pools)) + 1)
+        if pools.paired[start + 1 : end].all()
+        and (end - start == EXAMPLE_FRAMES or start == 0 or not pools.paired[start])
     ]
     assert gain[frames[1:]].sum() == pytest.approx(max(totals))

@@ -18,7 +18,7 @@ from world4scorer.engine.outcomes.extended_comfort import extended_comfort
 from world4scorer.engine.outcomes.v2 import epdms
 from world4scorer.engine.rollout.plans import roll_out
 from world4scorer.evaluation.pools import LogPool, ScoredPools, framewise, inertial
-from world4scorer.studies.history.rollouts import OtherHistories, foreign_places, has_two_before, other_histories
+from world4scorer.studies.history.rollouts import OtherHistories, foreign_indices, has_two_before, other_histories
 from world4scorer.studies.history.study import ROWS, choose_given, histories, history
 from world4scorer.studies.shared.options import StudyOptions
 
@@ -69,7 +69,7 @@ def others(pools: ScoredPools) -> OtherHistories:
 def slow_choices(pools: ScoredPools, row: str, seed: int) -> list[int]:
     """Frame by frame with rollouts, as the row says in words."""
     store = SceneStore(pools.about["store"])
-    foreign = foreign_places(pools.log_names, seed)
+    foreign = foreign_indices(pools.log_names, seed)
     chosen: list[int] = []
     for s, token in enumerate(pools.tokens):
         utility = pools.utility_v2[s].astype(float)
@@ -154,10 +154,10 @@ def test_two_before_needs_two_pairs() -> None:
 
 def test_foreign_frames_are_of_other_logs_and_fixed_by_the_seed() -> None:
     names = ["a"] * 5 + ["b"] * 30 + ["c"] * 2
-    places = foreign_places(names, 3)
+    places = foreign_indices(names, 3)
     assert all(names[place] != name for place, name in zip(places, names, strict=True))
-    np.testing.assert_array_equal(places, foreign_places(names, 3))
-    assert (places != foreign_places(names, 4)).any()
+    np.testing.assert_array_equal(places, foreign_indices(names, 3))
+    assert (places != foreign_indices(names, 4)).any()
     assert {names[place] for place in places[5:35]} == {"a", "c"}
     with pytest.raises(ValueError, match="'a' is the only one"):
-        foreign_places(["a", "a"])
+        foreign_indices(["a", "a"])

@@ -20,7 +20,7 @@ from world4scorer.engine.selection.pool_metrics import ORDERING_MARGIN as TRAINI
 from world4scorer.engine.selection.pool_metrics import pool_metrics
 from world4scorer.evaluation.pools import ScoredPools, framewise
 from world4scorer.planner.model.utility import utility
-from world4scorer.studies.interventions.scenes import EACH, STRAIGHT, TURN, pick_scenes
+from world4scorer.studies.interventions.scenes import SCENES_PER_KIND, STRAIGHT_HEADING, TURN_HEADING, pick_scenes
 from world4scorer.studies.interventions.study import Block, interventions, labelled
 from world4scorer.studies.shared.reassignment import (
     ORDERING_MARGIN,
@@ -222,10 +222,14 @@ def test_picked_scenes_follow_the_rule():
     picked = pick_scenes(told)
     swapped = framewise(told.utility_v1[:, derangement(6, SINGLE_SEED)])
     for kind, places in picked.items():
-        assert len(places) == EACH == len({told.log_names[place] for place in places})
+        assert len(places) == SCENES_PER_KIND == len({told.log_names[place] for place in places})
         for place in places:
             heading = human[place, -1, 2]
-            fits = {"left": heading > TURN, "right": heading < -TURN, "straight": abs(heading) < STRAIGHT}
+            fits = {
+                "left": heading > TURN_HEADING,
+                "right": heading < -TURN_HEADING,
+                "straight": abs(heading) < STRAIGHT_HEADING,
+            }
             own = framewise(told.utility_v1)[place]
             assert fits[kind]
             assert told.pdms[place, own] == told.pdms[place].max() >= 0.8
@@ -238,7 +242,7 @@ def test_few_scenes_come_from_the_logs_there_are():
     human[:, -1, 2] = np.linspace(0.4, 1.0, len(pools))
     told = replace(pools, human_plan=human, utility_v1=pools.pdms.astype(np.float32))
     picked = pick_scenes(told)
-    assert len(picked["left"]) == EACH and picked["right"] == picked["straight"] == []
+    assert len(picked["left"]) == SCENES_PER_KIND and picked["right"] == picked["straight"] == []
     assert picked["left"] == sorted(picked["left"], reverse=True)  # the strongest turn first
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from world4scorer.studies.readout_networks.patch_decoder import RIDGE, SHARP, PatchDecoder, image_loss
+from world4scorer.studies.readout_networks.patch_decoder import CHARBONNIER_EPSILON, RIDGE, PatchDecoder, image_loss
 
 GRID, PATCH, CHANNELS = (2, 3), 4, 5
 
@@ -44,12 +44,12 @@ def test_the_regression_is_numpy_s():
 
 def test_loss_of_colours_and_edges():
     true = torch.zeros(1, 3, 2, 2)
-    assert float(image_loss(true, true)) <= 3 * SHARP + 1e-6
+    assert float(image_loss(true, true)) <= 3 * CHARBONNIER_EPSILON + 1e-6
     shifted = true + 0.5  # no edge is wrong
-    assert abs(float(image_loss(shifted, true)) - 0.5) < 3 * SHARP
+    assert abs(float(image_loss(shifted, true)) - 0.5) < 3 * CHARBONNIER_EPSILON
     edge = true.clone()
     edge[..., 1] = 0.5  # half of the pixels, every horizontal edge
-    assert abs(float(image_loss(edge, true)) - (0.25 + 0.5)) < 3 * SHARP
+    assert abs(float(image_loss(edge, true)) - (0.25 + 0.5)) < 3 * CHARBONNIER_EPSILON
 
 
 def test_noise_is_in_spreads_of_channels():

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from world4scorer.studies.readout_networks.diffusion import ddim
-from world4scorer.studies.readout_networks.schedule import MOST, OFFSET, Schedule
+from world4scorer.studies.readout_networks.schedule import MOST_VARIANCE, OFFSET, Schedule
 
 SCHEDULE = Schedule.cosine(1000)
 
@@ -17,14 +17,14 @@ def test_signal_and_noise_share_the_variance():
 
 
 def test_the_cosine_in_plain_numbers():
-    """The product of the steps, none of which replaces more than `MOST` of the variance."""
+    """The product of the steps, none of which replaces more than `MOST_VARIANCE` of the variance."""
 
     def left(time: float) -> float:
         return math.cos((time + OFFSET) / (1 + OFFSET) * math.pi / 2) ** 2
 
     signal = 1.0
     for step in range(4):
-        signal *= max(1 - MOST, left((step + 1) / 4) / left(step / 4))
+        signal *= max(1 - MOST_VARIANCE, left((step + 1) / 4) / left(step / 4))
         assert Schedule.cosine(4).alpha[step] == pytest.approx(math.sqrt(signal), rel=1e-6)
 
 

@@ -30,13 +30,13 @@ def test_junctions_need_three_ways():
     has_future = np.array([True, True, False, True, True, True])
     utility[3] = [9.0, 1.0, 2.0, 3.0]  # a turn is selected
     found = junctions(pools(turns, inside, utility), has_future, 10)
-    assert sorted(found.places.tolist()) == [0, 4]
+    assert sorted(found.indices.tolist()) == [0, 4]
     assert found.plans.tolist() == [[3, 1, 2]] * 2  # of two left plans the one of higher utility
 
 
 def test_standing_is_not_straight_on():
     found = junctions(pools([[40, 0, -40]], np.ones((1, 3)), [[1.0, 9.0, 2.0]], way=5.0), np.ones(1, bool), 10)
-    assert len(found.places) == 0
+    assert len(found.indices) == 0
 
 
 def test_scenes_without_future_are_not_drawn():

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from world4scorer.evaluation.scores.bootstrap import LogBootstrap
 from world4scorer.studies.target_geometry.pair_statistics import auc, cohen_d, quantile
 from world4scorer.studies.target_geometry.pairings import (
-    APART,
     HORIZON,
+    LEAST_TIME_APART,
     cosines,
     mean_cosine_of_all,
     of_other_groups,
@@ -39,7 +39,8 @@ def test_same_log_pairs_show_another_moment():
         fits = [
             j
             for j in range(24)
-            if abs(times[j] + HORIZON - times[frame]) >= APART and abs(times[j] - times[frame]) >= APART
+            if abs(times[j] + HORIZON - times[frame]) >= LEAST_TIME_APART
+            and abs(times[j] - times[frame]) >= LEAST_TIME_APART
         ]
         assert other in fits
     assert (of_same_log(logs, times, 0) == found).all() and (of_same_log(logs, times, 1) != found).any()

@@ -16,13 +16,13 @@ import numpy as np
 from world4scorer.evaluation.leaderboard.infractions import Infraction, percentage
 from world4scorer.evaluation.leaderboard.records import RouteRecord
 
-MOST: Final = 1000.0
-"""%"""
+MOST_PERCENTAGE: Final = 1000.0
+"""Percentages above this do not count."""
 
 
 def speed_percentages(record: RouteRecord) -> list[float]:
     """The percentages of a route that count."""
-    return [value for value in _logged(record) if math.isfinite(value) and value <= MOST]
+    return [value for value in _logged(record) if math.isfinite(value) and value <= MOST_PERCENTAGE]
 
 
 def undefined_percentages(record: RouteRecord) -> int:

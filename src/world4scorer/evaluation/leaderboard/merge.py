@@ -66,8 +66,8 @@ def merge(files: Sequence[Path], routes: RouteSet) -> Results:
                     "give only the run that counts"
                 )
     routes.check(kept.keys())
-    place = {route: number for number, route in enumerate(routes.routes or kept)}
-    return Results(routes, tuple(kept[route][0] for route in sorted(kept, key=place.__getitem__)))
+    index = {route: number for number, route in enumerate(routes.routes or kept)}
+    return Results(routes, tuple(kept[route][0] for route in sorted(kept, key=index.__getitem__)))
 
 
 def _same(one: RouteRecord, other: RouteRecord) -> bool:

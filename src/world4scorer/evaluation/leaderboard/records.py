@@ -41,7 +41,7 @@ class Scores:
     """What a route is worth."""
 
     completion: float
-    """Of the route [%]: `score_route`."""
+    """Route completion [%]: `score_route`."""
     penalty: float
     """Product of the factors of the infractions, 0 to 1: `score_penalty`."""
     composed: float

@@ -28,7 +28,7 @@ PENALTIES: Final[Mapping[str, float]] = {
 }
 """Factor of each infraction of a kind. Leaving the lanes has one of its own, 1 - share. Slowness is only logged. A
 route that is left, blocked or out of time ends there, which its completion tells."""
-UNPUNISHED: Final = (Infraction.SLOW,)
+WITHOUT_PENALTY: Final = (Infraction.SLOW,)
 """Messages under these names are no failure."""
 ROUNDED: Final = 0.01
 """Recorded scores are rounded, the parts of messages more coarsely; in percent of a route."""
@@ -77,7 +77,7 @@ def is_success(record: RouteRecord) -> bool:
     """Whether the end was reached without any infraction but slowness."""
     if record.status not in (COMPLETED, PERFECT):
         return False
-    return not any(messages for name, messages in record.infractions.items() if name not in UNPUNISHED)
+    return not any(messages for name, messages in record.infractions.items() if name not in WITHOUT_PENALTY)
 
 
 def driving_score(records: Sequence[RouteRecord], routes: int = ROUTES) -> float:

@@ -43,6 +43,6 @@ def select(pools: ScoredPools, utility: NDArray[Any], selection: Selection) -> C
 
 def continued(pools: ScoredPools, chosen: Chosen) -> NDArray[np.float64]:
     """(S,) extended comfort of consecutive choices: 1, 0, or NaN where there is no frame before."""
-    places = np.arange(len(pools))
-    flags = pools.continues[places, chosen, chosen[pools.previous]]
+    indices = np.arange(len(pools))
+    flags = pools.continues[indices, chosen, chosen[pools.previous]]
     return np.where(pools.paired, flags, np.nan)

@@ -14,7 +14,7 @@ from world4scorer.jobs.model_folder import ModelFolder
 
 
 def digest_of_planner(planner: Path) -> str:
-    """Of the folder of a planner, or of a file of weights."""
+    """Digest of a planner's folder, or of a file of weights."""
     files = ModelFolder(planner).files if planner.is_dir() else (planner,)
     digest = hashlib.sha256()
     for path in files:
@@ -28,7 +28,7 @@ def digest_of_tokens(tokens: Iterable[str]) -> str:
 
 
 def digest_of_plans(plans: Mapping[str, NDArray[Any]]) -> str:
-    """Of plans (N, 8, 3) by token."""
+    """Digest of plans (N, 8, 3) by token."""
     digest = hashlib.sha256()
     for token in sorted(plans):
         digest.update(token.encode() + b"\0" + np.ascontiguousarray(plans[token], np.float32).tobytes())

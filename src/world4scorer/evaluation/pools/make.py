@@ -81,12 +81,12 @@ def _asked(plans: Plans, samples: Samples, plans_from: str | None) -> Plans:
 
 
 def _by_log(samples: Samples, store: SceneStore) -> Iterator[tuple[str, list[int]]]:
-    """Places of the frames of each log, in time order."""
+    """Indices of the frames of each log, in time order."""
     logs: dict[str, list[int]] = {}
-    for place, name in enumerate(samples.log_names):
-        logs.setdefault(name, []).append(place)
+    for index, name in enumerate(samples.log_names):
+        logs.setdefault(name, []).append(index)
     for name in sorted(logs):
-        yield name, sorted(logs[name], key=lambda place: store.time_us(samples.tokens[place]))
+        yield name, sorted(logs[name], key=lambda index: store.time_us(samples.tokens[index]))
 
 
 def _pool_of(planner: Planner, samples: Samples, store: SceneStore, states: States, plans: Plans | None) -> LogPool:

@@ -34,7 +34,7 @@ class PlannerSource:
     def find(
         cls, source: Path, data: Path | None = None, split: str | None = None, store: Path | None = None
     ) -> PlannerSource:
-        """The last planner of a run, on its validation split unless told otherwise; or any planner on a given split."""
+        """The last planner of a run, on its validation split by default; or any planner on a given split."""
         if RunFolder(source).exists:
             _, trained = read_run(source)
             planner = RunFolder(source).finished_planner()
@@ -57,7 +57,7 @@ class PlannerSource:
         return split_samples(self.data, self.split, self.store, self._ego_numbers())
 
     def _ego_numbers(self) -> int:
-        """That the planner takes; released checkpoints know of no route point."""
+        """Numbers of ego status that the planner takes; released checkpoints have no route point."""
         config = ModelFolder(self.planner).config_file
         return ModelConfig.from_json(config.read_text(), str(config)).ego_numbers if config.is_file() else EGO_NUMBERS
 

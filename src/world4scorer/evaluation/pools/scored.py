@@ -53,7 +53,7 @@ class ScoredPools:
     v2_raw: Floats
     """(S, N, 10) before the human filter"""
     previous: NDArray[np.int64]
-    """(S,) place of the frame that each is compared with, -1 for none; it is the place before"""
+    """(S,) index of the previous frame, always one less; -1 for none"""
     interval: Floats
     """(S,) s since then, NaN for none"""
     continues: NDArray[np.bool_]
@@ -105,7 +105,7 @@ class ScoredPools:
         if len(counts) > 1:
             raise PoolError(f"pools of {min(counts)} and of {max(counts)} plans; all must have as many")
         interval = np.concatenate([one.interval for one in outcomes])
-        places = np.arange(len(interval))
+        indices = np.arange(len(interval))
         joined = {name: np.concatenate([getattr(one, name) for one in outcomes]) for name in _OF_OUTCOMES}
         return cls(
             about=dict(about),
@@ -115,7 +115,7 @@ class ScoredPools:
             plans=np.concatenate([log.plans for log in pools]),
             utility_v1=np.concatenate([log.utility_v1 for log in pools]),
             utility_v2=np.concatenate([log.utility_v2 for log in pools]),
-            previous=np.where(np.isnan(interval), -1, places - 1),
+            previous=np.where(np.isnan(interval), -1, indices - 1),
             interval=interval,
             **joined,
         )

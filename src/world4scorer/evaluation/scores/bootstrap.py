@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-COVERED: Final = 0.95
+COVERAGE: Final = 0.95
 LEAST_LOGS: Final = 2
 """A single log, drawn again and again, would pretend to certainty."""
-NOTHING: Final = "none"
+NO_VALUE: Final = "none"
 CHUNK: Final = 20_000
 """Draws at a time."""
 
 
 class Interval(NamedTuple):
-    """A number with its 95 % interval; low and high are NaN where one cannot be told."""
+    """A number with its 95 % interval; low and high are NaN where it is unknown."""
 
     value: float
     low: float
@@ -39,7 +39,7 @@ class Interval(NamedTuple):
     def text(self, digits: int = 1, signed: bool = False) -> str:
         """`81.2 [79.0, 83.1]`; without an interval `81.2`, without a value `none`."""
         if math.isnan(self.value):
-            return NOTHING
+            return NO_VALUE
         form = f"{'+' if signed else ''}.{digits}f"
         alone = f"{self.value:{form}}"
         return alone if math.isnan(self.low) else f"{alone} [{self.low:{form}}, {self.high:{form}}]"
@@ -114,5 +114,5 @@ class LogBootstrap:
             return Interval(np.nan, np.nan, np.nan)
         if self.logs < LEAST_LOGS:
             return Interval(value, np.nan, np.nan)
-        low, high = np.quantile(known, ((1 - COVERED) / 2, (1 + COVERED) / 2))
+        low, high = np.quantile(known, ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2))
         return Interval(value, float(low), float(high))

@@ -67,12 +67,12 @@ def read_frames(source: Path) -> pa.Table:
 
 def compare_frames(ours: pa.Table, others: pa.Table, draws: int) -> tuple[Table, dict[str, Any]]:
     """Differences ours - others over the frames that both have, paired by token, logs drawn with replacement."""
-    place = {token: row for row, token in enumerate(others[TOKEN].to_pylist())}
+    index = {token: row for row, token in enumerate(others[TOKEN].to_pylist())}
     tokens = ours[TOKEN].to_pylist()
-    mine = [row for row, token in enumerate(tokens) if token in place]
+    mine = [row for row, token in enumerate(tokens) if token in index]
     if not mine:
         raise ValueError("the two evaluations have no frame in common; are they of the same split?")
-    theirs = [place[tokens[row]] for row in mine]
+    theirs = [index[tokens[row]] for row in mine]
     logs = np.asarray(ours[LOG].to_pylist())[mine]
     bootstrap = LogBootstrap(logs.tolist(), draws)
     rows, numbers = [], {}

@@ -11,7 +11,7 @@ from world4scorer.engine.selection.inertial import pair_interval
 
 
 @dataclass(frozen=True)
-class Pair:
+class FramePair:
     """Two frames whose plans are compared."""
 
     token: str
@@ -20,7 +20,7 @@ class Pair:
     """s"""
 
 
-def pairs_within_logs(store: SceneStore, ordered: Sequence[str]) -> dict[str, Pair]:
+def pairs_within_logs(store: SceneStore, ordered: Sequence[str]) -> dict[str, FramePair]:
     """Return the pair of each later frame, for tokens as `SceneStore.in_time_order` gives them."""
     pairs = {}
     for previous, token in pairwise(ordered):
@@ -31,7 +31,7 @@ def pairs_within_logs(store: SceneStore, ordered: Sequence[str]) -> dict[str, Pa
     return pairs
 
 
-def make_pair(store: SceneStore, token: str, previous: str) -> Pair | None:
+def make_pair(store: SceneStore, token: str, previous: str) -> FramePair | None:
     """Return the pair of two frames, or None where they are too far apart."""
     now, before = store.time_us(token), store.time_us(previous)
     if now <= before:
@@ -40,4 +40,4 @@ def make_pair(store: SceneStore, token: str, previous: str) -> Pair | None:
             "a frame must be later than its predecessor"
         )
     interval = pair_interval(now, before)
-    return None if interval is None else Pair(token, previous, interval)
+    return None if interval is None else FramePair(token, previous, interval)

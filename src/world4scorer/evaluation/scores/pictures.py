@@ -62,12 +62,12 @@ class Cameras:
 
     def images(self, token: str) -> Images:
         """Images (H, W, 3) of a moment by what people call the camera."""
-        place = self.samples.index_of.get(token)
-        if place is None:
+        index = self.samples.index_of.get(token)
+        if index is None:
             raise ValueError(f"token {token!r}: no images are known of it; leave out --cameras")
         found = {}
         for name in SHOWN_CAMERAS:
-            path = self.samples.sensors / self.samples.images[place][VIEWS.index(name)]
+            path = self.samples.sensors / self.samples.images[index][VIEWS.index(name)]
             with Image.open(path) as image:
                 found[CAMERA_LABELS[name]] = np.asarray(image.convert("RGB"))
         return found
@@ -161,50 +161,50 @@ class PoolPictures:
         return select(self.pools, self.utility, self.selection)
 
     @cached_property
-    def _place(self) -> dict[str, int]:
-        return {token: place for place, token in enumerate(self.pools.tokens)}
+    def _index(self) -> dict[str, int]:
+        return {token: index for index, token in enumerate(self.pools.tokens)}
 
     def show(self, token: str, thumbnail: bool = False, cameras: Images | None = None) -> Shown:
         """Draw a frame with all its plans."""
-        place = self._place.get(token)
-        if place is None:
+        index = self._index.get(token)
+        if index is None:
             raise PoolError(f"token {token!r}: not among the {len(self.pools):,} frames of these pools")
-        scene, plans = self.store[token], self.pools.plans[place]
+        scene, plans = self.store[token], self.pools.plans[index]
         if self.plan is not None and not 0 <= self.plan < len(plans):
             raise ValueError(f"--plan {self.plan}: there are plans 0 to {len(plans) - 1}")
         outcome = judge(scene, plans, self.metric, self.pools.about["lqr"])
-        chosen = int(self._chosen[place])
+        chosen = int(self._chosen[index])
         figure = draw_scene(
             scene,
             plans,
             outcome,
             chosen,
-            utilities=self.utility[place],
-            framewise=int(self._alone[place]) if self.selection == "reranked" else None,
+            utilities=self.utility[index],
+            framewise=int(self._alone[index]) if self.selection == "reranked" else None,
             explained=self.plan,
             cameras=cameras,
             thumbnail=thumbnail,
         )
         shown = chosen if self.plan is None else self.plan
-        return Shown(figure, [*self._words(place, outcome), *reasons(outcome, shown)])
+        return Shown(figure, [*self._words(index, outcome), *reasons(outcome, shown)])
 
-    def _words(self, place: int, outcome: Outcome) -> list[str]:
-        chosen, alone = int(self._chosen[place]), int(self._alone[place])
+    def _words(self, index: int, outcome: Outcome) -> list[str]:
+        chosen, alone = int(self._chosen[index]), int(self._alone[index])
         line = f"plan {chosen} of {self.pools.plans.shape[1]} ({self.selection}), {self.metric} "
         line += f"{float(outcome.score[chosen]):.4f}"
-        lines = [line + self._comfort(place, outcome, chosen)]
+        lines = [line + self._comfort(index, outcome, chosen)]
         if alone != chosen:
             lines.append(f"  framewise: plan {alone}, {float(outcome.score[alone]):.4f}")
         if self.plan is not None and self.plan != chosen:
-            rank = int((self.utility[place] > self.utility[place, self.plan]).sum()) + 1
+            rank = int((self.utility[index] > self.utility[index, self.plan]).sum()) + 1
             score = float(outcome.score[self.plan])
             lines.append(f"  asked for: plan {self.plan}, number {rank} by utility, {score:.4f}")
         return lines
 
-    def _comfort(self, place: int, outcome: Outcome, chosen: int) -> str:
+    def _comfort(self, index: int, outcome: Outcome, chosen: int) -> str:
         if isinstance(outcome, V1Outcome):
             return ""
-        flag = continued(self.pools, self._chosen)[place]
+        flag = continued(self.pools, self._chosen)[index]
         if np.isnan(flag):
             return ", no frame before"
         score = float(outcome.score_with(np.full(len(outcome.score), flag))[chosen])

@@ -117,14 +117,14 @@ def evaluate_pools(pools: ScoredPools, weight: float = 1.0, draws: int = 10_000)
 
 def _v1_columns(pools: ScoredPools, chosen: Chosen) -> dict[str, NDArray[Any]]:
     table = pools.at(pools.v1, chosen)
-    return {"v1_choice": chosen} | {f"v1_{name}": table[:, place] for place, name in enumerate(V1_COLUMNS)}
+    return {"v1_choice": chosen} | {f"v1_{name}": table[:, index] for index, name in enumerate(V1_COLUMNS)}
 
 
 def _v2_columns(pools: ScoredPools, chosen: Chosen, prefix: str) -> dict[str, NDArray[Any]]:
     table = pools.at(pools.v2, chosen)
     return {
         f"{prefix}_choice": chosen,
-        **{f"{prefix}_{name}": table[:, place] for place, name in enumerate(V2_COLUMNS[:8])},
+        **{f"{prefix}_{name}": table[:, index] for index, name in enumerate(V2_COLUMNS[:8])},
         f"{prefix}_EC": continued(pools, chosen),
         f"{prefix}_EPDMS": pools.epdms(chosen),
         f"{prefix}_EPDMS_pre151": pools.epdms(chosen, "pre151"),
@@ -176,20 +176,20 @@ def _percent(value: float) -> str:
 
 def _figure(means: dict[str, Interval], rows: dict[str, str]) -> Figure:
     figure, axis = chart(1, size=(10.4, 3.5))
-    places = np.arange(len(TABLE_1))
+    positions = np.arange(len(TABLE_1))
     for index, (title, prefix) in enumerate(rows.items()):
-        found = [(at, _source(column, prefix)) for at, column in zip(places, TABLE_1, strict=True)]
+        found = [(at, _source(column, prefix)) for at, column in zip(positions, TABLE_1, strict=True)]
         there = [(at, means[name].times(100)) for at, name in found if name is not None and means[name].value >= 0]
-        at = np.array([place for place, _ in there]) + 0.2 * (index - (len(rows) - 1) / 2)
+        at = np.array([x for x, _ in there]) + 0.2 * (index - (len(rows) - 1) / 2)
         values = np.array([mean for _, mean in there])
         spread = np.abs(values[:, 1:] - values[:, :1]).T
         colour = OURS if index == len(rows) - 1 else OTHER
         axis.errorbar(at, values[:, 0], spread, fmt="os"[index], ms=6, color=colour, lw=1.4, label=title)
     for key, shift, label in (("ours_framewise", -0.1, "paper, NAVSIM"), ("ours_reranked", 0.1, None)):
-        beside = places + (shift if len(rows) > 1 else 0.0)
+        beside = positions + (shift if len(rows) > 1 else 0.0)
         reported = [np.nan if value is None else value for value in paper("navsim")[key]]
         axis.scatter(beside, reported, marker="_", s=150, lw=1.8, color=PAPER, label=label, zorder=1)
-    axis.set_xticks(places, TABLE_1)
+    axis.set_xticks(positions, TABLE_1)
     axis.set_ylabel("%")
     axis.legend(fontsize=8, ncols=3, frameon=False, loc="upper center", bbox_to_anchor=(0.5, 1.14))
     return figure

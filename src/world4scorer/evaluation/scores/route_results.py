@@ -59,7 +59,7 @@ class RouteNumbers:
     driving_score: Interval
     success_rate: Interval
     completion: Interval
-    """Of the routes of the set."""
+    """Routes of the set."""
     penalty: Interval
     """Mean factor of the routes recorded."""
     efficiency: Interval

@@ -54,17 +54,17 @@ class ScoreTable:
 
     def row(self, token: str) -> dict[str, Any]:
         """Return the scores of one token by column name."""
-        place = list(self.tokens).index(token)
-        return {name: values[place].tolist() for name, values in self.columns.items()}
+        index = list(self.tokens).index(token)
+        return {name: values[index].tolist() for name, values in self.columns.items()}
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `token, valid, <columns>`, the last row holding the averages; missing values are left empty."""
         text = io.StringIO(newline="")
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["token", "valid", *self.columns])
-        for place, token in enumerate(self.tokens):
-            cells = (_cell(values[place]) for values in self.columns.values())
-            writer.writerow([token, bool(self.valid[place]), *cells])
+        for index, token in enumerate(self.tokens):
+            cells = (_cell(values[index]) for values in self.columns.values())
+            writer.writerow([token, bool(self.valid[index]), *cells])
         averages = self.averages
         writer.writerow(
             [AVERAGE_ROW[self.metric], bool(self.valid.all()), *(_cell(averages.get(name)) for name in self.columns)]

@@ -21,7 +21,7 @@ from world4scorer.engine.outcomes.results import V2_COLUMNS, V2Outcome
 from world4scorer.engine.outcomes.v1 import pdms
 from world4scorer.engine.outcomes.v2 import epdms
 from world4scorer.engine.rollout.plans import LqrProfile
-from world4scorer.evaluation.scores.pairing import Pair, pairs_within_logs
+from world4scorer.evaluation.scores.pairing import FramePair, pairs_within_logs
 from world4scorer.evaluation.scores.score_table import ScoreTable
 
 Metric = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
@@ -131,7 +131,7 @@ def judge_v2(
     return zip(tokens, map_threads(judge, tokens), strict=True)
 
 
-def compare(pair: Pair, rollout: Floats, before: Floats | None) -> float:
+def compare(pair: FramePair, rollout: Floats, before: Floats | None) -> float:
     """Return 1.0 if the rollout (41, 11) of the later frame continues that of the earlier, else 0.0."""
     if before is None:
         raise ValueError(f"the rollout of {pair.previous!r} is needed before {pair.token!r}")

@@ -22,7 +22,7 @@ from world4scorer.datasets.navsim.submissions import tokens_with_plan
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes.results import V2Outcome
 from world4scorer.engine.rollout.plans import LqrProfile, roll_out
-from world4scorer.evaluation.scores.pairing import Pair, make_pair
+from world4scorer.evaluation.scores.pairing import FramePair, make_pair
 from world4scorer.evaluation.scores.score_table import ScoreTable
 from world4scorer.evaluation.scores.submission import Metric, compare, judge_v2, make_table, v2_row
 
@@ -154,7 +154,7 @@ def _evaluate_stage(
     return make_table(metric, lqr, wanted, present, columns)
 
 
-def _pairs(store: SceneStore, couples: Sequence[tuple[str, str]], outcomes: Mapping[str, Any]) -> list[Pair]:
+def _pairs(store: SceneStore, couples: Sequence[tuple[str, str]], outcomes: Mapping[str, Any]) -> list[FramePair]:
     made = (
         make_pair(store, token, previous) for token, previous in couples if token in outcomes and previous in outcomes
     )

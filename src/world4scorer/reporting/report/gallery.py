@@ -120,7 +120,7 @@ class Gallery:
             ),
         )
 
-    def places(self) -> dict[str, int]:
+    def indices(self) -> dict[str, int]:
         """The frame of each rule, by title; from logs not shown yet as long as there are any; no frame twice."""
         logs = np.asarray(self.pools.log_names)
         free, fresh = (np.ones(len(self.pools), np.bool_) for _ in range(2))
@@ -128,63 +128,63 @@ class Gallery:
         for rule in self.rules:
             candidates = rule.eligible & fresh if (rule.eligible & fresh).any() else rule.eligible & free
             if candidates.any():
-                place = int(np.argmax(np.where(candidates, rule.value, -np.inf)))
-                found[rule.title] = place
-                free[place] = False
-                fresh &= logs != logs[place]
+                index = int(np.argmax(np.where(candidates, rule.value, -np.inf)))
+                found[rule.title] = index
+                free[index] = False
+                fresh &= logs != logs[index]
         return found
 
     def frames(self, store: SceneStore) -> list[ShownFrame]:
         """Draw the frames."""
         words = {rule.title: rule.words for rule in self.rules}
-        return [self._frame(store, title, words[title], place) for title, place in self.places().items()]
+        return [self._frame(store, title, words[title], index) for title, index in self.indices().items()]
 
-    def _frame(self, store: SceneStore, title: str, words: str, place: int) -> ShownFrame:
+    def _frame(self, store: SceneStore, title: str, words: str, index: int) -> ShownFrame:
         pools = self.pools
-        scene, chosen = store[pools.tokens[place]], int(self.on[place])
-        outcome = epdms(scene, pools.plans[place], lqr=pools.about["lqr"])
+        scene, chosen = store[pools.tokens[index]], int(self.on[index])
+        outcome = epdms(scene, pools.plans[index], lqr=pools.about["lqr"])
         whole, small = (
             draw_scene(
                 scene,
-                pools.plans[place],
+                pools.plans[index],
                 outcome,
                 chosen,
-                utilities=pools.utility_v2[place],
-                framewise=int(self.off[place]),
+                utilities=pools.utility_v2[index],
+                framewise=int(self.off[index]),
                 thumbnail=thumbnail,
             )
             for thumbnail in (False, True)
         )
-        caption = f"{self._choice(place)} {self._comparison(place)} {_failures(outcome, chosen)}"
+        caption = f"{self._choice(index)} {self._comparison(index)} {_failures(outcome, chosen)}"
         return ShownFrame(title, words, scene.token, scene.log_name, caption, png_bytes(whole), png_bytes(small))
 
-    def _choice(self, place: int) -> str:
-        on, off = int(self.on[place]), int(self.off[place])
-        after, before = (self._continues(chosen, place) for chosen in (self.on, self.off))
+    def _choice(self, index: int) -> str:
+        on, off = int(self.on[index]), int(self.off[index])
+        after, before = (self._continues(chosen, index) for chosen in (self.on, self.off))
         if on == off:
             return f"Framewise and re-ranked selection both take plan {on}{after}."
-        scores = [100 * float(self.pools.epdms(chosen)[place]) for chosen in (self.off, self.on)]
+        scores = [100 * float(self.pools.epdms(chosen)[index]) for chosen in (self.off, self.on)]
         return (
             f"Framewise selection takes plan {off}{before}: EPDMS {scores[0]:.1f}. "
             f"Re-ranking takes plan {on}{after}: {scores[1]:.1f}."
         )
 
-    def _continues(self, chosen: Chosen, place: int) -> str:
-        flag = continued(self.pools, chosen)[place]
+    def _continues(self, chosen: Chosen, index: int) -> str:
+        flag = continued(self.pools, chosen)[index]
         if np.isnan(flag):
             return ""
         return ", which continues its last choice (EC 1)" if flag else ", which breaks with its last choice (EC 0)"
 
-    def _comparison(self, place: int) -> str:
-        pool = 100 * self.alone[place]
-        progress = self.pools.v2[place, int(self.on[place]), V2_COLUMNS.index("EP")]
+    def _comparison(self, index: int) -> str:
+        pool = 100 * self.alone[index]
+        progress = self.pools.v2[index, int(self.on[index]), V2_COLUMNS.index("EP")]
         best = (
             "no plan of the pool scores higher"
-            if pool.max() <= 100 * self.taken[place]
+            if pool.max() <= 100 * self.taken[index]
             else f"the best plan of the pool (plan {int(pool.argmax())}) {pool.max():.1f}"
         )
         return (
-            f"Without extended comfort the choice scores {100 * self.taken[place]:.1f} with progress "
+            f"Without extended comfort the choice scores {100 * self.taken[index]:.1f} with progress "
             f"{100 * progress:.0f}{NARROW}%; {best}; the mean of its {len(pool)} plans is {pool.mean():.1f}."
         )
 
@@ -207,5 +207,5 @@ def _failures(outcome: V2Outcome, plan: int) -> str:
 
 def absent(gallery: Gallery) -> list[str]:
     """Titles of the rules that no frame meets."""
-    there = gallery.places()
+    there = gallery.indices()
     return [rule.title for rule in gallery.rules if rule.title not in there]

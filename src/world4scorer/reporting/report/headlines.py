@@ -39,7 +39,7 @@ def _of_pools(pools: ScoredPools, where: str) -> Iterator[Html]:
     first = framewise(pools.utility_v1)
     value, interval = percent(pools.at(pools.pdms, first))
     best, drawn = (percent(part)[0] for part in (pools.pdms.max(1), pools.pdms.mean(1)))
-    detail = f"{interval}; best of the pool {best}, random pick {drawn}"
+    detail = f"{interval}; pool oracle {best}, random pick {drawn}"
     yield tile("PDMS v1.1 of the selected plan", value, detail, f"{MARK}: {reported['framewise']['PDMS']}", where)
     off, on = framewise(pools.utility_v2), inertial(pools, pools.utility_v2)
     for name, chosen, key in (("framewise", off, "framewise"), ("with inertial re-ranking", on, "reranked")):
@@ -60,7 +60,7 @@ def _of_pools(pools: ScoredPools, where: str) -> Iterator[Html]:
 def _of_training(training: Training, alone: bool) -> Iterator[Html]:
     last = training.curves.history[-1]
     if alone:
-        detail = f"best of the pool {100 * last['val/oracle']:.1f}, random pick {100 * last['val/random']:.1f}"
+        detail = f"pool oracle {100 * last['val/oracle']:.1f}, random pick {100 * last['val/random']:.1f}"
         reported = f"{MARK}: {_reported()['framewise']['PDMS']}"
         yield tile("PDMS v1.1 of the selected plan", f"{100 * last['val/score']:.1f}", detail, reported, HISTORY)
     ordering = f"{100 * last['val/ordering']:.1f}\u00a0%"

@@ -27,7 +27,7 @@ SMALL_PIXELS: Final = 2.0
 """The same of thumbnails: fine enough for screens with many pixels."""
 SHORT: Final = 14
 """Characters of a name that need no wide column."""
-MANY: Final = 9
+DENSE_COLUMNS: Final = 9
 """Columns; with more, cells stand closer."""
 PAPER: Final = re.compile(r"\bpaper\b", re.IGNORECASE)
 
@@ -97,7 +97,7 @@ def table(content: Table) -> Html:
     named = max((len(row[0]) for row in content.rows), default=0) > SHORT
     return Html(
         f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(content.title)}">'
-        f"<table{_class('named' * named, 'dense' * (len(content.columns) > MANY))}>"
+        f"<table{_class('named' * named, 'dense' * (len(content.columns) > DENSE_COLUMNS))}>"
         f"<caption>{text(content.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
@@ -139,7 +139,7 @@ def _image(png: bytes, where: str | Path, alt: str, finer: float) -> str:
 
 
 def tile(label: str, value: str, detail: str, reported: str = "", came_from: str = "") -> Html:
-    """A number to be seen first."""
+    """A headline number."""
     lines = [f"<dt>{text(label)}</dt>", f'<dd class="value">{text(value)}</dd>']
     for kind, line in (("detail", detail), ("paper", reported), ("source", came_from)):
         if line:

@@ -41,11 +41,11 @@ HERE: Final = RunFolder(Path())
 """Names of files relative to the folder that the page is about."""
 CURVES_DPI: Final = 110
 AUXILIARY: Final = {
-    "none": "Nothing was foretold beside outcomes.",
-    "current": "As a control, the state of the executed plan also had to tell the front view of now.",
-    "future": "The state of the executed plan also had to foretell the front view two seconds on.",
+    "none": "It predicted nothing beside outcomes.",
+    "current": "As a control, the state of the executed plan also had to predict the current front view.",
+    "future": "The state of the executed plan also had to predict the front view two seconds later.",
 }
-VALIDATIONS: Final = ("epoch", "step", "PDMS", "best of the pool", "random pick", "pairs in true order", "minutes")
+VALIDATIONS: Final = ("epoch", "step", "PDMS", "pool oracle", "random pick", "pairs in true order", "minutes")
 
 
 def sections(contents: Contents) -> tuple[Part, ...]:
@@ -58,14 +58,14 @@ def sections(contents: Contents) -> tuple[Part, ...]:
 
 
 def _summary(contents: Contents) -> Part:
-    told = [] if contents.training is None else [paragraph(_trained(contents.training))]
+    words = [] if contents.training is None else [paragraph(_trained(contents.training))]
     if contents.pools is not None:
-        told.append(paragraph(f"Pools: {describe(contents.pools)}"))
+        words.append(paragraph(f"Pools: {describe(contents.pools)}"))
     note = "Grey numbers with a square are the paper's, on NAVSIM; they stand here for orientation, on other data."
     found = [study for study in contents.studies if study.remarks]
     lines = "".join(f"<li>{link(_anchor(contents, one), one.title)}: {text(one.remarks[0])}</li>" for one in found)
     glance = Html(f'<h3>In one line each</h3><ul class="glance">{lines}</ul>' if lines else "")
-    return Part("summary", "Summary", joined(*told, headlines(contents), paragraph(note, "source"), glance))
+    return Part("summary", "Summary", joined(*words, headlines(contents), paragraph(note, "source"), glance))
 
 
 def _trained(training: Training) -> str:
@@ -153,7 +153,7 @@ def _anchor(contents: Contents, study: Finding) -> str:
 
 def _finding(finding: Finding, where: str) -> Html:
     version = f", World4Scorer {finding.version}" if finding.version else ""
-    told = f"{finding.title}: {finding.remarks[0] if finding.remarks else finding.question}"
+    alt = f"{finding.title}: {finding.remarks[0] if finding.remarks else finding.question}"
     shown = [*([] if finding.figure is None else [finding.figure]), *finding.pictures.values()]
     pictures = [path for path in shown if isinstance(path, Path)]
     numbers = [paragraph("Measured", "over"), verbatim(_pretty(finding.numbers))]
@@ -163,7 +163,7 @@ def _finding(finding: Finding, where: str) -> Html:
         paragraph(finding.question, "question"),
         paragraph(finding.data),
         *(table(one) for one in finding.tables),
-        *(picture(path.read_bytes(), path, told) for path in pictures),
+        *(picture(path.read_bytes(), path, alt) for path in pictures),
         bullets(finding.remarks) if len(finding.remarks) > 1 else joined(*map(paragraph, finding.remarks)),
         folded("Every number", joined(*numbers)),
         source(f"{where}, made by `{finding.command}`{version}"),

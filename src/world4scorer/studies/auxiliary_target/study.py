@@ -1,4 +1,4 @@
-"""What the state of the executed plan should foretell: nothing, the view now, or the view two seconds on (Table 2a).
+"""Auxiliary target of the executed plan's state: none, the current view, or the view two seconds later (Table 2a).
 
 The three trainings share everything else. Compared is their last epoch.
 """

@@ -33,9 +33,9 @@ def spread_scenes(tokens: Mapping[str, Sequence[str]], count: int) -> dict[str, 
             left -= more
     chosen = {}
     for name, there in tokens.items():
-        places = ((np.arange(quota[name]) + 0.5) * len(there) / max(quota[name], 1)).astype(int)
-        if len(places):
-            chosen[name] = [there[place] for place in places]
+        indices = ((np.arange(quota[name]) + 0.5) * len(there) / max(quota[name], 1)).astype(int)
+        if len(indices):
+            chosen[name] = [there[index] for index in indices]
     return chosen
 
 

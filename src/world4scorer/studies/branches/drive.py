@@ -30,8 +30,13 @@ from world4scorer.engine.rollout.plans import LqrProfile, roll_out
 from world4scorer.engine.scene.indices import State
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.jobs.data_folder import DataFolder
+from world4scorer.studies.branches.ego_trajectory import (
+    CAMERA_STEP,
+    EgoTrajectory,
+    logged_trajectory,
+    rollout_trajectories,
+)
 from world4scorer.studies.branches.records import AskedScene, Branch, SceneBranches, kept_scenes, lose, write_log
-from world4scorer.studies.branches.ways import LOOK, Way, logged, rolled_out
 
 CAMERA = VIEWS[FRONT]
 
@@ -104,19 +109,21 @@ class Branching:
             raise CityError(f"{self.store.folder}: nobody drove the scene {asked.token!r}; it cannot be branched")
         city.reset(log.name, frame, images=(CAMERA,))  # draws, so that branches find the scenery built
         plans = np.concatenate([scene.human_future[None], asked.plans])
-        ways = [logged(log.frames[frame:]), *rolled_out(roll_out(scene, plans, self.lqr))]
-        branches = tuple(self._drive(city, place, scene, way) for way in ways)
+        trajectories = [logged_trajectory(log.frames[frame:]), *rollout_trajectories(roll_out(scene, plans, self.lqr))]
+        branches = tuple(self._drive(city, place, scene, trajectory) for trajectory in trajectories)
         return SceneBranches(asked.token, asked.chosen, asked.plans, branches)
 
-    def _drive(self, city: CitySimulation, place: str, scene: Scene, way: Way) -> Branch:
+    def _drive(self, city: CitySimulation, place: str, scene: Scene, trajectory: EgoTrajectory) -> Branch:
         with city.branch() as branch:
             try:
-                found = branch.drive(way.poses, way.velocities, way.accelerations, {LOOK: (CAMERA,)})
+                found = branch.drive(
+                    trajectory.poses, trajectory.velocities, trajectory.accelerations, {CAMERA_STEP: (CAMERA,)}
+                )
             except SimulationLost as gone:
                 raise _BranchLost from gone
         start = scene.ego_state[[State.X, State.Y, State.HEADING]]
         return Branch(
-            ego=np.concatenate([start[None], way.poses]),
+            ego=np.concatenate([start[None], trajectory.poses]),
             tokens=np.array(found.tokens, np.str_),
             types=found.types,
             sizes=found.sizes,
@@ -127,7 +134,7 @@ class Branching:
             off_road=found.off_road,
             gone=found.finish_step,
             jumped=found.teleported,
-            view=found.files[LOOK][CAMERA],
+            view=found.files[CAMERA_STEP][CAMERA],
         )
 
     def _red(self, place: str, scene: Scene, found: Trace) -> NDArray[np.bool_]:

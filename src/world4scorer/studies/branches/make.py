@@ -99,14 +99,14 @@ def make_branches(
 
 def ask(pools: ScoredPools, store: SceneStore, scenes: int, plans: int) -> dict[str, list[AskedScene]]:
     """Choose the scenes, and the plans of each."""
-    place = {token: row for row, token in enumerate(pools.tokens)}
+    index = {token: row for row, token in enumerate(pools.tokens)}
     by_log: dict[str, list[str]] = {}
     for token, log in zip(pools.tokens, pools.log_names, strict=True):
         by_log.setdefault(log, []).append(token)
     best = framewise(pools.utility_v1)
 
     def choose(token: str) -> AskedScene:
-        row, scene = place[token], store[token]
+        row, scene = index[token], store[token]
         if scene.human_future is None:
             raise BranchError(f"{store.folder}: nobody drove the scene {token!r}; it cannot be branched")
         every = np.concatenate([scene.human_future[None], pools.plans[row]])

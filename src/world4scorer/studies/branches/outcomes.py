@@ -50,12 +50,12 @@ def branch_outcomes(scene: Scene, branched: SceneBranches, lqr: LqrProfile) -> B
     first, second = label(scene, plans, lqr=lqr), epdms(scene, plans, human_filter=False, lqr=lqr)
     reactive_v1, reactive_v2 = np.empty((len(plans), len(V1_COLUMNS))), np.empty((len(plans), len(V2_COLUMNS)))
     fine = np.empty_like(reactive_v1)
-    for place, branch in enumerate(branched.branches[LOGGED_PLAN:]):
-        plan = plans[place : place + 1]
+    for index, branch in enumerate(branched.branches[LOGGED_PLAN:]):
+        plan = plans[index : index + 1]
         answer = reactive_scene(scene, branch)
-        reactive_v1[place] = _v1(answer, plan, lqr, first)
-        reactive_v2[place] = _v2(answer, plan, lqr, second)
-        fine[place] = _v1(reactive_scene(scene, branch, every_step=True), plan, lqr, first)
+        reactive_v1[index] = _v1(answer, plan, lqr, first)
+        reactive_v2[index] = _v2(answer, plan, lqr, second)
+        fine[index] = _v1(reactive_scene(scene, branch, every_step=True), plan, lqr, first)
     control = reactive_scene(scene, branched.branches[LOGGED_POSES])
     return BranchOutcomes(
         first.table,

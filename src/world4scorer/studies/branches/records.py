@@ -39,7 +39,7 @@ class AskedScene:
 
     token: str
     chosen: NDArray[np.int64]
-    """(K,) places of the plans in their pool."""
+    """(K,) indices of the plans in their pool."""
     plans: NDArray[np.float32]
     """(K, 8, 3)"""
 
@@ -94,7 +94,7 @@ class SceneBranches:
 
     token: str
     chosen: NDArray[np.int64]
-    """(K,) places of the plans in the pool."""
+    """(K,) indices of the plans in the pool."""
     plans: NDArray[np.float32]
     """(K, 8, 3)"""
     branches: tuple[Branch, ...]

@@ -18,7 +18,7 @@ from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval
 from world4scorer.studies.consecutive.plan_change import PlanChange
 
-STRETCH: Final = 6
+EXAMPLE_FRAMES: Final = 6
 """Frames of the example."""
 TIMES: Final = PLAN_INTERVAL * np.arange(PLAN_POSES + 1)
 """s of a plan's poses, from its ego's on."""
@@ -50,9 +50,9 @@ def draw(
 
 
 def example(pools: ScoredPools, gain: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Places of consecutive frames, `STRETCH` or as many as there are, over whose pairs the gain (S,) is largest."""
+    """Indices of at most `EXAMPLE_FRAMES` consecutive frames over whose pairs the gain (S,) is largest."""
     start = np.maximum.accumulate(np.where(pools.paired, 0, np.arange(len(pools))))
-    first = np.maximum(start, np.arange(len(pools)) - STRETCH + 1)
+    first = np.maximum(start, np.arange(len(pools)) - EXAMPLE_FRAMES + 1)
     summed = np.concatenate([[0.0], np.cumsum(np.nan_to_num(gain))])
     last = int(np.argmax(summed[1:] - summed[first + 1]))
     return np.arange(first[last], last + 1)
@@ -60,26 +60,26 @@ def example(pools: ScoredPools, gain: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def _reductions(axis: Axes, reductions: dict[str, Interval], reported: Any) -> None:
     values = [one.times(100) for one in reductions.values()]
-    places = np.arange(len(values))
+    positions = np.arange(len(values))
     spread = [[v.value - v.low for v in values], [v.high - v.value for v in values]]
-    axis.bar(places, [v.value for v in values], 0.55, color=OURS)
-    axis.errorbar(places, [v.value for v in values], spread, fmt="none", ecolor="#333333", lw=1)
+    axis.bar(positions, [v.value for v in values], 0.55, color=OURS)
+    axis.errorbar(positions, [v.value for v in values], spread, fmt="none", ecolor="#333333", lw=1)
     theirs = [100 * reported[name] for name in ("heading_jitter_drop", "lateral_drop", "l2_drop")]
-    axis.scatter(places, theirs, marker="_", s=420, color="black", lw=1.6, zorder=4, label="paper, NAVSIM")
+    axis.scatter(positions, theirs, marker="_", s=420, color="black", lw=1.6, zorder=4, label="paper, NAVSIM")
     axis.axhline(0, color="#333333", lw=0.8)
-    axis.set_xticks(places, ["heading", "lateral", "distance"])
+    axis.set_xticks(positions, ["heading", "lateral", "distance"])
     set_title(axis, "reduction, repaired pairs [%]")
     axis.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.08))
 
 
 def _to_log(axis: Axes, to_log: dict[str, Interval], reported: Any) -> None:
-    for place, part, colour in ((0, "off", PAPER), (1, "on", OURS)):
+    for index, part, colour in ((0, "off", PAPER), (1, "on", OURS)):
         value = to_log[part]
-        axis.bar(place, value.value, 0.6, color=colour)
+        axis.bar(index, value.value, 0.6, color=colour)
         axis.errorbar(
-            place, value.value, [[value.value - value.low], [value.high - value.value]], ecolor="#333333", lw=1
+            index, value.value, [[value.value - value.low], [value.high - value.value]], ecolor="#333333", lw=1
         )
-        axis.scatter(place, reported["distance_to_log_m"][place], marker="_", s=420, color="black", lw=1.6, zorder=4)
+        axis.scatter(index, reported["distance_to_log_m"][index], marker="_", s=420, color="black", lw=1.6, zorder=4)
     axis.set_xticks([0, 1], ["off", "on"])
     axis.set_xlabel("changed choices")
     set_title(axis, "to the logged plan [m]")
@@ -89,15 +89,15 @@ def _over_time(axis: Axes, pools: ScoredPools, frames: NDArray[np.int64], chosen
     """How far each of consecutive plans leads by when, the later the darker; what was driven behind them."""
     driven = arc_length_hypot(pools.ego_pose[frames, :2])
     since = (pools.time_us[frames] - pools.time_us[frames[0]]) * 1e-6
-    for place in (0, len(frames) - 1):
-        way = driven[place] + _way(pools.human_plan[frames[place]])
-        label = "driven" if place == 0 else None
-        axis.plot(since[place] + TIMES, way, color=HUMAN, lw=2.4, ls=":", zorder=1, label=label)
-    for place, s in enumerate(frames):
-        way = driven[place] + _way(pools.plans[s, chosen[s]])
-        shade = 0.3 + 0.7 * place / max(1, len(frames) - 1)
-        label = "plans, later ones darker" if place == len(frames) - 1 else None
-        axis.plot(since[place] + TIMES, way, color=OURS, alpha=shade, lw=1.4, marker="o", ms=2, label=label)
+    for index in (0, len(frames) - 1):
+        way = driven[index] + _way(pools.human_plan[frames[index]])
+        label = "driven" if index == 0 else None
+        axis.plot(since[index] + TIMES, way, color=HUMAN, lw=2.4, ls=":", zorder=1, label=label)
+    for index, s in enumerate(frames):
+        way = driven[index] + _way(pools.plans[s, chosen[s]])
+        shade = 0.3 + 0.7 * index / max(1, len(frames) - 1)
+        label = "plans, later ones darker" if index == len(frames) - 1 else None
+        axis.plot(since[index] + TIMES, way, color=OURS, alpha=shade, lw=1.4, marker="o", ms=2, label=label)
     set_title(axis, title)
     axis.set_xlabel("time [s]")
     axis.set_ylabel("way [m]")

@@ -33,10 +33,10 @@ from world4scorer.planner.training.run_files import read_run
 from world4scorer.planner.training.split_samples import split_samples
 from world4scorer.studies.branches.choice import spread_scenes
 from world4scorer.studies.branches.drive import CAMERA
+from world4scorer.studies.branches.ego_trajectory import CAMERA_STEP
 from world4scorer.studies.branches.make import MadeBranches
 from world4scorer.studies.branches.outcomes import BranchOutcomes, branch_outcomes
 from world4scorer.studies.branches.records import FIRST_PLAN, LOGGED_PLAN, LOGGED_POSES, Branch, SceneBranches
-from world4scorer.studies.branches.ways import LOOK
 from world4scorer.studies.shared.future_match import unit
 from world4scorer.studies.shared.view_features import own_encoder, view_features
 
@@ -107,7 +107,7 @@ def look_at(run: Path, pools: ScoredPools, made: MadeBranches, show: bool = Fals
     assert name is not None, "checked before"
     encoder, store = load_encoder(name), SceneStore(pools.about["store"])
     tokens = tuple(one.token for some in made.asked.values() for one in some)
-    row = {token: place for place, token in enumerate(pools.tokens)}
+    row = {token: index for index, token in enumerate(pools.tokens)}
     source = PlannerSource.find(run)
     samples = source.samples()
     samples = samples.at([samples.index_of[token] for token in tokens])
@@ -164,7 +164,7 @@ def _of_scene(
     pools: ScoredPools,
 ) -> dict[str, Any]:
     views = tuple(branch.view for branch in scene.branches)
-    ego = np.stack([branch.ego[LOOK, :2] for branch in scene.branches])
+    ego = np.stack([branch.ego[CAMERA_STEP, :2] for branch in scene.branches])
     plans = scene.branches[FIRST_PLAN:]
     logged = store[scene.token]
     return {
@@ -182,16 +182,18 @@ def _of_scene(
 
 def _displacement(scene: Scene, branch: Branch) -> float:
     """m between where the log and a branch have the others after two seconds, on average; 0 where there is nobody."""
-    place = {token: number for number, token in enumerate(scene.tracks.ids)}
+    index = {token: number for number, token in enumerate(scene.tracks.ids)}
     both = [
-        (place[str(token)], number)
+        (index[str(token)], number)
         for number, token in enumerate(branch.tokens)
-        if str(token) in place and branch.there[number, LOOK] and scene.tracks.valid[place[str(token)], LOOK]
+        if str(token) in index
+        and branch.there[number, CAMERA_STEP]
+        and scene.tracks.valid[index[str(token)], CAMERA_STEP]
     ]
     if not both:
         return 0.0
     ours, theirs = np.array(both).T
-    apart = scene.tracks.boxes[ours, LOOK, :2] - branch.poses[theirs, LOOK, :2]
+    apart = scene.tracks.boxes[ours, CAMERA_STEP, :2] - branch.poses[theirs, CAMERA_STEP, :2]
     return float(np.linalg.norm(apart, axis=1).mean())
 
 
@@ -200,14 +202,14 @@ def _same_bytes(samples: Samples, source: PlannerSource, views: Sequence[Sequenc
     layout, split = DataFolder(source.data), find_split(source.split, source.data).data_split
     same = np.zeros((len(samples), 2), np.bool_)
     logs: dict[str, Any] = {}
-    for place, (token, name) in enumerate(zip(samples.tokens, samples.log_names, strict=True)):
+    for index, (token, name) in enumerate(zip(samples.tokens, samples.log_names, strict=True)):
         if name not in logs:
             log = read_log(layout.log(split, name))
             logs = {name: (log, {frame.token: number for number, frame in enumerate(log.frames)})}
         log, number = logs[name]
         ahead = log.frames[number[token] + FRAMES_AHEAD]
         image = (layout.sensors(split) / ahead.cameras[CAMERA].path).read_bytes()
-        same[place] = [views[place][which] == image for which in (LOGGED_POSES, LOGGED_PLAN)]
+        same[index] = [views[index][which] == image for which in (LOGGED_POSES, LOGGED_PLAN)]
     return same
 
 

@@ -46,12 +46,12 @@ def check(run: Path, source: PlannerSource, options: BranchOptions) -> Executor:
 def _check_targets(run: Path, config: TrainConfig, data: TrainData) -> None:
     if config.auxiliary_target != "future":
         raise ValueError(
-            f"{run}: trained with --auxiliary-target {config.auxiliary_target}; one that foretells is asked about"
+            f"{run}: trained with --auxiliary-target {config.auxiliary_target}; needs one that predicts futures"
         )
     if data.targets is None or own_encoder(config, data)[0] is None:
         raise ValueError(f"{run}: has no future targets whose encoder is known, so no view can be compared with them")
     if FutureTargets.open(data.targets).notes.centre:
         raise ValueError(
-            f"{data.targets}: made with --centre, so {run} foretells directions from their mean, which views of "
+            f"{data.targets}: made with --centre, so {run} predicts directions from their mean, which views of "
             "branches cannot be compared with; train on targets made without it"
         )

@@ -34,7 +34,7 @@ FIRST: Final = "own first"
 RANK: Final = "mean rank"
 RECIPROCAL: Final = "reciprocal rank"
 PAIRWISE: Final = "pairs in order"
-FINDS: Final = (FIRST, RECIPROCAL, RANK, PAIRWISE)
+RETRIEVAL_MEASURES: Final = (FIRST, RECIPROCAL, RANK, PAIRWISE)
 CENTRED: Final = "scene's mean off"
 """Retrieval with the mean of the scene's predictions, and that of its true futures, taken off."""
 WITHIN_COSINE: Final = "cosine within scenes"
@@ -93,7 +93,7 @@ def _of_form(scenes: BranchedScenes, predicted: Floats, form: str) -> dict[str, 
 def _finds(similarity: Floats, form: str) -> dict[str, Measure]:
     got = retrieval(similarity)
     values = (got.first, got.reciprocal, got.rank, got.pairwise)
-    return {f"{form}: {name}": _mean(value) for name, value in zip(FINDS, values, strict=True)}
+    return {f"{form}: {name}": _mean(value) for name, value in zip(RETRIEVAL_MEASURES, values, strict=True)}
 
 
 def _mean(values: Floats) -> Measure:

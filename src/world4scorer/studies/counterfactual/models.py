@@ -20,7 +20,7 @@ from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.counterfactual import ridge
 from world4scorer.studies.counterfactual.branched_scenes import BranchedScenes
-from world4scorer.studies.counterfactual.states import Foreseen, foresee
+from world4scorer.studies.counterfactual.states import PlanPredictions, predict_plans
 from world4scorer.studies.shared.bank_states import untrained
 from world4scorer.studies.shared.variants import Variant, train_variants
 
@@ -74,15 +74,15 @@ def predictions(
     for whose, runs in folders.items():
         for folder in runs:
             planner = Planner.from_pretrained(RunFolder(folder).planner)
-            seen = foresee(planner, scenes.samples, scenes.pool, scenes.chosen, scenes.train, show)
-            _add(found, scenes, seen, whose, whose != NO_FUTURE)
+            predicted = predict_plans(planner, scenes.samples, scenes.pool, scenes.chosen, scenes.train, show)
+            _add(found, scenes, predicted, whose, whose != NO_FUTURE)
     for folder in folders[WHOLE]:
         config, _ = read_run(folder)
         start = untrained(config, scenes.train)
         _add(
             found,
             scenes,
-            foresee(start, scenes.samples, scenes.pool, scenes.chosen, scenes.train, show),
+            predict_plans(start, scenes.samples, scenes.pool, scenes.chosen, scenes.train, show),
             UNTRAINED,
             False,
         )
@@ -91,15 +91,17 @@ def predictions(
     return found | {name: [one] * seeds for name, one in plain.items()}
 
 
-def _add(found: dict[str, list[Floats]], scenes: BranchedScenes, seen: Foreseen, whose: str, reads: bool) -> None:
-    if reads and seen.readout_alone is not None and seen.readout_among is not None:
-        found.setdefault(row(OWN, whose), []).append(seen.readout_alone.astype(np.float64))
-        found.setdefault(row(OWN_AMONG, whose), []).append(seen.readout_among.astype(np.float64))
-    reader = ridge.fit(seen.executed, scenes.train_future, scenes.train.log_names)
-    found.setdefault(row(READER, whose), []).append(reader(seen.alone))
-    local = ridge.across_groups(seen.logged, scenes.logged, scenes.log_names, asked=seen.alone)
+def _add(
+    found: dict[str, list[Floats]], scenes: BranchedScenes, predicted: PlanPredictions, whose: str, reads: bool
+) -> None:
+    if reads and predicted.readout_alone is not None and predicted.readout_among is not None:
+        found.setdefault(row(OWN, whose), []).append(predicted.readout_alone.astype(np.float64))
+        found.setdefault(row(OWN_AMONG, whose), []).append(predicted.readout_among.astype(np.float64))
+    reader = ridge.fit(predicted.executed, scenes.train_future, scenes.train.log_names)
+    found.setdefault(row(READER, whose), []).append(reader(predicted.alone))
+    local = ridge.across_groups(predicted.logged, scenes.logged, scenes.log_names, asked=predicted.alone)
     found.setdefault(row(LOCAL_READER, whose), []).append(local)
-    best = ridge.across_groups(seen.alone, scenes.true, scenes.log_names)
+    best = ridge.across_groups(predicted.alone, scenes.true, scenes.log_names)
     found.setdefault(row(BEST_READER, whose), []).append(best)
 
 

@@ -26,7 +26,7 @@ COMPONENTS: Final = {
 }
 UNTOUCHED: Final = ("DAC v1.1", "C v1.1", "DDC v1.1", "DAC v2.2", "DDC v2.2", "LK v2.2", "HC v2.2")
 """They look at the ego and the map alone."""
-SAME: Final = 1e-9
+SAME_TOLERANCE: Final = 1e-9
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def compare(
     before, after = tables["replayed_v1"][:, 1:, last], tables["reactive_v1"][:, 1:, last]
     taken = np.take_along_axis(after, before.argmax(1)[:, None], 1)[:, 0]
     extended = [epdms_of_table(tables[f"{kind}_v2"][:, 1:]).mean(1) for kind in ("reactive", "replayed")]
-    fine = (np.abs(tables["every_step_v1"] - tables["reactive_v1"]) > SAME).any(2)[:, 1:]
+    fine = (np.abs(tables["every_step_v1"] - tables["reactive_v1"]) > SAME_TOLERANCE).any(2)[:, 1:]
     control = [
         _alike(one.control_v1, one.replayed_v1[0]) and _alike(one.control_v2, one.replayed_v2[0]) for one in outcomes
     ]
@@ -106,7 +106,7 @@ def compare(
         seen=among_seen,
         pdms=bootstrap.mean((after - before).mean(1)),
         epdms=bootstrap.mean(extended[0] - extended[1]),
-        best_kept=bootstrap.mean(taken >= after.max(1) - SAME),
+        best_kept=bootstrap.mean(taken >= after.max(1) - SAME_TOLERANCE),
         regret=bootstrap.mean(after.max(1) - taken),
         sampling=bootstrap.mean(fine.mean(1)),
         control=bootstrap.mean(control),
@@ -115,15 +115,15 @@ def compare(
 
 
 def _alike(one: Floats, other: Floats) -> bool:
-    return bool((np.abs(one - other) <= SAME).all())
+    return bool((np.abs(one - other) <= SAME_TOLERANCE).all())
 
 
 def _agreement(bootstrap: LogBootstrap, before: Floats, after: Floats, there: NDArray[np.bool_]) -> Agreement:
     """Of values (S, K) where they are asked for."""
     same, alarm, fails = (
-        there & (np.abs(before - after) <= SAME),
-        there & (before < 1 - SAME),
-        there & (after < 1 - SAME),
+        there & (np.abs(before - after) <= SAME_TOLERANCE),
+        there & (before < 1 - SAME_TOLERANCE),
+        there & (after < 1 - SAME_TOLERANCE),
     )
     passes = there & ~fails
     return Agreement(

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 STRENGTHS: Final = tuple(10.0**power for power in range(-5, 3))
 """Penalties, as shares of the mean variance of the (standardised) inputs."""
-HELD_OUT: Final = 5
+HELD_OUT_EVERY: Final = 5
 """Every fifth group chooses the strength."""
 
 
@@ -45,7 +45,9 @@ def fit(inputs: Any, outputs: Any, groups: Sequence[str]) -> Reader:
     unique = np.unique(names)
     if len(unique) < 2:
         return solve(x, y, (STRENGTHS[len(STRENGTHS) // 2],))[0]
-    held = np.isin(names, unique[HELD_OUT - 1 :: HELD_OUT] if len(unique) >= HELD_OUT else unique[-1:])
+    held = np.isin(
+        names, unique[HELD_OUT_EVERY - 1 :: HELD_OUT_EVERY] if len(unique) >= HELD_OUT_EVERY else unique[-1:]
+    )
     tried = solve(x[~held], y[~held], STRENGTHS)
     errors = [float(np.square(reader(x[held]) - y[held]).sum()) for reader in tried]
     return solve(x, y, (STRENGTHS[int(np.argmin(errors))],))[0]

@@ -1,7 +1,7 @@
-"""Scenes with plans that nobody drove, and what would have been seen two seconds later: the true views.
+"""Scenes with plans that nobody drove, and the true views two seconds later.
 
-The rule that picks scenes: of each log the one whose true futures differ most; of these the first `SHOWN`. Of each the
-plans shown are those that were chosen first: the planner's own, then always the one furthest from all before.
+Selection: of each log the scene whose true futures differ most; of these the first `SHOWN_SCENES`. The plans shown are
+those that were chosen first: the planner's own, then always the one furthest from all before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from world4scorer.studies.counterfactual.branched_scenes import BranchedScenes
 from world4scorer.studies.counterfactual.measures import spread
 from world4scorer.studies.shared.future_match import cosines, retrieval, unit
 
-SHOWN: Final = 6
+SHOWN_SCENES: Final = 6
 """Scenes."""
 PLANS: Final = 5
 """Plans of each."""
@@ -37,31 +37,31 @@ BEHIND, AHEAD, ASIDE = 8.0, 44.0, 17.0
 
 
 def pick(scenes: BranchedScenes) -> list[int]:
-    """Places of the scenes that are shown."""
+    """Indices of the scenes that are shown."""
     wide = spread(scenes)
     best: dict[str, int] = {}
-    for place, log in enumerate(scenes.log_names):
-        if log not in best or wide[place] > wide[best[log]]:
-            best[log] = place
-    return sorted(best.values(), key=lambda place: -wide[place])[:SHOWN]
+    for index, log in enumerate(scenes.log_names):
+        if log not in best or wide[index] > wide[best[log]]:
+            best[log] = index
+    return sorted(best.values(), key=lambda index: -wide[index])[:SHOWN_SCENES]
 
 
-def draw_sheet(scenes: BranchedScenes, store: SceneStore, told: Any) -> Figure:
-    """A row for each scene: from above, the logged view two seconds later, those of the plans; `told` (S, K, E)."""
+def draw_sheet(scenes: BranchedScenes, store: SceneStore, predicted: Any) -> Figure:
+    """One row per scene: bird's-eye view, logged view two seconds later, those of the plans; `predicted` (S, K, E)."""
     picked, count = pick(scenes), min(PLANS, scenes.chosen.shape[1])
-    similarity = cosines(unit(unit(told) - scenes.mean), unit(scenes.true - scenes.mean))
+    similarity = cosines(unit(unit(predicted) - scenes.mean), unit(scenes.true - scenes.mean))
     rank = retrieval(similarity).rank
     width = 2.5 * (count + 1) + 3.6
     figure, axes = chart(count + 2, len(picked), size=(width, 1.62 * len(picked) + 0.7), squeeze=False,
                          width_ratios=[1.45, *[1.0] * (count + 1)])  # fmt: skip
-    for line, place in zip(axes, picked, strict=True):
-        _from_above(line[0], scenes, store, place, count)
-        _picture(line[1], scenes.views[place][LOGGED_PLAN], style.HUMAN, "logged plan")
+    for line, index in zip(axes, picked, strict=True):
+        _from_above(line[0], scenes, store, index, count)
+        _picture(line[1], scenes.views[index][LOGGED_PLAN], style.HUMAN, "logged plan")
         for plan in range(count):
             words = (
-                f"{scenes.distance[place, plan]:.1f} m off, own future ranks {rank[place, plan]:.0f} of {rank.shape[1]}"
+                f"{scenes.distance[index, plan]:.1f} m off, own future ranks {rank[index, plan]:.0f} of {rank.shape[1]}"
             )
-            _picture(line[2 + plan], scenes.views[place][FIRST_PLAN + plan], SERIES[plan], words)
+            _picture(line[2 + plan], scenes.views[index][FIRST_PLAN + plan], SERIES[plan], words)
     handles = [Line2D([], [], **plot_style(style.DRIVEN), label="logged plan")]
     handles += [
         Line2D([], [], color=SERIES[plan], lw=3, label="the planner's choice" if plan == 0 else f"plan {plan + 1}")
@@ -71,13 +71,13 @@ def draw_sheet(scenes: BranchedScenes, store: SceneStore, told: Any) -> Figure:
     return figure
 
 
-def _from_above(axes: Axes, scenes: BranchedScenes, store: SceneStore, place: int, count: int) -> None:
-    scene = store[scenes.tokens[place]]
+def _from_above(axes: Axes, scenes: BranchedScenes, store: SceneStore, index: int, count: int) -> None:
+    scene = store[scenes.tokens[index]]
     frame = EgoFrame.of(scene)
     draw_map(axes, scene, frame)
     draw_tracks(axes, scene.tracks, frame)
     for plan in reversed(range(count)):
-        way = _path(scenes.pool[place, scenes.chosen[place, plan]])
+        way = _path(scenes.pool[index, scenes.chosen[index, plan]])
         draw_line(axes, way, style.Stroke(SERIES[plan], 2.6, casing=0.7), 7.0)
     assert scene.human_future is not None
     draw_line(axes, _path(scene.human_future), style.DRIVEN, 8.0)

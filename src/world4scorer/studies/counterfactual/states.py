@@ -1,4 +1,4 @@
-"""What planners foresee for branched plans, and for executed plans of training scenes.
+"""States and readouts that planners predict for branched plans, and for executed plans of training scenes.
 
 Shapes: S scenes, N plans of a pool, K branched ones, T poses, D width, E features.
 """
@@ -25,8 +25,8 @@ from world4scorer.planner.training.pools import pool_batches
 Floats = NDArray[np.float32]
 
 
-class Foreseen(NamedTuple):
-    """Of one planner."""
+class PlanPredictions(NamedTuple):
+    """Predictions of one planner."""
 
     alone: Floats
     """(S, K, D) states of branched plans, each asked about by itself, as the executed plan is in training"""
@@ -40,35 +40,35 @@ class Foreseen(NamedTuple):
     """(S, K, E) when the whole pool is asked about together, as the planner does"""
 
 
-class _Seen(NamedTuple):
+class _EncodedBatch(NamedTuple):
     scene: SceneFeatures
     ego: Ego
     cameras: Cameras
     rows: slice
 
 
-def foresee(
+def predict_plans(
     planner: Planner, samples: Samples, pool: Floats, chosen: NDArray[np.int64], train: Samples, show: bool = False
-) -> Foreseen:
+) -> PlanPredictions:
     """Ask a planner about pools (S, N, T, 3), of which `chosen` (S, K) were branched, and about training scenes."""
-    places = np.arange(len(chosen))[:, None]
+    indices = np.arange(len(chosen))[:, None]
     alone, among, logged, executed = [], [], [], []
     with ProgressBar("states", "scenes", len(samples) + len(train), show) as progress:
-        for seen in _encoded(planner, samples):
-            here = torch.from_numpy(np.ascontiguousarray(pool[places, chosen][seen.rows]))
-            apart = [_states(planner, plan[:, None], seen) for plan in here.unbind(1)]
+        for encoded in _encoded(planner, samples):
+            here = torch.from_numpy(np.ascontiguousarray(pool[indices, chosen][encoded.rows]))
+            apart = [_states(planner, plan[:, None], encoded) for plan in here.unbind(1)]
             alone.append(torch.cat(apart, 1))
-            logged.append(_executed(planner, samples, seen))
-            together = _states(planner, torch.from_numpy(pool[seen.rows]), seen)
-            index = torch.from_numpy(chosen[seen.rows])[..., None].expand(-1, -1, together.shape[-1])
+            logged.append(_executed(planner, samples, encoded))
+            together = _states(planner, torch.from_numpy(pool[encoded.rows]), encoded)
+            index = torch.from_numpy(chosen[encoded.rows])[..., None].expand(-1, -1, together.shape[-1])
             among.append(together.gather(1, index))
             progress.advance(len(here))
-        for seen in _encoded(planner, train):
-            executed.append(_executed(planner, train, seen))
+        for encoded in _encoded(planner, train):
+            executed.append(_executed(planner, train, encoded))
             progress.advance(len(executed[-1]))
     one, whole = torch.cat(alone), torch.cat(among)
     own = planner.config.readout
-    return Foreseen(
+    return PlanPredictions(
         alone=one.float().numpy(),
         logged=torch.cat(logged).float().numpy(),
         executed=torch.cat(executed).float().numpy(),
@@ -77,24 +77,24 @@ def foresee(
     )
 
 
-def _executed(planner: Planner, samples: Samples, seen: _Seen) -> Tensor:
+def _executed(planner: Planner, samples: Samples, encoded: _EncodedBatch) -> Tensor:
     """(B, D) of the plans that were driven, by themselves."""
-    driven = torch.from_numpy(samples.future[seen.rows, None, :PLAN_POSES]).float()
-    return _states(planner, driven, seen)[:, 0]
+    driven = torch.from_numpy(samples.future[encoded.rows, None, :PLAN_POSES]).float()
+    return _states(planner, driven, encoded)[:, 0]
 
 
 @torch.no_grad()
-def _states(planner: Planner, plans: Tensor, seen: _Seen) -> Tensor:
+def _states(planner: Planner, plans: Tensor, encoded: _EncodedBatch) -> Tensor:
     """(B, n, D) of plans that are asked about together."""
-    return planner.network.predict(plans, seen.scene, seen.ego, seen.cameras)
+    return planner.network.predict(plans, encoded.scene, encoded.ego, encoded.cameras)
 
 
 @torch.no_grad()
-def _encoded(planner: Planner, samples: Samples) -> Iterator[_Seen]:
+def _encoded(planner: Planner, samples: Samples) -> Iterator[_EncodedBatch]:
     """Scenes are encoded once for all questions about them."""
     start = 0
     for batch in pool_batches(samples, planner):
         scene = planner.network.encode(normalise(batch.views))
         rows = slice(start, start + len(batch.tokens))
         start = rows.stop
-        yield _Seen(scene, planner.network.encode_ego(batch.ego_status), batch.cameras, rows)
+        yield _EncodedBatch(scene, planner.network.encode_ego(batch.ego_status), batch.cameras, rows)

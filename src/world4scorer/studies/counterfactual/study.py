@@ -71,13 +71,13 @@ def counterfactual(run: Path, options: BranchOptions) -> Finding:
     reactive = reactive_outcomes.compare(
         scenes.outcomes, scenes.log_names, options.draws, ~(scenes.unseen | scenes.gone)
     )
-    seen = Counterfactuals(scenes, scores, reactive, made)
-    return describe(seen, pools, found[row(OWN, WHOLE)][0])
+    results = Counterfactuals(scenes, scores, reactive, made)
+    return describe(results, pools, found[row(OWN, WHOLE)][0])
 
 
-def describe(seen: Counterfactuals, pools: ScoredPools, told: Any) -> Finding:
-    """The finding; `told` (S, K, E) are the run's own readouts, for the pictures."""
-    scenes, scores = seen.scenes, seen.scores
+def describe(results: Counterfactuals, pools: ScoredPools, predicted: Any) -> Finding:
+    """The finding; `predicted` (S, K, E) are the run's own readouts, for the pictures."""
+    scenes, scores = results.scenes, results.scores
     control = controls(scenes, scores.draws)
     return Finding(
         name=NAME,
@@ -88,28 +88,28 @@ def describe(seen: Counterfactuals, pools: ScoredPools, told: Any) -> Finding:
         numbers={
             "seeds": list(scores.seeds),
             "scenes": len(scenes),
-            "scenes_lost": seen.branches.lost,
+            "scenes_lost": results.branches.lost,
             "plans": int(scenes.chosen.shape[1]),
             "controls": control,
             "rows": _rows(scores),
             "changes": report.changes(scores),
-            "reactive": reactive_outcomes.numbers(seen.reactive),
+            "reactive": reactive_outcomes.numbers(results.reactive),
         },
         tables=(
             *report.tables(scores, scenes.chosen.shape[1]),
             report.control_table(control),
-            reactive_outcomes.table(seen.reactive),
+            reactive_outcomes.table(results.reactive),
         ),
         remarks=(
             *report.remarks(scores),
-            reactive_outcomes.remark(seen.reactive),
-            report.control_remark(control, seen.reactive),
+            reactive_outcomes.remark(results.reactive),
+            report.control_remark(control, results.reactive),
             report.seeds_remark(scores),
         ),
         figure=draw(scores),
         pictures={
-            "views": draw_sheet(scenes, SceneStore(pools.about["store"]), told),
-            "reactive": draw_reactive(seen.reactive),
+            "views": draw_sheet(scenes, SceneStore(pools.about["store"]), predicted),
+            "reactive": draw_reactive(results.reactive),
         },
     )
 
@@ -118,25 +118,25 @@ def controls(scenes: BranchedScenes, draws: int) -> dict[str, Any]:
     """How branches fare that drive what was driven, and what SUMO does to those that do not."""
     bootstrap = LogBootstrap(scenes.log_names, draws)
 
-    def told(values: Any) -> Any:
+    def interval(values: Any) -> Any:
         return plain(bootstrap.mean(values))
 
     found: dict[str, Any] = {}
-    for place, name in enumerate(("logged poses", "logged plan")):
-        alike = (scenes.controls[:, place] * scenes.logged).sum(1)
-        centred = (unit(scenes.controls[:, place] - scenes.mean) * unit(scenes.logged - scenes.mean)).sum(1)
+    for index, name in enumerate(("logged poses", "logged plan")):
+        alike = (scenes.controls[:, index] * scenes.logged).sum(1)
+        centred = (unit(scenes.controls[:, index] - scenes.mean) * unit(scenes.logged - scenes.mean)).sum(1)
         found[name] = {
-            "same_bytes": told(scenes.same_bytes[:, place]),
-            "cosine": told(alike),
-            "cosine_mean_off": told(centred),
-            "others_moved_m": told(scenes.moved[:, place]),
+            "same_bytes": interval(scenes.same_bytes[:, index]),
+            "cosine": interval(alike),
+            "cosine_mean_off": interval(centred),
+            "others_moved_m": interval(scenes.moved[:, index]),
         }
     found["plans"] = {
-        "lost_sight": told(scenes.unseen.mean(1)),
-        "route_ended": told(scenes.gone.mean(1)),
-        "others_put_here": told((scenes.jumped > 0).mean(1)),
+        "lost_sight": interval(scenes.unseen.mean(1)),
+        "route_ended": interval(scenes.gone.mean(1)),
+        "others_put_here": interval((scenes.jumped > 0).mean(1)),
         "distance_m": {str(q): float(np.percentile(scenes.distance, q)) for q in (5, 25, 50, 75, 95)},
-        "spread_of_true_futures": told(spread(scenes)),
+        "spread_of_true_futures": interval(spread(scenes)),
     }
     return found
 

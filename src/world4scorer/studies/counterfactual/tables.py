@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from world4scorer.drawing.finding import Table
-from world4scorer.evaluation.scores.bootstrap import NOTHING, Interval
+from world4scorer.evaluation.scores.bootstrap import NO_VALUE, Interval
 from world4scorer.evaluation.scores.intervals import cell, plain, verdict
 from world4scorer.studies.counterfactual import measures as m
 from world4scorer.studies.counterfactual.models import (
@@ -91,7 +91,9 @@ def _cosines(scores: VariantScores) -> Table:
 
 
 def _finding(scores: VariantScores, plans: int) -> Table:
-    names = [f"{MAIN}: {name}" for name in m.FINDS] + [f"{m.CENTRED}: {name}" for name in (m.FIRST, m.PAIRWISE)]
+    names = [f"{MAIN}: {name}" for name in m.RETRIEVAL_MEASURES] + [
+        f"{m.CENTRED}: {name}" for name in (m.FIRST, m.PAIRWISE)
+    ]
     inside = (m.WITHIN_COSINE, m.WITHIN_R2, m.WITHIN_R2_ON_ROAD)
     columns = ("finding one's own future", *names, *inside)
     rows: list[tuple[str, ...]] = []
@@ -137,7 +139,7 @@ def _seeds(scores: VariantScores) -> Sequence[Table]:
     for variant in scores.measures:
         columns = [scores.by_seed(variant, name) for name in CHANGED]
         for seed, values in zip(scores.seeds, zip(*columns, strict=True), strict=True):
-            rows.append((f"{variant}, {seed}", *(NOTHING if np.isnan(value) else f"{value:.3f}" for value in values)))
+            rows.append((f"{variant}, {seed}", *(NO_VALUE if np.isnan(value) else f"{value:.3f}" for value in values)))
     return (Table("Each seed", ("", *CHANGED), tuple(rows)),)
 
 
@@ -167,7 +169,7 @@ def control_table(found: dict[str, Any]) -> Table:
 
 
 def _text(found: Interval | None, factor: float, digits: int) -> str:
-    return NOTHING if found is None else found.times(factor).text(digits)
+    return NO_VALUE if found is None else found.times(factor).text(digits)
 
 
 def remarks(scores: VariantScores) -> tuple[str, ...]:
@@ -211,7 +213,7 @@ def remarks(scores: VariantScores) -> tuple[str, ...]:
         f"A reader fitted to true futures of other logs' branches finds {cell(scores.value(best, name))} % of pairs "
         f"(R2 {scores.value(best, m.WITHIN_R2).text(2)}), one fitted to the logged plans and futures of the same "
         f"scenes {cell(scores.value(local, name))} %: states {more} a reader learns from executed plans of the same "
-        f"places ({cell(held, 100, 1, True)} points; it learns from one future of each scene, the other from all that "
+        f"indices ({cell(held, 100, 1, True)} points; it learns from one future of each scene, the other from all that "
         "were branched). Without any planner, from the view and the plan's numbers, the reader of branches finds "
         f"{cell(scores.value(row(BEST_READER, PLAIN), name))} %. Among plans on the road: "
         f"{cell(scores.value(best, on_road))} % with the planner, "

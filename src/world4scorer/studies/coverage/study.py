@@ -82,8 +82,8 @@ def coverage(run: Path, training: TrainingOptions = DEFAULT_TRAINING_OPTIONS) ->
 def coverage_measures(pools: ScoredPools) -> Measures:
     """What is measured of any pools, what they could offer, and re-ranking with several weights."""
     chosen = framewise(pools.utility_v2)
-    places = np.arange(len(pools))
-    possible = pools.continues[places, :, chosen[pools.previous]].any(1)
+    indices = np.arange(len(pools))
+    possible = pools.continues[indices, :, chosen[pools.previous]].any(1)
     return {
         **pool_measures(pools),
         CEILING: mean(np.where(pools.paired, possible, np.nan)),
@@ -162,11 +162,11 @@ def _weight_table(scores: VariantScores, gains: dict[str, list[Interval]], repor
             f"{weight:g}",
             scores.value(WITHOUT, _weighted(weight)).times(100).text(),
             scores.value(WITH, _weighted(weight)).times(100).text(),
-            gains[WITH][place].text(2, signed=True),
+            gains[WITH][index].text(2, signed=True),
             f"{reported['lambda_epdms'][f'{weight:g}']:.2f}",
             f"{reported['lambda_epdms'][f'{weight:g}'] - reported['framewise_epdms']:+.1f}",
         )
-        for place, weight in enumerate(WEIGHTS)
+        for index, weight in enumerate(WEIGHTS)
     ]
     columns = ("weight", "EPDMS, run", "EPDMS, coverage", "gain over framewise", "paper, NAVSIM", "gain; paper, NAVSIM")
     return Table("Weight of re-ranking", columns, tuple(rows))

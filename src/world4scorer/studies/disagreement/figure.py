@@ -42,10 +42,10 @@ def _agreement(axes: Axes, rule: Intervals, native: Intervals, reported: Any) ->
         (-0.5, rule, OURS, "utilities of outcomes"),
         (0.5, native, OTHER, "PDMS and EPDMS"),
     ):
-        for place, name in enumerate(names):
-            _bar(axes, place + shift * width, found[name], width, colour, label if place == 0 else None)
-    for place, name in enumerate(names):
-        paper_mark(axes, place - 0.5 * width, reported[name], 0.9 * width)
+        for index, name in enumerate(names):
+            _bar(axes, index + shift * width, found[name], width, colour, label if index == 0 else None)
+    for index, name in enumerate(names):
+        paper_mark(axes, index - 0.5 * width, reported[name], 0.9 * width)
     name_paper_marks(axes)
     axes.axvline(1.5, color="#c9c9c6", lw=0.8)
     axes.axhline(0, color="#333333", lw=0.8)
@@ -58,21 +58,21 @@ def _agreement(axes: Axes, rule: Intervals, native: Intervals, reported: Any) ->
 
 def _gap(axes: Axes, gap: Intervals, reported: Any) -> None:
     shares = reported["gap_share"]
-    for place, name in enumerate((*PARTS, "rest")):
-        _bar(axes, place, gap[name].times(100), WIDTH, OURS)
+    for index, name in enumerate((*PARTS, "rest")):
+        _bar(axes, index, gap[name].times(100), WIDTH, OURS)
         if name in shares:
-            paper_mark(axes, place, 100 * shares[name], 0.9 * WIDTH)
+            paper_mark(axes, index, 100 * shares[name], 0.9 * WIDTH)
     axes.axhline(0, color="#333333", lw=0.8)
     axes.set_xticks(range(len(PARTS) + 1), [*PARTS, "EP,\nTTC, C"])
     set_title(axes, "what the gap of v2 utility is due to [%]")
 
 
 def _joint(axes: Axes, progress: Intervals, reported: Any) -> None:
-    for place, (name, theirs, _) in enumerate(JOINT):
+    for index, (name, theirs, _) in enumerate(JOINT):
         if np.isnan(progress[name].value):
-            axes.text(place, 1.5, "not\nknown", ha="center", va="bottom", fontsize=8)
-        _bar(axes, place, progress[name].times(100), WIDTH, OURS)
-        paper_mark(axes, place, 100 * reported["joint_infeasible"][theirs], 0.9 * WIDTH)
+            axes.text(index, 1.5, "not\nknown", ha="center", va="bottom", fontsize=8)
+        _bar(axes, index, progress[name].times(100), WIDTH, OURS)
+        paper_mark(axes, index, 100 * reported["joint_infeasible"][theirs], 0.9 * WIDTH)
     axes.set_xticks(range(len(JOINT)), [words for _, _, words in JOINT])
     axes.set_ylim(0, None)
     set_title(axes, "no plan is both far and passes EC [% of frames]")

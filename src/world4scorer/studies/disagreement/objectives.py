@@ -56,12 +56,12 @@ def gap_parts(
     weights = UTILITY_WEIGHTS[benchmark]
     parts = {"EC": floored(higher_continues) - floored(lower_continues)}
     for name in MULTIPLIED:
-        place = OUTCOMES.index(name)
-        parts[name] = weights[name] * (floored(higher[..., place]) - floored(lower[..., place]))
+        index = OUTCOMES.index(name)
+        parts[name] = weights[name] * (floored(higher[..., index]) - floored(lower[..., index]))
     mean = logarithmic_mean(_weighted_sum(higher, benchmark), _weighted_sum(lower, benchmark))
     for name in ADDED:
-        place = OUTCOMES.index(name)
-        parts[name] = weights[name] * (higher[..., place] - lower[..., place]) / mean
+        index = OUTCOMES.index(name)
+        parts[name] = weights[name] * (higher[..., index] - lower[..., index]) / mean
     return parts
 
 

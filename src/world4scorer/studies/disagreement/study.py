@@ -2,7 +2,7 @@
 
 Utilities are computed from simulated outcomes, so that the rule is looked at and not the planner's errors. Both take
 the sub-scores of v1.1; the rules differ in their weights and in extended comfort (EC): whether a plan continues the one
-that the planner chose framewise in the frame before. Frames without a frame before are left out.
+that the planner chose framewise in the frame before. PairedFrames without a frame before are left out.
 
 Shapes: S frames with a frame before, N plans, K of these frames.
 """
@@ -36,7 +36,7 @@ UPPER_QUARTER: Final = 0.75
 
 
 @dataclass(frozen=True, eq=False)
-class Frames:
+class PairedFrames:
     """What the study knows of the frames with a frame before."""
 
     outcomes: Floats
@@ -66,7 +66,7 @@ def disagreement(pools: ScoredPools, scene_change: Floats | None = None, draws: 
     if not len(where):
         raise ValueError("pools: no frame has one before it; extended comfort needs consecutive frames of a log")
     frames = frames_of(pools, where, scene_change)
-    bootstrap = LogBootstrap([pools.log_names[place] for place in where], draws)
+    bootstrap = LogBootstrap([pools.log_names[index] for index in where], draws)
     first, alone = (objective(frames.outcomes, benchmark) for benchmark in ("v1", "v2"))
     second = objective(frames.outcomes, "v2", frames.continues)
     rule = compare(bootstrap, frames, first, second, alone)
@@ -97,10 +97,10 @@ def disagreement(pools: ScoredPools, scene_change: Floats | None = None, draws: 
     )
 
 
-def frames_of(pools: ScoredPools, where: NDArray[np.int64], scene_change: Floats | None) -> Frames:
-    """The frames at some places, all of which have a frame before."""
+def frames_of(pools: ScoredPools, where: NDArray[np.int64], scene_change: Floats | None) -> PairedFrames:
+    """The frames at some indices, all of which have a frame before."""
     before = framewise(pools.utility_v2)[pools.previous[where]]
-    return Frames(
+    return PairedFrames(
         outcomes_of(pools.v1[where]),
         pools.v2[where],
         pools.pdms[where],
@@ -109,7 +109,7 @@ def frames_of(pools: ScoredPools, where: NDArray[np.int64], scene_change: Floats
     )
 
 
-def compare(bootstrap: LogBootstrap, frames: Frames, first: Floats, second: Floats, alone: Floats) -> Intervals:
+def compare(bootstrap: LogBootstrap, frames: PairedFrames, first: Floats, second: Floats, alone: Floats) -> Intervals:
     """What a rule of v1 (S, N) and one of v2, with EC and `alone` (S, N), choose and how alike they rank."""
     by_first, by_second, by_alone = framewise(first), framewise(second), framewise(alone)
     different = by_first != by_second
@@ -134,7 +134,7 @@ def compare(bootstrap: LogBootstrap, frames: Frames, first: Floats, second: Floa
 
 
 def gap_shares(
-    bootstrap: LogBootstrap, frames: Frames, by_first: NDArray[np.int64], by_second: NDArray[np.int64]
+    bootstrap: LogBootstrap, frames: PairedFrames, by_first: NDArray[np.int64], by_second: NDArray[np.int64]
 ) -> Intervals:
     """Which share of the v2 utility that the v1 choices lack is due to which outcome; `rest` is TTC, EP and C."""
     # Where choices are the same there is no gap. Elsewhere neither weighted sum can be 0: it would make every plan of
@@ -156,7 +156,7 @@ def gap_shares(
     return {name: share(part) for name, part in found.items()}
 
 
-def progress_and_comfort(bootstrap: LogBootstrap, frames: Frames) -> tuple[Intervals, dict[str, float]]:
+def progress_and_comfort(bootstrap: LogBootstrap, frames: PairedFrames) -> tuple[Intervals, dict[str, float]]:
     """How often no plan both gets far and continues the last one; and the pool-wide thresholds of progress."""
     progress, passing = frames.progress, frames.continues == 1
     thresholds = {"upper_quarter": UPPER_QUARTER, "median": 0.5}

@@ -20,7 +20,7 @@ def draw(
 ) -> Figure:
     """Scores of every row on the left, the correct history's lead over it on the right, the paper's beside."""
     figure, (left, right) = chart(2, size=(10.2, 3.7), sharey=True, width_ratios=(1.15, 1.0))
-    heights = {name: len(rows) - 1 - place for place, name in enumerate(rows)}
+    heights = {name: len(rows) - 1 - index for index, name in enumerate(rows)}
     for name, height in heights.items():
         value = means[name].times(100)
         size = 9 if name == "correct" else 6

@@ -43,16 +43,16 @@ class OtherHistories(NamedTuple):
     """(S,) extended comfort of consecutive copies, NaN where there is no frame before"""
 
 
-def foreign_places(log_names: Any, seed: int = 0) -> NDArray[np.int64]:
-    """(S,) for every frame the place of a frame of another log, all of them equally likely."""
+def foreign_indices(log_names: Any, seed: int = 0) -> NDArray[np.int64]:
+    """(S,) for every frame the index of a frame of another log, all of them equally likely."""
     logs = np.asarray(log_names)
     if len(set(log_names)) < 2:
         raise ValueError(f"log {log_names[0]!r} is the only one; a plan of another log needs pools of two logs or more")
     rng = np.random.default_rng(seed)
-    places = np.empty(len(logs), np.int64)
+    indices = np.empty(len(logs), np.int64)
     for name in dict.fromkeys(log_names):
-        places[logs == name] = rng.choice(np.flatnonzero(logs != name), int((logs == name).sum()))
-    return places
+        indices[logs == name] = rng.choice(np.flatnonzero(logs != name), int((logs == name).sum()))
+    return indices
 
 
 def has_two_before(pools: ScoredPools) -> Flags:
@@ -68,24 +68,24 @@ def other_histories(pools: ScoredPools, store: SceneStore, seed: int = 0) -> Oth
     taken = np.stack(
         list(map_threads(lambda s: roll_out(store[pools.tokens[s]], chosen[s : s + 1], lqr)[0], range(len(pools))))
     )
-    foreign = taken[foreign_places(pools.log_names, seed)]
+    foreign = taken[foreign_indices(pools.log_names, seed)]
     logs = np.asarray(pools.log_names)
     parts = [np.flatnonzero(logs == name) for name in dict.fromkeys(pools.log_names)]
-    done = map_threads(lambda places: _of_log(pools, store, places, foreign, chosen, lqr), parts)
+    done = map_threads(lambda indices: _of_log(pools, store, indices, foreign, chosen, lqr), parts)
     return OtherHistories(*(np.concatenate(one) for one in zip(*done, strict=True)))
 
 
 def _of_log(
-    pools: ScoredPools, store: SceneStore, places: NDArray[np.int64], foreign: Floats, chosen: Any, lqr: LqrProfile
+    pools: ScoredPools, store: SceneStore, indices: NDArray[np.int64], foreign: Floats, chosen: Any, lqr: LqrProfile
 ) -> OtherHistories:
-    frames, plans = len(places), pools.plans.shape[1]
+    frames, plans = len(indices), pools.plans.shape[1]
     wrong = np.zeros((frames, plans), np.bool_)
     older, aligned = np.zeros((2, frames, plans, plans), np.bool_)
     copied, comfort = np.empty((frames, len(V2_COLUMNS))), np.full(frames, np.nan)
-    two = has_two_before(pools)[places]
+    two = has_two_before(pools)[indices]
     rollouts: list[Floats] = []
     copy_before: Floats | None = None
-    for f, s in enumerate(places):
+    for f, s in enumerate(indices):
         scene, since = store[pools.tokens[s]], float(pools.interval[s])
         rollouts = [*rollouts[-2:], roll_out(scene, pools.plans[s], lqr)]
         outcome = epdms(scene, chosen[s - 1 if pools.paired[s] else s][None], lqr=lqr)

@@ -100,11 +100,11 @@ def _write(axes: Axes, text: str, value: float, lane: int, side: str, colour: st
 
 def _regrets(axes: Axes, found: Mapping[str, Reassigned], kinds: Mapping[str, str], reported: Any) -> None:
     width = 0.8 / len(BARS)
-    for place, (label, one) in enumerate(found.items()):
+    for index, (label, one) in enumerate(found.items()):
         for number, (name, words, colour) in enumerate(BARS):
             regret: Interval = getattr(one, name).regret.times(100)
-            at = place + (number - (len(BARS) - 1) / 2) * width
-            axes.bar(at, regret.value, 0.92 * width, color=colour, label=words if place == 0 else None)
+            at = index + (number - (len(BARS) - 1) / 2) * width
+            axes.bar(at, regret.value, 0.92 * width, color=colour, label=words if index == 0 else None)
             error_bar(axes, at, regret)
             theirs = _theirs(name, kinds[label], reported)
             if theirs is not None:

@@ -124,22 +124,22 @@ def _remarks(rows: dict[float, Row], band: float, reported: Any) -> tuple[str, .
 def _figure(rows: dict[float, Row], reported: Any) -> Figure:
     figure, (left, right) = chart(2, size=(9.0, 3.6))
     comfort = dict(zip((0.0, 1.0), reported["ec"], strict=True))
-    places = np.arange(len(rows))
+    positions = np.arange(len(rows))
     for axis, name in ((left, "epdms"), (right, "ec")):
         values = [getattr(row, name).times(100) for row in rows.values()]
         spread = [[v.value - v.low for v in values], [v.high - v.value for v in values]]
         axis.errorbar(
-            places, [v.value for v in values], spread, color=OURS, marker="o", ms=5, lw=1.6, capsize=3, label="ours"
+            positions, [v.value for v in values], spread, color=OURS, marker="o", ms=5, lw=1.6, capsize=3, label="ours"
         )
-        axis.set_xticks(places, [f"{weight:g}" if weight else "0\n(framewise)" for weight in rows])
+        axis.set_xticks(positions, [f"{weight:g}" if weight else "0\n(framewise)" for weight in rows])
         axis.set_xlabel("weight of re-ranking")
         axis.margins(x=0.08)
-    theirs = [(place, value) for place, weight in enumerate(rows) if (value := _theirs(reported, weight)) is not None]
+    theirs = [(index, value) for index, weight in enumerate(rows) if (value := _theirs(reported, weight)) is not None]
     left.plot(*zip(*theirs, strict=True), color=PAPER, marker="s", ms=4.5, lw=1.2, ls="--", label="paper, NAVSIM")
-    for place, weight in enumerate(rows):
+    for index, weight in enumerate(rows):
         theirs_ec = comfort.get(weight)
         if theirs_ec is not None:
-            right.scatter(place, theirs_ec, marker="s", s=24, color=PAPER, zorder=4)
+            right.scatter(index, theirs_ec, marker="s", s=24, color=PAPER, zorder=4)
     set_title(left, "EPDMS and 95 % intervals")
     set_title(right, "extended comfort and 95 % intervals [%]")
     left.legend(fontsize=8, frameon=False, loc="upper center", ncols=2, bbox_to_anchor=(0.5, -0.22))

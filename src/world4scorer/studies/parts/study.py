@@ -30,7 +30,7 @@ from world4scorer.studies.shared.variants import Variant, train_variants
 
 NAME: Final = "parts"
 WHOLE: Final = "whole"
-CALLED: Final = {"no-bank": "the bank", "no-plan-sampling": "plan sampling", "no-images": "images"}
+PART_NAMES: Final = {"no-bank": "the bank", "no-plan-sampling": "plan sampling", "no-images": "images"}
 """What each variant leaves out."""
 MEASURES: Final = (PDMS, EPDMS, RERANKED, ORDERING, BEST)
 
@@ -75,7 +75,7 @@ def describe(scores: VariantScores) -> Finding:
     return Finding(
         name=NAME,
         title="The parts of the method",
-        question=f"What is lost without {', without '.join(CALLED[variant] for variant in without)}?",
+        question=f"What is lost without {', without '.join(PART_NAMES[variant] for variant in without)}?",
         data=scores.data,
         weights="",
         numbers=scores.numbers(MEASURES, WHOLE),
@@ -93,4 +93,4 @@ def describe(scores: VariantScores) -> Finding:
 
 def _remark(scores: VariantScores, variant: str) -> str:
     score = scores.change(variant, PDMS, WHOLE).times(100)
-    return f"Leaving out {CALLED[variant]} {verdict(score)} selected PDMS ({score.text(1, signed=True)})."
+    return f"Leaving out {PART_NAMES[variant]} {verdict(score)} selected PDMS ({score.text(1, signed=True)})."

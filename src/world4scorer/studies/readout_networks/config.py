@@ -12,7 +12,7 @@ FORMAT: Final = "world4scorer-readouts-1"
 
 @dataclass(frozen=True)
 class ReadoutConfig:
-    """Of CondGrid, the diffusion and the city's decoder together; they share pairs, seed and batch."""
+    """Settings of CondGrid, the diffusion and the city's decoder, which share pairs, seed and batch."""
 
     pairs: int = 6000
     """Current and future views of training scenes."""

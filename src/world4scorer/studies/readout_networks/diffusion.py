@@ -21,7 +21,7 @@ from world4scorer.studies.readout_networks.vectors import guided
 DDIM_STEPS: Final = 20
 SEED: Final = 17
 """Of samples, as in the paper."""
-LONGEST: Final = 1000.0
+LONGEST_WAVE: Final = 1000.0
 """Of the waves that encode a step."""
 
 Velocity = Callable[[Tensor, Tensor], Tensor]
@@ -79,17 +79,17 @@ def ddim(velocity: Velocity, noise: Tensor, schedule: Schedule, steps: int) -> T
     """From noise (B, ...) to clean grids by the deterministic way (eta 0)."""
     visited = schedule.visited(steps)
     noisy = clean = noise
-    for place, number in enumerate(visited):
+    for index, number in enumerate(visited):
         step = torch.full((len(noisy),), number)
         clean, left = schedule.clean_and_noise(noisy, velocity(noisy, step), step)
-        if place + 1 < len(visited):
-            noisy = schedule.noisy(clean, left, torch.full_like(step, visited[place + 1]))
+        if index + 1 < len(visited):
+            noisy = schedule.noisy(clean, left, torch.full_like(step, visited[index + 1]))
     return clean
 
 
 def step_waves(share_B: Tensor, width: int) -> Tensor:
     """Sines and cosines (B, D) of a step, given as a share of all."""
     half = width // 2
-    pace = torch.exp(-math.log(LONGEST) * torch.arange(half) / half) * LONGEST
+    pace = torch.exp(-math.log(LONGEST_WAVE) * torch.arange(half) / half) * LONGEST_WAVE
     angle = share_B[:, None] * pace
     return torch.nn.functional.pad(torch.cat([angle.sin(), angle.cos()], -1), (0, width - 2 * half))

@@ -65,7 +65,7 @@ def grid_encoder(source: str | Path) -> ImageEncoder:
 
 
 def draw_tokens(log_names: Sequence[str], count: int, seed: int) -> list[int]:
-    """Places of scenes, given by their logs, in an order that does not ask what they show.
+    """Indices of scenes, given by their logs, in an order that does not ask what they show.
 
     One of each log comes first, then a second of each, and so on.
 
@@ -77,11 +77,11 @@ def draw_tokens(log_names: Sequence[str], count: int, seed: int) -> list[int]:
     order_of_logs = rng.permutation(len(names))
     turn = np.empty(len(log_names), np.int64)
     seen = np.zeros(len(names), np.int64)
-    for place in shuffled:
-        turn[place] = seen[log[place]]
-        seen[log[place]] += 1
+    for index in shuffled:
+        turn[index] = seen[log[index]]
+        seen[log[index]] += 1
     chosen = np.lexsort((order_of_logs[log], turn))[:count]
-    return [int(place) for place in chosen]
+    return [int(index) for index in chosen]
 
 
 def read_pairs(
@@ -101,8 +101,8 @@ def read_pairs(
     known = [one for one, there in zip(known, valid, strict=True) if there]
     if not known:
         raise ValueError(f"{store}: none of its scenes has a future in the targets; were they made for another split?")
-    places = draw_tokens([name for _, name in known], count, seed)
-    return pairs_of([known[place] for place in places], data, split, encoder, targets, show)
+    indices = draw_tokens([name for _, name in known], count, seed)
+    return pairs_of([known[index] for index in indices], data, split, encoder, targets, show)
 
 
 def pairs_of(
@@ -114,7 +114,7 @@ def pairs_of(
     show: bool = False,
 ) -> Pairs:
     """Pairs of scenes, given as token and name of the log; all must have a future."""
-    place = {token: number for number, (token, _) in enumerate(scenes)}
+    index = {token: number for number, (token, _) in enumerate(scenes)}
     config = encoder.config
     views = np.empty((2, len(scenes), config.image_height, config.image_width, 3), np.uint8)
     data_split = find_split(split, data).data_split
@@ -127,7 +127,7 @@ def pairs_of(
             log = read_log(layout.log(data_split, name))
             later = log.rows_after(FRAMES_AHEAD)
             for row, frame in enumerate(log.frames):
-                number = place.get(frame.token)
+                number = index.get(frame.token)
                 if number is None or later[row] < 0:
                     continue
                 for when, seen in enumerate((frame, log.frames[later[row]])):

@@ -16,7 +16,7 @@ from torch.nn import functional
 from world4scorer.studies.readout_networks.grid_transformer import INITIAL_SPREAD, zeroed
 from world4scorer.studies.readout_networks.statistics import SMALLEST
 
-SHARP: Final = 1e-3
+CHARBONNIER_EPSILON: Final = 1e-3
 """Differences of colours (from 0 to 1) below which the loss is a square."""
 RIDGE: Final = 1e-2
 """Of the regression: variance of noise on channels of spread 1, as predicted grids are not as sharp as seen ones."""
@@ -125,4 +125,4 @@ def image_loss(drawn_B3HW: Tensor, true_B3HW: Tensor) -> Tensor:
 
 
 def _size(difference: Tensor) -> Tensor:
-    return (difference.square() + SHARP**2).sqrt().mean()
+    return (difference.square() + CHARBONNIER_EPSILON**2).sqrt().mean()

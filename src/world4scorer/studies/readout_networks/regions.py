@@ -24,7 +24,7 @@ from world4scorer.planner.model.config import ModelConfig
 REGIONS: Final = ("road", "dynamic", "static")
 ROAD, DYNAMIC, STATIC = range(3)
 REGION_OF: Final = np.full(len(SurfaceClass), STATIC, np.int8)
-"""(classes,) places in `REGIONS`."""
+"""(classes,) indices in `REGIONS`."""
 REGION_OF[[SurfaceClass.ROAD, SurfaceClass.MARKING, SurfaceClass.BIKE_LANE]] = ROAD
 REGION_OF[[SurfaceClass.VEHICLE, SurfaceClass.BICYCLE, SurfaceClass.PEDESTRIAN]] = DYNAMIC
 
@@ -44,11 +44,11 @@ def read_regions(
 ) -> NDArray[np.int8]:
     """(N, P) regions of the patches of scenes, given as token and name of the log.
 
-    `masks` is a folder with a PNG for each token, of one channel, whose pixels are places in `REGIONS`.
+    `masks` is a folder with a PNG for each token, of one channel, whose pixels are indices in `REGIONS`.
     """
     if masks is not None:
         return np.stack([patch_regions(_read_mask(masks / f"{token}.png"), config) for token, _ in scenes])
-    place = {token: number for number, (token, _) in enumerate(scenes)}
+    index = {token: number for number, (token, _) in enumerate(scenes)}
     rows, columns = config.grid
     regions = np.empty((len(scenes), rows * columns), np.int8)
     labels = FrameLabels(data)
@@ -57,8 +57,8 @@ def read_regions(
     with ProgressBar("regions", "logs", len(names), show) as progress:
         for name in names:
             for frame in read_log(layout.log(data_split, name)).frames:
-                if frame.token in place:
-                    regions[place[frame.token]] = patch_regions(REGION_OF[labels.classes(frame)], config)
+                if frame.token in index:
+                    regions[index[frame.token]] = patch_regions(REGION_OF[labels.classes(frame)], config)
             progress.advance()
     return regions
 

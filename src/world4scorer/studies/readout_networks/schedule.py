@@ -15,8 +15,8 @@ from torch import Tensor
 
 OFFSET: Final = 0.008
 """Keeps the first steps from adding almost no noise."""
-MOST: Final = 0.999
-"""Of the share of variance that one step replaces."""
+MOST_VARIANCE: Final = 0.999
+"""Largest share of the variance that one step replaces."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +30,10 @@ class Schedule:
 
     @classmethod
     def cosine(cls, steps: int) -> Schedule:
-        """Of so many steps."""
+        """The cosine schedule with this number of steps."""
         time = torch.arange(steps + 1, dtype=torch.float64) / steps
         left = torch.cos((time + OFFSET) / (1 + OFFSET) * math.pi / 2).square()
-        signal = torch.cumprod((left[1:] / left[:-1]).clamp_min(1 - MOST), 0)
+        signal = torch.cumprod((left[1:] / left[:-1]).clamp_min(1 - MOST_VARIANCE), 0)
         return cls(signal.sqrt().float(), (1 - signal).sqrt().float())
 
     def noisy(self, clean: Tensor, noise: Tensor, step_B: Tensor) -> Tensor:

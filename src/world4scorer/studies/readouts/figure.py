@@ -50,12 +50,12 @@ def draw(
 
 def _cosines(axes: Axes, cosine: Intervals, centred: Intervals, reported: Mapping[str, Any]) -> None:
     theirs = {"null": "grid_cos_none", "selected_g1": "grid_cos_guidance1", "selected_g2": "grid_cos_guidance2"}
-    for place, (name, _, colour) in enumerate(BARS):
+    for index, (name, _, colour) in enumerate(BARS):
         for shift, found, alpha in ((-0.2, cosine, LIGHT), (0.2, centred, 1.0)):
-            axes.bar(place + shift, found[name].value, 0.36, color=colour, alpha=alpha)
-            error_bar(axes, place + shift, found[name])
+            axes.bar(index + shift, found[name].value, 0.36, color=colour, alpha=alpha)
+            error_bar(axes, index + shift, found[name])
         if name in theirs:
-            paper_mark(axes, place - 0.2, reported[theirs[name]], 0.36)
+            paper_mark(axes, index - 0.2, reported[theirs[name]], 0.36)
     name_paper_marks(axes)
     cosines = [Patch(color=style.FAINT, alpha=LIGHT, label="as they are"), Patch(color=style.FAINT, label="centred")]
     marks = [*cosines, *axes.get_legend_handles_labels()[0]]
@@ -68,19 +68,19 @@ def _cosines(axes: Axes, cosine: Intervals, centred: Intervals, reported: Mappin
 
 def _pixels(axes: Axes, psnr: Intervals) -> None:
     labels = {name: (label, colour) for name, label, colour in BARS} | {"ceiling": ("full\ngrid", style.INK)}
-    for place, name in enumerate(PIXELS):
-        axes.bar(place, psnr[name].value, 0.7, color=labels[name][1])
-        error_bar(axes, place, psnr[name])
+    for index, name in enumerate(PIXELS):
+        axes.bar(index, psnr[name].value, 0.7, color=labels[name][1])
+        error_bar(axes, index, psnr[name])
     axes.set_xticks(range(len(PIXELS)), [labels[name][0] for name in PIXELS], fontsize=8)
     axes.set_ylim(_floor(list(psnr.values()), [], 1.0), None)
     set_title(axes, "decoded images against the observed view [dB PSNR]")
 
 
 def _regions(axes: Axes, agreement: Intervals, reported: Mapping[str, Any]) -> None:
-    for place, name in enumerate(REGIONS):
-        axes.bar(place, agreement[name].value, 0.6, color=OURS)
-        error_bar(axes, place, agreement[name])
-        paper_mark(axes, place, reported["consistency"][name], 0.6)
+    for index, name in enumerate(REGIONS):
+        axes.bar(index, agreement[name].value, 0.6, color=OURS)
+        error_bar(axes, index, agreement[name])
+        paper_mark(axes, index, reported["consistency"][name], 0.6)
     name_paper_marks(axes)
     axes.set_xticks(range(len(REGIONS)), REGIONS)
     axes.set_ylim(_floor([agreement[name] for name in REGIONS], list(reported["consistency"].values())), 1.08)

@@ -1,4 +1,4 @@
-"""How near readouts come to what was seen, and how much they differ between queries.
+"""Distances of readouts to observed views, and how much they differ between queries.
 
 Grids of one encoder are alike in any two views; centred cosines take the mean grid vector of the training pairs off.
 
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 BATCH: Final = 32
 """Scenes at a time."""
-REACH: Final = 42
+MOST_SHIFT: Final = 42
 """Pixels by which views are shifted against each other, at most."""
 GRIDS: Final = {
     "copy": "current grid, unchanged",
@@ -61,7 +61,7 @@ class Fidelity:
 def fidelity(
     readouts: Readouts, pairs: Pairs, executed_KE: Tensor, selected_KE: Tensor, show: bool = False
 ) -> Fidelity:
-    """Compare readouts with what was seen."""
+    """Compare readouts with observed views."""
     found: dict[str, dict[str, list[Floats]]] = {name: {} for name in ("cosine", "centred", "psnr", "absolute")}
 
     def note(kind: str, name: str, values: Tensor) -> None:
@@ -76,11 +76,11 @@ def fidelity(
             for name, grid in grids.items():
                 note("cosine", name, functional.cosine_similarity(grid, future, dim=-1))
                 note("centred", name, functional.cosine_similarity(grid - mean, future - mean, dim=-1))
-            seen = as_images(pairs.future_views[rows])
+            observed = as_images(pairs.future_views[rows])
             drawn = {name: readouts.decoder.images(future if name == "ceiling" else grids[name]) for name in DRAWN}
             drawn["current view"] = as_images(pairs.now_views[rows])
             for name, image in drawn.items():
-                apart = image - fitted(seen, image)
+                apart = image - fitted(observed, image)
                 note("psnr", name, -10.0 * apart.square().mean((1, 2, 3)).clamp_min(1e-10).log10())
                 note("absolute", name, apart.abs().mean((1, 2, 3)))
             progress.advance(len(future))
@@ -93,15 +93,15 @@ def _grids(
 ) -> dict[str, Tensor]:
     now, observed = pairs.now[rows].float(), pairs.vectors[rows]
     grids = {"copy": now, "null": readouts.condgrid.without_vector(now)}
-    told = {
+    conditions = {
         "executed": readouts.scaled(executed_KE[rows]),
         "selected": readouts.scaled(selected_KE[rows]),
         "observed": observed,
     }
-    for name, vector in told.items():
+    for name, vector in conditions.items():
         grids[f"{name}_g1"] = readouts.condgrid.predict(now, vector, 1.0)
         grids[f"{name}_g2"] = grids["null"] + 2.0 * (grids[f"{name}_g1"] - grids["null"])
-    grids["diffusion"] = readouts.diffusion.sample(now, told["executed"])
+    grids["diffusion"] = readouts.diffusion.sample(now, conditions["executed"])
     grids["diffusion_observed"] = readouts.diffusion.sample(now, observed)
     return grids
 
@@ -125,7 +125,7 @@ def consistency(grids_KQPV: Tensor, mean_V: Tensor | None = None) -> Floats:
     return found.mean(0).double().numpy()
 
 
-def view_shift(image_3HW: Tensor, other_3HW: Tensor, reach: int = REACH) -> int:
+def view_shift(image_3HW: Tensor, other_3HW: Tensor, reach: int = MOST_SHIFT) -> int:
     """By how many pixels what an image shows lies to the right of where another shows it, as far as they overlap.
 
     The shift with the least mean absolute difference; of equals the smallest.

@@ -25,7 +25,7 @@ from world4scorer.drawing.trajectories import draw_ego
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.studies.readouts.scenes import QUERIES
 
-GALLERY: Final = ("now", "CondGrid", "diffusion", "full grid", "observed +2 s")
+GALLERY_COLUMNS: Final = ("now", "CondGrid", "diffusion", "full grid", "observed +2 s")
 """Columns; the full grid is the observed future's, decoded."""
 SIDE_BY_SIDE: Final = 2
 """Scenes in a row of the gallery."""
@@ -49,16 +49,16 @@ HEADER: Final = 0.22
 
 
 def gallery(images: Mapping[str, Tensor], titles: Sequence[str]) -> Figure:
-    """Scenes in the order given; `images` (K, 3, H, W) by column of `GALLERY`, a title for each scene."""
-    shape = images[GALLERY[0]].shape
+    """Scenes in the order given; `images` (K, 3, H, W) by column of `GALLERY_COLUMNS`, a title for each scene."""
+    shape = images[GALLERY_COLUMNS[0]].shape
     wide, tall = IMAGE, IMAGE * shape[2] / shape[3]
-    group, line = len(GALLERY) * (wide + GAP) + 5 * GAP, tall + TITLE
+    group, line = len(GALLERY_COLUMNS) * (wide + GAP) + 5 * GAP, tall + TITLE
     rows = -(-len(titles) // SIDE_BY_SIDE)
     sheet = _Sheet(SIDE_BY_SIDE * group - 6 * GAP, rows * line + HEADER)
     for scene, title in enumerate(titles):
-        row, place = divmod(scene, SIDE_BY_SIDE)
-        left, top = place * group, HEADER + row * line + TITLE
-        for column, name in enumerate(GALLERY):
+        row, index = divmod(scene, SIDE_BY_SIDE)
+        left, top = index * group, HEADER + row * line + TITLE
+        for column, name in enumerate(GALLERY_COLUMNS):
             x = left + column * (wide + GAP)
             sheet.image(images[name][scene], x, top, wide, tall)
             if row == 0:
@@ -70,7 +70,7 @@ def gallery(images: Mapping[str, Tensor], titles: Sequence[str]) -> Figure:
 def query_picture(
     pools: ScoredPools,
     store: SceneStore,
-    places: NDArray[np.int64],
+    indices: NDArray[np.int64],
     plans: NDArray[np.int64],
     images: Mapping[str, Tensor],
 ) -> Figure:
@@ -81,11 +81,11 @@ def query_picture(
     wide, tall = QUERY_IMAGE, QUERY_IMAGE * shape[2] / shape[3]
     above = tall * (BEHIND + AHEAD) / (2 * BESIDE)
     gap = 2 * GAP
-    sheet = _Sheet(above + len(columns) * (wide + gap), len(places) * (tall + gap) + HEADER + TITLE)
+    sheet = _Sheet(above + len(columns) * (wide + gap), len(indices) * (tall + gap) + HEADER + TITLE)
     sheet.words("queries", above / 2, HEADER - 0.06, fontsize=9, ha="center")
-    for row, place in enumerate(places):
+    for row, index in enumerate(indices):
         top = HEADER + row * (tall + gap)
-        _queries(sheet.axes(0.0, top, above, tall), pools, store, int(place), plans[row])
+        _queries(sheet.axes(0.0, top, above, tall), pools, store, int(index), plans[row])
         for column, (name, words) in enumerate(columns.items()):
             x = above + gap + column * (wide + gap)
             axes = sheet.image(images[name][row], x, top, wide, tall)
@@ -125,14 +125,14 @@ class _Sheet:
         self.figure.text(left / self.width, 1.0 - low / self.height, text, va="bottom", **plot_style)
 
 
-def _queries(axes: Axes, pools: ScoredPools, store: SceneStore, place: int, plans: NDArray[np.int64]) -> None:
-    scene = store[pools.tokens[place]]
+def _queries(axes: Axes, pools: ScoredPools, store: SceneStore, index: int, plans: NDArray[np.int64]) -> None:
+    scene = store[pools.tokens[index]]
     frame = EgoFrame.of(scene)
     draw_map(axes, scene, frame)
     draw_tracks(axes, scene.tracks, frame)
     for name, plan in zip(QUERIES, plans, strict=True):
-        draw_line(axes, _way(pools.plans[place, plan]), STROKES[name], 7.0)
-    draw_line(axes, _way(pools.human_plan[place]), style.DRIVEN, 8.0)
+        draw_line(axes, _way(pools.plans[index, plan]), STROKES[name], 7.0)
+    draw_line(axes, _way(pools.human_plan[index]), style.DRIVEN, 8.0)
     draw_ego(axes, frame, scene.ego_state)
     axes.set(xlim=(-BEHIND, AHEAD), ylim=(-BESIDE, BESIDE), aspect="equal", facecolor=style.GROUND)
     _bare(axes)

@@ -34,14 +34,14 @@ SEED: Final = 17
 class Junctions(NamedTuple):
     """Scenes that can be asked about three ways."""
 
-    places: NDArray[np.int64]
+    indices: NDArray[np.int64]
     """(J,) in the pools"""
     plans: NDArray[np.int64]
     """(J, 3) left, straight (selected), right"""
 
 
 def drawn_scenes(pools: ScoredPools, has_future: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
-    """Places of at most so many scenes that have a future (S,), in the drawn order."""
+    """Indices of at most so many scenes that have a future (S,), in the drawn order."""
     return _drawn(pools, np.flatnonzero(has_future), count)
 
 
@@ -52,12 +52,12 @@ def junctions(pools: ScoredPools, has_future: NDArray[np.bool_], count: int) -> 
     left, right = inside & (turn > TURN), inside & (turn < -TURN)
     away = np.linalg.norm(pools.at(pools.plans, selected)[:, -1, :2], axis=1)
     straight = (np.abs(pools.at(turn, selected)) < STRAIGHT) & (away > MOVING)
-    places = np.flatnonzero(has_future & straight & left.any(1) & right.any(1))
-    places = _drawn(pools, places, count)
-    best = [np.where(kind, pools.utility_v1, -np.inf).argmax(1)[places] for kind in (left, right)]
-    return Junctions(places, np.stack([best[0], selected[places], best[1]], 1))
+    indices = np.flatnonzero(has_future & straight & left.any(1) & right.any(1))
+    indices = _drawn(pools, indices, count)
+    best = [np.where(kind, pools.utility_v1, -np.inf).argmax(1)[indices] for kind in (left, right)]
+    return Junctions(indices, np.stack([best[0], selected[indices], best[1]], 1))
 
 
-def _drawn(pools: ScoredPools, places: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    order = draw_tokens([pools.log_names[place] for place in places], count, SEED)
-    return np.asarray(places[order], np.int64)
+def _drawn(pools: ScoredPools, indices: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    order = draw_tokens([pools.log_names[index] for index in indices], count, SEED)
+    return np.asarray(indices[order], np.int64)

@@ -1,6 +1,6 @@
 """What predicted features look like, and what of it comes from them (appendix C, figures of visual readouts).
 
-Networks of their own, trained on logged pairs with the driving model frozen, turn the grid of patches seen now and a
+Networks of their own, trained on logged pairs with the driving model frozen, turn the current grid of patches and a
 predicted pooled vector into a future grid; a decoder draws it. Only executed plans have an observed future.
 
 Shapes: S frames of pools, K scenes, J junctions, P patches.
@@ -41,20 +41,20 @@ from world4scorer.studies.readouts.tables import Found, remarks, tables
 from world4scorer.studies.readouts.vectors import Predicted, observed, predicted
 from world4scorer.studies.shared.view_features import own_encoder
 
-GALLERY: Final = 30
-EACH: Final = 10
-"""Scenes of the gallery, and of one of its pictures."""
-SHOWN: Final = 6
-"""Junctions of a picture, of which there are two."""
-GUIDANCE: Final = 2.0
-"""Of the readouts that are shown."""
+GALLERY_SCENES: Final = 30
+SCENES_PER_PICTURE: Final = 10
+"""Scenes of the gallery, and of each of its pictures."""
+JUNCTIONS_PER_PICTURE: Final = 6
+"""Junctions in each of the two pictures."""
+SHOWN_GUIDANCE: Final = 2.0
+"""Guidance of the readouts that are shown."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scenes:
     """Scenes with their pairs and predicted vectors."""
 
-    places: NDArray[np.int64]
+    indices: NDArray[np.int64]
     """(K,) in the pools"""
     pairs: Pairs
     predicted: Predicted
@@ -74,14 +74,14 @@ class _Run:
     """Vectors of the validation split."""
     masks: Path | None
 
-    def scenes(self, places: NDArray[np.int64], plans: NDArray[np.int64]) -> Scenes:
-        named = [(self.pools.tokens[place], self.pools.log_names[place]) for place in places]
+    def scenes(self, indices: NDArray[np.int64], plans: NDArray[np.int64]) -> Scenes:
+        named = [(self.pools.tokens[index], self.pools.log_names[index]) for index in indices]
         data, split, encoder = self.source.data, self.source.split, self.readouts.encoder
         pairs = pairs_of(named, data, split, encoder, self.observed, show=True)
-        there = predicted(self.planner, self.source.samples(), self.pools, places, plans)
+        there = predicted(self.planner, self.source.samples(), self.pools, indices, plans)
         known = has_labels(data, self.masks)
         regions = read_regions(named, data, split, encoder.config, self.masks, show=True) if known else None
-        return Scenes(places, pairs, there, regions)
+        return Scenes(indices, pairs, there, regions)
 
 
 def readouts(
@@ -114,10 +114,10 @@ def readouts(
     has_future = whole.observed.features(pools.tokens)[1].numpy() & ~np.isnan(pools.human_plan[:, 0, 0])
     if not has_future.any():
         raise ValueError(f"{source.store}: no scene has a view two seconds later; a longer validation log is needed")
-    places = drawn_scenes(pools, has_future, scenes)
-    many = whole.scenes(places, framewise(pools.utility_v1)[places][:, None])
+    indices = drawn_scenes(pools, has_future, scenes)
+    many = whole.scenes(indices, framewise(pools.utility_v1)[indices][:, None])
     crossing = junctions(pools, has_future, scenes)
-    turned = whole.scenes(crossing.places, crossing.plans) if len(crossing.places) else None
+    turned = whole.scenes(crossing.indices, crossing.plans) if len(crossing.indices) else None
     measured = fidelity(trained, many.pairs, many.predicted.executed, many.predicted.asked[:, 0], show=True)
     found = _found(trained, pools, many, measured, turned, draws)
     reported = paper("readouts")
@@ -133,12 +133,12 @@ def readouts(
         numbers={
             "pairs": config.pairs,
             "scenes": len(many.pairs),
-            "junctions": len(crossing.places),
+            "junctions": len(crossing.indices),
             "vector_length": trained.length,
             **{name: {key: plain(one) for key, one in part.items()} for name, part in found.parts().items()},
         },
         tables=tables(found, reported),
-        remarks=remarks(found, config, len(many.pairs), len(crossing.places), decoder is not None),
+        remarks=remarks(found, config, len(many.pairs), len(crossing.indices), decoder is not None),
         paper=reported,
         figure=draw(found.cosine, found.centred, found.psnr, found.agreement or None, reported),
         pictures=pictures,
@@ -158,9 +158,9 @@ def _found(
     mean = trained.condgrid.statistics.vector_mean
     vectors = {}
     for name, vector in (("executed", many.predicted.executed), ("selected", many.predicted.asked[:, 0])):
-        said, seen = trained.scaled(vector), many.pairs.vectors
-        vectors[name] = bootstrap.mean(torch.cosine_similarity(said, seen, dim=-1).numpy())
-        vectors[f"{name}_centred"] = bootstrap.mean(torch.cosine_similarity(said - mean, seen - mean, dim=-1).numpy())
+        guess, true = trained.scaled(vector), many.pairs.vectors
+        vectors[name] = bootstrap.mean(torch.cosine_similarity(guess, true, dim=-1).numpy())
+        vectors[f"{name}_centred"] = bootstrap.mean(torch.cosine_similarity(guess - mean, true - mean, dim=-1).numpy())
     found = Found(
         cosine={name: bootstrap.mean(values.mean(1)) for name, values in measured.cosine.items()},
         centred={name: bootstrap.mean(values.mean(1)) for name, values in measured.centred.items()},
@@ -175,7 +175,7 @@ def _found(
     if many.regions is not None:
         found.gain_by_region(bootstrap, measured.cosine, many.regions)
     if turned is not None:
-        grids = query_grids(trained, turned.pairs.now, turned.predicted.asked, GUIDANCE)
+        grids = query_grids(trained, turned.pairs.now, turned.predicted.asked, SHOWN_GUIDANCE)
         apart = LogBootstrap(turned.pairs.log_names, draws)
         raw, centred = consistency(grids), consistency(grids, trained.condgrid.statistics.grid_mean)
         found.agreement_between(apart, raw, centred, turned.regions)
@@ -192,27 +192,27 @@ def _drawn_queries(trained: Readouts, grids_JQPV: torch.Tensor) -> list[torch.Te
 
 def _gallery(trained: Readouts, many: Scenes, measured: Fidelity) -> dict[str, Any]:
     """The first scenes of the draw, those that change most first."""
-    pairs, count = many.pairs, min(GALLERY, len(many.pairs))
+    pairs, count = many.pairs, min(GALLERY_SCENES, len(many.pairs))
     pooled = [torch.nn.functional.normalize(grid[:count].float().mean(1), dim=-1) for grid in (pairs.now, pairs.future)]
     change = 1.0 - (pooled[0] * pooled[1]).sum(1).numpy()
     order = np.argsort(-change, kind="stable")
     now, future = pairs.now[order].float(), pairs.future[order].float()
     vector = trained.scaled(many.predicted.executed[order])
     drawn = {
-        "CondGrid": trained.decoder.images(trained.condgrid.predict(now, vector, GUIDANCE)),
+        "CondGrid": trained.decoder.images(trained.condgrid.predict(now, vector, SHOWN_GUIDANCE)),
         "diffusion": trained.decoder.images(trained.diffusion.sample(now, vector)),
         "full grid": trained.decoder.images(future),
     }
-    seen = {"now": as_images(pairs.now_views[order]), "observed +2 s": as_images(pairs.future_views[order])}
-    drawn |= {name: fitted(image, drawn["full grid"]) for name, image in seen.items()}
+    views = {"now": as_images(pairs.now_views[order]), "observed +2 s": as_images(pairs.future_views[order])}
+    drawn |= {name: fitted(image, drawn["full grid"]) for name, image in views.items()}
     titles = [
-        f"{number}: change {change[place]:.3f}; cosine CondGrid {measured.centred['executed_g2'][place].mean():.2f}, "
-        f"diffusion {measured.centred['diffusion'][place].mean():.2f}, now {measured.centred['copy'][place].mean():.2f}"
-        for number, place in enumerate(order, 1)
+        f"{number}: change {change[index]:.3f}; cosine CondGrid {measured.centred['executed_g2'][index].mean():.2f}, "
+        f"diffusion {measured.centred['diffusion'][index].mean():.2f}, now {measured.centred['copy'][index].mean():.2f}"
+        for number, index in enumerate(order, 1)
     ]
     pictures = {}
-    for number, first in enumerate(range(0, count, EACH), 1):
-        rows = slice(first, first + EACH)
+    for number, first in enumerate(range(0, count, SCENES_PER_PICTURE), 1):
+        rows = slice(first, first + SCENES_PER_PICTURE)
         pictures[f"gallery_{number}"] = gallery({name: image[rows] for name, image in drawn.items()}, titles[rows])
     return pictures
 
@@ -223,13 +223,13 @@ def _queries(
     store, pairs = SceneStore(source.store), turned.pairs
     pictures = {}
     for number, key in enumerate(("queries_1", "queries_2")):
-        rows = slice(number * SHOWN, (number + 1) * SHOWN)
-        if not len(crossing.places[rows]):
+        rows = slice(number * JUNCTIONS_PER_PICTURE, (number + 1) * JUNCTIONS_PER_PICTURE)
+        if not len(crossing.indices[rows]):
             continue
-        grids = query_grids(trained, pairs.now[rows], turned.predicted.asked[rows], GUIDANCE)
-        images = {name: trained.decoder.images(grids[:, place]) for place, name in enumerate(QUERIES)}
+        grids = query_grids(trained, pairs.now[rows], turned.predicted.asked[rows], SHOWN_GUIDANCE)
+        images = {name: trained.decoder.images(grids[:, index]) for index, name in enumerate(QUERIES)}
         like = images["left"]
         images["now"] = fitted(as_images(pairs.now_views[rows]), like)
         images["observed"] = fitted(as_images(pairs.future_views[rows]), like)
-        pictures[key] = query_picture(pools, store, crossing.places[rows], crossing.plans[rows], images)
+        pictures[key] = query_picture(pools, store, crossing.indices[rows], crossing.plans[rows], images)
     return pictures

@@ -44,17 +44,17 @@ def observed(run: Path, encoder: str) -> FutureTargets:
 
 
 def predicted(
-    planner: Planner, samples: Samples, pools: ScoredPools, places: NDArray[np.int64], plans: NDArray[np.int64]
+    planner: Planner, samples: Samples, pools: ScoredPools, indices: NDArray[np.int64], plans: NDArray[np.int64]
 ) -> Predicted:
-    """Vectors of the driven plans, and of plans (K, Q) of the pools, at some places of the pools (K,)."""
+    """Vectors of the driven plans, and of plans (K, Q) of the pools, at some indices of the pools (K,)."""
     executed, asked = [], []
     number = 0
-    for batch in pool_batches(samples.at([samples.index_of[pools.tokens[place]] for place in places]), planner):
+    for batch in pool_batches(samples.at([samples.index_of[pools.tokens[index]] for index in indices]), planner):
         rows = slice(number, number + len(batch.tokens))
         image = normalise(batch.views)
-        driven = torch.from_numpy(pools.human_plan[places[rows]].astype(np.float32))[:, None]
+        driven = torch.from_numpy(pools.human_plan[indices[rows]].astype(np.float32))[:, None]
         alone = planner.score(image, batch.ego_status, driven, batch.cameras).states[:, 0]
-        pool = torch.from_numpy(pools.plans[places[rows]].astype(np.float32))
+        pool = torch.from_numpy(pools.plans[indices[rows]].astype(np.float32))
         states = planner.score(image, batch.ego_status, pool, batch.cameras).states
         chosen = states[torch.arange(len(states))[:, None], torch.from_numpy(plans[rows])]
         executed.append(planner.readout(alone).float())

@@ -80,17 +80,23 @@ def _figure(
     pools: ScoredPools, before: dict[str, Any], after: dict[str, Any], found: dict[str, Any], reported: Any
 ) -> Figure:
     figure, (left, right) = chart(2, size=(9.6, 3.6), width_ratios=(1.0, 1.25))
-    places = np.arange(len(SCORES))
+    positions = np.arange(len(SCORES))
     for shift, part, colour in ((-0.2, "off", PAPER), (0.2, "on", OURS)):
         values = [found[name][part].times(100) for name in SCORES]
         spread = [[v.value - v.low for v in values], [v.high - v.value for v in values]]
-        left.bar(places + shift, [v.value for v in values], 0.36, color=colour, label=f"re-ranking {part}")
-        left.errorbar(places + shift, [v.value for v in values], spread, fmt="none", ecolor="#333333", lw=1)
+        left.bar(positions + shift, [v.value for v in values], 0.36, color=colour, label=f"re-ranking {part}")
+        left.errorbar(positions + shift, [v.value for v in values], spread, fmt="none", ecolor="#333333", lw=1)
         at = [reported[name][part == "on"] for name in SCORES]
         left.scatter(
-            places + shift, at, marker="_", s=260, color="black", lw=1.4, label=None if shift < 0 else "paper, NAVSIM"
+            positions + shift,
+            at,
+            marker="_",
+            s=260,
+            color="black",
+            lw=1.4,
+            label=None if shift < 0 else "paper, NAVSIM",
         )
-    left.set_xticks(places, SCORES)
+    left.set_xticks(positions, SCORES)
     left.set_ylim(0, 108)
     set_title(left, "means and 95 % intervals [%]")
     left.legend(fontsize=8, loc="lower center", ncols=3, frameon=False, bbox_to_anchor=(0.5, -0.28))

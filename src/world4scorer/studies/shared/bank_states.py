@@ -1,4 +1,4 @@
-"""Bank plans of some training scenes, and the states that planners foresee for them.
+"""Bank plans of some training scenes, and the states that planners predict for them.
 
 Shapes: S scenes, K plans of each, T poses, D width.
 """
@@ -77,9 +77,9 @@ def draw_scenes(samples: Samples, bank: CandidateBank, drawing: Drawing) -> Bank
     rng = np.random.default_rng(drawing.seed)
     enough = {token for token, count in zip(bank.tokens, bank.mask.sum(1), strict=True) if count >= drawing.plans}
     by_log: dict[str, list[int]] = {}
-    for place, (token, log) in enumerate(zip(samples.tokens, samples.log_names, strict=True)):
+    for index, (token, log) in enumerate(zip(samples.tokens, samples.log_names, strict=True)):
         if token in enough:
-            by_log.setdefault(log, []).append(place)
+            by_log.setdefault(log, []).append(index)
     fitting = [log for log in sorted(by_log) if len(by_log[log]) >= drawing.scenes_per_log]
     if len(fitting) < drawing.logs:
         raise ValueError(
@@ -87,8 +87,8 @@ def draw_scenes(samples: Samples, bank: CandidateBank, drawing: Drawing) -> Bank
             f"{drawing.plans} bank plans; {drawing.logs} are asked for (--logs, --scenes-per-log, --plans)"
         )
     logs = rng.choice(fitting, drawing.logs, replace=False)
-    places = [int(place) for log in logs for place in rng.choice(by_log[log], drawing.scenes_per_log, replace=False)]
-    chosen = samples.at(sorted(places))
+    indices = [int(index) for log in logs for index in rng.choice(by_log[log], drawing.scenes_per_log, replace=False)]
+    chosen = samples.at(sorted(indices))
     rows = np.array([bank.rows[token] for token in chosen.tokens])
     kept = np.stack([np.sort(rng.choice(np.flatnonzero(bank.mask[row]), drawing.plans, replace=False)) for row in rows])
     return BankScenes(
@@ -97,7 +97,7 @@ def draw_scenes(samples: Samples, bank: CandidateBank, drawing: Drawing) -> Bank
 
 
 def states_of(planner: Planner, scenes: BankScenes) -> NDArray[np.float32]:
-    """(S, K, D) the plans of a scene are seen together, as in training."""
+    """(S, K, D) the plans of a scene are predicted jointly, as in training."""
     states, start = [], 0
     for batch in pool_batches(scenes.samples, planner):
         plans = torch.from_numpy(scenes.plans[start : start + len(batch.tokens)])

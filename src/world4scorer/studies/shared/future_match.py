@@ -92,5 +92,5 @@ def within_errors(predicted: Floats, true: Floats, there: NDArray[np.bool_] | No
 
     Given some plans (S, K), of these alone.
     """
-    told, found = within(unit(predicted), there), within(unit(true), there)
-    return np.square(told - found).sum((1, 2)), np.square(found).sum((1, 2))
+    guess, found = within(unit(predicted), there), within(unit(true), there)
+    return np.square(guess - found).sum((1, 2)), np.square(found).sum((1, 2))

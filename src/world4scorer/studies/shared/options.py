@@ -1,4 +1,4 @@
-"""Flags that commands of studies share. Light: every `w4s study` reads it."""
+"""Options that studies share; `w4s study` makes flags of the fields. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -9,64 +9,64 @@ from typing import Final
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """What every study of pools takes."""
+    """Options of studies of pools."""
 
     out: Path | None = None
     """Folder of the finding; SOURCE/studies unless given."""
     store: Path | None = None
     """Scene store of the pools, if it is not where they say."""
     draws: int = 10_000
-    """Of the bootstrap over logs."""
+    """Number of bootstrap draws over logs."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What studies of a run's own data take."""
+    """Options of studies of a run's own data."""
 
     out: Path | None = None
     """Folder of the finding; RUN/studies unless given."""
     draws: int = 10_000
-    """Of the bootstrap over logs."""
+    """Number of bootstrap draws over logs."""
 
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """What the variants of a run share. What is not given is the run's own."""
+    """How variants of a run are trained; defaults are the run's own settings."""
 
     seeds: tuple[int, ...] = ()
     """Each variant is trained once for each seed; the run's own unless given."""
     epochs: int | None = None
-    """Of each training."""
+    """Epochs of each training."""
     scenes: int | None = None
-    """Training scenes, drawn by seed; 0 for all."""
+    """Number of training scenes, drawn by seed; 0 for all."""
     target_encoder: str | None = None
-    """What missing targets are made with, if the run's own do not say: `city`, a folder or a file."""
+    """Encoder for missing targets, if the run's own targets name none: `city`, a folder or a file."""
     accelerator: str = "auto"
-    """What trains: cpu, gpu, auto."""
+    """Accelerator for training: cpu, gpu, auto."""
     devices: int = 1
-    """Processes that train together; each draws what is random in a step for itself."""
+    """Processes that train together; each has its own random numbers."""
     threads: int = 0
     """Threads per process that compute the model on CPUs; 0 shares the cores evenly."""
     out: Path | None = None
     """Folder of the finding; RUN/studies unless given."""
     draws: int = 10_000
-    """Of the bootstrap over logs."""
+    """Number of bootstrap draws over logs."""
 
 
 @dataclass(frozen=True)
 class BranchOptions:
-    """What the study of counterfactual futures takes."""
+    """Options of the study of counterfactual futures."""
 
     scenes: int = 230
     """Validation scenes to branch, spread evenly over logs."""
     plans: int = 12
-    """Of each pool, to be driven."""
+    """Plans of each pool to drive."""
     workers: int | None = None
     """Processes that drive; one for each core unless given."""
     seeds: tuple[int, ...] = ()
-    """Of the trainings that are compared; the run's own unless given."""
+    """Seeds of the compared trainings; the run's own unless given."""
     accelerator: str = "auto"
-    """What trains: cpu, gpu, auto."""
+    """Accelerator for training: cpu, gpu, auto."""
     devices: int = 1
     """Processes that train together."""
     threads: int = 0
@@ -74,7 +74,7 @@ class BranchOptions:
     out: Path | None = None
     """Folder of the finding; RUN/studies unless given."""
     draws: int = 10_000
-    """Of the bootstrap over logs."""
+    """Number of bootstrap draws over logs."""
 
     @property
     def training(self) -> TrainingOptions:
@@ -86,66 +86,67 @@ class BranchOptions:
 
 @dataclass(frozen=True)
 class StabilityOptions:
-    """How much the study of stability measures."""
+    """Options of the study of stability."""
 
     supervised: int = 12
-    """Training scenes that hold the scorer; time grows with them."""
+    """Training scenes that supervise the scorer; time grows with them."""
     scenes: int = 16
-    """Validation scenes whose choices are looked at."""
+    """Validation scenes whose choices are measured."""
     rivals: int = 3
     """Rivals of each choice: the nearest, and one at random."""
     detailed: int = 6
-    """So many of the scenes are also asked about further labels and other mu."""
+    """Number of these scenes that are also measured with further labels and other mu."""
     mu: float = 0.1
     """Scale of the local model."""
     scales: tuple[float, ...] = (0.01, 1.0)
     """Other values of mu."""
     seed: int = 0
-    """Draws scenes and rivals."""
+    """Seed of the draw of scenes and rivals."""
     other: Path | None = None
-    """Another training of the same planner, for example from another seed: where does it choose otherwise?"""
+    """Another training of the same planner, for example with another seed, to compare choices with."""
     out: Path | None = None
     """Folder of the finding; RUN/studies unless given."""
     draws: int = 10_000
-    """Of the bootstrap over logs."""
+    """Number of bootstrap draws over logs."""
 
 
 @dataclass(frozen=True)
 class ReadoutOptions:
-    """What the study of visual readouts takes."""
+    """Options of the study of visual readouts."""
 
     pairs: int = 6000
     """Current and future views that networks are trained on, drawn by seed."""
     condgrid_steps: int | None = None
+    """Training steps of CondGrid; 2000 unless given."""
     diffusion_steps: int | None = None
+    """Training steps of the diffusion; 2400 unless given."""
     decoder_steps: int | None = None
-    """Of training; 2000, 2400 and 500 unless given."""
+    """Training steps of the decoder; 500 unless given."""
     seed: int = 17
-    """Of the networks and of what they are trained on."""
+    """Seed of the networks and of their training data."""
     scenes: int = 300
-    """Validation scenes that numbers are over, and junctions at most."""
+    """Number of validation scenes to measure; also the most junctions."""
     encoder: str | None = None
-    """What the run's targets were made with, if they do not say."""
+    """Encoder of the run's targets, if they name none."""
     decoder: Path | None = None
     """RAE decoder of patch grids (file or folder of weights) to draw with, instead of training one."""
     masks: Path | None = None
     """Folder of TOKEN.png with 0 for road, 1 for dynamic, 2 for static pixels; cities draw their own."""
     threads: int = 0
-    """Of torch; 0 leaves it as it is."""
+    """Threads of torch; 0 keeps torch's default."""
     out: Path | None = None
     """Folder of the finding; RUN/studies unless given."""
     draws: int = 10_000
-    """Of the bootstrap over logs."""
+    """Number of bootstrap draws over logs."""
 
 
 DEFAULT_STUDY_OPTIONS: Final = StudyOptions()
 DEFAULT_STABILITY_OPTIONS: Final = StabilityOptions()
-"""Of the study of stability."""
 DEFAULT_INTERVENTION_OPTIONS: Final = StudyOptions(draws=100_000)
-"""Of the study of interventions, as in the paper."""
+"""As many draws as in the paper."""
 DEFAULT_RUN_OPTIONS: Final = RunOptions()
 DEFAULT_TRAINING_OPTIONS: Final = TrainingOptions()
 DEFAULT_BRANCH_OPTIONS: Final = BranchOptions()
 DEFAULT_LABEL_PAIRING_OPTIONS: Final = TrainingOptions(scenes=512, epochs=60)
-"""Of the study of label pairing."""
+"""As in the paper: few scenes, many epochs."""
 DEFAULT_READOUT_OPTIONS: Final = ReadoutOptions()

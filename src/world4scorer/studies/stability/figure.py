@@ -58,14 +58,14 @@ def _certified(axis: Axes, measured: Measured) -> None:
 
 def _labels(axis: Axes, measured: Measured) -> None:
     rng = np.random.default_rng(0)
-    for place, kind in enumerate(KINDS):
+    for index, kind in enumerate(KINDS):
         off = np.array([100 * (1 - scene.labels[kind]) for scene in measured.scenes if kind in scene.labels])
         if not len(off):
-            axis.text(0.02, place, "not measured", fontsize=8, va="center", transform=axis.get_yaxis_transform())
+            axis.text(0.02, index, "not measured", fontsize=8, va="center", transform=axis.get_yaxis_transform())
             continue
         colour = GOOD if kind.startswith("future") else OURS
-        axis.scatter(off, place + rng.uniform(-0.12, 0.12, len(off)), s=16, color=colour, alpha=0.5, lw=0)
-        axis.scatter([off.mean()], [place], s=70, marker="|", color=style.INK, lw=2, zorder=3)
+        axis.scatter(off, index + rng.uniform(-0.12, 0.12, len(off)), s=16, color=colour, alpha=0.5, lw=0)
+        axis.scatter([off.mean()], [index], s=70, marker="|", color=style.INK, lw=2, zorder=3)
     axis.set_yticks(range(len(KINDS)), WORDS)
     axis.set_ylim(len(KINDS) - 0.5, -0.5)
     axis.set_xlim(left=0)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from world4scorer.evaluation.scores.bootstrap import COVERED, LEAST_LOGS, Interval
+from world4scorer.evaluation.scores.bootstrap import COVERAGE, LEAST_LOGS, Interval
 
 
 def log_auc(values: Any, positive: Any, log_names: Sequence[str], draws: int = 10_000, seed: int = 0) -> Interval:
@@ -29,5 +29,5 @@ def log_auc(values: Any, positive: Any, log_names: Sequence[str], draws: int = 1
     counts = np.random.default_rng(seed).multinomial(len(names), np.full(len(names), 1 / len(names)), draws)
     upper, lower = (((counts @ part) * counts).sum(1) for part in (won, all_pairs))
     known = upper[lower > 0] / lower[lower > 0]
-    low, high = np.quantile(known, ((1 - COVERED) / 2, (1 + COVERED) / 2))
+    low, high = np.quantile(known, ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2))
     return Interval(whole, float(low), float(high))

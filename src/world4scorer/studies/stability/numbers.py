@@ -16,7 +16,7 @@ from world4scorer.evaluation.scores.bootstrap import LogBootstrap
 from world4scorer.evaluation.scores.intervals import plain
 from world4scorer.studies.shared.row_correlation import rank_correlation
 from world4scorer.studies.stability.log_auc import log_auc
-from world4scorer.studies.stability.scenes import KINDS, PUSHES, Pair, SceneRadii
+from world4scorer.studies.stability.scenes import KINDS, PUSHES, RivalRadii, SceneRadii
 
 Floats = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class Measured:
     draws: int
 
     @property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[RivalRadii]:
         """All of them."""
         return [pair for scene in self.scenes for pair in scene.pairs]
 
@@ -135,8 +135,8 @@ def numbers_of(measured: Measured) -> dict[str, Any]:
             for epsilon in BUDGETS
         },
         "flipped": {
-            f"{share:g}": plain(bootstrap.mean([scene.flipped[place] for scene in scenes]))
-            for place, share in enumerate(PUSHES)
+            f"{share:g}": plain(bootstrap.mean([scene.flipped[index] for scene in scenes]))
+            for index, share in enumerate(PUSHES)
         },
         "taken_off_by_labels": {kind: plain(one) for kind, one in labels.items()},
         "ratio_nearest_by_mu": {

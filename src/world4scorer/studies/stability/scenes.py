@@ -34,7 +34,7 @@ from world4scorer.planner.stability.supervision import bank_outcomes, executed_f
 from world4scorer.planner.training.dataset import Batch, PlanningDataset, collate
 from world4scorer.planner.training.supervision import TrainedScenes
 
-NEWLY: Final = 16
+FURTHER_LABELS: Final = 16
 """Plans that are labelled in addition."""
 WOODBURY: Final = 1e-3
 """Widest bracket of a reduction found in the space of futures, as a share of it; each product there is a system."""
@@ -46,7 +46,7 @@ KINDS: Final = (GENERATED, BANK, FUTURE, OTHER_GENERATED, OTHER_BANK)
 
 
 @dataclass(frozen=True)
-class Pair:
+class RivalRadii:
     """The choice against one rival."""
 
     rival: int
@@ -84,7 +84,7 @@ class SceneRadii:
     choice: int
     others: float
     """Budget below which no rival that was left out can take over"""
-    pairs: tuple[Pair, ...]
+    pairs: tuple[RivalRadii, ...]
     flipped: tuple[bool, ...]
     """Whether the scorer chooses otherwise at each of `PUSHES`, pushed as the nearest rival needs it"""
     labels: dict[str, float]
@@ -95,7 +95,7 @@ class SceneRadii:
     """Of the nearest rival: error of the reduction found in the space of futures, as a share of rho_out^2"""
 
     @property
-    def nearest(self) -> Pair:
+    def nearest(self) -> RivalRadii:
         """The rival that takes over first."""
         return min(self.pairs, key=lambda pair: pair.critical)
 
@@ -114,7 +114,7 @@ class Measure:
         rivals: int,
         scales: Sequence[float],
     ) -> None:
-        """`spare`: places of training scenes that do not supervise, for labels of other scenes."""
+        """`spare`: indices of training scenes that do not supervise, for labels of other scenes."""
         self.planner, self.geometry, self.validation, self.store = planner, geometry, validation, store
         self.trained, self.spare, self.rivals, self.scales = trained, spare, rivals, scales
         self.scorer = geometry.supervision.scorer
@@ -123,8 +123,8 @@ class Measure:
         self, tokens: Sequence[str], plans_KNT3: Tensor, numbers: Sequence[int], detailed: bool, woodbury: bool
     ) -> list[SceneRadii]:
         """Some scenes with their pools; `numbers` seed what is drawn."""
-        places = [self.validation.samples.index_of[token] for token in tokens]
-        batch = collate([self.validation[place, 0] for place in places])
+        indices = [self.validation.samples.index_of[token] for token in tokens]
+        batch = collate([self.validation[index, 0] for index in indices])
         calls, driven = self._calls(batch, plans_KNT3)
         rivals, gradients = [], []
         for row, number in enumerate(numbers):
@@ -178,14 +178,14 @@ class Measure:
     def _drawn(self, call: ScorerCall, found: Rivals, number: int) -> tuple[int, Tensor, float] | None:
         """A further rival at random, with its contrast and how far it is behind."""
         known = {found.choice, *found.places.tolist()}
-        left = [place for place in range(call.plans.shape[1]) if place not in known]
+        left = [index for index in range(call.plans.shape[1]) if index not in known]
         if not left:
             return None
-        place = int(np.random.default_rng((1, number)).choice(left))
+        index = int(np.random.default_rng((1, number)).choice(left))
         with torch.no_grad():
             worth = call_utilities(self.scorer, self.scorer.theta, call)[0].double()
-        gradient = contrasts(self.scorer, call, torch.tensor([found.choice]), torch.tensor([place]))
-        return place, gradient, float(worth[found.choice] - worth[place])
+        gradient = contrasts(self.scorer, call, torch.tensor([found.choice]), torch.tensor([index]))
+        return index, gradient, float(worth[found.choice] - worth[index])
 
     def _more(
         self, batch: Batch, calls: ScorerCall, driven: ScorerCall, row: int, number: int
@@ -208,9 +208,11 @@ class Measure:
             )
         if weights.bank:
             known = build_scene_bank(self.store[batch.tokens[row]], Perturbations(BankConfig()), BankConfig()).plans
-            if len(known) >= NEWLY:
-                chosen = torch.from_numpy(known[rng.permutation(len(known))[:NEWLY]])[None]
-                found[BANK] = bank_outcomes(scorer, self._again(batch, row, chosen), weights.bank, held.scenes * NEWLY)
+            if len(known) >= FURTHER_LABELS:
+                chosen = torch.from_numpy(known[rng.permutation(len(known))[:FURTHER_LABELS]])[None]
+                found[BANK] = bank_outcomes(
+                    scorer, self._again(batch, row, chosen), weights.bank, held.scenes * FURTHER_LABELS
+                )
             if scenes.bank is not None and (scenes.bank_valid is None or bool(scenes.bank_valid[0])):
                 call = scorer.call(scenes.bank, scene, ego, scenes.cameras)
                 found[OTHER_BANK] = bank_outcomes(scorer, call, weights.bank, held.scenes * scenes.bank.shape[1])
@@ -223,7 +225,7 @@ class Measure:
         count = call.plans.shape[1]
         whole = generated_outcomes(self.scorer, call, torch.ones(1, count, dtype=torch.bool), weight, pairs)
         labelled = torch.zeros(1, count, 1, dtype=self.scorer.dtype)
-        labelled[0, torch.from_numpy(rng.permutation(count)[:NEWLY])] = 1.0
+        labelled[0, torch.from_numpy(rng.permutation(count)[:FURTHER_LABELS])] = 1.0
         return WeightedReading(call, "logits", whole.weight * labelled)
 
     @torch.no_grad()
@@ -245,7 +247,7 @@ class Measure:
 
     @torch.no_grad()
     def _pushed(
-        self, call: ScorerCall, choice: int, solved: Radii, row: int, pairs: tuple[Pair, ...]
+        self, call: ScorerCall, choice: int, solved: Radii, row: int, pairs: tuple[RivalRadii, ...]
     ) -> tuple[bool, ...]:
         """Whether the scorer chooses otherwise when its parameters move as the nearest rival needs it."""
         critical = min(pair.critical for pair in pairs)
@@ -254,15 +256,17 @@ class Measure:
         return tuple(int(worth.argmax()) != choice for worth in moved)
 
 
-def _pairs(found: Rivals, drawn: tuple[int, Tensor, float] | None, solved: Radii, span: slice) -> tuple[Pair, ...]:
-    places, leads = found.places.tolist(), found.lead.tolist()
-    kinds = [False] * len(places) + [True] * (drawn is not None)
+def _pairs(
+    found: Rivals, drawn: tuple[int, Tensor, float] | None, solved: Radii, span: slice
+) -> tuple[RivalRadii, ...]:
+    indices, leads = found.places.tolist(), found.lead.tolist()
+    kinds = [False] * len(indices) + [True] * (drawn is not None)
     if drawn is not None:
-        places, leads = [*places, drawn[0]], [*leads, drawn[2]]
+        indices, leads = [*indices, drawn[0]], [*leads, drawn[2]]
     gaps = [(one.upper - one.lower) / one.upper for one in (solved.outcomes, solved.both)]
     return tuple(
-        Pair(
-            places[k],
+        RivalRadii(
+            indices[k],
             kinds[k],
             leads[k],
             float(solved.out[row]),
@@ -291,7 +295,7 @@ class KeptScenes:
             raw = json.loads(path.read_text())
             if raw.pop("signature") != self.signature:
                 return None
-            raw["pairs"] = tuple(Pair(**pair) for pair in raw["pairs"])
+            raw["pairs"] = tuple(RivalRadii(**pair) for pair in raw["pairs"])
             raw["flipped"], raw["others"] = tuple(raw["flipped"]), float(raw["others"])
             return SceneRadii(**raw)
         except (OSError, ValueError, KeyError, TypeError):

@@ -46,7 +46,7 @@ PARTS: Final = "stability_scenes"
 """Folder beside the finding, for scenes that are finished."""
 GROUP: Final = 4
 """Scenes that are solved together, and kept together."""
-SPARE: Final = 16
+SPARE_SCENES: Final = 16
 """Training scenes that do not supervise, for labels of other scenes."""
 TOLERANCE: Final = 1e-4
 """Widest bracket of a squared radius, as a share of it."""
@@ -59,11 +59,11 @@ def stability(run: Path, question: StabilityOptions, out: Path) -> Finding:
     pools = open_pools(run)
     planner = PlannerSource.find(run).load()
     chosen = _scenes(pools, question)
-    tokens = [pools.tokens[place] for place in chosen]
+    tokens = [pools.tokens[index] for index in chosen]
     kept = KeptScenes(out / PARTS, _signature(pools, trained, question))
     validation, store = _validation(run, planner)
-    places = trained.draw(question.supervised + SPARE, question.seed)
-    supervision = trained.supervision(planner, places[: question.supervised])
+    indices = trained.draw(question.supervised + SPARE_SCENES, question.seed)
+    supervision = trained.supervision(planner, indices[: question.supervised])
     found: dict[str, SceneRadii] = {token: one for token in tokens if (one := kept.read(token)) is not None}
     missing = [number for number, token in enumerate(tokens) if token not in found]
     if missing:
@@ -74,7 +74,7 @@ def stability(run: Path, question: StabilityOptions, out: Path) -> Finding:
             validation,
             store,
             trained,
-            places[question.supervised :],
+            indices[question.supervised :],
             question.rivals,
             question.scales,
         )
@@ -90,8 +90,8 @@ def stability(run: Path, question: StabilityOptions, out: Path) -> Finding:
     utility = framewise(pools.utility_v1)
     measured = Measured(
         tuple(found[token] for token in tokens),
-        tuple(pools.log_names[place] for place in chosen),
-        np.array([pools.pdms[place].max() - pools.pdms[place, utility[place]] for place in chosen]),
+        tuple(pools.log_names[index] for index in chosen),
+        np.array([pools.pdms[index].max() - pools.pdms[index, utility[index]] for index in chosen]),
         None if question.other is None else _other_choices(question.other, planner, validation, pools, chosen),
         supervision.scenes,
         supervision.rows,
@@ -131,15 +131,15 @@ def _groups(numbers: Sequence[int], detailed: int) -> list[list[int]]:
 
 
 def _scenes(pools: ScoredPools, question: StabilityOptions) -> list[int]:
-    """Places of the scenes: of as many logs as there are, at random."""
+    """Indices of the scenes: of as many logs as there are, at random."""
     if question.scenes > len(pools):
         raise ValueError(f"scenes: {question.scenes} wanted; there are pools of {len(pools)}")
     order = np.random.default_rng((question.seed, 1)).permutation(len(pools))
-    seen: dict[str, int] = {}
+    count: dict[str, int] = {}
     turn = []
-    for place in order:
-        seen[pools.log_names[place]] = seen.get(pools.log_names[place], 0) + 1
-        turn.append(seen[pools.log_names[place]])
+    for index in order:
+        count[pools.log_names[index]] = count.get(pools.log_names[index], 0) + 1
+        turn.append(count[pools.log_names[index]])
     return [int(order[i]) for i in np.argsort(turn, kind="stable")[: question.scenes]]
 
 
@@ -170,9 +170,9 @@ def _other_choices(
     if second.config != planner.config:
         raise ValueError(f"{other}: a planner of another size; --other compares trainings of the same one")
     choices = []
-    for place in chosen:
-        batch = collate([validation[validation.samples.index_of[pools.tokens[place]], 0]])
-        plans = torch.from_numpy(np.asarray(pools.plans[place : place + 1], np.float32))
+    for index in chosen:
+        batch = collate([validation[validation.samples.index_of[pools.tokens[index]], 0]])
+        plans = torch.from_numpy(np.asarray(pools.plans[index : index + 1], np.float32))
         scored = second.score(normalise(batch.views), batch.ego_status, plans, batch.cameras)
         choices.append(int(scored.choice("v1")))
     return np.array(choices)

@@ -34,8 +34,8 @@ def pick_scenes(groups_SG: NDArray[np.int64], log_names: tuple[str, ...]) -> lis
     """At most `SCENES` scenes of different logs, those first whose smallest group is largest."""
     order = np.argsort(-groups_SG.min(1), kind="stable")
     first: dict[str, int] = {}
-    for place in order:
-        first.setdefault(log_names[place], int(place))
+    for index in order:
+        first.setdefault(log_names[index], int(index))
     return list(first.values())[:SCENES]
 
 
@@ -75,12 +75,12 @@ def draw_states(found: StateGeometry, reported: Any) -> Figure:
     return figure
 
 
-def _states(axes: Axes, found: StateGeometry, place: int) -> None:
-    at, share = two_components(found.states["states"][place])
+def _states(axes: Axes, found: StateGeometry, index: int) -> None:
+    at, share = two_components(found.states["states"][index])
     for one in Outcome:
-        x, y = at[found.outcome[place] == one].T
+        x, y = at[found.outcome[index] == one].T
         axes.scatter(x, y, s=30, marker=MARKS[one], color=COLOURS[one], edgecolors="white", lw=0.5, zorder=3)
-    agreed = found.agreements["states"][place], found.agreements["trajectories"][place]
+    agreed = found.agreements["states"][index], found.agreements["trajectories"][index]
     axes.set_xticks([])
     axes.set_yticks([])
     axes.grid(visible=False)
@@ -92,9 +92,9 @@ def _states(axes: Axes, found: StateGeometry, place: int) -> None:
     )
 
 
-def _ways(axes: Axes, found: StateGeometry, place: int) -> None:
+def _ways(axes: Axes, found: StateGeometry, index: int) -> None:
     for one in (Outcome.SAFE, Outcome.OFF_ROAD, Outcome.COLLISION):
-        for plan in found.scenes.plans[place][found.outcome[place] == one]:
+        for plan in found.scenes.plans[index][found.outcome[index] == one]:
             way = np.concatenate([np.zeros((1, 2)), plan[:, :2]])
             axes.plot(way[:, 1], way[:, 0], color=COLOURS[one], lw=1.0, alpha=0.75)
             axes.plot(way[-1, 1], way[-1, 0], MARKS[one], color=COLOURS[one], ms=3.6, mec="white", mew=0.3)
@@ -103,7 +103,7 @@ def _ways(axes: Axes, found: StateGeometry, place: int) -> None:
     set_title(
         axes,
         ", ".join(
-            f"{count} {name}" for count, name in zip(found.groups[place], ("safe", "collide", "off"), strict=True)
+            f"{count} {name}" for count, name in zip(found.groups[index], ("safe", "collide", "off"), strict=True)
         ),
     )
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from world4scorer.studies.target_geometry.views import Form
 
 BINS: Final = 80
-TAIL: Final = 0.002
+CUT_QUANTILE: Final = 0.002
 """Share of the lowest cosines that is not drawn."""
 DRAWN: Final = (
     ("true", OURS, "own future"),
@@ -48,7 +48,7 @@ def draw(found: Geometry, reported: Any) -> Figure:
 def _cosines(axes: Axes, found: Geometry, form: Form) -> None:
     kinds = found.cosines[form]
     known = {kind: kinds[kind][~np.isnan(kinds[kind])] for kind, _, _ in DRAWN}
-    lowest = min((float(np.quantile(values, TAIL)) for values in known.values() if len(values)), default=-1.0)
+    lowest = min((float(np.quantile(values, CUT_QUANTILE)) for values in known.values() if len(values)), default=-1.0)
     edges = np.linspace(lowest, 1.0, BINS + 1).tolist()
     for kind, colour, label in DRAWN:
         if len(known[kind]):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from world4scorer.drawing.finding import Table
 from world4scorer.studies.target_geometry.pair_statistics import QUANTILE_DRAWS
-from world4scorer.studies.target_geometry.pairings import APART
+from world4scorer.studies.target_geometry.pairings import LEAST_TIME_APART
 
 if TYPE_CHECKING:
     from world4scorer.studies.target_geometry.study import Geometry
@@ -26,7 +26,7 @@ LABELS: Final = {
     "floor": "all other futures",
 }
 FORM_TITLES: Final = {"raw": "Cosine of a current view with", "centred": "The same, the mean taken off"}
-SHOWN: Final = (5, 50, 95)
+SHOWN_PERCENTILES: Final = (5, 50, 95)
 
 
 def tables(found: Geometry, reported: Any) -> tuple[Table, ...]:
@@ -44,7 +44,7 @@ def _cosines(found: Geometry, form: Form, reported: Any) -> Table:
     rows = []
     for kind, mean in found.means[form].items():
         known = found.percentiles[form].get(kind, {})
-        cells = [f"{known[percent]:.3f}" if percent in known else ABSENT for percent in SHOWN]
+        cells = [f"{known[percent]:.3f}" if percent in known else ABSENT for percent in SHOWN_PERCENTILES]
         if kind == "true":
             cells[0] = found.fifth[form].text(3)
         row = (LABELS[kind], mean.text(3), *cells)
@@ -52,7 +52,7 @@ def _cosines(found: Geometry, form: Form, reported: Any) -> Table:
             value = f"{reported[theirs[kind]]}" if kind in theirs else ABSENT
             row = (*row, f"{value} (5 %: {reported['paired_p5']})" if kind == "true" else value)
         rows.append(row)
-    columns = ("pair", "mean", *(f"{percent} %" for percent in SHOWN))
+    columns = ("pair", "mean", *(f"{percent} %" for percent in SHOWN_PERCENTILES))
     return Table(
         FORM_TITLES[form], columns if reported is None else (*columns, "mean in the paper, NAVSIM"), tuple(rows)
     )
@@ -102,8 +102,8 @@ def remarks(found: Geometry) -> tuple[str, ...]:
         f"{_verdict(found, 'same_log')}. Of the targets' variance {found.between_logs['future'].times(100).text(0)} % "
         "lies between logs, the rest between moments of a log.",
         f"A same-log pair takes the future of another frame of the log, drawn among those whose view lies at least "
-        f"{APART:g} s from both views of the true pair; nearer ones would show the same moment. Frames that have none "
-        f"and are left out there: {(found.pairings['same_log'] < 0).sum():,}.",
+        f"{LEAST_TIME_APART:g} s from both views of the true pair; nearer ones would show the same moment. "
+        f"Frames that have none and are left out there: {(found.pairings['same_log'] < 0).sum():,}.",
         "A shuffled pairing is a permutation of all futures without fixed point; for another log, one in which no "
         "future stays in its log. All other futures: the exact mean over all pairs of different frames, nothing drawn.",
         "AUC is exact over all pairs of a true and another cosine, ties counting half; d is the difference of means "

@@ -20,7 +20,7 @@ from world4scorer.studies.shared.view_features import own_encoder, view_features
 Floats = NDArray[np.float64]
 Form = Literal["raw", "centred"]
 
-LEAST: Final = 2
+LEAST_FUTURES: Final = 2
 """Frames, so that each can be paired with another."""
 
 
@@ -60,8 +60,10 @@ def open_views(run: Path, encoder: str | None = None) -> Views:
     scenes = store.tokens
     (current, known), (future, there) = (one.raw().features(scenes) for one in (now, later))
     rows = np.flatnonzero((known & there).numpy())
-    if len(rows) < LEAST:
-        raise ValueError(f"{data.store}: {len(rows)} of its scenes have a future view; at least {LEAST} are needed")
+    if len(rows) < LEAST_FUTURES:
+        raise ValueError(
+            f"{data.store}: {len(rows)} of its scenes have a future view; at least {LEAST_FUTURES} are needed"
+        )
     tokens = [scenes[row] for row in rows]
     logs = tuple(store.log_of(token) for token in tokens)
     return Views(

@@ -19,16 +19,16 @@ def draw(
 ) -> Figure:
     """Draw each class (share, repaired part, the paper's two) and each pass rate (ours, the paper's)."""
     figure, (left, right) = chart(2, size=(10.4, 3.9), width_ratios=(1.0, 1.15))
-    places = np.arange(len(classes))
+    positions = np.arange(len(classes))
     for part, colour, label in ((0, OURS, "share of failures"), (1, GOOD, "of these repaired")):
-        at = places + (0.2 if part else -0.2)
+        at = positions + (0.2 if part else -0.2)
         values = [ours[part].times(100) for ours, _ in classes.values()]
         left.bar(at, [v.value for v in values], 0.36, color=colour, label=label)
         _whiskers(left, at, values, vertical=True)
         theirs = [100 * reported[part] for _, reported in classes.values()]
         name = "paper, NAVSIM" if part else None
         left.scatter(at, theirs, marker="_", s=300, color="black", lw=1.6, zorder=4, label=name)
-    left.set_xticks(places, [name.replace("score-continuity ", "score-continuity\n") for name in classes])
+    left.set_xticks(positions, [name.replace("score-continuity ", "score-continuity\n") for name in classes])
     left.set_ylim(0, 104)
     set_title(left, "framewise failures of extended comfort [%]")
     left.legend(fontsize=8, loc="upper center", ncols=3, frameon=False, bbox_to_anchor=(0.5, -0.16))
@@ -48,8 +48,8 @@ def draw(
     return figure
 
 
-def _whiskers(axis: Any, places: NDArray[Any], values: list[Interval], vertical: bool) -> None:
+def _whiskers(axis: Any, positions: NDArray[Any], values: list[Interval], vertical: bool) -> None:
     spread = [[v.value - v.low for v in values], [v.high - v.value for v in values]]
     middle = [v.value for v in values]
-    where = (places, middle) if vertical else (middle, places)
+    where = (positions, middle) if vertical else (middle, positions)
     axis.errorbar(*where, **{"yerr" if vertical else "xerr": spread}, fmt="none", ecolor="#333333", lw=1)

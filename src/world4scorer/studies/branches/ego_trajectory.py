@@ -19,16 +19,16 @@ from world4scorer.datasets.prepare.tracks import STEPS_PER_FRAME
 from world4scorer.engine.scene.indices import DT, STEPS, State
 
 FRAMES: Final = 10
-"""Of a log, after now."""
+"""Log frames after now."""
 BRANCH_STEPS: Final = FRAMES * STEPS_PER_FRAME
-LOOK: Final = 20
+CAMERA_STEP: Final = 20
 """Step at which the front camera is drawn: two seconds ahead, as future targets are."""
 
 Floats = NDArray[np.float64]
 
 
-class Way(NamedTuple):
-    """The ego after each step."""
+class EgoTrajectory(NamedTuple):
+    """States of the ego after each step."""
 
     poses: Floats
     """(M, 3) rear axle, global"""
@@ -38,8 +38,8 @@ class Way(NamedTuple):
     """(M, 2) ego axes [m/s^2]"""
 
 
-def rolled_out(states: Floats) -> list[Way]:
-    """The ways of rollouts (B, 41, 11)."""
+def rollout_trajectories(states: Floats) -> list[EgoTrajectory]:
+    """Trajectories of rollouts (B, 41, 11)."""
     last = states[:, -1]
     time = DT * np.arange(1, BRANCH_STEPS - STEPS + 2)
     ahead = last[:, None, State.VELOCITY_X] * time
@@ -49,7 +49,7 @@ def rolled_out(states: Floats) -> list[Way]:
     further[..., [State.ACCELERATION_X, State.ACCELERATION_Y]] = 0.0
     whole = np.concatenate([states[:, 1:], further], axis=1)
     return [
-        Way(
+        EgoTrajectory(
             one[:, [State.X, State.Y, State.HEADING]],
             one[:, [State.VELOCITY_X, State.VELOCITY_Y]],
             one[:, [State.ACCELERATION_X, State.ACCELERATION_Y]],
@@ -58,8 +58,8 @@ def rolled_out(states: Floats) -> list[Way]:
     ]
 
 
-def logged(frames: Sequence[LogFrame]) -> Way:
-    """The way through the poses of eleven frames, from now on; straight and even between them."""
+def logged_trajectory(frames: Sequence[LogFrame]) -> EgoTrajectory:
+    """Linear interpolation of the poses of eleven frames, from now on."""
     at = DT * np.arange(1, BRANCH_STEPS + 1)
     times = DT * STEPS_PER_FRAME * np.arange(FRAMES + 1)
 
@@ -70,4 +70,4 @@ def logged(frames: Sequence[LogFrame]) -> Way:
     poses[:, 2] = np.unwrap(poses[:, 2])
     velocity = np.stack([frame.velocity for frame in frames[: FRAMES + 1]])
     acceleration = np.stack([frame.acceleration for frame in frames[: FRAMES + 1]])
-    return Way(between(poses), between(velocity), between(acceleration))
+    return EgoTrajectory(between(poses), between(velocity), between(acceleration))
