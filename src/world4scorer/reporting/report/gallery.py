@@ -23,7 +23,7 @@ from world4scorer.engine.outcomes.results import V2_COLUMNS, V2Outcome, epdms_of
 from world4scorer.engine.outcomes.v2 import epdms
 from world4scorer.evaluation.pools.choices import Chosen, continued, framewise, inertial
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.studies.interventions.scenes import STRAIGHT, TURN
+from world4scorer.studies.interventions.scenes import STRAIGHT_HEADING, TURN_HEADING
 
 Floats = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ class Gallery:
         turned = self.pools.human_plan[:, -1, 2]
         distance = np.linalg.norm(self.pools.human_plan[:, -1, :2], axis=1)
         known = ~np.isnan(turned)
-        degrees = [f"{np.rad2deg(angle):.0f}" for angle in (TURN, STRAIGHT)]
+        degrees = [f"{np.rad2deg(angle):.0f}" for angle in (TURN_HEADING, STRAIGHT_HEADING)]
         return (
             Rule("Re-ranking helps", "the largest gain in EPDMS over framewise selection", gain > 0, gain),
             Rule("Re-ranking hurts", "the largest loss in EPDMS against framewise selection", gain < 0, -gain),
@@ -103,19 +103,19 @@ class Gallery:
             Rule(
                 "To the left",
                 f"the sharpest left turn that was driven (over {degrees[0]} degrees in 4 s)",
-                known & (turned > TURN),
+                known & (turned > TURN_HEADING),
                 turned,
             ),
             Rule(
                 "Straight on",
                 f"the longest way driven straight on (within {degrees[1]} degrees)",
-                known & (abs(turned) < STRAIGHT),
+                known & (abs(turned) < STRAIGHT_HEADING),
                 distance,
             ),
             Rule(
                 "To the right",
                 f"the sharpest right turn that was driven (over {degrees[0]} degrees in 4 s)",
-                known & (turned < -TURN),
+                known & (turned < -TURN_HEADING),
                 -turned,
             ),
         )
