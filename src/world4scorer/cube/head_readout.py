@@ -15,7 +15,7 @@ import numpy as np
 from world4scorer.cube.simulator.cube_env import SUCCESS_METRES, Floats
 from world4scorer.cube.train_head import LATENT_COST, SUMMED_WEIGHTS, GroupQuality, Validation, sum_name
 from world4scorer.drawing.finding import Table
-from world4scorer.evaluation.scores.bootstrap import NOTHING, Interval, LogBootstrap
+from world4scorer.evaluation.scores.bootstrap import NO_VALUE, Interval, LogBootstrap
 from world4scorer.evaluation.scores.intervals import cell, plain
 
 BOOTSTRAP_DRAWS: Final = 10_000
@@ -121,7 +121,7 @@ class HeadReadout:
 def zero_note(change: Interval) -> str:
     """Whether the interval of a change holds zero, in words."""
     if math.isnan(change.low):
-        return NOTHING
+        return NO_VALUE
     return "with zero in it" if change.low <= 0 <= change.high else "without zero"
 
 
