@@ -23,7 +23,7 @@ OTHERS = {
     "datasets/prepare/samples.py": {"samples"},
     "datasets/navsim/map_files.py": {"nuplan-maps-v1.0.json", "map.gpkg"},
     "evaluation/pools/pool_files.py": {"pools.json", "outcomes"},
-    "planner/bank/pack.py": {"tokens.npy", "candidates.npy"},
+    "planner/bank/candidate_bank.py": {"tokens.npy", "candidates.npy"},
 }
 """Folders whose names are constants of one file."""
 ALLOWED = {
@@ -188,6 +188,7 @@ def misspelled(root: Path = SOURCE) -> list[str]:
 
 
 def test_names_of_a_layout_are_spelled_only_by_their_owner() -> None:
+    assert all((SOURCE / file).is_file() for file in (*OTHERS, *(file for file, _ in ALLOWED)))
     assert misspelled() == []
 
 
