@@ -23,7 +23,13 @@ OTHERS = {
     "datasets/prepare/samples.py": {"samples"},
     "datasets/navsim/map_files.py": {"nuplan-maps-v1.0.json", "map.gpkg"},
     "evaluation/pools/pool_files.py": {"pools.json", "outcomes"},
-    "planner/bank/candidate_bank.py": {"tokens.npy", "candidates.npy"},
+    "planner/bank/candidate_bank.py": {
+        "tokens.npy",
+        "bank_candidates.npy",
+        "bank_subscores.npy",
+        "bank_mask.npy",
+        "bank_family.npy",
+    },
 }
 """Folders whose names are constants of one file."""
 ALLOWED = {
