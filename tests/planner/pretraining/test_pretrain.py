@@ -15,7 +15,7 @@ from world4scorer.planner.model.images import ImageError, normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.pretraining.batches import Patches, _draw_views, cut_patches, draw_batch
 from world4scorer.planner.pretraining.config import PretrainConfig
-from world4scorer.planner.pretraining.masked_views import MaskedViews, encode_patches, tell_apart
+from world4scorer.planner.pretraining.masked_views import MaskedViews, encode_patches, contrastive_loss
 from world4scorer.planner.pretraining.pretrain import CHECKPOINT_FILE, pretrain
 from world4scorer.planner.pretraining.views import read_views
 
@@ -110,8 +110,8 @@ def test_light_changes_what_is_seen_and_not_what_is_predicted(views):
 def test_telling_apart_ignores_what_a_group_shares():
     torch.manual_seed(0)
     one, noise = torch.randn(8, 6), torch.randn(2, 1, 6).expand(-1, 4, -1).flatten(0, 1)
-    same = tell_apart(one, one + 5 * noise, 4, 0.1)
-    assert same < 0.1 < 1.0 < tell_apart(one, one.roll(1, 0), 4, 0.1)
+    same = contrastive_loss(one, one + 5 * noise, 4, 0.1)
+    assert same < 0.1 < 1.0 < contrastive_loss(one, one.roll(1, 0), 4, 0.1)
 
 
 def test_same_seed_same_bits_other_seed_others(data, views, tmp_path):

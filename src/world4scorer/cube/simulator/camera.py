@@ -30,9 +30,9 @@ CUBE_HALF: Final = 0.02
 CUBE: Final = (0.96, 0.26, 0.33, 1.0)
 GOAL: Final = (0.96, 0.26, 0.33, 0.35)
 PAD: Final = (0.2, 0.9, 0.2, 1.0)
-PURPLE: Final = (0.61, 0.28, 0.82)
+GRIPPER_COLOUR: Final = (0.61, 0.28, 0.82)
 """The gripper in `swm/OGBCube-v0`; plain OGBench has it black and grey."""
-LARGE: Final = 3000
+LARGE_MESH_FACES: Final = 3000
 """Faces from which a mesh is left out of fast pictures."""
 HIDDEN_GROUP: Final = 5
 """A group of shapes that no picture shows."""
@@ -69,7 +69,7 @@ class Camera:
             self._option.geomgroup[:] = FAST_GROUPS
         else:
             for material in ("black", "pad_gray"):
-                model.mat(f"ur5e/robotiq/{material}").rgba[:3] = PURPLE
+                model.mat(f"ur5e/robotiq/{material}").rgba[:3] = GRIPPER_COLOUR
         self._renderer: Any = _renderer(model, side)
         if quality == "fast":
             self._renderer.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = 0
@@ -93,7 +93,7 @@ def _simplify(model: mujoco.MjModel) -> None:
     quality.offsamples, quality.shadowsize = 0, 0
     quality.numslices, quality.numstacks, quality.numquads = 8, 6, 1
     meshes = model.geom_dataid
-    large = (meshes >= 0) & (model.mesh_facenum[meshes] > LARGE)
+    large = (meshes >= 0) & (model.mesh_facenum[meshes] > LARGE_MESH_FACES)
     model.geom_group[large] = HIDDEN_GROUP
     for wall in range(4):
         model.geom(f"wall_{wall}").group = HIDDEN_GROUP

@@ -33,9 +33,9 @@ GRIPPER, SIDES = "ur5e/robotiq/", ("right", "left")
 PADS = tuple(f"{GRIPPER}{side}_pad{number}" for side in SIDES for number in (1, 2))
 CUBE_JOINT = "object_joint_0"
 FINGER_JOINTS = ("driver", "coupler", "spring_link", "follower")
-CELL = 0.012
+GRID_CELL = 0.012
 """Of the grids of joint angles [rad]."""
-CELLS = 108
+GRID_SIZE = 108
 """Along each side of a grid."""
 LOWEST_ANGLE = -0.4
 """Where grids begin [rad]; joints turn from -0.3 to 0.8, and angles beyond the grid belong to its outermost cells."""
@@ -213,7 +213,7 @@ def _fingers(model: mujoco.MjModel, joints: Indices, within: list[tuple[Indices,
     to_geom, middle, axis = model.geom_quat[base] * [1.0, -1.0, -1.0, -1.0], np.empty(3), np.empty(3)
     mujoco.mju_rotVecQuat(middle, -model.geom_pos[base], to_geom)
     mujoco.mju_rotVecQuat(axis, np.array([0.0, 1.0, 0.0]), to_geom)
-    grid = (len(SIDES), CELLS, CELLS)
+    grid = (len(SIDES), GRID_SIZE, GRID_SIZE)
     return Fingers(
         joints=joints,
         pairs=np.array([pairs for pairs, _ in within]),

@@ -5,19 +5,19 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from world4scorer.cube.simulator.clearance import CELL, LOWEST_ANGLE
+from world4scorer.cube.simulator.clearance import GRID_CELL, LOWEST_ANGLE
 from world4scorer.cube.simulator.mujoco_library import mj_geomDistance, mj_getState, mj_setState, mj_step
 from world4scorer.engine.kernels import kernel, leaf
 
 STATE = int(mujoco.mjtState.mjSTATE_FULLPHYSICS | mujoco.mjtState.mjSTATE_WARMSTART)
 """What a physics step changes and the next one depends on: time, positions, velocities, the solver's first guess."""
-FARTHEST = 0.5
+MAX_LINK_DISTANCE = 0.5
 """Distances of links are measured up to here [m]."""
 MARGIN = 1e-4
 """Subtracted from measured distances [m]; MuJoCo's tolerance is 1e-6."""
-STALE = 0.3
+STALE_SHARE = 0.3
 """Distances are measured anew when no more of them is left than this part."""
-ROUNDING = 1e-7
+ROUNDING_MARGIN = 1e-7
 """By which spheres and boxes must be apart [m]."""
 
 
@@ -50,7 +50,7 @@ def _above_floor(positions, matrices, boxes):
     """Whether the boxes around all links are above the floor."""
     for i in range(boxes.links):
         geom = boxes.geoms[i]
-        lowest = positions[geom, 2] - boxes.floor_height - ROUNDING
+        lowest = positions[geom, 2] - boxes.floor_height - ROUNDING_MARGIN
         for k in range(3):
             z = matrices[geom, 6 + k]
             lowest += z * boxes.centre[i, k] - abs(z) * boxes.half[i, k]
@@ -63,7 +63,7 @@ def _above_floor(positions, matrices, boxes):
 def _cube_apart(model, data, positions, matrices, boxes):
     """Whether the cube touches neither links nor walls."""
     cube = boxes.cube
-    radius = boxes.cube_radius + ROUNDING
+    radius = boxes.cube_radius + ROUNDING_MARGIN
     for i in range(len(boxes.geoms)):
         geom = boxes.geoms[i]
         beyond = 0.0
@@ -101,7 +101,7 @@ def _cube_apart_from(model, data, positions, matrices, boxes, i):
             rotation += (turned - last[3 + 3 * axis + column]) ** 2
     if np.sqrt(shift) + np.sqrt(rotation) * boxes.cube_radius < boxes.slack[i]:
         return True
-    distance = mj_geomDistance(model, data, geom, cube, FARTHEST, 0)
+    distance = mj_geomDistance(model, data, geom, cube, MAX_LINK_DISTANCE, 0)
     boxes.slack[i] = max(distance - MARGIN, 0.0)
     for axis in range(3):
         last[axis] = 0.0
@@ -122,11 +122,11 @@ def _fingers_apart(model, data, angles, positions, matrices, fingers):
     links_left, pads_left, apart_left = _finger_apart(model, data, 1, angles, positions, matrices, fingers)
     if not (apart_right and apart_left):
         return False
-    if min(links_right + min(links_left, pads_left), pads_right + links_left) > ROUNDING:
+    if min(links_right + min(links_left, pads_left), pads_right + links_left) > ROUNDING_MARGIN:
         return True
     links_right, pads_right = _inner(0, positions, matrices, fingers)
     links_left, pads_left = _inner(1, positions, matrices, fingers)
-    return min(links_right + min(links_left, pads_left), pads_right + links_left) > ROUNDING
+    return min(links_right + min(links_left, pads_left), pads_right + links_left) > ROUNDING_MARGIN
 
 
 @leaf
@@ -134,8 +134,8 @@ def _finger_apart(model, data, side, angles, positions, matrices, fingers):
     """Bounds on how far links and pads of a finger are on its side of the middle; whether it does not touch itself."""
     joints, swing = fingers.joints[side], fingers.swing[side]
     last = fingers.weight.shape[1] - 1
-    row = min(max(int((angles[joints[0]] - LOWEST_ANGLE) / CELL), 0), last)
-    column = min(max(int((angles[joints[2]] - LOWEST_ANGLE) / CELL), 0), last)
+    row = min(max(int((angles[joints[0]] - LOWEST_ANGLE) / GRID_CELL), 0), last)
+    column = min(max(int((angles[joints[2]] - LOWEST_ANGLE) / GRID_CELL), 0), last)
     weight, origin = fingers.weight[side, row, column], fingers.origin[side, row, column]
     inner = fingers.inner[side, row, column]
     turn = 0.0
@@ -152,7 +152,7 @@ def _finger_apart(model, data, side, angles, positions, matrices, fingers):
     inner[0], inner[1] = _inner(side, positions, matrices, fingers)
     for p in range(fingers.pairs.shape[1]):
         first, second = fingers.pairs[side, p, 0], fingers.pairs[side, p, 1]
-        spare = mj_geomDistance(model, data, first, second, FARTHEST, 0) - MARGIN
+        spare = mj_geomDistance(model, data, first, second, MAX_LINK_DISTANCE, 0) - MARGIN
         _limit(weight, fingers.reach[side, p], spare)
     return inner[0], inner[1], weight[0] < np.inf
 
@@ -204,8 +204,8 @@ def _links_apart(model, data, angles, links):
         links.origin[j] = angles[j]
     for p in range(len(links.pairs)):
         spare = links.slack[p] - _turn(angles, links.reach[p], links.anchor[p])
-        if spare <= STALE * links.slack[p]:
-            spare = mj_geomDistance(model, data, links.pairs[p, 0], links.pairs[p, 1], FARTHEST, 0) - MARGIN
+        if spare <= STALE_SHARE * links.slack[p]:
+            spare = mj_geomDistance(model, data, links.pairs[p, 0], links.pairs[p, 1], MAX_LINK_DISTANCE, 0) - MARGIN
             links.slack[p] = max(spare, 0.0)
             for j in range(len(angles)):
                 links.anchor[p, j] = angles[j]

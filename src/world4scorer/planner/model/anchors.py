@@ -22,12 +22,12 @@ from world4scorer.engine.scene.indices import PLAN_INTERVAL
 
 CONTROLS: Final = 2
 """Numbers per pose: acceleration [m/s^2], yaw rate [rad/s]."""
-LEAST: Final = (-5.0, -1.0)
+MIN_CONTROLS: Final = (-5.0, -1.0)
 """Of the controls of an anchor."""
-MOST: Final = (4.0, 1.0)
+MAX_CONTROLS: Final = (4.0, 1.0)
 METRES_PER_RADIAN: Final = 6.0
 """How far apart headings count against speeds [m/s] when manoeuvres are compared."""
-ROUNDS: Final = 20
+KMEANS_ITERATIONS: Final = 20
 """Of k-means."""
 
 
@@ -52,7 +52,7 @@ def controls_of(speed_S: Any, poses_ST3: Any) -> NDArray[np.float64]:
     middle = heading - 0.5 * turn
     speeds = (steps[..., 0] * np.cos(middle) + steps[..., 1] * np.sin(middle)) / PLAN_INTERVAL
     acceleration = np.diff(speeds, axis=1, prepend=speed[:, None]) / PLAN_INTERVAL
-    return np.clip(np.stack([acceleration, turn / PLAN_INTERVAL], -1), LEAST, MOST)
+    return np.clip(np.stack([acceleration, turn / PLAN_INTERVAL], -1), MIN_CONTROLS, MAX_CONTROLS)
 
 
 def fit_anchors(speed_S: Any, poses_ST3: Any, count: int, seed: int) -> NDArray[np.float32]:
@@ -64,7 +64,7 @@ def fit_anchors(speed_S: Any, poses_ST3: Any, count: int, seed: int) -> NDArray[
     changes = (np.cumsum(controls, 1) * scale).reshape(len(controls), -1)
     centres = changes[np.random.default_rng(seed).permutation(len(changes))[:count]]
     squares = (changes**2).sum(1)[:, None]
-    for _ in range(ROUNDS):
+    for _ in range(KMEANS_ITERATIONS):
         nearest = (squares - 2 * changes @ centres.T + (centres**2).sum(1)).argmin(1)
         for place in np.unique(nearest):
             centres[place] = changes[nearest == place].mean(0)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.vision_transformer import VisionTransformer
 
-QUERY_SPREAD = 1e-6
+QUERY_STD = 1e-6
 """Standard deviation of the scene queries before training: nearly nothing, so that the ViT starts undisturbed."""
 
 
@@ -35,7 +35,7 @@ class SceneEncoder(nn.Module):
         super().__init__()
         self.config = config
         self.scene_queries = nn.Parameter(torch.empty(1, config.cameras, config.scene_queries, config.vit_width))
-        nn.init.normal_(self.scene_queries, std=QUERY_SPREAD)
+        nn.init.normal_(self.scene_queries, std=QUERY_STD)
         self.vit = VisionTransformer(config)
         self.neck = nn.Linear(config.vit_width, config.width)
         self.spare_last_block = not config.plan_sampling

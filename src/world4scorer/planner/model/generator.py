@@ -16,7 +16,7 @@ from world4scorer.planner.model.anchors import CONTROLS, integrate
 from world4scorer.planner.model.config import POSE_NUMBERS, ModelConfig
 from world4scorer.planner.model.decoder import Decoder
 
-CORRECTION: Final = (1.0, 0.2)
+CONTROL_SCALE: Final = (1.0, 0.2)
 """What one unit of the head's output changes: acceleration [m/s^2], yaw rate [rad/s]."""
 
 
@@ -70,5 +70,5 @@ class Generator(nn.Module):
         decoded: Tensor = self.head(self.decoder(queries_BND, scene_BSD))
         if self.anchors is None:
             return decoded
-        controls = self.anchors.float() + decoded * decoded.new_tensor(CORRECTION)
+        controls = self.anchors.float() + decoded * decoded.new_tensor(CONTROL_SCALE)
         return integrate(speed_B.float(), controls)

@@ -27,7 +27,7 @@ BOX_POINTS: Final = (
 )
 """Forward and left of the rear axle [m]: centre, front left, front right."""
 
-NEAREST: Final = 0.1
+MIN_DEPTH: Final = 0.1
 """Points nearer to the camera plane than this are not seen [m]."""
 
 
@@ -67,7 +67,7 @@ def ground_points(plans_BNT3: Tensor) -> Tensor:
 def project(points_BU3: Tensor, cameras: Cameras) -> tuple[Tensor, Tensor]:
     """Pixels (B, C, U, 2) of points, and which of them lie before the camera (B, C, U)."""
     seen_BCU3 = (points_BU3[:, None] - cameras.translation[:, :, None]) @ cameras.rotation
-    ahead = seen_BCU3[..., 2] > NEAREST
+    ahead = seen_BCU3[..., 2] > MIN_DEPTH
     image_BCU3 = seen_BCU3 @ cameras.intrinsics.transpose(-1, -2)
     depth = torch.where(ahead, seen_BCU3[..., 2], 1.0)
     return image_BCU3[..., :2] / depth[..., None], ahead

@@ -17,7 +17,7 @@ from world4scorer.planner.model.images import normalise
 from world4scorer.planner.pretraining.config import PretrainConfig
 from world4scorer.planner.pretraining.views import Views
 
-SMALLEST_SPREAD: Final = 0.1
+MIN_VIEW_STD: Final = 0.1
 """Added to the spread of a view before dividing by it."""
 
 
@@ -66,7 +66,7 @@ def draw_batch(views: Views, patch: int, config: PretrainConfig, step: int) -> B
     target = cut(frame, hidden)
     if config.normalise_views:
         own = torch.from_numpy(views.light[frame, camera]).repeat_interleave(patch * patch, -1)  # (M, 2, N)
-        target = Patches((target.numbers - own[:, :1]) / (own[:, 1:] + SMALLEST_SPREAD), hidden)
+        target = Patches((target.numbers - own[:, :1]) / (own[:, 1:] + MIN_VIEW_STD), hidden)
     return Batch(
         cut(frame, seen, lights[0]),
         target,

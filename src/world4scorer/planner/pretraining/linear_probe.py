@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-STRENGTHS: Final = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+RIDGE_STRENGTHS: Final = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 """Of the ridge; features have variance 1."""
-HELD_OUT: Final = 5
+HELD_OUT_INTERVAL: Final = 5
 """Every so-manieth log of the training set chooses the strength."""
 
 Array = NDArray[np.float32]
@@ -35,18 +35,18 @@ def probe(
     test_features, test_answers = test_features[test_rows], test_answers[test_rows]
     mean, spread = features.mean(0), features.std(0) + np.float32(1e-6)
     features, test_features = (features - mean) / spread, (test_features - mean) / spread
-    held = groups % HELD_OUT == 0
+    held = groups % HELD_OUT_INTERVAL == 0
     scores = [{"AUC": area_under_curve, "R2": r_squared}[measure] for measure in measures]
     inner, outer = _Ridge(features[~held], answers[~held]), _Ridge(features, answers)
     tried = np.array(
         [
             [s(inner.predict(features[held], k)[:, q], answers[held][:, q]) for q, s in enumerate(scores)]
-            for k in STRENGTHS
+            for k in RIDGE_STRENGTHS
         ]
     )
     found = []
     for question, score in enumerate(scores):
-        best = STRENGTHS[int(np.nanargmax(tried[:, question]))]
+        best = RIDGE_STRENGTHS[int(np.nanargmax(tried[:, question]))]
         found.append(score(outer.predict(test_features, best)[:, question], test_answers[:, question]))
     return found
 

@@ -21,7 +21,7 @@ from world4scorer.planner.model.vision_transformer import INITIAL_SPREAD, Vision
 from world4scorer.planner.pretraining.batches import Batch, Patches
 from world4scorer.planner.pretraining.config import PretrainConfig
 
-SMALLEST_VARIANCE = 1e-2
+MIN_PATCH_VARIANCE = 1e-2
 """Added to the variance of a patch before dividing: flat patches of a rendered sky or wall stay flat."""
 
 
@@ -57,17 +57,17 @@ class MaskedViews(nn.Module):
             return loss
         first = seen.shape[1] - batch.seen.place.shape[1]
         one, other = seen[:, first:].mean(1), encode_patches(self.vit, batch.again)[:, first:].mean(1)
-        return loss + self.config.contrast * tell_apart(one, other, self.config.group, self.config.temperature)
+        return loss + self.config.contrast * contrastive_loss(one, other, self.config.group, self.config.temperature)
 
     def _target(self, patches_MLN: Tensor) -> Tensor:
         if not self.config.normalise_patches:
             return patches_MLN
         mean = patches_MLN.mean(-1, keepdim=True)
-        spread = (patches_MLN.var(-1, keepdim=True) + SMALLEST_VARIANCE).sqrt()
+        spread = (patches_MLN.var(-1, keepdim=True) + MIN_PATCH_VARIANCE).sqrt()
         return (patches_MLN - mean) / spread
 
 
-def tell_apart(one_MV: Tensor, other_MV: Tensor, group: int, temperature: float) -> Tensor:
+def contrastive_loss(one_MV: Tensor, other_MV: Tensor, group: int, temperature: float) -> Tensor:
     """Cross-entropy of finding, among the views of its group, the one that features of other patches belong to.
 
     What the views of a group share, above all weather and light, is taken off first: it does not help.

@@ -27,10 +27,10 @@ from world4scorer.planner.pretraining.probe_labels import PATCH_QUESTIONS, SCENE
 
 BATCH: Final = 64
 """Views at a time."""
-CELL: Final = 2
+CELL_PATCHES: Final = 2
 """Side of a cell of the grid, in patches."""
 RANDOM_SEED: Final = 1
-TOGETHER: Final = (("lead", "vehicles", "speed", "turn"), ("lead distance",))
+SHARED_ROW_QUESTIONS: Final = (("lead", "vehicles", "speed", "turn"), ("lead distance",))
 """Questions about scenes that share their rows, and so most of the work."""
 
 Array = NDArray[np.float32]
@@ -103,7 +103,7 @@ def _probe_source(
     readings: dict[str, Callable[[Array], Array]] = {"mean": lambda features: features.mean(1), "grid": grid}
     for reading, read in readings.items():
         both = read(train_features), read(test_features)
-        for questions in TOGETHER:
+        for questions in SHARED_ROW_QUESTIONS:
             answers, asked = (
                 np.stack([part.scene[question] for question in questions], 1).astype(np.float32)
                 for part in (train, test)
@@ -127,7 +127,7 @@ def _grid_of(encoder: ImageEncoder) -> Callable[[Array], Array]:
     rows, columns = encoder.config.grid
 
     def grid(features: Array) -> Array:
-        down, across = max(1, rows // CELL), max(1, columns // CELL)
+        down, across = max(1, rows // CELL_PATCHES), max(1, columns // CELL_PATCHES)
         used = features.reshape(len(features), rows, columns, -1)[
             :, : down * (rows // down), : across * (columns // across)
         ]

@@ -26,13 +26,13 @@ from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.images import fit_intrinsics, read_view
 from world4scorer.planner.pretraining.views import split_logs
 
-CORRIDOR: Final = 1.8
+CORRIDOR_HALF_WIDTH: Final = 1.8
 """Half the width of the ego's way along its centreline [m]."""
-NEAR_LEAD: Final = 25.0
+MAX_LEAD_DISTANCE: Final = 25.0
 """Vehicles on the ego's way are asked for up to here [m], their distance up to twice as far."""
-COUNTED: Final = 60.0
+MAX_COUNT_DISTANCE: Final = 60.0
 """Vehicles in the front view are counted up to here [m]."""
-GROUND_REACH: Final = 50.0
+MAX_GROUND_DISTANCE: Final = 50.0
 """Patches whose centre meets the ground nearer than this are asked for drivable space [m]."""
 TURN_POSE: Final = 3
 """Row of the human's plan that lies two seconds ahead."""
@@ -136,11 +136,11 @@ def _scene_answers(scene: Scene, frame: LogFrame, view: FrontView) -> dict[str, 
     boxes = _vehicles(frame.annotations or Annotations.none())
     ahead = _distances_on_way(scene, boxes)
     nearest = float(ahead.min()) if len(ahead) else np.inf
-    seen = view.holds(view.project(boxes[:, :3])) & (np.hypot(boxes[:, 0], boxes[:, 1]) < COUNTED)
+    seen = view.holds(view.project(boxes[:, :3])) & (np.hypot(boxes[:, 0], boxes[:, 1]) < MAX_COUNT_DISTANCE)
     turn = np.nan if scene.human_future is None else scene.human_future[TURN_POSE, 2] / 2.0
     return {
-        "lead": float(nearest < NEAR_LEAD),
-        "lead distance": float(np.log(nearest)) if nearest < 2 * NEAR_LEAD else np.nan,
+        "lead": float(nearest < MAX_LEAD_DISTANCE),
+        "lead distance": float(np.log(nearest)) if nearest < 2 * MAX_LEAD_DISTANCE else np.nan,
         "vehicles": float(seen.sum()),
         "speed": float(scene.ego_state[State.VELOCITY_X]),
         "turn": float(turn),
@@ -149,7 +149,7 @@ def _scene_answers(scene: Scene, frame: LogFrame, view: FrontView) -> dict[str, 
 
 def _patch_answers(scene: Scene, frame: LogFrame, view: FrontView) -> dict[str, NDArray[np.float64]]:
     ground = view.ground()
-    asked = np.hypot(ground[:, 0], ground[:, 1]) < GROUND_REACH
+    asked = np.hypot(ground[:, 0], ground[:, 1]) < MAX_GROUND_DISTANCE
     drivable = np.full(len(ground), np.nan)
     drivable[asked] = _is_drivable(scene, ground[asked])
     return {"drivable": drivable, "vehicle": _in_outlines(_vehicles(frame.annotations or Annotations.none()), view)}
@@ -167,7 +167,7 @@ def _distances_on_way(scene: Scene, boxes: NDArray[np.float64]) -> NDArray[np.fl
     here = shapely.line_locate_point(way, shapely.Point(0.0, 0.0))
     places = shapely.points(boxes[:, :2])
     along = shapely.line_locate_point(way, places) - here
-    return np.asarray(along[(shapely.distance(way, places) < CORRIDOR) & (along > 0.0)])
+    return np.asarray(along[(shapely.distance(way, places) < CORRIDOR_HALF_WIDTH) & (along > 0.0)])
 
 
 def _is_drivable(scene: Scene, ground: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -186,7 +186,7 @@ def _in_outlines(boxes: NDArray[np.float64], view: FrontView) -> NDArray[np.floa
     centres = view.centres
     inside = np.zeros(len(centres), np.bool_)
     signs = np.array([(a, b, c) for a in (-0.5, 0.5) for b in (-0.5, 0.5) for c in (-0.5, 0.5)])
-    for box in boxes[np.hypot(boxes[:, 0], boxes[:, 1]) < COUNTED]:
+    for box in boxes[np.hypot(boxes[:, 0], boxes[:, 1]) < MAX_COUNT_DISTANCE]:
         corners = signs * box[3:6]
         corners[:, :2] = rotate(corners[:, :2], box[6])
         outline = view.project(corners + box[:3])

@@ -9,7 +9,7 @@ import numpy as np
 from world4scorer.jobs.progress import JobProgress
 from world4scorer.planner.pretraining.config import PretrainConfig
 
-RECENT = 50
+LOSS_WINDOW = 50
 """Steps that the shown loss is a mean of."""
 
 
@@ -22,4 +22,4 @@ class PretrainProgress(JobProgress):
 
     def update(self, step: int, losses: Sequence[float]) -> None:
         """Show the state after so many steps."""
-        self._bar.update(self._task, completed=step, loss=f"{np.mean(losses[-RECENT:]):.4f}")
+        self._bar.update(self._task, completed=step, loss=f"{np.mean(losses[-LOSS_WINDOW:]):.4f}")

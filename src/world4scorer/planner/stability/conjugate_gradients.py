@@ -27,7 +27,7 @@ Preconditioner = Callable[[Tensor], Tensor]
 TOLERANCE: Final = 1e-5
 """Largest gap of the bracket, as a share of c^T G^-1 c."""
 MAX_ITERATIONS: Final = 500
-AGAIN: Final = 3
+MAX_RESTARTS: Final = 3
 """How often iterations begin anew where the residual formed anew is larger than the one that was carried along."""
 
 
@@ -84,7 +84,7 @@ def solve(
     residual = right_KP.clone() if start_KP is None else right_KP - product(x, every)
     iterations = torch.zeros(len(x), dtype=torch.long)
     left = every
-    for _ in range(AGAIN):
+    for _ in range(MAX_RESTARTS):
         used = _iterate(product, right_KP, x, residual, left, mu, preconditioner, tolerance, max_iterations)
         iterations[left] += used
         residual[left] = right_KP[left] - product(x[left], left)

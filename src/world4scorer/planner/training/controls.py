@@ -20,7 +20,7 @@ from world4scorer.engine.scene.indices import PLAN_POSES
 from world4scorer.planner.bank import CandidateBank
 from world4scorer.planner.model.anchors import CONTROLS, integrate
 from world4scorer.planner.model.config import EGO_NUMBERS
-from world4scorer.planner.model.generator import CORRECTION
+from world4scorer.planner.model.generator import CONTROL_SCALE
 from world4scorer.planner.model.network import SPEED, Network
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.pretraining.schedule import learning_rate
@@ -54,7 +54,7 @@ class EgoStatusPlanner(nn.Module):
     def forward(self, ego_status: Tensor) -> Tensor:
         """Plans (B, T, 3)."""
         controls = self.layers(ego_status * ego_status.new_tensor(STATUS_SCALE)).unflatten(-1, (1, PLAN_POSES, -1))
-        return integrate(ego_status[:, SPEED], controls * controls.new_tensor(CORRECTION))[:, 0]
+        return integrate(ego_status[:, SPEED], controls * controls.new_tensor(CONTROL_SCALE))[:, 0]
 
 
 def train_ego_status_planner(samples: Samples, config: TrainConfig) -> EgoStatusPlanner:
