@@ -124,12 +124,12 @@ class _Shard:
 
     @property
     def path(self) -> Path:
-        """Where its arrays are; it is finished once they are there."""
+        """Path of its arrays, written last."""
         return self.folder / f"{self.kind}_{self.first:06d}.npz"
 
     @property
     def pictures(self) -> Path:
-        """Where its pictures are."""
+        """Path of its images."""
         return self.path.with_suffix(".pictures.npy")
 
 
@@ -156,7 +156,7 @@ def make_episodes(folder: Path, config: EpisodeConfig, workers: int | None = Non
 
 
 def read_config(folder: Path) -> EpisodeConfig:
-    """How the episodes of a folder are made."""
+    """Configuration of the episodes of a folder."""
     return read_about(folder, EpisodeConfig, "episodes", "run `w4s cube data` first")
 
 

@@ -17,7 +17,7 @@ from world4scorer.cube.tune import DEFAULT_WEIGHTS, TUNING_SEEDS
 
 @dataclass(frozen=True)
 class Preset:
-    """Everything that the study needs to know; the defaults are the published protocol."""
+    """Configuration of the whole study; the defaults are the published protocol."""
 
     episodes: EpisodeConfig = field(default_factory=lambda: EpisodeConfig(expert=10_000, noisy=2_000, pictures=224))
     world_model: WorldModelConfig = field(default_factory=WorldModelConfig)

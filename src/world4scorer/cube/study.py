@@ -33,7 +33,7 @@ class Study:
 
     folder: Path
     name: str
-    """Of its preset."""
+    """Name of the preset."""
     preset: Preset
 
     @classmethod
@@ -111,7 +111,7 @@ class Study:
         return reported | evaluated_episodes(*sizes, self.preset.tuning.seeds, self.preset.tuning.windows)
 
     def contest(self, weight: float = 0.0) -> EvaluationSetup:
-        """What plays, with a weight of outcome scores."""
+        """Setup of an evaluation with a weight of outcome scores."""
         return EvaluationSetup(self.episodes, self.model, self.head, weight)
 
     def tuned(self) -> TunedWeight:

@@ -1,4 +1,4 @@
-"""How often players succeed, from which starts, and by how much one does better than another on the same windows.
+"""Success of players by kind of start, and paired gains on the same windows.
 
 Intervals: 95 %, by drawing seeds with replacement; a single seed has none.
 """
@@ -26,11 +26,11 @@ LABELS: Final = {
     Player.EXPERT: "expert's actions",
     Player.SIMULATOR: "search in the simulator",
 }
-"""What players are called where people read."""
+"""Labels of players in tables."""
 
 
 class Starts(StrEnum):
-    """Which windows count, by their start."""
+    """Subsets of windows by their start."""
 
     ALL = "all starts"
     UNSOLVED = "not already solved"
@@ -62,12 +62,12 @@ class SuccessCount:
     solved: int
     windows: int
     share: Interval
-    """Of the windows; NaN where there are none."""
+    """Share of the windows; NaN without windows."""
 
 
 @dataclass(frozen=True)
 class SuccessGain:
-    """What one player adds to another, window by window."""
+    """Paired gain of one player over another."""
 
     before: int
     """Windows that the other solved."""
@@ -93,7 +93,7 @@ def count_successes(results: Results, player: Player, starts: Starts = Starts.AL
 
 
 def measure_gain(results: Results, after: Player, before: Player, starts: Starts = Starts.ALL) -> SuccessGain:
-    """What `after` adds to `before`, on the windows that both played."""
+    """Gain of `after` over `before` on windows that both played."""
     pairs = [pair for pair in paired_results(results, after, before) if starts.has(pair.before)]
     changes = [int(pair.after.success) - int(pair.before.success) for pair in pairs]
     return SuccessGain(
@@ -107,7 +107,7 @@ def measure_gain(results: Results, after: Player, before: Player, starts: Starts
 
 
 def gains_by_seed(results: Results, after: Player, before: Player) -> dict[int, SuccessGain]:
-    """What `after` adds to `before` on each seed that both played."""
+    """Gain of `after` over `before` on each seed that both played."""
     return {
         seed: measure_gain({before: {seed: results[before][seed]}, after: {seed: results[after][seed]}}, after, before)
         for seed in results[before]

@@ -29,18 +29,18 @@ class Window:
     """A start and a goal."""
 
     seed: int
-    """Whose draw it belongs to."""
+    """Seed of the draw."""
     episode: int
     step: int
     start: CubeState
     goal: Floats
-    """Where the cube is to be brought."""
+    """Goal position of the cube."""
     goal_state: CubeState
     """The expert's moment at the goal, which a world model sees."""
     held: bool
     """Whether the gripper has the cube at the start."""
     expert: Floats
-    """What the expert did from the start to the goal (25, 5)."""
+    """Expert actions from start to goal (25, 5)."""
 
     @property
     def name(self) -> str:

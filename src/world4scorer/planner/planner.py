@@ -48,7 +48,7 @@ class ScoredPlans:
         return f"ScoredPlans({scenes} scenes, {plans} plans each)"
 
     def utility(self, benchmark: Benchmark = "v1") -> Tensor:
-        """What each plan is worth under a benchmark (B, N)."""
+        """Utility (B, N) of plans under a benchmark."""
         return utility(self.logits, benchmark)
 
     def choice(self, benchmark: Benchmark = "v1") -> Tensor:
@@ -113,7 +113,7 @@ class Planner(nn.Module):
         rivals: int = 3,
         benchmark: Benchmark = "v1",
     ) -> Stability:
-        """Which choices hold while the scorer moves within what its supervision leaves open (docs/model.md).
+        """Which choices are stable under parameter changes that the supervision allows (docs/model.md).
 
         Args:
             image: As in `forward`.
@@ -181,7 +181,7 @@ class Planner(nn.Module):
         write_together(self.files(folder))
 
     def files(self, folder: str | os.PathLike[str]) -> dict[Path, bytes]:
-        """What `save_pretrained` writes: contents by path."""
+        """Files written by `save_pretrained`: content by path."""
         weights_file, config_file = ModelFolder(Path(folder)).files
         return {weights_file: as_safetensors(self.network.state_dict()), config_file: self.config.to_json().encode()}
 

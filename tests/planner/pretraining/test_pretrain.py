@@ -15,7 +15,7 @@ from world4scorer.planner.model.images import ImageError, normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.pretraining.batches import Patches, _draw_views, cut_patches, draw_batch
 from world4scorer.planner.pretraining.config import PretrainConfig
-from world4scorer.planner.pretraining.masked_views import MaskedViews, encode_patches, contrastive_loss
+from world4scorer.planner.pretraining.masked_views import MaskedViews, contrastive_loss, encode_patches
 from world4scorer.planner.pretraining.pretrain import CHECKPOINT_FILE, pretrain
 from world4scorer.planner.pretraining.views import read_views
 

@@ -239,7 +239,7 @@ class Sigreg(nn.Module):
         return self.along(drawn, latents)
 
     def along(self, directions: Tensor, latents: Tensor) -> Tensor:
-        """The same along given directions (latent, directions) of any length."""
+        """The statistic along given directions (latent, directions), which are normalised."""
         angles = (latents @ (directions / directions.norm(dim=0)))[..., None] * self.points
         off = (angles.cos().mean(0) - self.gaussian).square() + angles.sin().mean(0).square()
         statistic: Tensor = (off @ self.weights).mean() * len(latents)

@@ -20,7 +20,7 @@ MIN_DIFFERENCE: Final = 1e-7
 
 
 def candidate_features(final: Tensor, goal: Tensor, cost: Tensor, actions: Tensor) -> Tensor:
-    """What the head sees of candidates.
+    """Features of candidates for the head.
 
     Args:
         final: Predicted latents at the end (…, candidates, latent).

@@ -68,7 +68,7 @@ class ImaginedCandidates:
     """Squared distances between the two (…, candidates)."""
 
     def features(self) -> Tensor:
-        """What the outcome head sees."""
+        """Inputs of the outcome head."""
         return candidate_features(self.final, self.goal, self.cost, self.candidates)
 
 
@@ -124,7 +124,7 @@ class WorldModelPlanner:
 
 
 class SimulatorPlanner:
-    """The same search with the simulator's own outcome in place of the model's cost: what a perfect scorer reaches."""
+    """The same search by simulated outcomes: the upper bound of a perfect scorer."""
 
     def __init__(self, scale: ActionScale, budget: Search) -> None:
         self.scale, self.budget = scale, budget
@@ -168,7 +168,7 @@ class ZeroPlanner:
 
 
 class ExpertReplay:
-    """What the expert did, which led to the goal; then nothing."""
+    """Replays the expert's actions, then zero actions."""
 
     def plan(self, simulator: CubeSimulator, moments: Sequence[ReplanStep]) -> Floats:
         """The recorded actions."""

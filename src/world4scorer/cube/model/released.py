@@ -32,11 +32,11 @@ from world4scorer.jobs.tensor_files import SAFETENSORS, Tensors, check_tensors, 
 
 CONFIG: Final = "config.json"
 SUFFIXES: Final = (".pt", ".ckpt", SAFETENSORS)
-"""Of files of weights."""
+"""Suffixes of weight files."""
 WRAPPED: Final = "model."
 """Before every name in a training checkpoint."""
 COUNTER: Final = "num_batches_tracked"
-"""What batch normalisation counts in training and never uses here."""
+"""Counter of batch normalisation, unused here."""
 UNUSED: Final = ("encoder.embeddings.mask_token", "encoder.pooler.dense.weight", "encoder.pooler.dense.bias")
 """Tensors of a vision transformer that LeWM has no use for."""
 VIT_HEADS: Final = {"tiny": 3, "small": 6, "base": 12, "large": 16, "huge": 16}
@@ -77,7 +77,7 @@ LAYER: Final = {
     "attention_out": "attn.to_out.0",
     "mlp": "mlp.net",
 }
-"""The same of the parts of a predictor's layer."""
+"""Names of the parts of a predictor layer."""
 
 PLACES: Final = "predictor.pos_embedding"
 PATCHES: Final = "encoder.embeddings.patch_embeddings.projection"

@@ -28,9 +28,9 @@ class Search:
     candidates: int = 300
     """Action sequences of an iteration."""
     elites: int = 30
-    """How many of them shape the next one."""
+    """Elites that define the next distribution."""
     iterations: int = 10
-    """How often."""
+    """Iterations."""
     blocks: int = 5
     """Action blocks of a sequence, of five steps each; all of them are carried out before the next search."""
     bounded: bool = False

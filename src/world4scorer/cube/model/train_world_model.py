@@ -66,7 +66,7 @@ class TrainingWindows:
     """Windows of consecutive frames, one action block apart, drawn from episodes."""
 
     see: See
-    """What the model sees of moments, by episodes and steps."""
+    """Reads observations by episodes and steps."""
     actions: NDArray[np.float32]
     """In the model's unit (episodes, steps, 5)."""
     frames: int
@@ -203,7 +203,7 @@ def _save_checkpoint(
 
 
 def read_history(folder: Path) -> list[dict[str, float]]:
-    """How training went: steps, and what `measure` found."""
+    """Training history: steps and results of `measure`."""
     history: list[dict[str, float]] = read_json(folder / HISTORY, CubeError)["history"]
     return history
 

@@ -30,7 +30,7 @@ MAX_BATCH: Final = 4096
 
 
 class WorldModel(Protocol):
-    """What a planner asks of a world model."""
+    """Interface of a world model for planners."""
 
     latent: int
     """Numbers of a latent."""
@@ -38,11 +38,11 @@ class WorldModel(Protocol):
     """Unit of its actions."""
 
     def look(self, simulator: CubeSimulator) -> NDArray[Any]:
-        """What it sees of the simulator's present moment."""
+        """Observation of the simulator's current state."""
         ...
 
     def look_at(self, simulator: CubeSimulator, state: CubeState) -> NDArray[Any]:
-        """What it sees of a recorded moment, to which the simulator may be brought."""
+        """Observation of a recorded state; may reset the simulator to it."""
         ...
 
     def encode(self, seen: NDArray[Any]) -> Tensor:
@@ -100,7 +100,7 @@ class LewmWorldModel:
         return simulator.picture(self.network.config.image, self.camera)
 
     def look_at(self, simulator: CubeSimulator, state: CubeState) -> NDArray[Any]:
-        """The same of a recorded moment."""
+        """Observation of a recorded state."""
         if self.network.config.sees == "state":
             return state.observation
         simulator.start_at(state)
@@ -149,7 +149,7 @@ class LewmWorldModel:
 
 
 def as_input(seen: Tensor) -> Tensor:
-    """What the network takes: observations as they are, pictures (…, height, width, 3) of bytes as channels about 0."""
+    """Network input: state observations unchanged, uint8 images (…, height, width, 3) as centred channels."""
     if seen.dtype != torch.uint8:
         return seen.float()
     return (seen.movedim(-1, -3).float() / 255 - 0.5) / 0.5

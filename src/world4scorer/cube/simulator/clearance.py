@@ -34,7 +34,7 @@ PADS = tuple(f"{GRIPPER}{side}_pad{number}" for side in SIDES for number in (1, 
 CUBE_JOINT = "object_joint_0"
 FINGER_JOINTS = ("driver", "coupler", "spring_link", "follower")
 GRID_CELL = 0.012
-"""Of the grids of joint angles [rad]."""
+"""Cell size of the grids of joint angles [rad]."""
 GRID_SIZE = 108
 """Along each side of a grid."""
 LOWEST_ANGLE = -0.4
@@ -47,7 +47,7 @@ class Boxes(NamedTuple):
     cube: int
     """Geom of the cube."""
     cube_radius: float
-    """Of the sphere around it [m]."""
+    """Radius of the sphere around it [m]."""
     floor_height: float
     """[m]"""
     geoms: Indices

@@ -19,7 +19,7 @@ from world4scorer.cube.simulator.cube_env import Floats
 Quaternion = tuple[float, float, float, float]
 
 ITERATIONS = 20
-"""Of the inverse kinematics, at most."""
+"""Largest number of inverse kinematics iterations."""
 THRESHOLD = 1e-4
 """Errors of position [m] and rotation [rad] at which it stops."""
 TAYLOR_BELOW = 1e-10

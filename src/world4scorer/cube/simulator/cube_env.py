@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 ACTION: Final = 5
 """Numbers of an action: three of the effector's position, its yaw, the gripper; each within -1 and 1."""
 SUCCESS_METRES: Final = 0.04
-"""How near to its goal the cube must come, as OGBench has it."""
+"""Success distance of the cube from its goal [m], as in OGBench."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class CubeSimulator:
 
     @property
     def cube(self) -> Floats:
-        """Where the cube is."""
+        """Position of the cube."""
         return cube_of(self.data.qpos).copy()
 
     def start_at(self, state: CubeState) -> None:

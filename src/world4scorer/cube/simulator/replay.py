@@ -1,4 +1,4 @@
-"""What becomes of the cube under candidate action sequences: `env.step` to the bit, in a fraction of its time.
+"""Outcomes of candidate action sequences: bitwise equal to `env.step`, in a fraction of its time.
 
     replay = Replay(environment)                      # the unwrapped cube environment of OGBench, after its reset
     distances = replay.outcomes(data, candidates, goal)

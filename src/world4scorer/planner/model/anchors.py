@@ -23,12 +23,12 @@ from world4scorer.engine.scene.indices import PLAN_INTERVAL
 CONTROLS: Final = 2
 """Numbers per pose: acceleration [m/s^2], yaw rate [rad/s]."""
 MIN_CONTROLS: Final = (-5.0, -1.0)
-"""Of the controls of an anchor."""
+"""Lower limits of an anchor's controls; `MAX_CONTROLS` are the upper ones."""
 MAX_CONTROLS: Final = (4.0, 1.0)
 METRES_PER_RADIAN: Final = 6.0
-"""How far apart headings count against speeds [m/s] when manoeuvres are compared."""
+"""Weight of headings against speeds in the distance of manoeuvres."""
 KMEANS_ITERATIONS: Final = 20
-"""Of k-means."""
+"""Iterations of k-means."""
 
 
 def integrate(speed_B: Tensor, controls_BNT2: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ class Attention(nn.Module):
         nn.init.zeros_(self.out.bias)
 
     def forward(self, query_BLD: Tensor, key_BSD: Tensor) -> Tensor:
-        """What each query gathers from the keys (B, L, D)."""
+        """Attention output of the queries (B, L, D)."""
         width = query_BLD.shape[-1]
         query_weight, rest_weight = self.in_weight.split([width, 2 * width])
         query_bias, rest_bias = self.in_bias.split([width, 2 * width])

@@ -7,21 +7,21 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, get_type_hints
 
 POSE_NUMBERS: Final = 3
-"""Of a pose: x forward [m], y left [m], heading [rad]."""
+"""Values of a pose: x forward [m], y left [m], heading [rad]."""
 
 EGO_NUMBERS: Final = 11
-"""Of an ego status: pose 3, velocity 2, acceleration 2, command one-hot 4."""
+"""Values of an ego status: pose 3, velocity 2, acceleration 2, command one-hot 4."""
 
 ROUTE_NUMBERS: Final = 2
-"""By which a route point makes an ego status longer: forward, left [m]."""
+"""Additional values of a route point: forward, left [m]."""
 
 FORMAT: Final = "world4scorer-planner-1"
-"""What a saved configuration says about itself."""
+"""Format identifier of saved configurations."""
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """All that the network's structure depends on. The defaults are the paper's."""
+    """Structure of the network. The defaults are the paper's."""
 
     image_height: int = 672
     """Of each view [pixels]; a multiple of `patch`."""
@@ -44,7 +44,7 @@ class ModelConfig:
     registers: int = 4
     """Register tokens of the ViT."""
     lora_rank: int = 32
-    """Of the adapters on the query and value projections; 0 for none."""
+    """Rank of adapters on the query and value projections; 0 for none."""
     train_vit: bool = False
     """Train the ViT itself, not only the adapters; needed without pretrained weights."""
     scene_queries: int = 16
@@ -64,9 +64,9 @@ class ModelConfig:
     proposals: int = 64
     """Plans per scene."""
     poses: int = 8
-    """Of a plan, half a second apart."""
+    """Poses of a plan, 0.5 s apart."""
     ego_numbers: int = EGO_NUMBERS
-    """Of the ego status; 13 with Bench2Drive's route point."""
+    """Values of the ego status; 13 with a route point."""
     readout: bool = True
     """Read the visual future from states."""
     future_width: int = 384
@@ -123,7 +123,7 @@ class ModelConfig:
 
     @property
     def extensions(self) -> tuple[str, ...]:
-        """What the paper's model does not have and released files have no names for."""
+        """Settings that released files cannot express."""
         return tuple(name for name in ("plan_sampling", "anchors", "motion_queries") if getattr(self, name))
 
     def to_json(self) -> str:
@@ -201,4 +201,4 @@ def pretrained_city() -> ModelConfig:
 
 
 PRESETS: Final = {"paper": paper, "baseline": baseline, "city": city}
-"""By the name that commands take."""
+"""Presets by name."""

@@ -13,7 +13,7 @@ from world4scorer.planner.model.config import ModelConfig
 
 
 class Branch(nn.Module):
-    """What is done to a branch before it is added: dropout, then stochastic depth scene by scene. In training only."""
+    """Dropout and stochastic depth per scene of a residual branch, in training only."""
 
     def __init__(self, dropout: float, drop_path: float) -> None:
         super().__init__()

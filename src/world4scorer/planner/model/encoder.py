@@ -16,11 +16,11 @@ from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.vision_transformer import VisionTransformer
 
 QUERY_STD = 1e-6
-"""Standard deviation of the scene queries before training: nearly nothing, so that the ViT starts undisturbed."""
+"""Initial standard deviation of scene queries; small, so that the ViT starts undisturbed."""
 
 
 class Encoded(NamedTuple):
-    """What becomes of the views."""
+    """Encoded views."""
 
     tokens: Tensor
     """(B, C * Q, D)"""

@@ -17,7 +17,7 @@ from world4scorer.planner.model.config import POSE_NUMBERS, ModelConfig
 from world4scorer.planner.model.decoder import Decoder
 
 CONTROL_SCALE: Final = (1.0, 0.2)
-"""What one unit of the head's output changes: acceleration [m/s^2], yaw rate [rad/s]."""
+"""Scale of the head's output: acceleration [m/s^2], yaw rate [rad/s]."""
 
 
 class TrajectoryHead(nn.Module):

@@ -127,7 +127,7 @@ def save_encoder(
 
 
 def encoder_sizes(config: ModelConfig) -> dict[str, int]:
-    """What of a configuration an encoder depends on."""
+    """Settings that an encoder depends on."""
     return {name: getattr(config, name) for name in SIZES}
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from world4scorer.planner.model.config import ModelConfig
 
 MEAN: Final = (0.485, 0.456, 0.406)
-"""Of red, green, blue in ImageNet, from 0 to 1."""
+"""ImageNet mean of red, green, blue, 0 to 1."""
 STD: Final = (0.229, 0.224, 0.225)
 """Standard deviations of the same."""
 

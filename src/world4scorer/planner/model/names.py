@@ -1,4 +1,4 @@
-"""What our tensors are called in other people's files.
+"""Tensor names in other file formats.
 
 A foreign name stands for one of our tensors, or for several one after the other along the first axis: most files keep
 the query, key and value projections of the ViT in one tensor.

@@ -21,20 +21,20 @@ SPEED: Final = 3
 
 
 class SceneFeatures(NamedTuple):
-    """What the rest of the model sees of a scene."""
+    """Encoded scene."""
 
     tokens: Tensor
     """(B, C * Q, D)"""
     readable: Readable | None
-    """What plan sampling reads from, where the model has it"""
+    """Feature maps for plan sampling, if the model has it"""
 
     def detach(self) -> SceneFeatures:
-        """The same, through which no gradient flows."""
+        """A detached copy."""
         return SceneFeatures(self.tokens.detach(), None if self.readable is None else self.readable.detach())
 
 
 class Ego(NamedTuple):
-    """What the model knows of the ego."""
+    """Encoded ego status."""
 
     encoded: Tensor
     """(B, D)"""
@@ -43,7 +43,7 @@ class Ego(NamedTuple):
 
 
 class Forward(NamedTuple):
-    """What one pass gives."""
+    """Output of a forward pass."""
 
     plans: Tensor
     """(B, N, T, 3) float32"""
@@ -74,7 +74,7 @@ class Network(nn.Module):
         return self.ego_encoder.weight.dtype
 
     def encode(self, image_BC3HW: Tensor) -> SceneFeatures:
-        """What normalised images tell of the scenes; nothing at all to a model without images."""
+        """Encode normalised images; empty for a model without images."""
         config = self.config
         if not config.images:
             shape = (len(image_BC3HW), config.cameras * config.scene_queries, config.width)

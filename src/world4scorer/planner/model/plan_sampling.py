@@ -28,11 +28,11 @@ BOX_POINTS: Final = (
 """Forward and left of the rear axle [m]: centre, front left, front right."""
 
 MIN_DEPTH: Final = 0.1
-"""Points nearer to the camera plane than this are not seen [m]."""
+"""Smallest depth of visible points [m]."""
 
 
 class Cameras(NamedTuple):
-    """How the views of a scene were taken; lengths in metres, in the ego frame with the ground at z = 0."""
+    """Camera calibration of a scene's views; metres, ego frame, ground at z = 0."""
 
     intrinsics: Tensor
     """(B, C, 3, 3) pinhole matrices in pixels of the images that the model is given"""
@@ -51,7 +51,7 @@ class Readable(NamedTuple):
     """(B, C, rows, columns, F) of small cells"""
 
     def detach(self) -> Readable:
-        """The same, through which no gradient flows."""
+        """A detached copy."""
         return Readable(self.patches.detach(), None if self.fine is None else self.fine.detach())
 
 
@@ -142,7 +142,7 @@ class PlanSampling(nn.Module):
         return added
 
     def read(self, plans_BNT3: Tensor, readable: Readable, cameras: Cameras) -> Tensor:
-        """What the views show where plans lead (B, N, numbers that `out` takes)."""
+        """Image features along plans (B, N, input width of `out`)."""
         scenes, plans = plans_BNT3.shape[:2]
         if cameras.intrinsics.shape[:2] != readable.patches.shape[:2]:
             given, needed = tuple(cameras.intrinsics.shape[:2]), tuple(readable.patches.shape[:2])

@@ -20,7 +20,7 @@ PREFIX: Final = "agent._drivor_model."
 
 _VIT: Final = "image_backbone.model.lora_vit."
 _DINOV2: Final = ("cls_token", "embeddings.cls_token")
-"""By either of these a file of pretrained weights is known."""
+"""Keys by which a file of pretrained weights is recognised."""
 
 
 def load_released(

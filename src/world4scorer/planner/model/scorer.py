@@ -15,9 +15,9 @@ from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.decoder import Decoder
 
 PLAN_SCALE: Final = (0.05, 0.1, 1.0)
-"""Of the poses that motion queries see: x, y [1/m], heading [1/rad]."""
+"""Scale of poses in motion queries: x, y [1/m], heading [1/rad]."""
 STEP_SCALE: Final = (0.2, 1.0, 5.0)
-"""Of the steps between them."""
+"""Scale of steps between poses."""
 
 
 class ActionEncoder(nn.Module):
@@ -76,6 +76,6 @@ class ScoreHeads(nn.Module):
         return self.logits(states_BND, ego_BD).float()
 
     def logits(self, states_BND: Tensor, ego_BD: Tensor) -> Tensor:
-        """The same in the precision of the parameters."""
+        """Logits in the precision of the parameters."""
         features_BND = states_BND + ego_BD[:, None]
         return torch.cat([self.components[name](features_BND) for name in COMPONENTS], -1)

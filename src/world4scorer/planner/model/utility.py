@@ -1,4 +1,4 @@
-"""What a plan's six predictions are worth together.
+"""Utility of a plan from its six predictions.
 
 J = sum of a_m log p_m over NC, DAC, DDC  +  log of the sum of b_m p_m over TTC, EP, comfort,  p = sigmoid(logit).
 Computed from logits with log-sigmoid and log-sum-exp, so that it stays finite where p rounds to 0.
@@ -23,7 +23,7 @@ WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
     benchmark: {name: weights[LABEL_COLUMNS[name]] for name in COMPONENTS}
     for benchmark, weights in UTILITY_WEIGHTS.items()
 }
-"""By benchmark: NAVSIM v1 and v2."""
+"""Weights by benchmark, NAVSIM v1 and v2."""
 
 MULTIPLIED: Final = (NC, DAC, DDC)
 ADDED: Final = (TTC, EP, COMFORT)

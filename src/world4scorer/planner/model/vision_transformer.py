@@ -84,7 +84,7 @@ class VisionTransformer(nn.Module):
 
 
 def _first_tokens(block: Any, features_MLV: Tensor, count: int) -> Tensor:
-    """What a block makes of the first tokens (M, count, V): of the others it needs keys and values, no more."""
+    """Output of a block for the first tokens (M, count, V); the others only provide keys and values."""
     attention = block.attention
     normed_MLV = block.norm1(features_MLV)
     projected = (

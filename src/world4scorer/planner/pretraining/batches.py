@@ -1,4 +1,4 @@
-"""What one step sees: some patches of some views. Only these are touched and normalised, which saves a fifth of a step.
+"""Batches of patches of some views; only these are read and normalised, which saves a fifth of a step.
 
 Shapes: F frames, C cameras, H x W pixels, M views, K patches of a view, N numbers of a patch (3 x patch x patch).
 """
@@ -18,7 +18,7 @@ from world4scorer.planner.pretraining.config import PretrainConfig
 from world4scorer.planner.pretraining.views import Views
 
 MIN_VIEW_STD: Final = 0.1
-"""Added to the spread of a view before dividing by it."""
+"""Added to the standard deviation of a view before division."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Batch:
     again: Patches | None
     """Others of the same views, in another light, for telling views apart."""
     before: Patches | None
-    """Of the same cameras half a second earlier."""
+    """Patches of the same cameras half a second earlier."""
 
 
 def draw_batch(views: Views, patch: int, config: PretrainConfig, step: int) -> Batch:

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
 FORMAT: Final = "world4scorer-pretraining-1"
-"""What a saved configuration says about itself."""
+"""Format identifier of saved configurations."""
 
 
 @dataclass(frozen=True)
 class PretrainConfig:
-    """All that a run depends on besides the images."""
+    """Everything that a run depends on except the images."""
 
     steps: int = 5500
     batch: int = 32
@@ -81,5 +81,5 @@ class PretrainConfig:
         return {"format": FORMAT, **asdict(self)}
 
     def to_text(self) -> str:
-        """The same as text."""
+        """The configuration as text."""
         return json.dumps(self.to_json(), indent=2) + "\n"

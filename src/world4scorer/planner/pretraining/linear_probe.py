@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 RIDGE_STRENGTHS: Final = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
-"""Of the ridge; features have variance 1."""
+"""Ridge strengths tried; features have variance 1."""
 HELD_OUT_INTERVAL: Final = 5
-"""Every so-manieth log of the training set chooses the strength."""
+"""Every n-th training log is held out to choose the strength."""
 
 Array = NDArray[np.float32]
 

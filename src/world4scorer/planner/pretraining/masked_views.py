@@ -22,7 +22,7 @@ from world4scorer.planner.pretraining.batches import Batch, Patches
 from world4scorer.planner.pretraining.config import PretrainConfig
 
 MIN_PATCH_VARIANCE = 1e-2
-"""Added to the variance of a patch before dividing: flat patches of a rendered sky or wall stay flat."""
+"""Added to the variance of a patch before division, so that flat patches stay flat."""
 
 
 class MaskedViews(nn.Module):
@@ -68,9 +68,9 @@ class MaskedViews(nn.Module):
 
 
 def contrastive_loss(one_MV: Tensor, other_MV: Tensor, group: int, temperature: float) -> Tensor:
-    """Cross-entropy of finding, among the views of its group, the one that features of other patches belong to.
+    """Contrastive loss: match features of a view to other patches of the same view within its group.
 
-    What the views of a group share, above all weather and light, is taken off first: it does not help.
+    The group mean, above all weather and light, is subtracted first.
     """
     halves = [half.unflatten(0, (-1, group)) for half in (one_MV, other_MV)]
     units = [functional.normalize(half - half.mean(1, keepdim=True), dim=-1) for half in halves]

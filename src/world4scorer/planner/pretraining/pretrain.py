@@ -33,20 +33,20 @@ from world4scorer.planner.pretraining.views import Views, read_views
 CHECKPOINT_FILE: Final = "checkpoint.pt"
 REPORT_FILE: Final = "pretraining.json"
 CURVE_POINTS: Final = 100
-"""Of the loss curve in the report."""
+"""Points of the loss curve in the report."""
 
 
 @dataclass(frozen=True)
 class PretrainReport:
-    """What a finished run says of itself."""
+    """Report of a finished run."""
 
     digest: str
-    """Of the encoder."""
+    """Digest of the encoder."""
     steps: int
     views: int
     """In memory."""
     seconds: float
-    """Of training, all parts of an interrupted run together; reading the views is not in it."""
+    """Training time over all parts of an interrupted run, without reading views."""
     first_loss: float
     last_loss: float
     """Means over the first and the last hundredth of the run."""
@@ -84,7 +84,7 @@ def pretrain(
 
 
 class _Run:
-    """All that changes while training."""
+    """State of training."""
 
     def __init__(self, config: PretrainConfig, model: ModelConfig) -> None:
         self.config, self.model = config, model
@@ -113,7 +113,7 @@ class _Run:
         return run
 
     def settings(self) -> str:
-        """What must be the same to resume a run."""
+        """Settings that must match to resume a run."""
         return self.config.to_text() + self.model.to_json()
 
     def save(self, out: Path) -> None:

@@ -1,4 +1,4 @@
-"""What linear probes read from an encoder on streets it has never seen, beside three controls.
+"""Linear probes of an encoder on unseen streets, with three controls.
 
 >>> result = probe_encoder(load_encoder("city"), train_set, test_set)
 >>> result["drivable"]["encoder"], result["drivable"]["random"]
@@ -31,7 +31,7 @@ CELL_PATCHES: Final = 2
 """Side of a cell of the grid, in patches."""
 RANDOM_SEED: Final = 1
 SHARED_ROW_QUESTIONS: Final = (("lead", "vehicles", "speed", "turn"), ("lead distance",))
-"""Questions about scenes that share their rows, and so most of the work."""
+"""Groups of scene questions with the same rows, solved together."""
 
 Array = NDArray[np.float32]
 Result = dict[str, dict[str, float]]
@@ -58,7 +58,7 @@ def probe_encoder(
 
 
 def random_encoder(encoder: ImageEncoder) -> ImageEncoder:
-    """The same ViT before any training."""
+    """The same ViT with random weights."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(RANDOM_SEED)
         return ImageEncoder(encoder.config)

@@ -1,4 +1,4 @@
-"""What linear probes are asked: labels of scenes and of patches of the front view, from logs and prepared scenes.
+"""Labels of linear probes, for scenes and for patches of the front view, from logs and prepared scenes.
 
 Shapes: S scenes, P patches of the front view, n boxes.
 """
@@ -27,13 +27,13 @@ from world4scorer.planner.model.images import fit_intrinsics, read_view
 from world4scorer.planner.pretraining.views import split_logs
 
 CORRIDOR_HALF_WIDTH: Final = 1.8
-"""Half the width of the ego's way along its centreline [m]."""
+"""Half width of the corridor around the centreline [m]."""
 MAX_LEAD_DISTANCE: Final = 25.0
-"""Vehicles on the ego's way are asked for up to here [m], their distance up to twice as far."""
+"""Largest distance of a lead vehicle [m]; for its distance, twice as far."""
 MAX_COUNT_DISTANCE: Final = 60.0
-"""Vehicles in the front view are counted up to here [m]."""
+"""Largest distance of counted vehicles [m]."""
 MAX_GROUND_DISTANCE: Final = 50.0
-"""Patches whose centre meets the ground nearer than this are asked for drivable space [m]."""
+"""Largest ground distance of patches labelled for drivable space [m]."""
 TURN_POSE: Final = 3
 """Row of the human's plan that lies two seconds ahead."""
 
@@ -162,7 +162,7 @@ def _vehicles(annotations: Annotations) -> NDArray[np.float64]:
 
 
 def _distances_on_way(scene: Scene, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far ahead along the centreline vehicles stand that are on it [m]."""
+    """Distances along the centreline of vehicles on it [m]."""
     way = shapely.LineString(relative_poses(scene.centerline, scene.ego_state[: State.HEADING + 1])[:, :2])
     here = shapely.line_locate_point(way, shapely.Point(0.0, 0.0))
     places = shapely.points(boxes[:, :2])

@@ -26,10 +26,10 @@ _aten = torch.ops.aten
 
 @dataclass
 class Operations:
-    """What was counted."""
+    """Operation counts."""
 
     multiply_adds: int = 0
-    """Of linear layers, convolutions and matrix products."""
+    """Multiply-adds of linear layers, convolutions and matrix products."""
     normalised: int = 0
     """Elements that went through a LayerNorm."""
     attention: int = 0

@@ -1,4 +1,4 @@
-"""How large, how costly and how fast a model is.
+"""Parameters, operations, memory and latency of a model.
 
 >>> report = profile(paper())            # shapes only: no weights, no arithmetic, exact counts
 >>> print(report.text())
@@ -36,16 +36,16 @@ class Profile:
     """Counts for one frame of a model."""
 
     parameters: dict[str, int]
-    """By module; the ViT, its adapters and the scene queries apart."""
+    """Parameters by module, with the ViT, its adapters and the scene queries separate."""
     shared_parameters: int
-    """Of action encoder and predictor, which visual prediction and scoring share."""
+    """Parameters of action encoder and predictor, shared by visual prediction and scoring."""
     unreached_parameters: int
-    """Of these, the self-attention query and key weights: a single query sends them no gradient."""
+    """Of these, self-attention query and key weights, which get no gradient from a single query."""
     encoder: Operations
     """With every token through every block, as the paper counts."""
     rest: Operations
     spared: Operations
-    """Of the encoder's, what a pass leaves out: most of the ViT's last block, where only scene queries matter."""
+    """Encoder operations that a pass skips: most of the ViT's last block, where only scene queries matter."""
     weight_bytes: int
     activation_bytes: int
     """At most alive at once in a pass without gradients, kernels' own scratch memory left out."""

@@ -30,7 +30,7 @@ REPORTED: Final = {
     "one pass, fp32": "106.5 ms (A100)",
     "one pass, fp16": "23.0 ms (A100)",
 }
-"""What the paper says of its model, by the row of ours that it stands beside."""
+"""The paper's values, by row."""
 
 
 @dataclass(frozen=True)

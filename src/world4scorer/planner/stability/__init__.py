@@ -1,4 +1,4 @@
-"""How firmly supervision holds choices: radii of comparisons in a local model of the scorer (Proposition 1)."""
+"""Stability of choices under supervision: radii of comparisons in a local model of the scorer (Proposition 1)."""
 
 from world4scorer.planner.stability.conjugate_gradients import NotConverged
 from world4scorer.planner.stability.decisions import Stability

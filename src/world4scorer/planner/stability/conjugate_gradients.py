@@ -28,7 +28,7 @@ TOLERANCE: Final = 1e-5
 """Largest gap of the bracket, as a share of c^T G^-1 c."""
 MAX_ITERATIONS: Final = 500
 MAX_RESTARTS: Final = 3
-"""How often iterations begin anew where the residual formed anew is larger than the one that was carried along."""
+"""Restarts if the recomputed residual exceeds the updated one."""
 
 
 class NotConverged(ValueError):

@@ -1,4 +1,4 @@
-"""Which choices hold within a budget, which can flip, and from which budget on.
+"""Choices that are stable within a budget, choices that can flip, and their critical budgets.
 
 A choice holds as long as it leads every rival by more than the radius of that comparison. Solving for all rivals would
 be dear. But no radius exceeds |c| / sqrt(mu), so lead * sqrt(mu) / |c| bounds from below the budget at which a rival
@@ -23,7 +23,7 @@ from world4scorer.planner.stability.shared_scorer import ScorerCall, SharedScore
 
 @dataclass(frozen=True, eq=False)
 class Rivals:
-    """Of the choice of one scene."""
+    """Rivals of the choice of one scene."""
 
     choice: int
     places: Tensor

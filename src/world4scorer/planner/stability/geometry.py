@@ -37,7 +37,7 @@ DEFAULT_TEST_VECTORS: Final = 160
 TEST_BLOCK: Final = 32
 """Test vectors at a time."""
 NESTED_TOLERANCE: Final = 1e-2
-"""How much narrower the brackets of systems within a system are."""
+"""Tolerance of nested solves relative to the outer one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Geometry:
         return cls(supervision, mu, make_sketch(supervision, tests, seed) if tests else None)
 
     def at(self, mu: float) -> Geometry:
-        """The same at another scale; the preconditioner's products are shared."""
+        """A copy at another mu; the preconditioner's products are shared."""
         return replace(self, mu=mu)
 
     def product(self, vectors_KP: Tensor, future: bool) -> Tensor:

@@ -38,7 +38,7 @@ class WeightedReading:
         return self.weight.numel()
 
     def scaled(self, factor: float) -> WeightedReading:
-        """The same with other weights."""
+        """A copy with scaled weights."""
         return WeightedReading(self.call, self.reading, self.weight * factor)
 
 

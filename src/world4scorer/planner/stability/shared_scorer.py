@@ -1,4 +1,4 @@
-"""What the analysis varies: phi, P, H and g as one function of their parameters, all else fixed.
+"""The analysed part of the network: phi, P, H and g as one function of their parameters, all else fixed.
 
 theta holds the action encoder, with plan sampling also the layer that turns what was read into an addition to queries,
 the predictor, the score heads and the visual readout. Scene tokens, the encoded ego state, plans, and what the views
@@ -26,7 +26,7 @@ from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.model.scorer import ActionEncoder, Predictor, ScoreHeads
 
 Reading = Literal["logits", "view"]
-"""What is observed of a call: six logits for each plan, or the direction of the future read from a single plan."""
+"""Output of a call: six logits per plan, or the direction of the future read from a single plan."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class ScorerCall:
         return len(self.plans)
 
     def at(self, indices: slice | Tensor) -> ScorerCall:
-        """Those of some scenes."""
+        """Calls of some scenes."""
         read = None if self.read is None else self.read[indices]
         return ScorerCall(self.plans[indices], read, self.tokens[indices], self.ego[indices])
 
@@ -67,7 +67,7 @@ class _Parts(nn.Module):
 
     @classmethod
     def of(cls, network: Network) -> _Parts:
-        """Those of a network, shared with it."""
+        """Modules of a network, shared with it."""
         sampled = network.plan_sampling.out if network.plan_sampling is not None and network.config.images else None
         return cls(network.action_encoder, sampled, network.predictor, network.heads, network.readout)
 
@@ -110,7 +110,7 @@ class SharedScorer:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the varied tensors, in the order of theta."""
+        """Names of the varied tensors, in the order of theta."""
         return tuple(self._shapes)
 
     def belongs_to(self, network: Network) -> bool:

@@ -1,4 +1,4 @@
-"""What holds a fitted scorer in place: outcome labels of generated and bank plans, futures of executed ones.
+"""Supervision of a fitted scorer: outcome labels of generated and bank plans, futures of executed ones.
 
 Each supervised scene takes part in three calls, as in training: its generated plans together, its bank plans together,
 the executed plan alone. Weights are the curvatures of the training loss in logits and directions:
@@ -30,7 +30,7 @@ from world4scorer.planner.stability.shared_scorer import ScorerCall, SharedScore
 
 @dataclass(frozen=True)
 class LossWeights:
-    """Of the losses, as in training; a weight of 0 leaves one out."""
+    """Loss weights, as in training; 0 disables a loss."""
 
     score: float = 1.0
     bank: float = 0.5
@@ -64,7 +64,7 @@ class Supervision:
 
     scorer: SharedScorer
     outcomes: tuple[WeightedReading, ...]
-    """Of generated plans, of bank plans"""
+    """Readings of generated plans and of bank plans"""
     future: WeightedReading | None
     """With weights 1 / scenes"""
     future_weight: float
