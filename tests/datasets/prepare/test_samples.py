@@ -12,7 +12,8 @@ from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import Split, windows
 from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.navsim.splits import find_split
-from world4scorer.datasets.prepare.samples import FILE, Samples
+from world4scorer.datasets.prepare.log_samples import FILE
+from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.jobs.executors import SerialExecutor
 
 FRAMES = 17
@@ -62,11 +63,11 @@ def test_the_file_is_used_again_and_made_again_when_it_must(data, tmp_path, monk
     first = of(data, tmp_path)
     written = (tmp_path / FILE).read_bytes()
     with monkeypatch.context() as patched:
-        patched.setattr("world4scorer.datasets.prepare.samples.read_log", None)
+        patched.setattr("world4scorer.datasets.prepare.source.read_log", None)
         again = of(data, tmp_path)
     for field in fields(Samples):
         one, other = getattr(first, field.name), getattr(again, field.name)
-        assert np.array_equal(one, other) if isinstance(one, np.ndarray) else one == other
+        np.testing.assert_array_equal(one, other)
     (tmp_path / FILE).write_bytes(written[: len(written) // 2])
     assert of(data, tmp_path).tokens == first.tokens and (tmp_path / FILE).read_bytes() == written
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.city.streets.street_map import Turn
+from world4scorer.city.streets.places import PLACES
+from world4scorer.city.streets.street_map import Turn, read_streets
 from world4scorer.city.world.commands import RouteReader, every_metre
+from world4scorer.city.world.manifest import find_log
+from world4scorer.datasets.navsim.logs import Log
 from world4scorer.engine.routes.commands import RoadOption
+from world4scorer.jobs.data_folder import DataFolder
 
 OPTION_OF: Final = {Turn.LEFT: RoadOption.LEFT, Turn.AROUND: RoadOption.LEFT, Turn.RIGHT: RoadOption.RIGHT}
 """Other turns are `RoadOption.STRAIGHT`."""
@@ -37,3 +44,25 @@ def global_plan(
     line = np.concatenate(points)
     first = int(np.argmin(((line - pose[:2]) ** 2).sum(1)))
     return line[first:], options[first:]
+
+
+@dataclass(frozen=True)
+class CityRoutes:
+    """A `RouteSource`: the streets that each ego was going to take."""
+
+    root: Path
+
+    def route(self, log: Log) -> NDArray[np.float64]:
+        """Centreline (n, 2) from the first pose of a log to its destination."""
+        simulation, entry = find_log(self.root, log.name)
+        reader, offset = _reader(DataFolder(self.root).city_network(PLACES[simulation.place].network.name))
+        poses = np.stack([frame.ego_pose for frame in log.frames])
+        found = global_plan(reader, entry.route, poses[0] - np.append(offset, 0.0))
+        # Where the streets have no way along the route, the ego found one.
+        return poses[:, :2] if found is None else found[0] + offset
+
+
+@lru_cache(8)
+def _reader(network: Path) -> tuple[RouteReader, NDArray[np.float64]]:
+    streets = read_streets(network)
+    return RouteReader(streets), streets.offset

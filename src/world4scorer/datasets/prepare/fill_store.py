@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from world4scorer.datasets.prepare.log_samples import LogSamples, join_samples
 from world4scorer.datasets.prepare.progress import PrepareProgress, human_bytes
 from world4scorer.datasets.store import SceneStore
 from world4scorer.datasets.store.index import shard_names
@@ -46,8 +47,8 @@ class SceneSource(Protocol):
         """Return the logs to prepare."""
         ...
 
-    def scenes(self, log_name: str) -> Iterable[Scene | PreparedScene | SkippedScenes]:
-        """Return the scenes of a log, in any order, and `SkippedScenes`."""
+    def scenes(self, log_name: str) -> Iterable[Scene | PreparedScene | SkippedScenes | LogSamples]:
+        """Return the scenes of a log, in any order, what was left out, and training samples where there are any."""
         ...
 
     def options(self) -> Mapping[str, Any]:
@@ -109,6 +110,8 @@ class _PrepareLog:
         for item in self.source.scenes(log_name):
             if isinstance(item, SkippedScenes):
                 skipped[item.reason] += item.count
+            elif isinstance(item, LogSamples):
+                item.write(self.folder, log_name)  # before the shard, which says that the log is done
             else:
                 scenes.append(item)
         size = write_shard(self.folder, log_name, scenes, self.provenance).bytes if scenes else 0
@@ -141,6 +144,7 @@ def prepare(
         report = _run(work, missing, len(kept), executor, show_progress)
         if report.logs or kept:
             SceneStore(folder)  # writes the index
+            join_samples(folder, names)
     if report.scenes == 0 and report.kept == 0:
         reasons = "; ".join(f"{count} left out: {reason}" for reason, count in report.skipped.items())
         raise PrepareError(

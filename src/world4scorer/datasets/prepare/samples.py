@@ -1,4 +1,4 @@
-"""Training samples of a split: planner inputs and driven trajectories, read from the logs once and stored in a file.
+"""Training samples of a split: planner inputs and driven trajectories, from a file in the scene store.
 
 >>> samples = Samples.of_split(Path("city"), find_split("city_train", Path("city")), Path("scenes"))
 >>> samples.ego_status[samples.index_of["ba1bd196cdf43379"]]
@@ -8,47 +8,33 @@ Shapes: S moments, C = 4 views, L = 10 logged poses.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
-from PIL import Image
 
-from world4scorer.datasets.navsim.agent_input import future_poses
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.errors import DatasetError
-from world4scorer.datasets.navsim.filters import Split, Window, windows
+from world4scorer.datasets.navsim.filters import Split
 from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.prepare.log_samples import (
+    FILE,
+    LogSamples,
+    is_made_with,
+    read_table,
+    stored_samples,
+    write_samples,
+)
+from world4scorer.datasets.prepare.route_points import route_points, route_source
 from world4scorer.datasets.prepare.source import NavsimSource
 from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, ProcessExecutor
-from world4scorer.jobs.files import atomic_write
 from world4scorer.jobs.resumable import run_tasks
-
-FILE: Final = "samples"
-"""File name in the folder of the scene store."""
-META: Final = b"world4scorer.samples"
-VERSION: Final = 1
-
-_COLUMNS: Final = {
-    "token": pa.string(),
-    "log_name": pa.string(),
-    "ego_status": pa.list_(pa.float32(), 11),
-    "future": pa.list_(pa.float64()),
-    "images": pa.list_(pa.string(), len(VIEWS)),
-    "intrinsics": pa.list_(pa.float64(), len(VIEWS) * 9),
-    "rotation": pa.list_(pa.float64(), len(VIEWS) * 9),
-    "translation": pa.list_(pa.float64(), len(VIEWS) * 3),
-    "image_size": pa.list_(pa.int32(), 2),
-}
-_SCHEMA: Final = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _COLUMNS.items()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +61,8 @@ class Samples:
     """(S, C, 3) camera position in the ego frame [m]."""
     image_size: NDArray[np.int32]
     """(S, 2) width, height of images as stored."""
+    route_points: NDArray[np.float32] | None = None
+    """(S, 2) in ego axes [m]; NaN, or None for all, where they are not known."""
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -98,20 +86,37 @@ class Samples:
 
     @classmethod
     def of_split(cls, root: Path, split: Split, folder: Path, executor: Executor | None = None) -> Samples:
-        """The samples of a split, from the file in `folder` (that of the scene store) if it exists."""
+        """The samples of a split, from the file in `folder` (that of the scene store).
+
+        What `prepare` has not left there, as in stores of 0.1.0, is read from the logs and the file written.
+        """
         source = NavsimSource(root, split)
-        options = json.dumps({"version": VERSION, "logs": source.log_names(), **source.options()}, sort_keys=True)
-        path = Path(folder) / FILE
-        if not _made_with(path, options):
-            table = _read_logs(source, ProcessExecutor() if executor is None else executor)
-            table = table.replace_schema_metadata({META: options.encode()})
-            with atomic_write(path) as stream, pa.ipc.new_file(stream, table.schema) as writer:
-                writer.write_table(table)
-        return cls._open(path, DataFolder(root).sensors(split.data_split))
+        logs, options, store = source.log_names(), source.sample_options, Path(folder)
+        if not is_made_with(store, logs, options):
+            found = stored_samples(store, logs, options)
+            missing = [name for name in logs if name not in found]
+            executor = ProcessExecutor() if executor is None else executor
+            work = _ReadLog(source)
+            found |= run_tasks(executor, work, missing, root, "logs", DatasetError, stop_at_first=True)
+            if not any(len(each.table) for each in found.values()):
+                raise DatasetError(f"{root}: the split {split.name!r} has no moment with {PLAN_POSES} frames to come")
+            write_samples(store, logs, found)
+        return cls._open(store / FILE, DataFolder(root).sensors(split.data_split))
+
+    def with_route_points(self, root: Path, data_split: str) -> Samples:
+        """The same samples with ego statuses of 13 numbers; points that the store lacks are read from the logs."""
+        points = np.full((len(self), 2), np.nan, np.float32) if self.route_points is None else self.route_points.copy()
+        unknown: dict[str, list[int]] = {}
+        for index in np.flatnonzero(np.isnan(points).any(1)).tolist():
+            unknown.setdefault(self.log_names[index], []).append(index)
+        for name, rows in unknown.items():
+            found = route_points(route_source(root), read_log(DataFolder(root).log(data_split, name)))
+            points[rows] = [found[self.tokens[row]] for row in rows]
+        return replace(self, ego_status=np.concatenate([self.ego_status, points], 1))
 
     @classmethod
     def _open(cls, path: Path, sensors: Path) -> Samples:
-        table = _table(path)
+        table = read_table(path)
 
         def numbers(name: str, *shape: int) -> NDArray[Any]:
             return np.asarray(table[name].combine_chunks().flatten()).reshape(len(table), *shape)
@@ -132,6 +137,7 @@ class Samples:
             rotation=numbers("rotation", views, 3, 3),
             translation=numbers("translation", views, 3),
             image_size=numbers("image_size", 2),
+            route_points=numbers("route_point", 2) if "route_point" in table.column_names else None,
         )
 
 
@@ -139,80 +145,5 @@ class Samples:
 class _ReadLog:
     source: NavsimSource
 
-    def __call__(self, log_name: str) -> list[dict[str, Any]]:
-        split = self.source.split
-        log = read_log(DataFolder(self.source.root).log(split.data_split, log_name))
-        sensors = DataFolder(self.source.root).sensors(split.data_split)
-        return list(_rows(windows(log, split.filter), split.filter.num_history_frames, sensors))
-
-
-def _read_logs(source: NavsimSource, executor: Executor) -> pa.Table:
-    tasks = run_tasks(
-        executor, _ReadLog(source), source.log_names(), source.root, "logs", DatasetError, stop_at_first=True
-    )
-    found = dict(tasks)
-    rows = [row for name in sorted(found) for row in found[name]]
-    if not rows:
-        raise DatasetError(
-            f"{source.root}: the split {source.split.name!r} has no moment with {PLAN_POSES} frames to come"
-        )
-    return pa.Table.from_pylist(rows, _SCHEMA)
-
-
-def _rows(found: Iterator[Window], history: int, sensors: Path) -> Iterator[dict[str, Any]]:
-    size: tuple[int, int] | None = None
-    for window in found:
-        now = window[history - 1]
-        ahead = min(LOGGED_POSES, len(window) - history)
-        if ahead < PLAN_POSES:
-            continue
-        missing = [name for name in VIEWS if name not in now.cameras]
-        if missing:
-            raise DatasetError(f"{now.where}: no camera {missing[0]}")
-        cameras = [now.cameras[name] for name in VIEWS]
-        size = size or _image_size(sensors / cameras[0].path)
-        status = np.concatenate([np.zeros(3), now.velocity, now.acceleration, now.command])
-        driven = future_poses(window, ahead, history).ravel()
-        if not (np.isfinite(status).all() and np.isfinite(driven).all()):
-            raise DatasetError(f"{now.where}: velocity, acceleration or poses are not finite; leave this log out")
-        yield {
-            "token": now.token,
-            "log_name": now.log_name,
-            "ego_status": status,
-            "future": driven,
-            "images": [camera.path for camera in cameras],
-            "intrinsics": _joined([camera.intrinsics for camera in cameras]),
-            "rotation": _joined([camera.rotation for camera in cameras]),
-            "translation": _joined([camera.translation for camera in cameras]),
-            "image_size": size,
-        }
-
-
-def _joined(arrays: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    return np.stack(arrays).ravel()
-
-
-def _image_size(path: Path) -> tuple[int, int]:
-    """Size of the first image of a log; all have the same."""
-    try:
-        with Image.open(path) as image:
-            return image.size
-    except OSError as error:
-        raise DatasetError(f"{path}: no readable image ({error}); the sensor blobs of this log are missing") from error
-
-
-def _made_with(path: Path, options: str) -> bool:
-    if not path.is_file():
-        return False
-    try:
-        return bool((_table(path).schema.metadata or {}).get(META) == options.encode())
-    except DatasetError:
-        return False  # damaged: made again
-
-
-def _table(path: Path) -> pa.Table:
-    try:
-        with pa.memory_map(str(path)) as stream:
-            return pa.ipc.open_file(stream).read_all()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DatasetError(f"{path}: not a readable file of samples ({error}); delete it to make it anew") from error
+    def __call__(self, log_name: str) -> LogSamples:
+        return self.source.samples(self.source.read(log_name))

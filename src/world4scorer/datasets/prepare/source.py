@@ -16,12 +16,14 @@ from typing import Any
 from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import Split, Window, windows
-from world4scorer.datasets.navsim.logs import log_paths, read_log
+from world4scorer.datasets.navsim.logs import Log, log_paths, read_log
 from world4scorer.datasets.navsim.map_files import LOCATIONS
 from world4scorer.datasets.navsim.map_reader import read_city_map
 from world4scorer.datasets.navsim.synthetic import read_synthetic_scene
 from world4scorer.datasets.pdm_closed.reference_progress import reference_progress
 from world4scorer.datasets.prepare.fill_store import SkippedScenes
+from world4scorer.datasets.prepare.log_samples import VERSION as SAMPLES_VERSION
+from world4scorer.datasets.prepare.log_samples import LogSamples, log_samples
 from world4scorer.datasets.prepare.scene_builder import scene_builder
 from world4scorer.datasets.prepare.tracks import FRAMES_V1
 from world4scorer.datasets.store.shard_writer import PreparedScene
@@ -69,10 +71,24 @@ class NavsimSource:
                 break
         return limits
 
-    def scenes(self, log_name: str) -> Iterator[PreparedScene | SkippedScenes]:
-        """The scenes of a log in time order, and `SkippedScenes`."""
+    def read(self, log_name: str) -> Log:
+        """Read a log."""
+        return read_log(DataFolder(self.root).log(self.split.data_split, log_name))
+
+    def samples(self, log: Log) -> LogSamples:
+        """The training samples of a log; a DatasetError where cameras, images or finite numbers are missing."""
+        return log_samples(log, self.root, self.split, self.sample_options)
+
+    def scenes(self, log_name: str) -> Iterator[PreparedScene | SkippedScenes | LogSamples]:
+        """The training samples of a log, its scenes in time order, and `SkippedScenes`."""
         chosen, history = self.split.filter, self.split.filter.num_history_frames
-        log = read_log(DataFolder(self.root).log(self.split.data_split, log_name))
+        log = self.read(log_name)
+        try:
+            samples = self.samples(log)
+        except DatasetError:
+            pass  # scores need no images; `Samples.of_split` raises this error where training asks for samples
+        else:
+            yield samples
         for window in windows(log, chosen, self._limits[log_name]):
             now = window[history - 1]
             yield self._prepare(window, {"scene_token": now.scene_token})
@@ -98,6 +114,11 @@ class NavsimSource:
             found = reference_progress(scene)
             extras |= {"pdm_progress": found.official, "pdm_progress_published": found.published}
         return PreparedScene(scene, extras)
+
+    @cached_property
+    def sample_options(self) -> dict[str, Any]:
+        """What training samples depend on."""
+        return {"version": SAMPLES_VERSION, **NavsimSource(self.root, self.split).options()}
 
     def options(self) -> Mapping[str, Any]:
         """The split, with a digest of the tokens and logs it names, and the maps."""

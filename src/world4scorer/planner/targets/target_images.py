@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
 from world4scorer.datasets.navsim.filters import Split, windows
-from world4scorer.datasets.navsim.frames import LogFrame
-from world4scorer.datasets.navsim.logs import Log, log_paths, read_log
+from world4scorer.datasets.navsim.logs import log_paths, read_log
+from world4scorer.datasets.prepare.log_samples import TARGET_FRAMES_AHEAD, front_images, stored_front_images
 from world4scorer.datasets.store import SceneStore
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.targets.future_targets import TargetError, TargetFrame
-
-FRAMES_AHEAD: Final = 4
-"""Key frames between a scene and its target: two seconds."""
 
 
 class TargetImages(Protocol):
@@ -52,27 +49,22 @@ class SplitImages:
         return names
 
     def images(self, log_name: str) -> list[tuple[str, Path | None]]:
-        """Scenes of a log and their images."""
-        log = read_log(DataFolder(self.data).log(self.split.data_split, log_name))
-        tokens = self._tokens(log)
-        row = {frame.token: number for number, frame in enumerate(log.frames)}
-        if any(token not in row for token in tokens):
-            raise TargetError(f"{log.path}: lacks scenes of the store; were they prepared from other data?")
-        ahead = log.rows_after(FRAMES_AHEAD if self.frame == "future" else 0)
-        seen = [int(ahead[row[token]]) for token in tokens]
-        return [
-            (token, self._front(log.frames[number]) if number >= 0 else None)
-            for token, number in zip(tokens, seen, strict=True)
-        ]
-
-    def _tokens(self, log: Log) -> Sequence[str]:
+        """Scenes of a log and their images: from the store where it has them, else from the log."""
+        folder, ahead = DataFolder(self.data), TARGET_FRAMES_AHEAD if self.frame == "future" else 0
+        tokens: Sequence[str] = () if self.store is None else self.store.tokens_of(log_name)
+        found: Mapping[str, str | None] = {}
         if self.store is not None:
-            return self.store.tokens_of(log.name)
-        chosen = self.split.filter
-        return [window[chosen.num_history_frames - 1].token for window in windows(log, chosen)]
-
-    def _front(self, frame: LogFrame) -> Path:
-        camera = frame.cameras.get(VIEWS[FRONT])
-        if camera is None:
-            raise TargetError(f"{frame.where}: no camera {VIEWS[FRONT]}")
-        return DataFolder(self.data).sensors(self.split.data_split) / camera.path
+            found = stored_front_images(self.store.folder, self.split.data_split, ahead)
+        if self.store is None or any(token not in found for token in tokens):
+            log = read_log(folder.log(self.split.data_split, log_name))
+            found = front_images(log, ahead)
+            if self.store is None:
+                chosen = self.split.filter
+                tokens = [window[chosen.num_history_frames - 1].token for window in windows(log, chosen)]
+        for token in tokens:
+            if token not in found:
+                raise TargetError(f"{log_name}: has no frame {token!r} of the store; was it prepared from other data?")
+            if found[token] == "":
+                raise TargetError(f"{log_name}: no camera {VIEWS[FRONT]} in the frame of the target of {token!r}")
+        sensors = folder.sensors(self.split.data_split)
+        return [(token, None if (path := found[token]) is None else sensors / path) for token in tokens]

@@ -15,12 +15,9 @@ logger = logging.getLogger(__name__)
 
 def split_samples(data: Path, split: str, store: Path, ego_numbers: int = EGO_NUMBERS) -> Samples:
     """Samples of a split that are in the store, with an ego status of `ego_numbers` values."""
-    samples = samples_in_store(Samples.of_split(data, find_split(split, data), store), store)
-    if ego_numbers == EGO_NUMBERS:
-        return samples
-    from world4scorer.planner.training.route_inputs import with_route_points  # needs the extra of the city
-
-    return with_route_points(samples, data)
+    found = find_split(split, data)
+    samples = samples_in_store(Samples.of_split(data, found, store), store)
+    return samples if ego_numbers == EGO_NUMBERS else samples.with_route_points(data, found.data_split)
 
 
 def samples_in_store(samples: Samples, store: Path) -> Samples:

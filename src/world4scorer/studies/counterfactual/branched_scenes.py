@@ -18,6 +18,7 @@ from PIL import Image
 
 from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.navsim.splits import find_split
+from world4scorer.datasets.prepare.log_samples import TARGET_FRAMES_AHEAD
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes.results import V1_COLUMNS
@@ -28,7 +29,6 @@ from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.progress import ProgressBar
 from world4scorer.planner.model.image_encoder import ImageEncoder, Pooling, load_encoder
 from world4scorer.planner.model.images import fit_view, normalise
-from world4scorer.planner.targets.target_images import FRAMES_AHEAD
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.planner.training.split_samples import split_samples
 from world4scorer.studies.branches.choice import spread_scenes
@@ -207,7 +207,7 @@ def _same_bytes(samples: Samples, source: PlannerSource, views: Sequence[Sequenc
             log = read_log(layout.log(split, name))
             logs = {name: (log, {frame.token: number for number, frame in enumerate(log.frames)})}
         log, number = logs[name]
-        ahead = log.frames[number[token] + FRAMES_AHEAD]
+        ahead = log.frames[number[token] + TARGET_FRAMES_AHEAD]
         image = (layout.sensors(split) / ahead.cameras[CAMERA].path).read_bytes()
         same[index] = [views[index][which] == image for which in (LOGGED_POSES, LOGGED_PLAN)]
     return same

@@ -18,6 +18,7 @@ from torch import Tensor
 from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
 from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.navsim.splits import find_split
+from world4scorer.datasets.prepare.log_samples import TARGET_FRAMES_AHEAD
 from world4scorer.datasets.store import SceneStore
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.progress import ProgressBar
@@ -25,7 +26,6 @@ from world4scorer.planner.model.dinov2 import load_vit, weights_file
 from world4scorer.planner.model.image_encoder import DINOV2_PIXELS, ImageEncoder, load_encoder
 from world4scorer.planner.model.images import normalise, read_view
 from world4scorer.planner.targets.future_targets import FutureTargets
-from world4scorer.planner.targets.target_images import FRAMES_AHEAD
 
 PIXELS: Final = 224
 """Side of DINOv2's images here, for grids of 16 x 16 patches as in the paper."""
@@ -125,7 +125,7 @@ def pairs_of(
     with ProgressBar("views", "logs", len(names), show) as progress:
         for name in names:
             log = read_log(layout.log(data_split, name))
-            later = log.rows_after(FRAMES_AHEAD)
+            later = log.rows_after(TARGET_FRAMES_AHEAD)
             for row, frame in enumerate(log.frames):
                 number = index.get(frame.token)
                 if number is None or later[row] < 0:

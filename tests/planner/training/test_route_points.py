@@ -10,7 +10,6 @@ import pytest
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.dataset import PlanningDataset, collate
-from world4scorer.planner.training.route_inputs import with_route_points
 from world4scorer.planner.training.split_samples import split_samples
 
 LEFT, RIGHT = 7, 9
@@ -57,6 +56,6 @@ def test_models_take_it(training_set, routed):
 
 def test_where_there_is_no_route(routed, tmp_path):
     with pytest.raises(ValueError, match=r"ego_numbers: 13 take a route point.*no city"):
-        with_route_points(routed, tmp_path)
+        replace(routed, route_points=None).with_route_points(tmp_path, "trainval")
     with pytest.raises(ValueError, match=r"model\.ego_numbers: 12; 11, or 13"):
         TrainConfig(model=replace(TrainConfig().model, ego_numbers=12))
