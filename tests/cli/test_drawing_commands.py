@@ -114,7 +114,7 @@ def test_show_says_what_is_wrong(pools: Path, tmp_path: Path, capsys: Any) -> No
         ([str(pools), token, "--plan", "9", *out], "--plan 9: there are plans 0 to 8", 1),
         ([str(pools), token, "--submission", "x", *out], "has plans of its own", 2),
         ([store, token, "--plan", "1", *out], "belong to runs and pools", 2),
-        ([store, token, "--cameras", *out], "say where with --data", 1),
+        ([store, token, "--cameras", *out], "name it with --data", 1),
         ([str(pools), token, "--cameras", "--thumbnail", *out], "no room", 2),
         ([str(pools), token, "--out", str(tmp_path / "x.jpg")], "x.jpg: pictures are .png, .svg, .pdf", 2),
         ([str(pools), token, "--metric", "pdms-v1.1", "--selection", "reranked", *out], "belongs to EPDMS", 2),
@@ -185,7 +185,7 @@ def test_film_says_what_is_wrong(pools: Path, dataset: Path, tmp_path: Path, cap
     log = DataFolder(dataset).log(DATA_SPLIT, LOG)
     for words, message, code in (
         ([str(pools), "--log", "nobody"], "--log nobody: no pools of it", 1),
-        ([str(pools), "--data", str(tmp_path / "x")], "say where with --data", 1),
+        ([str(pools), "--data", str(tmp_path / "x")], "name it with --data", 1),
         ([str(dataset)], "which log?", 2),
         ([str(dataset / f"{LOG}.pkl"), "--log", LOG], "alone", 2),
         ([str(log), "--split", DATA_SPLIT], "alone", 2),

@@ -30,7 +30,7 @@ def test_a_run_on_clips_drives_in_the_city_that_is_given(of_clips: Path, tmp_pat
     (of_clips / "planner").mkdir()
     (of_clips / "planner" / "config.json").touch()
     assert cli.main(words) == 2
-    assert f"--data: {of_clips} was trained on clips; say which city" in capsys.readouterr().err
+    assert f"--data: {of_clips} was trained on clips; name the city" in capsys.readouterr().err
     assert _find_planner(of_clips, tmp_path) == (None, of_clips / "planner", tmp_path)
     with pytest.raises(ValueError, match=rf"b2d: was trained on clips .* give {of_clips / 'planner'}"):
         read_run(of_clips)

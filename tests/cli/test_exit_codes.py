@@ -225,7 +225,7 @@ def test_interrupted(monkeypatch, capsys):
 
     monkeypatch.setattr("world4scorer.cli.start.doctor", press)
     assert cli.main(["doctor"]) == 130
-    assert capsys.readouterr().err == "w4s: interrupted; what is finished is kept\n"
+    assert capsys.readouterr().err == "w4s: interrupted; finished work is kept\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="shells there have no such pipes")
@@ -285,6 +285,6 @@ sys.exit(cli.main(["doctor"]))
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 143 and said == "w4s: terminated; what is finished is kept\n"
+    assert process.returncode == 143 and said == "w4s: terminated; finished work is kept\n"
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "child").read_text()), 0)

@@ -56,27 +56,27 @@ def test_help_of_a_command(capsys, line):
     assert re.sub(r"\s+", " ", text) == re.sub(r"\s+", " ", said(capsys, "help", *line.split()))
 
 
-def test_same_options_are_told_the_same(capsys):
+def test_same_options_are_described_the_same(capsys):
     """An option of the same name begins with the same words in every command."""
-    told = {
+    beginnings = {
         "data": ("Dataset folder",),
         "split": ("Name of a split", "Split to train on", "Whose pools"),
         "store": ("Scene store", "Its scene store", "Also read a whole scene store"),
         "workers": ("Processes",),
-        "device": ("Of torch",),
-        "executor": ("Where the work is done.",),
+        "device": ("Torch device",),
+        "executor": ("Where the work runs.",),
         "lqr": ("Tracker of the rollouts: as",),
-        "draws": ("Of the bootstrap over logs.", "Of the bootstrap over routes."),
+        "draws": ("Number of bootstrap draws over logs.", "Number of bootstrap draws over routes."),
         "weight": ("How much consistency with the last choice counts", "How much outcome scores count"),
     }
     found = set()
     for line in LINES:
         text = said(capsys, *line.split(), "--help")
-        for name, beginnings in told.items():
+        for name, texts in beginnings.items():
             for words in re.findall(rf"^[^\w-]*--{name} \S+\W+(.*)", text, re.MULTILINE):
                 found.add(name)
-                assert words.startswith(beginnings), (line, name, words)
-    assert found == set(told)
+                assert words.startswith(texts), (line, name, words)
+    assert found == set(beginnings)
 
 
 def test_version(capsys):

@@ -78,19 +78,19 @@ def prepare(
 ) -> int:
     """Prepare Bench2Drive's clips: routes, boxes, drivable areas.
 
-    Images stay where they are. May be killed and run again: finished clips are kept. Clips that cannot be used are left
-    out and named.
+    Images stay where they are. Can be interrupted and run again: finished clips are kept. Unusable clips are left
+    out and listed.
 
     Example: w4s b2d prepare Bench2Drive --maps maps --out prepared
 
     Args:
         clips: Folder that the clips were unpacked to.
         maps: Folder with TOWN.npz of each town, see `w4s b2d map`.
-        out: Folder for what training needs.
-        every: Frames, 0.1 s each, from one moment to train on to the next.
-        executor: Where the work is done.
+        out: Folder of the prepared clips.
+        every: Frames of 0.1 s between training samples.
+        executor: Where the work runs.
         workers: Processes, or tasks on the cluster; one for each core unless given.
-        ray_address: Address of a running Ray cluster; chooses Ray.
+        ray_address: Address of a running Ray cluster; implies --executor ray.
     """
     from world4scorer.driving.clips.prepare import prepare_clips
     from world4scorer.jobs.executors import choose_executor
@@ -110,8 +110,8 @@ def vocab(prepared: PositionalFolder, /, out: File, shapes: int = 256, seed: int
     Args:
         prepared: Folder of prepared clips.
         out: File of the vocabulary (.npz).
-        shapes: How many shapes of paths.
-        seed: Of the clusters.
+        shapes: Number of path shapes.
+        seed: Seed of the clusters.
     """
     from world4scorer.driving.bench2drive.build_vocabulary import build_vocabulary
     from world4scorer.driving.bench2drive.clip_samples import samples_of
@@ -141,7 +141,7 @@ def scan(prepared: PositionalFolder, /, clips: OptionalCount = None) -> int:
 
     Args:
         prepared: Folder of prepared clips.
-        clips: Look at so many of them; all unless given.
+        clips: Number of clips; all unless given.
     """
     from world4scorer.driving.bench2drive.scan import as_table, scan_distances
     from world4scorer.driving.clips.prepared import PreparedClips
@@ -178,8 +178,7 @@ def train(
 ) -> int:
     """Train a planner on prepared clips.
 
-    May be killed and run again: it ends with the same weights. Future targets are made first where they are missing, or
-    of other moments than the clips have.
+    Can be interrupted and run again: it ends with the same weights. Missing or outdated future targets are made first.
     The paper trains twice: route-blind, then with the route point from that planner.
 
     Example: w4s b2d train prepared --vocab vocabulary.npz --from-planner runs/blind/planner --out runs/b2d
@@ -191,18 +190,18 @@ def train(
         preset: paper, or a small planner for clips of the city.
         settings: Configuration of another run (its config.json) instead of a preset.
         route_blind: Train without the route point.
-        from_planner: Folder of a planner to begin with; a route-blind one learns of the route point.
-        vit_weights: What the ViT begins with: "city", or DINOv2 weights, a file or a folder.
+        from_planner: Folder of a planner to start from; a route-blind one gets the route point.
+        vit_weights: Initial weights of the ViT: "city", or DINOv2 weights, a file or a folder.
         targets: File of future targets (.arrow); PREPARED/targets.arrow unless given, made if missing.
-        target_encoder: What missing future targets are made with; --vit-weights unless given, or the city's.
+        target_encoder: Encoder of missing future targets; --vit-weights unless given, or the city's.
         only_targets: Make the future targets and end: before a run on several machines, which cannot make them.
         epochs: Passes through the clips, if not the preset's.
-        batch: Moments per step over all devices, if not the preset's.
-        learning_rate: At its peak, if not the preset's; holds whatever the batch.
-        precision: Of the computation, if not the preset's.
-        seed: Of weights, order and draws, if not the preset's.
-        validation: Share of clips to validate with instead of training on them.
-        accelerator: Of Lightning: auto, cpu, gpu, ...
+        batch: Samples per step over all devices, if not the preset's.
+        learning_rate: Peak learning rate, if not the preset's; not scaled with the batch.
+        precision: Precision of training, if not the preset's.
+        seed: Seed of weights, order and draws, if not the preset's.
+        validation: Share of clips held out for validation.
+        accelerator: Lightning accelerator: auto, cpu, gpu, ...
         devices: Processes on this machine, one per device.
         nodes: Machines.
         loaders: Processes per device that read images and judge plans of the vocabulary; 0 does it between steps.
@@ -263,8 +262,8 @@ def city_clips(
 ) -> int:
     """Drive in the embedded city and write clips in Bench2Drive's layout.
 
-    With OUT/maps, so that they can be prepared. May be killed and run again, also for more clips: finished ones are
-    kept. Other options need another folder.
+    Also writes OUT/maps for `w4s b2d prepare`. Can be interrupted and run again, also for more clips: finished clips
+    are kept. Other options need another folder.
 
     Example: w4s b2d city-clips --data city --out clips
 
@@ -272,8 +271,8 @@ def city_clips(
         data: Dataset folder of the city.
         out: Folder for the clips.
         split: Name of a split, whose logs are driven.
-        clips: So many of them; all unless given.
-        seconds: The first seconds of each; all unless given.
+        clips: Number of clips; all unless given.
+        seconds: Length of each clip from its start [s]; all unless given.
         workers: Processes; one for each core unless given.
     """
     from world4scorer.driving.clips.city_clips import MAPS, make_city_clips
@@ -287,7 +286,7 @@ def city_clips(
 
 
 def agent(out: Folder, server: Address = "127.0.0.1:4747", overwrite: bool = False) -> int:
-    """Copy the agent for CARLA's leaderboard out, with its configuration.
+    """Copy the agent for CARLA's leaderboard, with its configuration.
 
     One file that needs NumPy and nothing else, for Python 3.7 or newer, and a JSON file that tells it where the planner
     server is and how plans are to be chosen: with kept commands and route re-ranking.
@@ -319,7 +318,7 @@ def results(
     missing: bool = False,
     draws: int = 10_000,
 ) -> int:
-    """Merge results of routes and tell how well they were driven.
+    """Merge results of routes and report driving scores.
 
     Driving Score, Success Rate, efficiency, smoothness, abilities and infractions per km, with intervals by bootstrap
     over routes. Of routes that crashed and were driven again the finished record counts. With --missing only the
@@ -333,10 +332,10 @@ def results(
         routes: The set: its XML file, or just a number of routes.
         metrics: Folder in which agents wrote SAVE_NAME/metric_info.json; without it there is no smoothness.
         corrected: Smoothness with yaw rates in rad/s and true yaw accelerations, unlike the published formula.
-        step: Between samples of those files [s]; 0.1 is the published formula's.
+        step: Time between samples of those files [s]; 0.1 is the published formula's.
         abilities: Scenario types by ability (.json); a list after Bench2Drive's paper unless given.
         missing: Print the routes that are missing or crashed, and nothing else.
-        draws: Of the bootstrap over routes.
+        draws: Number of bootstrap draws over routes.
     """
     from world4scorer.evaluation.leaderboard.merge import merge, result_files
     from world4scorer.evaluation.leaderboard.route_set import route_set
@@ -374,10 +373,10 @@ def results(
 
 
 def routes(file: PositionalFile, /, out: Folder, parts: int = 1, done: Paths = ()) -> int:
-    """Split a set of routes into XML files for runs beside each other.
+    """Split a set of routes into XML files for parallel runs.
 
     Routes that need another streaming radius get files of their own. With --done only routes that are missing or
-    crashed are written, so that broken runs can go on.
+    crashed are written, so that interrupted runs can be resumed.
 
     Example: w4s b2d routes b2d220.xml --parts 4 --out parts
 

@@ -41,8 +41,8 @@ def make(
 ) -> int:
     """Make a bank: perturbed copies of logged trajectories.
 
-    For every scene they are labelled, chosen, packed. May be killed and run again: finished logs are kept. Same store
-    and settings, same bytes.
+    For every scene they are labelled, selected and packed. Can be interrupted and run again: finished logs are kept.
+    Same store and settings, same bytes.
 
     Example: w4s bank make --store scenes --out bank
 
@@ -50,9 +50,9 @@ def make(
         store: Scene store.
         out: Folder of the bank.
         config: Sizes, quota and ranges of the perturbations.
-        executor: Where the work is done.
+        executor: Where the work runs.
         workers: Processes, or tasks on the cluster; one for each core unless given.
-        ray_address: Address of a running Ray cluster; chooses Ray.
+        ray_address: Address of a running Ray cluster; implies --executor ray.
     """
     from world4scorer.jobs.executors import choose_executor
     from world4scorer.planner.bank.make import make_bank
@@ -70,7 +70,7 @@ def info(pack: PositionalFolder, /, out: OptionalFile = None) -> int:
 
     Args:
         pack: Folder of the bank; published ones too.
-        out: Also write it to a file (.json or .md).
+        out: Also write a file (.json or .md).
     """
     _print_info(pack, out)
     return 0
@@ -94,7 +94,7 @@ def import_(
         out: Folder of the bank.
         store: Scene store; needed to label.
         relabel: Relabel the candidates of a bank.
-        executor: Where the work is done.
+        executor: Where the work runs.
         workers: Processes; one for each core unless given.
     """
     from world4scorer.jobs.executors import choose_executor
@@ -114,16 +114,16 @@ def import_(
 def histogram(
     pack: PositionalFolder, /, generated: Files, store: Folder, out: File, threads: OptionalCount = None
 ) -> int:
-    """Draw the PDMS of generated plans beside the bank's.
+    """Plot the PDMS of generated plans and of the bank.
 
-    With the numbers as JSON and Markdown.
+    Also writes the numbers as JSON and Markdown.
 
     Example: w4s bank histogram bank --generated pool.pkl --store scenes --out histogram.png
 
     Args:
         pack: Folder of the bank.
         generated: Pool dumps (.pkl), or .npz with tokens and plans (n, K, 8, 3).
-        store: Scene store, to score the generated plans with.
+        store: Scene store to score the generated plans in.
         out: Picture (.png, .pdf or .svg).
         threads: Threads; one for each core unless given.
     """

@@ -27,19 +27,19 @@ def make(
 ) -> int:
     """Make a city: streets, traffic, an expert, cameras.
 
-    Written as a NAVSIM dataset. May be stopped and run again: what is finished is kept. Same preset and seed, same
+    Written as a NAVSIM dataset. Can be interrupted and run again: finished parts are kept. Same preset and seed, same
     bytes.
 
     Example: w4s city make --preset quick --out city
 
     Args:
         out: Folder of the dataset.
-        preset: tiny: seconds, to try things. quick: 8,000 frames to train on, minutes. standard: about 40,000 frames.
-        seed: Of traffic, egos, scenery and weather.
-        height: Of images in pixels, if not the preset's.
-        width: Of images in pixels, if not the preset's; 1148 x 672 is what the paper's model sees.
-        all_cameras: Draw all eight cameras instead of four.
-        devkit_maps: Write the maps under names that the NAVSIM devkit knows, so that it can read the dataset.
+        preset: tiny: seconds, for tests. quick: 8,000 training frames, minutes. standard: about 40,000 frames.
+        seed: Seed of traffic, egos, scenery and weather.
+        height: Height of images [pixels]; the preset's unless given.
+        width: Width of images [pixels]; the preset's unless given. The paper's model takes 1148 x 672.
+        all_cameras: Render all eight cameras instead of four.
+        devkit_maps: Name the maps as the NAVSIM devkit does, so that it can read the dataset.
         workers: Processes; one for each core unless given.
     """
     from world4scorer.city.world import config
@@ -69,13 +69,13 @@ def make(
 
 
 def info(root: PositionalFolder, /, out: OptionalFile = None) -> int:
-    """Tell what a city dataset holds: places, splits, situations, weather, size.
+    """Describe a city dataset: places, splits, situations, weather, size.
 
     Example: w4s city info city
 
     Args:
         root: Folder of the dataset.
-        out: Also write it to a file (.json or .md).
+        out: Also write a file (.json or .md).
     """
     from world4scorer.city.world.info import city_info
     from world4scorer.city.world.info_report import write_info

@@ -40,7 +40,7 @@ def data(
 ) -> int:
     """Begin a study: record episodes of OGBench's expert, pure and noisy.
 
-    Episode I of a kind comes from its own seed, to the bit. May be killed and run again: finished shards are kept.
+    Episode I of a kind comes from its own seed, to the bit. Can be interrupted and run again: finished shards are kept.
 
     Example: w4s cube data study --preset smoke
 
@@ -67,15 +67,15 @@ def world_model(
 ) -> int:
     """Train the world model on the episodes, or take a released one.
 
-    A LeWM: encoder, action encoder, causal predictor, SIGReg. Episodes that are evaluated or tuned on are held out. May
-    be killed and run again: it goes on from the last checkpoint.
+    A LeWM: encoder, action encoder, causal predictor, SIGReg. Episodes that are evaluated or tuned on are held out. Can
+    be interrupted and run again: it resumes from the last checkpoint.
 
     Example: w4s cube world-model study
 
     Args:
         study: Folder of the study.
         steps: Optimiser steps; the preset's unless given.
-        seed: Of weights and batches; the preset's unless given.
+        seed: Seed of weights and batches; the preset's unless given.
         released: Folder of a LeWM as stable-worldmodel releases it (configuration and weights), used as it is.
     """
     _ready("w4s cube world-model")
@@ -109,14 +109,14 @@ def collect(
     """Collect candidates of the world model's searches, and label them in the simulator.
 
     Each is run from the search's exact state; its utility is minus the least distance between cube and goal. Nothing
-    comes from an episode that is evaluated or tuned on. May be killed and run again.
+    comes from an episode that is evaluated or tuned on. Can be interrupted and run again.
 
     Example: w4s cube collect study
 
     Args:
         study: Folder of the study.
         labelled: Candidates of an iteration that are run in the simulator; the preset's unless given.
-        every: Of the iterations of a search, every how many-th is labelled; the preset's unless given.
+        every: Label every N-th iteration of a search; the preset's unless given.
         workers: Processes; one for each core unless given.
     """
     _ready("w4s cube collect")
@@ -142,7 +142,7 @@ def head(study: PositionalFolder, /, epochs: OptionalCount = None, seed: Optiona
     Args:
         study: Folder of the study.
         epochs: Passes over the groups; the preset's unless given.
-        seed: Of split, weights and batches; the preset's unless given.
+        seed: Seed of split, weights and batches; the preset's unless given.
     """
     _ready("w4s cube head")
     from world4scorer.cube.study import make_head
@@ -164,7 +164,7 @@ def head(study: PositionalFolder, /, epochs: OptionalCount = None, seed: Optiona
 def tune(study: PositionalFolder, /, weights: Numbers = (), workers: OptionalCount = None) -> int:
     """Choose the weight of outcome scores on the tuning seeds.
 
-    By windows solved; of equal ones the smallest. May be killed and run again.
+    By windows solved; among equal ones, the smallest. Can be interrupted and run again.
 
     Example: w4s cube tune study
 
@@ -193,18 +193,18 @@ def evaluate(
     out: OptionalFolder = None,
     workers: OptionalCount = None,
 ) -> int:
-    """Play paired windows with and without outcome scores, beside reference players, and report.
+    """Play paired windows with and without outcome scores, and reference players; report.
 
-    Players: `lewm` searches by latent cost, `ours` with outcome scores added, `random`, `zero` and `expert` do what
-    their names say, `simulator` searches by the simulator's own outcomes. May be killed and run again.
+    Players: `lewm` searches by latent cost, `ours` with outcome scores added, `random`, `zero` and `expert` are what
+    their names say, `simulator` searches by the simulator's own outcomes. Can be interrupted and run again.
 
     Example: w4s cube evaluate study
 
     Args:
         study: Folder of the study.
         weight: How much outcome scores count; as tuned unless given.
-        seeds: Whose windows; the preset's unless given.
-        players: Who plays; the preset's unless given.
+        seeds: Seeds of the windows; the preset's unless given.
+        players: Players; the preset's unless given.
         out: Folder of tables, figures and film; report, in the study's, unless given.
         workers: Processes; one for each core unless given.
     """
@@ -223,7 +223,7 @@ def reproduce(
 ) -> int:
     """Run the whole study: data, world model, candidates, head, weight, evaluation, report.
 
-    May be killed and run again: what is finished is kept.
+    Can be interrupted and run again: what is finished is kept.
 
     Example: w4s cube reproduce study --preset smoke
 

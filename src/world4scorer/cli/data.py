@@ -16,7 +16,7 @@ from world4scorer.cli.exit_codes import INPUT_ERROR
 
 
 def check_data(data: Folder, split: Split, images: bool = True, workers: OptionalCount = None) -> int:
-    """Tell what of a NAVSIM dataset is there, and what it is enough for.
+    """Report which parts of a NAVSIM dataset are there, and what they suffice for.
 
     For scoring: logs and maps. For training: images. For future targets: the front image two seconds ahead.
 
@@ -25,7 +25,7 @@ def check_data(data: Folder, split: Split, images: bool = True, workers: Optiona
     Args:
         data: Dataset folder with navsim_logs, maps and sensor_blobs.
         split: Name of a split (navtrain, navtest, mini, ...), or the path of its YAML file.
-        images: Look for images too; --no-images looks at logs and maps only.
+        images: Check images too; --no-images checks logs and maps only.
         workers: Processes; one for each core unless given.
     """
     from world4scorer.datasets.navsim.splits import find_split
@@ -51,7 +51,7 @@ def prepare(
 ) -> int:
     """Prepare the scenes of a NAVSIM split for scoring.
 
-    May be killed and run again: finished logs are kept.
+    Can be interrupted and run again: finished logs are kept.
 
     Example: w4s prepare --data openscene --split navtest --store scenes
 
@@ -59,9 +59,9 @@ def prepare(
         data: Dataset folder with navsim_logs, maps and sensor_blobs.
         split: Name of a split (navtrain, navtest, mini, ...), or the path of its YAML file.
         store: Scene store to make.
-        executor: Where the work is done.
+        executor: Where the work runs.
         workers: Processes, or tasks on the cluster; one for each core unless given.
-        ray_address: Address of a running Ray cluster; chooses Ray.
+        ray_address: Address of a running Ray cluster; implies --executor ray.
         synthetic: Folder synthetic_scene_pickles of a two-stage split.
     """
     from world4scorer.datasets.navsim.splits import find_split

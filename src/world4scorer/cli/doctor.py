@@ -1,4 +1,4 @@
-"""`w4s doctor`: is this installation sound, and does it compute the numbers it should?"""
+"""`w4s doctor`: checks the installation and its numbers."""
 
 from __future__ import annotations
 

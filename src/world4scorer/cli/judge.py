@@ -55,9 +55,9 @@ def pools(
     allow_missing: bool = False,
     device: str = "cpu",
 ) -> int:
-    """Keep a planner's pools: all plans, logits, utilities and states.
+    """Save a planner's pools: all plans, logits, utilities and states.
 
-    One pass over the frames of a split, one file per log. May be killed and run again: finished logs are kept.
+    One pass over the frames of a split, one file per log. Can be interrupted and run again: finished logs are kept.
     Evaluation and studies work on these files.
 
     Example: w4s pools runs/city
@@ -69,9 +69,9 @@ def pools(
         split: Name of a split, or its YAML file; a training run's validation split unless given.
         store: Scene store of the split; DATA/store/SPLIT unless given.
         plans: Score these plans instead of the planner's own: a folder of pools, or a dump (.pkl).
-        states: How states are kept; they are most of the size.
-        allow_missing: Of a dump: leave out frames of the store that it lacks, instead of refusing.
-        device: Of torch: cpu, cuda, cuda:1, ...
+        states: Number type of saved states, which are most of the size.
+        allow_missing: For a dump: leave out frames of the store that it lacks, instead of failing.
+        device: Torch device: cpu, cuda, cuda:1, ...
     """
     if source.suffix == ".pkl":
         from world4scorer.evaluation.pools.foreign import import_dump
@@ -92,7 +92,7 @@ def pools(
         found = PlannerSource.find(source, data, split, store)
         if out is None:
             if not RunFolder(source).exists or plans is not None:
-                raise UsageError("--out: say where these pools shall go")
+                raise UsageError("--out: name the folder of these pools")
             out = RunFolder(source).pools(found.split)
         given = None if plans is None else read_plans(plans)
         folder = make_pools(
@@ -136,7 +136,7 @@ def evaluate(
 ) -> int:
     """Evaluate a run, pools, a planner or a submission.
 
-    By PDMS v1.1, EPDMS v2.2 and EPDMS pre-151, framewise and re-ranked. Writes a table of frames (Parquet and CSV) and
+    Computes PDMS v1.1, EPDMS v2.2, EPDMS pre-151, framewise and re-ranked. Writes a table of frames (Parquet, CSV) and
     a summary (JSON, Markdown, figure) with intervals by bootstrap over logs. A submission with --out FILE.csv gives the
     official table of one metric instead, and for a two-stage split a second one,
     FILE_stage_two.csv; --agents compares agents that need no model.
@@ -146,17 +146,17 @@ def evaluate(
     Args:
         source: Training run, folder of pools, planner or released checkpoint (with --data and --split), or submission.
         out: Folder of the evaluation; SOURCE/evaluation for runs and pools unless given. Or a CSV file.
-        store: Scene store; runs and pools know theirs.
-        data: Dataset folder of a planner; of a run, if not its own.
-        split: Name of a split, or its YAML file: of a planner; of a run, if not its own; of a two-stage submission.
-        against: Another evaluation's folder: differences paired by frame, with intervals.
+        store: Scene store; by default the one that a run or pools name.
+        data: Dataset folder, for a planner, or for a run on other data.
+        split: Name of a split, or its YAML file: for a planner, a two-stage submission, or a run on another split.
+        against: Folder of another evaluation: adds differences paired by frame, with intervals.
         weight: How much consistency with the last choice counts in re-ranking.
-        draws: Of the bootstrap over logs.
+        draws: Number of bootstrap draws over logs.
         agents: Evaluate these instead of a source; --out is a CSV file.
-        metric: Of the official table; epdms-v2.2 unless given.
-        kernel_variance: Of two-stage splits, in m^2: weigh second-stage frames by their distance, print one score.
-        allow_missing: Leave tokens of the store without a plan out instead of refusing a submission.
-        lqr: Tracker of the rollouts: as the official simulator has it, or with the intended jerk penalty.
+        metric: Metric of the official table; epdms-v2.2 unless given.
+        kernel_variance: For two-stage splits [m^2]: weigh second-stage frames by distance, print one score.
+        allow_missing: Leave out tokens of the store without a plan, instead of failing.
+        lqr: Tracker of the rollouts: as in the official simulator, or with the intended jerk penalty.
         threads: Threads; one for each core unless given.
     """
     from world4scorer.engine.outcomes.batch import set_threads
@@ -164,7 +164,7 @@ def evaluate(
     if threads is not None:
         set_threads(threads)
     if (source is None) != bool(agents):
-        raise UsageError("give something to evaluate: a run, pools, a planner, a submission; or --agents")
+        raise UsageError("name what to evaluate: a run, pools, a planner, a submission; or --agents")
     ends_in_csv = out is not None and out.suffix == ".csv"
     if agents or ends_in_csv or metric is not None or kernel_variance is not None:
         if against is not None or data is not None or (weight, draws) != (1.0, DRAWS):
@@ -231,7 +231,7 @@ def _pools(
             raise UsageError(f"{source}: a folder of pools has its frames already; leave out --data and --split")
         return open_pools(source, store, lqr)
     if (data is not None or split is not None) and out is None:
-        raise UsageError("--out: say where the evaluation on other data or another split shall go")
+        raise UsageError("--out: name the folder of an evaluation on other data or another split")
     return open_pools(source, store, lqr, data, split)
 
 
@@ -261,7 +261,7 @@ def _official(
     if out is None or out.suffix != ".csv":
         raise UsageError(f"--out {out}: must end in .csv for --agents, --metric and two-stage splits")
     if store is None:
-        raise UsageError("--store: say which scene store to evaluate on")
+        raise UsageError("--store: name the scene store to evaluate on")
     if kernel_variance is not None and split is None:
         raise UsageError("--kernel-variance: belongs to two-stage evaluation; give --split as well")
     if agents and (metric is not None or split is not None or allow_missing):
@@ -289,18 +289,18 @@ def _official(
 
 
 def compare(run: Run, /, out: AnyPath, blind_scenes: int = 8192, pools: OptionalFile = None) -> int:
-    """Put a run's planner beside what it must be better than.
+    """Compare a run's planner with simple controls.
 
     On its validation split. Trains the controls on the same data: a scorer without images on the planner's own pools,
-    and an MLP of the ego status. Minutes.
+    and an MLP of the ego status. Takes minutes.
 
     Example: w4s compare runs/city --out table
 
     Args:
         run: Folder of a finished `w4s train`.
-        out: Where results go: OUT.md, OUT.json, OUT.png.
-        blind_scenes: Training scenes of the scorer without images, at most.
-        pools: Also keep the planner's plans in these scenes (.npz), for example for `w4s bank histogram`.
+        out: Results without suffix: OUT.md, OUT.json, OUT.png.
+        blind_scenes: Maximum number of training scenes of the scorer without images.
+        pools: Also save the planner's plans in these scenes (.npz), for example for `w4s bank histogram`.
     """
     require_torch("w4s compare")
     from world4scorer.evaluation.scores.comparison import compare as compare_run
@@ -330,11 +330,11 @@ def drive(
     film_height: int = 720,
     workers: OptionalCount = None,
 ) -> int:
-    """Let a planner drive in the city's traffic, beside other drivers.
+    """Drive a planner in the city's traffic, and other drivers for comparison.
 
     Routes with signals, turns, lane changes, crossing pedestrians, stopped vehicles and cut-ins; Bench2Drive's rules
-    and scores. May be killed and run again: finished drives are kept. Writes a record for each drive, results in the
-    leaderboard's layout for each driver, and a table (JSON, Markdown, figure).
+    and scores. Can be interrupted and run again: finished drives are kept. Writes a record for each drive, results in
+    the leaderboard's layout for each driver, and a table (JSON, Markdown, figure).
 
     Drivers: `framewise`, or `inertial`, `route`, `commands`, `creep`, also several joined by + (inertial+route), let
     the planner choose that way; `constant-velocity`, `ego-status`, `pdm-closed` and `sumo` need no planner.
@@ -346,14 +346,14 @@ def drive(
         checkpoint: Training run, folder of a planner, or released checkpoint.
         data: Dataset folder of the city; a training run knows its own, unless it was trained on clips.
         split: Name of a split of the city; the routes lead through its simulations.
-        routes: How many.
-        drivers: Who drives; framewise, inertial, route and all that need no planner unless given.
-        benchmark: Whose utility the planner chooses by; v2 is refused for planners trained on Bench2Drive, who lack one
-            of its terms.
-        seed: Of the choice of routes.
+        routes: Number of routes.
+        drivers: Drivers; framewise, inertial, route and all that need no planner unless given.
+        benchmark: Utility that the planner selects by; v2 is refused for planners trained on Bench2Drive, which lack
+            one of its terms.
+        seed: Seed of the routes.
         films: Routes to film with every driver, by name; `all` for all of them.
-        film_format: Of films; WebP and GIF need no player.
-        film_height: Of films [pixels].
+        film_format: Format of films; WebP and GIF need no player.
+        film_height: Height of films [pixels].
         workers: Processes; one for each core unless given.
     """
     from world4scorer.driving.closed_loop.comparison import compare_drivers
@@ -387,7 +387,7 @@ def _find_planner(checkpoint: Path | None, data: Path | None) -> tuple[Path | No
     """Training run and planner of a checkpoint, if any, and the dataset folder of the city."""
     if checkpoint is None:
         if data is None:
-            raise UsageError("--data: say which city; a training run given as --checkpoint knows its own")
+            raise UsageError("--data: name the city; only a training run given as --checkpoint has its own")
         return None, None, data
     run = RunFolder(checkpoint)
     if run.data_file.is_file():
@@ -400,10 +400,10 @@ def _find_planner(checkpoint: Path | None, data: Path | None) -> tuple[Path | No
         planner = run.finished_planner()
         city = data or own
         if city is None:
-            raise UsageError(f"--data: {checkpoint} was trained on clips; say which city it drives in")
+            raise UsageError(f"--data: {checkpoint} was trained on clips; name the city it drives in")
         return None if run.trained_on_clips else checkpoint, planner, city
     if data is None:
-        raise UsageError(f"--data: {checkpoint} is a planner without a training run; say which city it drives in")
+        raise UsageError(f"--data: {checkpoint} is a planner without a training run; name the city it drives in")
     return None, checkpoint, data
 
 
@@ -414,10 +414,10 @@ def report(
     split: OptionalSplit = None,
     store: OptionalFolder = None,
 ) -> int:
-    """Write one HTML page with all that a run knows.
+    """Write one HTML page with all results of a run.
 
     Evaluation, learning curves, studies, frames, configuration. The page stands alone: no other file, no network, no
-    script. What was not made yet is named with its command.
+    script. Missing parts are listed with the command that makes them.
 
     Example: w4s report runs/city
 

@@ -40,9 +40,10 @@ def targets(
     workers: int = 1,
     device: str = "cpu",
 ) -> int:
-    """Make future targets: what an encoder sees two seconds later.
+    """Make future targets: features of the view two seconds later.
 
-    In the front view, by a frozen encoder, for each scene. May be killed and run again: finished logs are kept.
+    Features of the front view, by a frozen encoder, for each scene. Can be interrupted and run again: finished logs are
+    kept.
 
     Example: w4s targets --data city --split city_train --out targets.arrow
 
@@ -53,10 +54,10 @@ def targets(
         encoder: "city" or "city-contrast", bundled, a folder of `w4s pretrain`, or a file or folder of DINOv2 weights.
         frame: The frame two seconds ahead, or, as a control, the scene's own.
         pooling: Mean over patches; mean over all tokens, as in the released cache; or the class token.
-        centre: Take the mean of all targets off when they are read.
-        store: Scene store: only its scenes, instead of all moments of the split.
+        centre: Subtract the mean of all targets when they are read.
+        store: Scene store: only its scenes, instead of all frames of the split.
         workers: Processes.
-        device: Of torch: cpu, cuda, cuda:1, ...
+        device: Torch device: cpu, cuda, cuda:1, ...
     """
     require_torch("w4s targets")
     require_device(device)
@@ -92,16 +93,16 @@ def pretrain(
 ) -> int:
     """Pretrain a small image encoder without labels.
 
-    On the views of a split. May be killed and run again.
+    On the views of a split. Can be interrupted and run again.
 
     Example: w4s pretrain --data city --out encoder
 
     Args:
         data: Dataset folder with navsim_logs, maps and sensor_blobs.
         out: Folder of the encoder: config.json, model.safetensors, pretraining.json, checkpoint.
-        split: Name of a split, or the path of its YAML file; only frames of its logs are seen.
+        split: Name of a split, or the path of its YAML file; only frames of its logs are used.
         config: The recipe.
-        threads: Of torch; the same number gives the same bits.
+        threads: Threads of torch; the same number gives the same bits.
     """
     require_torch("w4s pretrain")
     import torch
@@ -128,9 +129,9 @@ def probe(
     test_split: Split = "city_val",
     most: int = 3000,
 ) -> int:
-    """Ask linear probes what an encoder sees.
+    """Evaluate an encoder with linear probes.
 
-    Beside it stand the same ViT with random weights, and plain pixels.
+    Compared with the same ViT with random weights, and with plain pixels.
 
     Example: w4s probe --encoder city --data city --out report
 
@@ -139,9 +140,9 @@ def probe(
         encoder: "city" or "city-contrast", bundled, or a folder of `w4s pretrain`.
         out: Report without suffix: .json, .md and .png are written.
         stores: Folder of scene stores, one for each split; DATA/store unless given.
-        train_split: Probes learn here.
-        test_split: Probes are asked here.
-        most: Scenes that probes learn from, at most.
+        train_split: Split that probes are trained on.
+        test_split: Split that probes are tested on.
+        most: Maximum number of scenes that probes are trained on.
     """
     require_torch("w4s probe")
     import json

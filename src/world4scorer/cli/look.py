@@ -49,23 +49,23 @@ def show(
     store: OptionalFolder = None,
     data: OptionalFolder = None,
 ) -> int:
-    """Draw moments from above, with plans and the reason of each zero.
+    """Draw scenes in bird's-eye view, with plans and the reason of each zero.
 
-    Map, traffic, route, human, reference. Of a run or pools all plans by utility, and the choice with its rollout; of
-    a scene store one plan.
+    Map, traffic, route, human, reference. For a run or pools, all plans by utility and the choice with its rollout; for
+    a scene store, one plan.
 
     Example: w4s show runs/city TOKEN --cameras
 
     Args:
         source: Training run, folder of pools, or scene store.
-        tokens: The moments to draw.
+        tokens: Tokens of the scenes to draw.
         out: Picture (.png, .svg, .pdf), or a folder for TOKEN.png of each; TOKEN.png here unless given.
-        submission: Of a store: draw this submission's plan; without one, what the human drove.
-        selection: Of pools: which choice is drawn; reranked unless given, with pdms-v1.1 framewise always.
-        plan: Of pools: show the scores and reasons of this plan instead of those of the choice.
+        submission: For a store: draw this submission's plan; the human's unless given.
+        selection: For pools: which choice is drawn; reranked unless given, always framewise with pdms-v1.1.
+        plan: For pools: show scores and reasons of this plan instead of the choice.
         metric: Which outcomes to show.
         thumbnail: Small pictures without text beside them.
-        cameras: Show what the cameras see above the picture.
+        cameras: Show the camera images above the picture.
         split: Whose pools of a run to show; those of the validation split unless given.
         store: Scene store of a run or pools, if it is not where they say.
         data: Dataset folder with the images, if it is not where the pools say.
@@ -77,7 +77,7 @@ def show(
     if not tokens:
         raise UsageError(f"{source}: which moments? {_where_tokens_are(source, pictures)}")
     if cameras and thumbnail:
-        raise UsageError("--cameras: a thumbnail has no room for them")
+        raise UsageError("--cameras: not possible with --thumbnail")
     images = Cameras.of_pictures(pictures, data) if cameras else None
     for token, path in zip(tokens, _paths(tokens, out), strict=True):
         shown = pictures.show(token, thumbnail, None if images is None else images.images(token))
@@ -148,7 +148,7 @@ def film(
     store: OptionalFolder = None,
     data: OptionalFolder = None,
 ) -> int:
-    """Film a log: cameras, the view from above, and a planner's decisions.
+    """Film a log: cameras, bird's-eye view, and a planner's decisions.
 
     Without --log, a run or pools show the log whose ego accelerates most on average, forwards, backwards and sideways.
 
@@ -158,12 +158,12 @@ def film(
         source: Path of a log (DATA/navsim_logs/SPLIT/NAME.pkl), dataset folder, training run, or folder of pools.
         log: Name of the log, if the source has several.
         out: The film (.mp4, .webp or .gif); NAME.mp4 here unless given.
-        selection: Of a run or pools: which choice is drawn; reranked unless given.
-        start: Where in the log the film begins, in seconds.
-        duration: How much of the log is filmed, in seconds; up to its end unless given.
-        height: Of the film in pixels.
-        speed: Of the film; 2 plays twice as fast as it was.
-        split: Whose pools of a run to show, those of the validation split unless given; of a dataset the folder of
+        selection: For a run or pools: which choice is drawn; reranked unless given.
+        start: Start in the log [s].
+        duration: Length of the filmed part [s]; up to the end of the log unless given.
+        height: Height of the film [pixels].
+        speed: Playback speed; 2 plays twice as fast.
+        split: Whose pools of a run to show, those of the validation split unless given; for a dataset, the folder of
             logs, if the log is in several.
         store: Scene store of a run or pools, if it is not where they say.
         data: Dataset folder, if it is not where the pools say.
@@ -221,7 +221,7 @@ def frames(
 ) -> int:
     """Write every frame as JSON, for a viewer in a browser.
 
-    One file per frame of a planner's pools, and an index. May be killed and run again: finished frames are kept.
+    One file per frame of a planner's pools, and an index. Can be interrupted and run again: finished frames are kept.
 
     Example: w4s frames runs/city
 
@@ -230,7 +230,7 @@ def frames(
         out: Folder; SOURCE/frames/SPLIT unless given.
         split: Whose pools of a run; those of the validation split unless given.
         store: Scene store of the pools, if it is not where they say.
-        data: Dataset folder, if it is not where the pools say; tells the images of the cameras.
+        data: Dataset folder with the camera images, if it is not where the pools say.
     """
     from world4scorer.evaluation.pools.open import kept_pools
     from world4scorer.reporting.explorer.write import write_frames

@@ -42,21 +42,21 @@ def import_planner(
     seed: int = 3,
     overwrite: bool = False,
 ) -> int:
-    """Make the folder of a planner from a released checkpoint.
+    """Make a planner folder from a released checkpoint.
 
-    Or start one with DINOv2 weights (--dinov2). Nothing is written unless all of it is sound.
+    Or initialise one with DINOv2 weights (--dinov2). Writes nothing if anything is wrong.
 
     Example: w4s import epoch23.ckpt --out planner
 
     Args:
         checkpoint: Released checkpoint (.ckpt) or safetensors file, or the folder of a planner.
         out: Folder for config.json and model.safetensors.
-        heads: Attention heads of the decoders, which released files do not tell; 1 unless given.
+        heads: Attention heads of the decoders, which released files do not contain; 1 unless given.
         vit_heads: Attention heads of the ViT; 6 unless given.
         image_size: Height and width of a view in pixels, if not the shape nearest to the paper's.
         dinov2: DINOv2 weights, a file or a folder, under timm's names or Hugging Face's.
-        preset: With --dinov2, the model to start.
-        seed: With --dinov2, of everything that is not pretrained.
+        preset: With --dinov2, the model to initialise.
+        seed: With --dinov2, seed of all other weights.
         overwrite: Replace another planner in that folder.
     """
     require_torch("w4s import")
@@ -66,7 +66,7 @@ def import_planner(
         raise UsageError("give either a checkpoint or --dinov2")
     if dinov2 is not None:
         if (heads, vit_heads, image_size) != (None, None, None):
-            raise UsageError("--heads, --vit-heads and --image-size belong to checkpoints; --preset says them")
+            raise UsageError("--heads, --vit-heads and --image-size belong to checkpoints; --preset sets them")
         planner = start_planner(preset, dinov2, seed)
     else:
         assert checkpoint is not None
@@ -114,14 +114,14 @@ def profile(
     Example: w4s profile --preset paper --passes 10
 
     Args:
-        preset: A named model; the paper's unless given.
+        preset: Named model; the paper's unless given.
         planner: Folder of a planner instead.
-        passes: Passes of one frame to time for each precision; 0 only counts, which takes no arithmetic.
-        precision: To time in: fp32, bf16, fp16.
-        compile: Time what torch.compile makes of it.
-        device: Of torch: cpu, cuda, cuda:1, ...
-        threads: Of the processor while timing; torch's choice unless given.
-        json: Also write everything to this file.
+        passes: Timed passes of one frame for each precision; 0 only counts, without computing.
+        precision: Precisions to time: fp32, bf16, fp16.
+        compile: Time the model compiled with torch.compile.
+        device: Torch device: cpu, cuda, cuda:1, ...
+        threads: Threads while timing; torch's default unless given.
+        json: Also write all numbers to this file.
     """
     require_torch("w4s profile")
     import torch
@@ -170,10 +170,10 @@ def serve(
     threads: OptionalCount = None,
     quiet: bool = False,
 ) -> int:
-    """Answer simulators on a socket: images and motion in, the chosen plan out.
+    """Serve a planner on a socket: images and motion in, the selected plan out.
 
-    For programs that run in another Python, such as CARLA's leaderboard. Several may drive at once. Only this machine
-    is listened to. Ctrl-C ends it.
+    For programs that run in another Python, such as CARLA's leaderboard. Several may drive at once. Listens on
+    this machine only. Ctrl-C ends it.
 
     Example: w4s serve --checkpoint runs/b2d/planner --route 4 --keep-commands
 
@@ -184,11 +184,11 @@ def serve(
         inertial: Weight of inertial re-ranking; the paper's is 1.
         route: Weight of route re-ranking; the paper's is 4.
         keep_commands: Take commands from the nodes of the route, each until it has been passed.
-        benchmark: Whose utility chooses; v2 is refused for planners trained on Bench2Drive, who lack one of its terms.
-        fixed: Refuse drives that ask for another selection than this.
-        device: Of torch: cpu, cuda, cuda:1, ...
-        threads: Of the processor; torch's choice unless given.
-        quiet: Say nothing of drives.
+        benchmark: Utility that selects; v2 is refused for planners trained on Bench2Drive, which lack one of its terms.
+        fixed: Refuse drives that request another selection.
+        device: Torch device: cpu, cuda, cuda:1, ...
+        threads: Threads; torch's default unless given.
+        quiet: Print no lines about drives.
     """
     require_torch("w4s serve")
     require_device(device)

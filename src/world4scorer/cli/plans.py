@@ -26,7 +26,7 @@ def score(
         files: Exchange files (.npz), or folders of them.
         out: Folder for the results, one .npz of the same name for each file.
         metric: Which outcomes to compute.
-        lqr: Tracker of the rollouts: as the official simulator has it, or with the intended jerk penalty.
+        lqr: Tracker of the rollouts: as in the official simulator, or with the intended jerk penalty.
         threads: Files at a time; one for each core unless given.
     """
     from world4scorer.cli.console_tables import print_tables
@@ -43,7 +43,7 @@ def score(
 
 
 def rerank(files: PositionalPaths, /, out: Folder, weight: float = 1.0, lqr: Lqr = "navsim") -> int:
-    """Choose plan after plan along logs with inertial re-ranking.
+    """Select plans along logs with inertial re-ranking.
 
     Each exchange file holds the frames of a log in time order, with utilities of their plans.
 
@@ -53,7 +53,7 @@ def rerank(files: PositionalPaths, /, out: Folder, weight: float = 1.0, lqr: Lqr
         files: Exchange files (.npz) with utilities, or folders of them.
         out: Folder for the choices, one .npz of the same name for each file.
         weight: How much consistency with the last choice counts; 0 turns re-ranking off.
-        lqr: Tracker of the rollouts: as the official simulator has it, or with the intended jerk penalty.
+        lqr: Tracker of the rollouts: as in the official simulator, or with the intended jerk penalty.
     """
     from world4scorer.cli.console_tables import print_tables
     from world4scorer.evaluation.scores.exchange_files import exchange_files

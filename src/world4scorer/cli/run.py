@@ -54,9 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except ValueError as error:  # what a user can cause; anything else is ours and keeps its traceback
             return _fail(f"{error}", INPUT_ERROR)
         except KeyboardInterrupt:
-            return _fail("interrupted; what is finished is kept", INTERRUPTED)
+            return _fail("interrupted; finished work is kept", INTERRUPTED)
         except _Terminated:
-            return _fail("terminated; what is finished is kept", TERMINATED)
+            return _fail("terminated; finished work is kept", TERMINATED)
         except SystemExit as ended:  # tyro has printed the error, or help
             return ended.code if isinstance(ended.code, int) else USAGE_ERROR
 

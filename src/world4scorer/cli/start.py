@@ -16,16 +16,16 @@ Shell = Annotated[Literal["bash", "zsh", "fish"], tyro.conf.Positional]
 
 
 def demo(out: Folder = Path("out/demo"), preset: Literal["quick", "tiny"] = "quick") -> int:
-    """Go the whole way: make a city, train, evaluate, study, report.
+    """Run the whole pipeline: make a city, train, evaluate, study, report.
 
-    On two cores, about a quarter of an hour. Each stage is a command that is shown and could be typed. May be stopped
+    Takes about a quarter of an hour on two cores. Each stage is a `w4s` command, which is printed. Can be interrupted
     and run again: what is finished is kept.
 
     Example: w4s demo
 
     Args:
-        out: Folder of everything that is made, 1.4 GB.
-        preset: `quick` for numbers that mean something; `tiny` to see that it works, in minutes.
+        out: Folder of all results, 1.4 GB.
+        preset: `quick` for meaningful numbers; `tiny` to test the pipeline in minutes.
     """
     require_torch("w4s demo")
     from world4scorer.cli.demo.run import run_stages
@@ -35,8 +35,8 @@ def demo(out: Folder = Path("out/demo"), preset: Literal["quick", "tiny"] = "qui
     todo = stages(preset)
     try:
         ledger = run_stages(todo, out, preset)
-    except KeyboardInterrupt:  # the stage has told that it was interrupted
-        print("stopped; the same command goes on from here", file=sys.stderr)
+    except KeyboardInterrupt:  # the stage has printed that it was interrupted
+        print("stopped; run the same command again to resume", file=sys.stderr)
         return INTERRUPTED
     summary = Summary.read(todo, ledger)
     summary.save(out)
@@ -47,7 +47,7 @@ def demo(out: Folder = Path("out/demo"), preset: Literal["quick", "tiny"] = "qui
 def doctor(store: OptionalFolder = None) -> int:
     """Check this installation: versions, threads, a numerical self-test.
 
-    Rollouts and scores of a bundled log are compared with the values that the official implementation gave for it.
+    Compares rollouts and scores of a bundled log with those of the official implementation.
 
     Example: w4s doctor
 
@@ -68,12 +68,12 @@ def doctor(store: OptionalFolder = None) -> int:
 
 
 def completion(shell: Shell, /) -> int:
-    """Print a script that completes these commands in a shell.
+    """Print the shell completion script.
 
     Example: w4s completion bash > ~/.local/share/bash-completion/completions/w4s
 
     Args:
-        shell: For which shell.
+        shell: Shell to print it for.
     """
     from world4scorer.cli.completion import script
 

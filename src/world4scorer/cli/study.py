@@ -45,7 +45,7 @@ Training = Annotated[TrainingOptions, flags(TrainingOptions)]
 def auxiliary_target(run: Run, /, training: Training = DEFAULT_TRAINING_OPTIONS) -> int:
     """No, current or future view as auxiliary target (Table 2a).
 
-    Trains what is missing of the three.
+    Trains missing ones of the three.
 
     Example: w4s study auxiliary-target runs/city
 
@@ -62,7 +62,7 @@ def auxiliary_target(run: Run, /, training: Training = DEFAULT_TRAINING_OPTIONS)
 def label_pairing(run: Run, /, training: Training = DEFAULT_LABEL_PAIRING_OPTIONS) -> int:
     """Outcome labels paired with their plans, or shuffled (Table 2b).
 
-    Trains what is missing of the three.
+    Trains missing ones of the three.
 
     Example: w4s study label-pairing runs/city --seeds 3 4
 
@@ -86,7 +86,7 @@ def reranking(source: RunOrPools, /, weight: float = 1.0, options: Options = DEF
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
         weight: How much consistency with the last choice counts; 0 turns re-ranking off.
-        options: Where, and how intervals are made.
+        options: Output, scene store and bootstrap.
     """
     from world4scorer.evaluation.pools.open import open_pools
     from world4scorer.studies.reranking.study import reranking as study
@@ -112,9 +112,9 @@ def interventions(
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
         foreign: More pools, of other planners' plans scored by this one (`w4s pools RUN --plans`).
         baseline: Runs or pools of other planners, for example of one that predicts no future.
-        repeats: Derangements.
-        first_seed: Of the first derangement; each takes the next.
-        options: Where, and how intervals are made.
+        repeats: Number of derangements.
+        first_seed: Seed of the first derangement; each takes the next.
+        options: Output, scene store and bootstrap.
     """
     from world4scorer.datasets.store import SceneStore
     from world4scorer.studies.interventions.study import interventions as study
@@ -129,13 +129,13 @@ def interventions(
 def disagreement(source: RunOrPools, /, options: Options = DEFAULT_STUDY_OPTIONS) -> int:
     """Where v1 and v2 as objectives choose different plans (B.2).
 
-    And because of what.
+    And why.
 
     Example: w4s study disagreement runs/city
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
-        options: Where, and how intervals are made.
+        options: Output, scene store and bootstrap.
     """
     _require_torch_of_a_run("w4s study disagreement", source)
     from world4scorer.evaluation.pools.open import open_pools
@@ -150,17 +150,17 @@ def disagreement(source: RunOrPools, /, options: Options = DEFAULT_STUDY_OPTIONS
 def target_geometry(
     run: Run, /, encoder: OptionalEncoder = None, seed: int = 0, options: OfRun = DEFAULT_RUN_OPTIONS
 ) -> int:
-    """How alike a view and its future are (C.1).
+    """Similarity of a view and its future (C.1).
 
-    Beside futures of other scenes and logs, as the frozen encoder sees them.
+    Compared with futures of other scenes and logs, in features of the frozen encoder.
 
     Example: w4s study target-geometry runs/city
 
     Args:
         run: Folder of a training run; features that are missing go to RUN/features.
-        encoder: What sees the views, if not the encoder of the run's own targets: `city`, a folder or a file.
-        seed: Draws the pairs.
-        options: Where, and how intervals are made.
+        encoder: Encoder of the views, if not that of the run's own targets: `city`, a folder or a file.
+        seed: Seed of the pairs.
+        options: Output, scene store and bootstrap.
     """
     require_torch("w4s study target-geometry")
     from world4scorer.studies.target_geometry.study import target_geometry as study
@@ -180,17 +180,17 @@ def state_geometry(
 ) -> int:
     """Whether nearby states share their outcome (C.3).
 
-    States of bank plans, beside the plans themselves and a planner before training.
+    States of bank plans, compared with the plans themselves and a planner before training.
 
     Example: w4s study state-geometry runs/city
 
     Args:
         run: Folder of a finished training run with a bank.
-        logs: Drawn from the training split.
-        scenes_per_log: Drawn from each of them.
-        plans: Bank plans of each scene; scenes with fewer are not drawn.
-        seed: Draws logs, scenes and plans, and shuffles labels.
-        options: Where, and how intervals are made.
+        logs: Number of logs of the training split.
+        scenes_per_log: Number of scenes of each log.
+        plans: Bank plans of each scene; scenes with fewer are left out.
+        seed: Seed of logs, scenes, plans and shuffled labels.
+        options: Output, scene store and bootstrap.
     """
     require_torch("w4s study state-geometry")
     from world4scorer.studies.shared.bank_states import Drawing
@@ -202,9 +202,9 @@ def state_geometry(
 
 
 def stability(run: Run, /, options: Stability = DEFAULT_STABILITY_OPTIONS) -> int:
-    """How firmly supervision holds choices (Proposition 1, C.4).
+    """Stability of choices under supervision (Proposition 1, C.4).
 
-    Radii of comparisons, held by outcome labels alone and by futures too. Stopped, it goes on with the next scenes.
+    Radii of comparisons, with outcome labels alone and with futures too. Interrupted, it resumes with the next scenes.
 
     Example: w4s study stability runs/city
 
@@ -222,13 +222,13 @@ def stability(run: Run, /, options: Stability = DEFAULT_STABILITY_OPTIONS) -> in
 def readouts(run: Run, /, options: Readout = DEFAULT_READOUT_OPTIONS) -> int:
     """Predicted features as images, and what they add (C, Fig. 4).
 
-    Trains what is missing of three networks, with the planner frozen; they are kept in RUN/readouts.
+    Trains missing ones of three networks, with the planner frozen; saved in RUN/readouts.
 
     Example: w4s study readouts runs/city
 
     Args:
         run: Folder of a finished training run that predicts future features.
-        options: How networks are trained, and what is looked at.
+        options: Training of the networks, and what is measured.
     """
     require_torch("w4s study readouts")
     from world4scorer.studies.readouts.study import readouts as study
@@ -247,9 +247,9 @@ def readouts(run: Run, /, options: Readout = DEFAULT_READOUT_OPTIONS) -> int:
 
 
 def counterfactual(run: Run, /, options: Branched = DEFAULT_BRANCH_OPTIONS) -> int:
-    """Predicted futures of plans that nobody drove, against true ones.
+    """Predicted futures of unexecuted plans against simulated ones.
 
-    Drives them in the embedded city; trains what is missing of the planners that are compared.
+    Drives them in the embedded city; trains missing ones of the compared planners.
 
     Example: w4s study counterfactual runs/city --seeds 3 4
 
@@ -274,9 +274,9 @@ def taxonomy(
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
-        near_tie: Utilities this near count as equal.
+        near_tie: Utilities that differ by less count as equal.
         weight: How much consistency with the last choice counts; 0 turns re-ranking off.
-        options: Where, and how intervals are made.
+        options: Output, scene store and bootstrap.
     """
     _require_torch_of_a_run("w4s study taxonomy", source)
     from world4scorer.evaluation.pools.open import open_pools
@@ -289,14 +289,14 @@ def taxonomy(
 
 
 def consecutive(source: RunOrPools, /, weight: float = 1.0, options: Options = DEFAULT_STUDY_OPTIONS) -> int:
-    """How much less consecutive plans differ with re-ranking (E.2).
+    """Differences of consecutive plans with re-ranking (E.2).
 
     Example: w4s study consecutive runs/city
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
         weight: How much consistency with the last choice counts; 0 turns re-ranking off.
-        options: Where, and how intervals are made.
+        options: Output, scene store and bootstrap.
     """
     from world4scorer.evaluation.pools.open import open_pools
     from world4scorer.studies.consecutive.study import consecutive as study
@@ -308,14 +308,14 @@ def consecutive(source: RunOrPools, /, weight: float = 1.0, options: Options = D
 def lambda_weight(
     source: RunOrPools, /, weights: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0), options: Options = DEFAULT_STUDY_OPTIONS
 ) -> int:
-    """How much the weight of re-ranking matters (E.3).
+    """Effect of the weight of re-ranking (E.3).
 
     Example: w4s study lambda runs/city
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
         weights: Weights to re-rank with; framewise choices are always there.
-        options: Where, and how intervals are made.
+        options: Output, scene store and bootstrap.
     """
     from world4scorer.evaluation.pools.open import open_pools
     from world4scorer.studies.lambda_weight.study import lambda_weight as study
@@ -325,17 +325,17 @@ def lambda_weight(
 
 
 def history(source: RunOrPools, /, weight: float = 1.0, seed: int = 0, options: Options = DEFAULT_STUDY_OPTIONS) -> int:
-    """Whether re-ranking needs the plan really taken (E.4).
+    """Whether re-ranking needs the executed plan (E.4).
 
-    Or whether a wrong, old or copied history does as well.
+    Or whether a wrong, old or copied history works as well.
 
     Example: w4s study history runs/city
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
         weight: How much consistency with the last choice counts; 0 turns re-ranking off.
-        seed: Draws the plans of other logs.
-        options: Where, and how intervals are made.
+        seed: Seed of the plans of other logs.
+        options: Output, scene store and bootstrap.
     """
     from world4scorer.evaluation.pools.open import open_pools
     from world4scorer.studies.history.study import history as study

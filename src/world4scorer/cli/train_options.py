@@ -36,8 +36,8 @@ DEFAULT_PRESET: Final = "city"
 class TrainCommand:
     """Train a planner: generator, predictor, score heads, readout.
 
-    May be killed and run again: it ends with the same weights. A bank and future targets are made first where they are
-    needed and missing. RUN/planner holds the result.
+    Can be interrupted and run again: it ends with the same weights. A missing bank and missing future targets are made
+    first. The result is RUN/planner.
 
     Example: w4s train --preset city --data city --out runs/city
     """

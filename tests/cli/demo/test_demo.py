@@ -100,7 +100,7 @@ def test_another_version_starts_anew(chain, tmp_path):
 
 def test_another_preset_is_refused_and_nothing_is_lost(chain, tmp_path):
     run(chain, tmp_path, Recorder())
-    with pytest.raises(ValueError, match="holds the demonstration `tiny`"):
+    with pytest.raises(ValueError, match="contains the demo `tiny`"):
         run(chain, tmp_path, Recorder(), preset="quick")
     again = Recorder()
     run(chain, tmp_path, again)

@@ -283,7 +283,7 @@ def test_the_command(planner_folder, tmp_path, capsys):
         out, err = process.communicate(timeout=30)
     finally:
         process.kill()
-    assert process.returncode == 143 and err.endswith("w4s: terminated; what is finished is kept\n")
+    assert process.returncode == 143 and err.endswith("w4s: terminated; finished work is kept\n")
     assert out.splitlines()[0] == "test: drive 'one' begun, 59 m"
     ended = re.fullmatch(r"test: drive 'one' ended, (\d+) decisions, median [\d.]+ ms", out.splitlines()[1])
     assert ended is not None and int(ended[1]) >= 2

@@ -1,1 +1,1 @@
-"""The whole way in one command: a city, a planner trained on it, what it decides and why."""
+"""The whole pipeline in one command: a city, a planner trained on it, its evaluation and studies."""

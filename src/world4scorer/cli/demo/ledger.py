@@ -1,4 +1,4 @@
-"""Which stages are finished, in a file: a demonstration that was stopped goes on, and repeats nothing.
+"""The file of finished stages: an interrupted demo resumes and repeats nothing.
 
 A stage is finished if it ended well, by the same command and version, and what it made is still there. When it is made
 again, whatever reads its results counts as open too.
@@ -75,9 +75,9 @@ class Ledger:
             }
             begun = {name: float(seconds) for name, seconds in content["begun"].items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{self.path}: damaged ({error!r}); delete it, what is finished is kept") from error
+            raise ValueError(f"{self.path}: damaged ({error!r}); delete it; finished work is kept") from error
         if preset != self.preset:
-            raise ValueError(f"{self.folder}: holds the demonstration `{preset}`; choose another --out, or delete it")
+            raise ValueError(f"{self.folder}: contains the demo `{preset}`; choose another --out, or delete it")
         if version == __version__:
             self._done, self._begun = done, begun
 

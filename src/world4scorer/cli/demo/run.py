@@ -1,4 +1,4 @@
-"""Run the demonstration: stage after stage, each as a command of its own, with the time left."""
+"""Run the demo: each stage as a process of its own, with the remaining time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StageFailed(ValueError):
 def run_stages(stages: Sequence[Stage], out: Path, preset: Preset, run: Run | None = None) -> Ledger:
     """Run what is not finished; returns the ledger, with the time of every stage."""
     run = run or as_process
-    with resumable(out, "making this demonstration"):
+    with resumable(out, "making this demo"):
         ledger, pace = Ledger(out, preset), Pace()
         still = [stage for stage in stages if not ledger.is_finished(stage)]
         if still:
@@ -75,8 +75,8 @@ def _carry_out(stage: Stage, stages: Sequence[Stage], out: Path, ledger: Ledger,
         code = run(stage.at(out), log)
         if code != 0:
             raise StageFailed(
-                f"{stage.name}: {_ending(code)}, for the reason above (what it printed: {log}); once that is mended "
-                "the same command goes on from here"
+                f"{stage.name}: {_ending(code)}, for the reason above (what it printed: {log}); after fixing it "
+                "run the same command again to resume"
             )
         if not stage.at(out).made.exists():
             raise StageFailed(f"{stage.name}: ended without {stage.at(out).made}; see {log}")
@@ -91,7 +91,7 @@ def _ending(code: int) -> str:
     if code >= 0:
         return f"failed with exit code {code}"
     name = signal.Signals(-code).name
-    return f"was killed by {name}" + (", often for want of memory" if name == "SIGKILL" else "")
+    return f"was killed by {name}" + (", often for lack of memory" if name == "SIGKILL" else "")
 
 
 def _check_place(out: Path) -> None:
@@ -103,10 +103,10 @@ def _check_place(out: Path) -> None:
         there = Path(json.loads(notes.read_bytes())["data"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{notes}: damaged ({error!r}); delete {notes.parent}, and the planner is trained anew"
+            f"{notes}: damaged ({error!r}); delete {notes.parent}, and the planner is trained again"
         ) from error
     if there != Places(out).city.root.resolve():
-        raise ValueError(f"{out}: was begun in {there.parent}; move it back there, or choose another --out")
+        raise ValueError(f"{out}: was created in {there.parent}; move it back there, or choose another --out")
 
 
 def _opening(stages: Sequence[Stage], still: Sequence[Stage], seconds: float) -> str:
@@ -114,5 +114,5 @@ def _opening(stages: Sequence[Stage], still: Sequence[Stage], seconds: float) ->
         return f"World4Scorer, from streets to findings: all {len(stages)} stages are finished."
     return (
         f"World4Scorer, from streets to findings: {len(still)} of {len(stages)} stages to do, about "
-        f"{in_words(seconds)} on two cores. Stop it at any time; the same command goes on."
+        f"{in_words(seconds)} on two cores. It can be interrupted at any time; the same command resumes."
     )

@@ -1,4 +1,4 @@
-"""The stages of the demonstration: each is a command that could be typed, in the order of the work.
+"""The stages of the demo in order; each is a `w4s` command.
 
 Where things go, below OUT:
 
@@ -35,7 +35,7 @@ STUDIES: Final = {
 }
 """Those that train nothing, and what each asks."""
 OUT: Final = "OUT"
-"""Stands for the folder of the demonstration."""
+"""Placeholder of the demo folder."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Places:
-    """Where the demonstration keeps what."""
+    """Paths of the demo."""
 
     out: Path
 

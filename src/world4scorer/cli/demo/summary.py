@@ -1,4 +1,4 @@
-"""What came of the demonstration: the table, what its numbers mean, where to look. Also kept as files."""
+"""Results of the demo: the table, what its numbers mean, where to look; also written as files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Summary:
-    """All that is told at the end."""
+    """The summary that is printed at the end."""
 
     frames: int
     logs: int
@@ -137,7 +137,7 @@ class Summary:
         table = self.table()
         times = Table("", ("stage", "seconds"), tuple((name, f"{taken:.0f}") for name, taken in self.seconds.items()))
         parts = [
-            "# The demonstration\n",
+            "# Demo\n",
             f"{table.title}. Made by `{self.command}`, whose stages took {self.minutes:.1f} minutes on "
             f"{os.cpu_count()} cores.\n",
             table.markdown(),
