@@ -1,4 +1,4 @@
-"""Files of the study: `about.json`, which says how a folder was made, and arrays in `.npz`."""
+"""Files of the study: `about.json` with the settings of a folder, and arrays in `.npz`."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class WindowRenderer:
     def __init__(self, simulator: CubeSimulator, camera: Camera) -> None:
         self._simulator, self._camera = simulator, camera
 
-    def course(self, window: Window, played: WindowResult) -> ReplayTrace:
+    def trace(self, window: Window, played: WindowResult) -> ReplayTrace:
         """Replay a window without rendering."""
         return replay_trace(self._simulator, window, played)
 

@@ -227,8 +227,8 @@ class _LabellingPlanner:
             return
         for index, moment in enumerate(self._moments):
             window = moment.window
-            place = (window.seed, window.episode, window.step, moment.round, imagined.iteration)
-            drawn = np.random.default_rng(place).permutation(self._config.search.candidates)[: self._config.labelled]
+            seed_key = (window.seed, window.episode, window.step, moment.round, imagined.iteration)
+            drawn = np.random.default_rng(seed_key).permutation(self._config.search.candidates)[: self._config.labelled]
             candidates = imagined.candidates[index, drawn]
             actions = self._model.scale.to_simulator(candidates)
             utility = -self._replay.outcomes(moment.snapshot, actions, window.goal)

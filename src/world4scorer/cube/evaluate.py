@@ -1,6 +1,6 @@
-"""Play the windows of many seeds with several players; what is finished is kept, an interrupted run resumes.
+"""Evaluate players on the windows of several seeds; interrupted runs resume.
 
-OUT/PLAYER/about.json says who plays; OUT/PLAYER/SEED_FIRST.json what became of ten windows of a seed. Seeds and players
+OUT/PLAYER/about.json describes a player; OUT/PLAYER/SEED_FIRST.json has the results of ten windows. Seeds and players
 can be added later.
 """
 

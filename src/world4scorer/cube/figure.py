@@ -129,20 +129,20 @@ def draw_cases(
     return len(cases)
 
 
-def frame_steps(course: ReplayTrace) -> list[int]:
+def frame_steps(trace: ReplayTrace) -> list[int]:
     """Evenly spaced steps to show, the nearest of them moved to the drop."""
-    steps = sorted({round(step) for step in np.linspace(0, course.last, FRAMES_PER_ROW).tolist()})
-    if course.drop is not None and course.drop not in steps and len(steps) > 2:
+    steps = sorted({round(step) for step in np.linspace(0, trace.last, FRAMES_PER_ROW).tolist()})
+    if trace.drop is not None and trace.drop not in steps and len(steps) > 2:
         inner = range(1, len(steps) - 1)
-        steps[min(inner, key=lambda place: abs(steps[place] - (course.drop or 0)))] = course.drop
+        steps[min(inner, key=lambda index: abs(steps[index] - (trace.drop or 0)))] = trace.drop
     return sorted(steps)
 
 
 def _draw_case(sheet: Image.Image, top: int, case: Case, renderer: WindowRenderer) -> None:
     brush = ImageDraw.Draw(sheet)
     state = "held at the start" if case.window.held else "not held at the start"
-    told = f"{case.window.name}: cube {state}, {100 * case.window.start_distance:.1f} cm from its goal"
-    brush.text((MARGIN + NAME_WIDTH, top + HEADER_HEIGHT / 2), told, style.INK, load_font(13), anchor="lm")
+    header = f"{case.window.name}: cube {state}, {100 * case.window.start_distance:.1f} cm from its goal"
+    brush.text((MARGIN + NAME_WIDTH, top + HEADER_HEIGHT / 2), header, style.INK, load_font(13), anchor="lm")
     for row, (_, played) in enumerate(case.played()):
         _draw_row(
             sheet, top + HEADER_HEIGHT + row * (FRAME_SIDE + GAP), SHORT_NAMES[row], case.window, played, renderer
@@ -156,16 +156,16 @@ def _draw_row(
     brush.multiline_text(
         (MARGIN, top + FRAME_SIDE / 2), name, style.INK, load_font(13, bold=True), anchor="lm", spacing=3
     )
-    course = renderer.course(window, played)
-    steps = frame_steps(course)
+    trace = renderer.trace(window, played)
+    steps = frame_steps(trace)
     pictures = renderer.pictures(window, played, steps)
-    for place, step in enumerate(steps):
-        left = MARGIN + NAME_WIDTH + place * (FRAME_SIDE + GAP)
+    for index, step in enumerate(steps):
+        left = MARGIN + NAME_WIDTH + index * (FRAME_SIDE + GAP)
         sheet.paste(pictures[step], (left, top))
         draw_tag(brush, (left, top), str(step), style.INK)
-        if step == course.drop:
+        if step == trace.drop:
             draw_tag(brush, (left + FRAME_SIDE - 38, top), "Drop", BAD, 38)
-        if step == course.last:
+        if step == trace.last:
             draw_badge(brush, (left, top + FRAME_SIDE - 22), FRAME_SIDE, played)
 
 

@@ -64,18 +64,18 @@ def _frames(cases: Sequence[Case], quality: RenderQuality) -> Iterator[Image.Ima
 def _case_frames(case: Case, title: str, renderer: WindowRenderer) -> Iterator[Image.Image]:
     """Frames of a case; the shorter replay holds its last frame."""
     played = [one for _, one in case.played()]
-    courses = [renderer.course(case.window, one) for one in played]
-    steps = shown_steps(max(course.last for course in courses))
+    traces = [renderer.trace(case.window, one) for one in played]
+    steps = shown_steps(max(trace.last for trace in traces))
     pictures = [
-        renderer.pictures(case.window, one, {min(step, course.last) for step in steps})
-        for course, one in zip(courses, played, strict=True)
+        renderer.pictures(case.window, one, {min(step, trace.last) for step in steps})
+        for trace, one in zip(traces, played, strict=True)
     ]
     page = Image.new("RGB", (2 * FRAME_SIDE + 3 * GAP, HEADER_HEIGHT + FRAME_SIDE + FOOTER_HEIGHT), style.PAPER)
     brush = ImageDraw.Draw(page)
     brush.text((GAP, 4), title, style.FAINT, load_font(13))
-    for place, (name, _) in enumerate(case.played()):
+    for index, (name, _) in enumerate(case.played()):
         brush.text(
-            (GAP + place * (FRAME_SIDE + GAP), HEADER_HEIGHT - 6),
+            (GAP + index * (FRAME_SIDE + GAP), HEADER_HEIGHT - 6),
             name,
             style.INK,
             load_font(16, bold=True),
@@ -83,27 +83,27 @@ def _case_frames(case: Case, title: str, renderer: WindowRenderer) -> Iterator[I
         )
     for step in steps:
         page = page.copy()
-        for place, course in enumerate(courses):
-            now = min(step, course.last)
-            _draw_player(page, place, course, now, pictures[place][now])
-            if now == course.last:
+        for index, trace in enumerate(traces):
+            now = min(step, trace.last)
+            _draw_player(page, index, trace, now, pictures[index][now])
+            if now == trace.last:
                 draw_badge(
                     ImageDraw.Draw(page),
-                    (GAP + place * (FRAME_SIDE + GAP), HEADER_HEIGHT + FRAME_SIDE - 22),
+                    (GAP + index * (FRAME_SIDE + GAP), HEADER_HEIGHT + FRAME_SIDE - 22),
                     FRAME_SIDE,
-                    played[place],
+                    played[index],
                 )
         yield page
     for _ in range(round(END_HOLD_SECONDS * FPS)):
         yield page
 
 
-def _draw_player(page: Image.Image, place: int, course: ReplayTrace, step: int, picture: Image.Image) -> None:
+def _draw_player(page: Image.Image, index: int, trace: ReplayTrace, step: int, picture: Image.Image) -> None:
     """Draw one half of a frame."""
     brush = ImageDraw.Draw(page)
-    left, low = GAP + place * (FRAME_SIDE + GAP), HEADER_HEIGHT + FRAME_SIDE
+    left, low = GAP + index * (FRAME_SIDE + GAP), HEADER_HEIGHT + FRAME_SIDE
     page.paste(picture, (left, HEADER_HEIGHT))
     brush.rectangle((left, low, left + FRAME_SIDE, page.height), style.PAPER)
     brush.text((left, low + FOOTER_HEIGHT / 2), f"step {step}", style.INK, load_font(15), anchor="lm")
-    distance = f"{100 * course.metres[step]:.1f} cm to the goal"
+    distance = f"{100 * trace.metres[step]:.1f} cm to the goal"
     brush.text((left + FRAME_SIDE, low + FOOTER_HEIGHT / 2), distance, style.INK, load_font(15), anchor="rm")

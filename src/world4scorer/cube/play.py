@@ -1,4 +1,4 @@
-"""Play windows with a planner: plan 25 steps, carry them out, plan again, until the cube arrives or the budget ends."""
+"""Play windows with a planner: plan 25 steps, execute them, replan, until success or the end of the budget."""
 
 from __future__ import annotations
 

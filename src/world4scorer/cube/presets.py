@@ -1,4 +1,4 @@
-"""Sizes of the whole study, by name."""
+"""Presets of the study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A study in one folder, stage by stage; what is finished is kept, an interrupted stage resumes."""
+"""A study in one folder, in stages; finished parts are kept, interrupted stages resume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Train the outcome head on labelled groups, and say how well it orders candidates that it never saw."""
+"""Train the outcome head on labelled groups and validate its ordering of held-out candidates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts and goals: which moments of the expert's episodes are evaluated, tuned on and collected from."""
+"""Windows: starts and goals in the expert's episodes for evaluation, tuning and collection."""
 
 from __future__ import annotations
 

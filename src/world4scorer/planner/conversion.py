@@ -1,4 +1,4 @@
-"""Planners from one kind of file into another; the work behind `w4s import` and `w4s export`.
+"""Conversion of planner files, for `w4s import` and `w4s export`.
 
 Nothing is written before everything has been read and checked.
 """

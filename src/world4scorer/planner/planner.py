@@ -1,4 +1,4 @@
-"""The way in: a planner from files, plans with scores from images.
+"""Planner API: load a planner from files; plans with scores from images.
 
 >>> planner = Planner.from_released("epoch23.ckpt")
 >>> scored = planner(image, ego_status)          # (B, 4, 3, H, W), (B, 11)

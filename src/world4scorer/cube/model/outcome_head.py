@@ -1,4 +1,4 @@
-"""The outcome head: how well a candidate would end, read from what the world model predicts for it.
+"""The outcome head: predicted outcome of a candidate from the world model's prediction.
 
 >>> features = candidate_features(final, goal, cost, actions)
 >>> score = standardised(-cost) + weight * standardised(head(features))

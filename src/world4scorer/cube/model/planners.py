@@ -1,4 +1,4 @@
-"""Planners of the study: the world model's search, the same with outcome scores, and what to compare them with.
+"""Planners of the study: the world model's search, with and without outcome scores, and baselines.
 
 A planner is asked for the next 25 actions of several windows at once. Candidates of a window are drawn from its own
 seed, so that two planners try the same first candidates and a window's plan does not depend on the others.
@@ -40,7 +40,7 @@ class ReplanStep:
     """The simulator's state."""
 
     def generator(self) -> torch.Generator:
-        """Draws this moment's candidates, whoever plans."""
+        """Random generator of this replan step's candidates, the same for all planners."""
         place = (self.window.seed, self.window.episode, self.window.step, self.round)
         return torch.Generator().manual_seed(int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> 1))
 

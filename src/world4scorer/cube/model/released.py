@@ -1,4 +1,4 @@
-"""A released LeWM as one of ours: its tensors under our names, so that no other package is needed to plan with it.
+"""Import of a released LeWM: its tensors under our names, without further packages.
 
 `stable-worldmodel` keeps a model as a folder of `config.json` and one file of weights, and so do its models on Hugging
 Face (`quentinll/lewm-cube`). Sizes are read from the tensors; the configuration only tells the numbers of heads.

@@ -1,4 +1,4 @@
-"""A world model as planning uses it: what it sees, how it imagines, in which unit its actions are.
+"""World models for planning: observations, imagined rollouts, action scaling.
 
 The search and the outcome head need nothing else, so that a model of another make can take the place of ours
 (`world4scorer.cube.model.released`).

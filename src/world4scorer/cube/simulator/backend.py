@@ -1,4 +1,4 @@
-"""With which library MuJoCo renders, which it reads from the environment when it is imported."""
+"""Rendering backend of MuJoCo, which reads it from the environment at import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of the simulator, taken without touching it: a camera has its own copy of the model to colour and simplify.
+"""Rendering of the simulator without changing it: a camera has its own copy of the model.
 
 Two kinds of picture. "fast" is for models that are trained here: no multisampling, no shadows, the arm as the simple
 shapes that it collides with, the gripper's pads green; 30 times as fast as the other without a graphics card. "stock"

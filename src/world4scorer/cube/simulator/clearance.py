@@ -1,4 +1,4 @@
-"""Which geoms of the cube's world can be left out of collision detection, and what shows that they touched nothing.
+"""Geoms that can be left out of collision detection, and checks that they touched nothing.
 
 Only the cube, the finger pads and the floor ever touch in ordinary episodes, yet MuJoCo spends a third of its time on
 the other links of arm and gripper. `quick_model` copies the model without their collisions; `clearance_of` gathers
@@ -172,7 +172,7 @@ def clearance_of(model: mujoco.MjModel) -> Clearance:
 
 
 def _hinges(model: mujoco.MjModel) -> int:
-    """How many joints the robot has."""
+    """Number of joints of the robot."""
     return int((model.jnt_type == mujoco.mjtJoint.mjJNT_HINGE).sum())
 
 
@@ -256,7 +256,7 @@ def _corners(model: mujoco.MjModel, geom: int) -> Floats:
 
 
 def _check(model: mujoco.MjModel) -> None:
-    """That the model is what the rules of this file presume."""
+    """Check the assumptions of this file about the model."""
     hinges = _hinges(model)
     floor = model.geom(FLOOR)
     presumed = {

@@ -1,4 +1,4 @@
-"""Physics steps without most collisions, each verified by what `clearance` describes."""
+"""Physics steps without most collisions, verified by the checks of `clearance`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from world4scorer.cube.simulator.mujoco_library import mj_geomDistance, mj_getSt
 from world4scorer.engine.kernels import kernel, leaf
 
 STATE = int(mujoco.mjtState.mjSTATE_FULLPHYSICS | mujoco.mjtState.mjSTATE_WARMSTART)
-"""What a physics step changes and the next one depends on: time, positions, velocities, the solver's first guess."""
+"""State components of a physics step: time, positions, velocities, warm start of the solver."""
 MAX_LINK_DISTANCE = 0.5
 """Distances of links are measured up to here [m]."""
 MARGIN = 1e-4

@@ -1,4 +1,4 @@
-"""OGBench's `cube-single` as this package uses it: states in, states out, and no picture unless asked for one."""
+"""OGBench's `cube-single` environment: set states, step, and render on demand."""
 
 from __future__ import annotations
 

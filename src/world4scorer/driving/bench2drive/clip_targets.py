@@ -58,13 +58,13 @@ def prepare_targets(
 
 
 def ensure_targets(clips: PreparedClips, file: Path, encoder: str, refusal: str) -> None:
-    """Make sure that a file has targets of all moments of the clips; make it if not.
+    """Make a file of targets unless it has targets of all samples.
 
     Args:
-        clips: All of a folder.
-        file: Of the targets.
-        encoder: To make targets with; empty if nobody said, then those of any encoder will do.
-        refusal: Why nothing may be made, and what to do instead; empty if it may.
+        clips: All clips of a folder.
+        file: File of the targets.
+        encoder: Encoder of the targets; empty accepts existing targets of any encoder.
+        refusal: Why targets must not be made, with the remedy; empty if they may.
     """
     reason = missing_targets(clips, file, encoder)
     if not reason:

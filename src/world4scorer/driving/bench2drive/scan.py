@@ -46,7 +46,7 @@ def scan_distances(
     """Scan all frames of all clips, or of the first `count` clips."""
     names = list(clips.clips)[:count]
     if not names:
-        raise ClipError(f"{clips.folder}: no clip to look at")
+        raise ClipError(f"{clips.folder}: no clips")
     commands = np.concatenate([clips[name].commands for name in names])
     left, right = commands == RoadOption.LEFT, commands == RoadOption.RIGHT
     rows = []

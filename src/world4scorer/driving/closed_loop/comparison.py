@@ -79,7 +79,7 @@ def compare_drivers(drives: FinishedDrives) -> Finding:
             "any. Efficiency: the ego's speed in percent of the traffic's around it. Comfort: share of chunks of two "
             "seconds within limits, without the quirks of the published formula (with them in brackets).",
             "PDM-Closed knows map, boxes and lights; SUMO's driver is the one that the routes were taken from, and "
-            "everybody else in the traffic drives as it does.",
+            "all other traffic drives like it.",
             *(
                 f"SUMO crashed under {choice.label}: {', '.join(crashed[choice.name])}."
                 for choice in drives.choices

@@ -1,4 +1,4 @@
-"""Manoeuvres to start from: plans as corrections of accelerations and yaw rates found in the training data.
+"""Anchors: plans as corrections of accelerations and yaw rates clustered from training data.
 
 An extension for short training runs (`ModelConfig.anchors`): free poses need long to spread over what cars do, while
 anchors spread from the first step on. A plan is what its controls lead to from the ego's speed now; each control holds
@@ -66,6 +66,6 @@ def fit_anchors(speed_S: Any, poses_ST3: Any, count: int, seed: int) -> NDArray[
     squares = (changes**2).sum(1)[:, None]
     for _ in range(KMEANS_ITERATIONS):
         nearest = (squares - 2 * changes @ centres.T + (centres**2).sum(1)).argmin(1)
-        for place in np.unique(nearest):
-            centres[place] = changes[nearest == place].mean(0)
+        for cluster in np.unique(nearest):
+            centres[cluster] = changes[nearest == cluster].mean(0)
     return np.diff(centres.reshape(count, -1, CONTROLS) / scale, axis=1, prepend=0.0).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Every size of the model, and the named models."""
+"""Model configuration and presets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scene to plans: learned queries, told of the ego's state, decoded into poses.
+"""Plan generator: learned queries, conditioned on the ego's state, decoded into poses.
 
 Shapes: B scenes, N plans, T poses, S scene tokens, D width.
 """

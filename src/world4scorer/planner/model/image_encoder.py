@@ -1,4 +1,4 @@
-"""A pretrained ViT on its own: what future targets are made with, and what a planner's ViT may start from.
+"""A standalone pretrained ViT, for future targets and for initialising a planner's ViT.
 
 >>> encoder = load_encoder("city")                      # the bundled one; or a folder, or a file of DINOv2 weights
 >>> features = encoder.pooled(encoder.image(path)[None])    # (1, V)

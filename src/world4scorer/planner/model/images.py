@@ -1,4 +1,4 @@
-"""Camera images as the model sees them: resized, the sky cut off where the configuration says so, normalised.
+"""Preprocessing of camera images: resize, optional crop of the sky, normalise.
 
 Shapes: C cameras, H x W pixels of a view.
 """

@@ -1,4 +1,4 @@
-"""The whole model in its steps: encode, propose, predict, score, read out.
+"""The complete network: encode, propose, predict, score, read out.
 
 Shapes: B scenes, N plans, T poses, C cameras, D width, E features of the future.
 """

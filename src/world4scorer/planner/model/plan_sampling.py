@@ -1,4 +1,4 @@
-"""An extension of the action encoder: what do the cameras see where the plan leads?
+"""Extension of the action encoder: image features sampled along plans.
 
 For every pose of a plan, three points on the ground (the centre of the car's box and its front corners) are projected
 into the views, and features are read there by bilinear interpolation: of patches, and where the configuration asks for

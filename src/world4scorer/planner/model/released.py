@@ -1,4 +1,4 @@
-"""Files under the names of the publicly released checkpoints: the sizes they tell, and their tensors."""
+"""Files with the tensor names of released checkpoints: sizes and tensors."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Teaching a small ViT to see without labels, and what linear probes then read from it. Needs torch."""
+"""Self-supervised pretraining of a small ViT, and linear probes of it. Needs torch."""

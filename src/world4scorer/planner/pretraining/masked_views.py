@@ -1,4 +1,4 @@
-"""The task: most of a view is hidden; say what is there from the rest.
+"""Masked autoencoding of views: most patches are hidden and predicted from the rest.
 
 The encoder is the planner's ViT and runs on visible patches alone. Hidden patches are queries of a small decoder that
 reads what the encoder made of them. Two additions are off unless asked for: the decoder may also read a part of the

@@ -1,4 +1,4 @@
-"""Pretraining, step by step. May be killed at any time: the same command resumes from the last checkpoint.
+"""Pretraining loop; an interrupted run resumes from the last checkpoint.
 
 >>> report = pretrain(Path("city"), "city_train", Path("encoder"), PretrainConfig(steps=6000))
 

@@ -4,7 +4,7 @@
 >>> result["drivable"]["encoder"], result["drivable"]["random"]
 
 Controls: the same ViT with random weights; the mean colour of each patch; for questions about patches also their place
-alone. Probes of patches are told the place in every case (one feature for each), so that what an encoder adds is what
+alone. Probes of patches have the position in every case (one feature for each), so that what an encoder adds is what
 it sees. Scenes are read twice: from the mean over patches, which is what future targets hold, and from a grid of
 averages, which keeps where things are.
 

@@ -1,4 +1,4 @@
-"""The report on an encoder: what probes read, as JSON, Markdown and a picture, with the curve of its pretraining."""
+"""Probe report of an encoder as JSON, Markdown and a figure, with its pretraining curve."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def to_markdown(content: Mapping[str, Any]) -> str:
         f"Made by `{content['command']}`; encoder {content['encoder']}.\n",
         f"Ridge regressions on frozen features of the front view, learned on {train['scenes']:,} scenes of "
         f"{train['split']} and asked on {test['scenes']:,} of {test['split']}, other streets. 0.5 is chance for AUC, "
-        "0 for R2 (below 0: worse than the mean). Probes of patches are told the patch's place in every column.\n",
+        "0 for R2 (below 0: worse than the mean). Probes of patches have the patch's position in every column.\n",
         table(content["probes"]).markdown(),
     ]
     run = content["pretraining"]

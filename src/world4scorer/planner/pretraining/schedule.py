@@ -1,4 +1,4 @@
-"""Learning rates over a run: a line up, then half a cosine down."""
+"""Learning-rate schedule: linear warm-up, then cosine decay."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Profile:
         return sum(self.parameters.values())
 
     def operations(self, attention: bool = False, per_normalised: int = PAPER_NORM) -> int:
-        """Operations of a frame, by the paper's convention unless told otherwise."""
+        """Operations of a frame, by default in the paper's convention."""
         return self.encoder.total(per_normalised, attention) + self.rest.total(per_normalised, attention)
 
     def text(self) -> str:

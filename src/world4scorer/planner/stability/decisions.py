@@ -106,7 +106,7 @@ def nearest_rivals(
     with torch.no_grad():
         worth = call_utilities(scorer, scorer.theta, call, benchmark)[0].double()
     best = int(worth.argmax()) if choice is None else choice
-    places = torch.tensor([place for place in range(len(worth)) if place != best])
+    places = torch.tensor([index for index in range(len(worth)) if index != best])
     gradients = contrasts(scorer, call, torch.full_like(places, best), places, benchmark)
     lead = worth[best] - worth[places]
     bound = lead * mu**0.5 / gradients.double().norm(dim=1)

@@ -1,4 +1,4 @@
-"""G = mu I + A_O^T A_O + lambda A_F^T A_F of a supervision: products, solutions, and what further rows take off.
+"""G = mu I + A_O^T A_O + lambda A_F^T A_F of a supervision: products, solutions and reductions.
 
     G_out       mu I and the outcomes
     G           G_out and lambda times the futures

@@ -1,4 +1,4 @@
-"""Weighted observations of the scorer, and the curvature they give to its parameters, without ever forming it.
+"""Weighted readings of the scorer and their Gauss-Newton curvature, matrix-free.
 
 An observation is a reading of some calls with a weight for each number. A = W^(1/2) J is its weighted Jacobian; what is
 needed of it are products: A v, A^T u, and A^T A v = J^T (W (J v)), by forward and reverse derivatives. Several vectors

@@ -74,7 +74,7 @@ def call_utilities(scorer: SharedScorer, theta_P: Tensor, call: ScorerCall, benc
 
 
 def radii(geometry: Geometry, contrasts_KP: Tensor) -> Radii:
-    """Both radii of each comparison; a NotConverged error where one could not be told."""
+    """Both radii of each comparison; raises NotConverged."""
     outcomes = geometry.solve(contrasts_KP, future=False).checked()
     seen = geometry.supervision.future
     if seen is None:

@@ -42,9 +42,9 @@ class TrainingProgress(Callback):
     @rank_zero_only
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Begin."""
-        self._bar = Bar("training", "steps  {task.fields[told]}")
+        self._bar = Bar("training", "steps  {task.fields[metrics]}")
         total, done = int(trainer.estimated_stepping_batches), trainer.global_step
-        self._task = self._bar.add_task("steps", total=total, completed=done, told="")
+        self._task = self._bar.add_task("steps", total=total, completed=done, metrics="")
         self._bar.start()
 
     @rank_zero_only
@@ -53,7 +53,7 @@ class TrainingProgress(Callback):
     ) -> None:
         """Update the progress line."""
         if self._bar is not None and trainer.global_step % 10 == 0:
-            self._bar.update(self._task, completed=trainer.global_step, told=_metrics_text(trainer))
+            self._bar.update(self._task, completed=trainer.global_step, metrics=_metrics_text(trainer))
 
     @rank_zero_only
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -73,7 +73,7 @@ class TrainingProgress(Callback):
 
     def _stop(self, trainer: pl.Trainer) -> None:
         if self._bar is not None:
-            self._bar.update(self._task, completed=trainer.global_step, told=_metrics_text(trainer))
+            self._bar.update(self._task, completed=trainer.global_step, metrics=_metrics_text(trainer))
             self._bar.stop()
             self._bar = None
 

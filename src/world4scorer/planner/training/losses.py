@@ -112,7 +112,7 @@ class Targets(NamedTuple):
     future_valid: Tensor | None = None
     """(B,) which scenes have one"""
     bank: Tensor | None = None
-    """(B, K, T, 3) plans of the bank; only coverage looks at them"""
+    """(B, K, T, 3) plans of the bank; used by coverage only"""
 
 
 class Losses(NamedTuple):

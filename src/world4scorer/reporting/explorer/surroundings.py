@@ -77,7 +77,7 @@ def describe_tracks(tracks: Tracks, frame: EgoFrame) -> list[dict[str, Any]]:
     still, always = (np.asarray(flags.all(axis=1)).tolist() for flags in (same, valid))
     seen = np.asarray(valid.any(axis=1))
     sizes = np.where(seen[:, None], tracks.boxes[np.arange(count), first][:, [Box.LENGTH, Box.WIDTH]], 0.0)
-    told_sizes, types = quantise(sizes, LENGTH).tolist(), tracks.type.tolist()
+    quantised_sizes, types = quantise(sizes, LENGTH).tolist(), tracks.type.tolist()
     found = []
     for row, name in enumerate(tracks.ids):
         there = poses[row] if always[row] else poses[row, valid[row]]
@@ -85,7 +85,7 @@ def describe_tracks(tracks: Tracks, frame: EgoFrame) -> list[dict[str, Any]]:
             {
                 "id": name,
                 "type": TRACK_NAMES[types[row]],
-                "size": told_sizes[row],
+                "size": quantised_sizes[row],
                 "steps": [[0, STEPS - 1]] if always[row] else _ranges(valid[row]),
                 "poses": (there[:1] if still[row] else there).ravel().tolist(),
             }
@@ -97,8 +97,8 @@ def describe_changed_tracks(
     second: Tracks, first: list[dict[str, Any]], frame: EgoFrame
 ) -> list[dict[str, Any] | None]:
     """Each track, or None if equal to the first set's track at the same index."""
-    told = describe_tracks(second, frame)
-    return [None if place < len(first) and one == first[place] else one for place, one in enumerate(told)]
+    tracks = describe_tracks(second, frame)
+    return [None if index < len(first) and one == first[index] else one for index, one in enumerate(tracks)]
 
 
 def _ranges(flags: NDArray[np.bool_]) -> list[list[int]]:

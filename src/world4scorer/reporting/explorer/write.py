@@ -180,7 +180,7 @@ def _images(pools: ScoredPools, scenes: SceneStore, data: Path | None) -> Paths 
 def _made_with(
     folder: PoolFolder, pools: ScoredPools, scenes: SceneStore, logits: NDArray[Any] | None, images: bool
 ) -> str:
-    """Digest of what frames depend on: formats, plans, scenes, tracker, what the planner thinks, images or none."""
+    """Digest of what frames depend on: formats, plans, scenes, tracker, the planner's logits, images or none."""
     digest = hashlib.sha256(json.dumps([FORMAT, INDEX_FORMAT, UNITS, images]).encode())
     for name in folder.logs:
         digest.update(identity(folder.read(name, states=False), scenes, pools.about["lqr"]))

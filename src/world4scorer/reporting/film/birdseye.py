@@ -58,13 +58,13 @@ class Birdseye(StreetView):
         return small
 
     def _draw_past(self, canvas: Canvas, moment: LogSnapshot) -> None:
-        times, places = self.motion.polyline
+        times, places = self.motion.path
         behind = (times < moment.time) & (times >= moment.time - PAST_SECONDS)
         polyline = np.concatenate([places[behind], moment.ego_pose[None, :2]])
         canvas.polyline(polyline - self.streets.origin, style.PAST)
 
     def _draw_driven(self, canvas: Canvas, moment: LogSnapshot) -> None:
-        times, places = self.motion.polyline
+        times, places = self.motion.path
         ahead = (times > moment.time) & (times <= moment.time + FUTURE_SECONDS)
         polyline = np.concatenate([moment.ego_pose[None, :2], places[ahead]])
         canvas.polyline(polyline - self.streets.origin, style.DRIVEN)

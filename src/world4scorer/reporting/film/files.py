@@ -17,7 +17,7 @@ from world4scorer.jobs.files import atomic_write
 
 SUFFIXES: Final = (".mp4", ".webp", ".gif")
 MP4_QUALITY: Final = 21
-"""Constant rate factor of x264: about 18 cannot be told from the original, 28 is poor."""
+"""Constant rate factor of x264: 18 is visually lossless, 28 is poor."""
 WEBP_QUALITY: Final = 82
 """0 to 100."""
 MP4_EXTRA: Final = "city"

@@ -52,15 +52,15 @@ class FrameLayout:
     cameras: dict[str, Box]
     view: Box
     dashboard: Box
-    key: tuple[tuple[str, ...], ...] = LEGEND
+    legend: tuple[tuple[str, ...], ...] = LEGEND
     """Entries of the style's legend, row by row."""
 
     @classmethod
-    def of(cls, height: int, cameras: Sequence[str], key: tuple[tuple[str, ...], ...] = LEGEND) -> FrameLayout:
+    def of(cls, height: int, cameras: Sequence[str], legend: tuple[tuple[str, ...], ...] = LEGEND) -> FrameLayout:
         """Layout for a height [pixels]: the first camera large, up to three others below it."""
         unit = height / REFERENCE_HEIGHT
         margin, title = round(MARGIN * unit), round(TITLE_HEIGHT * unit)
-        dashboard = round((DASHBOARD_HEIGHT + LEGEND_ROW_HEIGHT * len(key)) * unit)
+        dashboard = round((DASHBOARD_HEIGHT + LEGEND_ROW_HEIGHT * len(legend)) * unit)
         top, low = margin + title, height - margin
         boxes: dict[str, Box] = {}
         left = margin
@@ -86,7 +86,7 @@ class FrameLayout:
             cameras=boxes,
             view=(left, top, right, top + view_height),
             dashboard=(left, top + view_height, right, low),
-            key=key,
+            legend=legend,
         )
 
 
@@ -110,8 +110,8 @@ class FramePainter:
         brush = ImageDraw.Draw(background)
         left, top, right, low = self.page.title
         middle = (top + low - round(MARGIN * self._unit)) / 2
-        brush.text((left, middle), self.name, style.INK, self._letters(17, bold=True), anchor="lm")
-        brush.text((right, middle), self.note, style.FAINT, self._letters(14), anchor="rm")
+        brush.text((left, middle), self.name, style.INK, self._font(17, bold=True), anchor="lm")
+        brush.text((right, middle), self.note, style.FAINT, self._font(14), anchor="rm")
         for name, image in images.items():
             self._put_camera(background, brush, name, image)
         return background
@@ -142,12 +142,12 @@ class FramePainter:
         self._numbers(brush, (left, base), f"{speed * 3.6:.0f}", "km/h", "ls")
         self._command(brush, (left + right) / 2, base, command)
         self._numbers(brush, (right, base), f"{time:.1f}", f"/ {duration:.1f} s", "rs")
-        self._draw_key(brush)
+        self._draw_legend(brush)
 
     def _numbers(
         self, brush: ImageDraw.ImageDraw, place: tuple[float, float], value: str, unit: str, anchor: str
     ) -> None:
-        large, small = self._letters(26, bold=True), self._letters(14)
+        large, small = self._font(26, bold=True), self._font(14)
         gap = 6 * self._unit
         if anchor == "ls":
             brush.text(place, value, style.INK, large, anchor="ls")
@@ -158,25 +158,23 @@ class FramePainter:
 
     def _command(self, brush: ImageDraw.ImageDraw, middle: float, base: float, command: int) -> None:
         sign, word = COMMAND_SIGNS[command], COMMANDS[command]
-        large, small = self._letters(26, bold=True), self._letters(14)
+        large, small = self._font(26, bold=True), self._font(14)
         gap = 8 * self._unit
         left = middle - (large.getlength(sign) + gap + small.getlength(word)) / 2
         brush.text((left, base), sign, style.INK, large, anchor="ls")
         brush.text((left + large.getlength(sign) + gap, base), word, style.FAINT, small, anchor="ls")
 
-    def _draw_key(self, brush: ImageDraw.ImageDraw) -> None:
+    def _draw_legend(self, brush: ImageDraw.ImageDraw) -> None:
         """Draw the legend below the dashboard."""
         left, top, right, _ = self.page.dashboard
         unit = self._unit
-        for row, names in enumerate(self.page.key):
+        for row, names in enumerate(self.page.legend):
             y = top + (67 + LEGEND_ROW_HEIGHT * row) * unit
             for column, name in enumerate(names):
                 x = left + (right - left) * column / len(names)
                 self._draw_mark(brush, x, y, style.LEGEND[name])
                 line_width = 25 if style.LEGEND[name].shape in ("line", "ramp") else 19
-                brush.text(
-                    (x + line_width * unit, y), style.LEGEND[name].word, style.INK, self._letters(12), anchor="lm"
-                )
+                brush.text((x + line_width * unit, y), style.LEGEND[name].word, style.INK, self._font(12), anchor="lm")
 
     def _draw_mark(self, brush: ImageDraw.ImageDraw, x: float, y: float, entry: style.LegendEntry) -> None:
         unit, look = self._unit, entry.look
@@ -207,15 +205,15 @@ class FramePainter:
         if image is None:
             brush.rectangle((left, top, right - 1, low - 1), style.GROUND)
             place = ((left + right) / 2, (top + low) / 2)
-            brush.text(place, "no image", style.FAINT, self._letters(14), anchor="mm")
+            brush.text(place, "no image", style.FAINT, self._font(14), anchor="mm")
         else:
             background.paste(ImageOps.fit(image, (right - left, low - top), Image.Resampling.BICUBIC), (left, top))
-        unit, font, word = self._unit, self._letters(13), CAMERA_LABELS[name]
+        unit, font, word = self._unit, self._font(13), CAMERA_LABELS[name]
         pad = round(7 * unit)
         label = Image.new("L", (round(font.getlength(word)) + 2 * pad, round(22 * unit)), LABEL_SHADE)
         corner = (left, low - label.height)
         background.paste(Image.new("RGB", label.size, style.INK), corner, label)
         brush.text((left + pad, low - label.height / 2), word, style.PAPER, font, anchor="lm")
 
-    def _letters(self, size: int, bold: bool = False) -> ImageFont.FreeTypeFont:
+    def _font(self, size: int, bold: bool = False) -> ImageFont.FreeTypeFont:
         return load_font(max(6, round(size * self._unit)), bold)

@@ -65,7 +65,7 @@ class LogMotion:
         return np.stack([frame.ego_pose for frame in self.log.frames])
 
     @cached_property
-    def polyline(self) -> tuple[Floats, Floats]:
+    def path(self) -> tuple[Floats, Floats]:
         """Times (W,) [s] and places (W, 2) [m] of the ego, `PATH_STEPS` from frame to frame."""
         steps = np.linspace(0.0, 1.0, PATH_STEPS, endpoint=False)
         times = [*(np.diff(self.times)[:, None] * steps + self.times[:-1, None]).ravel(), self.duration]
