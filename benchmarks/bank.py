@@ -16,11 +16,12 @@ import numpy as np
 import tyro
 
 from world4scorer.datasets.store import SceneStore
+from world4scorer.drawing.finding import Table
 from world4scorer.engine.outcomes import label
 from world4scorer.planner.bank import BankConfig, CandidateBank, bank_statistics
 from world4scorer.planner.bank.choice import find_distinct, is_unsafe
 from world4scorer.planner.bank.perturbations import Perturbations
-from world4scorer.planner.bank.report import family_rows, markdown, statistics_rows
+from world4scorer.planner.bank.report import family_table, statistics_table
 from world4scorer.planner.bank.scene_bank import build_scene_bank
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -96,21 +97,21 @@ def main(store: Path, pack: Path, scenes: int = 200, out: Path = ROOT / "results
         "pack": found.as_dict(),
     }
     out.with_suffix(".json").write_text(json.dumps(values, indent=1) + "\n")
-    lines = [
-        "# Candidate banks",
-        "",
-        "`python benchmarks/bank.py --store STORE --pack PACK`; processor time of one thread.",
-        "",
-    ]
-    lines += markdown(("make", "ms per scene"), [(name, f"{value:.2f}") for name, value in make.items()])
-    lines += markdown(
-        ("proposals in one round", *rounds["128"]),
-        [(name, f"{row.pop('kept'):.1f}", *(f"{share:.1%}" for share in row.values())) for name, row in rounds.items()],
+    kept = tuple(
+        (name, f"{row['kept']:.1f}", *(f"{share:.1%}" for part, share in row.items() if part != "kept"))
+        for name, row in rounds.items()
     )
-    lines += markdown(("draw", "us per scene"), [(name, f"{value:.0f}") for name, value in draw.items()])
-    lines += ["The pack (`w4s bank info PACK`):", "", *markdown(("", ""), statistics_rows(found))]
-    lines += markdown(("family", "share", "unsafe", "PDMS"), family_rows(found))
-    out.with_suffix(".md").write_text("\n".join(lines).rstrip() + "\n")
+    parts = [
+        "# Candidate banks\n",
+        "`python benchmarks/bank.py --store STORE --pack PACK`; processor time of one thread.\n",
+        Table("Make", ("make", "ms per scene"), tuple((n, f"{value:.2f}") for n, value in make.items())).markdown(),
+        Table("Rounds", ("proposals in one round", *rounds["128"]), kept).markdown(),
+        Table("Draw", ("draw", "us per scene"), tuple((n, f"{value:.0f}") for n, value in draw.items())).markdown(),
+        "The pack (`w4s bank info PACK`):\n",
+        statistics_table(found).markdown(),
+        family_table(found).markdown(),
+    ]
+    out.with_suffix(".md").write_text("\n".join(parts))
     print(out.with_suffix(".md").read_text())
 
 

@@ -59,14 +59,15 @@ def print_city(info: CityInfo, terminal: Console | None = None) -> None:
 
 def print_bank(pack: CandidateBank, found: BankStatistics) -> None:
     """Print the statistics of a candidate bank."""
-    from world4scorer.planner.bank.report import FAMILY_HEAD, family_rows, statistics_rows
+    from world4scorer.planner.bank.report import family_table, statistics_table
 
     terminal = console(NARROW)
     made = pack.notes.get("source", {}).get("kind", "published")
     terminal.print(f"[bold]{pack.folder}[/bold]  {made}", highlight=False)
-    terminal.print(_table(None, ("", ""), statistics_rows(found), header=False))
+    terminal.print(_table(None, ("", ""), statistics_table(found).rows, header=False))
     if found.families:
-        terminal.print(_table(None, FAMILY_HEAD, family_rows(found)))
+        families = family_table(found)
+        terminal.print(_table(None, families.columns, families.rows))
 
 
 def print_profile(config: ModelConfig, profile: Profile, measured: Sequence[Measured]) -> None:

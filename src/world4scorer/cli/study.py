@@ -231,11 +231,12 @@ def readouts(run: Run, /, options: Readout = DEFAULT_READOUT_OPTIONS) -> int:
         options: Training of the networks, and what is measured.
     """
     require_torch("w4s study readouts")
+    from world4scorer.studies.readout_networks.config import ReadoutConfig
     from world4scorer.studies.readouts.study import readouts as study
 
     finding = study(
         run,
-        options.config,
+        ReadoutConfig.of_options(options),
         options.scenes,
         options.encoder,
         options.decoder,

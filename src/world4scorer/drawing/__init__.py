@@ -1,1 +1,1 @@
-"""Pictures."""
+"""One drawing style: bird's-eye pictures, charts, and findings with their tables and figures."""

@@ -1,21 +1,19 @@
-"""Statistics of a bank as rows of text and as a file."""
+"""Statistics of a bank as tables and as a file."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Final
 
+from world4scorer.drawing.finding import Table
 from world4scorer.jobs.files import atomic_write
 from world4scorer.planner.bank.candidate_bank import CandidateBank
 from world4scorer.planner.bank.statistics import BankStatistics
 
-FAMILY_HEAD: Final = ("family", "share", "unsafe", "PDMS")
 
-
-def statistics_rows(found: BankStatistics) -> list[tuple[str, ...]]:
+def statistics_table(found: BankStatistics) -> Table:
     """Name and value of each number."""
-    return [
+    rows = (
         ("scenes", f"{found.scenes:,}"),
         ("scenes without candidates", f"{found.without:,}"),
         ("candidates", f"{found.candidates:,}"),
@@ -28,15 +26,17 @@ def statistics_rows(found: BankStatistics) -> list[tuple[str, ...]]:
         ("... of unsafe candidates", f"{found.short_unsafe:.1%}"),
         ("... of other candidates", f"{found.short_other:.1%}"),
         ("mean PDMS", f"{100 * found.pdms:.1f}"),
-    ]
+    )
+    return Table("Candidates", ("", ""), rows)
 
 
-def family_rows(found: BankStatistics) -> list[tuple[str, ...]]:
-    """Name, share, unsafe share and PDMS of each family."""
-    return [
+def family_table(found: BankStatistics) -> Table:
+    """Share, unsafe share and PDMS of each family."""
+    rows = tuple(
         (name, f"{kind.share:.1%}", f"{kind.unsafe:.1%}", f"{100 * kind.pdms:.1f}")
         for name, kind in (found.families or {}).items()
-    ]
+    )
+    return Table("Families", ("family", "share", "unsafe", "PDMS"), rows)
 
 
 def write_statistics(pack: CandidateBank, found: BankStatistics, path: Path) -> None:
@@ -44,16 +44,9 @@ def write_statistics(pack: CandidateBank, found: BankStatistics, path: Path) -> 
     if path.suffix == ".json":
         text = json.dumps({"pack": pack.folder.name, **found.as_dict(), "notes": pack.notes}, indent=1)
     elif path.suffix == ".md":
-        text = "\n".join([f"# {pack.folder.name}", "", *markdown(("", ""), statistics_rows(found))])
-        if found.families:
-            text += "\n" + "\n".join(markdown(FAMILY_HEAD, family_rows(found)))
+        tables = [statistics_table(found), *([family_table(found)] if found.families else [])]
+        text = "\n".join([f"# {pack.folder.name}\n", *(table.markdown() for table in tables)])
     else:
         raise ValueError(f"--out {path}: a report ends in .json or .md")
     with atomic_write(path) as stream:
         stream.write((text.rstrip() + "\n").encode())
-
-
-def markdown(head: tuple[str, ...], body: list[tuple[str, ...]]) -> list[str]:
-    """Lines of a table, and an empty one."""
-    marks = ("---", *("---:" for _ in head[1:]))
-    return [*(f"| {' | '.join(row)} |" for row in (head, marks, *body)), ""]
