@@ -53,7 +53,7 @@ def data(
         pictures: Pixels of a picture's side, 0 for no pictures; the preset's unless given.
         workers: Processes; one for each core unless given.
     """
-    _ready("w4s cube data")
+    _require_cube("w4s cube data")
     from world4scorer.cube.study import Study, make_data
 
     changed = {"expert": expert, "noisy": noisy, "steps": steps, "pictures": pictures}
@@ -78,7 +78,7 @@ def world_model(
         seed: Seed of weights and batches; the preset's unless given.
         released: Folder of a LeWM as stable-worldmodel releases it (configuration and weights), used as it is.
     """
-    _ready("w4s cube world-model")
+    _require_cube("w4s cube world-model")
     from world4scorer.cube.study import make_world_model
 
     opened = _open(study)
@@ -119,7 +119,7 @@ def collect(
         every: Label every N-th iteration of a search; the preset's unless given.
         workers: Processes; one for each core unless given.
     """
-    _ready("w4s cube collect")
+    _require_cube("w4s cube collect")
     from world4scorer.cube.study import make_groups
 
     opened = _open(study)
@@ -144,7 +144,7 @@ def head(study: PositionalFolder, /, epochs: OptionalCount = None, seed: Optiona
         epochs: Passes over the groups; the preset's unless given.
         seed: Seed of split, weights and batches; the preset's unless given.
     """
-    _ready("w4s cube head")
+    _require_cube("w4s cube head")
     from world4scorer.cube.study import make_head
 
     opened = _open(study)
@@ -173,7 +173,7 @@ def tune(study: PositionalFolder, /, weights: Numbers = (), workers: OptionalCou
         weights: Weights to try; the preset's unless given.
         workers: Processes; one for each core unless given.
     """
-    _ready("w4s cube tune")
+    _require_cube("w4s cube tune")
     from world4scorer.cube.study import choose_weight
 
     opened = _open(study)
@@ -208,7 +208,7 @@ def evaluate(
         out: Folder of tables, figures and film; report, in the study's, unless given.
         workers: Processes; one for each core unless given.
     """
-    _ready("w4s cube evaluate")
+    _require_cube("w4s cube evaluate")
     opened = _open(study)
     config = _changed(opened.preset.evaluate, seeds=seeds or None, players=players or None)
     if weight is None:
@@ -233,7 +233,7 @@ def reproduce(
         out: Folder of tables, figures and film; report, in the study's, unless given.
         workers: Processes; one for each core unless given.
     """
-    _ready("w4s cube reproduce")
+    _require_cube("w4s cube reproduce")
     from world4scorer.cube.model.world_model import WEIGHTS
     from world4scorer.cube.study import Study
 
@@ -270,7 +270,7 @@ def _changed(config: Any, **given: Any) -> Any:
     return replace(config, **{name: value for name, value in given.items() if value is not None})
 
 
-def _ready(command: str) -> None:
+def _require_cube(command: str) -> None:
     """Refuse before the work begins if packages are missing."""
     require_torch(command)
     missing = [name for name in ("mujoco", "ogbench") if find_spec(name) is None]

@@ -25,8 +25,8 @@ from world4scorer.jobs.run_folder import RunFolder
 if TYPE_CHECKING:
     from world4scorer.evaluation.scores.pictures import PoolPictures, StorePictures
 
-Drawn = Annotated[Path, tyro.conf.Positional, metavar("RUN|POOLS|STORE")]
-Filmed = Annotated[Path, tyro.conf.Positional, metavar("RUN|POOLS|LOG")]
+ShowSource = Annotated[Path, tyro.conf.Positional, metavar("RUN|POOLS|STORE")]
+FilmSource = Annotated[Path, tyro.conf.Positional, metavar("RUN|POOLS|LOG")]
 Tokens = Annotated[tuple[str, ...], tyro.conf.Positional, metavar("TOKEN [TOKEN ...]")]
 OptionalLog = Annotated[str | None, metavar("NAME")]
 OptionalSelection = Annotated[Literal["reranked", "framewise"] | None, HIDE_DEFAULT]
@@ -35,7 +35,7 @@ PICTURES: Final = (".png", ".svg", ".pdf")
 
 
 def show(
-    source: Drawn,
+    source: ShowSource,
     tokens: Tokens = (),
     /,
     out: OptionalPath = None,
@@ -75,7 +75,7 @@ def show(
 
     pictures = _pictures(source, submission, selection, plan, metric, split, store)
     if not tokens:
-        raise UsageError(f"{source}: which moments? {_where_tokens_are(source, pictures)}")
+        raise UsageError(f"{source}: which moments? {_token_hint(source, pictures)}")
     if cameras and thumbnail:
         raise UsageError("--cameras: not possible with --thumbnail")
     images = Cameras.of_pictures(pictures, data) if cameras else None
@@ -112,7 +112,7 @@ def _pictures(
     return pictures
 
 
-def _where_tokens_are(source: Path, pictures: PoolPictures | StorePictures) -> str:
+def _token_hint(source: Path, pictures: PoolPictures | StorePictures) -> str:
     from world4scorer.evaluation.scores.pictures import StorePictures
 
     if isinstance(pictures, StorePictures):
@@ -135,7 +135,7 @@ def _paths(tokens: tuple[str, ...], out: Path | None) -> list[Path]:
 
 
 def film(
-    source: Filmed,
+    source: FilmSource,
     /,
     log: OptionalLog = None,
     out: OptionalFile = None,

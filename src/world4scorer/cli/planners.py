@@ -212,11 +212,11 @@ def serve(
         warm_up(served)
         about = served.describe()
         size = f"{about['image_width']} x {about['image_height']}"
-        _say(f"{where}: serving {checkpoint} ({served.digest[:12]}), {len(served.cameras)} cameras of {size}")
-        PlannerServer(served, listener, NO_LOG if quiet else _say).run()
+        _print_line(f"{where}: serving {checkpoint} ({served.digest[:12]}), {len(served.cameras)} cameras of {size}")
+        PlannerServer(served, listener, NO_LOG if quiet else _print_line).run()
     return 0
 
 
-def _say(line: str) -> None:
-    """At once: whoever waits for the server to be ready reads the first line."""
+def _print_line(line: str) -> None:
+    """Print without buffering: clients wait for the first line."""
     print(line, flush=True)

@@ -34,7 +34,7 @@ def score(
     from world4scorer.evaluation.scores.exchange_files import exchange_files, score_files
     from world4scorer.evaluation.scores.tables import mean_tables
 
-    _need(files)
+    _check_given(files)
     if threads is not None:
         set_threads(threads)
     scored = list(score_files(exchange_files(files), metric, out, lqr))
@@ -60,13 +60,13 @@ def rerank(files: PositionalPaths, /, out: Folder, weight: float = 1.0, lqr: Lqr
     from world4scorer.evaluation.scores.rerank_files import rerank_files
     from world4scorer.evaluation.scores.tables import reranked_tables
 
-    _need(files)
+    _check_given(files)
     results = list(rerank_files(exchange_files(files), weight, out, lqr))
     print_tables(reranked_tables(results, weight))
     return _report_failures([result.error for result in results if result.error is not None], len(results))
 
 
-def _need(files: Sequence[Path]) -> None:
+def _check_given(files: Sequence[Path]) -> None:
     if not files:
         raise UsageError("no exchange files given; name .npz files, or folders of them")
 

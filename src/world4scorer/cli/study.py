@@ -34,15 +34,15 @@ from world4scorer.studies.shared.options import (
 )
 
 Labelled = Annotated[tuple[str, ...], metavar("[LABEL=]FOLDER [...]")]
-Options = Annotated[StudyOptions, flags(StudyOptions)]
-OfRun = Annotated[RunOptions, flags(RunOptions)]
-Branched = Annotated[BranchOptions, flags(BranchOptions)]
-Stability = Annotated[StabilityOptions, flags(StabilityOptions)]
-Readout = Annotated[ReadoutOptions, flags(ReadoutOptions, decoder=OptionalPath)]
-Training = Annotated[TrainingOptions, flags(TrainingOptions)]
+StudyFlags = Annotated[StudyOptions, flags(StudyOptions)]
+RunFlags = Annotated[RunOptions, flags(RunOptions)]
+BranchFlags = Annotated[BranchOptions, flags(BranchOptions)]
+StabilityFlags = Annotated[StabilityOptions, flags(StabilityOptions)]
+ReadoutFlags = Annotated[ReadoutOptions, flags(ReadoutOptions, decoder=OptionalPath)]
+TrainingFlags = Annotated[TrainingOptions, flags(TrainingOptions)]
 
 
-def auxiliary_target(run: Run, /, training: Training = DEFAULT_TRAINING_OPTIONS) -> int:
+def auxiliary_target(run: Run, /, training: TrainingFlags = DEFAULT_TRAINING_OPTIONS) -> int:
     """No, current or future view as auxiliary target (Table 2a).
 
     Trains missing ones of the three.
@@ -59,7 +59,7 @@ def auxiliary_target(run: Run, /, training: Training = DEFAULT_TRAINING_OPTIONS)
     return save_finding(auxiliary_target, study(run, training), run, training.out, training=training)
 
 
-def label_pairing(run: Run, /, training: Training = DEFAULT_LABEL_PAIRING_OPTIONS) -> int:
+def label_pairing(run: Run, /, training: TrainingFlags = DEFAULT_LABEL_PAIRING_OPTIONS) -> int:
     """Outcome labels paired with their plans, or shuffled (Table 2b).
 
     Trains missing ones of the three.
@@ -76,7 +76,7 @@ def label_pairing(run: Run, /, training: Training = DEFAULT_LABEL_PAIRING_OPTION
     return save_finding(label_pairing, study(run, training), run, training.out, training=training)
 
 
-def reranking(source: RunOrPools, /, weight: float = 1.0, options: Options = DEFAULT_STUDY_OPTIONS) -> int:
+def reranking(source: RunOrPools, /, weight: float = 1.0, options: StudyFlags = DEFAULT_STUDY_OPTIONS) -> int:
     """Inertial re-ranking off and on (Table 2c).
 
     Extended comfort, progress, EPDMS.
@@ -102,7 +102,7 @@ def interventions(
     baseline: Labelled = (),
     repeats: int = 100,
     first_seed: int = 20260909,
-    options: Options = DEFAULT_INTERVENTION_OPTIONS,
+    options: StudyFlags = DEFAULT_INTERVENTION_OPTIONS,
 ) -> int:
     """Choices with own, deranged and mean states (Table 4, D.1).
 
@@ -126,7 +126,7 @@ def interventions(
     return save_finding(interventions, finding, source, options.out, **given, options=options)
 
 
-def disagreement(source: RunOrPools, /, options: Options = DEFAULT_STUDY_OPTIONS) -> int:
+def disagreement(source: RunOrPools, /, options: StudyFlags = DEFAULT_STUDY_OPTIONS) -> int:
     """Where v1 and v2 as objectives choose different plans (B.2).
 
     And why.
@@ -148,7 +148,7 @@ def disagreement(source: RunOrPools, /, options: Options = DEFAULT_STUDY_OPTIONS
 
 
 def target_geometry(
-    run: Run, /, encoder: OptionalEncoder = None, seed: int = 0, options: OfRun = DEFAULT_RUN_OPTIONS
+    run: Run, /, encoder: OptionalEncoder = None, seed: int = 0, options: RunFlags = DEFAULT_RUN_OPTIONS
 ) -> int:
     """Similarity of a view and its future (C.1).
 
@@ -176,7 +176,7 @@ def state_geometry(
     scenes_per_log: int = 8,
     plans: int = 64,
     seed: int = 0,
-    options: OfRun = DEFAULT_RUN_OPTIONS,
+    options: RunFlags = DEFAULT_RUN_OPTIONS,
 ) -> int:
     """Whether nearby states share their outcome (C.3).
 
@@ -201,7 +201,7 @@ def state_geometry(
     return save_finding(state_geometry, finding, run, options.out, **given, options=options)
 
 
-def stability(run: Run, /, options: Stability = DEFAULT_STABILITY_OPTIONS) -> int:
+def stability(run: Run, /, options: StabilityFlags = DEFAULT_STABILITY_OPTIONS) -> int:
     """Stability of choices under supervision (Proposition 1, C.4).
 
     Radii of comparisons, with outcome labels alone and with futures too. Interrupted, it resumes with the next scenes.
@@ -219,7 +219,7 @@ def stability(run: Run, /, options: Stability = DEFAULT_STABILITY_OPTIONS) -> in
     return save_finding(stability, finding, run, options.out, options=options)
 
 
-def readouts(run: Run, /, options: Readout = DEFAULT_READOUT_OPTIONS) -> int:
+def readouts(run: Run, /, options: ReadoutFlags = DEFAULT_READOUT_OPTIONS) -> int:
     """Predicted features as images, and what they add (C, Fig. 4).
 
     Trains missing ones of three networks, with the planner frozen; saved in RUN/readouts.
@@ -247,7 +247,7 @@ def readouts(run: Run, /, options: Readout = DEFAULT_READOUT_OPTIONS) -> int:
     return save_finding(readouts, finding, run, options.out, options=options)
 
 
-def counterfactual(run: Run, /, options: Branched = DEFAULT_BRANCH_OPTIONS) -> int:
+def counterfactual(run: Run, /, options: BranchFlags = DEFAULT_BRANCH_OPTIONS) -> int:
     """Predicted futures of unexecuted plans against simulated ones.
 
     Drives them in the embedded city; trains missing ones of the compared planners.
@@ -265,7 +265,7 @@ def counterfactual(run: Run, /, options: Branched = DEFAULT_BRANCH_OPTIONS) -> i
 
 
 def taxonomy(
-    source: RunOrPools, /, near_tie: float = 4.1e-5, weight: float = 1.0, options: Options = DEFAULT_STUDY_OPTIONS
+    source: RunOrPools, /, near_tie: float = 4.1e-5, weight: float = 1.0, options: StudyFlags = DEFAULT_STUDY_OPTIONS
 ) -> int:
     """Why consecutive choices fail extended comfort (E.1).
 
@@ -289,7 +289,7 @@ def taxonomy(
     return save_finding(taxonomy, finding, source, options.out, near_tie=near_tie, weight=weight, options=options)
 
 
-def consecutive(source: RunOrPools, /, weight: float = 1.0, options: Options = DEFAULT_STUDY_OPTIONS) -> int:
+def consecutive(source: RunOrPools, /, weight: float = 1.0, options: StudyFlags = DEFAULT_STUDY_OPTIONS) -> int:
     """Differences of consecutive plans with re-ranking (E.2).
 
     Example: w4s study consecutive runs/city
@@ -307,7 +307,10 @@ def consecutive(source: RunOrPools, /, weight: float = 1.0, options: Options = D
 
 
 def lambda_weight(
-    source: RunOrPools, /, weights: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0), options: Options = DEFAULT_STUDY_OPTIONS
+    source: RunOrPools,
+    /,
+    weights: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0),
+    options: StudyFlags = DEFAULT_STUDY_OPTIONS,
 ) -> int:
     """Effect of the weight of re-ranking (E.3).
 
@@ -325,7 +328,9 @@ def lambda_weight(
     return save_finding(lambda_weight, finding, source, options.out, weights=weights, options=options)
 
 
-def history(source: RunOrPools, /, weight: float = 1.0, seed: int = 0, options: Options = DEFAULT_STUDY_OPTIONS) -> int:
+def history(
+    source: RunOrPools, /, weight: float = 1.0, seed: int = 0, options: StudyFlags = DEFAULT_STUDY_OPTIONS
+) -> int:
     """Whether re-ranking needs the executed plan (E.4).
 
     Or whether a wrong, old or copied history works as well.
@@ -345,7 +350,7 @@ def history(source: RunOrPools, /, weight: float = 1.0, seed: int = 0, options: 
     return save_finding(history, finding, source, options.out, weight=weight, seed=seed, options=options)
 
 
-def coverage(run: Run, /, training: Training = DEFAULT_TRAINING_OPTIONS) -> int:
+def coverage(run: Run, /, training: TrainingFlags = DEFAULT_TRAINING_OPTIONS) -> int:
     """A generator that also covers good bank plans (E.3).
 
     And re-ranking with several weights on its pools.
@@ -366,7 +371,7 @@ def parts(
     run: Run,
     /,
     which: tuple[Literal["bank", "plan-sampling", "images"], ...] = ("bank", "plan-sampling", "images"),
-    training: Training = DEFAULT_TRAINING_OPTIONS,
+    training: TrainingFlags = DEFAULT_TRAINING_OPTIONS,
 ) -> int:
     """The method without its bank, plan sampling, or images.
 

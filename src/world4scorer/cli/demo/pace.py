@@ -1,4 +1,4 @@
-"""How long the rest takes: each stage's usual time, corrected by how fast this machine has been so far."""
+"""Estimate of the remaining time: expected times of the stages, scaled by the speed of this machine so far."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from world4scorer.cli.demo.stages import Stage
 
 
 class Pace:
-    """This machine's time for a stage, relative to the usual."""
+    """This machine's time for a stage, relative to the expected one."""
 
     def __init__(self) -> None:
-        self._usual = self._taken = 0.0
+        self._expected = self._taken = 0.0
 
     def note(self, stage: Stage, seconds: float) -> None:
-        """A stage took so long."""
-        self._usual += stage.seconds
+        """Record the time of a stage."""
+        self._expected += stage.seconds
         self._taken += seconds
 
     def left(self, stages: Iterable[Stage]) -> float:
-        """Seconds that stages will take."""
-        ratio = self._taken / self._usual if self._usual else 1.0
+        """Estimated time of stages [s]."""
+        ratio = self._taken / self._expected if self._expected else 1.0
         return ratio * sum(stage.seconds for stage in stages)
 
 
 def in_words(seconds: float) -> str:
-    """A time as people say it, e.g. `3 min 20 s`; from ten minutes on in whole minutes."""
+    """A duration in words, e.g. `3 min 20 s`; from ten minutes on in whole minutes."""
     whole = max(1, round(seconds))
     if whole < 60:
         return f"{whole} s"
