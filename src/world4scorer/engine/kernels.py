@@ -1,4 +1,4 @@
-"""How the numerical kernels are compiled: once per machine, cached, without the GIL, with the same numbers everywhere.
+"""Compilation of the Numba kernels: cached on disk, without the GIL, with the same results on every machine.
 
 No kernel uses fast-math or calls the C library's transcendental functions (`rollout.angles` has our own), so a result
 depends on IEEE arithmetic alone and not on the processor it was computed on.
@@ -57,7 +57,7 @@ def _sources_stamp(source: Path) -> str:
 
 
 def kernel(function: Function) -> Function:
-    """Compile `function` with Numba on first use and keep the machine code on disk."""
+    """Compile `function` with Numba on first use and cache the machine code on disk."""
     return _compile(function)
 
 
@@ -71,7 +71,7 @@ def leaf(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Compile a small function straight into the kernels that call it, so that their loops can be vectorised."""
+    """Inline a small function into the kernels that call it, so that their loops can be vectorised."""
     return cast(Function, numba.njit(inline="always", error_model="numpy")(function))
 
 
@@ -87,7 +87,7 @@ def _compile(function: Function, **options: Any) -> Function:
 
 
 def _stamp(store: Any, source: Path) -> None:
-    """Keep a kernel's machine code under a name that changes with its sources."""
+    """Cache a kernel's machine code under a name that changes with its sources."""
     stamp = _sources_stamp(source)
     store._cache_file = IndexDataCacheFile(
         cache_path=store._cache_path, filename_base=f"{store._impl.filename_base}.{stamp[:12]}", source_stamp=stamp
@@ -100,7 +100,7 @@ def _warn_uncached(reason: str) -> None:
 
 
 class _AnnounceCompilation(event.Listener):  # type: ignore[misc]
-    """Say once, before the first compilation, why the first call takes longer."""
+    """Log once, before the first compilation, why the first call takes longer."""
 
     announced = False
 

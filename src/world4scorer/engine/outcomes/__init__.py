@@ -1,4 +1,4 @@
-"""What becomes of a plan: the metrics of NAVSIM v1.1 and v2.2, one file each, and what combines them."""
+"""Outcomes of plans: the metrics of NAVSIM v1.1 and v2.2, one file each, and their combination."""
 
 from world4scorer.engine.outcomes.batch import get_threads, label_batch, set_threads
 from world4scorer.engine.outcomes.causes import Cause

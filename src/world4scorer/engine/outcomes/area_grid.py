@@ -1,4 +1,4 @@
-"""A grid over the part of the map that rollouts cover, so that most area questions are answered by one cell.
+"""A grid over the part of the map that rollouts cover, so that most area queries need one cell.
 
 Each polygon marks a cell as covered, as crossed by its outline, or not at all. In a crossed cell a point is tested
 exactly, against those edges only that share its row of cells (the polygon's band in that row).
@@ -41,9 +41,9 @@ class AreaGrid(NamedTuple):
     """(rows * columns + 1,)"""
     entries: NDArray[np.int32]
     band_first: NDArray[np.int64]
-    """(P,) where the bands of a polygon begin, less its first row, so that row r has band `band_first[p] + r`."""
+    """(P,) first band of a polygon minus its first row, so that row r has band `band_first[p] + r`."""
     band_start: NDArray[np.int64]
-    """Where the edges of a band begin in `band_edges`; a band is the part of a polygon in one row of cells."""
+    """Offsets of bands into `band_edges`; a band is the part of a polygon in one row of cells."""
     band_edges: NDArray[np.int64]
     """Edges by their first vertex."""
 
@@ -83,7 +83,7 @@ def build_grid(polygons, ego):
 
 @leaf
 def _region(polygons, ego):
-    """Bounds of all that the boxes can touch and the map covers: lowest x, lowest y, highest x, highest y."""
+    """Bounds of what the boxes can touch and the map covers: x_min, y_min, x_max, y_max."""
     x_low = y_low = np.inf
     x_high = y_high = -np.inf
     for n in range(ego.x.shape[0]):

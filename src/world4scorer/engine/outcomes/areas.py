@@ -1,4 +1,4 @@
-"""Which parts of the map the ego is on: off the road, in several lanes, off the route, in an intersection."""
+"""Map areas under the ego: off-road, multiple lanes, off the route, intersection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from world4scorer.engine.scene.packed import DRIVABLE, LANE
 
 @leaf
 def covered(grid, polygons, part, x, y):
-    """Whether a point lies strictly inside a polygon that plays this part."""
+    """Whether a point lies strictly inside a polygon of this part."""
     column, row = int(np.floor((x - grid.x0) * grid.scale)), int(np.floor((y - grid.y0) * grid.scale))
     if column < 0 or row < 0 or column >= grid.columns or row >= grid.rows:
         return False

@@ -1,4 +1,4 @@
-"""Many scenes at once, in threads: the kernels run without the GIL."""
+"""Batches of scenes in threads; the kernels run without the GIL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _threads = os.cpu_count() or 1
 
 
 def set_threads(count: int) -> None:
-    """Set how many threads batch functions use; at first, one for each core."""
+    """Set the number of threads of batch functions; by default one per core."""
     global _threads
     if count < 1:
         raise ValueError(f"count: {count} threads; at least one is needed")
@@ -33,7 +33,7 @@ def set_threads(count: int) -> None:
 
 
 def get_threads() -> int:
-    """Return how many threads batch functions use."""
+    """Return the number of threads of batch functions."""
     return _threads
 
 
@@ -45,9 +45,9 @@ def label_batch(scenes: Sequence[Scene], plans: Sequence[ArrayLike], *, lqr: Lqr
 
 
 def _fill(function: Callable[[int], _Result], count: int) -> list[_Result]:
-    """Return `function(i)` for i below `count`; threads, this one among them, take the next index as they get free.
+    """Return `function(i)` for i below `count`; threads, this one included, take the next index when free.
 
-    A label takes half a millisecond, too little to be handed to a pool one by one.
+    A label takes half a millisecond, too little for a thread pool's overhead per task.
     """
     results: dict[int, _Result] = {}
     errors: list[BaseException] = []

@@ -1,4 +1,4 @@
-"""Do two boxes meet? Touching counts."""
+"""Intersection of boxes; touching counts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def boxes_meet(ax, ay, ac, as_, al, aw, bx, by, bc, bs, bl, bw):
 
 @inlined
 def segment_meets_box(x1, y1, x2, y2, half_length, half_width):
-    """Whether a segment meets the box around the origin whose sides follow the axes."""
+    """Whether a segment meets the axis-aligned box around the origin."""
     dx, dy = x2 - x1, y2 - y1
     apart = (
         min(x1, x2) > half_length

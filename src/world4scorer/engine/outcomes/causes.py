@@ -1,4 +1,4 @@
-"""Why a metric is below 1: the step, and the track, corner, light or check behind it.
+"""Causes of metrics below 1: the step, and the track, corner, light or check.
 
 Shapes: N plans.
 """
@@ -17,16 +17,16 @@ from world4scorer.engine.scene.indices import DT
 
 @dataclass(frozen=True, eq=False)
 class Cause:
-    """Why a metric is below 1, plan by plan."""
+    """Cause of a metric below 1, by plan."""
 
     violated: NDArray[np.bool_]
     """(N,) which plans are below 1."""
     step: NDArray[np.int64]
     """(N,) step of 0.1 s at which it fell to its value; meaningless where not violated. History has negative steps."""
     index: NDArray[np.int64]
-    """(N,) what is behind it, as an index into `names`; -1 where the step says all."""
+    """(N,) index into `names`; -1 where only the step is known."""
     names: tuple[str, ...]
-    """Ids of tracks or lights, corners of the ego, or comfort checks, as the metric has it."""
+    """Ids of tracks or lights, corners of the ego, or comfort checks, depending on the metric."""
 
     def __repr__(self) -> str:
         return f"Cause({int(self.violated.sum())} of {len(self.violated)} plans violate it)"
@@ -40,17 +40,19 @@ class Cause:
 
 
 class Causes(Mapping[str, Cause]):
-    """Causes by metric, put together when they are asked for."""
+    """Causes by metric, built on access."""
 
     def __init__(self, found: Judgement, plans: int, names: Mapping[str, tuple[Metric, tuple[str, ...]]]) -> None:
-        """Read from the first `plans` lanes; `names` gives for each metric its row and what its indices mean."""
+        """Read from the first `plans` rollouts; `names` gives for each metric its row and the names of its indices."""
         self._found, self._plans, self._names = found, plans, names
 
     def __getitem__(self, name: str) -> Cause:
         metric, names = self._names[name]
-        lanes = slice(0, self._plans)
+        rollouts = slice(0, self._plans)
         found = self._found
-        return Cause(found.values[metric, lanes] < 1.0, found.steps[metric, lanes], found.causes[metric, lanes], names)
+        return Cause(
+            found.values[metric, rollouts] < 1.0, found.steps[metric, rollouts], found.causes[metric, rollouts], names
+        )
 
     def __repr__(self) -> str:
         return f"Causes({', '.join(self)})"

@@ -9,7 +9,7 @@ At every step 0..40, each track whose box meets the ego's is classified, first m
 5. else a lateral collision: at fault only if the ego is in multiple lanes or off the road.
 
 At fault, the score falls to 0 for a vehicle, pedestrian or bicycle and to 0.5 for a static object. Not at fault, the
-track is forgiven for the rest of this rollout.
+track is ignored for the rest of this rollout.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from world4scorer.engine.outcomes.ego import corner
 from world4scorer.engine.outcomes.traffic import BEHIND_COSINE, LOOK_AHEAD_STEPS, STOPPED_SPEED, bearing, meets_track
 
 STATIC_SCORE: Final = 0.5
-"""Left after hitting a static object."""
+"""Score after hitting a static object."""
 
 
 @leaf
 def no_collision(polygons, grid, traffic, ego, forgiven, corners, score, step, cause):
-    """Judge every lane: fill `score` (N,), and where it is below 1 the deciding `step` (N,) and track `cause` (N,).
+    """Score every rollout: fill `score` (N,), and where it is below 1 the deciding `step` (N,) and track `cause` (N,).
 
     The deciding collision is the first at fault that brought the score to its final value. `forgiven` (B,) and
     `corners` (P,) are scratch, the latter zero.

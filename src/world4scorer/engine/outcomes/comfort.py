@@ -9,10 +9,10 @@
 | yaw acceleration        | +- 1.93 rad/s^2        | 2nd derivative of heading, 5, 3   | the same                  |
 | yaw rate                | +- 0.95 rad/s          | derivative of heading, 5, 2       | the same                  |
 
-v1.1 looks at the 41 rows of the rollout. v2.2 puts the ego's recorded past in front (see `history_comfort`) and takes
-the longitudinal acceleration at the box centre: that of the rear axle + 1.461 m * (yaw rate^2 + yaw acceleration).
+v1.1 uses the 41 rows of the rollout. v2.2 prepends the ego's recorded past (see `history_comfort`) and uses the
+longitudinal acceleration at the box centre: that of the rear axle + 1.461 m * (yaw rate^2 + yaw acceleration).
 
-Shapes: S samples, N lanes.
+Shapes: S samples, N rollouts.
 """
 
 from __future__ import annotations
@@ -76,25 +76,25 @@ def _filters(samples: int, acceleration_window: int, jerk_window: int) -> Comfor
 
 @kernel
 def comfort(states, history, at_centre, filters, score, step, cause, within):
-    """Judge rollouts `states` (11, T, N) behind `history` (H, 11): fill `score` (N,) and `within` (N, 6) by check.
+    """Score rollouts `states` (11, T, N) after `history` (H, 11): fill `score` (N,) and `within` (N, 6) by check.
 
     Where a check fails, `step` (N,) is the first row of the rollout out of bounds (negative: of the history, counted
     back from the rollout), and `cause` (N,) the check.
     """
     rows = history.shape[0]
-    samples, lanes = rows + states.shape[1], states.shape[2]
-    longitudinal = np.empty((samples, lanes))
-    lateral = np.empty((samples, lanes))
-    magnitude = np.empty((samples, lanes))
-    wrapped = np.empty((samples, lanes))
+    samples, rollouts = rows + states.shape[1], states.shape[2]
+    longitudinal = np.empty((samples, rollouts))
+    lateral = np.empty((samples, rollouts))
+    magnitude = np.empty((samples, rollouts))
+    wrapped = np.empty((samples, rollouts))
     _signals(states, history, at_centre, longitudinal, lateral, magnitude, wrapped)
-    heading = np.empty((samples, lanes))
+    heading = np.empty((samples, rollouts))
     unwrap(wrapped, heading)
 
-    first = np.empty((len(CHECKS), lanes), np.int64)
+    first = np.empty((len(CHECKS), rollouts), np.int64)
     smoothed = wrapped  # no longer needed
-    series = np.empty((samples, lanes))
-    work = np.empty((4, lanes))
+    series = np.empty((samples, rollouts))
+    work = np.empty((4, rollouts))
     smooth(filters.acceleration, longitudinal, work, series)
     _first_outside(series, 0, first)
     smooth(filters.acceleration, lateral, work, series)
@@ -109,7 +109,7 @@ def comfort(states, history, at_centre, filters, score, step, cause, within):
     _first_outside(series, 4, first)
     smooth(filters.yaw_rate, heading, work, series)
     _first_outside(series, 5, first)
-    for n in range(lanes):
+    for n in range(rollouts):
         earliest = samples
         score[n], step[n], cause[n] = 1.0, 0, -1
         for check in range(len(CHECKS)):
@@ -121,41 +121,41 @@ def comfort(states, history, at_centre, filters, score, step, cause, within):
 
 @leaf
 def _signals(states, history, at_centre, longitudinal, lateral, magnitude, heading):
-    """Lay out the signals (S, N): accelerations along, across and in all, and the heading."""
-    rows, lanes = history.shape[0], states.shape[2]
+    """Fill the signals (S, N): longitudinal, lateral and total acceleration, and the heading."""
+    rows, rollouts = history.shape[0], states.shape[2]
     for i in range(rows):
         ax, ay = history[i, ACCELERATION_X], history[i, ACCELERATION_Y]
         centre = history[i, ANGULAR_VELOCITY] * history[i, ANGULAR_VELOCITY] + history[i, ANGULAR_ACCELERATION]
-        for n in range(lanes):
+        for n in range(rollouts):
             longitudinal[i, n] = ax + (REAR_AXLE_TO_CENTRE * centre if at_centre else 0.0)
             lateral[i, n] = ay
             magnitude[i, n] = np.sqrt(ax * ax + ay * ay)
             heading[i, n] = history[i, HEADING]
     for t in range(states.shape[1]):
         i = rows + t
-        for n in range(lanes):
+        for n in range(rollouts):
             longitudinal[i, n] = states[ACCELERATION_X, t, n]
         if at_centre:
-            for n in range(lanes):
+            for n in range(rollouts):
                 rate = states[ANGULAR_VELOCITY, t, n]
                 longitudinal[i, n] += REAR_AXLE_TO_CENTRE * (rate * rate + states[ANGULAR_ACCELERATION, t, n])
-        for n in range(lanes):
+        for n in range(rollouts):
             lateral[i, n] = states[ACCELERATION_Y, t, n]
-        for n in range(lanes):
+        for n in range(rollouts):
             ax, ay = states[ACCELERATION_X, t, n], states[ACCELERATION_Y, t, n]
             magnitude[i, n] = np.sqrt(ax * ax + ay * ay)
-        for n in range(lanes):
+        for n in range(rollouts):
             heading[i, n] = states[HEADING, t, n]
 
 
 @leaf
 def _first_outside(series, check, first):
     """Fill row `check` of `first` (6, N) with the first sample out of bounds, or S."""
-    samples, lanes = series.shape
+    samples, rollouts = series.shape
     low, high = LOWER_BOUNDS[check], UPPER_BOUNDS[check]
-    for n in range(lanes):
+    for n in range(rollouts):
         first[check, n] = samples
     for i in range(samples - 1, -1, -1):
-        for n in range(lanes):
+        for n in range(rollouts):
             inside = series[i, n] > low and series[i, n] < high
             first[check, n] = first[check, n] if inside else i

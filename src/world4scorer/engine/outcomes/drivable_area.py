@@ -11,7 +11,7 @@ from world4scorer.engine.outcomes.areas import off_road
 
 @leaf
 def drivable_area(polygons, grid, ego, score, step, cause):
-    """Judge every lane: fill `score` (N,), and where it is 0 the first `step` (N,) off the road and the corner (N,)."""
+    """Score every rollout: fill `score` (N,), and where it is 0 the first `step` (N,) off-road and the corner (N,)."""
     for n in range(score.size):
         score[n], step[n], cause[n] = 1.0, -1, -1
         for t in range(ego.x.shape[1]):

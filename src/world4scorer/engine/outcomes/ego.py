@@ -1,6 +1,6 @@
 """The ego's boxes along its rollouts.
 
-Shapes: N lanes, T = 41 steps.
+Shapes: N rollouts, T = 41 steps.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class EgoBoxes(NamedTuple):
     """Rear axle [m]."""
     rear_y: NDArray[np.float64]
     cosine: NDArray[np.float64]
-    """Of the heading."""
+    """Cosine and sine of the heading."""
     sine: NDArray[np.float64]
     speed: NDArray[np.float64]
     """m/s, never negative."""
@@ -46,33 +46,33 @@ class EgoBoxes(NamedTuple):
 @kernel
 def ego_boxes(states):
     """Boxes of rollouts `states` (11, T, N)."""
-    steps, lanes = states.shape[1], states.shape[2]
+    steps, rollouts = states.shape[1], states.shape[2]
     out = EgoBoxes(
-        np.empty((lanes, steps)),
-        np.empty((lanes, steps)),
-        np.empty((lanes, steps)),
-        np.empty((lanes, steps)),
-        np.empty((lanes, steps)),
-        np.empty((lanes, steps)),
-        np.empty((lanes, steps)),
+        np.empty((rollouts, steps)),
+        np.empty((rollouts, steps)),
+        np.empty((rollouts, steps)),
+        np.empty((rollouts, steps)),
+        np.empty((rollouts, steps)),
+        np.empty((rollouts, steps)),
+        np.empty((rollouts, steps)),
     )
-    _fill_boxes(states, np.empty((3, lanes)), out)
+    _fill_boxes(states, np.empty((3, rollouts)), out)
     return out
 
 
 @leaf
 def _fill_boxes(states, work, out):
     sine, cosine, speed = work[0], work[1], work[2]
-    lanes = speed.size
+    rollouts = speed.size
     for t in range(states.shape[1]):
-        for n in range(lanes):
+        for n in range(rollouts):
             s, c = sine_cosine(states[HEADING, t, n])
             sine[n] = s
             cosine[n] = c
-        for n in range(lanes):
+        for n in range(rollouts):
             vx, vy = states[VELOCITY_X, t, n], states[VELOCITY_Y, t, n]
             speed[n] = np.sqrt(vx * vx + vy * vy)
-        for n in range(lanes):
+        for n in range(rollouts):
             out.rear_x[n, t] = states[X, t, n]
             out.rear_y[n, t] = states[Y, t, n]
             out.x[n, t] = states[X, t, n] + REAR_AXLE_TO_CENTRE * cosine[n]

@@ -9,7 +9,7 @@ difference must not exceed
 * 0.1 rad/s for the yaw rate (derivative of the heading, window 5, order 2),
 * 0.1 rad/s^2 for the yaw acceleration (second derivative, window 5, order 2).
 
-Positions play no part.
+Positions are not compared.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SIGNALS: Final = ("acceleration", "jerk", "yaw_rate", "yaw_acceleration")
 MAX_RMS_DIFFERENCES: Final = (0.7, 0.5, 0.1, 0.1)
 """Largest root mean square differences, inclusive."""
 MAX_PAIR_INTERVAL: Final = 0.55
-"""s: two frames of a log farther apart are not a pair."""
+"""Maximum time between two frames of a pair [s]."""
 
 
 class ExtendedComfortFilters(NamedTuple):
@@ -45,14 +45,14 @@ class ExtendedComfortFilters(NamedTuple):
 
 
 def overlap_shift(interval_s: float) -> int:
-    """Rows by which the previous rollout is ahead; halves go to the even number."""
+    """Rows by which the previous rollout is ahead; halves round to even."""
     return round(interval_s / DT)
 
 
 def extended_comfort(rollouts_now: ArrayLike, rollout_previous: ArrayLike, interval_s: float) -> NDArray[np.float64]:
     """Return (N,) 1.0 or 0.0: does each rollout of now (N, 41, 11) continue the previous one (41, 11)?
 
-    `interval_s` is the time between the two frames. See `extended_comfort_rms` for how far off each signal is.
+    `interval_s` is the time between the two frames. `extended_comfort_rms` returns the difference of each signal.
     """
     rms = extended_comfort_rms(rollouts_now, rollout_previous, interval_s)
     return np.asarray((rms <= np.array(MAX_RMS_DIFFERENCES)).all(axis=1), np.float64)
@@ -76,7 +76,7 @@ def extended_comfort_rms(
 
 
 def _aligned(rollouts_now: Any, rollouts_previous: Any, interval_s: float) -> tuple[Any, Any, int]:
-    """Both as kernels read them, and the rows by which the previous ones are ahead."""
+    """Both in the layout of the kernels, and the rows by which the previous ones are ahead."""
     shift = overlap_shift(interval_s)
     if not interval_s > 0.0 or STEPS - shift < 4:
         raise SceneError(f"interval_s: {interval_s} s between frames leaves no overlap to compare")
@@ -86,7 +86,7 @@ def _aligned(rollouts_now: Any, rollouts_previous: Any, interval_s: float) -> tu
 
 
 def filters_for(samples: int) -> ExtendedComfortFilters:
-    """Filters for an overlap of so many rows."""
+    """Filters for an overlap of `samples` rows."""
     return ExtendedComfortFilters(
         acceleration=savgol(samples, 8, order=2),
         jerk=savgol(samples, 15, order=2, derivative=1),
@@ -96,13 +96,13 @@ def filters_for(samples: int) -> ExtendedComfortFilters:
 
 
 def plans_last(rollouts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn (N, 41, 11) into the (11, 41, N) of the kernels; free for rollouts that we made."""
+    """View (N, 41, 11) as the (11, 41, N) of the kernels; no copy for rollouts of this package."""
     return np.ascontiguousarray(rollouts.transpose(2, 1, 0))
 
 
 @kernel
 def rms_differences(now, previous, shift, filters):
-    """(N, 4) differences of the lanes of `now` (11, T, N) from the one (or N) of `previous` (11, T, 1 or N)."""
+    """(N, 4) differences of rollouts `now` (11, T, N) from the one (or N) of `previous` (11, T, 1 or N)."""
     out = np.empty((now.shape[2], len(SIGNALS)))
     samples = now.shape[1] - shift
     _compare(_signals(now, 0, samples, filters), _signals(previous, shift, samples, filters), out)
@@ -111,7 +111,7 @@ def rms_differences(now, previous, shift, filters):
 
 @kernel
 def pairs_within(now, previous, shift, filters):
-    """(N, M) whether lane n of `now` (11, T, N) stays within all limits of lane m of `previous` (11, T, M)."""
+    """(N, M) whether rollout n of `now` (11, T, N) stays within all limits of rollout m of `previous` (11, T, M)."""
     others = previous.shape[2]
     out = np.empty((now.shape[2], others), np.bool_)
     samples = now.shape[1] - shift
@@ -122,18 +122,18 @@ def pairs_within(now, previous, shift, filters):
 
 @kernel
 def _signals(states, first, samples, filters):
-    """The signals (4, S, N) of so many rows of states (11, T, N), from `first` on."""
-    lanes = states.shape[2]
-    out = np.empty((len(SIGNALS), samples, lanes))
-    _filtered(states, first, filters, np.empty((3, samples, lanes)), out)
+    """The signals (4, S, N) of `samples` rows of states (11, T, N), from `first` on."""
+    rollouts = states.shape[2]
+    out = np.empty((len(SIGNALS), samples, rollouts))
+    _filtered(states, first, filters, np.empty((3, samples, rollouts)), out)
     return out
 
 
 @leaf
 def _compare_pairs(present, before, total, out):
-    signals, samples, lanes = present.shape
+    signals, samples, rollouts = present.shape
     others = total.size
-    for n in range(lanes):
+    for n in range(rollouts):
         for m in range(others):
             out[n, m] = True
         for signal in range(signals):
@@ -152,12 +152,12 @@ def _compare_pairs(present, before, total, out):
 def _filtered(states, first, filters, scratch, out):
     """Fill `out` (4, S, N) with the signals of rows `first` on; `scratch` is (3, S, N)."""
     magnitude, heading, work = scratch[0], scratch[1], scratch[2]
-    samples, lanes = work.shape
+    samples, rollouts = work.shape
     for i in range(samples):
-        for n in range(lanes):
+        for n in range(rollouts):
             ax, ay = states[ACCELERATION_X, first + i, n], states[ACCELERATION_Y, first + i, n]
             magnitude[i, n] = np.sqrt(ax * ax + ay * ay)
-        for n in range(lanes):
+        for n in range(rollouts):
             work[i, n] = states[HEADING, first + i, n]
     unwrap(work, heading)
     smooth(filters.acceleration, magnitude, work, out[0])
@@ -168,10 +168,10 @@ def _filtered(states, first, filters, scratch, out):
 
 @leaf
 def _compare(present, before, out):
-    signals, samples, lanes = present.shape
+    signals, samples, rollouts = present.shape
     alone = before.shape[2] == 1
     for signal in range(signals):
-        for n in range(lanes):
+        for n in range(rollouts):
             total = 0.0
             for i in range(samples):
                 difference = present[signal, i, n] - before[signal, i, 0 if alone else n]

@@ -1,4 +1,4 @@
-"""The ego's recorded past as HC (v2.2) puts it in front of a rollout.
+"""The ego's recorded past that HC (v2.2) prepends to a rollout.
 
 The past (about 1.5 s, four time stamps) is sampled every 0.1 s from its first stamp, up to but not including its last,
 and then the last sample is dropped as well. So a span of exactly 1.5 s gives 14 rows that end at -0.2 s, and history

@@ -1,6 +1,6 @@
-"""All metrics of one version for all lanes at once: the kernels behind `label`, `pdms` and `epdms`.
+"""All metrics of one version for all rollouts at once: the kernels behind `label`, `pdms` and `epdms`.
 
-Shapes: L lanes (plans, then possibly the human, then the reference), M metrics (rows of `Metric`).
+Shapes: L rollouts (plans, then possibly the human, then the reference), M metrics (rows of `Metric`).
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ PROGRESS: Final = int(Metric.PROGRESS)
 METRICS: Final = len(Metric)
 
 TRAFFIC_STEPS_V1: Final = 50
-"""Steps of traffic that v1.1 looks at: 0..49."""
+"""Steps of traffic in v1.1: 0..49."""
 TRAFFIC_STEPS_V2: Final = 41
 WINDOW_V1: Final = 51
-"""Steps among which v1.1 looks for the first sight of a track."""
+"""Steps in which v1.1 searches for the first appearance of a track."""
 
 
 class Judgement(NamedTuple):
-    """What the kernels found."""
+    """Results of the kernels."""
 
     values: NDArray[np.float64]
     """(M, L); rows that a version does not have are NaN."""
     steps: NDArray[np.int64]
-    """(M, L) step behind a value below 1."""
+    """(M, L) step of a value below 1."""
     causes: NDArray[np.int64]
-    """(M, L) what is behind it: a track, a corner, a light, a check; -1 where nothing is."""
+    """(M, L) its cause: index of a track, corner, light or check; -1 for none."""
     within: NDArray[np.bool_]
     """(L, 6) comfort check by check."""
 
@@ -116,14 +116,14 @@ def _comfort(states, history, at_centre, filters, found):
 
 
 @inlined
-def _empty(lanes):
-    values = np.empty((METRICS, lanes))
-    steps = np.empty((METRICS, lanes), np.int64)
-    causes = np.empty((METRICS, lanes), np.int64)
+def _empty(rollouts):
+    values = np.empty((METRICS, rollouts))
+    steps = np.empty((METRICS, rollouts), np.int64)
+    causes = np.empty((METRICS, rollouts), np.int64)
     for metric in range(METRICS):
-        for n in range(lanes):
+        for n in range(rollouts):
             values[metric, n], steps[metric, n], causes[metric, n] = np.nan, -1, -1
-    return Judgement(values, steps, causes, np.empty((lanes, len(CHECKS)), np.bool_))
+    return Judgement(values, steps, causes, np.empty((rollouts, len(CHECKS)), np.bool_))
 
 
 @inlined

@@ -1,6 +1,6 @@
 """LK, lane keeping (v2.2): 0 once the ego's centre has been more than 0.5 m off the centreline for 2 s, else 1.
 
-Steps inside an intersection are passed over: they neither count nor reset the count.
+Steps inside an intersection are skipped: they neither count nor reset the count.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ MAX_LATERAL_DEVIATION: Final = 0.5
 MAX_DEVIATION_STEPS: Final = 20
 """Steps."""
 MARGIN: Final = 1e-3
-"""m: how much farther segments are looked for than they can matter."""
+"""Margin of the segment search [m]."""
 
 
 @kernel
 def lane_keeping(polygons, grid, ego, line, score, step):
-    """Judge every lane against the centreline `line` (C, 2..): fill `score` (N,), and `step` (N,) where it fell."""
+    """Score every rollout against the centreline `line` (C, 2..): fill `score` (N,), and `step` (N,) where it drops."""
     cells = grid.rows * grid.columns
     start = np.zeros(cells + 1, np.int64)
     _sort_segments(grid, line, start, start[:0])
@@ -83,7 +83,7 @@ def _judge(polygons, grid, ego, line, start, segments, score, step):
 
 @inlined
 def _on_line(grid, line, start, segments, x, y):
-    """Whether a point lies within 0.5 m of the line. Off the grid every segment is looked at."""
+    """Whether a point lies within 0.5 m of the line. Off the grid every segment is tested."""
     column, row = int(np.floor((x - grid.x0) * grid.scale)), int(np.floor((y - grid.y0) * grid.scale))
     on_line = False
     if column < 0 or row < 0 or column >= grid.columns or row >= grid.rows:

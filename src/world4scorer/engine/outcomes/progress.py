@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from world4scorer.engine.kernels import inlined, leaf
 
 MIN_REFERENCE_PROGRESS: Final = 5.0
-"""m: up to here progress is not compared."""
+"""Progress up to which plans are not compared [m]."""
 SEGMENTS_PER_BLOCK: Final = 16
-"""Segments of the centreline that share a bounding box in the search for the nearest."""
+"""Segments per bounding box in nearest-point search."""
 
 
 @leaf
@@ -58,7 +58,7 @@ def measure_line(line, bounds, length):
 
 @leaf
 def arc_length(line, bounds, length, x, y):
-    """Arc length of the point of the line nearest to x, y; the first of equally near ones."""
+    """Arc length of the point of the line nearest to x, y; the first on ties."""
     nearest = np.inf
     best = 0.0
     segments = line.shape[0] - 1
@@ -77,7 +77,7 @@ def arc_length(line, bounds, length, x, y):
 
 @inlined
 def segment_distance(x1, y1, x2, y2, x, y):
-    """Squared distance [m^2] of a point from a segment, and the share of the segment up to its nearest point."""
+    """Squared distance [m^2] of a point from a segment, and the fraction of the segment up to its nearest point."""
     dx, dy = x2 - x1, y2 - y1
     square = dx * dx + dy * dy
     share = ((x - x1) * dx + (y - y1) * dy) / square if square > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""What the entry points return: values by plan, and what is behind each value below 1.
+"""Results of the entry points: metrics by plan, and causes of values below 1.
 
 Shapes: N plans.
 """
@@ -31,7 +31,7 @@ class V1Outcome:
     """Outcomes of plans by NAVSIM v1.1. Every value array is (N,)."""
 
     scene: Scene
-    """What the plans were judged in."""
+    """Scene of the plans."""
     plans: Floats
     """(N, 8, 3) x forward [m], y left [m], heading [rad] in the ego frame, every 0.5 s."""
     metric: str
@@ -68,8 +68,8 @@ class V1Outcome:
     def rollouts(self) -> Floats:
         """(N, 41, 11) simulated states.
 
-        Simulated once more when first asked for, to the same bits: labels are made by the million, and to keep a
-        quarter of a megabyte with each costs more than these 0.1 ms.
+        Simulated again on first access, to the same bits: labels are made by the million, and storing a quarter of a
+        megabyte with each costs more than these 0.1 ms.
         """
         return roll_out(self.scene, self.plans, self.lqr)
 
@@ -83,7 +83,7 @@ class V1Outcome:
 class V2Outcome:
     """Outcomes of plans by NAVSIM v2.2, without extended comfort. Every value array is (N,).
 
-    Sub-scores are filtered by the human's where the filter is on; `raw` keeps them as they were.
+    Sub-scores are after the human filter if it is on; `raw` has them before.
     """
 
     metric: str

@@ -1,7 +1,7 @@
 """Savitzky-Golay filters with polynomial edges, as the comfort metrics use them.
 
 Coefficients are found in exact rational arithmetic and rounded once, so they are the same everywhere.
-Shapes: S samples, W window, N lanes.
+Shapes: S samples, W window, N rollouts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from world4scorer.engine.rollout.angles import TWO_PI, nearest
 from world4scorer.engine.scene.indices import DT
 
 ROUNDING_SCALE: Final = 1e8
-"""Every filtered series is rounded to eight decimals."""
+"""Filtered series are rounded to eight decimals."""
 PER_SECOND: Final = round(1 / DT)
 """Samples per second."""
 
@@ -125,9 +125,9 @@ def _weigh(weights, series, first, out):
 
 @leaf
 def unwrap(headings, out):
-    """Take whole turns out of the jumps between consecutive `headings` (S, N), into `out` (S, N)."""
-    samples, lanes = headings.shape
-    for n in range(lanes):
+    """Unwrap `headings` (S, N) into `out` (S, N)."""
+    samples, rollouts = headings.shape
+    for n in range(rollouts):
         turns = 0.0
         out[0, n] = headings[0, n]
         for i in range(1, samples):

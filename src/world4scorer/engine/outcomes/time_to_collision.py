@@ -5,9 +5,9 @@ At each step the ego's box is moved ahead along its heading at its present speed
 
 * is a violation if it lies ahead (within 30 degrees of the heading, seen from the rear axle now), or if the ego is in
   multiple lanes, off the road, or with its rear axle in an intersection, and the track is not behind (150 degrees);
-* is forgiven for the rest of this rollout otherwise.
+* is ignored for the rest of this rollout otherwise.
 
-Steps at which the ego stands (speed < 0.005 m/s) are passed over. v1.1 looks at steps 0..40, v2.2 at 0..31.
+Steps at which the ego stands (speed < 0.005 m/s) are skipped. v1.1 checks steps 0..40, v2.2 0..31.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STEPS_V2: Final = 32
 
 @leaf
 def time_to_collision(polygons, grid, traffic, ego, steps, forgiven, corners, score, step, cause):
-    """Judge every lane: fill `score` (N,), and where it is 0 the violating `step` (N,) and track `cause` (N,).
+    """Score every rollout: fill `score` (N,), and where it is 0 the violating `step` (N,) and track `cause` (N,).
 
     `forgiven` (B,) and `corners` (P,) are scratch, the latter zero.
     """

@@ -1,6 +1,6 @@
-"""The tracks that matter to a set of rollouts, and at each step which of them come near.
+"""Tracks near a set of rollouts, by step.
 
-Shapes: N lanes, T = 41 ego steps, A tracks of the scene, S steps of traffic, B tracks that come near at any time.
+Shapes: N rollouts, T = 41 ego steps, A tracks of the scene, S steps of traffic, B tracks that come near at any time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VELOCITY_X: Final = int(Box.VELOCITY_X)
 VELOCITY_Y: Final = int(Box.VELOCITY_Y)
 
 STOPPED_SPEED: Final = 0.05
-"""m/s: at or below, an ego or a track counts as standing."""
+"""Speed at or below which an ego or a track stands [m/s]."""
 LOOK_AHEAD_STEPS: Final = (0, 3, 6, 9)
 """Steps by which time to collision moves the ego ahead."""
 BEHIND_COSINE: Final = -np.cos(np.pi / 6)
@@ -41,13 +41,13 @@ class Traffic(NamedTuple):
     track: NDArray[np.int64]
     """(B,) index among the scene's tracks."""
     static: NDArray[np.bool_]
-    """(B,) whether its type never moves."""
+    """(B,) whether its type is static."""
     stopped: NDArray[np.bool_]
     """(B,) static, or standing when first seen."""
     valid: NDArray[np.bool_]
     """(B, S)"""
     x: NDArray[np.float64]
-    """(B, S) centre [m]; so all below."""
+    """(B, S) centre [m]; the following have the same shape."""
     y: NDArray[np.float64]
     cosine: NDArray[np.float64]
     sine: NDArray[np.float64]
@@ -57,12 +57,12 @@ class Traffic(NamedTuple):
     near_start: NDArray[np.int64]
     """(T * 4 + 1,) offsets into `near`, by step and look-ahead."""
     near: NDArray[np.int64]
-    """Which of the B tracks could be met at that step and look-ahead by any lane."""
+    """Tracks that any rollout could meet at that step and look-ahead."""
 
 
 @kernel
 def nearby_traffic(boxes, valid, types, steps, without_overlap, ego):
-    """Pick the tracks (A, S.., 7) that rollouts `ego` may meet within `steps` steps.
+    """Select the tracks (A, S.., 7) that rollouts `ego` may meet within `steps` steps.
 
     `without_overlap` leaves out every track that overlaps the ego now, as the v2 metrics do.
     """
@@ -94,7 +94,7 @@ def nearby_traffic(boxes, valid, types, steps, without_overlap, ego):
 
 @leaf
 def _reach(ego, reach):
-    """Fill `reach` (T, 4, 4): bounds of all lanes' boxes at each step and look-ahead, lowest x, y, highest x, y."""
+    """Fill `reach` (T, 4, 4): bounds of all rollouts' boxes at each step and look-ahead, x_min, y_min, x_max, y_max."""
     for t in range(reach.shape[0]):
         for a in range(len(LOOK_AHEAD_STEPS)):
             left = low = np.inf
@@ -200,10 +200,10 @@ def meets_track(ego, n, t, x, y, traffic, b, step):
 
 @inlined
 def bearing(ego, n, t, traffic, b, step):
-    """Cosine of the angle between the ego's heading and the way from its rear axle to the centre of a track.
+    """Cosine of the angle between the ego's heading and the vector from its rear axle to the centre of a track.
 
-    Not clamped: where rounding carries it beyond one, or the way has no length, the official arccosine is undefined
-    and the track counts as neither ahead nor behind; NaN here does the same.
+    Not clamped: where rounding carries it beyond one, or the vector is zero, the official arccosine is undefined and
+    the track counts as neither ahead nor behind; NaN here does the same.
     """
     dx, dy = traffic.x[b, step] - ego.rear_x[n, t], traffic.y[b, step] - ego.rear_y[n, t]
     distance = np.sqrt(dx * dx + dy * dy)

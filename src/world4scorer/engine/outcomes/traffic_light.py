@@ -13,7 +13,7 @@ from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH
 
 @leaf
 def traffic_light(polygons, ego, areas, red, score, step, cause):
-    """Judge every lane: fill `score` (N,), and where it is 0 the first `step` (N,) and the light `cause` (N,).
+    """Score every rollout: fill `score` (N,), and where it is 0 the first `step` (N,) and the light `cause` (N,).
 
     `areas` (K,) are the polygons of the lights and `red` (K, T..) says when they are closed.
     """
@@ -30,7 +30,7 @@ def traffic_light(polygons, ego, areas, red, score, step, cause):
 
 @inlined
 def _meets_polygon(polygons, p, ego, n, t):
-    """Whether the ego's box meets polygon p: an edge crosses the box, or the box lies wholly inside."""
+    """Whether the ego's box meets polygon p: an edge crosses the box, or the box lies entirely inside."""
     x, y, c, s = ego.x[n, t], ego.y[n, t], ego.cosine[n, t], ego.sine[n, t]
     left, low, right, high = polygons.bounds[p]
     meets = False

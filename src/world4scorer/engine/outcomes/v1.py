@@ -25,8 +25,8 @@ def label(
     >>> outcome = label(scene, plans)    # x forward [m], y left [m], heading [rad], every 0.5 s
     >>> best = plans[outcome.score.argmax()]
 
-    Each plan is judged on its own, against the reference. `reference_progress` [m] replaces the reference's progress
-    times its NC * DAC, for those who keep it in a cache of their own.
+    Each plan is scored independently against the reference. `reference_progress` [m] replaces the reference's progress
+    times its NC * DAC, e.g. from a training cache.
     """
     return _judge(scene, plans, lqr, reference_progress, "labels-v1")
 

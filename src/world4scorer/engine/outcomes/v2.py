@@ -47,11 +47,11 @@ def epdms(
     poses = as_plans(plans, scene.token)
     count = len(poses)
     human = scene.human_future if human_filter else None
-    lanes = poses
+    candidates = poses
     if human is not None:
-        lanes = np.concatenate([poses, as_plans(human[None], f"{scene.token}, the human's future")])
+        candidates = np.concatenate([poses, as_plans(human[None], f"{scene.token}, the human's future")])
     reference = scene.reference if scene.reference_v2 is None else scene.reference_v2
-    states, found = _judge(scene, lanes, reference, lqr)
+    states, found = _judge(scene, candidates, reference, lqr)
 
     if reference_progress is None:
         reference_progress = _reference_progress(found)
@@ -96,7 +96,7 @@ def epdms(
 def _judge(
     scene: Scene, plans: NDArray[np.float64], reference: NDArray[np.float64], lqr: LqrProfile
 ) -> tuple[NDArray[np.float64], Judgement]:
-    """Return states (11, 41, L) and judgement of the plans and, as the last lane, the reference."""
+    """Return states (11, 41, L) and judgement of the plans and, as the last rollout, the reference."""
     tracks = scene.tracks if scene.tracks_v2 is None else scene.tracks_v2
     history = NO_HISTORY
     if scene.past_states is not None and scene.past_time_us is not None:
@@ -114,12 +114,12 @@ def _judge(
 
 
 def _reference_progress(found: Judgement) -> float:
-    """Of the last lane, times its multipliers [m]."""
+    """Progress of the last rollout times its multipliers [m]."""
     return float(found.values[Metric.PROGRESS, -1] * _product(_sub_scores(found))[-1])
 
 
 def _raw_table(found: Judgement, count: int, reference: float) -> NDArray[np.float64]:
-    """The unfiltered (N, 10) table of the first `count` lanes, against the reference's progress [m]."""
+    """The unfiltered (N, 10) table of the first `count` rollouts, against the reference's progress [m]."""
     table = _sub_scores(found)[:count]
     product = _product(table)
     progress = found.values[Metric.PROGRESS]
@@ -127,9 +127,9 @@ def _raw_table(found: Judgement, count: int, reference: float) -> NDArray[np.flo
     return _with_scores(table)
 
 
-def _human_row(found: Judgement, lane: int) -> NDArray[np.float64]:
-    """The (10,) row of the human, scored alone: its own progress is the best there is, and it has no history."""
-    table = _sub_scores(found)[lane : lane + 1]
+def _human_row(found: Judgement, row: int) -> NDArray[np.float64]:
+    """The (10,) row of the human, scored alone: relative to its own progress, without history."""
+    table = _sub_scores(found)[row : row + 1]
     table[:, V2_COLUMNS.index("EP")] = 1.0
     table[:, V2_COLUMNS.index("HC")] = 1.0
     row: NDArray[np.float64] = _with_scores(table)[0]

@@ -1,4 +1,4 @@
-"""Roll plans out: the entry points of this package."""
+"""Roll out plans: the entry points of this package."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from world4scorer.engine.scene.indices import STEPS
 from world4scorer.engine.scene.plan import as_plans
 
 LqrProfile = Literal["navsim", "corrected"]
-"""`navsim`: the tracker as the official simulator has it, quirk included; `corrected`: with the jerk penalty meant."""
+"""`navsim`: the official simulator's tracker, quirk included; `corrected`: with the intended jerk penalty."""
 
 MAX_RESIDUAL: Final = 1e-9
-"""Largest relative violation of the fits' normal equations that is let through."""
+"""Maximum relative violation of the fits' normal equations."""
 
 NO_POSES: Final = np.zeros((0, 3))
 
 
 def roll_out(scene: EgoContext, plans: ArrayLike, lqr: LqrProfile = "navsim") -> NDArray[np.float64]:
-    """Return the (N, 41, 11) ego states that plans (N, 8, 3) lead to, every 0.1 s from now, columns of `State`."""
+    """Return the (N, 41, 11) ego states of plans (N, 8, 3), every 0.1 s from now, columns of `State`."""
     poses = as_plans(plans, scene.token)
     states, residuals = roll_out_kernel(poses, NO_POSES, scene.ego_state, scene.time_us, profile_code(lqr))
     check_residuals(residuals, scene.token)
@@ -49,25 +49,25 @@ def check_residuals(residuals: NDArray[np.float64], token: str) -> None:
     """Raise an ArithmeticError where a fit did not solve its equations."""
     bad = ~(residuals <= MAX_RESIDUAL)
     if bad.any():
-        lane = int(np.argmax(bad))
+        rollout = int(np.argmax(bad))
         raise ArithmeticError(
-            f"rollout of plan {lane} of {token}: the profile fit misses its equations by {residuals[lane]:.1e}; "
+            f"rollout of plan {rollout} of {token}: the profile fit misses its equations by {residuals[rollout]:.1e}; "
             "`w4s doctor` tells whether arithmetic on this machine can be trusted"
         )
 
 
 @kernel
 def roll_out_kernel(plans, reference, ego_state, time_us, profile):
-    """States (11, T, L), residuals (L,) of plans (N, 8, 3) and, unless empty, a reference (R, 3) as the last lane."""
+    """States (11, T, L), residuals (L,) of plans (N, 8, 3) and, unless empty, a reference (R, 3) as the last."""
     count = plans.shape[0]
-    lanes = count + (1 if reference.shape[0] else 0)
-    poses = np.empty((3, STEPS, lanes))
+    rollouts = count + (1 if reference.shape[0] else 0)
+    poses = np.empty((3, STEPS, rollouts))
     resample_plans(plans, ego_state, time_us, poses)
     if reference.shape[0]:
         resample_reference(reference, time_us, count, poses)
-    states = np.empty((ego_state.size, STEPS, lanes))
+    states = np.empty((ego_state.size, STEPS, rollouts))
     for column in range(ego_state.size):
-        for n in range(lanes):
+        for n in range(rollouts):
             states[column, 0, n] = ego_state[column]
     residuals = simulate(poses, profile, states)
     return states, residuals

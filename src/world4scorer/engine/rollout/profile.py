@@ -1,10 +1,10 @@
-"""Speed and curvature profiles of the reference that a tracker follows: two small least-squares fits per lane.
+"""Speed and curvature profiles of the poses to track: two small least-squares fits per rollout.
 
 Written in the profile values themselves, not in the accelerations and curvature rates of the usual formulation, both
 normal matrices are banded and well conditioned. They are solved by direct elimination in plain arithmetic: no pseudo-
 inverse, no LAPACK, the same digits on every machine. `residual` measures how well the equations are met.
 
-Shapes: T = 41 poses, M = 40 steps between them, N lanes.
+Shapes: T = 41 poses, M = 40 steps between them, N rollouts.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ CURVATURE_RATE_PENALTY: Final = 1e-2
 COUPLING: Final = CURVATURE_RATE_PENALTY / (DT * DT)
 
 NAVSIM: Final = 0
-"""The regulariser as the official simulator builds it: accelerations 0..36, and the last jerk only."""
+"""The official simulator's regulariser: accelerations 0..36, and the last jerk only."""
 CORRECTED: Final = 1
-"""The regulariser as it was meant: every jerk."""
+"""The intended regulariser: every jerk."""
 
 
 @kernel
@@ -62,7 +62,7 @@ def speed_bands(profile):
 @kernel
 def fit_speed(along, profile, speed):
     """Fit speeds (M, N) to the displacements `along` (M, N) [m] by banded L D L' elimination."""
-    lanes = along.shape[1]
+    rollouts = along.shape[1]
     bands = speed_bands(profile)
     diagonal, first, second = bands[0], bands[1], bands[2]
     for k in range(M):  # factorise in place: `first` and `second` become the columns of L
@@ -75,26 +75,26 @@ def fit_speed(along, profile, speed):
         first[k] = below1 / diagonal[k]
         second[k] = below2 / diagonal[k]
     for k in range(M):
-        for n in range(lanes):
+        for n in range(rollouts):
             speed[k, n] = DT * along[k, n]
         if k >= 1:
             factor = first[k - 1]
-            for n in range(lanes):
+            for n in range(rollouts):
                 speed[k, n] -= factor * speed[k - 1, n]
         if k >= 2:
             factor = second[k - 2]
-            for n in range(lanes):
+            for n in range(rollouts):
                 speed[k, n] -= factor * speed[k - 2, n]
     for k in range(M - 1, -1, -1):
-        for n in range(lanes):
+        for n in range(rollouts):
             speed[k, n] /= diagonal[k]
         if k + 1 < M:
             factor = first[k]
-            for n in range(lanes):
+            for n in range(rollouts):
                 speed[k, n] -= factor * speed[k + 1, n]
         if k + 2 < M:
             factor = second[k]
-            for n in range(lanes):
+            for n in range(rollouts):
                 speed[k, n] -= factor * speed[k + 2, n]
 
 
@@ -107,33 +107,33 @@ def fit_curvature(turned, speed, curvature):
     end, the stiffness that is left at step k is a sum of positive terms, so nothing cancels even when the ego hardly
     moves and the matrix is nearly singular.
     """
-    lanes = turned.shape[1]
-    stiffness = np.empty((M, lanes))
-    for n in range(lanes):
+    rollouts = turned.shape[1]
+    stiffness = np.empty((M, rollouts))
+    for n in range(rollouts):
         reach = DT * speed[M - 1, n]
         stiffness[M - 1, n] = reach * reach
         curvature[M - 1, n] = reach * turned[M - 1, n]
     for k in range(M - 2, -1, -1):
-        for n in range(lanes):
+        for n in range(rollouts):
             reach = DT * speed[k, n]
             share = COUPLING / (COUPLING + stiffness[k + 1, n])
             stiffness[k, n] = reach * reach + stiffness[k + 1, n] * share
             curvature[k, n] = reach * turned[k, n] + curvature[k + 1, n] * share
-    for n in range(lanes):
+    for n in range(rollouts):
         curvature[0, n] /= CURVATURE_PENALTY + stiffness[0, n]
     for k in range(1, M):
-        for n in range(lanes):
+        for n in range(rollouts):
             curvature[k, n] = (curvature[k, n] + COUPLING * curvature[k - 1, n]) / (COUPLING + stiffness[k, n])
 
 
 @kernel
 def residual(along, turned, speed, curvature, profile):
     """(N,) largest violation of either fit's normal equations, relative to the size of the terms in that equation."""
-    lanes = along.shape[1]
+    rollouts = along.shape[1]
     bands = speed_bands(profile)
-    worst = np.zeros(lanes)
+    worst = np.zeros(rollouts)
     for k in range(M):
-        for n in range(lanes):
+        for n in range(rollouts):
             total = bands[0, k] * speed[k, n] - DT * along[k, n]
             size = bands[0, k] * abs(speed[k, n]) + DT * abs(along[k, n])
             for band in range(1, 3):

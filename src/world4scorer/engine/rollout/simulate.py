@@ -1,6 +1,6 @@
-"""Roll reference poses out: an LQR tracker commands a kinematic bicycle with actuator lag, forty steps of 0.1 s.
+"""Roll out poses: an LQR tracker commands a kinematic bicycle with actuator lag, forty steps of 0.1 s.
 
-Shapes: C = 11 state columns, T = 41 steps, M = 40 steps between them, N lanes; lanes last, so that loops over them
+Shapes: C = 11 state columns, T = 41 steps, M = 40 steps between them, N rollouts; these last, so that loops over them
 vectorise.
 """
 
@@ -29,9 +29,9 @@ ANGULAR_VELOCITY: Final = int(State.ANGULAR_VELOCITY)
 ANGULAR_ACCELERATION: Final = int(State.ANGULAR_ACCELERATION)
 
 HORIZON: Final = 10
-"""Steps that the tracker looks ahead."""
+"""Look-ahead of the tracker in steps."""
 STOP_SPEED: Final = 0.2
-"""m/s: at or below, for both ego and reference, the tracker only brakes."""
+"""Speed of both ego and reference at or below which the tracker only brakes [m/s]."""
 STOP_GAIN: Final = 0.5
 """1/s"""
 SPEED_GAIN: Final = 10.0 / 11.0
@@ -52,26 +52,26 @@ def simulate(poses, profile, states):
 
     Returns the (N,) residuals of the profile fits.
     """
-    lanes = poses.shape[2]
-    sine = np.empty((M, lanes))
-    cosine = np.empty((M, lanes))
-    along = np.empty((M, lanes))
-    turned = np.empty((M, lanes))
+    rollouts = poses.shape[2]
+    sine = np.empty((M, rollouts))
+    cosine = np.empty((M, rollouts))
+    along = np.empty((M, rollouts))
+    turned = np.empty((M, rollouts))
     for k in range(M):
-        for n in range(lanes):
+        for n in range(rollouts):
             s, c = sine_cosine(poses[HEADING, k, n])
             sine[k, n] = s
             cosine[k, n] = c
             along[k, n] = c * (poses[X, k + 1, n] - poses[X, k, n]) + s * (poses[Y, k + 1, n] - poses[Y, k, n])
             turned[k, n] = wrap(poses[HEADING, k + 1, n] - poses[HEADING, k, n])
-    speed = np.empty((M, lanes))
-    curvature = np.empty((M, lanes))
+    speed = np.empty((M, rollouts))
+    curvature = np.empty((M, rollouts))
     fit_speed(along, profile, speed)
     fit_curvature(turned, speed, curvature)
 
-    command = np.empty((2, lanes))
-    work = np.empty((4, lanes))
-    tangent = np.empty(lanes)
+    command = np.empty((2, rollouts))
+    work = np.empty((4, rollouts))
+    tangent = np.empty(rollouts)
     tangents(states[STEERING_ANGLE, 0], work, tangent)
     for k in range(M):
         track(poses, sine[k], cosine[k], speed, curvature, states, k, work, command)
@@ -79,8 +79,8 @@ def simulate(poses, profile, states):
     return residual(along, turned, speed, curvature, profile)
 
 
-# The two functions below run many short loops over the lanes, each with few arrays: so the compiler vectorises all
-# of them. They take the whole arrays and the step, because a slice across steps would hide that lanes are contiguous.
+# The two functions below run many short loops over rollouts, each with few arrays, so that the compiler vectorises all
+# of them. They take whole arrays and the step, because a slice across steps would hide that rollouts are contiguous.
 
 
 @kernel
@@ -90,36 +90,36 @@ def track(poses, sine, cosine, speed, curvature, states, step, work, command):
     `speed` and `curvature` (M, N) are the profiles of the reference, `sine` and `cosine` (N,) those of its heading
     now, `work` (4, N) is scratch.
     """
-    lanes = sine.size
+    rollouts = sine.size
     ahead = min(step + HORIZON, M - 1)
     target = speed[ahead]
     current, steering = states[VELOCITY_X, step], states[STEERING_ANGLE, step]
     acceleration = command[0]
-    for n in range(lanes):
+    for n in range(rollouts):
         stopping = target[n] <= STOP_SPEED and current[n] <= STOP_SPEED
         acceleration[n] = -(STOP_GAIN if stopping else SPEED_GAIN) * (current[n] - target[n])
 
     # The free response of the errors, and their response to a unit steering rate, over the horizon.
     lateral, heading, lateral_gain, heading_gain = work[0], work[1], work[2], work[3]
-    for n in range(lanes):
+    for n in range(rollouts):
         across = cosine[n] * (states[Y, step, n] - poses[Y, step, n])
         lateral[n] = across - sine[n] * (states[X, step, n] - poses[X, step, n])
-    for n in range(lanes):
+    for n in range(rollouts):
         heading[n] = wrap(states[HEADING, step, n] - poses[HEADING, step, n])
-    for n in range(lanes):
+    for n in range(rollouts):
         lateral_gain[n] = 0.0
         heading_gain[n] = 0.0
     for k in range(HORIZON):
         bend = curvature[min(step + k, ahead)]
-        for n in range(lanes):
+        for n in range(rollouts):
             travel = (current[n] + acceleration[n] * DT * k) * DT
             lateral[n] += travel * heading[n]
             heading[n] += travel / WHEEL_BASE * steering[n] - travel * bend[n]
-        for n in range(lanes):
+        for n in range(rollouts):
             travel = (current[n] + acceleration[n] * DT * k) * DT
             lateral_gain[n] += travel * heading_gain[n]
             heading_gain[n] += travel / WHEEL_BASE * (DT * k)
-    for n in range(lanes):
+    for n in range(rollouts):
         stopping = target[n] <= STOP_SPEED and current[n] <= STOP_SPEED
         effort = LATERAL_WEIGHT * lateral_gain[n] * lateral[n] + HEADING_WEIGHT * heading_gain[n] * wrap(heading[n])
         leverage = (
@@ -135,37 +135,37 @@ def advance(states, step, command, work, tangent):
     Position and heading move with the old speed, heading and steering angle. `tangent` (N,) holds the tangent of the
     steering angle on entry and that of the new one on return; `work` (4, N) is scratch.
     """
-    lanes = tangent.size
+    rollouts = tangent.size
     new = step + 1
     speed = states[VELOCITY_X, step]
     sine, cosine = work[0], work[1]
-    for n in range(lanes):
+    for n in range(rollouts):
         s, c = sine_cosine(states[HEADING, step, n])
         sine[n] = s
         cosine[n] = c
-    for n in range(lanes):
+    for n in range(rollouts):
         states[X, new, n] = states[X, step, n] + speed[n] * cosine[n] * DT
-    for n in range(lanes):
+    for n in range(rollouts):
         states[Y, new, n] = states[Y, step, n] + speed[n] * sine[n] * DT
-    for n in range(lanes):
+    for n in range(rollouts):
         states[HEADING, new, n] = wrap(states[HEADING, step, n] + speed[n] * tangent[n] / WHEEL_BASE * DT)
-    for n in range(lanes):
+    for n in range(rollouts):
         lagged = ACCELERATION_LAG * (command[0, n] - states[ACCELERATION_X, step, n])
         states[ACCELERATION_X, new, n] = states[ACCELERATION_X, step, n] + lagged
-    for n in range(lanes):
+    for n in range(rollouts):
         states[VELOCITY_X, new, n] = speed[n] + states[ACCELERATION_X, new, n] * DT
-    for n in range(lanes):
+    for n in range(rollouts):
         states[STEERING_RATE, new, n] = STEERING_LAG * command[1, n]
-    for n in range(lanes):
+    for n in range(rollouts):
         steering = states[STEERING_ANGLE, step, n] + states[STEERING_RATE, new, n] * DT
         states[STEERING_ANGLE, new, n] = min(max(steering, -MAX_STEERING_ANGLE), MAX_STEERING_ANGLE)
     tangents(states[STEERING_ANGLE, new], work, tangent)
-    for n in range(lanes):
+    for n in range(rollouts):
         states[ANGULAR_VELOCITY, new, n] = states[VELOCITY_X, new, n] * tangent[n] / WHEEL_BASE
-    for n in range(lanes):
+    for n in range(rollouts):
         change = states[ANGULAR_VELOCITY, new, n] - states[ANGULAR_VELOCITY, step, n]
         states[ANGULAR_ACCELERATION, new, n] = change / DT
-    for n in range(lanes):
+    for n in range(rollouts):
         states[VELOCITY_Y, new, n] = 0.0
         states[ACCELERATION_Y, new, n] = 0.0
 

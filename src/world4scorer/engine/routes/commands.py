@@ -1,7 +1,7 @@
-"""Driving commands along a route: CARLA's options, and keeping a turn in mind until it has been driven.
+"""Driving commands along a route, from CARLA's road options.
 
-A node of a route says what to do from there on. Agents that drop a node as soon as it is near forget a turn in the
-middle of the junction; `CommandTracker` drops it when it has been passed.
+The option of a node holds from there on. Agents that drop a node as soon as it is near lose a turn in the middle of the
+junction; `CommandTracker` drops it when it has been passed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ REACHED_DISTANCE: Final = 3.0
 ANNOUNCE_DISTANCE: Final = 35.0
 """Turns are announced this far ahead along the nodes [m]."""
 NODE_SPACING: Final = 50.0
-"""At most, between the nodes of a route [m]."""
+"""Maximum distance between the nodes of a route [m]."""
 
 
 class RoadOption(IntEnum):
-    """What CARLA's planners say about a node."""
+    """CARLA's road options."""
 
     VOID = -1
     LEFT = 1
@@ -38,22 +38,22 @@ class RoadOption(IntEnum):
 
 
 TURNS: Final = (RoadOption.LEFT, RoadOption.RIGHT, RoadOption.STRAIGHT)
-"""Options that belong to a junction."""
+"""Options at junctions."""
 COMMAND_INDEX: Final = {RoadOption.LEFT: 0, RoadOption.RIGHT: 2}
-"""Place in the one-hot command (left, forward, right, unknown); every other option is forward."""
+"""Index into the one-hot command (left, forward, right, unknown); other options are forward."""
 FORWARD: Final = 1
 COMMAND_COUNT: Final = 4
 
 
 def one_hot(option: int) -> NDArray[np.float32]:
-    """(4,) the command of a planner: left, forward, right, unknown."""
+    """(4,) one-hot command: left, forward, right, unknown."""
     command = np.zeros(COMMAND_COUNT, np.float32)
     command[COMMAND_INDEX.get(RoadOption(option), FORWARD)] = 1.0
     return command
 
 
 class CommandTracker:
-    """The command for an ego on its way along the nodes of a route."""
+    """Tracks the command of an ego along the nodes of a route."""
 
     def __init__(self, nodes: ArrayLike, options: Sequence[int]) -> None:
         """Nodes (n, 2), tens of metres apart, and the option of each."""
@@ -64,7 +64,7 @@ class CommandTracker:
         self._next = 0
 
     def command(self, pose: ArrayLike) -> RoadOption:
-        """The first option of a junction within 35 m, else lane-follow; for an ego at a pose (3,)."""
+        """The first junction option within 35 m, else lane-follow, for an ego at a pose (3,)."""
         here = np.asarray(pose, np.float64)
         nodes = to_ego_axes(self._nodes, here)
         while self._next < len(nodes):
@@ -86,7 +86,7 @@ class CommandTracker:
 def sparse_nodes(
     points: NDArray[np.float64], options: Sequence[int], spacing: float = NODE_SPACING
 ) -> tuple[NDArray[np.float64], list[RoadOption]]:
-    """Of points (n, 2) of a route, those where the option changes, at least one each `spacing` metres, and the last."""
+    """Points (n, 2) where the option changes, at least one per `spacing` metres, and the last."""
     kept, since = [0], 0.0
     for row in range(1, len(points)):
         since += float(np.linalg.norm(points[row] - points[row - 1]))

@@ -1,7 +1,7 @@
-"""A route as a polyline with a point each metre, and an ego's place on it.
+"""A route as a polyline with a point each metre, and an ego's progress along it.
 
-The route point that a planner may take as an input, and the stretch that route re-ranking compares plans with, come
-from here, in training as in driving.
+Gives the route point that a planner may take as input and the polyline that route re-ranking compares plans with, in
+training and driving.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 from world4scorer.engine.scene.geometry import arc_length, to_ego_axes
 
 SPACING: Final = 1.0
-"""m between points of a route."""
+"""Distance between points of a route [m]."""
 ROUTE_POINT_DISTANCE: Final = 20.0
-"""m, beeline, from the ego to its route point."""
+"""Beeline from the ego to its route point [m]."""
 ROUTE_AHEAD_DISTANCE: Final = 30.0
-"""m of the route that plans are compared with."""
+"""Length of the route ahead that plans are compared with [m]."""
 
 Floats = NDArray[np.float64]
 
 
 class Route:
-    """Points about a metre apart, in the order in which they are to be passed."""
+    """Points about a metre apart, in driving order."""
 
     def __init__(self, points: ArrayLike) -> None:
         """Resample a polyline (n, 2), which needs two points that differ."""
@@ -39,7 +39,7 @@ class Route:
         self.length: float = float(along[-1])
         """m"""
         self.distance: Floats = np.linspace(0.0, self.length, max(2, round(self.length / SPACING) + 1))
-        """(m,) of each point from the start [m]."""
+        """(m,) distance of each point from the start [m]."""
         self.points: Floats = np.column_stack([np.interp(self.distance, along, line[:, axis]) for axis in (0, 1)])
         """(m, 2)"""
 
@@ -51,16 +51,15 @@ class Route:
 
 
 class RouteCursor:
-    """How far an ego has come along a route: at the nearest point, at or after the last one. It never goes back.
+    """Progress of an ego along a route: the nearest point, never before the last one.
 
-    Where a route comes near itself, an ego between two of its legs may be taken to be on the later one; those who know
-    how far an ego can have come since the last time give `advance` a reach.
+    Where a route comes near itself, an ego may be matched to the later leg; `reach` of `advance` limits this.
     """
 
     def __init__(self, route: Route) -> None:
         self.route = route
         self.index = 0
-        """Index of the point that the ego is next to."""
+        """Index of the ego's nearest point."""
 
     def advance(self, position: ArrayLike, reach: float = math.inf) -> int:
         """Move to the point nearest to a position (2,), at or after the last one and at most `reach` metres further."""
@@ -70,7 +69,7 @@ class RouteCursor:
         return self.index
 
     def route_point(self, pose: ArrayLike, distance: float = ROUTE_POINT_DISTANCE) -> Floats:
-        """The first point ahead that is `distance` metres of beeline away, or the route's end; (2,) in ego axes [m].
+        """The first point ahead at a beeline of `distance` metres, or the route's end; (2,) in the ego frame [m].
 
         Args:
             pose: (3,) x, y, heading of the ego, in the frame of the route. Call `advance` before.
@@ -92,7 +91,7 @@ class RouteCursor:
         return to_ego_axes(points[last - 1] + share * step, here)
 
     def ahead(self, pose: ArrayLike, reach: float = ROUTE_AHEAD_DISTANCE) -> Floats:
-        """The points (m, 2) of the next `reach` metres of the route, in ego axes [m]; at least one."""
+        """The points (m, 2) of the next `reach` metres of the route, in the ego frame [m]; at least one."""
         along = self.route.distance[self.index :]
         count = int(np.searchsorted(along, along[0] + reach, side="right"))
         return to_ego_axes(self.route.points[self.index : self.index + count], np.asarray(pose, np.float64))

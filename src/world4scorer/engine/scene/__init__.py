@@ -1,4 +1,4 @@
-"""`Scene`: all that is known about one decision, as plain arrays, and the file that carries it."""
+"""`Scene`: the inputs of one planning decision as arrays, and the exchange file format."""
 
 from world4scorer.engine.scene.checks import SceneError
 from world4scorer.engine.scene.exchange import Frame, read_exchange, write_exchange

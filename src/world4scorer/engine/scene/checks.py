@@ -1,4 +1,4 @@
-"""Checks shared by the scene types: turn what a caller gave into a plain array or say what is wrong with it."""
+"""Validation shared by the scene types: convert arguments to arrays, or raise an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 MAX_MAGNITUDE: Final = 1e8
-"""Largest number that any field may hold, in its own unit: ten times the size of a map projection."""
+"""Maximum magnitude of any value, in its own unit: ten times the size of a map projection."""
 
 
 class SceneError(ValueError):
@@ -49,7 +49,7 @@ def as_array(name: str, value: Any, dtype: DTypeLike, shape: Sequence[int | str]
 
 
 def in_range(array: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which values are finite and not absurdly large, beyond which kernels would lose their digits or their way."""
+    """Which values are finite and at most `MAX_MAGNITUDE`, within which kernels keep their precision."""
     return np.asarray(np.abs(array) <= MAX_MAGNITUDE)  # also false for NaN
 
 

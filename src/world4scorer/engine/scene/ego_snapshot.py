@@ -1,4 +1,4 @@
-"""A moment of a drive: what rolling plans out and re-ranking them need of a scene, for those who have no more."""
+"""The part of a scene that rollout and re-ranking need, for callers without a whole scene."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 
 
 class EgoContext(Protocol):
-    """Any `Scene` is one, and so is an `EgoSnapshot`."""
+    """Interface of `Scene` and `EgoSnapshot`."""
 
     @property
     def token(self) -> str:
-        """Names it in messages."""
+        """Token, for messages."""
 
     @property
     def log_name(self) -> str:
-        """Moments of one drive have the same."""
+        """Name of the log or drive."""
 
     @property
     def time_us(self) -> int:
-        """us"""
+        """Time stamp [us]."""
 
     @property
     def ego_state(self) -> NDArray[np.float64]:
@@ -31,7 +31,7 @@ class EgoContext(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class EgoSnapshot:
-    """The ego alone."""
+    """The ego at one time, without its surroundings."""
 
     token: str
     log_name: str

@@ -26,7 +26,7 @@ from world4scorer.engine.scene.tracks import Lights, Tracks
 from world4scorer.jobs.files import atomic_write
 
 GRID_STEPS: Final = 51
-"""Columns of the shared time grid that one frame sees."""
+"""Time steps of one frame on the shared grid."""
 
 _UNREADABLE: Final = (
     OSError,
@@ -80,13 +80,13 @@ class Frame:
     """One decision of an exchange file."""
 
     scene: Scene
-    """What the planner had to decide in."""
+    """Scene of the decision."""
     plans: NDArray[np.float64]
     """(N, 8, 3) candidate plans: x forward [m], y left [m], heading [rad] in the ego frame, every 0.5 s."""
     utilities: NDArray[np.float64] | None = None
     """(N,) the planner's own score of each plan."""
     previous_plan: int | None = None
-    """Index of the plan taken in the frame before, where the file gives one."""
+    """Index of the plan chosen in the previous frame, if given."""
 
     def __repr__(self) -> str:
         with_utilities = "" if self.utilities is None else " with utilities"
@@ -293,9 +293,9 @@ def _check_same_world(first: Scene, other: Scene) -> None:
 
 
 def _check_writable(scene: Scene) -> None:
-    """Refuse what the format has no place for."""
+    """Raise an error for scenes that the format cannot hold."""
     if scene.tracks_v2 is not None or scene.reference_v2 is not None:
-        raise SceneError(f"scene {scene.token!r}: separate v2 tracks or reference have no place in an exchange file")
+        raise SceneError(f"scene {scene.token!r}: an exchange file cannot hold separate v2 tracks or reference")
     if scene.tracks.steps < GRID_STEPS:
         raise SceneError(f"scene {scene.token!r}: {scene.tracks.steps} steps of traffic; a file holds {GRID_STEPS}")
     route = set(scene.route_lane_ids)
@@ -325,7 +325,7 @@ def _to_grid(rows: NDArray[Any], fill: Any) -> NDArray[Any]:
 
 
 def _track_fields(frames: Sequence[Frame]) -> dict[str, NDArray[Any]]:
-    """Lay the frames' tracks side by side on one grid; a track keeps one row throughout."""
+    """The frames' tracks on one time grid; a track has one row in all frames."""
     types: dict[str, int] = {}
     for frame in frames:
         tracks = frame.scene.tracks

@@ -1,4 +1,4 @@
-"""Names for the columns and codes that packed arrays use."""
+"""Columns and codes of packed arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLAN_POSES: Final = 8
 """Poses of a plan."""
 
 LOGGED_POSES: Final = 10
-"""Poses of a logged trajectory that training looks at, if there are so many: five seconds."""
+"""Maximum poses of a logged trajectory in training: five seconds."""
 
 PLAN_INTERVAL: Final = 0.5
 """Time between the poses of a plan [s]; the first pose lies one interval ahead."""
@@ -68,7 +68,7 @@ class Box(IntEnum):
 
 
 class TrackType(IntEnum):
-    """What a track is. The first three move; the rest always count as standing still."""
+    """Type of a track. The first three move; the rest are static."""
 
     VEHICLE = 0
     PEDESTRIAN = 1
@@ -83,7 +83,7 @@ FIRST_STATIC_TYPE: Final = int(TrackType.TRAFFIC_CONE)
 
 
 class Layer(IntEnum):
-    """What a map polygon is; the values are those of nuPlan's map layers."""
+    """Layer of a map polygon; values are nuPlan's."""
 
     LANE = 0
     INTERSECTION = 1
@@ -92,7 +92,7 @@ class Layer(IntEnum):
     CARPARK_AREA = 15
     ROADBLOCK = 17
     SIGNAL_AREA = 100
-    """Ours: an area that a red light closes and that plays no other part."""
+    """Not in nuPlan: an area closed by a red light and used for nothing else."""
 
 
 DRIVABLE_LAYERS: Final = (Layer.ROADBLOCK, Layer.INTERSECTION, Layer.DRIVABLE_AREA, Layer.CARPARK_AREA)

@@ -18,12 +18,12 @@ class PolygonMap:
     """P polygons made of R rings with V vertices in all.
 
     The first ring of a polygon is its shell, further ones are holes. Rings are not closed (a repeated first vertex
-    does no harm), may run either way round, and may cross themselves: inside is then what an even number of
-    crossings does not separate from it (even-odd rule), ring by ring. A point on an edge is outside.
+    does no harm), may have either orientation, and may cross themselves: each ring is filled by the even-odd rule. A
+    point on an edge is outside.
     """
 
     ids: tuple[str, ...]
-    """P names; polygons of different layers may share one."""
+    """P ids; polygons of different layers may share one."""
     layer: NDArray[np.int8]
     """(P,) codes of `Layer`."""
     vertices: NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""A scene's map and tracks as the flat arrays that kernels read."""
+"""A scene's map as flat arrays for kernels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from world4scorer.engine.scene.indices import DRIVABLE_LAYERS, LANE_LAYERS, Layer
 from world4scorer.engine.scene.map import PolygonMap
 
-# Parts that a polygon plays in the metrics, as bits.
+# Bits of a polygon's part in the metrics.
 DRIVABLE: Final = 1
 LANE: Final = 2
 ROUTE: Final = 4

@@ -1,4 +1,4 @@
-"""What a plan is: eight poses in the ego frame at 0.5, 1.0, ... 4.0 s, as an array (N, 8, 3) of x, y, heading.
+"""Plans: eight poses in the ego frame at 0.5, 1.0, ... 4.0 s, as arrays (N, 8, 3) of x, y, heading.
 
 x points forward and y to the left of the rear axle now [m]; the heading is relative to the ego's [rad].
 """
@@ -14,11 +14,11 @@ from world4scorer.engine.scene.checks import SceneError, as_array
 from world4scorer.engine.scene.indices import PLAN_POSES
 
 MAX_COORDINATE: Final = 1e6
-"""Largest coordinate [m] or heading [rad] that a plan may hold; beyond it a rollout would lose its digits."""
+"""Maximum coordinate [m] or heading [rad] of a plan, within which rollouts keep their precision."""
 
 
 def as_plans(plans: Any, token: str | None = None) -> NDArray[np.float64]:
-    """Return plans as float64 (N, 8, 3), or raise a SceneError that names the plan and pose at fault."""
+    """Return plans as float64 (N, 8, 3), or raise a SceneError that names the invalid plan and pose."""
     where = "plans" if token is None else f"plans of {token}"
     poses = as_array(where, plans, np.float64, ("N", PLAN_POSES, 3), finite=False)
     bad = ~(np.abs(poses) <= MAX_COORDINATE)  # also true for NaN
@@ -33,5 +33,5 @@ def as_plans(plans: Any, token: str | None = None) -> NDArray[np.float64]:
 
 
 def published_cleanup(plans: Any) -> NDArray[np.float32]:
-    """Replace what is not finite as published training code does: NaN by 0, +inf by 100, -inf by -100, in float32."""
+    """Replace non-finite values as published training code does: NaN by 0, +inf by 100, -inf by -100, in float32."""
     return np.nan_to_num(np.asarray(plans, np.float32), nan=0.0, posinf=100.0, neginf=-100.0)

@@ -1,4 +1,4 @@
-"""`Scene`: all that is known about one decision, as plain arrays."""
+"""`Scene`: the inputs of one planning decision as arrays."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from world4scorer.engine.scene.packed import MapArrays, pack_map
 from world4scorer.engine.scene.tracks import Lights, Tracks
 
 MAX_TIME_US: Final = 1 << 53
-"""Time stamps [us] must be exact as floating-point numbers; this one lies in the year 2255."""
+"""Maximum time stamp [us], exact as a float64: the year 2255."""
 MAX_PAST_US: Final = 60_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """One moment of a log: where the ego is, what surrounds it, and what happened around it in the next seconds.
+    """One frame of a log: the ego, its surroundings, and the traffic of the next seconds.
 
     Everything is in one global metric frame (float64). Construction checks every field and raises a `SceneError`
     that names the field and the token. Arrays are never copied unless their type or layout must change.
     """
 
     token: str
-    """Name of the moment, unique in a dataset."""
+    """Unique token in the dataset."""
     log_name: str
-    """Log that it is from; re-ranking starts afresh with a new one."""
+    """Log of the scene; re-ranking resets at a new one."""
     time_us: int
     """Time stamp of now [us]."""
     ego_state: NDArray[np.float64]
@@ -49,11 +49,11 @@ class Scene:
     lights: Lights = field(default_factory=Lights.none)
     """States of traffic lights, every 0.1 s."""
     past_states: NDArray[np.float64] | None = None
-    """(H, 11) the ego's recorded past, oldest first, the last row being now; without it history comfort is 1."""
+    """(H, 11) the ego's recorded past, oldest first, up to now; without it history comfort is 1."""
     past_time_us: NDArray[np.int64] | None = None
     """(H,) time stamps of `past_states` [us], rising."""
     human_future: NDArray[np.float64] | None = None
-    """(8, 3) what the human drove, as a plan; without it the human filter does nothing."""
+    """(8, 3) the human trajectory as a plan; without it the human filter does nothing."""
     tracks_v2: Tracks | None = None
     """The 41-step traffic of the v2 metrics where it differs from the first steps of `tracks`."""
     reference_v2: NDArray[np.float64] | None = None
@@ -126,5 +126,5 @@ class Scene:
 
     @cached_property
     def packed_map(self) -> MapArrays:
-        """The map as kernels read it."""
+        """The map as flat arrays for kernels."""
         return pack_map(self.map, self.on_route)

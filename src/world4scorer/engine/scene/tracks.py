@@ -13,16 +13,16 @@ from world4scorer.engine.scene.indices import STEPS, Box, Light, TrackType
 
 @dataclass(frozen=True, eq=False)
 class Tracks:
-    """N tracks over T steps of 0.1 s, the first step being now."""
+    """N tracks over T steps of 0.1 s from now."""
 
     ids: tuple[str, ...]
-    """N distinct names."""
+    """N unique ids."""
     type: NDArray[np.int8]
     """(N,) codes of `TrackType`."""
     boxes: NDArray[np.float64]
-    """(N, T, 7) columns of `Box`; rows that are not valid are never read and may hold anything."""
+    """(N, T, 7) columns of `Box`; invalid entries are never read."""
     valid: NDArray[np.bool_]
-    """(N, T) whether the track is there at that step."""
+    """(N, T) whether the track exists at that step."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -53,7 +53,7 @@ class Tracks:
 
     @classmethod
     def none(cls, steps: int = 51) -> Tracks:
-        """Return an empty street."""
+        """Return no tracks."""
         return cls((), np.zeros(0, np.int8), np.zeros((0, steps, len(Box))), np.zeros((0, steps), np.bool_))
 
 
@@ -62,11 +62,11 @@ class Lights:
     """K traffic lights over T steps of 0.1 s. A light closes one map polygon, usually a lane connector."""
 
     polygon: NDArray[np.int64]
-    """(K,) index into the scene's map; -1 where the map does not hold the light's connector."""
+    """(K,) polygon index in the scene's map; -1 where the light's connector is not in the map."""
     status: NDArray[np.int8]
     """(K, T) codes of `Light`."""
     on_route: NDArray[np.bool_]
-    """(K,) whether the light stands on the ego's route; others bind nobody."""
+    """(K,) whether the light is on the ego's route; others are ignored."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__

@@ -1,4 +1,4 @@
-"""Choosing among a planner's plans: numpy in, index out."""
+"""Plan selection: re-ranking of a planner's plans, NumPy only."""
 
 from world4scorer.engine.selection.inertial import InertialReranker, inertial_utility, pair_interval
 

@@ -20,7 +20,7 @@ from world4scorer.engine.scene.ego_snapshot import EgoContext
 from world4scorer.engine.scene.plan import as_plans
 
 LOG_FLOOR: Final = 0.01
-"""What a plan that breaks with the past keeps of its probability."""
+"""Probability factor of a plan that does not continue the last."""
 
 
 def check_weight(weight: float) -> None:
@@ -37,7 +37,7 @@ def inertial_utility(utilities: ArrayLike, continues: ArrayLike, weight: float =
 
 
 def pair_interval(now_us: int, before_us: int) -> float | None:
-    """Return the seconds between two frames of a log in time order, or None where they are too far apart to pair."""
+    """Return the time between two consecutive frames of a log [s], or None if they are too far apart to pair."""
     interval = (now_us - before_us) * 1e-6
     return interval if interval <= MAX_PAIR_INTERVAL else None
 
@@ -52,18 +52,18 @@ class _PreviousChoice:
 
 
 class InertialReranker:
-    """Choose plan after plan along a log, each consistent with the last. Works with any planner's plans.
+    """Selects plans along a log, each consistent with the last. Works with any planner's plans.
 
     >>> reranker = InertialReranker(weight=1.0)
     >>> chosen = reranker.choose(scene, plans, utilities)   # once a frame, in time order
 
-    A new log, a gap, or `reset()` starts afresh.
+    A new log, a gap, or `reset()` forgets the last choice.
     """
 
     def __init__(self, weight: float = 1.0, *, lqr: LqrProfile = "navsim") -> None:
         check_weight(weight)
         self.weight: float = float(weight)
-        """How much consistency with the last choice counts."""
+        """Weight of consistency with the last choice."""
         self.lqr: LqrProfile = lqr
         """Tracker of the rollouts."""
         self.continued: NDArray[np.float64] | None = None
@@ -85,7 +85,7 @@ class InertialReranker:
         Args:
             scene: A scene, or any `EgoContext`: its ego state, time stamp and log are used.
             plans: (N, 8, 3) x forward [m], y left [m], heading [rad] in the ego frame, every 0.5 s.
-            utilities: (N,) what the planner thinks of each, as logarithms of probabilities or alike; more is better.
+            utilities: (N,) the planner's scores, e.g. log-probabilities; higher is better.
         """
         base = as_array(f"utilities of {scene.token}", utilities, np.float64, ("N",))
         poses = as_plans(plans, scene.token)

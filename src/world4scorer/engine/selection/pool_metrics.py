@@ -1,4 +1,4 @@
-"""How good is a choice among plans whose true scores are known?
+"""Metrics of plan selection against true scores.
 
 Shapes: B scenes, N plans.
 """
@@ -15,22 +15,22 @@ ORDERING_MARGIN: Final = 0.05
 
 
 class PoolMetrics(NamedTuple):
-    """By scene (B,); means over scenes, and over pairs of all scenes for ordering, are what is reported."""
+    """Values by scene (B,); reported are means over scenes, and over all pairs for ordering."""
 
     selected: NDArray[np.float64]
-    """True score of the plan with the highest utility; of equal ones the first."""
+    """True score of the plan with the highest utility; the first on ties."""
     random: NDArray[np.float64]
-    """Expected true score of a random pick."""
+    """Expected true score of a random plan."""
     oracle: NDArray[np.float64]
     """True score of the best plan."""
     ordered: NDArray[np.int64]
-    """Pairs of plans that utilities put in the true order."""
+    """Pairs of plans that utilities order correctly."""
     pairs: NDArray[np.int64]
-    """Pairs with true scores that differ."""
+    """Pairs with different true scores."""
 
     @property
     def means(self) -> dict[str, float]:
-        """The numbers of a table."""
+        """Mean values by name."""
         return {
             "selected": float(self.selected.mean()),
             "random": float(self.random.mean()),

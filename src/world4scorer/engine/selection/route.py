@@ -15,17 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 from world4scorer.engine.scene.checks import as_array
 
 FIRST_WEIGHT, LAST_WEIGHT = 0.5, 1.5
-"""Of the first and the last pose of a plan."""
+"""Weights of the first and the last pose of a plan."""
 DISTANCE_SCALE: Final = 4.0
 """m"""
 MIN_SPREAD: Final = 1e-3
-"""Of agreements; a pool that agrees more evenly is left as it is."""
+"""Minimum standard deviation of agreements for re-ranking."""
 ROUTE_WEIGHT: Final = 4.0
-"""Standard deviations of the utility."""
+"""Weight in standard deviations of the utility."""
 
 
 def route_agreement(plans: ArrayLike, ahead: ArrayLike) -> NDArray[np.float64]:
-    """Agreement (N,) of plans (N, T, 3) with the polyline ahead (m, 2), both in ego axes: 1 on it, 0 far away."""
+    """Agreement (N,) of plans (N, T, 3) with the polyline ahead (m, 2), both in the ego frame: 1 on it, 0 far away."""
     poses = as_array("plans", plans, np.float64, ("N", "T", 3))
     route = as_array("route ahead", ahead, np.float64, ("m", 2))
     if not len(route):
@@ -36,15 +36,15 @@ def route_agreement(plans: ArrayLike, ahead: ArrayLike) -> NDArray[np.float64]:
 
 
 def _distance(points: NDArray[np.float64], line: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(N, T) from places (N, T, 2) to a polyline (m, 2).
+    """(N, T) distances of points (N, T, 2) to a polyline (m, 2).
 
-    To the line, not to its points: those lie a metre apart, and plans that end between two of them would lose against
-    standing on one.
+    To the line, not to its points: those lie a metre apart, and plans ending between two of them would lose to plans
+    that end on one.
     """
     step = np.diff(line, axis=0)
     if not len(step):
         return np.asarray(np.linalg.norm(points - line[0], axis=-1))
-    # Axis by axis, which is several times quicker than arrays of short vectors.
+    # Axis by axis, which is several times faster than arrays of short vectors.
     forward, left = (np.subtract.outer(points[..., axis], line[:-1, axis]) for axis in (0, 1))
     along, across = step.T
     share = np.clip((forward * along + left * across) / np.maximum(along**2 + across**2, 1e-12), 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""What six predicted outcomes of a plan are worth together, in NumPy; `model.utility` is the same for tensors.
+"""Utility of a plan's six predicted outcomes, in NumPy; `model.utility` is the same for tensors.
 
 J = sum of a_m log p_m over NC, DAC, DDC  +  log of the sum of b_m p_m over TTC, EP, C.
 """
