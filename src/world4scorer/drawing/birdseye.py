@@ -1,4 +1,4 @@
-"""A scene from above, with plans, the rollout of one, and the step and object behind each of its zeros.
+"""Bird's-eye figure of a scene with plans, a rollout, and the causes of its metrics below 1.
 
 >>> figure = draw_scene(scene, plans, outcome=epdms(scene, plans))
 >>> save(figure, "scene.png")
@@ -42,13 +42,13 @@ from world4scorer.jobs.files import atomic_write
 Floats = NDArray[np.float64]
 
 VIEW_BEHIND: Final = 11.0
-"""m of street behind the ego in the picture."""
+"""View behind the ego [m]."""
 MIN_VIEW_AHEAD: Final = 34.0
-"""m ahead, or more where the rollout goes farther."""
+"""Minimum view ahead of the ego [m]."""
 VIEW_BEYOND: Final = 14.0
-"""m of street beyond the end of the rollout."""
+"""View beyond the end of rollouts [m]."""
 VIEW_BESIDE: Final = 9.0
-"""m of street at least on either side of rollouts."""
+"""Minimum view on either side of rollouts [m]."""
 
 
 def draw_scene(
@@ -67,13 +67,13 @@ def draw_scene(
 
     Args:
         plans: (N, 8, 3); each is drawn as its rollout, coloured by utility, else by score.
-        outcome: what `label`, `pdms` or `epdms` returned for these plans; gives scores and causes.
-        chosen: the choice, drawn with boxes; by default the plan of highest utility, else score.
+        outcome: result of `label`, `pdms` or `epdms` for these plans; gives scores and causes.
+        chosen: index of the chosen plan, drawn with boxes; by default that of highest utility, else score.
         utilities: (N,) the planner's own scores.
-        framewise: what framewise selection chose; drawn where it is another plan.
-        explained: the plan whose scores and faults are shown, if not the choice.
-        cameras: images (H, W, 3) by what is written on them, shown above the picture.
-        thumbnail: a small picture without text beside it, to be read at a width of 240 pixels.
+        framewise: index of the plan of framewise selection; drawn if different.
+        explained: index of the plan whose scores and faults are shown; by default `chosen`.
+        cameras: images (H, W, 3) by label, shown above the figure.
+        thumbnail: a small figure without a text panel, readable at a width of 240 pixels.
     """
     poses = None if plans is None else as_plans(plans, scene.token)
     scores = _plan_scores(scene, poses, outcome, utilities)
@@ -125,14 +125,14 @@ def draw_scene(
 
 
 def save(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) -> None:
-    """Write a picture (PNG, SVG or PDF by the name's ending), atomically."""
+    """Write a figure (PNG, SVG or PDF by suffix), atomically."""
     kind = Path(path).suffix.lower().removeprefix(".") or "png"
     with atomic_write(path) as stream:
         figure.savefig(stream, format=kind, dpi=dpi)
 
 
 def _plan_scores(scene: Scene, poses: Floats | None, outcome: Outcome | None, utilities: Any) -> Floats | None:
-    """Return what plans are coloured by and chosen for (N,)."""
+    """Utilities or scores (N,) that plans are coloured and chosen by."""
     if poses is None:
         if outcome is not None or utilities is not None:
             raise SceneError("plans: outcome and utilities belong to plans; give them as well")
@@ -180,7 +180,7 @@ def _key(
     seen: Collection[TrackType],
     red: bool,
 ) -> list[str]:
-    """Name the entries of the key that the picture needs; `seen` are the kinds of tracks in it, `red` a red light."""
+    """Legend entries of the figure; `seen` are the track types in view, `red` whether a red light is."""
     objects = {TrackType.TRAFFIC_CONE, TrackType.BARRIER, TrackType.CZONE_SIGN, TrackType.GENERIC_OBJECT}
     there = {
         "plan": rollouts is not None and not was_choice,

@@ -1,4 +1,4 @@
-"""The one style of charts: quiet axes, colours that colour-blind readers can tell apart."""
+"""Common style of charts, with colours that colour-blind readers can tell apart."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ OTHER: Final = "#e69f00"
 GOOD: Final = "#009e73"
 BAD: Final = style.FAULT
 PAPER: Final = "#9a9a9e"
-"""For what the paper reports, on other data."""
+"""Colour of the paper's values, on other data."""
 SERIES: Final = (OURS, OTHER, GOOD, "#cc79a7", BAD, "#56b4e9", "#5f5f63")
 
 
 def chart(
     columns: int = 1, rows: int = 1, size: tuple[float, float] | None = None, **options: Any
 ) -> tuple[Figure, Any]:
-    """A figure and its axes: one, or an array as `Figure.subplots` gives it."""
+    """A figure and its axes, as from `Figure.subplots`."""
     figure = Figure(figsize=size or (4.4 * columns, 3.4 * rows), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns, **options)
@@ -33,7 +33,7 @@ def chart(
 
 
 def remove_clutter(axis: Axes) -> None:
-    """Leave only what is read."""
+    """Remove spines and ticks that are not needed."""
     axis.spines[["top", "right"]].set_visible(False)
     axis.spines[["left", "bottom"]].set_color(style.FAINT)
     axis.tick_params(colors=style.INK, labelsize=8.5)
@@ -44,5 +44,5 @@ def remove_clutter(axis: Axes) -> None:
 
 
 def set_title(axis: Axes, title: str) -> None:
-    """Say above an axis what it shows."""
+    """Set the title of an axis."""
     axis.set_title(title, fontsize=10, color=style.INK)

@@ -13,7 +13,7 @@ from world4scorer.drawing.charts import SERIES, chart
 from world4scorer.drawing.style import FAINT
 
 SMOOTHING_STEPS: Final = 15
-"""Logged steps that a point of a training curve is the mean of."""
+"""Logged steps averaged per point of a training curve."""
 
 VALIDATION: Final = (
     ("val/score", "PDMS of the selected plans", 100.0),

@@ -1,4 +1,4 @@
-"""Dot plots: a value with its interval in each row, single trainings as rings, what the paper reports as a diamond."""
+"""Dot plots: a value with its interval per row, single trainings as rings, the paper's value as a diamond."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def draw_dots(axis: Axes, rows: Sequence[DotRow], zero: bool = False, group: int
 
 
 def dot_legend(ours: str = "mean, 95 % interval", seeds: bool = False, paper: bool = True) -> list[Line2D]:
-    """What the marks mean, for `Figure.legend`."""
+    """Legend handles of the marks."""
     marks = [Line2D([], [], marker="o", color=OURS, lw=2, label=ours)]
     if seeds:
         ring = Line2D([], [], marker="o", mfc="none", color=OURS, ls="none", label="one seed")

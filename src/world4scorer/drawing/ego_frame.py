@@ -1,4 +1,4 @@
-"""Global metres to the picture's: the rear axle at the origin, forward to the right."""
+"""Ego frame of figures: origin at the rear axle, forward to the right."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class EgoFrame:
         return np.array([self.x, self.y, self.heading])
 
     def local(self, points: Floats) -> Floats:
-        """Turn global points (..., 2) into this frame."""
+        """Transform global points (..., 2) into this frame."""
         return relative_points(points, self.pose)
 
     def ego_box(self, state: Floats) -> Floats:

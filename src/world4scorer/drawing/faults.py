@@ -1,4 +1,4 @@
-"""A plan's outcome in the picture: a numbered mark at each zero's step, the object behind it, and the list beside."""
+"""Faults of a plan: a numbered mark at the step of each, the object that caused it, and their texts."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Outcome = V1Outcome | V2Outcome
 
 TRACK_METRICS = ("NC", "TTC")
 LOCATED_METRICS = ("NC", "DAC", "TLC", "TTC")
-"""Those that the ego's box decides; for others a dot marks the step."""
+"""Metrics decided by the ego's box; for others a dot marks the step."""
 NUMBER_GAP = 24.0
-"""Points between two numbers."""
+"""Distance between two numbers [points]."""
 FAULT_TEXTS = {
     "NC": "hits track {who} {at}",
     "DAC": "off the road {at} ({who})",
@@ -35,10 +35,10 @@ FAULT_TEXTS = {
     "HC": "uncomfortable {at} ({who})",
     "C": "uncomfortable {at} ({who})",
 }
-"""What each value below 1 means: by what or whom, and when. LK and DDC fall once a row of steps is full: hence `by`."""
+"""Texts of values below 1. LK and DDC drop at the end of a series of steps, hence `by`."""
 ABBREVIATIONS = {"longitudinal": "lon.", "lateral": "lat.", "magnitude": "size", "_": " "}
 MAX_NAME_LENGTH = 10
-"""Characters of an object's name that are shown; of longer ones both ends."""
+"""Maximum characters of an object's name; longer ones are shortened in the middle."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Fault:
     value: float
     step: int
     index: int
-    """Of the track, light, corner or check behind it; -1 for none."""
+    """Index of the track, light, corner or check; -1 for none."""
     name: str
 
     @property
@@ -67,7 +67,7 @@ class Fault:
     def words(self) -> str:
         """The whole reason, e.g. `hits track 7f03ab12 at 1.3 s`."""
         when = f"{self.step * DT:.1f} s"
-        # Comfort may be lost in the history, whose last row lies 0.2 s back: its steps are no exact times.
+        # Comfort may fail in the history, whose last row is 0.2 s back: its steps are no exact times.
         at = f"at {when}" if self.step >= 0 else "before now"
         return FAULT_TEXTS[self.metric].format(who=self._who, when=when, at=at)
 
@@ -86,12 +86,12 @@ def _shortened(name: str) -> str:
 
 
 def tracks_of(scene: Scene, outcome: Outcome | None) -> Tracks:
-    """Return the tracks that the outcome was judged against."""
+    """Return the tracks that the outcome was scored against."""
     return scene.tracks_v2 if isinstance(outcome, V2Outcome) and scene.tracks_v2 is not None else scene.tracks
 
 
 def sub_scores(outcome: Outcome, plan: int) -> dict[str, float]:
-    """Return a plan's sub-scores as judged, before the human filter, by column name."""
+    """Return a plan's sub-scores before the human filter, by column name."""
     if isinstance(outcome, V1Outcome):
         return dict(zip(V1_COLUMNS[:-1], outcome.table[plan, :-1].tolist(), strict=True))
     return dict(zip(V2_COLUMNS[:-2], outcome.raw[plan, :-2].tolist(), strict=True))
@@ -106,7 +106,7 @@ def forgiven_of(outcome: Outcome, plan: int) -> set[str]:
 
 
 def faults_of(outcome: Outcome, plan: int) -> list[Fault]:
-    """List what keeps a plan below 1, in the order of the columns."""
+    """List the faults of a plan, in the order of the columns."""
     faults: list[Fault] = []
     for metric, value in sub_scores(outcome, plan).items():
         cause = outcome.causes.get(metric)
@@ -127,7 +127,7 @@ def draw_faults(
     rollout: NDArray[np.float64],
     numbered: bool = True,
 ) -> None:
-    """Outline what is behind each fault of the rollout (41, 11), and hang its number over the place if wanted."""
+    """Outline the cause of each fault of the rollout (41, 11), and optionally draw its number."""
     places = []
     for fault in faults:
         step = min(max(fault.step, 0), len(rollout) - 1)
@@ -142,7 +142,7 @@ def draw_faults(
 
 
 def _draw_numbers(axes: Axes, faults: list[Fault], places: NDArray[np.float64], way: NDArray[np.float64]) -> None:
-    """Hang the numbers in a row over the rollout, or under it where there is no room, each on a line to its place."""
+    """Draw the numbers in a row above the rollout, or below if there is no room, each with a line to its position."""
     order = np.argsort(places[:, 0], kind="stable")
     across = places[order, 0].copy()
     metre = np.diff(axes.transData.transform([(0.0, 0.0), (1.0, 0.0)]), axis=0)[0, 0]

@@ -1,4 +1,4 @@
-"""Where things are on a picture: the view from above, the column beside it, cameras on top."""
+"""Layout of a figure: bird's-eye view, text panel beside it, cameras above."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from world4scorer.drawing import style
 
 Rectangle = tuple[float, float, float, float]
-"""Left, bottom, width, height, as shares of the figure."""
+"""Left, bottom, width, height, as fractions of the figure."""
 
 PANEL_WIDTH: Final = 2.44
-"""Width of the column [inches]."""
+"""Width of the panel [inches]."""
 CAMERA_GAP: Final = 0.06
-"""Between cameras, and below them [inches]."""
+"""Gap between cameras, and below them [inches]."""
 CAMERA_WIDTH: Final = 8.6
-"""Of a picture with cameras [inches]: narrower, so that its letters are larger where it is shown small."""
+"""Width of a figure with cameras [inches]: narrower, so that its text is larger when scaled down."""
 VIEW_HEIGHT: Final = 4.7
-"""Of the view below cameras [inches]."""
+"""Height of the view below cameras [inches]."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class FigureLayout:
     """Width, height [inches]."""
     view: Rectangle
     panel: Rectangle | None
-    """None where there is no room for words."""
+    """None for thumbnails."""
 
     @classmethod
     def of(cls, width: float, height: float, above: float = 0.0) -> FigureLayout:
-        """A view with the column beside it [inches], and some room above both."""
+        """A view with the panel beside it, and `above` inches above both [inches]."""
         whole = height + above
         share = height / whole
         left = 1.0 - PANEL_WIDTH / width
@@ -46,7 +46,7 @@ class FigureLayout:
 
     @property
     def view_aspect(self) -> float:
-        """Width of the view against its height."""
+        """Width / height of the view."""
         return self.size[0] * self.view[2] / (self.size[1] * self.view[3])
 
 
@@ -55,12 +55,12 @@ THUMBNAIL_LAYOUT: Final = FigureLayout((3.2, 2.4), (0.0, 0.0, 1.0, 1.0), None)
 
 
 def with_cameras(cameras: Mapping[str, NDArray[Any]]) -> FigureLayout:
-    """A picture with a row of images above it."""
+    """A layout with a row of images above it."""
     return FigureLayout.of(CAMERA_WIDTH, VIEW_HEIGHT, _row_height(cameras) + CAMERA_GAP)
 
 
 def draw_cameras(figure: Figure, layout: FigureLayout, cameras: Mapping[str, NDArray[Any]]) -> None:
-    """Show images side by side above everything else, each with its name."""
+    """Draw images side by side at the top, each with its name."""
     width, height = layout.size
     each = _camera_width(cameras)
     tall = _row_height(cameras) / height

@@ -1,4 +1,4 @@
-"""Words of a picture: scene, scores of the plan, what is behind each fault, the key; or a badge on a small one."""
+"""Text panel of a figure: scene, scores of the plan, faults, legend; or a badge on a thumbnail."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from world4scorer.engine.outcomes.results import V1Outcome
 from world4scorer.engine.scene.scene import Scene
 
 LINE_HEIGHT = 0.042
-"""Height of a line of text, as a share of the column."""
+"""Height of a line of text, as a fraction of the panel."""
 MAX_BADGE_FAULTS = 4
-"""Names of faults."""
+"""Maximum number of faults on a badge."""
 
 
 def draw_panel(
@@ -27,7 +27,7 @@ def draw_panel(
     faults: Sequence[Fault],
     key: Sequence[str],
 ) -> None:
-    """Fill the column with the scores of the plan shown; `key` names the entries of the key that the picture needs."""
+    """Fill the panel with the scores of the shown plan; `key` lists the legend entries."""
     axes.axis("off")
     axes.set(xlim=(0, 1), ylim=(0, 1))
     axes.text(0, 0.985, scene.token, fontsize=10, fontweight="bold", color=style.INK, va="top")
@@ -42,7 +42,7 @@ def draw_panel(
 
 
 def draw_badge(axes: Axes, outcome: Outcome | None, plan: int | None, faults: Sequence[Fault]) -> None:
-    """Write the score and the names of faults large into the upper left corner."""
+    """Write the score and the names of faults into the upper left corner."""
     if outcome is None or plan is None:
         return
     paper = {"facecolor": style.PAPER, "edgecolor": "none", "alpha": 0.88, "boxstyle": "round,pad=0.22"}

@@ -1,4 +1,4 @@
-"""Lines and marks of figures, drawn as the style says."""
+"""Lines and legend marks of figures in the common style."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from world4scorer.drawing.style import LegendEntry, Stroke
 
 
 def draw_line(axes: Axes, line: NDArray[np.floating], stroke: Stroke, above: float) -> None:
-    """Draw a way (n, 2) at a height of the drawing order."""
+    """Draw a line (n, 2) at a z-order."""
     if stroke.casing:
         under = stroke.width + 2 * stroke.casing
         axes.plot(*line.T, color=style.PAPER, linewidth=under, zorder=above - 0.05, solid_capstyle="round")
@@ -28,7 +28,7 @@ def draw_line(axes: Axes, line: NDArray[np.floating], stroke: Stroke, above: flo
 
 
 def plot_style(stroke: Stroke) -> dict[str, Any]:
-    """A stroke in the words of `Axes.plot`."""
+    """Keyword arguments of `Axes.plot` for a stroke."""
     words: dict[str, Any] = {"color": stroke.colour, "linewidth": stroke.width, "solid_capstyle": "round"}
     if stroke.dashes is not None:
         words |= {"dashes": stroke.dashes, "dash_capstyle": "butt"}
@@ -38,16 +38,16 @@ def plot_style(stroke: Stroke) -> dict[str, Any]:
 
 
 def ramp() -> LinearSegmentedColormap:
-    """The colours of plans as a colour map, from 0, the worst, to 1."""
+    """Colour map of utilities, from 0 (worst) to 1."""
     return LinearSegmentedColormap.from_list("utility", style.UTILITY)
 
 
 class RampMark(Patch):
-    """Stands for the colours of utilities in a legend."""
+    """Legend handle of the utility colours."""
 
 
 class RampHandler(HandlerBase):
-    """Draws the ramp in a legend, from the worst to the best."""
+    """Draws the utility colours in a legend, from worst to best."""
 
     def create_artists(
         self,
@@ -60,7 +60,7 @@ class RampHandler(HandlerBase):
         fontsize: float,
         trans: Transform,
     ) -> list[Artist]:
-        """Short pieces side by side."""
+        """Draw the colours side by side."""
         colours = style.utility_colours(np.arange(24))
         piece = width / len(colours)
         left, low = -xdescent, -ydescent + 0.2 * height
@@ -71,7 +71,7 @@ class RampHandler(HandlerBase):
 
 
 def legend_mark(entry: LegendEntry) -> Artist:
-    """The mark of an entry of the key, for a legend with `RampHandler`."""
+    """Legend handle of an entry, for a legend with `RampHandler`."""
     if isinstance(entry.look, Stroke):
         return Line2D([], [], label=entry.word, **plot_style(entry.look))
     if not isinstance(entry.look, str):

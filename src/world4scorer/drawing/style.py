@@ -1,7 +1,7 @@
-"""The one drawing style of scenes: colours, lines, and the words of the key. Pictures, films and reports read it here.
+"""Common drawing style of scenes in figures, films and reports: colours, lines, legend.
 
-Ground and streets are light, so that ways stand out. Colours that must be told apart differ for colour-blind readers
-too (`tests/view/test_colours.py` measures it); what shares a colour differs in its line.
+Ground and streets are light, so that trajectories stand out. Colours differ for colour-blind readers too
+(`tests/drawing/test_colours.py` measures it); lines of the same colour differ in style.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FAULT: Final = "#d55e00"
 CENTERLINE: Final = "#5f93b8"
 
 UTILITY: Final = ("#c9ae3f", "#a38a72", "#6c5490", "#2e1065")
-"""From the lowest utility to the highest, evenly spaced. It darkens steadily, so it can be read without hues."""
+"""Colours from lowest to highest utility, evenly spaced and monotonic in brightness."""
 
 LAYER_FILL: Final = {
     Layer.DRIVABLE_AREA: ROAD,
@@ -55,27 +55,27 @@ TRACK_FILL: Final = {
 
 @dataclass(frozen=True)
 class Stroke:
-    """How a way is drawn."""
+    """Line style."""
 
     colour: str
     width: float
-    """Points, in a picture 5.2 inches high; others scale it."""
+    """Width in points for a figure 5.2 inches high; scaled for others."""
     dashes: tuple[float, float] | None = None
-    """Drawn and left out, in widths of the line; None for a whole line."""
+    """Dash and gap, in line widths; None for a solid line."""
     casing: float = 0.0
-    """Points of white on either side, which lift the line off the others."""
+    """White border on either side [points]."""
     dots: float = 0.0
-    """Diameter of the mark at each pose of a plan, in points; 0 for none."""
+    """Diameter of the marker at each pose [points]; 0 for none."""
 
 
 CHOICE: Final = Stroke(EGO, 4.0, casing=1.1)
 FRAMEWISE: Final = Stroke(EGO, 2.4, dashes=(1.6, 1.2), casing=0.8)
 REFUSED: Final = Stroke(INK, 3.0, casing=1.0)
 DRIVEN: Final = Stroke(HUMAN, 1.1, dots=4.8)
-"""Thin, so that a choice below it is still seen."""
+"""Thin, so that a choice below it stays visible."""
 REFERENCE_LINE: Final = Stroke(REFERENCE, 2.4, dashes=(1.8, 0.9), casing=0.6)
 CANDIDATE: Final = Stroke(UTILITY[-1], 1.2)
-"""Its colour is that of its utility."""
+"""Drawn in the colour of its utility."""
 CENTRE: Final = Stroke(CENTERLINE, 0.9, dashes=(5.0, 4.0))
 PAST: Final = Stroke(CENTERLINE, 1.6)
 STOP_LINE: Final = Stroke(RED_LIGHT, 2.5)
@@ -83,16 +83,16 @@ STOP_LINE: Final = Stroke(RED_LIGHT, 2.5)
 BOX_STEPS: Final = (10, 20, 30, 40)
 """Steps of 0.1 s at which the ego's box is drawn along a rollout."""
 FIGURE_POINTS: Final = 5.2 * 72
-"""Height of the picture that widths are given for."""
+"""Figure height that widths are given for [points]."""
 
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """A word of the key and the mark beside it."""
+    """A legend entry."""
 
     word: str
     look: Stroke | str | tuple[str, ...]
-    """A line, the colour of an area, or the colours of a ramp."""
+    """A line style, an area colour, or the utility colours."""
     shape: Literal["line", "area", "round", "hatched", "ramp"]
 
 
@@ -114,13 +114,13 @@ LEGEND: Final[Mapping[str, LegendEntry]] = {
     "infraction": LegendEntry("infraction", FAULT, "round"),
     "object": LegendEntry("object", TRACK_FILL[TrackType.BARRIER], "area"),
 }
-"""What pictures may have to explain, in the order of the key. Each shows the entries that it needs."""
+"""All legend entries in order; a figure shows those that it needs."""
 
 
 def utility_shares(utilities: Any) -> NDArray[np.float64]:
-    """(N,) the share of the other plans that each plan beats: 0 for the worst, 1 for a best one without equals.
+    """(N,) share of the other plans that each plan beats: 0 for the worst, 1 for a unique best.
 
-    Ranks, because utilities are sums of logarithms: by value, one hopeless plan would make all others look alike.
+    Ranks, because utilities are sums of logarithms: by value, one very bad plan would make all others look alike.
     """
     values = np.asarray(utilities, np.float64)
     beaten = np.searchsorted(np.sort(values), values, side="left")

@@ -1,4 +1,4 @@
-"""What a scene holds, drawn: map, route, lights, traffic."""
+"""Map, route, traffic lights and tracks of a scene in a figure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.scene.tracks import Tracks
 
 FUTURE_STEPS = (10, 20, 30, 40)
-"""Steps at which a moving track's later boxes are drawn."""
+"""Steps at which future boxes of moving tracks are drawn."""
 MIN_MOVEMENT = 0.5
-"""m: a track that moves less than this has no future to show."""
+"""Minimum movement of a track whose future is drawn [m]."""
 
 
 def draw_map(axes: Axes, scene: Scene, frame: EgoFrame) -> None:
@@ -35,7 +35,7 @@ def draw_map(axes: Axes, scene: Scene, frame: EgoFrame) -> None:
 
 
 def draw_red_lights(axes: Axes, scene: Scene, frame: EgoFrame, step: int = 0) -> None:
-    """Hatch what a red light on the route closes at a step."""
+    """Hatch the areas closed by red lights on the route at a step."""
     for polygon in _closed_by_red(scene, step):
         path = _path(scene, frame, polygon)
         collection = PathCollection([path], facecolors="none", edgecolors=style.RED_LIGHT, hatch="////", linewidths=1.0)
@@ -44,7 +44,7 @@ def draw_red_lights(axes: Axes, scene: Scene, frame: EgoFrame, step: int = 0) ->
 
 
 def red_light_in_view(axes: Axes, scene: Scene, frame: EgoFrame) -> bool:
-    """Whether what a red light closes now lies within the limits of the axes."""
+    """Whether an area closed by a red light now is within the limits of the axes."""
     rings = (ring for polygon in _closed_by_red(scene, 0) for ring in scene.map.rings(polygon))
     return any(_in_view(axes, frame.local(ring)) for ring in rings)
 
@@ -56,7 +56,7 @@ def _closed_by_red(scene: Scene, step: int) -> list[int]:
 
 
 def draw_tracks(axes: Axes, tracks: Tracks, frame: EgoFrame) -> None:
-    """Draw boxes now, and of what moves the later boxes and the way there."""
+    """Draw current boxes, and the future boxes and paths of moving tracks."""
     for kind in TrackType:
         rows = np.flatnonzero((tracks.type == kind) & tracks.valid[:, 0])
         boxes = [frame.track_box(tracks.boxes[row, 0]) for row in rows]
@@ -67,7 +67,7 @@ def draw_tracks(axes: Axes, tracks: Tracks, frame: EgoFrame) -> None:
 
 
 def kinds_in_view(axes: Axes, tracks: Tracks, frame: EgoFrame) -> set[TrackType]:
-    """The kinds of tracks that have a box, now or later, within the limits of the axes."""
+    """Types of tracks with a current or future box within the limits of the axes."""
     found = set()
     for row, kind in enumerate(tracks.type.tolist()):
         boxes = [frame.track_box(tracks.boxes[row, 0])] if tracks.valid[row, 0] else []
@@ -79,7 +79,7 @@ def kinds_in_view(axes: Axes, tracks: Tracks, frame: EgoFrame) -> set[TrackType]
 
 
 def _in_view(axes: Axes, outline: NDArray[np.float64]) -> bool:
-    """Whether the bounds of an outline (V, 2) reach into the axes."""
+    """Whether the bounds of an outline (V, 2) overlap the axes."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     (x0, y0), (x1, y1) = outline.min(axis=0), outline.max(axis=0)
     return bool(x0 < right and x1 > left and y0 < high and y1 > low)
@@ -96,7 +96,7 @@ def _draw_future(axes: Axes, tracks: Tracks, row: int, frame: EgoFrame) -> None:
 
 
 def _path_of(tracks: Tracks, row: int, frame: EgoFrame) -> NDArray[np.float64] | None:
-    """Where a track's centre goes (T, 2); None if it stays."""
+    """Path (T, 2) of a track's centre; None if it does not move."""
     seen = np.flatnonzero(tracks.valid[row, : FUTURE_STEPS[-1] + 1])
     way = frame.local(tracks.boxes[row, seen, :2])
     return way if len(seen) > 1 and np.ptp(way, axis=0).max() >= MIN_MOVEMENT else None
@@ -109,7 +109,7 @@ def _later_boxes(tracks: Tracks, row: int, frame: EgoFrame) -> list[NDArray[np.f
 def _fill(axes: Axes, scene: Scene, frame: EgoFrame, polygons: NDArray[np.intp], colour: str) -> None:
     if len(polygons):
         paths = [_path(scene, frame, int(polygon)) for polygon in polygons]
-        # The thin edge in the fill's own colour closes the hairlines between neighbours.
+        # A thin edge in the fill colour closes the gaps between neighbours.
         axes.add_collection(PathCollection(paths, facecolors=colour, edgecolors=colour, linewidths=0.4, zorder=1))
 
 

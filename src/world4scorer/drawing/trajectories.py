@@ -1,4 +1,4 @@
-"""The ego and its plans in the picture."""
+"""The ego and its plans in a figure."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from world4scorer.drawing.strokes import draw_line
 Floats = NDArray[np.float64]
 
 TINT: Final = "30"
-"""How much of a box's colour fills it, of ff."""
+"""Opacity of filled boxes (hexadecimal)."""
 
 
 def draw_plans(
     axes: Axes, frame: EgoFrame, rollouts: Floats, scores: Floats | None, skip: Collection[int] = ()
 ) -> None:
-    """Draw rollouts (N, 41, 11) but those left out, coloured by what they are worth (N,), the best on top."""
+    """Draw rollouts (N, 41, 11) except those in `skip`, coloured by `scores` (N,), the best on top."""
     values = np.zeros(len(rollouts)) if scores is None else scores
     order = [int(plan) for plan in np.argsort(values, kind="stable") if plan not in skip]
     if order:
@@ -46,7 +46,7 @@ def draw_rollout(axes: Axes, frame: EgoFrame, rollout: Floats, stroke: style.Str
 
 
 def draw_ego(axes: Axes, frame: EgoFrame, state: Floats) -> None:
-    """Draw the ego now, with a nose that shows where it looks."""
+    """Draw the current ego, with a mark at its front."""
     box = frame.ego_box(state)
     axes.add_patch(Polygon(box, facecolor=style.EGO, edgecolor=style.PAPER, linewidth=1.2, zorder=10))
     front, middle = box[[0, 3]].mean(axis=0), box.mean(axis=0)
@@ -55,7 +55,7 @@ def draw_ego(axes: Axes, frame: EgoFrame, state: Floats) -> None:
 
 
 def draw_scale(axes: Axes) -> None:
-    """Draw ten metres into the lower left corner."""
+    """Draw a scale bar of ten metres in the lower left corner."""
     left, low = axes.get_xlim()[0] + 2.0, axes.get_ylim()[0] + 1.6
     axes.plot([left, left + 10], [low, low], color=style.INK, linewidth=2.0, zorder=12, solid_capstyle="butt")
     paper = {"facecolor": style.GROUND, "edgecolor": "none", "alpha": 0.75, "pad": 1.0}
