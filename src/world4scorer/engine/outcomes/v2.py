@@ -127,9 +127,9 @@ def _raw_table(found: Judgement, count: int, reference: float) -> NDArray[np.flo
     return _with_scores(table)
 
 
-def _human_row(found: Judgement, row: int) -> NDArray[np.float64]:
+def _human_row(found: Judgement, rollout: int) -> NDArray[np.float64]:
     """The (10,) row of the human, scored alone: relative to its own progress, without history."""
-    table = _sub_scores(found)[row : row + 1]
+    table = _sub_scores(found)[rollout : rollout + 1]
     table[:, V2_COLUMNS.index("EP")] = 1.0
     table[:, V2_COLUMNS.index("HC")] = 1.0
     row: NDArray[np.float64] = _with_scores(table)[0]
