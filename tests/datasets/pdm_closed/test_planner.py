@@ -118,8 +118,8 @@ def test_corridors_at_the_end_of_a_path() -> None:
 
 @pytest.fixture(scope="module")
 def prepared(logs: list[Log], city: CityMap, split: Split) -> list[BuiltScene]:
-    preparer = SceneBuilder(city)
-    return [preparer.prepare(window) for log in logs for window in windows(log, split.filter)]
+    builder = SceneBuilder(city)
+    return [builder.prepare(window) for log in logs for window in windows(log, split.filter)]
 
 
 def test_proposals_obey_the_driver_model(prepared: list[BuiltScene]) -> None:
@@ -139,9 +139,9 @@ def test_order_of_tokens_does_not_matter(
     logs: list[Log], city: CityMap, split: Split, prepared: list[BuiltScene]
 ) -> None:
     """No state leaks from one moment to the next, as it does inside a worker of the official cache."""
-    preparer = SceneBuilder(city)
+    builder = SceneBuilder(city)
     every = [window for log in logs for window in windows(log, split.filter)]
-    backwards = [preparer.prepare(window) for window in reversed(every)]
+    backwards = [builder.prepare(window) for window in reversed(every)]
     fresh = {done.scene.token: done.scene.reference for done in prepared}
     for done in backwards:
         np.testing.assert_array_equal(done.scene.reference, fresh[done.scene.token])
@@ -154,11 +154,11 @@ def test_ties_are_settled_by_the_official_index(city: CityMap, prepared: list[Bu
     ranked = 0
     for done in prepared[::10]:
         limit = city.lanes[done.starting_lane].speed_limit
-        course = ProposalGenerator.of(city, done.paths, limit, done.scene.ego_state, done.forecast)
-        rank = course._index_order()
-        assert rank.shape == (3, 26, course.obstacles.x.size)
+        generator = ProposalGenerator.of(city, done.paths, limit, done.scene.ego_state, done.forecast)
+        rank = generator._index_order()
+        assert rank.shape == (3, 26, generator.obstacles.x.size)
         ranked += int(rank.max(initial=0) > 0)
         out = empty_proposals(3)
-        course._propose(rank, out)
+        generator._propose(rank, out)
         np.testing.assert_array_equal(out.poses[:, :41], done.plan.proposals.poses[:, :41])
     assert ranked > 0

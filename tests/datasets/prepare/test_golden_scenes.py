@@ -147,10 +147,10 @@ def test_forecast(golden: NavsimGolden, prepared: dict[str, BuiltScene], world: 
     for done, want in pairs(golden, prepared, version):
         seen = done.forecast
         names = np.array([*seen.ids, *(f"red_light_{world.lanes[lane].id}" for lane in seen.red_lanes)])
-        minded = np.concatenate([seen.relevant, seen.relevant_red])
+        relevant = np.concatenate([seen.relevant, seen.relevant_red])
         assert names.tolist() == want["planner_occupancy_tokens_t0"].tolist()
-        assert sorted(names[~minded]) == sorted(want["planner_collided_track_ids"].tolist())
-        ignored += int((~minded).sum())
+        assert sorted(names[~relevant]) == sorted(want["planner_collided_track_ids"].tolist())
+        ignored += int((~relevant).sum())
     assert ignored == 21
 
 
@@ -165,7 +165,7 @@ def test_proposals(golden: NavsimGolden, prepared: dict[str, BuiltScene], world:
         near(reference_of(done.scene, version), want["pdm_trajectory_states"][:, :3])
         if "planner_proposal_xyh" not in want:
             continue
-        drive = np.stack([plan.proposals.way, plan.proposals.speed], axis=2)
+        drive = np.stack([plan.proposals.along, plan.proposals.speed], axis=2)
         for found, name in (
             (drive, "planner_idm_progress_velocity"),
             (plan.proposals.leader, "planner_leading_agent"),
