@@ -32,7 +32,7 @@ class Curves(NamedTuple):
 
 
 def draw_curves(runs: Mapping[str, Curves], rows: int = 1) -> Figure:
-    """One colour per run in all panels, over steps; the panels in so many rows."""
+    """Draw the curves of runs over steps, one colour per run; `rows` rows of panels."""
     panels = len(VALIDATION) + len(TRAINING)
     columns = -(-panels // rows)
     figure, grid = chart(columns, rows, (4.0 * columns, 3.2 * rows))
