@@ -105,7 +105,7 @@ class PlannerServer:
         try:
             self._exchange(connection, session)
         except ProtocolError as error:
-            self._log(f"a client was hung up on: {error}")
+            self._log(f"closed a connection: {error}")
             _send_and_close(connection, _error(error.code, str(error)))
         except OSError:
             pass  # the client is gone or does not read
