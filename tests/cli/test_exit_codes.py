@@ -166,7 +166,7 @@ def test_wrong_command_lines(here, capsys, line):
     assert not (here / "out").exists()
 
 
-def test_every_verb_is_tried():
+def test_every_command_is_tried():
     tried = {line.split()[0] for line in BAD_INPUT}
     assert tried | {"completion"} >= {command.name for command in COMMANDS}
 
