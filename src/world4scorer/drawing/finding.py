@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from world4scorer import __version__
 from world4scorer.drawing.birdseye import save
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import atomic_write, read_json
 
 DPI: Final = 130
 
@@ -98,12 +98,7 @@ class Finding:
     @classmethod
     def load(cls, path: Path) -> Finding:
         """Read a JSON file that `save` wrote; its pictures are the files beside it."""
-        try:
-            content = json.loads(path.read_bytes())
-        except ValueError as error:
-            raise _damaged(path, str(error)) from error
-        if not isinstance(content, dict):
-            raise _damaged(path, "an object is expected")
+        content = read_json(path, remedy="make it again, or delete it")
         saved_as = _get(path, content, "study", str, path.stem)
         names = _texts(path, "pictures", _get(path, content, "pictures", list, []))
         pictures = {name.removesuffix(".png"): _picture(path, name) for name in names}

@@ -75,12 +75,17 @@ def write_json(path: str | os.PathLike[str], content: Mapping[str, Any], indent:
         stream.write((json.dumps(content, indent=indent) + "\n").encode())
 
 
-def read_json(path: str | os.PathLike[str], error: type[ValueError] = ValueError) -> dict[str, Any]:
-    """Read a JSON object; raises `error` if there is none."""
+def read_json(
+    path: str | os.PathLike[str],
+    error: type[ValueError] = ValueError,
+    remedy: str = "delete its folder, or choose another",
+) -> dict[str, Any]:
+    """Read a JSON object; raises `error`, with what to do about it, if there is none."""
     try:
         found = json.loads(Path(path).read_bytes())
     except (OSError, ValueError) as cause:
-        raise error(f"{path}: cannot be read as JSON ({cause}); delete its folder, or choose another") from cause
+        reason = cause.strerror if isinstance(cause, OSError) else cause
+        raise error(f"{path}: cannot be read as JSON ({reason}); {remedy}") from cause
     if not isinstance(found, dict):
-        raise error(f"{path}: holds no JSON object; delete its folder, or choose another")
+        raise error(f"{path}: holds no JSON object; {remedy}")
     return found

@@ -54,7 +54,7 @@ def test_unfinished_and_damaged_folders_are_refused(folder, tmp_path):
     with pytest.raises(PoolError, match=r"alpha\.arrow"):
         ScoredPools.open(folder.folder)
     (folder.folder / "pools.json").write_text("{")
-    with pytest.raises(PoolError, match=r"pools\.json: damaged"):
+    with pytest.raises(PoolError, match=r"pools\.json: cannot be read as JSON"):
         PoolFolder(folder.folder)
 
 

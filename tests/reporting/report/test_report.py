@@ -201,8 +201,8 @@ def test_nothing_that_files_say_becomes_markup(run: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "damaged"),
-        ("[]", "an object is expected"),
+        ("{", "cannot be read as JSON"),
+        ("[]", "holds no JSON object"),
         ('{"title": 3}', "'title' is no str"),
         ("{}", "'title' is missing"),
     ],

@@ -13,7 +13,7 @@ from world4scorer.city.streets.errors import CityError
 from world4scorer.city.world.config import CityConfig, Share
 from world4scorer.city.world.log_plan import LogPlan
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import atomic_write, read_json
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def write_simulation(root: Path, entry: SimulationEntry) -> None:
 def read_simulation(root: Path, name: str) -> SimulationEntry:
     """Read the record of a simulation."""
     path = DataFolder(root).city_simulation(name)
-    values = _read(path)
+    values = read_json(path, CityError, "delete it and make the city again")
     try:
         return SimulationEntry(**{**values, "logs": [LogEntry(**log) for log in values["logs"]]})
     except (KeyError, TypeError) as error:
@@ -96,7 +96,7 @@ def read_manifest(root: str | os.PathLike[str]) -> dict[str, Any]:
     path = DataFolder(Path(root)).city_manifest
     if not path.exists():
         raise CityError(f"{path}: no such file; {root} is no city (`w4s city make --out {root}` makes one)")
-    values = _read(path)
+    values = read_json(path, CityError, "delete it and make the city again")
     if "config" not in values:
         raise CityError(f"{path}: not a manifest of a city; choose another folder")
     return values
@@ -120,13 +120,3 @@ def find_log(root: str | os.PathLike[str], name: str) -> tuple[SimulationEntry, 
                 if log.name == name:
                     return entry, log
     raise CityError(f"{root}: no log {name!r}; `w4s city info {root}` lists the simulations")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise CityError(f"{path}: not readable ({error}); delete it and make the city again") from error
-    if not isinstance(values, dict):
-        raise CityError(f"{path}: not readable (no object); delete it and make the city again")
-    return values

@@ -11,13 +11,13 @@ hold where signs are, so `Traffic_Signs` here is the success of the routes liste
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from world4scorer.evaluation.leaderboard.records import RouteRecord
+from world4scorer.jobs.files import read_json
 
 OVERTAKING: Final = (
     "Accident",
@@ -118,13 +118,8 @@ def _as_recorded(scenario: str) -> str:
 
 def read_abilities(path: Path) -> dict[str, tuple[str, ...]]:
     """Scenario types by ability, from a JSON object of lists."""
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}; give a JSON file of scenario types by ability") from error
-    except ValueError as error:
-        raise ValueError(f"{path}: not JSON ({error})") from error
-    if not isinstance(content, dict) or not content:
+    content = read_json(path, remedy="give a JSON file of scenario types by ability")
+    if not content:
         raise ValueError(f'{path}: want an object such as {{"Merging": ["HighwayExit"]}}')
     for name, types in content.items():
         if not isinstance(types, list) or not types or not all(isinstance(one, str) for one in types):

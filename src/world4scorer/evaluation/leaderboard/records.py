@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from world4scorer.evaluation.leaderboard.infractions import Infraction
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import atomic_write, read_json
 
 COMPLETED: Final = "Completed"
 """The route's end was reached, with infractions."""
@@ -166,13 +166,7 @@ TEXTS: Final = ("scenario_name", "save_name")
 
 def read_results(path: Path) -> tuple[RouteRecord, ...]:
     """The records of a checkpoint file, or of files merged; ValueError names file and route."""
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}; give a result file of the leaderboard") from error
-    except ValueError as error:
-        raise ValueError(f"{path}: not JSON ({error}); give a result file of the leaderboard") from error
-    checkpoint = content.get("_checkpoint") if isinstance(content, dict) else None
+    checkpoint = read_json(path, remedy="give a result file of the leaderboard").get("_checkpoint")
     records = checkpoint.get("records") if isinstance(checkpoint, dict) else None
     if not isinstance(records, list):
         raise ValueError(f"{path}: no list `_checkpoint.records`; not a result file of the leaderboard")

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from world4scorer.engine.scene.indices import PLAN_POSES
 from world4scorer.engine.selection.utility import OUTCOMES
 from world4scorer.evaluation.pools.columns import column, numbers
-from world4scorer.jobs.files import atomic_write, write_json
+from world4scorer.jobs.files import atomic_write, read_json, write_json
 from world4scorer.jobs.resumable import Settings
 
 FORMAT: Final = "world4scorer-pools-1"
@@ -70,11 +70,8 @@ class PoolFolder:
         path = self.folder / INFO
         if not path.is_file():
             raise PoolError(f"{self.folder}: no {INFO} there; `w4s pools` makes a folder of pools")
-        try:
-            self.about: dict[str, Any] = json.loads(path.read_bytes())
-        except ValueError as error:
-            raise PoolError(f"{path}: damaged ({error}); make the pools anew") from error
-        if not isinstance(self.about, dict) or self.about.get("format") != FORMAT:
+        self.about = read_json(path, PoolError, "make the pools again")
+        if self.about.get("format") != FORMAT:
             raise PoolError(f"{path}: not a folder of pools of this version ({FORMAT!r} expected as 'format')")
         if not isinstance(self.about.get("planner"), str):
             raise PoolError(f"{path}: damaged: it does not say whose pools these are; make the pools anew")

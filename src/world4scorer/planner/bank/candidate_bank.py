@@ -17,7 +17,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 
 from world4scorer.engine.outcomes.results import V1_COLUMNS
 from world4scorer.engine.scene.indices import PLAN_POSES
+from world4scorer.jobs.files import read_json
 from world4scorer.planner.bank.choice import is_unsafe
 from world4scorer.planner.bank.config import MAX_CANDIDATES
 from world4scorer.planner.bank.sampling import DEFAULT_DRAW, DEFAULT_UNSAFE_DRAW, draw_indices
@@ -220,12 +220,4 @@ def is_finished(folder: Path) -> bool:
 
 def read_notes(path: Path) -> dict[str, Any]:
     """Content of `bank.json`; empty if the file is missing."""
-    if not path.exists():
-        return {}
-    try:
-        notes = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise BankError(f"{path}: damaged ({error}); delete it to use the bank without") from error
-    if not isinstance(notes, dict):
-        raise BankError(f"{path}: holds a {type(notes).__name__}; delete it to use the bank without")
-    return notes
+    return read_json(path, BankError, "delete it to use the bank without") if path.exists() else {}

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.engine.scene.indices import STEPS
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import atomic_write, read_json
 
 FORMAT: Final = "world4scorer-branches-1"
 SUFFIX: Final = ".npz"
@@ -161,12 +161,8 @@ def lose(path: Path, asked: AskedScene) -> None:
 
 def lost(path: Path) -> dict[str, str]:
     """Scenes of a log in which SUMO crashed: digests of the plans asked for, by token."""
-    try:
-        found = json.loads(_lost_path(path).read_bytes())
-    except FileNotFoundError:
-        return {}
-    except ValueError as error:
-        raise BranchError(f"{_lost_path(path)}: not JSON ({error}); delete it") from error
+    file = _lost_path(path)
+    found = read_json(file, BranchError, "delete it") if file.exists() else {}
     return {str(token): str(digest) for token, digest in found.items()}
 
 
