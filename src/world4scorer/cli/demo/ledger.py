@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from world4scorer import __version__
 from world4scorer.cli.demo.stages import Preset, Stage
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import write_json
 
 FILE: Final = "stages.json"
 
@@ -83,5 +83,4 @@ class Ledger:
 
     def _write(self) -> None:
         content = {"world4scorer": __version__, "preset": self.preset, "stages": self._done, "begun": self._begun}
-        with atomic_write(self.path) as stream:
-            stream.write((json.dumps(content, indent=1) + "\n").encode())
+        write_json(self.path, content)

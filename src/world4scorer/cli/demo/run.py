@@ -95,7 +95,7 @@ def _ending(code: int) -> str:
 
 
 def _check_place(out: Path) -> None:
-    """Runs and pools know where their data lie: a folder that was moved cannot go on."""
+    """Runs and pools know where their data lie: a folder that was moved cannot be resumed."""
     notes = Places(out).run.data_file
     if not notes.is_file():
         return

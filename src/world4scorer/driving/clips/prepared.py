@@ -27,7 +27,7 @@ from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.outcomes import Surroundings
 from world4scorer.engine.scene.geometry import relative_poses
 from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import atomic_write, write_json
 
 FORMAT: Final = "world4scorer-clips-1"
 MANIFEST: Final = "prepared.json"
@@ -192,8 +192,7 @@ class PreparedClips:
             "clips": dict(self.clips),
             "left_out": dict(self.left_out),
         }
-        with atomic_write(self.folder / MANIFEST) as stream:
-            stream.write((json.dumps(content, indent=1) + "\n").encode())
+        write_json(self.folder / MANIFEST, content)
 
     def __getitem__(self, name: str) -> PreparedClip:
         if name not in self.clips:

@@ -2,7 +2,7 @@
 
     RUN/variants/<study>/<variant>-<seed>     a training run of its own
 
-A variant that is finished is not repeated, one that was stopped goes on, and one that is the run itself is not trained.
+A variant that is finished is not repeated, an interrupted one resumes, and one that is the run itself is not trained.
 """
 
 from __future__ import annotations

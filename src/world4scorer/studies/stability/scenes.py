@@ -282,7 +282,7 @@ def _pairs(
 
 @dataclass(frozen=True)
 class KeptScenes:
-    """Measurements in a folder, one file for each scene, for going on after a stop."""
+    """Measurements in a folder, one file per scene: an interrupted study resumes."""
 
     folder: Path
     signature: str

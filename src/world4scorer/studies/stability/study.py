@@ -27,7 +27,8 @@ from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.jobs.progress import ProgressBar
+from world4scorer.jobs.executors import SerialExecutor
+from world4scorer.jobs.resumable import resumable
 from world4scorer.planner.model.images import normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.stability import Geometry
@@ -78,15 +79,19 @@ def stability(run: Path, question: StabilityOptions, out: Path) -> Finding:
             question.rivals,
             question.scales,
         )
-        with ProgressBar("radii", "scenes", len(tokens)) as progress:
-            progress.advance(len(found))
-            for group in _groups(missing, question.detailed):
-                plans = torch.from_numpy(np.asarray(pools.plans[[chosen[number] for number in group]], np.float32))
-                names = [tokens[number] for number in group]
-                for one in measure(names, plans, group, group[0] < question.detailed, group[0] == 0):
-                    kept.write(one)
-                    found[one.token] = one
-                progress.advance(len(group))
+
+        def measure_group(group: Sequence[int]) -> None:
+            plans = torch.from_numpy(np.asarray(pools.plans[[chosen[number] for number in group]], np.float32))
+            names = [tokens[number] for number in group]
+            for one in measure(names, plans, group, group[0] < question.detailed, group[0] == 0):
+                kept.write(one)
+                found[one.token] = one
+
+        groups = _groups(missing, question.detailed)
+        with resumable(kept.folder, "measuring these scenes") as job:
+            job.run_missing(
+                SerialExecutor(), measure_group, groups, "radii", "groups of scenes", unit="scenes", size=len, show=True
+            )
     utility = framewise(pools.utility_v1)
     measured = Measured(
         tuple(found[token] for token in tokens),
