@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from world4scorer.cli.arguments import (
-    Executor,
-    Folder,
-    OptionalAddress,
-    OptionalCount,
-    OptionalFolder,
-    Split,
-)
+from world4scorer.cli.arguments import Executor, Folder, OptionalAddress, OptionalCount, OptionalFolder, Split
 from world4scorer.cli.exit_codes import INPUT_ERROR
 
 

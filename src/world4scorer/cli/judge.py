@@ -408,11 +408,7 @@ def _find_planner(checkpoint: Path | None, data: Path | None) -> tuple[Path | No
 
 
 def report(
-    source: RunOrPools,
-    /,
-    out: OptionalFile = None,
-    split: OptionalSplit = None,
-    store: OptionalFolder = None,
+    source: RunOrPools, /, out: OptionalFile = None, split: OptionalSplit = None, store: OptionalFolder = None
 ) -> int:
     """Write one HTML page with all results of a run.
 

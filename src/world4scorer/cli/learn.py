@@ -8,16 +8,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from world4scorer.cli.arguments import (
-    HIDE_DEFAULT,
-    AnyPath,
-    Encoder,
-    File,
-    Folder,
-    OptionalFolder,
-    Split,
-    metavar,
-)
+from world4scorer.cli.arguments import HIDE_DEFAULT, AnyPath, Encoder, File, Folder, OptionalFolder, Split, metavar
 from world4scorer.cli.requirements import require_device, require_torch
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.pretraining.config import PretrainConfig

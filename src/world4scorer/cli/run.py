@@ -21,14 +21,7 @@ from types import FrameType
 from typing import Any, Final, TextIO
 
 from world4scorer.cli.command_table import COMMANDS, Command
-from world4scorer.cli.exit_codes import (
-    INPUT_ERROR,
-    INTERRUPTED,
-    PIPE_CLOSED,
-    TERMINATED,
-    USAGE_ERROR,
-    UsageError,
-)
+from world4scorer.cli.exit_codes import INPUT_ERROR, INTERRUPTED, PIPE_CLOSED, TERMINATED, USAGE_ERROR, UsageError
 
 HELP: Final = ("-h", "--help", "help")
 

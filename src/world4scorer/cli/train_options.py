@@ -15,13 +15,7 @@ from typing import Annotated, Final, Literal
 
 import tyro
 
-from world4scorer.cli.arguments import (
-    Folder,
-    OptionalEncoder,
-    OptionalFolder,
-    OptionalPath,
-    OptionalSplit,
-)
+from world4scorer.cli.arguments import Folder, OptionalEncoder, OptionalFolder, OptionalPath, OptionalSplit
 from world4scorer.cli.overview import description
 from world4scorer.planner.training.config import PRESETS, TrainConfig
 from world4scorer.planner.training.prepare_data import DataSources, prepare_data

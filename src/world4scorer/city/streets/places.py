@@ -58,13 +58,7 @@ PLACES: Final = {
     place.name: place
     for place in (
         Place(
-            "berlin-east",
-            BERLIN,
-            (1320.0, 60.0, 2420.0, 1520.0),
-            vehicles=110,
-            bicycles=16,
-            pedestrians=75,
-            stay=200.0,
+            "berlin-east", BERLIN, (1320.0, 60.0, 2420.0, 1520.0), vehicles=110, bicycles=16, pedestrians=75, stay=200.0
         ),
         Place(
             "berlin-west", BERLIN, (460.0, 60.0, 1220.0, 1500.0), vehicles=80, bicycles=14, pedestrians=55, stay=170.0

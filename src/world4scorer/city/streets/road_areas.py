@@ -49,8 +49,7 @@ def road_areas(streets: StreetMap, graph: LaneGraph) -> RoadAreas:
     """Lay out carriageways and junctions so that a car on any connection, U-turns excepted, stays inside."""
     carriageways = _carriageways(streets, graph)
     areas = RoadAreas(
-        {edge: one_piece(shape, GUTTER, CLOSED_GAP, sharp=True) for edge, shape in carriageways.items()},
-        {},
+        {edge: one_piece(shape, GUTTER, CLOSED_GAP, sharp=True) for edge, shape in carriageways.items()}, {}
     )
     _keep_apart(areas.roadblocks, carriageways, graph)
     outlines = _junction_outlines(

@@ -151,7 +151,7 @@ PRESETS: Final[dict[str, CityConfig]] = {
             Share("city_val", "trainval", "berlin-west", 1, 1000),
             Share("city_test", "test", "ingolstadt", 1, 150),
             Share("city_test", "test", "braunschweig", 1, 150),
-        ),
+        )
     ),
     "standard": CityConfig(
         shares=(
@@ -160,7 +160,7 @@ PRESETS: Final[dict[str, CityConfig]] = {
             Share("city_val", "trainval", "berlin-west", 3, 3000),
             Share("city_test", "test", "ingolstadt", 3, 1000),
             Share("city_test", "test", "braunschweig", 3, 1000),
-        ),
+        )
     ),
 }
 """tiny: seconds, for tests. quick: minutes on two cores. standard: for reported results."""

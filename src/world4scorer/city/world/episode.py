@@ -130,10 +130,7 @@ class Episode:
             )
 
     def step(
-        self,
-        pose: NDArray[np.float64],
-        velocity: NDArray[np.float64] | None,
-        acceleration: NDArray[np.float64] | None,
+        self, pose: NDArray[np.float64], velocity: NDArray[np.float64] | None, acceleration: NDArray[np.float64] | None
     ) -> bool:
         """Move the ego's rear axle to a pose and simulate 0.1 s; returns whether the ego is still on its route."""
         if not self._on_its_way():
@@ -208,10 +205,7 @@ class Episode:
         self._traffic.sumo.vehicle.moveToXY(vehicle, "", -1, float(bumper[0]), float(bumper[1]), angle, 2)
 
     def _remember(
-        self,
-        pose: NDArray[np.float64],
-        velocity: NDArray[np.float64] | None,
-        acceleration: NDArray[np.float64] | None,
+        self, pose: NDArray[np.float64], velocity: NDArray[np.float64] | None, acceleration: NDArray[np.float64] | None
     ) -> None:
         before = self._past[-1]
         if velocity is None:

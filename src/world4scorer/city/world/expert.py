@@ -59,11 +59,7 @@ def expert_drive(drive: Drive) -> ExpertDrive:
     # Where the tracking point is when the bumper is at `smooth`.
     point = smooth - (FRONT_OVERHANG - TRACKING_POINT)
     pose = np.column_stack(
-        [
-            np.interp(point, grid, rear[:, 0]),
-            np.interp(point, grid, rear[:, 1]),
-            np.interp(point, grid, heading),
-        ]
+        [np.interp(point, grid, rear[:, 0]), np.interp(point, grid, rear[:, 1]), np.interp(point, grid, heading)]
     )
     speed = np.maximum((np.gradient(pose[:, :2], TIME_STEP, axis=0) * direction(pose[:, 2])).sum(1), 0.0)
     yaw_rate = np.gradient(pose[:, 2], TIME_STEP)

@@ -78,11 +78,7 @@ class SimulationRunner:
 
 
 def make_city(
-    config: CityConfig,
-    root: str | os.PathLike[str],
-    *,
-    workers: int | None = None,
-    show_progress: bool = False,
+    config: CityConfig, root: str | os.PathLike[str], *, workers: int | None = None, show_progress: bool = False
 ) -> dict[str, Any]:
     """Write the dataset below `root` and return its manifest (`city/city.json`)."""
     root = Path(root)
@@ -169,11 +165,7 @@ def _simulate(
 
 
 def _render(
-    executor: Executor,
-    work: LogRenderer,
-    plans: Mapping[Simulation, list[LogPlan]],
-    root: Path,
-    progress: CityProgress,
+    executor: Executor, work: LogRenderer, plans: Mapping[Simulation, list[LogPlan]], root: Path, progress: CityProgress
 ) -> None:
     """Render all logs; a simulation's entry is written after its last log."""
     tasks = [RenderTask(plan, simulation.share.data_split) for simulation, found in plans.items() for plan in found]

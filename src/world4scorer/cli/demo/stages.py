@@ -229,12 +229,5 @@ def _looking(places: Places, preset: Preset) -> tuple[Stage, ...]:
             ("pools",),
             20 if preset == "quick" else 10,
         ),
-        Stage(
-            "report",
-            "everything on one page",
-            ("report", run),
-            places.run.report_file,
-            judged,
-            10,
-        ),
+        Stage("report", "everything on one page", ("report", run), places.run.report_file, judged, 10),
     )

@@ -171,10 +171,7 @@ def build_scene(frames: Sequence[LogFrame], city: CityMap, history: int = HISTOR
 
 
 def build_scenes(
-    log: Log,
-    city: CityMap,
-    scene_filter: SceneFilter,
-    on_error: Callable[[str, DatasetError], None] | None = None,
+    log: Log, city: CityMap, scene_filter: SceneFilter, on_error: Callable[[str, DatasetError], None] | None = None
 ) -> Iterator[Scene]:
     """Build every scene of a log that passes a filter, in time order.
 
