@@ -34,12 +34,11 @@ from world4scorer.drawing.trajectories import draw_ego, draw_plans, draw_rollout
 from world4scorer.engine.outcomes.results import V2Outcome
 from world4scorer.engine.rollout.plans import roll_out
 from world4scorer.engine.scene.checks import SceneError, as_array
+from world4scorer.engine.scene.geometry import Floats
 from world4scorer.engine.scene.indices import STEPS, TrackType
 from world4scorer.engine.scene.plan import as_plans
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.jobs.files import atomic_write
-
-Floats = NDArray[np.float64]
 
 VIEW_BEHIND: Final = 11.0
 """View behind the ego [m]."""

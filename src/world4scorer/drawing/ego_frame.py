@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from world4scorer.engine.scene.geometry import box_corners, relative_points
+from world4scorer.engine.scene.geometry import Floats, box_corners, relative_points
 from world4scorer.engine.scene.indices import Box, State
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_OVERHANG
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

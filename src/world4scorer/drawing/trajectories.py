@@ -9,13 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.patches import Polygon
-from numpy.typing import NDArray
 
 from world4scorer.drawing import style
 from world4scorer.drawing.ego_frame import EgoFrame
 from world4scorer.drawing.strokes import draw_line
-
-Floats = NDArray[np.float64]
+from world4scorer.engine.scene.geometry import Floats
 
 TINT: Final = "30"
 """Opacity of filled boxes (hexadecimal)."""

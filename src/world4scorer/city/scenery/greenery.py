@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from world4scorer.city.scenery.clearance import Clearance, Roadside
 from world4scorer.city.scenery.houses import House
@@ -14,7 +13,7 @@ from world4scorer.city.scenery.mesh_builder import MeshBuilder
 from world4scorer.city.scenery.polyline import parallel, points_at
 from world4scorer.city.scenery.scenery_builder import DetailLevel, SceneryBuilder
 from world4scorer.city.scenery.surface import Material, SurfaceClass
-from world4scorer.engine.scene.geometry import arc_length_hypot
+from world4scorer.engine.scene.geometry import Floats, arc_length_hypot
 
 STREET_TREE_SPACING: Final = 11.0
 """Mean distance between trees along a street [m]."""
@@ -49,7 +48,7 @@ def plant(sides: list[Roadside], houses: list[House], clearance: Clearance, buil
     _hedges(houses, clearance, builder, rng)
 
 
-def _along_streets(sides: list[Roadside], rng: np.random.Generator) -> NDArray[np.float64]:
+def _along_streets(sides: list[Roadside], rng: np.random.Generator) -> Floats:
     rows = [np.zeros((0, 2))]
     for side in sides:
         if rng.random() < 0.2:
@@ -61,7 +60,7 @@ def _along_streets(sides: list[Roadside], rng: np.random.Generator) -> NDArray[n
     return np.concatenate(rows)
 
 
-def _in_gardens(sides: list[Roadside], rng: np.random.Generator) -> NDArray[np.float64]:
+def _in_gardens(sides: list[Roadside], rng: np.random.Generator) -> Floats:
     rows = [np.zeros((0, 2))]
     for side in sides:
         length = float(arc_length_hypot(side.border)[-1])
@@ -72,13 +71,13 @@ def _in_gardens(sides: list[Roadside], rng: np.random.Generator) -> NDArray[np.f
     return np.concatenate(rows)
 
 
-def _thinned(points: NDArray[np.float64], distance: float) -> NDArray[np.float64]:
+def _thinned(points: Floats, distance: float) -> Floats:
     """The first point of each grid cell."""
     _, first = np.unique(np.floor(points / distance).astype(np.int64), axis=0, return_index=True)
     return points[np.sort(first)]
 
 
-def crown(rng: np.random.Generator, fine: bool) -> NDArray[np.float64]:
+def crown(rng: np.random.Generator, fine: bool) -> Floats:
     """(n, 3, 3) a lumpy ball of leaves of radius 1 around the origin."""
     mesh = MeshBuilder()
     if not fine:
@@ -94,11 +93,11 @@ def crown(rng: np.random.Generator, fine: bool) -> NDArray[np.float64]:
     corners, _, _ = mesh.arrays()
     # Shared corners must move together: the shift depends on the position only.
     bump = np.sin(corners @ np.array([5.1, 3.7, 4.3]) + rng.uniform(0, 6)) * 0.12
-    lumpy: NDArray[np.float64] = corners * (1 + bump)[..., None]
+    lumpy: Floats = corners * (1 + bump)[..., None]
     return lumpy
 
 
-def _trees(places: NDArray[np.float64], builder: SceneryBuilder, rng: np.random.Generator) -> None:
+def _trees(places: Floats, builder: SceneryBuilder, rng: np.random.Generator) -> None:
     fine = [crown(rng, True) for _ in range(CROWN_SHAPES)]
     coarse = crown(rng, False)
     trunk = MeshBuilder()
@@ -122,7 +121,7 @@ def _trees(places: NDArray[np.float64], builder: SceneryBuilder, rng: np.random.
         builder.add(stem, BARK_COLOUR, Material.MATT, SurfaceClass.VEGETATION, anchor)
 
 
-def _bushes(places: NDArray[np.float64], builder: SceneryBuilder, rng: np.random.Generator) -> None:
+def _bushes(places: Floats, builder: SceneryBuilder, rng: np.random.Generator) -> None:
     model = crown(rng, False)
     for place in places:
         size = rng.uniform(0.6, 1.2)

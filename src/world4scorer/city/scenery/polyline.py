@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from world4scorer.engine.scene.geometry import arc_length_hypot
+from world4scorer.engine.scene.geometry import Floats, arc_length_hypot
 
-Line = NDArray[np.float64]
+Line = Floats
 """(n, 2) points [m]"""
 
 SHARPEST_MITRE = 0.35
@@ -21,7 +20,7 @@ def tidy(line: Line) -> Line:
     return tidied
 
 
-def points_at(line: Line, where: NDArray[np.float64]) -> tuple[Line, NDArray[np.float64]]:
+def points_at(line: Line, where: Floats) -> tuple[Line, Floats]:
     """Points (k, 2) and headings (k,) [rad] at distances (k,) from the start."""
     along = arc_length_hypot(line)
     xy = np.stack([np.interp(where, along, line[:, 0]), np.interp(where, along, line[:, 1])], 1)

@@ -9,12 +9,11 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.map_shapes import Line, Shapes, bands, directions, fit_to_ends, resample, sides
 from world4scorer.city.streets.street_map import Connection, Lane, LaneUse, StreetMap, Turn
-from world4scorer.engine.scene.geometry import arc_length_hypot
+from world4scorer.engine.scene.geometry import Floats, arc_length_hypot
 
 MIN_CONNECTION_LENGTH: Final = 0.1
 """Minimum length [m]; where lanes meet without room for a connection, the first of them is shortened."""
@@ -29,7 +28,7 @@ class LaneBand:
     """A lane or connection as a band around its centreline."""
 
     line: Line
-    half_width: NDArray[np.float64]
+    half_width: Floats
     """(n,) m"""
     left: Line
     right: Line
@@ -141,7 +140,7 @@ def _connection_bands(
     return _lane_bands(courses, halves, ends)
 
 
-def _lane_bands(lines: list[Line], halves: list[NDArray[np.float64]], ends: list[Line]) -> tuple[LaneBand, ...]:
+def _lane_bands(lines: list[Line], halves: list[Floats], ends: list[Line]) -> tuple[LaneBand, ...]:
     left, right = sides(lines, halves, ends)
     polygons: Shapes = bands(lines, halves, left, right)
     return tuple(LaneBand(*parts) for parts in zip(lines, halves, left, right, polygons, strict=True))

@@ -13,9 +13,9 @@ import shapely
 from numpy.typing import NDArray
 
 from world4scorer.city.streets.errors import CityError
-from world4scorer.engine.scene.geometry import arc_length_hypot
+from world4scorer.engine.scene.geometry import Floats, arc_length_hypot
 
-Line = NDArray[np.float64]
+Line = Floats
 Shapes = NDArray[np.object_]
 
 MIN_SPACING: Final = 0.25
@@ -77,9 +77,7 @@ def directions(line: Line) -> Line:
     return unit
 
 
-def sides(
-    lines: Sequence[Line], half_widths: Sequence[NDArray[np.float64]], ends: Sequence[Line]
-) -> tuple[list[Line], list[Line]]:
+def sides(lines: Sequence[Line], half_widths: Sequence[Floats], ends: Sequence[Line]) -> tuple[list[Line], list[Line]]:
     """The left and right boundary of each line, vertex by vertex.
 
     `half_widths` (n,) may vary along a line. Bands are cut perpendicular to the directions `ends` (2, 2), so that
@@ -106,9 +104,7 @@ def sides(
     return np.split(points + outward, cuts), np.split(points - outward, cuts)
 
 
-def bands(
-    lines: Sequence[Line], half_widths: Sequence[NDArray[np.float64]], lefts: list[Line], rights: list[Line]
-) -> Shapes:
+def bands(lines: Sequence[Line], half_widths: Sequence[Floats], lefts: list[Line], rights: list[Line]) -> Shapes:
     """Polygons between boundaries; where one crosses itself, in tight bends, the buffered line."""
     rings = [np.concatenate([left, right[::-1]]) for left, right in zip(lefts, rights, strict=True)]
     out: Shapes = shapely.polygons(

@@ -11,16 +11,15 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from world4scorer.engine.scene.geometry import arc_length_hypot
+from world4scorer.engine.scene.geometry import Floats, arc_length_hypot
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_OVERHANG, WHEEL_BASE
 
 PATH_STEP: Final = 0.25
 """m along the path."""
 
 
-def corner_trails(paths: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+def corner_trails(paths: Sequence[Floats]) -> list[Floats]:
     """Paths (4, k, 2) of a car's corners for each path (n, 2) of its front axle; it starts straight.
 
     Corners: front left, front right, rear right, rear left.
@@ -47,6 +46,6 @@ def corner_trails(paths: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float
     return [trail[:, :count] for trail, count in zip(corners, counts, strict=True)]
 
 
-def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    unit: NDArray[np.float64] = vectors / np.hypot(vectors[:, 0], vectors[:, 1])[:, None]
+def _unit(vectors: Floats) -> Floats:
+    unit: Floats = vectors / np.hypot(vectors[:, 0], vectors[:, 1])[:, None]
     return unit

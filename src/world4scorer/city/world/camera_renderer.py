@@ -6,8 +6,6 @@ import io
 from collections.abc import Sequence
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from world4scorer.city.render.cameras import CameraRig
@@ -17,6 +15,7 @@ from world4scorer.city.scenery.actors import Actors
 from world4scorer.city.streets.street_map import StreetMap
 from world4scorer.city.world.config import CityConfig
 from world4scorer.city.world.log_plan import FrameState
+from world4scorer.engine.scene.geometry import Floats
 
 
 class CameraRenderer:
@@ -35,7 +34,7 @@ class CameraRenderer:
             cameras=self._config.cameras,
         )
 
-    def preload(self, ego_pose: NDArray[np.float64]) -> None:
+    def preload(self, ego_pose: Floats) -> None:
         """Build scenery and paint the ground around a pose (3,), so that copies of this process need not."""
         self._renderer.draw(ego_pose, Actors.empty(), {}, Weather.draw(0), cameras=self._config.cameras[:1])
 

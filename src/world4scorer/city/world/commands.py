@@ -12,11 +12,10 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from world4scorer.city.streets.street_map import Connection, Lane, LaneUse, StreetMap, Turn
 from world4scorer.datasets.navsim.frames import COMMANDS
-from world4scorer.engine.scene.geometry import arc_length
+from world4scorer.engine.scene.geometry import Floats, arc_length
 
 LOOK_AHEAD: Final = 20.0
 """Distance along the route [m]."""
@@ -28,7 +27,7 @@ LEFT, STRAIGHT, RIGHT, UNKNOWN = (COMMANDS.index(name) for name in ("left", "for
 class RoutePiece(NamedTuple):
     """A lane or connection along a route."""
 
-    shape: NDArray[np.float64]
+    shape: Floats
     """(n, 2) its centreline."""
     turn: Turn | None
     """Turn of a connection; None for a lane."""
@@ -47,7 +46,7 @@ class RouteReader:
                 follow.setdefault(streets.lanes[connection.to_lane].edge, []).append(connection)
         self.centreline = lru_cache(4096)(self._centreline)
         self._route_points = lru_cache(16)(self._route_points_of)
-        self._all_points: NDArray[np.float64] | None = None
+        self._all_points: Floats | None = None
 
     def edge_of(self, lane_id: str, route: Sequence[str]) -> str | None:
         """The edge of the route that a lane belongs to; for connections, the edge before."""
@@ -59,7 +58,7 @@ class RouteReader:
                 return before
         return None
 
-    def nearest_lane(self, route: tuple[str, ...], pose: NDArray[np.float64]) -> str:
+    def nearest_lane(self, route: tuple[str, ...], pose: Floats) -> str:
         """The lane or connection of a route nearest to a car at `pose` (3,)."""
         ids, points, headings = self._route_points(route)
         distance = np.linalg.norm(points - pose[:2], axis=1)
@@ -67,7 +66,7 @@ class RouteReader:
         distance += 5.0 * (np.cos(headings - pose[2]) < 0.5)
         return ids[int(np.argmin(distance))]
 
-    def distance_to_lanes(self, position: NDArray[np.float64]) -> float:
+    def distance_to_lanes(self, position: Floats) -> float:
         """Metres from a position (2,) to the nearest centreline of a lane for cars."""
         if self._all_points is None:
             self._all_points = np.concatenate(
@@ -75,7 +74,7 @@ class RouteReader:
             )
         return float(np.sqrt(((self._all_points - position) ** 2).sum(1).min()))
 
-    def _route_points_of(self, route: tuple[str, ...]) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
+    def _route_points_of(self, route: tuple[str, ...]) -> tuple[list[str], Floats, Floats]:
         """Lane ids, points (n, 2) about a metre apart and headings (n,) of a route's lanes and connections."""
         pieces = [(lane.id, lane.shape) for lane in self._streets.lanes.values() if self._on(lane, route)]
         for before, after in pairwise(route):
@@ -93,11 +92,11 @@ class RouteReader:
     def _on(lane: Lane, route: tuple[str, ...]) -> bool:
         return lane.edge in route and lane.use is LaneUse.DRIVE and not lane.internal
 
-    def command_at(self, route: tuple[str, ...], pose: NDArray[np.float64]) -> int:
+    def command_at(self, route: tuple[str, ...], pose: Floats) -> int:
         """Index into `COMMANDS` for an ego whose rear axle is at `pose` (3,)."""
         return self.command(self.nearest_lane(route, pose), route, pose[:2])
 
-    def command(self, lane_id: str, route: tuple[str, ...], position: NDArray[np.float64]) -> int:
+    def command(self, lane_id: str, route: tuple[str, ...], position: Floats) -> int:
         """Index into `COMMANDS` for an ego at `position` (2,) on a lane of its route."""
         line = self.centreline(lane_id, route)
         if line is None:
@@ -112,14 +111,14 @@ class RouteReader:
         offset = ahead[0] * (further - start)[1] - ahead[1] * (further - start)[0]
         return LEFT if offset >= LATERAL_THRESHOLD else RIGHT if offset <= -LATERAL_THRESHOLD else STRAIGHT
 
-    def _centreline(self, lane_id: str, route: tuple[str, ...]) -> NDArray[np.float64] | None:
+    def _centreline(self, lane_id: str, route: tuple[str, ...]) -> Floats | None:
         """Points (n, 2) along the route from the start of the lane, long enough to look 20 m ahead."""
         pieces = self.pieces(lane_id, route, 2 * LOOK_AHEAD)
         if pieces is None:
             return None
         line = np.concatenate([piece.shape for piece in pieces])
         keep = np.concatenate([[True], np.linalg.norm(np.diff(line, axis=0), axis=1) > 1e-3])
-        kept: NDArray[np.float64] = line[keep]
+        kept: Floats = line[keep]
         return kept if len(kept) > 1 else None
 
     def pieces(self, lane_id: str, route: tuple[str, ...], reach: float = np.inf) -> list[RoutePiece] | None:
@@ -157,7 +156,7 @@ class RouteReader:
         return pieces
 
 
-def _project(line: NDArray[np.float64], along: NDArray[np.float64], position: NDArray[np.float64]) -> float:
+def _project(line: Floats, along: Floats, position: Floats) -> float:
     """Distance along a polyline of the point nearest to a position."""
     step = np.diff(line, axis=0)
     length = np.diff(along)
@@ -167,11 +166,11 @@ def _project(line: NDArray[np.float64], along: NDArray[np.float64], position: ND
     return float(along[nearest] + share[nearest] * length[nearest])
 
 
-def _point(line: NDArray[np.float64], along: NDArray[np.float64], distance: float) -> NDArray[np.float64]:
+def _point(line: Floats, along: Floats, distance: float) -> Floats:
     return np.array([np.interp(distance, along, line[:, 0]), np.interp(distance, along, line[:, 1])])
 
 
-def every_metre(shape: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def every_metre(shape: Floats) -> tuple[Floats, Floats]:
     """Points (n, 2) of a polyline at most a metre apart, and its heading there (n,)."""
     length = arc_length(shape)
     grid = np.linspace(0.0, length[-1], max(2, int(np.ceil(length[-1])) + 1))

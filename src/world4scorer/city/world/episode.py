@@ -33,7 +33,7 @@ from world4scorer.city.world.trace import Trace, TraceRecorder
 from world4scorer.city.world.traffic import TIME_STEP, Traffic, snapshot_actors
 from world4scorer.datasets.navsim.agent_input import AgentInput
 from world4scorer.datasets.navsim.frames import COMMANDS
-from world4scorer.engine.scene.geometry import direction, relative_poses, wrap
+from world4scorer.engine.scene.geometry import Floats, direction, relative_poses, wrap
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG
 
 HISTORY_FRAMES: Final = 4
@@ -57,11 +57,11 @@ class EgoState:
     """The ego at one step, in coordinates of the street map."""
 
     step: int
-    pose: NDArray[np.float64]
+    pose: Floats
     """(3,) rear axle."""
-    velocity: NDArray[np.float64]
+    velocity: Floats
     """(2,) in the ego frame [m/s]."""
-    acceleration: NDArray[np.float64]
+    acceleration: Floats
     """(2,) in the ego frame [m/s^2]."""
     command: int
 
@@ -115,7 +115,7 @@ class Episode:
             self._traffic.step()
         return self._traffic.steps
 
-    def preload(self, pose: NDArray[np.float64]) -> None:
+    def preload(self, pose: Floats) -> None:
         """Build the scenery around a pose, to be shared by branches."""
         self._renderer.preload(pose)
 
@@ -129,9 +129,7 @@ class Episode:
                 f"{start.name!r}: vehicle {start.vehicle!r} is not on the road at step {self._traffic.steps}"
             )
 
-    def step(
-        self, pose: NDArray[np.float64], velocity: NDArray[np.float64] | None, acceleration: NDArray[np.float64] | None
-    ) -> bool:
+    def step(self, pose: Floats, velocity: Floats | None, acceleration: Floats | None) -> bool:
         """Move the ego's rear axle to a pose and simulate 0.1 s; returns whether the ego is still on its route."""
         if not self._on_its_way():
             raise CityError(f"{self._taken().name!r}: the ego has reached the end of its route; reset the simulation")
@@ -141,11 +139,7 @@ class Episode:
         return self._on_its_way()
 
     def drive(
-        self,
-        poses: NDArray[np.float64],
-        velocities: NDArray[np.float64],
-        accelerations: NDArray[np.float64],
-        cameras_at: Mapping[int, Sequence[str]],
+        self, poses: Floats, velocities: Floats, accelerations: Floats, cameras_at: Mapping[int, Sequence[str]]
     ) -> Trace:
         """Move the ego along poses (T, 3), 0.1 s each, and record a trace; `cameras_at` lists cameras by step.
 
@@ -198,15 +192,13 @@ class Episode:
     def _on_its_way(self) -> bool:
         return self._taken().vehicle in dict(self._traffic.present())
 
-    def _move(self, pose: NDArray[np.float64]) -> None:
+    def _move(self, pose: Floats) -> None:
         bumper = pose[:2] + FRONT_OVERHANG * direction(pose[2])
         angle = float(90.0 - np.degrees(pose[2])) % 360.0
         vehicle = self._taken().vehicle
         self._traffic.sumo.vehicle.moveToXY(vehicle, "", -1, float(bumper[0]), float(bumper[1]), angle, 2)
 
-    def _remember(
-        self, pose: NDArray[np.float64], velocity: NDArray[np.float64] | None, acceleration: NDArray[np.float64] | None
-    ) -> None:
+    def _remember(self, pose: Floats, velocity: Floats | None, acceleration: Floats | None) -> None:
         before = self._past[-1]
         if velocity is None:
             velocity = np.array([float((pose[:2] - before.pose[:2]) @ direction(pose[2])) / TIME_STEP, 0.0])
@@ -260,7 +252,7 @@ class Episode:
         poses = np.array([frame.pose for frame in self._past])
         heading = np.unwrap(poses[:, 2])
 
-        def at(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        def at(values: Floats) -> Floats:
             return np.interp(wanted, steps, values)
 
         history = np.column_stack([at(poses[:, 0]), at(poses[:, 1]), at(heading)])

@@ -12,14 +12,11 @@ from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from world4scorer.city.streets.street_map import LaneUse, StreetMap
 from world4scorer.city.world.traffic import TIME_STEP, Traffic
 from world4scorer.city.world.vehicles import WALKER_SIZE, WALKER_TYPE
-from world4scorer.engine.scene.geometry import arc_length
-
-Floats = NDArray[np.float64]
+from world4scorer.engine.scene.geometry import Floats, arc_length
 
 SPAWN_DISTANCE: Final = 90.0
 """Distance of the ego at which standing vehicles and pedestrians are spawned [m]."""

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from world4scorer.city.world.recording import Drive
 from world4scorer.city.world.traffic import TIME_STEP
-from world4scorer.engine.scene.geometry import arc_length, direction
+from world4scorer.engine.scene.geometry import Floats, arc_length, direction
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG
 
 TIME_SMOOTHING: Final = 0.45
@@ -38,15 +37,15 @@ class ExpertDrive:
     """A smoothed drive at 10 Hz, aligned with the rows of its `Drive`."""
 
     drive: Drive
-    pose: NDArray[np.float64]
+    pose: Floats
     """(n, 3) x, y [m], heading [rad, continuous] of the rear axle."""
-    speed: NDArray[np.float64]
+    speed: Floats
     """(n,) of the rear axle [m/s]."""
-    acceleration: NDArray[np.float64]
+    acceleration: Floats
     """(n, 2) forward and to the left [m/s^2]."""
-    yaw_rate: NDArray[np.float64]
+    yaw_rate: Floats
     """(n,) rad/s"""
-    travelled: NDArray[np.float64]
+    travelled: Floats
     """(n,) m along the path."""
 
 
@@ -67,7 +66,7 @@ def expert_drive(drive: Drive) -> ExpertDrive:
     return ExpertDrive(drive, pose, speed, acceleration, yaw_rate, smooth)
 
 
-def _average_over_time(travelled: NDArray[np.float64]) -> NDArray[np.float64]:
+def _average_over_time(travelled: Floats) -> Floats:
     reach = round(4 * TIME_SMOOTHING / TIME_STEP)
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) * TIME_STEP / TIME_SMOOTHING) ** 2)
     first, last = travelled[1] - travelled[0], travelled[-1] - travelled[-2]
@@ -77,9 +76,7 @@ def _average_over_time(travelled: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.convolve(padded, weights / weights.sum(), mode="valid")
 
 
-def _smooth_path(
-    drive: Drive, travelled: NDArray[np.float64], smooth: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _smooth_path(drive: Drive, travelled: Floats, smooth: Floats) -> tuple[Floats, Floats]:
     """Path of the bumper at every `PATH_STEP`: distances (m,) and points (m, 2), extended straight at both ends."""
     moving = np.concatenate([[True], np.diff(travelled) > 1e-6])
     reach = int(3 * MAX_PATH_SMOOTHING / PATH_STEP)
@@ -106,7 +103,7 @@ def _smooth_path(
     return grid, total / weight[:, None]
 
 
-def _drag_along(path: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _drag_along(path: Floats) -> tuple[Floats, Floats]:
     """Rear axle (m, 2) and heading (m,) when the tracking point follows the path."""
     rear = np.empty_like(path)
     heading = np.empty(len(path))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from world4scorer.city.streets.places import PLACES
 from world4scorer.city.streets.street_map import Turn, read_streets
@@ -17,15 +16,14 @@ from world4scorer.city.world.commands import RouteReader, every_metre
 from world4scorer.city.world.manifest import find_log
 from world4scorer.datasets.navsim.logs import Log
 from world4scorer.engine.routes.commands import RoadOption
+from world4scorer.engine.scene.geometry import Floats
 from world4scorer.jobs.data_folder import DataFolder
 
 OPTION_OF: Final = {Turn.LEFT: RoadOption.LEFT, Turn.AROUND: RoadOption.LEFT, Turn.RIGHT: RoadOption.RIGHT}
 """Other turns are `RoadOption.STRAIGHT`."""
 
 
-def global_plan(
-    reader: RouteReader, route: Sequence[str], pose: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], list[RoadOption]] | None:
+def global_plan(reader: RouteReader, route: Sequence[str], pose: Floats) -> tuple[Floats, list[RoadOption]] | None:
     """Points (n, 2) from an ego at `pose` (3,) to the end of the route, and the option of each.
 
     None where the street map does not connect the route.
@@ -34,7 +32,7 @@ def global_plan(
     pieces = reader.pieces(reader.nearest_lane(edges, pose), edges)
     if pieces is None:
         return None
-    points: list[NDArray[np.float64]] = []
+    points: list[Floats] = []
     options: list[RoadOption] = []
     for piece in pieces:
         line, _ = every_metre(piece.shape)
@@ -52,7 +50,7 @@ class CityRoutes:
 
     root: Path
 
-    def route(self, log: Log) -> NDArray[np.float64]:
+    def route(self, log: Log) -> Floats:
         """Centreline (n, 2) from the first pose of a log to its destination."""
         simulation, entry = find_log(self.root, log.name)
         reader, offset = _reader(DataFolder(self.root).city_network(PLACES[simulation.place].network.name))
@@ -63,6 +61,6 @@ class CityRoutes:
 
 
 @lru_cache(8)
-def _reader(network: Path) -> tuple[RouteReader, NDArray[np.float64]]:
+def _reader(network: Path) -> tuple[RouteReader, Floats]:
     streets = read_streets(network)
     return RouteReader(streets), streets.offset

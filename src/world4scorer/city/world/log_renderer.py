@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from world4scorer.city.render.cameras import CameraRig
 from world4scorer.city.render.weather import Weather
@@ -28,7 +27,7 @@ from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.cameras import Camera
 from world4scorer.datasets.navsim.log_writer import FrameRecord, write_log
-from world4scorer.engine.scene.geometry import direction, wrap
+from world4scorer.engine.scene.geometry import Floats, direction, wrap
 from world4scorer.engine.scene.indices import TrackType
 from world4scorer.jobs.data_folder import DataFolder
 
@@ -166,9 +165,7 @@ def track_token(log: str, name: str) -> str:
     return digest(log, name)
 
 
-def _lights_near(
-    frame: FrameState, index: MapIndex, places: Mapping[str, NDArray[np.float64]]
-) -> list[tuple[str, bool]]:
+def _lights_near(frame: FrameState, index: MapIndex, places: Mapping[str, Floats]) -> list[tuple[str, bool]]:
     return [
         (connector, red)
         for connector, red in index.lights(frame.signals)
@@ -176,7 +173,7 @@ def _lights_near(
     ]
 
 
-def _connector_points(streets: StreetMap, index: MapIndex) -> dict[str, NDArray[np.float64]]:
+def _connector_points(streets: StreetMap, index: MapIndex) -> dict[str, Floats]:
     return {
         str(index.connector[connection.from_lane, connection.to_lane]): connection.shape[0]
         for connection in streets.connections

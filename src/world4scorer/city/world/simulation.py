@@ -53,6 +53,7 @@ from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.datasets.navsim.agent_input import AgentInput
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.engine.scene.geometry import Floats
 from world4scorer.jobs.data_folder import DataFolder
 
 SHUTDOWN_TIMEOUT: Final = 3.0
@@ -75,7 +76,7 @@ class Observation:
     """Four frames, 0.5 s apart, as read from a log."""
     images: Mapping[str, NDArray[np.uint8]]
     """(H, W, 3) by camera, JPEG-compressed as on disk; empty if not requested."""
-    ego_pose: NDArray[np.float64]
+    ego_pose: Floats
     """(3,) x, y [m], heading [rad] of the rear axle in the global frame."""
     annotations: Annotations
     """Road users within 150 m, in the ego frame."""
@@ -138,9 +139,7 @@ class CitySimulation:
         entry = read_simulation(self._root, simulation)
         return self._begin(start, self._prepare(entry, start.past[-1].step), images)
 
-    def _begin(
-        self, start: EpisodeStart, offset: NDArray[np.float64], images: bool | Sequence[str] = True
-    ) -> Observation:
+    def _begin(self, start: EpisodeStart, offset: Floats, images: bool | Sequence[str] = True) -> Observation:
         assert self._undisturbed is not None
         if self._episode is not None:
             self._episode.close()
@@ -232,7 +231,7 @@ class CitySimulation:
             raise CityError("no ego yet: call reset(log, frame) first")
         return self._episode
 
-    def _prepare(self, simulation: SimulationEntry, step: int) -> NDArray[np.float64]:
+    def _prepare(self, simulation: SimulationEntry, step: int) -> Floats:
         """Advance the undisturbed traffic of a simulation to a step; returns the offset of its street map."""
         folder = DataFolder(self._root)
         network = folder.city_network(PLACES[simulation.place].network.name)
@@ -248,9 +247,7 @@ class CitySimulation:
         self._undisturbed_step = int(self._undisturbed.ask("advance", step))
         return read_streets(network).offset
 
-    def _past(
-        self, simulation: SimulationEntry, entry: LogEntry, frame: int, offset: NDArray[np.float64]
-    ) -> tuple[EgoState, ...]:
+    def _past(self, simulation: SimulationEntry, entry: LogEntry, frame: int, offset: Floats) -> tuple[EgoState, ...]:
         """The last frames of the log up to `frame`."""
         log = read_log(DataFolder(self._root).log(simulation.data_split, entry.name))
         return tuple(
@@ -265,7 +262,7 @@ class CitySimulation:
         )
 
 
-def _pair(name: str, value: ArrayLike | None) -> NDArray[np.float64] | None:
+def _pair(name: str, value: ArrayLike | None) -> Floats | None:
     if value is None:
         return None
     values = np.asarray(value, np.float64)

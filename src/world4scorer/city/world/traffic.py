@@ -21,6 +21,7 @@ from world4scorer.city.scenery.actors import ActorKind, Actors
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.sumo import load_sumo, sumo_environment
 from world4scorer.city.world.vehicles import PEDESTRIAN_SIZE, vehicle_type
+from world4scorer.engine.scene.geometry import Floats
 
 TIME_STEP: Final = 0.1
 """s"""
@@ -77,18 +78,18 @@ class TrafficSnapshot:
     step: int
     agent: NDArray[np.int64]
     """(n,) index into `Agents`."""
-    pose: NDArray[np.float64]
+    pose: Floats
     """(n, 3) x, y [m], heading [rad] of the centre of the box."""
-    speed: NDArray[np.float64]
+    speed: Floats
     """(n,) m/s"""
     lamps: NDArray[np.uint8]
     """(n,) bits `BRAKE`, `LEFT`, `RIGHT`."""
-    travelled: NDArray[np.float64]
+    travelled: Floats
     """(n,) distance since its appearance [m]."""
     signals: Mapping[str, str]
     """SUMO state string of every traffic light."""
 
-    def around(self, point: NDArray[np.float64], radius: float, exclude: int) -> TrafficSnapshot:
+    def around(self, point: Floats, radius: float, exclude: int) -> TrafficSnapshot:
         """Road users within `radius` [m] of a point (2,), except the agent `exclude` (the ego)."""
         near = np.linalg.norm(self.pose[:, :2] - point, axis=1) < radius
         rows = np.flatnonzero(near & (self.agent != exclude))
@@ -159,7 +160,7 @@ class Traffic:
         """Names and indices of the road users of the current step."""
         return zip(self._names, self._order.tolist(), strict=True)
 
-    def rear_axle(self, name: str) -> NDArray[np.float64]:
+    def rear_axle(self, name: str) -> Floats:
         """(3,) x, y [m], heading [rad] of the rear axle of a present vehicle."""
         row = self._names.index(name)
         return np.append(self._rear[self._order[row]], self._poses[row, 2])
@@ -204,14 +205,7 @@ class Traffic:
             signals={name: light.getRedYellowGreenState(name) for name in light.getIDList()},
         )
 
-    def _enter(
-        self,
-        names: list[str],
-        order: NDArray[np.int64],
-        front: NDArray[np.float64],
-        heading: NDArray[np.float64],
-        vehicles: int,
-    ) -> None:
+    def _enter(self, names: list[str], order: NDArray[np.int64], front: Floats, heading: Floats, vehicles: int) -> None:
         """Give new and teleported road users an index and a straight body; fills `order`."""
         moved = np.linalg.norm(front - self._front[order], axis=1)
         for row in np.flatnonzero((order < 0) | (moved > self._stride[order] + MAX_JUMP)):
@@ -243,9 +237,7 @@ class Traffic:
         self._used.add(fresh)
         return fresh
 
-    def _drag(
-        self, order: NDArray[np.int64], front: NDArray[np.float64], heading: NDArray[np.float64], vehicles: int
-    ) -> None:
+    def _drag(self, order: NDArray[np.int64], front: Floats, heading: Floats, vehicles: int) -> None:
         """Move bodies to their new bumpers: the rear axle follows the front axle at wheelbase distance."""
         ahead, wheelbase, centre = self._lengths[order].T
         direction = np.stack([np.cos(heading), np.sin(heading)], axis=1)

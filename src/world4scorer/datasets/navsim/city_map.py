@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.polygon_store import PolygonStore
 from world4scorer.engine.kernels import kernel
+from world4scorer.engine.scene.geometry import Floats
 from world4scorer.engine.scene.indices import Layer
 
 NODE_CAPACITY: Final = 10
@@ -31,7 +32,7 @@ class Lane:
     block: int
     """Index of its roadblock or roadblock connector; -1 if not in the map."""
     is_connector: bool
-    path: NDArray[np.float64]
+    path: Floats
     """(n, 3) x, y [m] of the centreline's vertices, heading [rad] of the segment after each."""
     length: float
     """Length of the path [m]."""
@@ -144,14 +145,12 @@ class CityMap:
         return self.first_intersection_area + len(self.intersections)
 
     @cached_property
-    def _path_rows(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _path_rows(self) -> tuple[Floats, NDArray[np.int64]]:
         """All lanes' paths in one table, and the first row of each lane."""
         counts = [len(lane.path) for lane in self.lanes]
         return np.concatenate([np.zeros((0, 3)), *(lane.path for lane in self.lanes)]), np.cumsum([0, *counts])
 
-    def nearest_vertices(
-        self, lanes: Sequence[int], x: float, y: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def nearest_vertices(self, lanes: Sequence[int], x: float, y: float) -> tuple[Floats, Floats]:
         """Distance [m] and heading [rad] of the path vertex nearest to a point, for each of the lanes (n,)."""
         rows, starts = self._path_rows
         return nearest_vertices(rows, starts, np.array(lanes, np.int64), x, y)  # type: ignore[no-any-return]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import shapely
-from numpy.typing import NDArray
 
-from world4scorer.engine.scene.geometry import box_corners
+from world4scorer.engine.scene.geometry import Floats, box_corners
 from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH, REAR_AXLE_TO_CENTRE
 
 
-def box_centre(pose: NDArray[np.float64]) -> tuple[float, float]:
+def box_centre(pose: Floats) -> tuple[float, float]:
     """Centre x, y [m] for a pose (3,)."""
     return (
         float(pose[0] + REAR_AXLE_TO_CENTRE * np.cos(pose[2])),
@@ -18,7 +17,7 @@ def box_centre(pose: NDArray[np.float64]) -> tuple[float, float]:
     )
 
 
-def box_polygon(pose: NDArray[np.float64]) -> shapely.Polygon:
+def box_polygon(pose: Floats) -> shapely.Polygon:
     """Footprint for a pose (3,)."""
     x, y = box_centre(pose)
     return shapely.Polygon(box_corners(np.array([x, y, pose[2]]), HALF_LENGTH, HALF_LENGTH, HALF_WIDTH))

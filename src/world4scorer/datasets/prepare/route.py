@@ -12,12 +12,11 @@ from typing import Final
 
 import numpy as np
 import shapely
-from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.prepare.search import find_chain
-from world4scorer.engine.scene.geometry import wrap
+from world4scorer.engine.scene.geometry import Floats, wrap
 
 Route = tuple[int, ...]
 """Blocks in driving order."""
@@ -67,7 +66,7 @@ def route_lanes(city: CityMap, route: Route) -> tuple[int, ...]:
     return tuple(dict.fromkeys(lane for block in route for lane in city.blocks[block].lanes))
 
 
-def locate(city: CityMap, ego_pose: NDArray[np.float64], route: Route) -> EgoBlock:
+def locate(city: CityMap, ego_pose: Floats, route: Route) -> EgoBlock:
     """Find the block of the ego (pose of the rear axle), preferring those of the route."""
     x, y, heading = (float(value) for value in ego_pose)
     blocks = [int(block) for block in city.near(city.block_tree, x, y, SEARCH_HALF_SIDE)]

@@ -11,11 +11,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, Protocol, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from world4scorer.datasets.navsim.logs import Log
 from world4scorer.engine.routes import Route, RouteCursor
+from world4scorer.engine.scene.geometry import Floats
 from world4scorer.jobs.data_folder import DataFolder
 
 CITY_ROUTES: Final = "world4scorer.city.world.global_plan"
@@ -25,7 +23,7 @@ CITY_ROUTES: Final = "world4scorer.city.world.global_plan"
 class RouteSource(Protocol):
     """Routes of the logs of a dataset."""
 
-    def route(self, log: Log) -> NDArray[np.float64]:
+    def route(self, log: Log) -> Floats:
         """Return the route of a log from where the log begins, (n, 2) in the global frame."""
         ...
 
@@ -38,7 +36,7 @@ def route_source(root: Path) -> RouteSource:
     return cast(RouteSource, import_module(CITY_ROUTES).CityRoutes(root))
 
 
-def route_points(source: RouteSource, log: Log) -> dict[str, NDArray[np.float64]]:
+def route_points(source: RouteSource, log: Log) -> dict[str, Floats]:
     """The route point (2,) at each frame of a log, by token."""
     cursor = RouteCursor(Route(source.route(log)))
     points = {}

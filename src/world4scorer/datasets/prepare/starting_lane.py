@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.pdm_closed.ego_box import box_centre, box_polygon
 from world4scorer.datasets.prepare.drivable import areas_at
-from world4scorer.engine.scene.geometry import wrap
+from world4scorer.engine.scene.geometry import Floats, wrap
 
 
-def starting_lane(
-    city: CityMap, areas: NDArray[np.int64], route_lanes: tuple[int, ...], ego_pose: NDArray[np.float64]
-) -> int:
+def starting_lane(city: CityMap, areas: NDArray[np.int64], route_lanes: tuple[int, ...], ego_pose: Floats) -> int:
     """The route's lane under the rear axle with the nearest heading, else the nearest lane.
 
     `areas` (P,) are those of the drivable map. Off the route, the first lane that holds the box centre wins, else the

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.engine.kernels import kernel
 from world4scorer.engine.rollout.angles import wrap
+from world4scorer.engine.scene.geometry import Floats
 from world4scorer.engine.scene.indices import DT, Box
 from world4scorer.engine.scene.tracks import Tracks
 
@@ -45,11 +46,7 @@ def interpolate_tracks(frames: Sequence[LogFrame]) -> tuple[Tracks, Tracks | Non
 
 
 def tracks_from_detections(
-    ids: list[str],
-    kinds: NDArray[np.int8],
-    sizes: NDArray[np.float64],
-    poses: NDArray[np.float64],
-    seen: NDArray[np.bool_],
+    ids: list[str], kinds: NDArray[np.int8], sizes: Floats, poses: Floats, seen: NDArray[np.bool_]
 ) -> tuple[Tracks, Tracks | None]:
     """The same from detections: types (N,), sizes (N, 2), poses with velocities (N, F, 5), presence (N, F)."""
     count = seen.shape[1]
@@ -61,9 +58,7 @@ def tracks_from_detections(
     return tracks, _fill(names, kinds[early], sizes[early], poses[early, :FRAMES_V2], seen[early, :FRAMES_V2])
 
 
-def _detections(
-    frames: Sequence[LogFrame],
-) -> tuple[list[str], NDArray[np.int8], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+def _detections(frames: Sequence[LogFrame]) -> tuple[list[str], NDArray[np.int8], Floats, Floats, NDArray[np.bool_]]:
     """Tokens, types (N,), sizes (N, 2), poses with velocities (N, F, 5), presence (N, F); by type, then appearance."""
     row: dict[str, int] = {}
     every = [frame.boxes_by_type for frame in frames]
@@ -91,13 +86,7 @@ def _versions_differ(seen: NDArray[np.bool_]) -> bool:
     return bool((once_late | again_late).any())
 
 
-def _fill(
-    ids: list[str],
-    kinds: NDArray[np.int8],
-    sizes: NDArray[np.float64],
-    poses: NDArray[np.float64],
-    seen: NDArray[np.bool_],
-) -> Tracks:
+def _fill(ids: list[str], kinds: NDArray[np.int8], sizes: Floats, poses: Floats, seen: NDArray[np.bool_]) -> Tracks:
     steps = (seen.shape[1] - 1) * STEPS_PER_FRAME + 1
     boxes = np.zeros((len(ids), steps, len(Box)))
     valid = np.zeros((len(ids), steps), np.bool_)

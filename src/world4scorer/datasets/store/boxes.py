@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.engine.kernels import kernel
+from world4scorer.engine.scene.geometry import Floats
 from world4scorer.engine.scene.indices import Box
 from world4scorer.engine.scene.tracks import Tracks
-
-Floats = NDArray[np.float64]
 
 MOTION: Final = (int(Box.X), int(Box.Y), int(Box.HEADING), int(Box.VELOCITY_X), int(Box.VELOCITY_Y))
 SIZE: Final = (int(Box.LENGTH), int(Box.WIDTH))

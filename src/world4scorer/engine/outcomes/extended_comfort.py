@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from world4scorer.engine.kernels import kernel, leaf
 from world4scorer.engine.outcomes.savgol import Filter, savgol, smooth, unwrap
 from world4scorer.engine.scene.checks import SceneError, as_array
+from world4scorer.engine.scene.geometry import Floats
 from world4scorer.engine.scene.indices import DT, STEPS, State
 
 ACCELERATION_X: Final = int(State.ACCELERATION_X)
@@ -49,7 +50,7 @@ def overlap_shift(interval_s: float) -> int:
     return round(interval_s / DT)
 
 
-def extended_comfort(rollouts_now: ArrayLike, rollout_previous: ArrayLike, interval_s: float) -> NDArray[np.float64]:
+def extended_comfort(rollouts_now: ArrayLike, rollout_previous: ArrayLike, interval_s: float) -> Floats:
     """Return (N,) 1.0 or 0.0: does each rollout of now (N, 41, 11) continue the previous one (41, 11)?
 
     `interval_s` is the time between the two frames. `extended_comfort_rms` returns the difference of each signal.
@@ -66,9 +67,7 @@ def extended_comfort_pairs(
     return pairs_within(now, previous, shift, filters_for(STEPS - shift))  # type: ignore[no-any-return]
 
 
-def extended_comfort_rms(
-    rollouts_now: ArrayLike, rollout_previous: ArrayLike, interval_s: float
-) -> NDArray[np.float64]:
+def extended_comfort_rms(rollouts_now: ArrayLike, rollout_previous: ArrayLike, interval_s: float) -> Floats:
     """Return the (N, 4) root mean square differences of `SIGNALS`."""
     one = as_array("rollout_previous", rollout_previous, np.float64, (STEPS, len(State)))[None]
     now, previous, shift = _aligned(rollouts_now, one, interval_s)
@@ -95,7 +94,7 @@ def filters_for(samples: int) -> ExtendedComfortFilters:
     )
 
 
-def plans_last(rollouts: NDArray[np.float64]) -> NDArray[np.float64]:
+def plans_last(rollouts: Floats) -> Floats:
     """View (N, 41, 11) as the (11, 41, N) of the kernels; no copy for rollouts of this package."""
     return np.ascontiguousarray(rollouts.transpose(2, 1, 0))
 

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from world4scorer.engine.outcomes.causes import Cause
 from world4scorer.engine.rollout.plans import LqrProfile, roll_out
+from world4scorer.engine.scene.geometry import Floats
 from world4scorer.engine.scene.scene import Scene
-
-Floats = NDArray[np.float64]
 
 V1_COLUMNS: Final = ("NC", "DAC", "EP", "TTC", "C", "DDC", "PDMS")
 V2_COLUMNS: Final = ("NC", "DAC", "DDC", "TLC", "EP", "TTC", "LK", "HC", "product", "pdm_score")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from world4scorer.engine.outcomes.causes import Causes
 from world4scorer.engine.outcomes.comfort import CHECKS, comfort_filters_v2
@@ -15,6 +15,7 @@ from world4scorer.engine.outcomes.judge import Judgement, Metric, judge_v2
 from world4scorer.engine.outcomes.progress import normalise_v2
 from world4scorer.engine.outcomes.results import V2_COLUMNS, V2_WEIGHTS, V2Outcome, sub_scores
 from world4scorer.engine.rollout.plans import LqrProfile, check_residuals, plans_first, profile_code
+from world4scorer.engine.scene.geometry import Floats
 from world4scorer.engine.scene.indices import STEPS, Light, State
 from world4scorer.engine.scene.plan import as_plans
 from world4scorer.engine.scene.scene import Scene
@@ -93,9 +94,7 @@ def epdms(
     )
 
 
-def _judge(
-    scene: Scene, plans: NDArray[np.float64], reference: NDArray[np.float64], lqr: LqrProfile
-) -> tuple[NDArray[np.float64], Judgement]:
+def _judge(scene: Scene, plans: Floats, reference: Floats, lqr: LqrProfile) -> tuple[Floats, Judgement]:
     """Return states (11, 41, L) and judgement of the plans and, as the last rollout, the reference."""
     tracks = scene.tracks if scene.tracks_v2 is None else scene.tracks_v2
     history = NO_HISTORY
@@ -118,7 +117,7 @@ def _reference_progress(found: Judgement) -> float:
     return float(found.values[Metric.PROGRESS, -1] * _product(_sub_scores(found))[-1])
 
 
-def _raw_table(found: Judgement, count: int, reference: float) -> NDArray[np.float64]:
+def _raw_table(found: Judgement, count: int, reference: float) -> Floats:
     """The unfiltered (N, 10) table of the first `count` rollouts, against the reference's progress [m]."""
     table = _sub_scores(found)[:count]
     product = _product(table)
@@ -127,16 +126,16 @@ def _raw_table(found: Judgement, count: int, reference: float) -> NDArray[np.flo
     return _with_scores(table)
 
 
-def _human_row(found: Judgement, rollout: int) -> NDArray[np.float64]:
+def _human_row(found: Judgement, rollout: int) -> Floats:
     """The (10,) row of the human, scored alone: relative to its own progress, without history."""
     table = _sub_scores(found)[rollout : rollout + 1]
     table[:, V2_COLUMNS.index("EP")] = 1.0
     table[:, V2_COLUMNS.index("HC")] = 1.0
-    row: NDArray[np.float64] = _with_scores(table)[0]
+    row: Floats = _with_scores(table)[0]
     return row
 
 
-def _sub_scores(found: Judgement) -> NDArray[np.float64]:
+def _sub_scores(found: Judgement) -> Floats:
     table = np.empty((found.values.shape[1], len(V2_COLUMNS)))
     for name, metric in (
         ("NC", Metric.NC),
@@ -151,11 +150,11 @@ def _sub_scores(found: Judgement) -> NDArray[np.float64]:
     return table
 
 
-def _product(table: NDArray[np.float64]) -> NDArray[np.float64]:
+def _product(table: Floats) -> Floats:
     return np.asarray(np.prod([table[:, V2_COLUMNS.index(name)] for name in MULTIPLIERS], axis=0))
 
 
-def _with_scores(table: NDArray[np.float64]) -> NDArray[np.float64]:
+def _with_scores(table: Floats) -> Floats:
     """Fill in the last two columns."""
     product = _product(table)
     weighted = sum(weight * table[:, V2_COLUMNS.index(name)] for name, weight in V2_WEIGHTS.items())

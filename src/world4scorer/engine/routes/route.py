@@ -10,9 +10,9 @@ import math
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from world4scorer.engine.scene.geometry import arc_length, to_ego_axes
+from world4scorer.engine.scene.geometry import Floats, arc_length, to_ego_axes
 
 SPACING: Final = 1.0
 """Distance between points of a route [m]."""
@@ -20,8 +20,6 @@ ROUTE_POINT_DISTANCE: Final = 20.0
 """Beeline from the ego to its route point [m]."""
 ROUTE_AHEAD_DISTANCE: Final = 30.0
 """Length of the route ahead that plans are compared with [m]."""
-
-Floats = NDArray[np.float64]
 
 
 class Route:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from world4scorer.engine.scene.geometry import Floats
 
 
 class EgoContext(Protocol):
@@ -25,7 +24,7 @@ class EgoContext(Protocol):
         """Time stamp [us]."""
 
     @property
-    def ego_state(self) -> NDArray[np.float64]:
+    def ego_state(self) -> Floats:
         """(11,) columns of `State`."""
 
 
@@ -36,5 +35,5 @@ class EgoSnapshot:
     token: str
     log_name: str
     time_us: int
-    ego_state: NDArray[np.float64]
+    ego_state: Floats
     """(11,) columns of `State`."""
