@@ -115,7 +115,7 @@ def test_show_says_what_is_wrong(pools: Path, tmp_path: Path, capsys: Any) -> No
         ([str(pools), token, "--submission", "x", *out], "has plans of its own", 2),
         ([store, token, "--plan", "1", *out], "belong to runs and pools", 2),
         ([store, token, "--cameras", *out], "name it with --data", 1),
-        ([str(pools), token, "--cameras", "--thumbnail", *out], "no room", 2),
+        ([str(pools), token, "--cameras", "--thumbnail", *out], "not possible with --thumbnail", 2),
         ([str(pools), token, "--out", str(tmp_path / "x.jpg")], "x.jpg: pictures are .png, .svg, .pdf", 2),
         ([str(pools), token, "--metric", "pdms-v1.1", "--selection", "reranked", *out], "belongs to EPDMS", 2),
         ([store, token, "--selection", "reranked", *out], "belong to runs and pools", 2),

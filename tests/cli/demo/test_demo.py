@@ -120,7 +120,7 @@ def test_other_names_of_the_folder(chain, tmp_path, monkeypatch):
 def test_a_run_that_was_moved_cannot_go_on(chain, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "data.json").write_text(json.dumps({"data": "/elsewhere/demo/city"}))
-    with pytest.raises(ValueError, match="was begun in /elsewhere/demo"):
+    with pytest.raises(ValueError, match="was created in /elsewhere/demo"):
         run(chain, tmp_path, Recorder())
 
 
@@ -133,8 +133,8 @@ def test_a_stop_counts_in_the_time(chain, tmp_path, monkeypatch):
     assert [ledger.seconds(stage) for stage in chain] == [14.0, 7.0, 7.0]
 
 
-def test_a_killed_stage_is_told(chain, tmp_path):
-    with pytest.raises(StageFailed, match="a: was killed by SIGKILL, often for want of memory"):
+def test_a_killed_stage_is_reported(chain, tmp_path):
+    with pytest.raises(StageFailed, match="a: was killed by SIGKILL, often for lack of memory"):
         run(chain, tmp_path, lambda stage, log: -9)
 
 
