@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from world4scorer.city.world.global_plan import CityRoutes
 from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.prepare.fill_store import prepare
 from world4scorer.datasets.prepare.samples import Samples
@@ -62,7 +63,7 @@ def prepare_training_set(city: Path, root: Path) -> TrainingSet:
     """Stores, samples, bank and future targets of a city."""
     for split in ("city_train", "city_val"):
         found = find_split(split, city)
-        prepare(NavsimSource(city, found), root / split, SerialExecutor(), show_progress=False)
+        prepare(NavsimSource(city, found, routes=CityRoutes(city)), root / split, SerialExecutor(), show_progress=False)
         Samples.of_split(city, found, root / split, SerialExecutor())
     make_bank(root / "city_train", root / "bank", BankConfig(proposals=80), SerialExecutor())
     make_targets(city, "city_train", "city", root / "future.arrow", executor=SerialExecutor())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import fields, replace
 
@@ -9,11 +10,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from world4scorer.city.world.global_plan import CityRoutes
+from world4scorer.cli import main
 from world4scorer.datasets.navsim import logs as navsim_logs
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.prepare.fill_store import prepare
-from world4scorer.datasets.prepare.log_samples import FILE, META, PARTS, front_images, read_table, stored_front_images
+from world4scorer.datasets.prepare.log_samples import (
+    FILE,
+    META,
+    PARTS,
+    ROUTES,
+    front_images,
+    read_table,
+    stored_front_images,
+    table_options,
+)
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.prepare.source import NavsimSource
 from world4scorer.jobs.data_folder import DataFolder
@@ -30,7 +42,7 @@ def split(city):
 @pytest.fixture(scope="module")
 def store(city, split, tmp_path_factory):
     folder = tmp_path_factory.mktemp("store")
-    prepare(NavsimSource(city, split), folder, ProcessExecutor(2), show_progress=False)
+    prepare(NavsimSource(city, split, routes=CityRoutes(city)), folder, ProcessExecutor(2), show_progress=False)
     return folder
 
 
@@ -47,7 +59,9 @@ def without_new_columns(store):
     """Write the samples as 0.1.0 did."""
     table = read_table(store / FILE)
     old = pa.Table.from_pylist(table.drop_columns(["target_image", "route_point"]).to_pylist())
-    old = old.cast(table.drop_columns(["target_image", "route_point"]).schema)
+    options = {name: value for name, value in table_options(table).items() if name != ROUTES}
+    schema = table.drop_columns(["target_image", "route_point"]).schema
+    old = old.cast(schema.with_metadata({META: json.dumps(options, sort_keys=True).encode()}))
     with pa.OSFile(str(store / FILE), "wb") as stream, pa.ipc.new_file(stream, old.schema) as writer:
         writer.write_table(old)
 
@@ -61,7 +75,7 @@ def assert_same(one: Samples, other: Samples) -> None:
 def test_prepare_writes_what_the_logs_say(city, split, store, tmp_path, unpickled):
     samples = Samples.of_split(city, split, store)
     assert unpickled == [] and not (store / PARTS).exists()
-    assert_same(samples, Samples.of_split(city, split, tmp_path, SerialExecutor()))
+    assert_same(samples, Samples.of_split(city, split, tmp_path, SerialExecutor(), CityRoutes(city)))
     assert sorted(unpickled) == [f"{name}.pkl" for name in NavsimSource(city, split).log_names()]
     assert (store / FILE).read_bytes() == (tmp_path / FILE).read_bytes()
     assert np.isfinite(samples.route_points).all()
@@ -84,9 +98,9 @@ def test_samples_of_finished_logs_are_kept_when_prepare_is_killed(city, split, s
                 raise KeyboardInterrupt
             return super().scenes(log_name)
 
-    source = NavsimSource(city, split)
+    source = NavsimSource(city, split, routes=CityRoutes(city))
     with pytest.raises(KeyboardInterrupt):
-        prepare(Killed(city, split), tmp_path, SerialExecutor(), show_progress=False)
+        prepare(Killed(city, split, routes=CityRoutes(city)), tmp_path, SerialExecutor(), show_progress=False)
     assert len(list((tmp_path / PARTS).iterdir())) == len(source.log_names()) - 1 and not (tmp_path / FILE).exists()
     assert prepare(source, tmp_path, SerialExecutor(), show_progress=False).kept == len(source.log_names()) - 1
     assert len(unpickled) == len(set(unpickled))
@@ -125,14 +139,16 @@ def test_without_images_scenes_are_prepared_and_samples_refused(city, split, tmp
         Samples.of_split(root, split, tmp_path / "store", SerialExecutor())
 
 
-def test_samples_of_0_1_0_are_read_and_the_rest_comes_from_the_logs(city, split, store, tmp_path, unpickled):
+def test_samples_of_0_1_0_are_read_and_prepare_adds_route_points(city, split, store, tmp_path, unpickled):
     old = shutil.copytree(store, tmp_path / "old")
     without_new_columns(old)
     samples = Samples.of_split(city, split, old)
     assert samples.route_points is None and unpickled == [] and META in read_table(old / FILE).schema.metadata
-    new = Samples.of_split(city, split, store)
-    routed = samples.with_route_points(city, split.data_split)
-    assert len(unpickled) == len(set(unpickled)) == len(set(samples.log_names))
-    np.testing.assert_array_equal(routed.ego_status, new.with_route_points(city, split.data_split).ego_status)
     assert stored_front_images(old, split.data_split, 4) == {}
-    assert len(unpickled) == len(set(samples.log_names))
+    with pytest.raises(DatasetError, match="route point"):
+        samples.with_route_points()
+    words = ["prepare", "--data", str(city), "--split", SPLIT, "--store", str(old), "--executor", "serial"]
+    assert main(words) == 0 == main(words)
+    assert len(unpickled) == len(set(unpickled)) == len(set(samples.log_names))
+    assert (old / FILE).read_bytes() == (store / FILE).read_bytes()
+    assert Samples.of_split(city, split, old).with_route_points().ego_status.shape == (len(samples), 13)

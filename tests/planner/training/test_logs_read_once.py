@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 
 from tests.support.small_training import SMALL
+from world4scorer.city.world.global_plan import CityRoutes
 from world4scorer.datasets.navsim import logs as navsim_logs
 from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.prepare.fill_store import prepare
@@ -26,7 +27,7 @@ def test_each_log_is_unpickled_once(training_set, tmp_path, monkeypatch):
     monkeypatch.setattr(navsim_logs, "load_restricted", lambda path: read.update([path.name]) or load(path))
     names = []
     for split in ("city_train", "city_val"):
-        source = NavsimSource(city, find_split(split, city))
+        source = NavsimSource(city, find_split(split, city), routes=CityRoutes(city))
         names += [f"{name}.pkl" for name in source.log_names()]
         prepare(source, tmp_path / split, SerialExecutor(), show_progress=False)
     out = tmp_path / "targets.arrow"

@@ -54,8 +54,8 @@ def test_models_take_it(training_set, routed):
     assert Network(model).encode_ego(batch.ego_status).encoded.shape == (3, model.width)
 
 
-def test_where_there_is_no_route(routed, tmp_path):
-    with pytest.raises(ValueError, match=r"ego_numbers: 13 take a route point.*no city"):
-        replace(routed, route_points=None).with_route_points(tmp_path, "trainval")
+def test_where_there_is_no_route(routed):
+    with pytest.raises(ValueError, match=r"ego_numbers: 13 take a route point.*w4s prepare"):
+        replace(routed, route_points=None).with_route_points()
     with pytest.raises(ValueError, match=r"model\.ego_numbers: 12; 11, or 13"):
         TrainConfig(model=replace(TrainConfig().model, ego_numbers=12))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -58,6 +59,11 @@ class CityRoutes:
         found = global_plan(reader, entry.route, poses[0] - np.append(offset, 0.0))
         # Where the streets have no way along the route, the ego found one.
         return poses[:, :2] if found is None else found[0] + offset
+
+
+def city_routes(root: Path) -> CityRoutes | None:
+    """Routes of a dataset, if it is a city and the packages that read its streets are installed."""
+    return CityRoutes(root) if DataFolder(root).is_city and find_spec("sumolib") else None
 
 
 @lru_cache(8)

@@ -25,7 +25,7 @@ from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import Split, windows
 from world4scorer.datasets.navsim.logs import Log
-from world4scorer.datasets.prepare.route_points import route_points, route_source
+from world4scorer.datasets.prepare.route_points import RouteSource, route_points
 from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.files import atomic_write
@@ -36,6 +36,8 @@ PARTS: Final = ".samples"
 """Folder in that of the scene store, with a file for each log until they are joined."""
 META: Final = b"world4scorer.samples"
 VERSION: Final = 1
+ROUTES: Final = "routes"
+"""Option of samples with route points."""
 TARGET_FRAMES_AHEAD: Final = 4
 """Key frames between a scene and the frame of its future target: two seconds."""
 
@@ -68,16 +70,18 @@ class LogSamples:
         _write(store / PARTS / f"{log_name}.arrow", [self.table], self.options)
 
 
-def log_samples(log: Log, root: Path, split: Split, options: Mapping[str, Any]) -> LogSamples:
-    """The samples of a log."""
-    return LogSamples(pa.Table.from_pylist(list(_rows(log, root, split)), _SCHEMA), options)
+def log_samples(
+    log: Log, root: Path, split: Split, routes: RouteSource | None, options: Mapping[str, Any]
+) -> LogSamples:
+    """The samples of a log; without `routes` they have no route points."""
+    return LogSamples(pa.Table.from_pylist(list(_rows(log, root, split, routes)), _SCHEMA), options)
 
 
-def _rows(log: Log, root: Path, split: Split) -> Iterator[dict[str, Any]]:
+def _rows(log: Log, root: Path, split: Split, routes: RouteSource | None) -> Iterator[dict[str, Any]]:
     history, sensors = split.filter.num_history_frames, DataFolder(root).sensors(split.data_split)
     size: tuple[int, int] | None = None
     targets = front_images(log, TARGET_FRAMES_AHEAD)
-    points = _points(log, root)
+    points = {} if routes is None else route_points(routes, log)
     for window in windows(log, split.filter):
         now = window[history - 1]
         ahead = min(LOGGED_POSES, len(window) - history)
@@ -137,13 +141,6 @@ def _front_images(path: Path, changed_ns: int, data_split: str, frames_ahead: in
     return dict(zip(table["token"].to_pylist(), images.to_pylist(), strict=True))
 
 
-def _points(log: Log, root: Path) -> Mapping[str, NDArray[np.float64]]:
-    try:
-        return route_points(route_source(root), log)
-    except (ValueError, ModuleNotFoundError):
-        return {}  # few models take route points; `with_route_points` raises this error for them
-
-
 def _joined(arrays: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.stack(arrays).ravel()
 
@@ -164,12 +161,12 @@ def stored_samples(store: Path, logs: Sequence[str], options: Mapping[str, Any])
     if joined is not None and joined.column_names == _SCHEMA.names:
         made_with = table_options(joined)
         known = set(made_with.pop("logs", ()))
-        if made_with == options and known.issuperset(joined["log_name"].unique().to_pylist()):
+        if _includes(made_with, options) and known.issuperset(joined["log_name"].unique().to_pylist()):
             for name in known.intersection(logs):
                 found[name] = LogSamples(joined.filter(pc.equal(joined["log_name"], name)), options)
     for name in logs:
         part = _readable(store / PARTS / f"{name}.arrow")
-        if part is not None and table_options(part) == options:
+        if part is not None and _includes(table_options(part), options):
             found[name] = LogSamples(part, options)
     return found
 
@@ -194,7 +191,12 @@ def join_samples(store: Path, logs: Sequence[str]) -> None:
 def is_made_with(store: Path, logs: Sequence[str], options: Mapping[str, Any]) -> bool:
     """Whether the file of a store holds the samples of these logs; a damaged file does not."""
     table = _readable(store / FILE)
-    return table is not None and table_options(table) == {**options, "logs": list(logs)}
+    return table is not None and _includes(table_options(table), {**options, "logs": list(logs)})
+
+
+def _includes(made_with: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether samples are those asked for, maybe with route points that were not asked for."""
+    return made_with in (wanted, {**wanted, ROUTES: True})
 
 
 def table_options(table: pa.Table) -> dict[str, Any]:

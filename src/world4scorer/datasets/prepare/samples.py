@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import Split
-from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.prepare.log_samples import (
     FILE,
     LogSamples,
@@ -29,7 +28,7 @@ from world4scorer.datasets.prepare.log_samples import (
     stored_samples,
     write_samples,
 )
-from world4scorer.datasets.prepare.route_points import route_points, route_source
+from world4scorer.datasets.prepare.route_points import RouteSource
 from world4scorer.datasets.prepare.source import NavsimSource
 from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
 from world4scorer.jobs.data_folder import DataFolder
@@ -85,12 +84,19 @@ class Samples:
         return Samples(**taken)
 
     @classmethod
-    def of_split(cls, root: Path, split: Split, folder: Path, executor: Executor | None = None) -> Samples:
-        """The samples of a split, from the file in `folder` (that of the scene store).
+    def of_split(
+        cls,
+        root: Path,
+        split: Split,
+        folder: Path,
+        executor: Executor | None = None,
+        routes: RouteSource | None = None,
+    ) -> Samples:
+        """The samples of a split, from the file in `folder` (that of the scene store); with `routes`, route points too.
 
         What `prepare` has not left there, as in stores of 0.1.0, is read from the logs and the file written.
         """
-        source = NavsimSource(root, split)
+        source = NavsimSource(root, split, routes=routes)
         logs, options, store = source.log_names(), source.sample_options, Path(folder)
         if not is_made_with(store, logs, options):
             found = stored_samples(store, logs, options)
@@ -103,16 +109,14 @@ class Samples:
             write_samples(store, logs, found)
         return cls._open(store / FILE, DataFolder(root).sensors(split.data_split))
 
-    def with_route_points(self, root: Path, data_split: str) -> Samples:
-        """The same samples with ego statuses of 13 numbers; points that the store lacks are read from the logs."""
-        points = np.full((len(self), 2), np.nan, np.float32) if self.route_points is None else self.route_points.copy()
-        unknown: dict[str, list[int]] = {}
-        for index in np.flatnonzero(np.isnan(points).any(1)).tolist():
-            unknown.setdefault(self.log_names[index], []).append(index)
-        for name, rows in unknown.items():
-            found = route_points(route_source(root), read_log(DataFolder(root).log(data_split, name)))
-            points[rows] = [found[self.tokens[row]] for row in rows]
-        return replace(self, ego_status=np.concatenate([self.ego_status, points], 1))
+    def with_route_points(self) -> Samples:
+        """The same samples with ego statuses of 13 numbers; a DatasetError where the store has no route points."""
+        if self.route_points is None or np.isnan(self.route_points).any():
+            raise DatasetError(
+                "ego_numbers: 13 take a route point, which the samples of this store lack; run `w4s prepare` again to "
+                "add them to those of a city (other datasets know no route)"
+            )
+        return replace(self, ego_status=np.concatenate([self.ego_status, self.route_points], 1))
 
     @classmethod
     def _open(cls, path: Path, sensors: Path) -> Samples:
@@ -139,6 +143,12 @@ class Samples:
             image_size=numbers("image_size", 2),
             route_points=numbers("route_point", 2) if "route_point" in table.column_names else None,
         )
+
+
+def add_route_points(root: Path, split: Split, store: Path, routes: RouteSource, executor: Executor) -> None:
+    """Make the samples of a store again if they have no route points, as those of 0.1.0."""
+    if (store / FILE).is_file():
+        Samples.of_split(root, split, store, executor, routes)
 
 
 @dataclass(frozen=True)

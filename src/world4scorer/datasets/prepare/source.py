@@ -22,8 +22,9 @@ from world4scorer.datasets.navsim.map_reader import read_city_map
 from world4scorer.datasets.navsim.synthetic import read_synthetic_scene
 from world4scorer.datasets.pdm_closed.reference_progress import reference_progress
 from world4scorer.datasets.prepare.fill_store import SkippedScenes
+from world4scorer.datasets.prepare.log_samples import ROUTES, LogSamples, log_samples
 from world4scorer.datasets.prepare.log_samples import VERSION as SAMPLES_VERSION
-from world4scorer.datasets.prepare.log_samples import LogSamples, log_samples
+from world4scorer.datasets.prepare.route_points import RouteSource
 from world4scorer.datasets.prepare.scene_builder import scene_builder
 from world4scorer.datasets.prepare.tracks import FRAMES_V1
 from world4scorer.datasets.store.shard_writer import PreparedScene
@@ -41,6 +42,8 @@ class NavsimSource:
     """Store the reference's progress with each scene, as training caches do."""
     synthetic: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     """Pickles of second-stage scenes by the log they were made from (see `synthetic_by_log`)."""
+    routes: RouteSource | None = None
+    """Routes of the logs, where the dataset knows them: samples then have route points."""
 
     def log_names(self) -> Sequence[str]:
         """The logs of the split that are on disk, by name."""
@@ -77,7 +80,7 @@ class NavsimSource:
 
     def samples(self, log: Log) -> LogSamples:
         """The training samples of a log; a DatasetError where cameras, images or finite numbers are missing."""
-        return log_samples(log, self.root, self.split, self.sample_options)
+        return log_samples(log, self.root, self.split, self.routes, self.sample_options)
 
     def scenes(self, log_name: str) -> Iterator[PreparedScene | SkippedScenes | LogSamples]:
         """The training samples of a log, its scenes in time order, and `SkippedScenes`."""
@@ -118,7 +121,8 @@ class NavsimSource:
     @cached_property
     def sample_options(self) -> dict[str, Any]:
         """What training samples depend on."""
-        return {"version": SAMPLES_VERSION, **NavsimSource(self.root, self.split).options()}
+        routes = {} if self.routes is None else {ROUTES: True}
+        return {"version": SAMPLES_VERSION, **routes, **NavsimSource(self.root, self.split).options()}
 
     def options(self) -> Mapping[str, Any]:
         """The split, with a digest of the tokens and logs it names, and the maps."""

@@ -17,7 +17,7 @@ def split_samples(data: Path, split: str, store: Path, ego_numbers: int = EGO_NU
     """Samples of a split that are in the store, with an ego status of `ego_numbers` values."""
     found = find_split(split, data)
     samples = samples_in_store(Samples.of_split(data, found, store), store)
-    return samples if ego_numbers == EGO_NUMBERS else samples.with_route_points(data, found.data_split)
+    return samples if ego_numbers == EGO_NUMBERS else samples.with_route_points()
 
 
 def samples_in_store(samples: Samples, store: Path) -> Samples:
