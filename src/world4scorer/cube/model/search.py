@@ -45,10 +45,7 @@ class Search:
 
 @torch.inference_mode()
 def search(
-    budget: Search,
-    score: Score,
-    generators: Sequence[torch.Generator],
-    bounds: tuple[Tensor, Tensor] | None = None,
+    budget: Search, score: Score, generators: Sequence[torch.Generator], bounds: tuple[Tensor, Tensor] | None = None
 ) -> Tensor:
     """Plans (starts, blocks, 25), in units of the data's standard deviation of actions.
 

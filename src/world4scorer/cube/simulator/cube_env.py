@@ -60,11 +60,7 @@ class CubeSimulator:
         from ogbench.manipspace.envs.cube_env import CubeEnv
 
         self.environment: Any = CubeEnv(
-            env_type="single",
-            ob_type="states",
-            mode="data_collection",
-            terminate_at_goal=False,
-            visualize_info=False,
+            env_type="single", ob_type="states", mode="data_collection", terminate_at_goal=False, visualize_info=False
         )
         self.environment.reset(seed=0)
         self._cameras: dict[tuple[int, RenderQuality], Camera] = {}

@@ -30,12 +30,7 @@ from world4scorer.city.streets.street_map import read_streets
 from world4scorer.city.world.commands import RouteReader
 from world4scorer.city.world.episode import HISTORY_FRAMES
 from world4scorer.city.world.global_plan import global_plan
-from world4scorer.city.world.manifest import (
-    LogEntry,
-    SimulationEntry,
-    read_manifest,
-    read_simulation,
-)
+from world4scorer.city.world.manifest import LogEntry, SimulationEntry, read_manifest, read_simulation
 from world4scorer.city.world.recording import STEPS_PER_FRAME
 from world4scorer.city.world.simulation import CitySimulation
 from world4scorer.city.world.traffic import TIME_STEP

@@ -30,11 +30,7 @@ GRAVITY: Final = 9.81
 """Vertical reading of an accelerometer at rest [m/s^2]."""
 USER_HEIGHT: Final = 1.6
 """Height written for all agents [m]."""
-CLASSES: Final = {
-    TrackType.VEHICLE: "vehicle",
-    TrackType.BICYCLE: "vehicle",
-    TrackType.PEDESTRIAN: "walker",
-}
+CLASSES: Final = {TrackType.VEHICLE: "vehicle", TrackType.BICYCLE: "vehicle", TrackType.PEDESTRIAN: "walker"}
 """CARLA's classes; all other types are traffic signs."""
 TYPE_IDS: Final = {
     TrackType.VEHICLE: "vehicle.lincoln.mkz_2020",

@@ -22,15 +22,7 @@ LANE_STEP: Final = 1.0
 """Step along lanes [m]."""
 MARK_SPACING: Final = CELL / 2
 """Spacing of the points marked around each step [m]."""
-LANE_TYPES: Final = (
-    "Driving",
-    "Parking",
-    "Bidirectional",
-    "Entry",
-    "Exit",
-    "OnRamp",
-    "OffRamp",
-)
+LANE_TYPES: Final = ("Driving", "Parking", "Bidirectional", "Entry", "Exit", "OnRamp", "OffRamp")
 """CARLA's drivable lane types."""
 MARGIN: Final = 20.0
 """Margin around the outermost lanes [m]."""

@@ -28,12 +28,7 @@ from world4scorer.city.world.episode import HISTORY_FRAMES, EgoState, EpisodeSta
 from world4scorer.city.world.events import Event, EventKind
 from world4scorer.city.world.expert import ExpertDrive, expert_drive
 from world4scorer.city.world.global_plan import OPTION_OF
-from world4scorer.city.world.manifest import (
-    SimulationEntry,
-    read_config,
-    read_manifest,
-    read_simulation,
-)
+from world4scorer.city.world.manifest import SimulationEntry, read_config, read_manifest, read_simulation
 from world4scorer.city.world.recording import STEPS_PER_FRAME, record
 from world4scorer.city.world.segments import edge_lengths, valid_frames
 from world4scorer.city.world.situations import Situations, find_situations, frame_rows, signal_links
@@ -193,12 +188,7 @@ def _waits_long(expert: ExpertDrive, first: int, last: int) -> bool:
 
 
 def _scenarios_of(
-    expert: ExpertDrive,
-    situations: Situations,
-    first: int,
-    last: int,
-    streets: StreetMap,
-    rng: np.random.Generator,
+    expert: ExpertDrive, situations: Situations, first: int, last: int, streets: StreetMap, rng: np.random.Generator
 ) -> dict[str, Event | None]:
     """Scenarios possible on a drive, with their staged events."""
     rows = frame_rows(expert)
