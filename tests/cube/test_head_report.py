@@ -40,8 +40,8 @@ def test_quality_of_each_group():
     assert found.ordering == pytest.approx([1, 1 / 3])
     assert found.rank_correlation == pytest.approx([1, -0.5])
     assert found.chosen_metres == pytest.approx([0.1, 0.4])
-    assert found.mean().chosen_success == 0
-    assert found.mean().ordering == pytest.approx(2 / 3)
+    assert found.mean()["chosen_success"] == 0
+    assert found.mean()["ordering"] == pytest.approx(2 / 3)
 
 
 def test_report_comes_back(tmp_path):

@@ -15,7 +15,7 @@ from world4scorer.cube.collect import read_groups
 from world4scorer.cube.episodes import expert_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import EvaluateConfig, Player, evaluate
-from world4scorer.cube.model.world_model import held_out_episodes, load_world_model
+from world4scorer.cube.model.world_model import LewmWorldModel, held_out_episodes
 from world4scorer.cube.simulator.cube_env import CubeSimulator
 from world4scorer.cube.study import Study, make_groups, make_head, play_all
 from world4scorer.cube.windows import draw_windows, evaluated_episodes
@@ -54,7 +54,7 @@ def test_every_player_played_every_window(finished: Study) -> None:
 def test_labels_are_what_the_simulator_says(finished: Study, simulator: CubeSimulator) -> None:
     """The first search's groups, run again by plain steps."""
     groups, config = read_groups(finished.groups), finished.preset.collect
-    model = load_world_model(finished.model)
+    model = LewmWorldModel.load(finished.model)
     expert = expert_episodes(finished.episodes)
     windows = [one for seed in config.seeds for one in draw_windows(expert, seed, config.windows)]
     window = next(one for one in windows if one.episode == groups.episode[0] and not one.solved_at_start)

@@ -32,11 +32,7 @@ def about(folder: Path, config: DataclassInstance, what: str, **made_from: Any) 
 
 
 def read_about(folder: Path, config: type[_Config], what: str, remedy: str) -> _Config:
-    """The configuration that a folder was made with; `remedy` says what makes one.
-
-    Raises:
-        CubeError: It holds no such thing.
-    """
+    """The configuration that a folder was made with; raises CubeError with the `remedy` if there is none."""
     path = folder / ABOUT
     if not path.exists():
         raise CubeError(f"{folder} holds no {what} ({path} is missing): {remedy}")
@@ -50,12 +46,13 @@ def read_about(folder: Path, config: type[_Config], what: str, remedy: str) -> _
         raise CubeError(f"{path} does not describe {what} of this version: {error}") from error
 
 
-def digest_of(path: Path) -> str:
-    """What tells a file's content from another's.
+def by_file(unit: str, show: bool) -> dict[str, Any]:
+    """Options of `run_missing` for tasks with a `path`, which are done once it exists, and a `size` in units."""
+    return {"is_done": lambda task: task.path.exists(), "unit": unit, "size": lambda task: task.size, "show": show}
 
-    Raises:
-        CubeError: There is no such file.
-    """
+
+def digest_of(path: Path) -> str:
+    """What tells a file's content from another's; raises CubeError if there is no such file."""
     if not path.exists():
         raise CubeError(f"{path} is missing: run the stage that makes it first")
     with open(path, "rb") as stream:
@@ -81,11 +78,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def read_arrays(path: Path, names: Iterable[str], remedy: str) -> dict[str, NDArray[Any]]:
-    """What `write_arrays` wrote; `remedy` says what makes it anew.
-
-    Raises:
-        CubeError: It is missing, damaged or something else.
-    """
+    """What `write_arrays` wrote; `remedy` says what makes it anew; raises CubeError if it is missing or damaged."""
     if not path.exists():
         raise CubeError(f"{path} is missing: {remedy}")
     try:

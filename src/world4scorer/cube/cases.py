@@ -43,8 +43,7 @@ class Case:
 
     def played(self) -> Iterator[tuple[str, WindowResult]]:
         """Player label and result of both."""
-        yield LABELS[COMPARED_PLAYERS[0]], self.before
-        yield LABELS[COMPARED_PLAYERS[1]], self.after
+        yield from zip((LABELS[player] for player in COMPARED_PLAYERS), (self.before, self.after), strict=True)
 
 
 @dataclass(frozen=True)
@@ -71,11 +70,7 @@ class ReplayTrace:
 
 
 def rescued_pairs(results: Results) -> list[PairedResult]:
-    """Rescued windows, one per episode, in order of LeWM's final distance from the goal, largest first.
-
-    Raises:
-        NothingRescued: There is none.
-    """
+    """Rescued windows, one per episode, LeWM's largest final distance first; raises NothingRescued if there is none."""
     if not {*COMPARED_PLAYERS} <= {*results}:
         raise CubeError(
             f"to show what was rescued, {' and '.join(COMPARED_PLAYERS)} must have played: evaluate with both"
@@ -97,12 +92,7 @@ def rescued_pairs(results: Results) -> list[PairedResult]:
 
 
 def rescued_cases(episodes_folder: Path, results: Results, count: int) -> list[Case]:
-    """Up to `count` rescued windows with their starts and goals.
-
-    Raises:
-        NothingRescued: There is none.
-        CubeError: The episodes are missing, or are not those that were played.
-    """
+    """Up to `count` rescued windows with their starts and goals; raises NothingRescued if there is none."""
     if count < 1:
         raise CubeError(f"{count} cases cannot be shown: at least one")
     chosen = rescued_pairs(results)[:count]
@@ -121,11 +111,7 @@ def rescued_cases(episodes_folder: Path, results: Results, count: int) -> list[C
 
 
 def replay_trace(simulator: CubeSimulator, window: Window, played: WindowResult) -> ReplayTrace:
-    """Replay a window.
-
-    Raises:
-        CubeError: It does not end where it did.
-    """
+    """Replay a window; raises CubeError if it does not end where it did."""
     metres, held = [], []
     for step in replay_window(simulator, window, played):
         metres.append(distance_to(window.goal, simulator.cube))

@@ -6,8 +6,9 @@ the least distance between cube and goal along the candidate, run in the simulat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,13 +16,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from world4scorer.cube.about import ABOUT, about, digest_of, read_about, read_arrays, write_arrays
+from world4scorer.cube.about import ABOUT, about, by_file, digest_of, read_about, read_arrays, write_arrays
 from world4scorer.cube.episodes import expert_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.model.lewm import ACTION_BLOCK
 from world4scorer.cube.model.planners import ImaginedCandidates, ReplanStep, WorldModelPlanner
 from world4scorer.cube.model.search import Search
-from world4scorer.cube.model.world_model import WEIGHTS, WorldModel, load_world_model
+from world4scorer.cube.model.world_model import WEIGHTS, LewmWorldModel, WorldModel
 from world4scorer.cube.play import one_thread, play_windows
 from world4scorer.cube.simulator.cube_env import CubeSimulator, Floats, this_process_simulator
 from world4scorer.cube.simulator.replay import Replay
@@ -69,6 +70,10 @@ class CollectConfig:
     def labels(self, iteration: int) -> bool:
         """Whether an iteration is labelled."""
         return (self.search.iterations - 1 - iteration) % self.every == 0
+
+    def parts(self) -> Iterator[tuple[int, int]]:
+        """Seed and first window of each file."""
+        return product(self.seeds, range(0, self.windows, WINDOWS_PER_FILE))
 
 
 @dataclass(frozen=True)
@@ -138,55 +143,25 @@ def collect(
 ) -> Groups:
     """Collect the groups that `folder` does not hold yet, and return all of them.
 
-    Args:
-        data: Folder of episodes.
-        model: Folder of the world model, whose searches are watched.
-        folder: Where the groups are kept.
-        config: What is collected.
-        held_out: Episodes that are evaluated or tuned on, from which nothing is collected.
-        workers: Processes; one for each core unless given.
-        progress: Whether to show a bar.
+    Searches of the world model in `model` are watched, on episodes in `data` that are not `held_out`.
     """
     made_from = {"data": digest_of(data / ABOUT), "model": digest_of(model / WEIGHTS), "held_out": sorted(held_out)}
     settings = about(folder, config, "candidate groups", **made_from)
-    tasks = [
-        _Task(folder, data, model, config, held_out, seed, first)
-        for seed in config.seeds
-        for first in range(0, config.windows, WINDOWS_PER_FILE)
-    ]
+    tasks = [_Task(folder, data, model, config, held_out, *part) for part in config.parts()]
     with resumable(folder, "collecting candidates there", CubeError, settings) as job:
-        job.run_missing(
-            local_executor(workers),
-            _collect,
-            tasks,
-            "Candidates",
-            "parts",
-            is_done=lambda part: part.path.exists(),
-            unit="windows",
-            size=lambda part: part.size,
-            show=progress,
-        )
+        job.run_missing(local_executor(workers), _collect, tasks, "Candidates", "parts", **by_file("windows", progress))
     return read_groups(folder)
 
 
 def read_groups(folder: Path) -> Groups:
-    """All groups of a folder.
-
-    Raises:
-        CubeError: Files are missing, or there is not one group.
-    """
+    """All groups of a folder; raises CubeError if files are missing, or there is not one group."""
     config = read_about(folder, CollectConfig, "candidate groups", "run `w4s cube collect` first")
     again = "run `w4s cube collect` with this study again to resume"
-    parts = [read_arrays(path, GROUP_FIELDS, again) for path in _files(folder, config)]
+    parts = [read_arrays(_file(folder, *part), GROUP_FIELDS, again) for part in config.parts()]
     groups = Groups(**{name: np.concatenate([part[name] for part in parts]) for name in GROUP_FIELDS})
     if not len(groups):
         raise CubeError(f"{folder} holds no group: its seeds have no window to learn from")
     return groups
-
-
-def _files(folder: Path, config: CollectConfig) -> list[Path]:
-    firsts = range(0, config.windows, WINDOWS_PER_FILE)
-    return [_file(folder, seed, first) for seed in config.seeds for first in firsts]
 
 
 def _file(folder: Path, seed: int, first: int) -> Path:
@@ -196,13 +171,12 @@ def _file(folder: Path, seed: int, first: int) -> Path:
 def _collect(task: _Task) -> None:
     """Play windows by latent cost and label the searched candidates."""
     simulator, config = this_process_simulator(), task.config
-    drawn = draw_windows(expert_episodes(task.data), task.seed, config.windows)[
-        task.first : task.first + WINDOWS_PER_FILE
-    ]
+    drawn = draw_windows(expert_episodes(task.data), task.seed, config.windows)
+    drawn = drawn[task.first : task.first + WINDOWS_PER_FILE]
     kept = [window for window in drawn if window.episode not in task.held_out]
     if config.unsolved_only:
         kept = [window for window in kept if not window.solved_at_start]
-    labelling = _LabellingPlanner(simulator, load_world_model(task.model), config)
+    labelling = _LabellingPlanner(simulator, LewmWorldModel.load(task.model), config)
     with one_thread():
         play_windows(kept, labelling, simulator)
     write_arrays(task.path, labelling.arrays())

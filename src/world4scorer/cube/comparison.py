@@ -52,14 +52,9 @@ def compare(
     weight: float | None,
     stages: Mapping[str, float],
 ) -> Finding:
-    """The finding, with its figure.
+    """The finding, with its figure; comparisons with missing players are left out.
 
-    Args:
-        results: Results by player; comparisons with missing players are left out.
-        head_report: Report of the outcome head, from `read_head_report`.
-        tuned: The weight chosen on tuning seeds.
-        weight: The weight of the evaluation.
-        stages: Seconds of each stage of the study.
+    `weight` is that of the evaluation, `stages` the seconds of each stage.
     """
     solved = {player: {starts: count_successes(results, player, starts) for starts in Starts} for player in results}
     gains = {

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.cube.about import about, read_about, read_arrays, write_arrays
+from world4scorer.cube.about import about, by_file, read_about, read_arrays, write_arrays
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.simulator.cube_env import ACTION, CubeSimulator, CubeState, Floats, this_process_simulator
 from world4scorer.jobs.executors import local_executor
@@ -134,23 +134,11 @@ class _Shard:
 
 
 def make_episodes(folder: Path, config: EpisodeConfig, workers: int | None = None, progress: bool = True) -> int:
-    """Make missing episodes in `folder`; returns the total number.
-
-    Raises:
-        CubeError: `folder` holds episodes of another configuration.
-    """
+    """Make missing episodes in `folder`; returns the total number; raises CubeError if it holds others."""
     shards = list(_shards(folder, config))
     with resumable(folder, "making these episodes", CubeError, about(folder, config, "episodes")) as job:
         job.run_missing(
-            local_executor(workers),
-            _make_shard,
-            shards,
-            "Episodes",
-            "parts",
-            is_done=lambda part: part.path.exists(),
-            unit="episodes",
-            size=lambda part: part.size,
-            show=progress,
+            local_executor(workers), _make_shard, shards, "Episodes", "parts", **by_file("episodes", progress)
         )
     return sum(shard.size for shard in shards)
 
@@ -161,21 +149,14 @@ def read_config(folder: Path) -> EpisodeConfig:
 
 
 def read_episodes(folder: Path, kind: EpisodeKind) -> Episodes:
-    """All episodes of a kind.
-
-    Raises:
-        CubeError: No such episodes, or not all of them.
-    """
+    """All episodes of a kind; raises CubeError if some are missing."""
     config = read_config(folder)
     parts, pictures = [], []
     for shard in _shards(folder, config):
-        if shard.kind is not kind:
-            continue
-        parts.append(read_arrays(shard.path, RECORDED_FIELDS, RESUME_HINT))
-        if config.pictures:
-            pictures += list(np.load(shard.pictures, mmap_mode="r", allow_pickle=False))
-    if not parts:
-        raise CubeError(f"{folder} holds no {kind} episodes")
+        if shard.kind is kind:
+            parts.append(read_arrays(shard.path, RECORDED_FIELDS, RESUME_HINT))
+            if config.pictures:
+                pictures += list(np.load(shard.pictures, mmap_mode="r", allow_pickle=False))
     joined = {name: np.concatenate([part[name] for part in parts]) for name in RECORDED_FIELDS}
     return Episodes(**joined, pictures=tuple(pictures))
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from world4scorer.cube.about import ABOUT, about, digest_of
+from world4scorer.cube.about import ABOUT, about, by_file, digest_of
 from world4scorer.cube.episodes import expert_episodes, read_config
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.model.planners import (
@@ -26,7 +26,7 @@ from world4scorer.cube.model.planners import (
 )
 from world4scorer.cube.model.search import Search
 from world4scorer.cube.model.world_model import WEIGHTS as MODEL_WEIGHTS
-from world4scorer.cube.model.world_model import held_out_episodes, load_world_model
+from world4scorer.cube.model.world_model import LewmWorldModel, held_out_episodes
 from world4scorer.cube.play import WindowResult, one_thread, play_windows
 from world4scorer.cube.simulator.cube_env import this_process_simulator
 from world4scorer.cube.train_head import WEIGHTS as HEAD_WEIGHTS
@@ -116,11 +116,7 @@ class EvaluationSetup:
         return found
 
     def head_identity(self) -> str:
-        """Digest of the outcome head.
-
-        Raises:
-            CubeError: There is no head.
-        """
+        """Digest of the outcome head; raises CubeError if there is none."""
         if self.head is None:
             raise CubeError("to play with outcome scores, an outcome head is needed: run `w4s cube head` first")
         return digest_of(self.head / HEAD_WEIGHTS)
@@ -164,26 +160,14 @@ def evaluate(
 ) -> Results:
     """Evaluate missing windows in `folder` and return all results.
 
-    Raises:
-        CubeError: Something is missing, a player's folder holds what another one played, or model or head learned from
-            an episode that would be played.
+    Raises CubeError if a folder holds what another player played, or model or head learned from an episode to play.
     """
     players = [Player(name) for name in config.players]
     _check_held_out(contest, config, players)
     settings = [_settings(folder, contest, config, player) for player in players]
     tasks = list(_tasks(folder, config, contest))
     with resumable(folder, "playing windows there", CubeError, *settings, leftovers=("*/.*.tmp",)) as job:
-        job.run_missing(
-            local_executor(workers),
-            _play,
-            tasks,
-            "Windows",
-            "parts",
-            is_done=lambda part: part.path.exists(),
-            unit="windows",
-            size=lambda part: part.size,
-            show=progress,
-        )
+        job.run_missing(local_executor(workers), _play, tasks, "Windows", "parts", **by_file("windows", progress))
     results: Results = {}
     for task in tasks:
         results.setdefault(task.player, {}).setdefault(task.seed, []).extend(_read(task.path))
@@ -248,7 +232,7 @@ def _planner(task: _Task) -> CubePlanner:
         return ZeroPlanner()
     if task.player is Player.EXPERT:
         return ExpertReplay()
-    model = load_world_model(task.contest.model)
+    model = LewmWorldModel.load(task.contest.model)
     if task.player is Player.RANDOM:
         return RandomPlanner(model.scale)
     if task.player is Player.SIMULATOR:

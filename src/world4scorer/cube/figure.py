@@ -102,11 +102,7 @@ def draw_cases(
 ) -> int:
     """Draw rescued windows as PNG: eight frames of LeWM above eight with outcome scores; returns their number.
 
-    Windows with the largest final distance of LeWM are shown.
-
-    Raises:
-        NothingRescued: There is none.
-        CubeError: The episodes are missing or different, or a replay ends elsewhere.
+    Windows with the largest final distance of LeWM are shown; raises NothingRescued if there is none.
     """
     if path.suffix.lower() != ".png":
         raise CubeError(f"{path}: the figure is a PNG; name it so")

@@ -38,11 +38,7 @@ def film_cases(
 ) -> int:
     """Film rescued windows to `path`: WebP, MP4 or GIF by its ending.
 
-    Windows with the largest final distance of LeWM are shown; returns their number.
-
-    Raises:
-        NothingRescued: There is none.
-        CubeError: The episodes are missing or different, or a replay ends elsewhere.
+    Windows with the largest final distance of LeWM are shown; returns their number, or raises NothingRescued.
     """
     check_film(path, FPS)
     cases = rescued_cases(episodes_folder, results, count)
@@ -74,34 +70,29 @@ def _case_frames(case: Case, title: str, renderer: WindowRenderer) -> Iterator[I
     brush = ImageDraw.Draw(page)
     brush.text((GAP, 4), title, style.FAINT, load_font(13))
     for index, (name, _) in enumerate(case.played()):
-        brush.text(
-            (GAP + index * (FRAME_SIDE + GAP), HEADER_HEIGHT - 6),
-            name,
-            style.INK,
-            load_font(16, bold=True),
-            anchor="ls",
-        )
+        at = (_left(index), HEADER_HEIGHT - 6)
+        brush.text(at, name, style.INK, load_font(16, bold=True), anchor="ls")
     for step in steps:
         page = page.copy()
         for index, trace in enumerate(traces):
             now = min(step, trace.last)
             _draw_player(page, index, trace, now, pictures[index][now])
             if now == trace.last:
-                draw_badge(
-                    ImageDraw.Draw(page),
-                    (GAP + index * (FRAME_SIDE + GAP), HEADER_HEIGHT + FRAME_SIDE - 22),
-                    FRAME_SIDE,
-                    played[index],
-                )
+                at = (_left(index), HEADER_HEIGHT + FRAME_SIDE - 22)
+                draw_badge(ImageDraw.Draw(page), at, FRAME_SIDE, played[index])
         yield page
     for _ in range(round(END_HOLD_SECONDS * FPS)):
         yield page
 
 
+def _left(index: int) -> int:
+    return GAP + index * (FRAME_SIDE + GAP)
+
+
 def _draw_player(page: Image.Image, index: int, trace: ReplayTrace, step: int, picture: Image.Image) -> None:
     """Draw one half of a frame."""
     brush = ImageDraw.Draw(page)
-    left, low = GAP + index * (FRAME_SIDE + GAP), HEADER_HEIGHT + FRAME_SIDE
+    left, low = _left(index), HEADER_HEIGHT + FRAME_SIDE
     page.paste(picture, (left, HEADER_HEIGHT))
     brush.rectangle((left, low, left + FRAME_SIDE, page.height), style.PAPER)
     brush.text((left, low + FOOTER_HEIGHT / 2), f"step {step}", style.INK, load_font(15), anchor="lm")

@@ -16,15 +16,7 @@ from world4scorer.cube.tune import CHOICE
 
 
 def write_report(study: Study, results: Results, weight: float, folder: Path, command: str) -> str:
-    """Write all of it to `folder`, and return the tables as text.
-
-    Args:
-        study: Whose results they are.
-        results: What was played.
-        weight: Of outcome scores.
-        folder: Where to.
-        command: What led to it.
-    """
+    """Write the results of a study, made by a command, to `folder`; returns the tables as text."""
     scored = Player.OURS in results
     finding = compare(
         results,

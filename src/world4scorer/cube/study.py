@@ -38,11 +38,7 @@ class Study:
 
     @classmethod
     def begin(cls, folder: Path, preset: str, **changed: Any) -> Study:
-        """Open a folder as a study of a preset, whose episodes may be changed; one that was begun before resumes.
-
-        Raises:
-            CubeError: It is another one already, or nothing would be left to learn from.
-        """
+        """Begin a study of a preset with `changed` episodes, or resume it; raises CubeError if there is another."""
         if (folder / ABOUT).exists():
             begun = cls.open(folder)
             differs = {name: value for name, value in changed.items() if getattr(begun.preset.episodes, name) != value}
@@ -168,11 +164,7 @@ def make_groups(study: Study, config: CollectConfig, workers: int | None = None,
 
 
 def make_head(study: Study, config: HeadConfig, progress: bool = True) -> dict[str, Any]:
-    """Train the outcome head, unless it was trained so on these groups; returns what is known of it.
-
-    Raises:
-        CubeError: No groups, or the folder holds another head.
-    """
+    """Train the outcome head, unless it was trained so on these groups; returns its report."""
     groups = read_groups(study.groups)
     made_from = {"groups": digest_of(study.groups / ABOUT), "model": digest_of(study.model / MODEL_WEIGHTS)}
     settings = about(study.head, config, "outcome head", **made_from)

@@ -116,11 +116,7 @@ def gains_by_seed(results: Results, after: Player, before: Player) -> dict[int, 
 
 
 def paired_results(results: Results, after: Player, before: Player) -> Iterator[PairedResult]:
-    """Windows that both players played.
-
-    Raises:
-        CubeError: On a seed that both played, their windows differ.
-    """
+    """Windows that both players played; raises CubeError if they differ on a seed."""
     for seed, some in results[before].items():
         if seed not in results[after]:
             continue

@@ -60,39 +60,25 @@ class HeadConfig:
 
 
 @dataclass(frozen=True)
-class Quality:
-    """How well scores order the candidates of groups; means over groups."""
-
-    groups: int
-    rank_correlation: float
-    """Spearman's, within groups."""
-    ordering: float
-    """Share of pairs in the right order."""
-    chosen_metres: float
-    """Distance of the candidate that the score likes best: best of N by score."""
-    chosen_success: float
-    """Share of groups in which that candidate brings the cube within 4 cm."""
-
-
-@dataclass(frozen=True)
 class GroupQuality:
     """How well a score orders the candidates of each group; arrays (groups,)."""
 
     rank_correlation: Floats
-    """NaN where score or outcome is the same for all."""
+    """Spearman's; NaN where score or outcome is the same for all."""
     ordering: Floats
-    """NaN where no pair differs."""
+    """Share of pairs in the right order; NaN where no pair differs."""
     chosen_metres: Floats
+    """Distance of the candidate that the score likes best: best of N by score."""
 
-    def mean(self) -> Quality:
-        """Over groups."""
-        return Quality(
-            groups=len(self.chosen_metres),
-            rank_correlation=float(np.nanmean(self.rank_correlation)),
-            ordering=float(np.nanmean(self.ordering)),
-            chosen_metres=float(self.chosen_metres.mean()),
-            chosen_success=float((self.chosen_metres <= SUCCESS_METRES).mean()),
-        )
+    def mean(self) -> dict[str, float]:
+        """Means over groups, and the share of groups whose chosen candidate brings the cube within 4 cm."""
+        return {
+            "groups": len(self.chosen_metres),
+            "rank_correlation": float(np.nanmean(self.rank_correlation)),
+            "ordering": float(np.nanmean(self.ordering)),
+            "chosen_metres": float(self.chosen_metres.mean()),
+            "chosen_success": float((self.chosen_metres <= SUCCESS_METRES).mean()),
+        }
 
 
 _PER_GROUP: Final = tuple(field.name for field in fields(GroupQuality))
@@ -132,11 +118,7 @@ def usable(groups: Groups) -> Groups:
 
 
 def split_by_episode(groups: Groups, share: float, seed: int) -> tuple[Groups, Groups]:
-    """Groups to train on and to validate on; no episode is in both.
-
-    Raises:
-        CubeError: Fewer than two episodes.
-    """
+    """Groups to train on and to validate on; no episode is in both; raises CubeError for fewer than two episodes."""
     episodes = np.unique(groups.episode)
     if len(episodes) < 2:
         raise CubeError("groups of at least two episodes are needed: one to train on, one to validate")
@@ -147,11 +129,7 @@ def split_by_episode(groups: Groups, share: float, seed: int) -> tuple[Groups, G
 
 
 def train_head(groups: Groups, config: HeadConfig, progress: bool = True) -> TrainedHead:
-    """Train on four fifths of the episodes; keep the epoch that orders the others' candidates best.
-
-    Raises:
-        CubeError: Too few groups that have something to tell apart.
-    """
+    """Train on four fifths of the episodes; keep the epoch that orders the others' candidates best."""
     learned, validated = split_by_episode(usable(groups), config.validation, config.seed)
     features, target = learned.features(), standardised(torch.from_numpy(learned.utility)).float()
     unseen, utility = validated.features(), torch.from_numpy(validated.utility)
@@ -267,18 +245,14 @@ def save_head(trained: TrainedHead, config: HeadConfig, folder: Path, made_from:
             "train_groups": trained.train_groups,
             "train_episodes": trained.train_episodes,
             "episodes": trained.episodes,
-            "quality": {name: asdict(one.mean()) for name, one in scores.items()},
+            "quality": {name: one.mean() for name, one in scores.items()},
             "history": trained.history,
         },
     )
 
 
 def load_head(folder: Path) -> OutcomeHead:
-    """Read a head.
-
-    Raises:
-        CubeError: Nothing there, or not a head.
-    """
+    """Read a head; raises CubeError if there is none."""
     if not (folder / WEIGHTS).exists():
         raise CubeError(f"{folder} holds no outcome head: run `w4s cube head` with this folder")
     try:
@@ -291,11 +265,7 @@ def load_head(folder: Path) -> OutcomeHead:
 
 
 def read_head_report(folder: Path) -> dict[str, Any]:
-    """What `save_head` wrote about a head; as `validation` a `Validation`.
-
-    Raises:
-        CubeError: Something is missing or cannot be read.
-    """
+    """What `save_head` wrote about a head; as `validation` a `Validation`; raises CubeError if it cannot be read."""
     if not (folder / DESCRIPTION).exists():
         raise CubeError(f"{folder} holds no finished outcome head: run `w4s cube head` first")
     again = "run `w4s cube head` with this study again"

@@ -36,11 +36,7 @@ def tune(
     workers: int | None = None,
     progress: bool = True,
 ) -> TunedWeight:
-    """Play the windows of `config` with each weight; of equally good ones the smallest is chosen.
-
-    Raises:
-        CubeError: No head, no weight to try, or one that is not positive.
-    """
+    """Play the windows of `config` with each weight, which must be positive; of equally good ones the smallest wins."""
     if not weights or not all(0 < weight < math.inf for weight in weights):
         raise CubeError("weights to try must be positive numbers; 0 is always played for comparison")
     head, successes, windows = contest.head_identity(), {}, 0
@@ -52,25 +48,13 @@ def tune(
         played = [one for seed in results[player].values() for one in seed]
         successes[weight], windows = sum(one.success for one in played), len(played)
     best = max((weight for weight in successes if weight), key=lambda weight: (successes[weight], -weight))
-    tuned = TunedWeight(best, successes, windows)
-    write_json(
-        folder / CHOICE,
-        {
-            "weight": best,
-            "head": head,
-            "windows": windows,
-            "successes": {f"{weight:g}": count for weight, count in successes.items()},
-        },
-    )
-    return tuned
+    counts = {f"{weight:g}": count for weight, count in successes.items()}
+    write_json(folder / CHOICE, {"weight": best, "head": head, "windows": windows, "successes": counts})
+    return TunedWeight(best, successes, windows)
 
 
 def read_tuned(folder: Path, contest: EvaluationSetup) -> TunedWeight:
-    """The choice that was made in a folder.
-
-    Raises:
-        CubeError: None was made, or for another head.
-    """
+    """The choice that was made in a folder; raises CubeError if none was made, or for another head."""
     path = folder / CHOICE
     if not path.exists():
         raise CubeError(f"{path} is missing: run `w4s cube tune` first, or give a weight")

@@ -59,11 +59,7 @@ class Window:
 
 
 def check_seeds(seeds: Sequence[int]) -> None:
-    """Refuse seeds that cannot be drawn from, or would count twice.
-
-    Raises:
-        CubeError: They are none, negative or not all different.
-    """
+    """Raise a CubeError for seeds that are none, negative or not all different."""
     if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
         raise CubeError(
             f"seeds {', '.join(map(str, seeds)) or 'missing'}: give different numbers, none of them negative"
@@ -71,11 +67,7 @@ def check_seeds(seeds: Sequence[int]) -> None:
 
 
 def draw_windows(episodes: Episodes, seed: int, count: int = 50) -> list[Window]:
-    """The windows of a seed, as the published protocol draws them: sorted rows with 25 steps left in their episode.
-
-    Raises:
-        CubeError: There are not so many rows.
-    """
+    """The windows of a seed as published: sorted rows with 25 steps left; raises CubeError if there are too few."""
     return [_window(episodes, seed, *place) for place in draw_places(len(episodes), episodes.steps, seed, count)]
 
 

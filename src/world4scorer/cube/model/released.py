@@ -106,11 +106,7 @@ def import_released(source: Path, episodes: Path, out: Path) -> LewmWorldModel:
 
 
 def load_released(source: Path) -> Lewm:
-    """The network of a released model; takes pictures as ours do.
-
-    Raises:
-        CubeError: As in `import_released`.
-    """
+    """The network of a released model; takes pictures as ours do; raises CubeError if it is not one."""
     path = weights_in(source)
     tensors = _read(path)
     config = _Sizes(tensors, path).config(*_heads(path.with_name(CONFIG)))
@@ -127,11 +123,7 @@ def load_released(source: Path) -> Lewm:
 
 
 def weights_in(source: Path) -> Path:
-    """The one file of weights of a released model.
-
-    Raises:
-        CubeError: None, or several.
-    """
+    """The one file of weights of a released model; raises CubeError if there is none, or several."""
     if source.is_file():
         return source
     if not source.is_dir():

@@ -85,11 +85,7 @@ class TrainingWindows:
 def train_world_model(
     data: Path, folder: Path, config: WorldModelConfig, held_out: frozenset[int], progress: bool = True
 ) -> LewmWorldModel:
-    """Train on all episodes in `data` but the expert's in `held_out`; an interrupted training resumes.
-
-    Raises:
-        CubeError: No episodes, or `folder` holds a model of other settings.
-    """
+    """Train on all episodes in `data` but the expert's in `held_out`; an interrupted training resumes."""
     settings = about(folder, config, "world model", data=digest_of(data / ABOUT), held_out=sorted(held_out))
     with resumable(folder, "training this world model", CubeError, settings):
         if (folder / WEIGHTS).exists():

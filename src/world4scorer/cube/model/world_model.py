@@ -131,11 +131,7 @@ class LewmWorldModel:
 
     @classmethod
     def load(cls, folder: Path) -> LewmWorldModel:
-        """Read what `save` wrote.
-
-        Raises:
-            CubeError: Nothing there, or not a world model.
-        """
+        """Read what `save` wrote; raises CubeError if there is no such model."""
         if not (folder / WEIGHTS).exists():
             raise CubeError(f"{folder} holds no finished world model: run `w4s cube world-model` with this folder")
         described = read_json(folder / DESCRIPTION, CubeError)
@@ -153,11 +149,6 @@ def as_input(seen: Tensor) -> Tensor:
     if seen.dtype != torch.uint8:
         return seen.float()
     return (seen.movedim(-1, -3).float() / 255 - 0.5) / 0.5
-
-
-def load_world_model(folder: Path) -> WorldModel:
-    """A world model from its folder."""
-    return LewmWorldModel.load(folder)
 
 
 def held_out_episodes(folder: Path) -> set[int] | None:

@@ -49,11 +49,7 @@ class Camera:
     """Takes square pictures of a simulator's present moment."""
 
     def __init__(self, simulator: CubeSimulator, side: int, quality: RenderQuality = "fast") -> None:
-        """`side` is in pixels.
-
-        Raises:
-            CubeError: This machine cannot render off screen.
-        """
+        """`side` is in pixels; raises CubeError if this machine cannot render off screen."""
         if side < 1:
             raise CubeError(f"a picture needs a side of at least one pixel, not {side}")
         import mujoco

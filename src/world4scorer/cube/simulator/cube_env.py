@@ -95,11 +95,7 @@ class CubeSimulator:
         return np.asarray(self.environment.compute_observation(), dtype=np.float32)
 
     def picture(self, side: int, quality: RenderQuality = "fast") -> NDArray[np.uint8]:
-        """This moment as (side, side, 3); the state stays as it is to the bit.
-
-        Raises:
-            CubeError: This machine cannot render off screen.
-        """
+        """This moment as (side, side, 3); the state stays as it is to the bit. Raises CubeError as `Camera` does."""
         if (side, quality) not in self._cameras:
             self._cameras[side, quality] = Camera(self, side, quality)
         return self._cameras[side, quality].picture()
