@@ -38,7 +38,7 @@ from world4scorer.driving.closed_loop.planner_agent import AgentOptions, Planner
 from world4scorer.driving.serving.client import PlannerClient
 from world4scorer.driving.serving.protocol import Message, MessageKind, encode
 from world4scorer.driving.serving.requests import read_decide
-from world4scorer.driving.serving.rig import CAMERAS, bench2drive_rig
+from world4scorer.driving.serving.session import CAMERAS, bench2drive_rig
 from world4scorer.engine.routes.commands import RoadOption
 from world4scorer.engine.routes.route import Route
 from world4scorer.planner.model.config import PRESETS

@@ -122,17 +122,17 @@ def made_groups(count: int, informative: bool, seed: int = 0) -> Groups:
 def test_a_head_learns_what_can_be_learned() -> None:
     trained = train_head(made_groups(300, informative=True), HeadConfig(epochs=12, batch=32), progress=False)
     quality = {name: one.mean() for name, one in trained.validation.scores.items()}
-    assert quality["outcome head"].ordering > 0.85
-    assert quality["cost + 0.3 head"].chosen_metres < quality["latent cost"].chosen_metres - 0.02
-    assert quality["cost + 0.3 head"].ordering > quality["latent cost"].ordering + 0.05
+    assert quality["outcome head"]["ordering"] > 0.85
+    assert quality["cost + 0.3 head"]["chosen_metres"] < quality["latent cost"]["chosen_metres"] - 0.02
+    assert quality["cost + 0.3 head"]["ordering"] > quality["latent cost"]["ordering"] + 0.05
 
 
 def test_a_head_learns_nothing_from_permuted_labels() -> None:
     trained = train_head(made_groups(300, informative=False), HeadConfig(epochs=12, batch=32), progress=False)
     measured = validate(trained.head, made_groups(100, informative=True, seed=9)).scores
     fresh = {name: one.mean() for name, one in measured.items()}
-    assert abs(fresh["outcome head"].ordering - 0.5) < 0.1
-    gain = fresh["latent cost"].chosen_metres - fresh["cost + 0.3 head"].chosen_metres
+    assert abs(fresh["outcome head"]["ordering"] - 0.5) < 0.1
+    gain = fresh["latent cost"]["chosen_metres"] - fresh["cost + 0.3 head"]["chosen_metres"]
     assert gain < 0.02
 
 

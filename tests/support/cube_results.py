@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import numpy as np
 
 from world4scorer.cube.play import WindowResult
@@ -61,7 +59,7 @@ def head_report(episodes, shift):
         "epoch": 11,
         "train_groups": 30,
         "train_episodes": 7,
-        "quality": {name: asdict(found.mean()) for name, found in scores.items()},
+        "quality": {name: found.mean() for name, found in scores.items()},
         "history": [0.5],
         "validation": Validation(np.asarray(episodes), scores),
     }

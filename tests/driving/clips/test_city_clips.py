@@ -19,7 +19,6 @@ from world4scorer import cli
 from world4scorer.city.world.manifest import read_manifest, read_simulation
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.logs import read_log
-from world4scorer.driving.bench2drive.clip_labels import ClipLabeller
 from world4scorer.driving.bench2drive.config import with_route_point
 from world4scorer.driving.clips.city_clips import make_city_clips
 from world4scorer.driving.clips.clip import find_clips, image_name, read_clip
@@ -151,9 +150,8 @@ def test_the_route_leads_where_the_ego_goes(prepared):
 
 def test_the_expert_drives_well(prepared):
     clips = PreparedClips.open(prepared)
-    labeller = ClipLabeller(clips)
     tokens = [f"{name}/{frame:05d}" for name in clips.clips for frame in clips[name].moments]
-    table = np.array([labeller.label(token, clips.expert_motion(token).future[None])[0] for token in tokens])
+    table = np.array([clips.label(token, clips.expert_motion(token)[1][None])[0] for token in tokens])
     means = dict(zip(V1_COLUMNS, table.mean(0), strict=True))
     assert means["NC"] == means["C"] == 1 and means["EP"] == pytest.approx(1) and means["DAC"] > 0.97
 

@@ -10,8 +10,7 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from world4scorer.driving.clips.city_drivable import city_grid
-from world4scorer.driving.clips.drivable import DrivableGrid, GridPainter, pack_raster, unpack_raster
+from world4scorer.driving.clips.drivable import DrivableGrid, GridPainter, city_grid, pack_raster, unpack_raster
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.opendrive_map import opendrive_grid
 

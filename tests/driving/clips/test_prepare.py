@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from tests.support.carla_clips import NAME, box, left_turn, write_clip
-from world4scorer.driving.bench2drive.clip_images import ClipImages
-from world4scorer.driving.bench2drive.clip_labels import ClipLabeller
 from world4scorer.driving.bench2drive.clip_samples import samples_of
+from world4scorer.driving.bench2drive.clip_targets import ClipImages
 from world4scorer.driving.bench2drive.train import split_clips
 from world4scorer.driving.clips.drivable import GridPainter
 from world4scorer.driving.clips.errors import ClipError
@@ -67,8 +66,8 @@ def test_the_experts_own_plan_is_judged(folder):
     prepare(folder)
     clips = PreparedClips.open(folder / "prepared")
     token = f"{NAME}/00000"
-    plan = clips.expert_motion(token).future
-    found = dict(zip(V1_COLUMNS, ClipLabeller(clips).label(token, plan[None])[0], strict=True))
+    plan = clips.expert_motion(token)[1]
+    found = dict(zip(V1_COLUMNS, clips.label(token, plan[None])[0], strict=True))
     assert found["NC"] == found["TTC"] == found["EP"] == found["C"] == 1
     around = clips.surroundings(token)
     assert around.offsets.tolist() == list(range(0, 17, 2))

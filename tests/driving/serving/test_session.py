@@ -13,8 +13,7 @@ from world4scorer.driving.closed_loop.planner_agent import AgentOptions, Observa
 from world4scorer.driving.serving.fields import RequestError
 from world4scorer.driving.serving.protocol import Message, MessageKind
 from world4scorer.driving.serving.requests import steering_angle
-from world4scorer.driving.serving.rig import bench2drive_rig
-from world4scorer.driving.serving.session import ServedPlanner, Session
+from world4scorer.driving.serving.session import ServedPlanner, Session, bench2drive_rig
 from world4scorer.engine.routes.route import Route
 from world4scorer.planner.training import config as training
 from world4scorer.planner.training.losses import bench2drive, paper

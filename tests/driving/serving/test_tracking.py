@@ -15,7 +15,7 @@ from world4scorer.driving.clips.ego_car import REAR_AXLE_TO_CENTRE
 from world4scorer.driving.clips.rig import IMAGE_SIZE, MOUNTS
 from world4scorer.driving.serving import protocol
 from world4scorer.driving.serving.agent_file import DEFAULT_OPTIONS, SOURCE
-from world4scorer.driving.serving.rig import CAMERAS
+from world4scorer.driving.serving.session import CAMERAS
 
 STRAIGHT = np.column_stack([2.0 * np.arange(1, 9), np.zeros(8), np.zeros(8)])
 """4 m/s."""

@@ -1,12 +1,14 @@
-"""Future targets of prepared clips, made if missing or outdated."""
+"""Future targets of prepared clips, made if missing or outdated, from the front view 2 s after each sample."""
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from world4scorer.driving.bench2drive.clip_images import ClipImages
+from world4scorer.datasets.navsim.cameras import FRONT
+from world4scorer.driving.clips.clip import image_name
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.prepared import PreparedClips, sample_token
 from world4scorer.planner.targets.future_targets import FutureTargets
@@ -20,6 +22,29 @@ TARGETS: Final = "targets.arrow"
 """Default file of the targets, in the folder of prepared clips."""
 TARGET_SPLIT: Final = "clips"
 """Split name in files of clip targets."""
+FRAMES_AHEAD: Final = 20
+"""Frames from a sample to its target: 2 s."""
+
+
+@dataclass(frozen=True)
+class ClipImages:
+    """Images of prepared clips; each clip is a log."""
+
+    clips: PreparedClips
+
+    def log_names(self) -> list[str]:
+        """All clips."""
+        return list(self.clips.clips)
+
+    def images(self, log_name: str) -> list[tuple[str, Path | None]]:
+        """Samples of a clip and their images; None where the clip ends before."""
+        clip, folder = self.clips[log_name], self.clips.images / self.clips.clips[log_name]
+        found: list[tuple[str, Path | None]] = []
+        for frame in clip.moments.tolist():
+            there = frame + FRAMES_AHEAD <= clip.last_image
+            path = folder / image_name(FRONT, frame + FRAMES_AHEAD) if there else None
+            found.append((sample_token(log_name, frame), path))
+        return found
 
 
 def prepare_targets(
@@ -60,11 +85,7 @@ def prepare_targets(
 def ensure_targets(clips: PreparedClips, file: Path, encoder: str, refusal: str) -> None:
     """Make a file of targets unless it has targets of all samples.
 
-    Args:
-        clips: All clips of a folder.
-        file: File of the targets.
-        encoder: Encoder of the targets; empty accepts existing targets of any encoder.
-        refusal: Why targets must not be made, with the remedy; empty if they may.
+    An empty `encoder` accepts targets of any; `refusal` says why targets must not be made, with the remedy.
     """
     reason = missing_targets(clips, file, encoder)
     if not reason:

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.driving.bench2drive.clip_labels import ClipLabeller
 from world4scorer.driving.bench2drive.vocabulary import Vocabulary
+from world4scorer.driving.clips.prepared import PreparedClips
 from world4scorer.engine.scene.indices import PLAN_INTERVAL
 from world4scorer.planner.bank.candidate_bank import BankSample
 
@@ -26,17 +26,17 @@ class VocabularyNegatives:
     """Vocabulary plans with labels in prepared clips."""
 
     vocabulary: Vocabulary
-    labeller: ClipLabeller
+    clips: PreparedClips
 
     def draw(self, token: str, rng: np.random.Generator) -> BankSample:
         """Plans of both rounds and their labels."""
-        expert_motion = self.labeller.clips.expert_motion(token)
-        expert = expert_motion.future[:, :2]
+        speed, future = self.clips.expert_motion(token)
+        expert = future[:, :2]
         end_speed = float(np.linalg.norm(expert[-1] - expert[-2]) / PLAN_INTERVAL)
         rounds = (coarse_round(self.vocabulary, rng), expert_round(self.vocabulary, expert, end_speed))
         shapes, targets = (np.concatenate(part) for part in zip(*rounds, strict=True))
-        plans = self.vocabulary.plans(shapes, targets, expert_motion.speed).astype(np.float32)
-        labels = self.labeller.label(token, plans.astype(np.float64))
+        plans = self.vocabulary.plans(shapes, targets, speed).astype(np.float32)
+        labels = self.clips.label(token, plans.astype(np.float64))
         return BankSample(plans, labels.astype(np.float32), True)
 
 

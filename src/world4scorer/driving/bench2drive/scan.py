@@ -53,17 +53,8 @@ def scan_distances(
     for distance in distances:
         points = np.concatenate([route_points(Route(clips[n].route), clips[n].poses, distance) for n in names])
         ended = np.linalg.norm(points, axis=1) < distance - ROUTE_END_TOLERANCE
-        rows.append(
-            ScanRow(
-                distance,
-                _share(points[left, 1] > 0),
-                _share(points[right, 1] < 0),
-                _share(ended),
-                len(points),
-                int(left.sum()),
-                int(right.sum()),
-            )
-        )
+        shares = _share(points[left, 1] > 0), _share(points[right, 1] < 0), _share(ended)
+        rows.append(ScanRow(distance, *shares, len(points), int(left.sum()), int(right.sum())))
     return rows
 
 

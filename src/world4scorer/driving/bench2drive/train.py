@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from world4scorer.driving.bench2drive.clip_labels import ClipLabeller
 from world4scorer.driving.bench2drive.clip_samples import samples_of
 from world4scorer.driving.bench2drive.clip_targets import missing_targets
 from world4scorer.driving.bench2drive.negatives import VocabularyNegatives
@@ -58,7 +57,7 @@ def train_clips(config: TrainConfig, data: ClipData, out: Path, machine: Machine
     if config.loss_weights.bank:
         if data.vocabulary is None:
             raise ClipError("vocabulary: missing, but its loss has a weight; give it, or set losses.bank to 0")
-        negatives = VocabularyNegatives(Vocabulary.open(data.vocabulary), ClipLabeller(training))
+        negatives = VocabularyNegatives(Vocabulary.open(data.vocabulary), training)
     if data.targets is not None and config.loss_weights.future and (reason := missing_targets(training, data.targets)):
         raise ClipError(f"{data.targets}: {reason}; make it with `w4s b2d train --only-targets`")
     prepare_run(config, data, Path(out), machine)
@@ -67,7 +66,7 @@ def train_clips(config: TrainConfig, data: ClipData, out: Path, machine: Machine
     val = samples_of(validation, route_point)
     targets = open_targets(config, data, samples)
     loaders = PlanningDataModule(config, samples, val, negatives, targets, machine.loaders)
-    return fit(config, samples, (ClipLabeller(training), ClipLabeller(validation)), loaders, Path(out), machine)
+    return fit(config, samples, (training, validation), loaders, Path(out), machine)
 
 
 def check_config(config: TrainConfig) -> None:

@@ -91,12 +91,11 @@ def parse_annotation(raw: Mapping[str, Any], where: str) -> Annotation:
     boxes = list(_boxes(raw.get("bounding_boxes")))
     ego = next((box for box in boxes if _is_ego(box)), None)
     sensors = raw.get("sensors")
-    acceleration = _numbers(raw.get("acceleration"), 2)
     return Annotation(
         pose=_pose(raw, ego, where),
-        z=_finite_or(_numbers(None if ego is None else ego.get("location"), 3)[2], 0.0),
+        z=float(np.nan_to_num(_numbers(None if ego is None else ego.get("location"), 3)[2])),
         speed=_number(raw.get("speed")),
-        acceleration=flip_y(acceleration),
+        acceleration=flip_y(_numbers(raw.get("acceleration"), 2)),
         command=_command(raw.get("next_command")),
         near=flip_y([_number(raw.get("x_command_near")), _number(raw.get("y_command_near"))]),
         far=flip_y([_number(raw.get("x_command_far")), _number(raw.get("y_command_far"))]),
@@ -182,10 +181,6 @@ def _number(raw: Any) -> float:
     except OverflowError:  # JSON has integers of any length
         return math.nan
     return value if math.isfinite(value) else math.nan
-
-
-def _finite_or(value: float, other: float) -> float:
-    return float(value) if math.isfinite(value) else other
 
 
 def _command(raw: Any) -> int:

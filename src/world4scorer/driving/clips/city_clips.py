@@ -38,9 +38,8 @@ from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.frames import COMMANDS
 from world4scorer.datasets.navsim.logs import Log, read_log
 from world4scorer.datasets.navsim.map_reader import read_city_map
-from world4scorer.driving.clips.city_drivable import city_grid
 from world4scorer.driving.clips.clip_writer import RecordedDrive, write_clip
-from world4scorer.driving.clips.drivable import map_path
+from world4scorer.driving.clips.drivable import city_grid, map_path
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.rig import ClipCameras
 from world4scorer.engine.routes import RoadOption, Route, RouteCursor

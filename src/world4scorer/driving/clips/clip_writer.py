@@ -115,14 +115,8 @@ def make_annotation(drive: RecordedDrive, frame: int, sensors: Mapping[str, Any]
 
 
 def _ego(place: NDArray[np.float64], speed: float) -> dict[str, Any]:
-    half = (HALF_LENGTH, HALF_WIDTH, HEIGHT / 2)
-    return {
-        "class": EGO_CLASS,
-        "id": "0",
-        "type_id": "vehicle.lincoln.mkz_2020",
-        "speed": speed,
-        **_box_pose(place, half),
-    }
+    name = {"class": EGO_CLASS, "id": "0", "type_id": TYPE_IDS[TrackType.VEHICLE], "speed": speed}
+    return {**name, **_box_pose(place, (HALF_LENGTH, HALF_WIDTH, HEIGHT / 2))}
 
 
 def _box(drive: RecordedDrive, user: int, frame: int) -> dict[str, Any]:

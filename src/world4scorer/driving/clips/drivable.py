@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
+from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.engine.scene.geometry import to_global_axes
 from world4scorer.jobs.files import atomic_write
@@ -120,6 +122,18 @@ class GridPainter:
     def finish(self) -> DrivableGrid:
         """The grid."""
         return DrivableGrid(self._town, self._origin, self.cells)
+
+
+def city_grid(city: CityMap, town: str) -> DrivableGrid:
+    """Drivable area of the embedded city: cells whose middle lies on a lane, in a junction or on a car park."""
+    polygons = [polygon for polygon in city.area_polygons if not polygon.is_empty]
+    corners = shapely.bounds(np.array(polygons, np.object_))
+    painter = GridPainter(town, corners[:, :2].min(0), corners[:, 2:].max(0))
+    for polygon, box in zip(polygons, corners, strict=True):
+        columns, rows, cell_centres = painter.cell_centres(box[:2], box[2:])
+        shapely.prepare(polygon)
+        painter.cells[columns, rows] |= shapely.contains_xy(polygon, cell_centres[..., 0], cell_centres[..., 1])
+    return painter.finish()
 
 
 def _cell_centres() -> NDArray[np.float64]:

@@ -40,7 +40,6 @@ from world4scorer.driving.clips.prepared import (
     FUTURE_FRAMES,
     PreparedClip,
     PreparedClips,
-    box_columns,
     clip_file,
 )
 from world4scorer.driving.clips.rig import CAMERA_FOLDERS
@@ -208,7 +207,7 @@ def _boxes_on_same_level(clip: Clip, frame: int) -> NDArray[np.float64]:
     """Obstacles of a frame, without those on bridges above or roads below."""
     boxes = clip.boxes_at(frame)
     level = np.abs(boxes[:, Obstacle.Z] - clip.heights[frame]) <= MAX_HEIGHT_DIFFERENCE
-    return box_columns(boxes[level])
+    return boxes[level, : Obstacle.Z]
 
 
 def _last_image(clip: Clip) -> int:

@@ -21,10 +21,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.driving.clips.annotation import Obstacle
 from world4scorer.driving.clips.drivable import unpack_raster
 from world4scorer.driving.clips.errors import ClipError
-from world4scorer.driving.clips.outcomes import Surroundings
+from world4scorer.driving.clips.outcomes import Surroundings, label_plans
 from world4scorer.engine.scene.geometry import relative_poses
 from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
 from world4scorer.jobs.files import atomic_write, write_json
@@ -136,24 +135,9 @@ class PreparedClip:
         return cls(**{**values, **plain, "last_image": int(values["last_image"])})
 
 
-def box_columns(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Columns of obstacles (n, 6) without the height."""
-    return boxes[:, : Obstacle.Z]
-
-
 def sample_token(name: str, frame: int) -> str:
     """Token of a sample."""
     return f"{name}/{frame:05d}"
-
-
-@dataclass(frozen=True, eq=False)
-class ExpertMotion:
-    """The expert's motion at a sample."""
-
-    speed: float
-    """m/s"""
-    future: NDArray[np.float64]
-    """(8, 3) driven poses, every 0.5 s."""
 
 
 @dataclass(frozen=True)
@@ -206,16 +190,20 @@ class PreparedClips:
         """A subset of the clips."""
         return PreparedClips(self.folder, self.images, {name: self.clips[name] for name in names}, self.left_out)
 
-    def expert_motion(self, token: str) -> ExpertMotion:
-        """The expert's motion at a sample."""
+    def expert_motion(self, token: str) -> tuple[float, NDArray[np.float64]]:
+        """Speed of the expert at a sample [m/s], and its driven poses (8, 3), every 0.5 s."""
         name, frame = self._split_token(token)
         clip = self[name]
-        return ExpertMotion(float(clip.velocity[frame, 0]), clip.future(frame)[:PLAN_POSES])
+        return float(clip.velocity[frame, 0]), clip.future(frame)[:PLAN_POSES]
 
     def surroundings(self, token: str) -> Surroundings:
         """Surroundings of a sample, for labels."""
         name, frame = self._split_token(token)
         return self[name].surroundings(name, frame)
+
+    def label(self, token: str, plans_NT3: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Labels (N, 7) of plans at a sample, by the rules of `outcomes`."""
+        return label_plans(plans_NT3, self.surroundings(token))
 
     def _split_token(self, token: str) -> tuple[str, int]:
         name, _, frame = token.rpartition("/")

@@ -47,7 +47,7 @@ from world4scorer.driving.closed_loop.infraction_monitor import (
 from world4scorer.driving.closed_loop.planner_agent import CameraCalibration, Observation
 from world4scorer.driving.closed_loop.recording import DriveRecorder, DriveRecording
 from world4scorer.driving.closed_loop.static_world import StaticWorld
-from world4scorer.engine.rollout.plans import LqrProfile, roll_out
+from world4scorer.engine.rollout.plans import roll_out
 from world4scorer.engine.scene.ego_snapshot import EgoSnapshot
 from world4scorer.engine.scene.geometry import direction
 from world4scorer.engine.scene.indices import State
@@ -105,7 +105,6 @@ def drive_route(
     *,
     name: str = "",
     rules: TerminationRules | None = None,
-    lqr: LqrProfile = "navsim",
     with_recording: bool = False,
 ) -> DriveResult:
     """Simulate a route until it terminates.
@@ -117,13 +116,12 @@ def drive_route(
         driver: The driver; None for SUMO's own.
         name: Name of the driver.
         rules: Termination rules.
-        lqr: Tracker.
         with_recording: Also return a full recording, with camera images for every driver.
     """
     begun = time.monotonic()
     city.start(route.simulation, route.start, images=False)
     try:
-        return _Drive(city, world, route, driver, rules, lqr, with_recording).run(name, begun)
+        return _Drive(city, world, route, driver, rules, with_recording).run(name, begun)
     except SimulationLost:  # SUMO crashes occasionally when the ego drives unlike any of its own drivers
         nothing: dict[str, tuple[str, ...]] = dict.fromkeys(Infraction, ())
         return DriveResult(RouteRecord(route.name, STATUS_CRASHED, nothing, None, route.scenario), None, None)
@@ -137,14 +135,14 @@ class _Drive:
         route: CityRoute,
         driver: Driver | None,
         rules: TerminationRules | None,
-        lqr: LqrProfile,
         with_recording: bool,
     ) -> None:
-        self.city, self.world, self.route, self.driver, self.lqr = city, world, route, driver, lqr
+        self.city, self.world, self.route, self.driver = city, world, route, driver
         self.monitor = InfractionMonitor(route, world.static_world, rules)
         self.cameras: tuple[str, ...] = VIEWS if with_recording or (driver is not None and driver.uses_cameras) else ()
         self.now = route.start.past[-1].step * TIME_STEP
-        self.state = _first_state(route.start.past[-1], world.offset)
+        self.state = _state_from_sumo(route.start.past[-1])
+        self.state[[State.X, State.Y, State.HEADING]] += world.offset
         self.recorder = DriveRecorder([self.state])
         self.with_recording = with_recording
 
@@ -222,7 +220,7 @@ class _Drive:
         moment = EgoSnapshot(
             f"{self.route.name} at {self.now:.1f} s", self.route.name, round(self.now * 1e6), self.state
         )
-        return list(roll_out(moment, plan[None], self.lqr)[0, 1 : STEPS_PER_FRAME + 1])
+        return list(roll_out(moment, plan[None])[0, 1 : STEPS_PER_FRAME + 1])
 
 
 def agents_at(trace: Trace, row: int) -> SurroundingAgents:
@@ -260,12 +258,6 @@ def _motion(states: Sequence[Floats]) -> tuple[Floats, Floats, Floats]:
         np.column_stack([speed, nothing]),
         np.column_stack([rows[:, State.ACCELERATION_X], across]),
     )
-
-
-def _first_state(frame: EgoState, offset: Floats) -> Floats:
-    state = _state_from_sumo(frame)
-    state[[State.X, State.Y, State.HEADING]] += offset
-    return state
 
 
 def _state_from_sumo(frame: EgoState) -> Floats:

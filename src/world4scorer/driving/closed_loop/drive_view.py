@@ -19,7 +19,7 @@ from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.drawing import style
 from world4scorer.driving.closed_loop.infraction_monitor import InfractionEvent
 from world4scorer.driving.closed_loop.recording import DriveRecording
-from world4scorer.engine.rollout.plans import LqrProfile, roll_out
+from world4scorer.engine.rollout.plans import roll_out
 from world4scorer.engine.routes.route import Route, RouteCursor
 from world4scorer.engine.scene.ego_snapshot import EgoSnapshot
 from world4scorer.engine.scene.geometry import wrap
@@ -27,7 +27,7 @@ from world4scorer.engine.scene.indices import State
 from world4scorer.evaluation.leaderboard.infractions import Infraction, share_outside
 from world4scorer.evaluation.leaderboard.scores import PENALTIES
 from world4scorer.reporting.film.canvas import SUPERSAMPLING, Canvas
-from world4scorer.reporting.film.panel import draw_number, draw_panel
+from world4scorer.reporting.film.panel import draw_mark, draw_panel
 from world4scorer.reporting.film.street_view import PAST_SECONDS, StreetView
 
 Floats = NDArray[np.float64]
@@ -37,8 +37,6 @@ ROUTE_WIDTH: Final = 2.6
 """Width of the route band [m]."""
 END_LINE_LENGTH: Final = 4.0
 """Length of the line at the end of the route [m]."""
-MARK_RADIUS: Final = 9.0
-"""Radius of a numbered mark, in pixels of an image 600 pixels high."""
 HIGHLIGHT_SECONDS: Final = 1.5
 """How long an infraction highlights the ego [s]."""
 MAX_PANEL_LINES: Final = 8
@@ -76,14 +74,14 @@ class CandidateRollouts:
         return int(np.argmax(self.utility))
 
     @classmethod
-    def of(cls, recording: DriveRecording, number: int, lqr: LqrProfile = "navsim") -> CandidateRollouts | None:
+    def of(cls, recording: DriveRecording, number: int) -> CandidateRollouts | None:
         """Roll out the plans of a decision; None for a driver without plans."""
         plans = recording.plans[number]
         if not len(plans):
             return None
         state = recording.states[recording.decided[number]]
         moment = EgoSnapshot(f"decision {number}", recording.route, 0, state)
-        return cls(roll_out(moment, plans, lqr), recording.utility[number], int(recording.chosen[number]))
+        return cls(roll_out(moment, plans), recording.utility[number], int(recording.chosen[number]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,9 +155,8 @@ class DriveView(StreetView):
     @cached_property
     def infractions(self) -> list[InfractionEvent]:
         """All infractions without slowness, in order of time."""
-        return sorted(
-            (one for one in self.recording.infractions if one.kind in INFRACTION_TEXTS), key=lambda one: one.time
-        )
+        shown = (one for one in self.recording.infractions if one.kind in INFRACTION_TEXTS)
+        return sorted(shown, key=lambda one: one.time)
 
     @cached_property
     def completion(self) -> Floats:
@@ -183,11 +180,7 @@ class DriveView(StreetView):
     def _draw_marks(self, canvas: Canvas, infractions_until: Sequence[InfractionEvent]) -> None:
         taken: list[Floats] = []
         for number, event in enumerate(infractions_until, 1):
-            place = canvas.pixels((np.array(event.place) - self.streets.origin)[None])[0].astype(np.float64)
-            while any(np.linalg.norm(place - other) < 2 * canvas.line_width(MARK_RADIUS) for other in taken):
-                place = place + np.array([2.1 * canvas.line_width(MARK_RADIUS), 0.0])
-            taken.append(place)
-            draw_number(canvas.brush, place, canvas.line_width(MARK_RADIUS), number)
+            draw_mark(canvas, np.array(event.place) - self.streets.origin, number, taken)
 
     def _draw_panel(self, picture: Image.Image, time: float, infractions_until: Sequence[InfractionEvent]) -> None:
         """Route completion and infractions; at the end, the score."""

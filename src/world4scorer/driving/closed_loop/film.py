@@ -22,7 +22,6 @@ from world4scorer.city.world.manifest import read_config, read_manifest
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.driving.closed_loop.drive_view import CandidateRollouts, DriveView
 from world4scorer.driving.closed_loop.recording import DriveRecording
-from world4scorer.engine.rollout.plans import LqrProfile
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.progress import ProgressBar
 from world4scorer.reporting.film.files import check_film, write_film
@@ -56,7 +55,6 @@ def film_drive(
     metres: float = METRES_WITH_PLANS,
     start: float = 0.0,
     duration: float | None = None,
-    lqr: LqrProfile = "navsim",
     show_progress: bool = False,
 ) -> FilmReport:
     """Film a drive to `out`: MP4, WebP or GIF by its ending.
@@ -71,16 +69,14 @@ def film_drive(
         metres: Vertical extent of the bird's-eye view [m].
         start: Start time within the drive [s].
         duration: Duration within the drive [s]; to its end by default.
-        lqr: Tracker of the drive.
         show_progress: Show a progress bar on standard error.
     """
     out = Path(out)
     check_film_options(cameras, fps, speed, height, metres)
     check_film(out, fps)
     seen = [name for name in cameras if any(name in images for images in recording.images)]
-    page = FrameLayout.of(
-        height, seen, (*DRIVE_LEGEND, CHOICE_LEGEND) if recording.plans.shape[1] > 1 else DRIVE_LEGEND
-    )
+    legend = (*DRIVE_LEGEND, CHOICE_LEGEND) if recording.plans.shape[1] > 1 else DRIVE_LEGEND
+    page = FrameLayout.of(height, seen, legend)
     left, top, right, low = page.view
     view = make_drive_view(root, recording, (right - left, low - top), metres)
     times = film_times(view.duration, fps / speed, start, duration)
@@ -89,13 +85,11 @@ def film_drive(
     note = f"{recording.scenario}  \u00b7  {_network(recording.network).credit}"
     painter = FramePainter(page, f"{recording.driver}: {recording.route}", note)
     with ProgressBar("filming", "pictures", len(times), show_progress) as bar:
-        frames = write_film(out, _frames(times, view, painter, lqr, bar), fps)
+        frames = write_film(out, _frames(times, view, painter, bar), fps)
     return FilmReport(out, frames, frames / fps, page.size, tuple(seen))
 
 
-def _frames(
-    times: Iterable[float], view: DriveView, painter: FramePainter, lqr: LqrProfile, bar: ProgressBar
-) -> Iterator[Image.Image]:
+def _frames(times: Iterable[float], view: DriveView, painter: FramePainter, bar: ProgressBar) -> Iterator[Image.Image]:
     recording = view.recording
     background: Image.Image | None = None
     pool: CandidateRollouts | None = None
@@ -107,13 +101,11 @@ def _frames(
             shown = decision
             images = recording.images[shown]
             background = painter.background({name: _image(images.get(name)) for name in painter.page.cameras})
-            pool = CandidateRollouts.of(recording, shown, lqr)
+            pool = CandidateRollouts.of(recording, shown)
         picture = background.copy()
         painter.paste_view(picture, view.draw(time, pool))
-        command = int(recording.commands[shown])
-        painter.draw_dashboard(
-            picture, time, view.duration, view.speed(time), command, [t for t in faults if t <= time]
-        )
+        command, past = int(recording.commands[shown]), [t for t in faults if t <= time]
+        painter.draw_dashboard(picture, time, view.duration, view.speed(time), command, past)
         yield picture
         bar.advance()
 
@@ -137,7 +129,6 @@ def make_drive_view(
     config = read_config(read_manifest(root))
     location = network.devkit_location if config.devkit_maps else network.location
     index = export_map(read_streets(DataFolder(Path(root)).city_network(network.name)))[1]
-    streets = read_street_layers(
-        DataFolder(Path(root)).maps, location, recording.states[:, :2], view_reach(size, metres)
-    )
+    reach = view_reach(size, metres)
+    streets = read_street_layers(DataFolder(Path(root)).maps, location, recording.states[:, :2], reach)
     return DriveView(streets, size, metres, recording, index)

@@ -146,9 +146,8 @@ def drive_all(
             size=lambda task: len(task.choices),
             show=show,
         )
-    records = {
-        choice.name: tuple(read_record(record_path(out, choice, route)) for route in routes) for choice in choices
-    }
+    paths = {choice.name: [record_path(out, choice, route) for route in routes] for choice in choices}
+    records = {name: tuple(map(read_record, some)) for name, some in paths.items()}
     return FinishedDrives(out, about, tuple(choices), tuple(routes), records)
 
 

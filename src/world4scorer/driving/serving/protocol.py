@@ -148,9 +148,8 @@ class MessageReader:
         rest = self._receive(memoryview(bytearray(HEADER.size - len(first))), until, "its header")
         kind, text_bytes, array_bytes = read_header(first + bytes(rest), self.limits)
         size = text_bytes + array_bytes
-        if (
-            len(self._memory) < size
-        ):  # arrays of an earlier frame may still hold the old memory, which then stays theirs
+        # Arrays of an earlier frame may still hold the old memory, which then stays theirs.
+        if len(self._memory) < size:
             self._memory = bytearray(size)
         body = self._receive(memoryview(self._memory)[:size], until, "its end")
         return read_body(kind, bytes(body[:text_bytes]), body[text_bytes:], self.limits)

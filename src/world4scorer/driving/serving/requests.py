@@ -40,13 +40,6 @@ ROTATION_TOLERANCE: Final = 1e-3
 CHANNELS: Final[dict[str, int]] = {"RGB": 3, "BGRA": 4}
 
 
-@dataclass(frozen=True)
-class HelloRequest:
-    """First message of a client."""
-
-    client: str
-
-
 @dataclass(frozen=True, eq=False)
 class BeginRequest:
     """Start of a drive."""
@@ -72,12 +65,12 @@ class DecideRequest:
     """Whether to return all plans."""
 
 
-def read_hello(frame: Message) -> HelloRequest:
+def read_hello(frame: Message) -> str:
     """The client's name."""
     fields = Fields.of(frame)
-    hello = HelloRequest(fields.text("client"))
+    name = fields.text("client")
     fields.finish()
-    return hello
+    return name
 
 
 def read_begin(frame: Message, defaults: AgentOptions, cameras: int) -> BeginRequest:

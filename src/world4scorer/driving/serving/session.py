@@ -16,13 +16,21 @@ from typing import Any, Final
 import numpy as np
 
 from world4scorer import __version__
-from world4scorer.driving.closed_loop.planner_agent import AgentOptions, Decision, PlannerAgent, v2_error_message
+from world4scorer.driving.clips.rig import CAMERA_FOLDERS, mounted_cameras
+from world4scorer.driving.closed_loop.planner_agent import (
+    AgentOptions,
+    CameraCalibration,
+    Decision,
+    PlannerAgent,
+    v2_error_message,
+)
 from world4scorer.driving.serving.fields import RequestError
 from world4scorer.driving.serving.protocol import VERSION, Limits, Message, MessageKind
 from world4scorer.driving.serving.requests import BeginRequest, read_begin, read_decide, read_hello
-from world4scorer.driving.serving.rig import CAMERAS, bench2drive_rig
 from world4scorer.planner.planner import Planner
 
+CAMERAS: Final = tuple(folder.removeprefix("rgb_") for folder in CAMERA_FOLDERS)
+"""Image names in requests, in the planner's order."""
 NO_LOG: Final[Callable[[str], None]] = lambda line: None  # noqa: E731
 
 
@@ -85,6 +93,12 @@ class _Drive:
     """Duration of each decision."""
 
 
+def bench2drive_rig(height: int, width: int) -> CameraCalibration:
+    """Calibration of Bench2Drive's cameras in ego axes, for images of a size [pixels]."""
+    cameras = mounted_cameras(image_size=(width, height))
+    return CameraCalibration(cameras.intrinsics, cameras.rotation, cameras.translation)
+
+
 class Session:
     """Answers the messages of one client."""
 
@@ -102,7 +116,7 @@ class Session:
     def answer(self, frame: Message) -> Message:
         """The answer to a request; raises RequestError or ValueError."""
         if frame.kind is MessageKind.HELLO:
-            self._client = read_hello(frame).client
+            self._client = read_hello(frame)
             return Message(MessageKind.WELCOME, self._served.describe())
         if not self.greeted:
             raise RequestError("hello: must come first")

@@ -9,8 +9,7 @@ import numpy as np
 
 from world4scorer.driving.closed_loop.planner_agent import AgentOptions
 from world4scorer.driving.serving.protocol import Message, MessageKind
-from world4scorer.driving.serving.rig import CAMERAS
-from world4scorer.driving.serving.session import ServedPlanner, Session
+from world4scorer.driving.serving.session import CAMERAS, ServedPlanner, Session
 from world4scorer.engine.routes.commands import RoadOption
 from world4scorer.evaluation.pools.digests import digest_of_planner
 from world4scorer.jobs.run_folder import RunFolder
@@ -45,12 +44,7 @@ def warm_up(served: ServedPlanner) -> None:
     session.answer(Message(MessageKind.BEGIN, {"name": "practice", **options}, {"route": line, **nodes}))
     about = served.describe()
     black = np.zeros((about["image_height"], about["image_width"], 4), np.uint8)
-    still: dict[str, Any] = {
-        "pose": [0.0, 0.0, 0.0],
-        "velocity": [5.0, 0.0],
-        "acceleration": [0.0, 0.0],
-        "channels": "BGRA",
-    }
-    still["command"] = RoadOption.LANE_FOLLOW.value
+    still: dict[str, Any] = {"pose": [0.0, 0.0, 0.0], "velocity": [5.0, 0.0], "acceleration": [0.0, 0.0]}
+    still |= {"channels": "BGRA", "command": RoadOption.LANE_FOLLOW.value}
     for number in range(WARM_UP_DECISIONS):
         session.answer(Message(MessageKind.DECIDE, {"time": number / 2, **still}, dict.fromkeys(served.cameras, black)))

@@ -27,9 +27,8 @@ from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.jobs.executors import SerialExecutor
 from world4scorer.jobs.files import atomic_write
 from world4scorer.jobs.resumable import resumable
-from world4scorer.reporting.explorer.choices import Selections
 from world4scorer.reporting.explorer.index import FORMAT as INDEX_FORMAT
-from world4scorer.reporting.explorer.index import INDEX, index_record
+from world4scorer.reporting.explorer.index import INDEX, Selections, index_record
 from world4scorer.reporting.explorer.record import FORMAT, PlannerScores, frame_record
 from world4scorer.reporting.explorer.rounding import UNITS
 

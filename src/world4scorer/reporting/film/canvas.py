@@ -1,4 +1,4 @@
-"""Drawing in metres with the strokes of the style."""
+"""Drawing in metres with the strokes of the style, and shapes of vehicles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from PIL import ImageColor, ImageDraw
 
 from world4scorer.drawing import style
 from world4scorer.drawing.style import Stroke
-from world4scorer.engine.scene.geometry import arc_length
+from world4scorer.engine.scene.geometry import arc_length, box_corners
+from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_OVERHANG
 from world4scorer.reporting.film.street_layers import PolygonLayer
 
 Floats = NDArray[np.float64]
@@ -21,6 +22,19 @@ PEN_HEIGHT: Final = 600
 """Reference image height for line widths in pixels."""
 PER_POINT: Final = PEN_HEIGHT / style.FIGURE_POINTS
 """Pixels of the reference image per point of the style."""
+
+
+def ego_corners(pose: Floats, origin: Floats) -> Floats:
+    """(4, 2) of the ego at a global pose (3,), from an origin."""
+    return box_corners(np.append(pose[:2] - origin, pose[2]), FRONT_OVERHANG, REAR_OVERHANG, HALF_WIDTH)
+
+
+def heading_arrow(corners: Floats, begin: float, end: float, width: float) -> Floats:
+    """(3, 2) arrow head between shares `begin` and `end` of the length from the front, `width` a share of the box's."""
+    front, back = corners[[0, 3]].mean(axis=0), corners[[1, 2]].mean(axis=0)
+    side = (corners[0] - corners[3]) * width / 2
+    base, tip = front + (back - front) * begin, front + (back - front) * end
+    return np.stack([tip, base + side, base - side])
 
 
 class Canvas:

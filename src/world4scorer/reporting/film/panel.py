@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from world4scorer.drawing import style
+from world4scorer.reporting.film.canvas import Canvas
 from world4scorer.reporting.film.fonts import load_font
 
 Floats = NDArray[np.float64]
@@ -18,6 +19,18 @@ FONT_SIZE: Final = 14.0
 """Font size, in pixels of an image 600 pixels high; the heading is twice as large."""
 PANEL_OPACITY: Final = 0.86
 """Opacity of the panel."""
+MARK_RADIUS: Final = 9.0
+"""Radius of a numbered mark, in pixels of an image 600 pixels high."""
+
+
+def draw_mark(canvas: Canvas, point: Floats, number: int, taken: list[Floats]) -> None:
+    """Draw a number at a point (2,) [m], beside the marks in `taken` [samples], which it is added to."""
+    radius = canvas.line_width(MARK_RADIUS)
+    place = canvas.pixels(point[None])[0].astype(np.float64)
+    while any(np.linalg.norm(place - other) < 2 * radius for other in taken):
+        place = place + np.array([2.1 * radius, 0.0])
+    taken.append(place)
+    draw_number(canvas.brush, place, radius, number)
 
 
 def draw_number(brush: ImageDraw.ImageDraw, place: Floats, radius: float, number: int) -> None:

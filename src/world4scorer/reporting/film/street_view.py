@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from world4scorer.drawing import style
+from world4scorer.engine.scene.geometry import box_corners
 from world4scorer.engine.scene.indices import TrackType
-from world4scorer.reporting.film.boxes import corners_of, ego_corners, heading_arrow
-from world4scorer.reporting.film.canvas import PEN_HEIGHT, SUPERSAMPLING, Canvas
+from world4scorer.reporting.film.canvas import PEN_HEIGHT, SUPERSAMPLING, Canvas, ego_corners, heading_arrow
 from world4scorer.reporting.film.fonts import load_font
 from world4scorer.reporting.film.street_layers import StreetLayers
 
@@ -105,7 +105,8 @@ class StreetView:
                 if kind is TrackType.PEDESTRIAN:
                     canvas.round(places[row], max(MIN_PEDESTRIAN_RADIUS, width / 2), fill)
                     continue
-                corners = corners_of(places[row], boxes[row, 2], length / 2, length / 2, width / 2)
+                pose = np.append(places[row], boxes[row, 2])
+                corners = box_corners(pose, length / 2, length / 2, width / 2)
                 canvas.polygon(corners, fill, style.INK, 0.8)
                 if kind is TrackType.VEHICLE:
                     canvas.polygon(heading_arrow(corners, 0.36, 0.2, 0.62), style.GROUND)

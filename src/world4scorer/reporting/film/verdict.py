@@ -10,16 +10,14 @@ from PIL import Image
 
 from world4scorer.drawing import style
 from world4scorer.drawing.faults import LOCATED_METRICS, TRACK_METRICS, Fault, tracks_of
+from world4scorer.engine.scene.geometry import box_corners
 from world4scorer.engine.scene.indices import Box
-from world4scorer.reporting.film.boxes import corners_of, ego_corners
-from world4scorer.reporting.film.canvas import Canvas
+from world4scorer.reporting.film.canvas import Canvas, ego_corners
 from world4scorer.reporting.film.decisions import Decision
-from world4scorer.reporting.film.panel import draw_number, draw_panel
+from world4scorer.reporting.film.panel import draw_mark, draw_panel
 
 Floats = NDArray[np.float64]
 
-MARK_RADIUS: Final = 9.0
-"""Radius of a numbered mark, in pixels of an image 600 pixels high."""
 MAX_REASONS: Final = 4
 BREAK_TEXT: Final = "breaks with the last choice"
 
@@ -33,11 +31,7 @@ def draw_marks(canvas: Canvas, decision: Decision, origin: Floats) -> None:
         if fault.metric in LOCATED_METRICS:
             canvas.polygon(ego_corners(rollout[step, :3], origin), None, style.FAULT, 1.8)
         _outline_object(canvas, decision, fault, step, origin)
-        place = canvas.pixels((rollout[step, :2] - origin)[None])[0].astype(np.float64)
-        while any(np.linalg.norm(place - other) < 2 * canvas.line_width(MARK_RADIUS) for other in taken):
-            place = place + np.array([2.1 * canvas.line_width(MARK_RADIUS), 0.0])
-        taken.append(place)
-        draw_number(canvas.brush, place, canvas.line_width(MARK_RADIUS), fault.number)
+        draw_mark(canvas, rollout[step, :2] - origin, fault.number, taken)
 
 
 def _outline_object(canvas: Canvas, decision: Decision, fault: Fault, step: int, origin: Floats) -> None:
@@ -49,7 +43,7 @@ def _outline_object(canvas: Canvas, decision: Decision, fault: Fault, step: int,
         if tracks.valid[fault.index, step]:
             box = tracks.boxes[fault.index, step]
             length, width = box[Box.LENGTH] / 2, box[Box.WIDTH] / 2
-            corners = corners_of(box[:2] - origin, box[Box.HEADING], length, length, width)
+            corners = box_corners(np.append(box[:2] - origin, box[Box.HEADING]), length, length, width)
             canvas.polygon(corners, None, style.FAULT, 3.0)
     elif fault.metric == "TLC" and scene.lights.polygon[fault.index] >= 0:
         for ring in scene.map.rings(int(scene.lights.polygon[fault.index])):

@@ -143,16 +143,9 @@ class Gallery:
         pools = self.pools
         scene, chosen = store[pools.tokens[index]], int(self.on[index])
         outcome = epdms(scene, pools.plans[index], lqr=pools.about["lqr"])
+        ranking = {"utilities": pools.utility_v2[index], "framewise": int(self.off[index])}
         whole, small = (
-            draw_scene(
-                scene,
-                pools.plans[index],
-                outcome,
-                chosen,
-                utilities=pools.utility_v2[index],
-                framewise=int(self.off[index]),
-                thumbnail=thumbnail,
-            )
+            draw_scene(scene, pools.plans[index], outcome, chosen, **ranking, thumbnail=thumbnail)
             for thumbnail in (False, True)
         )
         caption = f"{self._choice(index)} {self._comparison(index)} {_failures(outcome, chosen)}"

@@ -48,13 +48,8 @@ def _of_pools(pools: ScoredPools, where: str) -> Iterator[Html]:
     if pools.paired.any():
         before, after = (percent(continued(pools, chosen)) for chosen in (off, on))
         comfort = [reported[key]["EC"] for key in ("framewise", "reranked")]
-        yield tile(
-            "Extended comfort, re-ranked",
-            after[0],
-            f"{after[1]}; framewise {before[0]}",
-            f"{MARK}: {comfort[1]}; framewise {comfort[0]}",
-            where,
-        )
+        detail, there = f"{after[1]}; framewise {before[0]}", f"{MARK}: {comfort[1]}; framewise {comfort[0]}"
+        yield tile("Extended comfort, re-ranked", after[0], detail, there, where)
 
 
 def _of_training(training: Training, alone: bool) -> Iterator[Html]:
