@@ -126,7 +126,7 @@ def test_film(city, lamps, stop, tmp_path):
     left, top, right, low = page.cameras["CAM_F0"]
     front = [int(picture[(top + low) // 2, (left + right) // 2, 0]) for picture in pictures[: ROWS - 1]]
     assert front == pytest.approx(np.repeat([0, 40, 80, 120, 160, 200], 5), abs=8)  # a new image every half second
-    left, top, right, _ = page.board
+    left, top, right, _ = page.dashboard
     bar = [is_colour(picture[top : top + 3, left:right], style.FAULT, 40).sum() for picture in pictures]
     assert max(bar[:10]) == 0 < min(bar[10:])  # the collision from 1 s on; slowness never
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["drive.npz", "film.webp"]
