@@ -8,15 +8,10 @@ from typing import Annotated, Literal
 
 import tyro
 
-from world4scorer.cli.arguments import HIDE_DEFAULT, AnyPath, Encoder, File, Folder, OptionalFolder, Split, metavar
+from world4scorer.cli.arguments import AnyPath, Encoder, File, Folder, OptionalFolder, Split
 from world4scorer.cli.requirements import require_device, require_torch
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.pretraining.config import PretrainConfig
-
-Preset = Literal["paper", "baseline", "city"]
-OptionalPreset = Annotated[Preset | None, HIDE_DEFAULT]
-Precision = Literal["fp32", "bf16", "fp16"]
-OptionalCheckpoint = Annotated[Path | None, tyro.conf.Positional, metavar("CHECKPOINT")]
 
 
 def targets(

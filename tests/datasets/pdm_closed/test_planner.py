@@ -15,7 +15,7 @@ from world4scorer.datasets.navsim.filters import Split, windows
 from world4scorer.datasets.navsim.logs import Log
 from world4scorer.datasets.pdm_closed.contact import box_distance, outlines, polygon_distance, polygon_meets_box
 from world4scorer.datasets.pdm_closed.generator import ProposalGenerator
-from world4scorer.datasets.pdm_closed.idm import PROPOSAL_STEPS, empty_proposals
+from world4scorer.datasets.pdm_closed.idm import PROPOSAL_STEPS, empty_proposals, propose
 from world4scorer.datasets.pdm_closed.paths import LateralPaths, pose_at
 from world4scorer.datasets.prepare.scene_builder import BuiltScene, SceneBuilder
 from world4scorer.engine.kernels import kernel
@@ -159,6 +159,6 @@ def test_ties_are_settled_by_the_official_index(city: CityMap, prepared: list[Bu
         assert rank.shape == (3, 26, generator.obstacles.x.size)
         ranked += int(rank.max(initial=0) > 0)
         out = empty_proposals(3)
-        generator._propose(rank, out)
+        generator._run_ranked(propose, rank, out, generator.start, generator.speed)
         np.testing.assert_array_equal(out.poses[:, :41], done.plan.proposals.poses[:, :41])
     assert ranked > 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 
 import numpy as np
@@ -59,31 +59,13 @@ class Actors:
         return len(self.kind)
 
     def __getitem__(self, which: NDArray[np.bool_] | NDArray[np.int64] | slice) -> Actors:
-        return Actors(
-            self.pose[which],
-            self.size[which],
-            self.kind[which],
-            self.look[which],
-            self.brake[which],
-            self.left[which],
-            self.right[which],
-            self.stride[which],
-        )
+        return Actors(**{field.name: getattr(self, field.name)[which] for field in fields(self)})
 
     @classmethod
     def empty(cls) -> Actors:
         """No actors."""
-        none = np.zeros(0, bool)
-        return cls(
-            np.zeros((0, 3)),
-            np.zeros((0, 3)),
-            np.zeros(0, np.int8),
-            np.zeros(0, np.uint32),
-            none,
-            none,
-            none,
-            np.zeros(0),
-        )
+        rows, off = np.zeros((0, 3)), np.zeros(0, bool)
+        return cls(rows, rows, np.zeros(0, np.int8), np.zeros(0, np.uint32), off, off, off, np.zeros(0))
 
     def near(self, x: float, y: float, radius: float) -> NDArray[np.int64]:
         """Indices of the actors whose centre lies within `radius` [m] of a point."""

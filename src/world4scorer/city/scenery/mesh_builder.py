@@ -65,7 +65,7 @@ class MeshBuilder:
         if "-z" not in skip:
             self.face(p, role, centre)
 
-    def loft(self, rings: Sequence[Sequence[Point]], role: int, caps: bool = True) -> None:
+    def loft(self, rings: Sequence[Sequence[Point]], role: int) -> None:
         """A skin over rings of equally many points, closed at both ends."""
         points = np.asarray(rings, np.float64)
         n = points.shape[1]
@@ -74,19 +74,16 @@ class MeshBuilder:
             for k in range(n):
                 j = (k + 1) % n
                 self.face([lower[k], lower[j], upper[j], upper[k]], role, centre)
-        if caps:
-            middle = points.mean((0, 1))
-            self.face(points[0], role, middle)
-            self.face(points[-1], role, middle)
+        middle = points.mean((0, 1))
+        self.face(points[0], role, middle)
+        self.face(points[-1], role, middle)
 
-    def disc(self, centre: Point, radius: float, role: int, sides: int = 8, both: bool = False) -> None:
-        """An upright disc that looks to the side it lies on (y), or to both."""
+    def disc(self, centre: Point, radius: float, role: int, sides: int) -> None:
+        """An upright disc that looks to the side it lies on (y)."""
         x, y, z = (float(c) for c in centre)
         angle = 2 * np.pi * (np.arange(sides) + 0.5) / sides
         ring = [(x + radius * np.cos(a), y, z + radius * np.sin(a)) for a in angle]
         self.face(ring, role, (x, y - np.sign(y) if y else y - 1, z))
-        if both:
-            self.face(ring, role, (x, y + np.sign(y) if y else y + 1, z))
 
     def hoop(self, centre: Point, radius: float, width: float, role: int, sides: int = 10) -> None:
         """An upright ring seen from both sides (y): the wheel of a bicycle."""

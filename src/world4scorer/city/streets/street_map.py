@@ -134,7 +134,7 @@ class StreetMap:
         return (*points.min(0).tolist(), *points.max(0).tolist())
 
 
-def read_streets(path: str | os.PathLike[str], name: str | None = None) -> StreetMap:
+def read_streets(path: str | os.PathLike[str]) -> StreetMap:
     """Read a SUMO network (`.net.xml`, `.net.xml.gz`)."""
     import sumolib
 
@@ -150,7 +150,7 @@ def read_streets(path: str | os.PathLike[str], name: str | None = None) -> Stree
         raise CityError(f"{path}: no lane for cars in this network; delete it and make it again")
     crs, offset = _coordinate_system(net, path)
     return StreetMap(
-        name=name or path.name.split(".")[0],
+        name=path.name.split(".")[0],
         crs=crs,
         offset=offset,
         lanes=lanes,

@@ -9,7 +9,6 @@ Example::
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,6 +18,7 @@ from typing import Final
 from world4scorer.city.render.weather import PRESETS as WEATHERS
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.world.info import SITUATIONS, CityInfo
+from world4scorer.datasets.prepare.progress import human_bytes
 from world4scorer.jobs.files import atomic_write
 
 TableText = tuple[str, Sequence[str], list[Sequence[str]]]
@@ -55,7 +55,7 @@ def headline(info: CityInfo) -> str:
     preset = f"preset {info.preset}" if info.preset else "settings of its own"
     return (
         f"{preset}, seed {config['seed']}, {len(config['cameras'])} cameras of {config['width']} x {config['height']}, "
-        f"{_bytes(sum(info.size.values()))}"
+        f"{human_bytes(sum(info.size.values()))}"
     )
 
 
@@ -107,16 +107,9 @@ def tables(info: CityInfo) -> list[TableText]:
                 for weather in WEATHERS
             ],
         ),
-        ("Size", ("part", "bytes"), [(part, _bytes(size)) for part, size in info.size.items()]),
+        ("Size", ("part", "bytes"), [(part, human_bytes(size)) for part, size in info.size.items()]),
     ]
 
 
 def _km(length: float | None) -> str:
     return "-" if length is None else f"{length:.1f}"
-
-
-def _bytes(count: int) -> str:
-    if count < 1000:
-        return f"{count} B"
-    power = min(int(math.log10(count) / 3), 4)
-    return f"{count / 1000**power:.1f} {('B', 'kB', 'MB', 'GB', 'TB')[power]}"

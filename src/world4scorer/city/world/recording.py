@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,14 +51,9 @@ class Recording:
 
 
 def record(
-    network: str | os.PathLike[str],
-    demand: str | os.PathLike[str],
-    seed: int,
-    warm_up: float,
-    duration: float,
-    tick: Callable[[float], None] = lambda done: None,
+    network: str | os.PathLike[str], demand: str | os.PathLike[str], seed: int, warm_up: float, duration: float
 ) -> Recording:
-    """Simulate `warm_up` seconds, then record `duration` seconds; `tick` is called with the fraction done."""
+    """Simulate `warm_up` seconds, then record `duration` seconds."""
     traffic = Traffic(network, demand, seed)
     try:
         first = round(warm_up / TIME_STEP)
@@ -73,7 +67,6 @@ def record(
                 continue
             if step % STEPS_PER_FRAME == 0:
                 snapshots.append(traffic.snapshot())
-                tick(step / last)
             for agent in _follow(traffic, open_drives):
                 drives.append(open_drives.pop(agent).finish())
         drives += [drive.finish() for drive in open_drives.values()]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -93,15 +93,8 @@ class TrafficSnapshot:
         """Road users within `radius` [m] of a point (2,), except the agent `exclude` (the ego)."""
         near = np.linalg.norm(self.pose[:, :2] - point, axis=1) < radius
         rows = np.flatnonzero(near & (self.agent != exclude))
-        return TrafficSnapshot(
-            self.step,
-            self.agent[rows],
-            self.pose[rows],
-            self.speed[rows],
-            self.lamps[rows],
-            self.travelled[rows],
-            self.signals,
-        )
+        columns = ("agent", "pose", "speed", "lamps", "travelled")
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
 
 def snapshot_actors(snapshot: TrafficSnapshot, agents: Agents) -> Actors:
@@ -140,9 +133,8 @@ class Traffic:
         self._front = np.zeros((256, 2))
         self._travelled = np.zeros(256)
         self._stride = np.zeros(256)  # length of the last step
-        self._lengths = np.zeros(
-            (256, 3)
-        )  # of the bumper before the front axle, wheelbase, box centre before the rear axle
+        # Lengths from bumper to front axle, from front to rear axle, and from rear axle to the centre of the box.
+        self._lengths = np.zeros((256, 3))
         self._order: NDArray[np.int64] = np.zeros(0, np.int64)
         self._names: list[str] = []
         self._poses = np.zeros((0, 3))

@@ -145,17 +145,8 @@ def _data(places: Places, preset: Preset) -> tuple[Stage, ...]:
 
 
 def _training(places: Places, preset: Preset) -> Stage:
-    words: tuple[str, ...] = (
-        "train",
-        "--preset",
-        "city",
-        "--data",
-        str(places.city.root),
-        "--out",
-        str(places.run.root),
-        "--devices",
-        "2",
-    )
+    data, run = str(places.city.root), str(places.run.root)
+    words: tuple[str, ...] = ("train", "--preset", "city", "--data", data, "--out", run, "--devices", "2")
     words += ("--epochs", "3") if preset == "quick" else ("--epochs", "1", "--batch", "8")
     return Stage(
         "train",

@@ -19,13 +19,11 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.datasets.navsim.cameras import CAMERAS
 from world4scorer.engine.scene.indices import PLAN_INTERVAL, PLAN_POSES
 from world4scorer.engine.scene.plan import as_plans
 
-SENSORS: Final = (
-    "cam_f0", "cam_l0", "cam_l1", "cam_l2", "cam_r0", "cam_r1", "cam_r2", "cam_b0", "lidar_pc",
-)  # fmt: skip
-
+SENSORS: Final = (*(name.lower() for name in CAMERAS), "lidar_pc")
 INSTALL: Final = (
     "the NAVSIM devkit is not installed; it and nuplan-devkit are needed to run inside their scripts "
     "(see https://github.com/autonomousvision/navsim for how to install both). "

@@ -8,8 +8,9 @@ Shapes: L = 3 paths, N objects, K red lights.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import shapely
@@ -87,52 +88,23 @@ class ProposalGenerator:
     def propose(self) -> Proposals:
         """All proposals, 41 steps."""
         out = empty_proposals(len(self.areas))
-        if self._propose(self._any_order(), out):
-            self._propose(self._index_order(), out)
+        self._run(propose, out, self.start, self.speed)
         return out
-
-    def _propose(self, rank: NDArray[np.int64], out: Proposals) -> bool:
-        paths = self.paths
-        return bool(
-            propose(
-                paths.poses,
-                paths.progress,
-                paths.bounds,
-                self.start,
-                self.speed,
-                self.targets,
-                self.obstacles,
-                self.corridors,
-                self.met,
-                rank,
-                out,
-            )
-        )
 
     def extend(self, out: Proposals, chosen: int) -> None:
         """The last ten steps of a proposal."""
-        if self._extend(self._any_order(), out, chosen):
-            self._extend(self._index_order(), out, chosen)
+        self._run(extend, out, chosen)
 
-    def _extend(self, rank: NDArray[np.int64], out: Proposals, chosen: int) -> bool:
+    def _run(self, kernel: Callable[..., bool], *arguments: Any) -> None:
+        """Run a kernel, and again with the order of the index where that matters."""
+        any_order = np.zeros((len(self.areas), FORECAST_STEPS // 2 + 1, self.obstacles.x.size), np.int64)
+        if self._run_ranked(kernel, any_order, *arguments):
+            self._run_ranked(kernel, self._index_order(), *arguments)
+
+    def _run_ranked(self, kernel: Callable[..., bool], rank: NDArray[np.int64], *arguments: Any) -> bool:
         paths = self.paths
-        return bool(
-            extend(
-                paths.poses,
-                paths.progress,
-                paths.bounds,
-                self.targets,
-                self.obstacles,
-                self.corridors,
-                self.met,
-                rank,
-                out,
-                chosen,
-            )
-        )
-
-    def _any_order(self) -> NDArray[np.int64]:
-        return np.zeros((len(self.areas), FORECAST_STEPS // 2 + 1, self.obstacles.x.size), np.int64)
+        given = (paths.poses, paths.progress, paths.bounds, self.targets, self.obstacles, self.corridors, self.met)
+        return kernel(*given, rank, *arguments)
 
     def _index_order(self) -> NDArray[np.int64]:
         """(L, 26, N + K) rank of each relevant obstacle in the official index's results for the corridors."""

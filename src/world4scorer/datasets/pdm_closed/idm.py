@@ -57,7 +57,7 @@ def empty_proposals(paths: int) -> Proposals:
 
 
 @kernel
-def propose(poses, progress, bounds, start, speed, targets, obstacles, corridors, met, rank, out):
+def propose(poses, progress, bounds, targets, obstacles, corridors, met, rank, out, start, speed):
     """Fill the first 41 steps of all proposals, from `start` (L,) along the paths at `speed`, towards `targets` (5,).
 
     `met` (L, K) says which red areas meet the corridors; `rank` (L, 26, N + K) orders obstacles by step pair. Returns

@@ -56,16 +56,9 @@ def find_in_corridor(obstacles, corridors, path, line, bounds, progress, step, f
             x = obstacles.x[n] + step * DT * obstacles.drift_x[n]
             y = obstacles.y[n] + step * DT * obstacles.drift_y[n]
             if n < boxes:
-                meets = polygon_meets_box(
-                    corridors,
-                    path,
-                    x,
-                    y,
-                    obstacles.cosine[n],
-                    obstacles.sine[n],
-                    obstacles.half_length[n],
-                    obstacles.half_width[n],
-                )
+                cosine, sine = obstacles.cosine[n], obstacles.sine[n]
+                half_length, half_width = obstacles.half_length[n], obstacles.half_width[n]
+                meets = polygon_meets_box(corridors, path, x, y, cosine, sine, half_length, half_width)
                 along[n] = arc_length(line, bounds, progress, x, y) if meets else np.nan
             else:  # `along` says on entry whether it meets the corridor
                 along[n] = along[n] if np.isnan(along[n]) else arc_length(line, bounds, progress, x, y)

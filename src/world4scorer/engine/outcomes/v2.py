@@ -23,6 +23,8 @@ from world4scorer.engine.scene.scene import Scene
 EpdmsVersion = Literal["v2.2", "pre151"]
 
 MULTIPLIERS = ("NC", "DAC", "DDC", "TLC")
+ROWS = {**{name: Metric[name] for name in (*MULTIPLIERS, "TTC", "LK")}, "HC": Metric.COMFORT}
+"""Rows of a judgement by column."""
 NO_HISTORY = np.zeros((0, len(State)))
 
 
@@ -65,7 +67,8 @@ def epdms(
         if version == "v2.2":
             filtered[:, -2] = _product(filtered)
     lights = tuple(scene.map.ids[p] if p >= 0 else "" for p in scene.lights.polygon)
-    tracks = scene.tracks if scene.tracks_v2 is None else scene.tracks_v2
+    ids = (scene.tracks if scene.tracks_v2 is None else scene.tracks_v2).ids
+    names = {"NC": ids, "DAC": CORNERS, "DDC": (), "TLC": lights, "TTC": ids, "LK": (), "HC": CHECKS}
     return V2Outcome(
         metric=f"epdms-{version}",
         lqr=lqr,
@@ -78,19 +81,7 @@ def epdms(
         reference_progress=reference_progress,
         comfort_checks=found.within[:count],
         rollouts=plans_first(states[:, :, :count]),
-        causes=Causes(
-            found,
-            count,
-            {
-                "NC": (Metric.NC, tracks.ids),
-                "DAC": (Metric.DAC, CORNERS),
-                "DDC": (Metric.DDC, ()),
-                "TLC": (Metric.TLC, lights),
-                "TTC": (Metric.TTC, tracks.ids),
-                "LK": (Metric.LK, ()),
-                "HC": (Metric.COMFORT, CHECKS),
-            },
-        ),
+        causes=Causes(found, count, {name: (ROWS[name], ids) for name, ids in names.items()}),
     )
 
 
@@ -137,15 +128,7 @@ def _human_row(found: Judgement, rollout: int) -> Floats:
 
 def _sub_scores(found: Judgement) -> Floats:
     table = np.empty((found.values.shape[1], len(V2_COLUMNS)))
-    for name, metric in (
-        ("NC", Metric.NC),
-        ("DAC", Metric.DAC),
-        ("DDC", Metric.DDC),
-        ("TLC", Metric.TLC),
-        ("TTC", Metric.TTC),
-        ("LK", Metric.LK),
-        ("HC", Metric.COMFORT),
-    ):
+    for name, metric in ROWS.items():
         table[:, V2_COLUMNS.index(name)] = found.values[metric]
     return table
 

@@ -52,25 +52,9 @@ _NEEDED: Final = [
     "pdm_poses",
     "candidates",
 ]
-_OPTIONAL: Final = [
-    "origin",
-    "tl_status",
-    "past_states",
-    "past_time_us",
-    "human_future",
-    "utilities",
-    "prev_plan_index",
-]
-_PER_FRAME: Final = [
-    "ego_state",
-    "pdm_poses",
-    "candidates",
-    "past_states",
-    "past_time_us",
-    "human_future",
-    "utilities",
-    "prev_plan_index",
-]
+_OPTIONAL_PER_FRAME: Final = ["past_states", "past_time_us", "human_future", "utilities", "prev_plan_index"]
+_OPTIONAL: Final = ["origin", "tl_status", *_OPTIONAL_PER_FRAME]
+_PER_FRAME: Final = ["ego_state", "pdm_poses", "candidates", *_OPTIONAL_PER_FRAME]
 _LISTS: Final = ["agent_ids", "poly_ids", "poly_layers", "route_lane_ids"]
 _OPTIONAL_LISTS: Final = ["tl_connector_ids", "tokens"]
 
