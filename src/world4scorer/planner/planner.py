@@ -155,11 +155,7 @@ class Planner(nn.Module):
 
     @classmethod
     def from_released(
-        cls,
-        path: str | os.PathLike[str],
-        heads: int = 1,
-        vit_heads: int = 6,
-        image_size: tuple[int, int] | None = None,
+        cls, path: str | os.PathLike[str], heads: int = 1, vit_heads: int = 6, image_size: tuple[int, int] | None = None
     ) -> Planner:
         """Read a released checkpoint or safetensors file.
 

@@ -22,12 +22,7 @@ COMPLETED: Final = "Completed"
 """The route's end was reached, with infractions."""
 PERFECT: Final = "Perfect"
 """The route's end was reached, without any."""
-CRASHES: Final = (
-    "Agent couldn't be set up",
-    "Agent's sensors were invalid",
-    "Agent crashed",
-    "Simulation crashed",
-)
+CRASHES: Final = ("Agent couldn't be set up", "Agent's sensors were invalid", "Agent crashed", "Simulation crashed")
 """What may stand after `Failed - ` of a route that says nothing about how the agent drives."""
 UNFINISHED: Final = "Started"
 """Status of a route that was begun, and whose end nobody recorded."""

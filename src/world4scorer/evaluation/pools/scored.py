@@ -70,10 +70,7 @@ class ScoredPools:
 
     @classmethod
     def open(
-        cls,
-        folder: str | os.PathLike[str],
-        store: str | os.PathLike[str] | None = None,
-        lqr: LqrProfile = "navsim",
+        cls, folder: str | os.PathLike[str], store: str | os.PathLike[str] | None = None, lqr: LqrProfile = "navsim"
     ) -> ScoredPools:
         """Read a folder of pools; what the simulator says is computed where it is not there yet.
 

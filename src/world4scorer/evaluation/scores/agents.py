@@ -45,8 +45,4 @@ def stationary(scene: Scene) -> NDArray[np.floating]:
     return np.zeros((PLAN_POSES, 3))
 
 
-AGENTS: Final[Mapping[str, Agent]] = {
-    "human": human,
-    "constant-velocity": constant_velocity,
-    "stationary": stationary,
-}
+AGENTS: Final[Mapping[str, Agent]] = {"human": human, "constant-velocity": constant_velocity, "stationary": stationary}

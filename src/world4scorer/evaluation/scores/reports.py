@@ -48,13 +48,7 @@ def evaluate_both_stages(
     """
     groups = read_groups(read_split(split).two_stage)
     result = evaluate_two_stage(
-        store,
-        submission.plans,
-        submission.second_stage,
-        groups,
-        metric=metric,
-        lqr=lqr,
-        allow_missing=allow_missing,
+        store, submission.plans, submission.second_stage, groups, metric=metric, lqr=lqr, allow_missing=allow_missing
     )
     result.first.save(out)
     result.second.save(stage_two_file(out))

@@ -87,11 +87,7 @@ def _first_tokens(block: Any, features_MLV: Tensor, count: int) -> Tensor:
     """Output of a block for the first tokens (M, count, V); the others only provide keys and values."""
     attention = block.attention
     normed_MLV = block.norm1(features_MLV)
-    projected = (
-        attention.q_proj(normed_MLV[:, :count]),
-        attention.k_proj(normed_MLV),
-        attention.v_proj(normed_MLV),
-    )
+    projected = (attention.q_proj(normed_MLV[:, :count]), attention.k_proj(normed_MLV), attention.v_proj(normed_MLV))
     query, key, value = (part.unflatten(-1, (-1, attention.head_dim)).transpose(1, 2) for part in projected)
     gathered = functional.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
     first: Tensor = features_MLV[:, :count] + block.layer_scale1(attention.o_proj(gathered))

@@ -40,11 +40,7 @@ def spread_scenes(tokens: Mapping[str, Sequence[str]], count: int) -> dict[str, 
 
 
 def choose_plans(
-    positions: NDArray[np.float64],
-    driven: NDArray[np.float64],
-    first: int,
-    count: int,
-    on_road: NDArray[np.bool_],
+    positions: NDArray[np.float64], driven: NDArray[np.float64], first: int, count: int, on_road: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """(K,) the planner's own choice `first`, then always the plan that is furthest from all taken and from `driven`.
 

@@ -157,11 +157,7 @@ def encode(encoder: ImageEncoder, pooling: Pooling, files: Sequence[bytes]) -> F
 
 
 def _of_scene(
-    scene: SceneBranches,
-    store: SceneStore,
-    encoder: ImageEncoder,
-    pooling: Pooling,
-    pools: ScoredPools,
+    scene: SceneBranches, store: SceneStore, encoder: ImageEncoder, pooling: Pooling, pools: ScoredPools
 ) -> dict[str, Any]:
     views = tuple(branch.view for branch in scene.branches)
     ego = np.stack([branch.ego[CAMERA_STEP, :2] for branch in scene.branches])

@@ -17,13 +17,7 @@ from world4scorer.studies.counterfactual.models import BEST_READER, LOCAL_READER
 from world4scorer.studies.counterfactual.reactive_outcomes import COMPONENTS, Reactive
 from world4scorer.studies.shared.variant_scores import VariantScores
 
-COLOURS: Final = {
-    OWN: OURS,
-    OWN_AMONG: "#56b4e9",
-    READER: OTHER,
-    LOCAL_READER: "#cc79a7",
-    BEST_READER: GOOD,
-}
+COLOURS: Final = {OWN: OURS, OWN_AMONG: "#56b4e9", READER: OTHER, LOCAL_READER: "#cc79a7", BEST_READER: GOOD}
 NAMES: Final = {
     OWN: "the planner's own readout, plan by plan",
     OWN_AMONG: "own readout, all plans of the pool together",

@@ -62,11 +62,7 @@ class Readouts:
 
 
 def make_readouts(
-    run: Path,
-    config: ReadoutConfig,
-    encoder: str | Path,
-    decoder: Path | None = None,
-    show: bool = False,
+    run: Path, config: ReadoutConfig, encoder: str | Path, decoder: Path | None = None, show: bool = False
 ) -> Readouts:
     """Train what is missing of a run's readout networks; `decoder` names an RAE decoder to use instead of our own."""
     folder = RunFolder(run).readouts

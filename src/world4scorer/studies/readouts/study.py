@@ -146,12 +146,7 @@ def readouts(
 
 
 def _found(
-    trained: Readouts,
-    pools: ScoredPools,
-    many: Scenes,
-    measured: Fidelity,
-    turned: Scenes | None,
-    draws: int,
+    trained: Readouts, pools: ScoredPools, many: Scenes, measured: Fidelity, turned: Scenes | None, draws: int
 ) -> Found:
     """All numbers with their intervals."""
     bootstrap = LogBootstrap(many.pairs.log_names, draws)

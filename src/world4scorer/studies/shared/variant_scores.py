@@ -132,9 +132,7 @@ class VariantScores:
 
 
 def score_variants(
-    runs: Mapping[str, Sequence[Path]],
-    draws: int = 10_000,
-    measures: Callable[[ScoredPools], Measures] = pool_measures,
+    runs: Mapping[str, Sequence[Path]], draws: int = 10_000, measures: Callable[[ScoredPools], Measures] = pool_measures
 ) -> VariantScores:
     """Score the last planner of every run on its validation split; pools are made where they are missing."""
     found: dict[str, list[Measures]] = {}

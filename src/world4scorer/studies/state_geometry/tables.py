@@ -21,11 +21,7 @@ LABELS: Final = {
     "widened": "trajectories, sideways x 4",
     "chance": "outcomes shuffled",
 }
-OUTCOMES: Final = {
-    Outcome.SAFE: "safe",
-    Outcome.COLLISION: "collision",
-    Outcome.OFF_ROAD: "off the drivable area",
-}
+OUTCOMES: Final = {Outcome.SAFE: "safe", Outcome.COLLISION: "collision", Outcome.OFF_ROAD: "off the drivable area"}
 
 
 def tables(found: StateGeometry, reported: Any) -> tuple[Table, ...]:
@@ -68,12 +64,7 @@ def _above(found: StateGeometry, name: str, over: str) -> str:
 
 def _spread(found: StateGeometry, reported: Any) -> Table:
     rows = [
-        (
-            LABELS[name],
-            f"{one.rank_singular_values:.1f}",
-            f"{one.rank_variances:.1f}",
-            cell(one.within_scenes),
-        )
+        (LABELS[name], f"{one.rank_singular_values:.1f}", f"{one.rank_variances:.1f}", cell(one.within_scenes))
         for name, one in found.spreads.items()
     ]
     rank, share = f"{reported['effective_rank']} (spectrum not said)", f"{100 * reported['within_scene_share']:.1f}"

@@ -126,10 +126,7 @@ def taxonomy(
         data=describe(pools),
         weights=pools.weights,
         numbers=numbers,
-        tables=(
-            _class_table(numbers, shares, repaired, reported),
-            _rate_table(rates, without_plan, dynamic, reported),
-        ),
+        tables=(_class_table(numbers, shares, repaired, reported), _rate_table(rates, without_plan, dynamic, reported)),
         remarks=_remarks(numbers, shares, rates, dynamics is None),
         paper=reported,
         figure=draw(
