@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -94,7 +95,7 @@ def main(store: Path, pack: Path, scenes: int = 200, out: Path = ROOT / "results
         "proposals in one round": rounds,
         "make [ms per scene]": make,
         "draw [us per scene]": draw,
-        "pack": found.as_dict(),
+        "pack": asdict(found),
     }
     out.with_suffix(".json").write_text(json.dumps(values, indent=1) + "\n")
     kept = tuple(

@@ -43,8 +43,9 @@ from world4scorer.planner.model.config import PRESETS, ModelConfig, pretrained_c
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.profiling.profile import latency, peak_memory, profile
-from world4scorer.planner.training import LossConfig, Predictions, Targets, compute_losses, predict, propose
 from world4scorer.planner.training.bf16_linear import use_bf16_products
+from world4scorer.planner.training.losses import LossConfig, Targets, compute_losses
+from world4scorer.planner.training.predictions import Predictions, predict, propose
 
 ROOT = Path(__file__).resolve().parents[1]
 BANK = 16

@@ -20,7 +20,7 @@ from world4scorer.drawing.surroundings import draw_map, draw_tracks
 from world4scorer.engine.outcomes import label
 from world4scorer.planner.bank import BankConfig
 from world4scorer.planner.bank.choice import is_unsafe
-from world4scorer.planner.bank.family import FAMILIES
+from world4scorer.planner.bank.config import FAMILIES
 from world4scorer.planner.bank.perturbations import Perturbations
 from world4scorer.planner.bank.scene_bank import build_scene_bank
 

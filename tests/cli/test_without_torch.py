@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.stored_pools import store_pools
-from world4scorer.evaluation.pools.digests import digest_of_planner
-from world4scorer.evaluation.pools.pool_files import INFO
+from world4scorer.evaluation.pools.pool_files import INFO, digest_of_planner
 
 WITHOUT_TORCH = """
 import json, sys

@@ -10,7 +10,7 @@ import numpy as np
 from tests.support.scenes import make_log, make_plans
 from world4scorer.datasets.store import write_shard
 from world4scorer.evaluation.pools import LogPool, PoolFolder
-from world4scorer.evaluation.pools.digests import digest_of_tokens
+from world4scorer.evaluation.pools.pool_files import digest_of_tokens
 
 LOGS = ("alpha", "beta", "gamma")
 

@@ -56,8 +56,7 @@ def rerank(files: PositionalPaths, /, out: Folder, weight: float = 1.0, lqr: Lqr
         lqr: Tracker of the rollouts: as in the official simulator, or with the intended jerk penalty.
     """
     from world4scorer.cli.console_tables import print_tables
-    from world4scorer.evaluation.scores.exchange_files import exchange_files
-    from world4scorer.evaluation.scores.rerank_files import rerank_files
+    from world4scorer.evaluation.scores.exchange_files import exchange_files, rerank_files
     from world4scorer.evaluation.scores.tables import reranked_tables
 
     _check_given(files)

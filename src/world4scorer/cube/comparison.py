@@ -32,8 +32,7 @@ from world4scorer.cube.success import (
 from world4scorer.cube.tune import TunedWeight
 from world4scorer.cube.windows import BUDGET_STEPS
 from world4scorer.drawing.finding import Finding, Table
-from world4scorer.evaluation.scores.bootstrap import Interval
-from world4scorer.evaluation.scores.intervals import cell, plain
+from world4scorer.evaluation.scores.bootstrap import Interval, cell, plain
 from world4scorer.evaluation.scores.paper import paper
 
 NAME: Final = "cube"

@@ -15,8 +15,7 @@ import numpy as np
 from world4scorer.cube.simulator.cube_env import SUCCESS_METRES, Floats
 from world4scorer.cube.train_head import LATENT_COST, SUMMED_WEIGHTS, GroupQuality, Validation, sum_name
 from world4scorer.drawing.finding import Table
-from world4scorer.evaluation.scores.bootstrap import NO_VALUE, Interval, LogBootstrap
-from world4scorer.evaluation.scores.intervals import cell, plain
+from world4scorer.evaluation.scores.bootstrap import NO_VALUE, Interval, LogBootstrap, cell, plain
 
 BOOTSTRAP_DRAWS: Final = 10_000
 PAPER_WEIGHT: Final = 0.3

@@ -1,10 +1,12 @@
-"""Files written whole or not at all, JSON files, and locks."""
+"""Files written whole or not at all, JSON and CSV files, and locks."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -73,6 +75,14 @@ def write_json(path: str | os.PathLike[str], content: Mapping[str, Any], indent:
     """Write JSON for people to read, whole or not at all."""
     with atomic_write(path) as stream:
         stream.write((json.dumps(content, indent=indent) + "\n").encode())
+
+
+def write_csv(path: str | os.PathLike[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write rows, the header first, whole or not at all; None is left empty."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    with atomic_write(path) as stream:
+        stream.write(text.getvalue().encode())
 
 
 def read_json(

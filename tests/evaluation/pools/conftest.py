@@ -8,7 +8,7 @@ import pytest
 from tests.support.scenes import make_log, make_plans
 from world4scorer.datasets.store import SceneStore, write_shard
 from world4scorer.evaluation.pools import LogPool, PoolFolder
-from world4scorer.evaluation.pools.digests import digest_of_tokens
+from world4scorer.evaluation.pools.pool_files import digest_of_tokens
 
 PLANS = 9
 

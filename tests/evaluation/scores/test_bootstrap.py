@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.evaluation.scores.intervals import plain
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, plain
 
 
 def test_whole_logs_are_drawn():

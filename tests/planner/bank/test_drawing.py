@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from world4scorer.planner.bank import CandidateBank
+from world4scorer.planner.bank.candidate_bank import draw_indices
 from world4scorer.planner.bank.choice import is_unsafe
-from world4scorer.planner.bank.sampling import draw_indices
 
 
 @settings(max_examples=200, deadline=None)

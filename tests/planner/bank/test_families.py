@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from world4scorer.planner.bank import BankConfig, Family
-from world4scorer.planner.bank.family import FAMILIES
+from world4scorer.planner.bank.config import FAMILIES
 from world4scorer.planner.bank.logged import POSE_STEPS, TIME, LoggedMotion, decompose
 from world4scorer.planner.bank.perturbations import (
     PERTURBATIONS,

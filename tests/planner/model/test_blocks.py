@@ -8,9 +8,8 @@ from torch import nn
 
 from tests.support.model_golden import TINY, tiny_inputs, tiny_planner
 from world4scorer.planner.model import Network
-from world4scorer.planner.model.attention import Attention
-from world4scorer.planner.model.decoder import Branch
-from world4scorer.planner.model.lora import LoraLinear
+from world4scorer.planner.model.decoder import Attention, Branch
+from world4scorer.planner.model.vision_transformer import LoraLinear
 
 
 @pytest.mark.parametrize("heads", [1, 4])

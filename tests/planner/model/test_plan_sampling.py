@@ -11,7 +11,7 @@ from world4scorer.city.render.cameras import CameraRig
 from world4scorer.planner.model import Cameras
 from world4scorer.planner.model.plan_sampling import best_view, ground_points, project, sample
 from world4scorer.planner.planner import Planner
-from world4scorer.planner.training import predict, propose
+from world4scorer.planner.training.predictions import predict, propose
 
 HEIGHT, WIDTH = 28, 42
 FOCAL = 40.0

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from world4scorer.planner.model.city_encoder import city_encoder
+from world4scorer.planner.model.image_encoder import load_encoder
 from world4scorer.planner.pretraining.probe import patch_features, probe_patches, random_encoder
 from world4scorer.planner.pretraining.probe_labels import PATCH_QUESTIONS, ProbeSet
 
@@ -31,7 +31,7 @@ def read_set(content, name):
 def result():
     content = np.load(Path(__file__).with_name("city_views.npz"))
     train, test = read_set(content, "train"), read_set(content, "test")
-    encoder = city_encoder()
+    encoder = load_encoder("city")
 
     def found(features_of):
         return probe_patches(features_of(train.views), features_of(test.views), train, test)

@@ -8,9 +8,8 @@ import torch
 from safetensors.torch import load_file
 
 from tests.support.picture_dataset import SMALL, SPLIT, make_dataset
-from world4scorer.planner.model.city_encoder import city_encoder, load_city_encoder
 from world4scorer.planner.model.config import pretrained_city
-from world4scorer.planner.model.image_encoder import load_encoder
+from world4scorer.planner.model.image_encoder import load_city_encoder, load_encoder
 from world4scorer.planner.model.images import ImageError, normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.pretraining.batches import Patches, _draw_views, cut_patches, draw_batch
@@ -179,7 +178,7 @@ def test_too_many_patches_are_refused():
 def test_committed_encoder_starts_a_city_planner():
     planner = Planner(pretrained_city())
     load_city_encoder(planner.network)
-    encoder = city_encoder()
+    encoder = load_encoder("city")
     tensors = load_file(str(encoder_file()))
     assert all(torch.isfinite(tensor.float()).all() for tensor in tensors.values())
     for name, tensor in encoder.vit.state_dict().items():

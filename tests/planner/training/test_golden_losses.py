@@ -4,7 +4,8 @@ import pytest
 
 from tests.support.model_golden import expected, golden_planner, inputs
 from world4scorer.planner.model.names import released_names
-from world4scorer.planner.training import Targets, compute_losses, paper, predict, propose
+from world4scorer.planner.training.losses import Targets, compute_losses, paper
+from world4scorer.planner.training.predictions import predict, propose
 
 LOSSES = {"wta": "imitation", "score": "score", "future": "future", "bank": "bank", "total": "total"}
 

@@ -9,17 +9,21 @@ from torch.nn import functional
 from tests.support.model_golden import tiny_inputs, tiny_planner
 from world4scorer.planner.model import COMPONENTS
 from world4scorer.planner.model.components import DDC
-from world4scorer.planner.training import LossConfig, Targets, bench2drive, compute_losses, paper, predict, propose
 from world4scorer.planner.training.losses import (
     LABEL_COLUMN,
+    LossConfig,
+    Targets,
     bank_loss,
     baseline,
+    bench2drive,
+    compute_losses,
     count_labels,
     future_loss,
+    paper,
     score_loss,
     winner_takes_all,
 )
-from world4scorer.planner.training.predictions import Predictions
+from world4scorer.planner.training.predictions import Predictions, predict, propose
 
 
 def labels_of(**columns):

@@ -10,8 +10,9 @@ import torch
 from tests.support.small_training import SMALL
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.plan_sampling import Cameras
-from world4scorer.planner.training import LossConfig, Targets, compute_losses, predict, propose
+from world4scorer.planner.training.losses import LossConfig, Targets, compute_losses
 from world4scorer.planner.training.module import freeze_unused
+from world4scorer.planner.training.predictions import predict, propose
 
 WEIGHTS = {
     "all": LossConfig(),

@@ -21,8 +21,7 @@ from world4scorer.cli.run import main
 from world4scorer.datasets.store import write_shard
 from world4scorer.drawing.charts import chart
 from world4scorer.drawing.finding import Finding, Table
-from world4scorer.evaluation.pools.digests import digest_of_planner
-from world4scorer.evaluation.pools.pool_files import LogPool, PoolFolder
+from world4scorer.evaluation.pools.pool_files import LogPool, PoolFolder, digest_of_planner
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.planner.model import config as models
 from world4scorer.planner.training.config import TrainConfig

@@ -7,7 +7,6 @@ from world4scorer.evaluation.scores.bootstrap import LogBootstrap
 from world4scorer.studies.shared.spectrum import (
     effective_rank,
     rank_of_singular_values,
-    rank_of_variances,
     variances,
     within_share,
 )
@@ -26,7 +25,7 @@ def test_spectra_of_vectors():
     squared = variances(vectors)
     np.testing.assert_allclose(squared, [16, 4, 0], atol=1e-7)
     assert rank_of_singular_values(squared) == pytest.approx(effective_rank([4, 2]))
-    assert rank_of_variances(squared) == pytest.approx(effective_rank([16, 4]))
+    assert effective_rank(squared) == pytest.approx(effective_rank([16, 4]))
     np.testing.assert_allclose(variances(vectors, centred=False), np.linalg.svd(vectors)[1] ** 2, atol=1e-6)
     twice = np.concatenate([vectors, vectors[:1]])
     np.testing.assert_allclose(variances(vectors, weights_N=[2, 1, 1, 1]), variances(twice), atol=1e-6)

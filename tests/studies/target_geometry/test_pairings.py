@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from world4scorer.evaluation.scores.bootstrap import LogBootstrap
-from world4scorer.studies.target_geometry.pair_statistics import auc, cohen_d, quantile
+from world4scorer.studies.shared.pair_statistics import auc, cohen_d, quantile
 from world4scorer.studies.target_geometry.pairings import (
     HORIZON,
     LEAST_TIME_APART,

@@ -15,8 +15,7 @@ import pytest
 from tests.support.random_pools import random_pools
 from world4scorer.evaluation.pools import LogPool, PoolFolder, ScoredPools, continued
 from world4scorer.evaluation.pools.outcome_files import LogOutcomes, read_outcomes, write_outcomes
-from world4scorer.studies.taxonomy.reachable import smoothest
-from world4scorer.studies.taxonomy.study import taxonomy
+from world4scorer.studies.taxonomy.study import smoothest, taxonomy
 
 DRAWS = 60
 

@@ -64,7 +64,7 @@ def train_clips(config: TrainConfig, data: ClipData, out: Path, machine: Machine
     route_point = config.model.ego_numbers == EGO_NUMBERS + ROUTE_NUMBERS
     samples = subsample(samples_of(training, route_point), config)
     val = samples_of(validation, route_point)
-    targets = open_targets(config, data, samples)
+    targets = open_targets(config, data.targets, samples)
     loaders = PlanningDataModule(config, samples, val, negatives, targets, machine.loaders)
     return fit(config, samples, (training, validation), loaders, Path(out), machine)
 

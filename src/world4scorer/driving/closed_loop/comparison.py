@@ -21,8 +21,7 @@ from world4scorer.evaluation.leaderboard.merge import Results
 from world4scorer.evaluation.leaderboard.records import RouteRecord
 from world4scorer.evaluation.leaderboard.route_set import RouteSet
 from world4scorer.evaluation.leaderboard.scores import is_success
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.evaluation.scores.intervals import cell, plain, verdict
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, cell, plain, verdict
 from world4scorer.evaluation.scores.route_results import RouteNumbers, measure, plain_numbers
 
 NAME: Final = "closed_loop"

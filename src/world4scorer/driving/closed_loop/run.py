@@ -37,7 +37,7 @@ from world4scorer.driving.closed_loop.infraction_monitor import TerminationRules
 from world4scorer.driving.closed_loop.planner_agent import PlannerAgent, v2_error_message
 from world4scorer.evaluation.leaderboard.records import RouteRecord, write_results
 from world4scorer.evaluation.leaderboard.smoothness import chunks_passed
-from world4scorer.evaluation.pools.digests import digest_of_planner
+from world4scorer.evaluation.pools.pool_files import digest_of_planner
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, choose_executor
 from world4scorer.jobs.files import atomic_write, write_json

@@ -11,7 +11,7 @@ from world4scorer.driving.closed_loop.planner_agent import AgentOptions
 from world4scorer.driving.serving.protocol import Message, MessageKind
 from world4scorer.driving.serving.session import CAMERAS, ServedPlanner, Session
 from world4scorer.engine.routes.commands import RoadOption
-from world4scorer.evaluation.pools.digests import digest_of_planner
+from world4scorer.evaluation.pools.pool_files import digest_of_planner
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.run_files import has_direction_labels

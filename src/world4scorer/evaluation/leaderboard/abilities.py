@@ -1,8 +1,8 @@
 """Abilities: which scenario types ask for which of five.
 
-The list is compiled from the Bench2Drive paper and public tables of results; it is not a file of the benchmark. A type
-may stand under two abilities. Types are spelt as in the 220 routes and in the records of runs on them. Who wants other
-types gives them as JSON (`read_abilities`).
+The list in `abilities.json` is compiled from the Bench2Drive paper and public tables of results; it is not a file of
+the benchmark. A type may stand under two abilities. Types are spelt as in the 220 routes and in the records of runs on
+them. Who wants other types gives them in such a file (`read_abilities`).
 
 For four of the five the published numbers are successes of these routes. For traffic signs the official tool also looks
 at infractions at the route's first junction, where it finds the signal or the stop sign in CARLA's map. Records do not
@@ -19,85 +19,27 @@ from typing import Final
 from world4scorer.evaluation.leaderboard.records import RouteRecord
 from world4scorer.jobs.files import read_json
 
-OVERTAKING: Final = (
-    "Accident",
-    "AccidentTwoWays",
-    "ConstructionObstacle",
-    "ConstructionObstacleTwoWays",
-    "HazardAtSideLane",
-    "HazardAtSideLaneTwoWays",
-    "ParkedObstacle",
-    "ParkedObstacleTwoWays",
-    "VehicleOpensDoorTwoWays",
-)
-MERGING: Final = (
-    "CrossingBicycleFlow",
-    "EnterActorFlow",
-    "HighwayCutIn",
-    "HighwayExit",
-    "InterurbanActorFlow",
-    "InterurbanAdvancedActorFlow",
-    "MergerIntoSlowTraffic",
-    "MergerIntoSlowTrafficV2",
-    "NonSignalizedJunctionLeftTurn",
-    "NonSignalizedJunctionLeftTurnEnterFlow",
-    "NonSignalizedJunctionRightTurn",
-    "ParkingExit",
-    "SequentialLaneChange",
-    "SignalizedJunctionLeftTurn",
-    "SignalizedJunctionLeftTurnEnterFlow",
-    "SignalizedJunctionRightTurn",
-)
-EMERGENCY_BRAKE: Final = (
-    "BlockedIntersection",
-    "ControlLoss",
-    "DynamicObjectCrossing",
-    "HardBreakRoute",
-    "OppositeVehicleRunningRedLight",
-    "OppositeVehicleTakingPriority",
-    "ParkingCrossingPedestrian",
-    "ParkingCutIn",
-    "PedestrianCrossing",
-    "StaticCutIn",
-    "VehicleTurningRoute",
-    "VehicleTurningRoutePedestrian",
-)
-GIVE_WAY: Final = ("InvadingTurn", "YieldToEmergencyVehicle")
-TRAFFIC_SIGNS: Final = (
-    "BlockedIntersection",
-    "CrossingBicycleFlow",
-    "EnterActorFlow",
-    "NonSignalizedJunctionLeftTurn",
-    "NonSignalizedJunctionLeftTurnEnterFlow",
-    "NonSignalizedJunctionRightTurn",
-    "OppositeVehicleRunningRedLight",
-    "OppositeVehicleTakingPriority",
-    "PedestrianCrossing",
-    "SignalizedJunctionLeftTurn",
-    "SignalizedJunctionLeftTurnEnterFlow",
-    "SignalizedJunctionRightTurn",
-    "T_Junction",
-    "VanillaNonSignalizedTurn",
-    "VanillaNonSignalizedTurnEncounterStopsign",
-    "VanillaSignalizedTurnEncounterGreenLight",
-    "VanillaSignalizedTurnEncounterRedLight",
-    "VehicleTurningRoute",
-    "VehicleTurningRoutePedestrian",
-)
-ABILITIES: Final[Mapping[str, tuple[str, ...]]] = {
-    "Overtaking": OVERTAKING,
-    "Merging": MERGING,
-    "Emergency_Brake": EMERGENCY_BRAKE,
-    "Give_Way": GIVE_WAY,
-    "Traffic_Signs": TRAFFIC_SIGNS,
-}
-"""Scenario types by ability."""
 OTHER_NAMES: Final = {
     "LaneChange": "SequentialLaneChange",
     "TJunction": "T_Junction",
     "VehiclesDooropenTwoWays": "VehicleOpensDoorTwoWays",
 }
 """Spellings of clips and tables, beside those of records."""
+
+
+def read_abilities(path: Path) -> dict[str, tuple[str, ...]]:
+    """Scenario types by ability, from a JSON object of lists."""
+    content = read_json(path, remedy="give a JSON file of scenario types by ability")
+    if not content:
+        raise ValueError(f'{path}: want an object such as {{"Merging": ["HighwayExit"]}}')
+    for name, types in content.items():
+        if not isinstance(types, list) or not types or not all(isinstance(one, str) for one in types):
+            raise ValueError(f"{path}: {name}: {types!r}; want a list of scenario types")
+    return {name: tuple(types) for name, types in content.items()}
+
+
+ABILITIES: Final[Mapping[str, tuple[str, ...]]] = read_abilities(Path(__file__).with_name("abilities.json"))
+"""Scenario types by ability."""
 
 
 def asks_for(record: RouteRecord, types: Iterable[str]) -> bool:
@@ -114,14 +56,3 @@ def of_no_ability(records: Iterable[RouteRecord], scenarios: Mapping[str, Sequen
 
 def _as_recorded(scenario: str) -> str:
     return OTHER_NAMES.get(scenario, scenario)
-
-
-def read_abilities(path: Path) -> dict[str, tuple[str, ...]]:
-    """Scenario types by ability, from a JSON object of lists."""
-    content = read_json(path, remedy="give a JSON file of scenario types by ability")
-    if not content:
-        raise ValueError(f'{path}: want an object such as {{"Merging": ["HighwayExit"]}}')
-    for name, types in content.items():
-        if not isinstance(types, list) or not types or not all(isinstance(one, str) for one in types):
-            raise ValueError(f"{path}: {name}: {types!r}; want a list of scenario types")
-    return {name: tuple(types) for name, types in content.items()}

@@ -72,9 +72,5 @@ def merge(files: Sequence[Path], routes: RouteSet) -> Results:
 
 def _same(one: RouteRecord, other: RouteRecord) -> bool:
     """Whether two records are of the same drive: files that were merged before hold copies under other indices."""
-    return (one.status, one.infractions, one.scores, one.duration_game) == (
-        other.status,
-        other.infractions,
-        other.scores,
-        other.duration_game,
-    )
+    names = ("status", "infractions", "scores", "duration_game")
+    return all(getattr(one, name) == getattr(other, name) for name in names)

@@ -18,8 +18,14 @@ from world4scorer.datasets.navsim.submissions import tokens_with_plan
 from world4scorer.datasets.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.selection.utility import OUTCOMES, Benchmark, utility_of_logits
-from world4scorer.evaluation.pools.digests import digest_of_planner, digest_of_tokens
-from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder, is_pools
+from world4scorer.evaluation.pools.pool_files import (
+    LogPool,
+    PoolError,
+    PoolFolder,
+    digest_of_planner,
+    digest_of_tokens,
+    is_pools,
+)
 from world4scorer.jobs.resumable import resumable
 
 BENCHMARKS: Final[tuple[Benchmark, Benchmark]] = ("v1", "v2")

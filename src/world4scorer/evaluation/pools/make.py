@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.store import SceneStore
-from world4scorer.evaluation.pools.digests import digest_of_plans, digest_of_tokens
 from world4scorer.evaluation.pools.planner_source import PlannerSource
-from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder
+from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder, digest_of_plans, digest_of_tokens
 from world4scorer.jobs.executors import SerialExecutor
 from world4scorer.jobs.resumable import resumable
 from world4scorer.planner.model.components import COMPONENTS

@@ -9,10 +9,9 @@ from world4scorer.datasets.navsim.submissions import read_submission, tokens_wit
 from world4scorer.datasets.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.rollout.plans import LqrProfile
-from world4scorer.evaluation.pools.digests import digest_of_planner
 from world4scorer.evaluation.pools.foreign import single_plans
 from world4scorer.evaluation.pools.outcome_files import judge_log
-from world4scorer.evaluation.pools.pool_files import PoolError, PoolFolder, is_pools
+from world4scorer.evaluation.pools.pool_files import PoolError, PoolFolder, digest_of_planner, is_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.run_folder import RunFolder

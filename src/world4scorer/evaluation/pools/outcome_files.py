@@ -29,8 +29,7 @@ from world4scorer.engine.rollout.plans import LqrProfile, roll_out
 from world4scorer.engine.scene.indices import PLAN_POSES, State
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.selection.inertial import pair_interval
-from world4scorer.evaluation.pools.columns import column, numbers
-from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder, read_table
+from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder, column, numbers, read_table
 from world4scorer.jobs.files import atomic_write
 
 logger = logging.getLogger(__name__)

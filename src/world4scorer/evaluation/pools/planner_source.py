@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from world4scorer.datasets.prepare.samples import Samples
-from world4scorer.evaluation.pools.digests import digest_of_planner
+from world4scorer.evaluation.pools.pool_files import digest_of_planner
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.run_folder import RunFolder

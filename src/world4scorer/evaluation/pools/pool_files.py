@@ -9,9 +9,10 @@ Shapes: F frames of a log, N plans, T poses, D width of a state.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -21,8 +22,8 @@ from numpy.typing import NDArray
 
 from world4scorer.engine.scene.indices import PLAN_POSES
 from world4scorer.engine.selection.utility import OUTCOMES
-from world4scorer.evaluation.pools.columns import column, numbers
 from world4scorer.jobs.files import atomic_write, read_json, write_json
+from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.resumable import Settings
 
 FORMAT: Final = "world4scorer-pools-1"
@@ -168,3 +169,38 @@ def read_table(path: Path, meta: bytes) -> pa.Table:
     if meta not in (table.schema.metadata or {}):
         raise PoolError(f"{path}: not a file of this kind ({meta.decode()})")
     return table
+
+
+def column(values: NDArray[Any]) -> pa.Array:
+    """Rows of an array (F, ...) as lists."""
+    flat = np.ascontiguousarray(values).reshape(len(values), -1)
+    return pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), flat.shape[1])
+
+
+def numbers(table: pa.Table, name: str, *shape: int) -> NDArray[Any]:
+    """A column as an array (F, *shape)."""
+    values = table[name].combine_chunks()
+    flat = values.flatten() if pa.types.is_fixed_size_list(values.type) else values
+    return np.asarray(flat).reshape(len(table), *shape)
+
+
+def digest_of_planner(planner: Path) -> str:
+    """Digest of a planner's folder, or of a file of weights."""
+    files = ModelFolder(planner).files if planner.is_dir() else (planner,)
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def digest_of_tokens(tokens: Iterable[str]) -> str:
+    """The same for the same frames, in whatever order."""
+    return hashlib.sha256("\n".join(sorted(tokens)).encode()).hexdigest()
+
+
+def digest_of_plans(plans: Mapping[str, NDArray[Any]]) -> str:
+    """Digest of plans (N, 8, 3) by token."""
+    digest = hashlib.sha256()
+    for token in sorted(plans):
+        digest.update(token.encode() + b"\0" + np.ascontiguousarray(plans[token], np.float32).tobytes())
+    return digest.hexdigest()

@@ -22,9 +22,8 @@ from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes.results import V1_COLUMNS, epdms_of_table
 from world4scorer.engine.rollout.plans import LqrProfile
 from world4scorer.evaluation.pools.choices import continued
-from world4scorer.evaluation.pools.digests import digest_of_tokens
 from world4scorer.evaluation.pools.outcome_files import LogOutcomes, judge_pools
-from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder
+from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder, digest_of_tokens
 
 Floats = NDArray[np.float64]
 
@@ -103,18 +102,14 @@ class ScoredPools:
             raise PoolError(f"pools of {min(counts)} and of {max(counts)} plans; all must have as many")
         interval = np.concatenate([one.interval for one in outcomes])
         indices = np.arange(len(interval))
-        joined = {name: np.concatenate([getattr(one, name) for one in outcomes]) for name in _OF_OUTCOMES}
         return cls(
             about=dict(about),
             tokens=tuple(token for log in pools for token in log.tokens),
             log_names=tuple(log.log_name for log in pools for _ in log.tokens),
-            time_us=np.concatenate([log.time_us for log in pools]),
-            plans=np.concatenate([log.plans for log in pools]),
-            utility_v1=np.concatenate([log.utility_v1 for log in pools]),
-            utility_v2=np.concatenate([log.utility_v2 for log in pools]),
+            **{name: np.concatenate([getattr(log, name) for log in pools]) for name in _OF_POOLS},
             previous=np.where(np.isnan(interval), -1, indices - 1),
             interval=interval,
-            **joined,
+            **{name: np.concatenate([getattr(one, name) for one in outcomes]) for name in _OF_OUTCOMES},
         )
 
     @property
@@ -137,6 +132,19 @@ class ScoredPools:
         """(S, N) PDMS v1.1 of every plan."""
         return self.v1[..., V1_COLUMNS.index("PDMS")]
 
+    def describe(self) -> str:
+        """The data set in a sentence."""
+        about, count = self.about, self.plans.shape[1]
+        whose = about["planner"]
+        if about.get("plans_from"):
+            whose = f"plans of {about['plans_from']}, scored by {whose}"
+        plans = "one plan" if count == 1 else f"{count} plans"
+        split = f" of {about['split']}" if about.get("split") else ""
+        return (
+            f"{len(self):,} frames of {self.logs} logs{split} ({int(self.paired.sum()):,} with a frame before to be "
+            f"compared with), {plans} each; planner: {whose}; tracker: {about['lqr']}."
+        )
+
     def at(self, table: NDArray[Any], chosen: NDArray[np.int64]) -> NDArray[Any]:
         """Entries (S, ...) of the chosen plans in a table (S, N, ...)."""
         return np.asarray(table[np.arange(len(self)), chosen])
@@ -147,4 +155,5 @@ class ScoredPools:
         return epdms_of_table(self.at(table, chosen), continued(self, chosen))
 
 
+_OF_POOLS = ("time_us", "plans", "utility_v1", "utility_v2")
 _OF_OUTCOMES = ("v1", "v2", "v2_raw", "continues", "ego_pose", "human_plan", "human_continues")

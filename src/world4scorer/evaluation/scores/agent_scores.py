@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +27,7 @@ from world4scorer.engine.rollout.plans import LqrProfile
 from world4scorer.evaluation.scores.agents import AGENTS
 from world4scorer.evaluation.scores.pairing import pairs_within_logs
 from world4scorer.evaluation.scores.submission import V1_NAMES, V2_NAMES, compare
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import write_csv
 
 Floats = NDArray[np.float64]
 
@@ -66,12 +64,7 @@ class AgentScores:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the CSV, and the same as JSON and Markdown beside it."""
         path = Path(path)
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, self.rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        with atomic_write(path) as stream:
-            stream.write(text.getvalue().encode())
+        write_csv(path, [self.rows[0], *(row.values() for row in self.rows)])
         content = {"world4scorer": __version__, "lqr": self.lqr, "agents": self.rows}
         save_result(path.with_suffix(""), content, self.table().markdown())
 

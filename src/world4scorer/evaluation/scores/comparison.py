@@ -30,10 +30,11 @@ from world4scorer.evaluation.scores.bootstrap import LogBootstrap
 from world4scorer.jobs.files import atomic_write
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.bank import CandidateBank
+from world4scorer.planner.model.images import normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.controls import blind_utility, train_blind_scorer, train_ego_status_planner
 from world4scorer.planner.training.labels import LabelThreads, SceneLabeller
-from world4scorer.planner.training.pools import make_pools
+from world4scorer.planner.training.pools import pool_batches
 from world4scorer.planner.training.run import subsample
 from world4scorer.planner.training.run_files import read_history, read_losses, read_run
 from world4scorer.planner.training.split_samples import split_samples
@@ -142,7 +143,9 @@ def compare(
     labels = pools.v1.astype(np.float32)
     chosen = pool_metrics(pools.utility_v1, labels[..., PDMS])
 
-    train_plans = make_pools(Planner.from_pretrained(RunFolder(run).planner), train).plans
+    planner = Planner.from_pretrained(RunFolder(run).planner)
+    asked = (planner(normalise(one.views), one.ego_status, one.cameras) for one in pool_batches(train, planner))
+    train_plans = np.concatenate([scored.plans.numpy() for scored in asked])
     if pools_file is not None:
         with atomic_write(pools_file) as stream:
             np.savez(stream, tokens=np.array(train.tokens), plans=train_plans)

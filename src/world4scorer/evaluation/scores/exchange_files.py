@@ -1,4 +1,4 @@
-"""Score exchange files: one result file for each, under the field names that docs/exchange-format.md lists.
+"""Score and re-rank exchange files: one result file for each, under the field names that docs/exchange-format.md lists.
 
 Shapes: F frames, N plans, W weights of the re-ranker.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer import __version__
-from world4scorer.engine.outcomes import V2Outcome, epdms, label, pdms
+from world4scorer.engine.outcomes import V1Outcome, V2Outcome, epdms, label, pdms
 from world4scorer.engine.outcomes.batch import map_threads
 from world4scorer.engine.outcomes.extended_comfort import extended_comfort, overlap_shift
 from world4scorer.engine.rollout.plans import LqrProfile
@@ -31,7 +31,6 @@ NO_PAIR: Final = 255
 """Stands in unsigned fields for a frame without a predecessor."""
 
 Fields = dict[str, NDArray[Any]]
-
 
 _Result = TypeVar("_Result")
 
@@ -107,28 +106,14 @@ def work_through(
 def score_frames(frames: Sequence[Frame], metric: MetricChoice, lqr: LqrProfile = "navsim") -> Fields:
     """Compute the result fields of one exchange file."""
     wanted: set[str] = {"labels-v1", "pdms-v1.1", "epdms-v2.2", "epdms-pre151"} if metric == "all" else {metric}
-    meta = {
-        "made_by": f"world4scorer {__version__}",
-        "metrics": sorted(wanted),
-        "lqr": lqr,
-        "tokens": [frame.scene.token for frame in frames],
-    }
-    fields: Fields = {"meta_json": np.array(json.dumps(meta))}
-    if "labels-v1" in wanted:
-        labels = [label(frame.scene, frame.plans, lqr=lqr) for frame in frames]
-        fields["v1_train"] = np.stack([outcome.table for outcome in labels])
-        fields["sim_states"] = np.stack([outcome.rollouts for outcome in labels])
-        fields["progress_raw"] = np.stack([outcome.progress for outcome in labels])
-    if "pdms-v1.1" in wanted:
-        scores = [pdms(frame.scene, frame.plans, lqr=lqr) for frame in frames]
-        fields["v1_eval"] = np.stack([outcome.table for outcome in scores])
-        fields["sim_states"] = np.stack([outcome.rollouts for outcome in scores])
-        fields["progress_raw"] = np.stack([outcome.progress for outcome in scores])
+    fields: Fields = {"meta_json": _meta(frames, lqr, metrics=sorted(wanted))}
+    for name, field, judge in (("labels-v1", "v1_train", label), ("pdms-v1.1", "v1_eval", pdms)):
+        if name in wanted:
+            scored = [judge(frame.scene, frame.plans, lqr=lqr) for frame in frames]
+            fields |= {field: np.stack([outcome.table for outcome in scored]), **_rollout_fields(scored)}
     if wanted & {"epdms-v2.2", "epdms-pre151"}:
         outcomes = [epdms(frame.scene, frame.plans, lqr=lqr) for frame in frames]
-        fields |= _v2_fields(frames, outcomes, wanted)
-        fields["sim_states"] = np.stack([outcome.rollouts for outcome in outcomes])
-        fields["progress_raw"] = np.stack([outcome.progress for outcome in outcomes])
+        fields |= _v2_fields(outcomes, wanted) | _rollout_fields(outcomes)
         if len(frames) > 1:
             fields |= _log_fields(frames, outcomes, wanted)
             if "epdms-v2.2" in wanted and all(frame.utilities is not None for frame in frames):
@@ -136,7 +121,18 @@ def score_frames(frames: Sequence[Frame], metric: MetricChoice, lqr: LqrProfile 
     return fields
 
 
-def _v2_fields(frames: Sequence[Frame], outcomes: Sequence[V2Outcome], wanted: set[str]) -> Fields:
+def _meta(frames: Sequence[Frame], lqr: LqrProfile, **about: Any) -> NDArray[Any]:
+    """How a result file was made, as JSON."""
+    tokens = [frame.scene.token for frame in frames]
+    return np.array(json.dumps({"made_by": f"world4scorer {__version__}", **about, "lqr": lqr, "tokens": tokens}))
+
+
+def _rollout_fields(outcomes: Sequence[V1Outcome] | Sequence[V2Outcome]) -> Fields:
+    rollouts, progress = ([getattr(outcome, name) for outcome in outcomes] for name in ("rollouts", "progress"))
+    return {"sim_states": np.stack(rollouts), "progress_raw": np.stack(progress)}
+
+
+def _v2_fields(outcomes: Sequence[V2Outcome], wanted: set[str]) -> Fields:
     fields: Fields = {"v2_raw": np.stack([outcome.raw for outcome in outcomes])}
     fields["v2_epdms_noec_raw"] = np.stack([outcome.unfiltered().score for outcome in outcomes])
     if all(outcome.human is not None for outcome in outcomes):
@@ -229,3 +225,39 @@ def rerank_frames(
             continued[f] = reranker.continued[chosen[f]]
             score[f] = outcome.score_with(reranker.continued)[chosen[f]]
     return Reranked(chosen, continued, score)
+
+
+@dataclass(frozen=True)
+class RerankedLog:
+    """Choices along one file, framewise and with inertia."""
+
+    framewise: Reranked
+    inertial: Reranked
+
+
+def rerank_files(
+    paths: Sequence[Path], weight: float, out: Path, lqr: LqrProfile = "navsim"
+) -> Iterator[FileResult[RerankedLog]]:
+    """Re-rank files in threads and write `out/<stem>.npz` for each, in order."""
+
+    def rerank(frames: list[Frame]) -> tuple[RerankedLog, Fields]:
+        outcomes = [epdms(frame.scene, frame.plans, lqr=lqr) for frame in frames]
+        log = RerankedLog(rerank_frames(frames, outcomes, 0.0, lqr), rerank_frames(frames, outcomes, weight, lqr))
+        return log, {
+            "meta_json": _meta(frames, lqr, weight=weight),
+            "framewise_sel": log.framewise.chosen,
+            "framewise_ec": log.framewise.continued,
+            "framewise_epdms_filtered": log.framewise.score,
+            "rerank_sel": log.inertial.chosen,
+            "rerank_ec": log.inertial.continued,
+            "rerank_epdms_filtered": log.inertial.score,
+        }
+
+    return work_through(paths, out, rerank)
+
+
+def pass_rate(reranked: Sequence[Reranked]) -> float:
+    """Share of pairs whose later plan continues the earlier; NaN without pairs."""
+    flags = np.concatenate([result.continued for result in reranked])
+    flags = flags[flags != NO_PAIR]
+    return float(flags.mean()) if len(flags) else float("nan")

@@ -14,8 +14,7 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from world4scorer.drawing.finding import Table
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.evaluation.scores.intervals import plain
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, plain
 from world4scorer.jobs.files import atomic_write
 
 PARQUET: Final = "frames.parquet"

@@ -24,11 +24,9 @@ from world4scorer.drawing.charts import OTHER, OURS, PAPER, chart
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.engine.outcomes.results import V1_COLUMNS, V2_COLUMNS
 from world4scorer.evaluation.pools.choices import Chosen, continued, framewise, inertial
-from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, plain
 from world4scorer.evaluation.scores.frames import LOG, TOKEN, compare_frames, frame_table, write_frames
-from world4scorer.evaluation.scores.intervals import plain
 from world4scorer.evaluation.scores.paper import paper
 
 NAME: Final = "evaluation"
@@ -94,7 +92,7 @@ def evaluate_pools(pools: ScoredPools, weight: float = 1.0, draws: int = 10_000)
         name=NAME,
         title="Evaluation",
         question="How good are the plans that are taken, by the rules of NAVSIM v1.1 and v2.2?",
-        data=describe(pools) + f" Intervals: 95 %, {draws:,} draws of logs with replacement.",
+        data=pools.describe() + f" Intervals: 95 %, {draws:,} draws of logs with replacement.",
         weights=pools.weights,
         numbers={
             "frames": len(pools),

@@ -6,11 +6,9 @@ count 0 where the benchmark counts them so.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -25,9 +23,8 @@ from world4scorer.evaluation.leaderboard.infractions import Infraction
 from world4scorer.evaluation.leaderboard.merge import Results
 from world4scorer.evaluation.leaderboard.records import RouteRecord, write_results
 from world4scorer.evaluation.leaderboard.scores import is_success, scored_otherwise
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.evaluation.scores.intervals import cell, plain
-from world4scorer.jobs.files import atomic_write
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, cell, plain
+from world4scorer.jobs.files import write_csv
 
 Floats = NDArray[np.float64]
 
@@ -50,6 +47,9 @@ WORDS: Final[Mapping[str, str]] = {
     Infraction.ROUTE_TIMEOUT: "route out of time",
 }
 """What tables call the infractions; slowness is no infraction but a measurement."""
+
+
+MEANS: Final = ("driving_score", "success_rate", "completion", "penalty", "efficiency", "smoothness")
 
 
 @dataclass(frozen=True)
@@ -166,6 +166,14 @@ def results_finding(
         ("", "count", "per km"),
         tuple((WORDS[name], str(counts[name]), cell(found.per_kilometre[name], 1, 2)) for name in counts),
     )
+    speeds = f"{sum(undefined.values())}, on routes {_named(list(undefined))}"
+    notes = (
+        (absent, f"Without a record, counted as 0: {absent} of the routes{_named_missing(results)}."),
+        (results.crashed, f"Crashed, to be driven again: {_named(results.crashed)}."),
+        (otherwise, f"Recorded scores that the formula does not give, taken as they are: {_named(otherwise)}."),
+        (unlisted, f"Scenario types that belong to no ability: {_counted(unlisted)}."),
+        (undefined, f"Speeds that are no finite numbers, left out of efficiency: {speeds}."),
+    )
     return Finding(
         name=NAME,
         title="Bench2Drive",
@@ -184,37 +192,14 @@ def results_finding(
             **plain_numbers(found),
         },
         tables=(main, able, infractions),
-        remarks=(
-            *([f"Without a record, counted as 0: {absent} of the routes{_named_missing(results)}."] if absent else []),
-            *([f"Crashed, to be driven again: {_named(results.crashed)}."] if results.crashed else []),
-            *(
-                [f"Recorded scores that the formula does not give, taken as they are: {_named(otherwise)}."]
-                if otherwise
-                else []
-            ),
-            *([f"Scenario types that belong to no ability: {_counted(unlisted)}."] if unlisted else []),
-            *(
-                [
-                    f"Speeds that are no finite numbers, left out of efficiency: {sum(undefined.values())}, on routes "
-                    f"{_named(list(undefined))}."
-                ]
-                if undefined
-                else []
-            ),
-            *remarks,
-        ),
+        remarks=(*(text for known, text in notes if known), *remarks),
     )
 
 
 def plain_numbers(found: RouteNumbers) -> dict[str, Any]:
     """Numbers as JSON has them."""
     return {
-        "driving_score": plain(found.driving_score),
-        "success_rate": plain(found.success_rate),
-        "completion": plain(found.completion),
-        "penalty": plain(found.penalty),
-        "efficiency": plain(found.efficiency),
-        "smoothness": plain(found.smoothness),
+        **{name: plain(getattr(found, name)) for name in MEANS},
         "abilities": {name: plain(interval) for name, interval in found.abilities.items()},
         "ability_counts": {name: list(counts) for name, counts in found.ability_counts.items()},
         "mean_ability": plain(found.mean_ability),
@@ -228,8 +213,7 @@ def save_results(
 ) -> None:
     """Write FOLDER/results.json and .md, routes.csv, merged.json: the last in the leaderboard's layout."""
     finding.save(folder, command)
-    with atomic_write(folder / CSV) as stream:
-        stream.write(_rows(results.records, smoothness or {}).encode())
+    write_csv(folder / CSV, _rows(results.records, smoothness or {}))
     numbers = finding.numbers
     summary = {
         "driving score": 100 * numbers["driving_score"]["value"],
@@ -239,22 +223,19 @@ def save_results(
     write_results(folder / MERGED, results.records, summary)
 
 
-def _rows(records: Sequence[RouteRecord], smoothness: Mapping[str, float]) -> str:
-    """One line for each route; what is not known is left empty."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
+def _rows(records: Sequence[RouteRecord], smoothness: Mapping[str, float]) -> Iterator[list[Any]]:
+    """The header, and a row for each route; what is not known is left empty."""
     head = ["route", "scenario", "status", "crashed", "success", "completion", "penalty", "score", "efficiency"]
-    writer.writerow([*head, "smoothness", "route_length", "duration_game", *map(str, WORDS)])
+    yield [*head, "smoothness", "route_length", "duration_game", *map(str, WORDS)]
     for record in records:
         scores = record.scores
         parts = (scores.completion, scores.penalty, scores.composed) if scores else (None, None, None)
         numbers = (*parts, route_efficiency(record), smoothness.get(record.route), record.route_length)
-        writer.writerow(
+        yield (
             [record.route, record.scenario, record.status, record.crashed, is_success(record)]
             + [_known(number) for number in (*numbers, record.duration_game)]
             + [len(record.messages(Infraction(name))) for name in WORDS]
         )
-    return text.getvalue()
 
 
 def _known(number: float | None) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -15,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer import __version__
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import atomic_write, write_csv
 
 Floats = NDArray[np.float64]
 
@@ -59,18 +57,13 @@ class ScoreTable:
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `token, valid, <columns>`, the last row holding the averages; missing values are left empty."""
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["token", "valid", *self.columns])
+        rows: list[list[Any]] = [["token", "valid", *self.columns]]
         for index, token in enumerate(self.tokens):
             cells = (_cell(values[index]) for values in self.columns.values())
-            writer.writerow([token, bool(self.valid[index]), *cells])
-        averages = self.averages
-        writer.writerow(
-            [AVERAGE_ROW[self.metric], bool(self.valid.all()), *(_cell(averages.get(name)) for name in self.columns)]
-        )
-        with atomic_write(path) as stream:
-            stream.write(text.getvalue().encode())
+            rows.append([token, bool(self.valid[index]), *cells])
+        means = self.averages
+        averages = (_cell(means.get(name)) for name in self.columns)
+        write_csv(path, [*rows, [AVERAGE_ROW[self.metric], bool(self.valid.all()), *averages]])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the CSV, and beside it a JSON file that says how the numbers came about."""

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from world4scorer.engine.outcomes import V1_COLUMNS, V2_COLUMNS
 from world4scorer.evaluation.scores.agent_scores import COLUMNS, AgentScores
-from world4scorer.evaluation.scores.exchange_files import Fields, FileResult
-from world4scorer.evaluation.scores.rerank_files import RerankedLog, pass_rate
+from world4scorer.evaluation.scores.exchange_files import Fields, FileResult, RerankedLog, pass_rate
 
 TableText = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 """Title, head and rows."""

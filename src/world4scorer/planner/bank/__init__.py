@@ -1,8 +1,7 @@
 """Candidate banks: perturbed plans with their outcomes, and how training draws from them."""
 
 from world4scorer.planner.bank.candidate_bank import BankError, BankSample, BankSampleBatch, CandidateBank
-from world4scorer.planner.bank.config import BankConfig
-from world4scorer.planner.bank.family import Family
+from world4scorer.planner.bank.config import BankConfig, Family
 from world4scorer.planner.bank.make import BankReport, make_bank
 from world4scorer.planner.bank.published import copy_bank, label_plans
 from world4scorer.planner.bank.statistics import BankStatistics, bank_statistics

@@ -31,19 +31,45 @@ from world4scorer.engine.scene.indices import PLAN_POSES
 from world4scorer.jobs.files import read_json
 from world4scorer.planner.bank.choice import is_unsafe
 from world4scorer.planner.bank.config import MAX_CANDIDATES
-from world4scorer.planner.bank.sampling import DEFAULT_DRAW, DEFAULT_UNSAFE_DRAW, draw_indices
 
 TOKENS: Final = "tokens.npy"
 CANDIDATES: Final = "bank_candidates.npy"
 SUBSCORES: Final = "bank_subscores.npy"
 MASK: Final = "bank_mask.npy"
 FAMILY: Final = "bank_family.npy"
+BANK_FILES: Final = {"candidates": CANDIDATES, "subscores": SUBSCORES, "mask": MASK, "family": FAMILY}
+"""File of the bank by array name."""
 NOTES: Final = "bank.json"
 PARTS: Final = ".parts"
 """Folder inside an unfinished bank."""
 LABEL_COUNT: Final = len(V1_COLUMNS)
 CHUNK_SCENES: Final = 2048
 """Scenes per chunk when all are read."""
+
+
+DEFAULT_DRAW: Final = 16
+"""Candidates per scene and step."""
+DEFAULT_UNSAFE_DRAW: Final = 8
+"""Unsafe candidates among them, at most."""
+
+
+def draw_indices(
+    valid: NDArray[np.bool_], unsafe: NDArray[np.bool_], rng: np.random.Generator, count: int, most_unsafe: int
+) -> NDArray[np.intp]:
+    """Indices (count,) of candidates among `valid` (64,), in random order within each kind.
+
+    Up to `most_unsafe` unsafe candidates without replacement, the rest without replacement among the other valid ones.
+    If that gives too few, the remainder is drawn from all valid candidates with replacement.
+    """
+    bad, good = np.flatnonzero(valid & unsafe), np.flatnonzero(valid & ~unsafe)
+    # A permutation is faster than `choice` without replacement.
+    first = rng.permutation(bad)[: min(most_unsafe, count)]
+    second = rng.permutation(good)[: count - len(first)]
+    missing = count - len(first) - len(second)
+    if not missing:
+        return np.concatenate([first, second])
+    every = np.flatnonzero(valid)
+    return np.concatenate([first, second, every[rng.integers(0, len(every), missing)]])
 
 
 class BankError(ValueError):
@@ -134,7 +160,7 @@ class CandidateBank:
     def draw(
         self, token: str, rng: np.random.Generator, count: int = DEFAULT_DRAW, unsafe: int = DEFAULT_UNSAFE_DRAW
     ) -> BankSample:
-        """Draw `count` candidates of a scene, up to `unsafe` of them unsafe; see `sampling` for the rule."""
+        """Draw `count` candidates of a scene, up to `unsafe` of them unsafe; see `draw_indices`."""
         candidates = np.zeros((count, PLAN_POSES, 3), np.float32)
         labels = np.zeros((count, LABEL_COUNT), np.float32)
         return BankSample(candidates, labels, self._draw_into(candidates, labels, token, rng, count, unsafe))

@@ -17,25 +17,12 @@ from numpy.typing import NDArray
 from world4scorer.engine.scene.indices import PLAN_POSES
 from world4scorer.jobs.files import atomic_write, write_json
 from world4scorer.jobs.resumable import Settings
-from world4scorer.planner.bank.candidate_bank import (
-    CANDIDATES,
-    FAMILY,
-    LABEL_COUNT,
-    MASK,
-    NOTES,
-    PARTS,
-    SUBSCORES,
-    TOKENS,
-    BankError,
-)
-from world4scorer.planner.bank.config import MAX_CANDIDATES
-from world4scorer.planner.bank.family import Family
+from world4scorer.planner.bank.candidate_bank import BANK_FILES, LABEL_COUNT, NOTES, PARTS, TOKENS, BankError
+from world4scorer.planner.bank.config import MAX_CANDIDATES, Family
 from world4scorer.planner.bank.scene_bank import SceneBank
 
 SETTINGS: Final = "settings.json"
 PART_SUFFIX: Final = ".npz"
-BANK_FILES: Final = {"candidates": CANDIDATES, "subscores": SUBSCORES, "mask": MASK, "family": FAMILY}
-"""File of the bank by array name."""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from world4scorer.engine.scene.indices import PLAN_INTERVAL
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.planner.bank import shape, timing
-from world4scorer.planner.bank.config import BankConfig
-from world4scorer.planner.bank.family import Family
+from world4scorer.planner.bank.config import BankConfig, Family
 from world4scorer.planner.bank.logged import Floats, LoggedMotion, logged_motion
 
 Perturbation = Callable[[LoggedMotion, BankConfig, np.random.Generator, int], Floats]

@@ -25,18 +25,8 @@ from world4scorer.engine.scene.scene import Scene
 from world4scorer.jobs.executors import Executor
 from world4scorer.jobs.files import atomic_write, write_json
 from world4scorer.jobs.resumable import resumable
-from world4scorer.planner.bank.candidate_bank import (
-    CANDIDATES,
-    FAMILY,
-    MASK,
-    NOTES,
-    SUBSCORES,
-    TOKENS,
-    BankError,
-    CandidateBank,
-)
-from world4scorer.planner.bank.config import BankConfig
-from world4scorer.planner.bank.family import Family
+from world4scorer.planner.bank.candidate_bank import BANK_FILES, CANDIDATES, NOTES, TOKENS, BankError, CandidateBank
+from world4scorer.planner.bank.config import BankConfig, Family
 from world4scorer.planner.bank.make import FORMAT, LOCK, BankReport, build
 from world4scorer.planner.bank.perturbations import Proposals
 from world4scorer.planner.bank.plan_files import read_plans
@@ -110,7 +100,7 @@ def copy_bank(folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> Im
         if (out / TOKENS).exists():
             raise BankError(f"{out}: holds a bank already; give another folder")
         # Tokens last: without them the folder does not open, and the copy can be repeated.
-        for name in (CANDIDATES, SUBSCORES, MASK, FAMILY, TOKENS):
+        for name in (*BANK_FILES.values(), TOKENS):
             if (pack.folder / name).exists():
                 with open(pack.folder / name, "rb") as source, atomic_write(out / name) as stream:
                     shutil.copyfileobj(source, stream)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 from world4scorer.drawing.finding import Table
@@ -42,7 +43,7 @@ def family_table(found: BankStatistics) -> Table:
 def write_statistics(pack: CandidateBank, found: BankStatistics, path: Path) -> None:
     """Write JSON or Markdown, by the ending of the name."""
     if path.suffix == ".json":
-        text = json.dumps({"pack": pack.folder.name, **found.as_dict(), "notes": pack.notes}, indent=1)
+        text = json.dumps({"pack": pack.folder.name, **asdict(found), "notes": pack.notes}, indent=1)
     elif path.suffix == ".md":
         tables = [statistics_table(found), *([family_table(found)] if found.families else [])]
         text = "\n".join([f"# {pack.folder.name}\n", *(table.markdown() for table in tables)])

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.planner.bank.candidate_bank import CandidateBank
+from world4scorer.planner.bank.candidate_bank import DEFAULT_DRAW, DEFAULT_UNSAFE_DRAW, CandidateBank
 from world4scorer.planner.bank.choice import DAC, NC, PDMS, is_unsafe
-from world4scorer.planner.bank.family import Family
-from world4scorer.planner.bank.sampling import DEFAULT_DRAW, DEFAULT_UNSAFE_DRAW
+from world4scorer.planner.bank.config import Family
 
 HISTOGRAM_BINS: Final = 20
 HISTOGRAM_EDGES: Final = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)
@@ -60,10 +59,6 @@ class BankStatistics:
     """Candidates by PDMS, 20 bins from 0 to 1."""
     families: dict[str, FamilyShare] | None
     """By name; None without family labels."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def bank_statistics(pack: CandidateBank) -> BankStatistics:

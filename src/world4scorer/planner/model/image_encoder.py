@@ -24,9 +24,10 @@ from torch import Tensor, nn
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import Tensors, read_tensors, write_bytes, write_tensors
 from world4scorer.planner.model.config import ModelConfig
-from world4scorer.planner.model.dinov2 import load_vit, weights_file
+from world4scorer.planner.model.dinov2 import load_dinov2, load_vit, weights_file
 from world4scorer.planner.model.images import normalise, read_view
 from world4scorer.planner.model.names import hugging_face_names, to_theirs
+from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.vision_transformer import VisionTransformer
 
 FORMAT: Final = "world4scorer-encoder-1"
@@ -156,3 +157,14 @@ def _dinov2_config(tensors: Tensors, path: Path) -> ModelConfig:
         registers=registers[0].shape[1] if registers else 0,
         lora_rank=0,
     )
+
+
+def load_city_encoder(network: Network) -> None:
+    """Start a network's ViT from the bundled encoder; its sizes must be those of `pretrained_city()`."""
+    needed = encoder_sizes(load_encoder(CITY).config)
+    for name, given in encoder_sizes(network.config).items():
+        if given != needed[name]:
+            raise ValueError(
+                f"{name}: {given}; the encoder of the city was made for {needed[name]}, see pretrained_city()"
+            )
+    load_dinov2(network, CITY_FILE)

@@ -8,6 +8,7 @@ Shapes: M images, P patches, R registers, Q extra tokens, V width of the ViT.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -17,10 +18,41 @@ from transformers.models.dinov2_with_registers.configuration_dinov2_with_registe
 from transformers.models.dinov2_with_registers.modeling_dinov2_with_registers import Dinov2WithRegistersLayer
 
 from world4scorer.planner.model.config import ModelConfig
-from world4scorer.planner.model.lora import LoraLinear
 
 INITIAL_SPREAD = 0.02
 """Standard deviation of tokens and weights before training, as in DINOv2."""
+
+
+class LoraLinear(nn.Linear):
+    """A linear layer plus a low-rank adapter: x W^T + b + (x A^T) B^T. B starts at zero, so at first nothing changes.
+
+    Not peft's: the layer stays an `nn.Linear` with two more tensors, so state-dict names do not depend on a wrapper,
+    released files map one to one, and `merged` gives back an ordinary layer.
+    """
+
+    def __init__(self, inputs: int, outputs: int, rank: int, bias: bool = True) -> None:
+        super().__init__(inputs, outputs, bias)
+        self.down = nn.Linear(inputs, rank, bias=False)
+        self.up = nn.Linear(rank, outputs, bias=False)
+        nn.init.kaiming_uniform_(self.down.weight, a=math.sqrt(5))
+        nn.init.zeros_(self.up.weight)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply layer and adapter."""
+        adapted: Tensor = self.up(self.down(input))
+        return super().forward(input) + adapted
+
+    @torch.no_grad()
+    def merged(self) -> nn.Linear:
+        """The one linear layer that does the same."""
+        layer = nn.Linear(self.in_features, self.out_features, self.bias is not None).to(self.weight)
+        # The product in float64: rounded once, so that merging costs no more than storing the sum does.
+        change = self.up.weight.double() @ self.down.weight.double()
+        layer.weight.copy_(self.weight.double() + change)
+        if self.bias is not None:
+            layer.bias.copy_(self.bias)
+        layer.requires_grad_(self.weight.requires_grad)
+        return layer
 
 
 class VisionTransformer(nn.Module):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ import torch
 
 from world4scorer.jobs.files import write_json
 from world4scorer.jobs.model_folder import ModelFolder
+from world4scorer.jobs.progress import JobProgress
 from world4scorer.jobs.resumable import check_settings, resumable
 from world4scorer.jobs.tensor_files import read_checkpoint, write_checkpoint
 from world4scorer.planner.model.config import ModelConfig, pretrained_city
@@ -26,14 +28,25 @@ from world4scorer.planner.model.image_encoder import load_encoder, save_encoder
 from world4scorer.planner.pretraining.batches import draw_batch
 from world4scorer.planner.pretraining.config import PretrainConfig
 from world4scorer.planner.pretraining.masked_views import MaskedViews
-from world4scorer.planner.pretraining.progress import PretrainProgress
-from world4scorer.planner.pretraining.schedule import learning_rate
+from world4scorer.planner.pretraining.schedule import decay_groups, learning_rate, loss_curve
 from world4scorer.planner.pretraining.views import Views, read_views
 
 CHECKPOINT_FILE: Final = "checkpoint.pt"
 REPORT_FILE: Final = "pretraining.json"
-CURVE_POINTS: Final = 100
-"""Points of the loss curve in the report."""
+LOSS_WINDOW: Final = 50
+"""Steps that the shown loss is a mean of."""
+
+
+class PretrainProgress(JobProgress):
+    """Steps done, loss, views a second, time left; on standard error."""
+
+    def __init__(self, config: PretrainConfig, done: int, show: bool) -> None:
+        super().__init__("pretraining", "steps  loss {task.fields[loss]}", show)
+        self._task = self._bar.add_task("steps", total=config.steps, completed=done, loss="-")
+
+    def update(self, step: int, losses: Sequence[float]) -> None:
+        """Show the state after so many steps."""
+        self._bar.update(self._task, completed=step, loss=f"{np.mean(losses[-LOSS_WINDOW:]):.4f}")
 
 
 @dataclass(frozen=True)
@@ -91,7 +104,7 @@ class _Run:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.network = MaskedViews(model, config)
-        self.optimiser = torch.optim.AdamW(_groups(self.network, config), lr=0.0, betas=(0.9, 0.95))
+        self.optimiser = torch.optim.AdamW(decay_groups(self.network, config.weight_decay), lr=0.0, betas=(0.9, 0.95))
         self.step = 0
         self.seconds = 0.0
         self.views_seen = 0
@@ -161,14 +174,6 @@ def _step(run: _Run, views: Views) -> float:
     return float(loss.detach())
 
 
-def _groups(network: MaskedViews, config: PretrainConfig) -> list[dict[str, Any]]:
-    """Weight decay for matrices only: neither biases, norms and scales, nor tokens and positions."""
-    parameters = list(network.named_parameters())
-    decayed = [p for name, p in parameters if p.ndim >= 2 and name.endswith("weight")]
-    others = [p for name, p in parameters if not (p.ndim >= 2 and name.endswith("weight"))]
-    return [{"params": decayed, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
-
-
 def _finish(run: _Run, split: str, out: Path) -> PretrainReport:
     notes = {"split": split, "views": run.views_seen, "recipe": run.config.to_json()}
     save_encoder(run.network.vit, run.model, *ModelFolder(out).files, notes)
@@ -180,12 +185,7 @@ def _finish(run: _Run, split: str, out: Path) -> PretrainReport:
         seconds=round(run.seconds, 1),
         first_loss=float(np.mean(run.losses[:hundredth])),
         last_loss=float(np.mean(run.losses[-hundredth:])),
-        curve=tuple(_curve(run.losses)),
+        curve=tuple(loss_curve(run.losses)),
     )
     write_json(out / REPORT_FILE, {"recipe": run.config.to_json(), **vars(report)})
     return report
-
-
-def _curve(losses: list[float]) -> list[tuple[int, float]]:
-    each = max(1, len(losses) // CURVE_POINTS)
-    return [(i + each, round(float(np.mean(losses[i : i + each])), 5)) for i in range(0, len(losses), each)]

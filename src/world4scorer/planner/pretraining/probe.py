@@ -38,10 +38,8 @@ Result = dict[str, dict[str, float]]
 """Value by question and features."""
 
 
-def probe_encoder(
-    encoder: ImageEncoder, train: ProbeSet, test: ProbeSet, only: tuple[str, ...] | None = None
-) -> Result:
-    """Every question, from the encoder's features and from the controls'; `only` leaves some sources out."""
+def probe_encoder(encoder: ImageEncoder, train: ProbeSet, test: ProbeSet) -> Result:
+    """Every question, from the encoder's features and from the controls'."""
     sources: dict[str, Callable[[ProbeSet], Array]] = {
         "encoder": lambda found: patch_features(encoder, found.views),
         "random": lambda found: patch_features(random_encoder(encoder), found.views),
@@ -50,8 +48,6 @@ def probe_encoder(
     }
     result: Result = {}
     for name, features_of in sources.items():
-        if only is not None and name not in only:
-            continue
         for question, value in _probe_source(features_of(train), features_of(test), train, test, encoder, name):
             result.setdefault(question, {})[name] = round(value, 4)
     return result

@@ -59,13 +59,12 @@ def split_logs(data: Path, split: str) -> tuple[str, list[Path]]:
     return found.data_split, paths
 
 
-def read_views(data: Path, split: str, config: ModelConfig, most: int | None = None, show: bool = False) -> Views:
-    """Decode the views of a split; `most` takes only the first so many logs, for tests."""
+def read_views(data: Path, split: str, config: ModelConfig, show: bool = False) -> Views:
+    """Decode the views of a split."""
     data_split, paths = split_logs(data, split)
     sensors = DataFolder(data).sensors(data_split)
     names = VIEWS[: config.cameras]
     views, before, starts = [], [], [0]
-    paths = paths[:most]
     with ProgressBar("reading views", "logs", len(paths), show) as progress:
         for path in paths:
             log = read_log(path)

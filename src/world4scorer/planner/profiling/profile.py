@@ -1,7 +1,7 @@
 """Parameters, operations, memory and latency of a model.
 
 >>> report = profile(paper())            # shapes only: no weights, no arithmetic, exact counts
->>> print(report.text())
+>>> report.operations(attention=True)
 >>> latency(planner, repeats=10)         # seconds, on the device and in the precision the planner is in
 """
 
@@ -20,7 +20,6 @@ from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.profiling.operations import (
-    FVCORE_NORM,
     PAPER_NORM,
     OperationCounter,
     Operations,
@@ -58,25 +57,6 @@ class Profile:
     def operations(self, attention: bool = False, per_normalised: int = PAPER_NORM) -> int:
         """Operations of a frame, by default in the paper's convention."""
         return self.encoder.total(per_normalised, attention) + self.rest.total(per_normalised, attention)
-
-    def text(self) -> str:
-        """The whole as a table."""
-        rows = [(name, f"{count:,}") for name, count in self.parameters.items()]
-        rows += [
-            ("all parameters", f"{self.total_parameters:,}"),
-            ("shared by scoring and prediction", f"{self.shared_parameters:,}"),
-            ("  not reached by the future loss", f"{self.unreached_parameters:,}"),
-            ("operations, paper", f"{self.operations() / GIGA:.1f} G"),
-            ("  encoder", f"{self.encoder.total(PAPER_NORM) / GIGA:.1f} G"),
-            ("  rest", f"{self.rest.total(PAPER_NORM) / GIGA:.2f} G"),
-            ("  with attention", f"{self.operations(attention=True) / GIGA:.1f} G"),
-            ("  spared here, with attention", f"{self.spared.total(PAPER_NORM, attention=True) / GIGA:.2f} G"),
-            ("operations, fvcore", f"{self.operations(per_normalised=FVCORE_NORM) / GIGA:.1f} G"),
-            ("weights", f"{self.weight_bytes / MEBI:.0f} MiB"),
-            ("activations at most", f"{self.activation_bytes / MEBI:.0f} MiB"),
-        ]
-        wide = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:<{wide}}  {value:>14}" for name, value in rows)
 
 
 def profile(config: ModelConfig, scenes: int = 1) -> Profile:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
 
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.planner.bank import CandidateBank
@@ -12,36 +11,22 @@ from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.dataset import BankNegatives
 
 
-class TrainingInputs(Protocol):
-    """Paths of bank and targets."""
-
-    @property
-    def bank(self) -> Path | None:
-        """Bank, if the run has one."""
-        ...
-
-    @property
-    def targets(self) -> Path | None:
-        """File of targets, if the run has one."""
-        ...
-
-
-def open_bank(config: TrainConfig, where: TrainingInputs, samples: Samples) -> BankNegatives | None:
+def open_bank(config: TrainConfig, given: Path | None, samples: Samples) -> BankNegatives | None:
     """The bank, where its loss has a weight."""
     if not config.loss_weights.bank:
         return None
-    path = _required(where.bank, "bank")
+    path = _required(given, "bank")
     pack = CandidateBank.open(path)
     if not any(token in pack for token in samples.tokens):
         raise ValueError(f"{path}: a bank of other scenes; make one for this split with `w4s bank make`")
     return BankNegatives(pack, config.bank_draw)
 
 
-def open_targets(config: TrainConfig, where: TrainingInputs, samples: Samples) -> FutureTargets | None:
+def open_targets(config: TrainConfig, given: Path | None, samples: Samples) -> FutureTargets | None:
     """The future targets, where their loss has a weight."""
     if not config.loss_weights.future:
         return None
-    path = _required(where.targets, "targets")
+    path = _required(given, "targets")
     targets = FutureTargets.open(path)
     if targets.width != config.model.future_width:
         raise ValueError(

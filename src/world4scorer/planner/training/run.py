@@ -29,8 +29,8 @@ from world4scorer.jobs.resumable import Settings, resumable
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.jobs.tensor_files import read_checkpoint, read_tensors
 from world4scorer.planner.model.anchors import fit_anchors
-from world4scorer.planner.model.city_encoder import load_city_encoder
 from world4scorer.planner.model.dinov2 import load_dinov2
+from world4scorer.planner.model.image_encoder import load_city_encoder
 from world4scorer.planner.model.network import SPEED, Network
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.bf16_linear import use_bf16_products
@@ -104,7 +104,7 @@ def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | No
     samples = subsample(split_samples(data.data, data.split, data.store, numbers), config)
     val = split_samples(data.val_data or data.data, data.val_split, data.val_store, numbers)
     labellers = SceneLabeller(SceneStore(data.store)), SceneLabeller(SceneStore(data.val_store))
-    bank, targets = open_bank(config, data, samples), open_targets(config, data, samples)
+    bank, targets = open_bank(config, data.bank, samples), open_targets(config, data.targets, samples)
     loaders = PlanningDataModule(config, samples, val, bank, targets, machine.loaders)
     return fit(config, samples, labellers, loaders, out, machine)
 

@@ -50,8 +50,8 @@ class TrainedScenes:
         dataset = PlanningDataset(
             samples,
             config.model,
-            bank=open_bank(config, data, samples),
-            targets=open_targets(config, data, samples),
+            bank=open_bank(config, data.bank, samples),
+            targets=open_targets(config, data.targets, samples),
             seed=config.seed,
             images=config.model.images,
         )

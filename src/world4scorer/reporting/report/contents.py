@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from world4scorer.drawing.curves import TRAINING, VALIDATION, Curves
 from world4scorer.drawing.finding import Finding
-from world4scorer.evaluation.pools.digests import digest_of_planner
 from world4scorer.evaluation.pools.open import pools_of_run
-from world4scorer.evaluation.pools.pool_files import PoolError, is_pools
+from world4scorer.evaluation.pools.pool_files import PoolError, digest_of_planner, is_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.studies.registry import STUDIES as ORDER

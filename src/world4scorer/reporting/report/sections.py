@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.curves import draw_curves
 from world4scorer.drawing.finding import Finding, Table
-from world4scorer.evaluation.pools.describe import describe
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.reporting.report.contents import Contents, Training, as_text
 from world4scorer.reporting.report.gallery import Gallery, ShownFrame, absent, png_bytes
@@ -60,7 +59,7 @@ def sections(contents: Contents) -> tuple[Part, ...]:
 def _summary(contents: Contents) -> Part:
     words = [] if contents.training is None else [paragraph(_trained(contents.training))]
     if contents.pools is not None:
-        words.append(paragraph(f"Pools: {describe(contents.pools)}"))
+        words.append(paragraph(f"Pools: {contents.pools.describe()}"))
     note = "Grey numbers with a square are the paper's, on NAVSIM; they stand here for orientation, on other data."
     found = [study for study in contents.studies if study.remarks]
     lines = "".join(f"<li>{link(_anchor(contents, one), one.title)}: {text(one.remarks[0])}</li>" for one in found)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from world4scorer.drawing.finding import Finding
-from world4scorer.evaluation.scores.intervals import verdict
+from world4scorer.evaluation.scores.bootstrap import verdict
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.shared import variant_report as report
 from world4scorer.studies.shared.options import DEFAULT_TRAINING_OPTIONS, TrainingOptions

@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.pools.choices import Chosen, continued, framewise, inertial
-from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.evaluation.scores.intervals import cell, one_minus, plain
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, cell, one_minus, plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.consecutive.figure import draw
 from world4scorer.studies.consecutive.plan_change import PlanChange, plan_change
@@ -57,7 +55,7 @@ def consecutive(pools: ScoredPools, weight: float = 1.0, draws: int = 10_000) ->
         name="consecutive",
         title="Consecutive plans",
         question="How much less do consecutive plans differ with re-ranking, and are they nearer to what was driven?",
-        data=describe(pools),
+        data=pools.describe(),
         weights=pools.weights,
         numbers={
             "weight": weight,

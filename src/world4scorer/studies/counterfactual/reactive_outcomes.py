@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from world4scorer.drawing.finding import Table
 from world4scorer.engine.outcomes.results import V1_COLUMNS, V2_COLUMNS, epdms_of_table
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.evaluation.scores.intervals import cell, plain, verdict
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, cell, plain, verdict
 from world4scorer.studies.branches.outcomes import BranchOutcomes
 
 Floats = NDArray[np.float64]

@@ -18,8 +18,7 @@ from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.evaluation.scores.bootstrap import LogBootstrap
-from world4scorer.evaluation.scores.intervals import plain
+from world4scorer.evaluation.scores.bootstrap import LogBootstrap, plain
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.branches.make import MadeBranches, make_branches

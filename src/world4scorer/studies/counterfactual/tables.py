@@ -8,8 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from world4scorer.drawing.finding import Table
-from world4scorer.evaluation.scores.bootstrap import NO_VALUE, Interval
-from world4scorer.evaluation.scores.intervals import cell, plain, verdict
+from world4scorer.evaluation.scores.bootstrap import NO_VALUE, Interval, cell, plain, verdict
 from world4scorer.studies.counterfactual import measures as m
 from world4scorer.studies.counterfactual.models import (
     BEST_READER,

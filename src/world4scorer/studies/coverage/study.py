@@ -22,8 +22,7 @@ from world4scorer.drawing.finding import Finding, Table
 from world4scorer.drawing.style import INK
 from world4scorer.evaluation.pools.choices import framewise, inertial
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.evaluation.scores.bootstrap import Interval
-from world4scorer.evaluation.scores.intervals import verdict
+from world4scorer.evaluation.scores.bootstrap import Interval, verdict
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.studies.lambda_weight.study import WEIGHTS

@@ -19,10 +19,8 @@ from world4scorer.drawing.finding import Finding
 from world4scorer.engine.outcomes.results import epdms_of_table
 from world4scorer.engine.selection.utility import ADDED, OUTCOMES
 from world4scorer.evaluation.pools.choices import framewise
-from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.evaluation.scores.intervals import plain
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.disagreement.figure import draw
 from world4scorer.studies.disagreement.objectives import gap_parts, objective, outcomes_of
@@ -80,7 +78,7 @@ def disagreement(pools: ScoredPools, scene_change: Floats | None = None, draws: 
         name="disagreement",
         title="Two objectives",
         question="How often would NAVSIM v1 and v2 choose different plans of the same pools, and because of what?",
-        data=describe(pools),
+        data=pools.describe(),
         weights=pools.weights,
         numbers={
             "frames": len(where),

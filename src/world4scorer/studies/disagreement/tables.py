@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from world4scorer.drawing.finding import Table
 from world4scorer.engine.selection.inertial import LOG_FLOOR
-from world4scorer.evaluation.scores.bootstrap import Interval
-from world4scorer.evaluation.scores.intervals import cell
+from world4scorer.evaluation.scores.bootstrap import Interval, cell
 from world4scorer.studies.disagreement.objectives import PARTS
 
 Intervals = Mapping[str, Interval]

@@ -29,10 +29,8 @@ from world4scorer.drawing.finding import Finding, Table
 from world4scorer.engine.outcomes.results import epdms_of_table
 from world4scorer.engine.selection.inertial import inertial_utility
 from world4scorer.evaluation.pools.choices import Chosen, continued, framewise
-from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.evaluation.scores.intervals import cell, plain
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, cell, plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.history.figure import draw
 from world4scorer.studies.history.rollouts import OtherHistories, other_histories
@@ -99,7 +97,7 @@ def summary(pools: ScoredPools, others: OtherHistories, weight: float, seed: int
         name="history",
         title="History of re-ranking",
         question="Does re-ranking gain because it knows the plan really taken before, or would any plan do?",
-        data=describe(pools),
+        data=pools.describe(),
         weights=pools.weights,
         numbers={
             "weight": weight,

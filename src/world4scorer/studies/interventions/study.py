@@ -14,11 +14,9 @@ from typing import Any, Final, Literal
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.engine.selection.pool_metrics import ORDERING_MARGIN
-from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.evaluation.scores.bootstrap import Interval
-from world4scorer.evaluation.scores.intervals import cell, plain
+from world4scorer.evaluation.scores.bootstrap import Interval, cell, plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.interventions.figure import draw
 from world4scorer.studies.interventions.scenes import draw_scenes
@@ -92,7 +90,7 @@ def interventions(
         name="interventions",
         title="Whose state is it?",
         question="How much does the choice depend on each plan being judged by its own predicted state?",
-        data=" ".join(f"{block.label}: {describe(block.pools)}" for block in blocks),
+        data=" ".join(f"{block.label}: {block.pools.describe()}" for block in blocks),
         weights=blocks[0].pools.weights,
         numbers={
             "seeds": {"first": first_seed, "repeats": repeats, "single": SINGLE_SEED},

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from world4scorer.drawing.charts import OURS
 from world4scorer.drawing.finding import Finding
 from world4scorer.drawing.style import INK
-from world4scorer.evaluation.scores.intervals import verdict
+from world4scorer.evaluation.scores.bootstrap import verdict
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.shared import variant_report as report
 from world4scorer.studies.shared.options import DEFAULT_LABEL_PAIRING_OPTIONS, TrainingOptions

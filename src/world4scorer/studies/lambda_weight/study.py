@@ -16,10 +16,8 @@ from matplotlib.figure import Figure
 from world4scorer.drawing.charts import OURS, PAPER, chart, set_title
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.pools.choices import continued, framewise, inertial
-from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.evaluation.scores.intervals import cell, plain
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, cell, plain
 from world4scorer.evaluation.scores.paper import paper
 
 WEIGHTS: Final = (0.25, 0.5, 1.0, 2.0)
@@ -55,7 +53,7 @@ def lambda_weight(pools: ScoredPools, weights: Sequence[float] = WEIGHTS, draws:
         name="lambda",
         title="The weight of re-ranking",
         question="How much does it matter how strongly plans that continue the last one are preferred?",
-        data=describe(pools),
+        data=pools.describe(),
         weights=pools.weights,
         numbers={
             "band": band,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from world4scorer.drawing.finding import Finding
-from world4scorer.evaluation.scores.intervals import verdict
+from world4scorer.evaluation.scores.bootstrap import verdict
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.shared import variant_report as report

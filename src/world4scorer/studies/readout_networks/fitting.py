@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from world4scorer.jobs.progress import ProgressBar
 from world4scorer.jobs.resumable import check_settings
 from world4scorer.jobs.tensor_files import read_checkpoint, write_checkpoint
+from world4scorer.planner.pretraining.schedule import decay_groups
 from world4scorer.studies.readout_networks.config import ReadoutConfig
 
 Loss = Callable[[int, torch.Generator], Tensor]
@@ -41,7 +42,7 @@ def fit(
 
     `settings` must be the same to resume from a checkpoint; the caller deletes it once the weights are written.
     """
-    optimiser = torch.optim.AdamW(_groups(network, config), lr=0.0, betas=(0.9, 0.95))
+    optimiser = torch.optim.AdamW(decay_groups(network, config.weight_decay), lr=0.0, betas=(0.9, 0.95))
     first, losses = _resume(network, optimiser, checkpoint, settings)
     last = steps if stop_after is None else min(steps, first + stop_after)
     network.train()
@@ -75,13 +76,6 @@ def _step(
     nn.utils.clip_grad_norm_(network.parameters(), config.clip)
     optimiser.step()
     return float(found.detach())
-
-
-def _groups(network: nn.Module, config: ReadoutConfig) -> list[dict[str, Any]]:
-    """Weight decay for matrices only."""
-    decayed = [p for name, p in network.named_parameters() if p.ndim >= 2 and name.endswith("weight")]
-    others = [p for name, p in network.named_parameters() if not (p.ndim >= 2 and name.endswith("weight"))]
-    return [{"params": decayed, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
 
 
 def _resume(

@@ -14,16 +14,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from world4scorer.jobs.files import write_json
 from world4scorer.jobs.resumable import check_settings, resumable
 from world4scorer.jobs.run_folder import RunFolder
-from world4scorer.jobs.tensor_files import check_tensors, read_tensors, write_bytes, write_tensors
+from world4scorer.jobs.tensor_files import check_tensors, read_tensors, write_tensors
 from world4scorer.planner.model.image_encoder import ImageEncoder
+from world4scorer.planner.pretraining.schedule import loss_curve
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.bf16_linear import Bf16Linear
 from world4scorer.planner.training.run import TrainData
@@ -36,10 +38,6 @@ from world4scorer.studies.readout_networks.pairs import Pairs, as_images, grid_e
 from world4scorer.studies.readout_networks.patch_decoder import GridDecoder, PatchDecoder, image_loss
 from world4scorer.studies.readout_networks.rae_decoder import load_rae_decoder
 from world4scorer.studies.readout_networks.vectors import kept, of_length, perturbed
-
-"""Folder in a run."""
-POINTS: Final = 100
-"""Of a loss curve that is kept."""
 
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -182,7 +180,7 @@ class _Making:
             losses = fit(f"readouts: {name}", network, loss, steps, self.config, checkpoint, settings, show=self.show)
             assert losses is not None
             multiply_short(network, False)
-            write_bytes(_notes(settings, losses), notes)
+            write_json(notes, {"settings": settings, "curve": loss_curve(losses)})
             write_tensors(network.state_dict(), weights)
             checkpoint.unlink(missing_ok=True)
         else:
@@ -204,15 +202,6 @@ def _targets(run: Path, data: TrainData) -> FutureTargets:
     if data.targets is None:
         raise ValueError(f"{run}: trained without future targets, so it predicts no feature that could be shown")
     return FutureTargets.open(data.targets)
-
-
-def _notes(settings: dict[str, Any], losses: tuple[float, ...]) -> bytes:
-    """How a network was made: settings, and points of the loss curve."""
-    each = max(1, len(losses) // POINTS)
-    curve = [
-        (start + each, round(float(np.mean(losses[start : start + each])), 5)) for start in range(0, len(losses), each)
-    ]
-    return (json.dumps({"settings": settings, "curve": curve}, indent=1) + "\n").encode()
 
 
 def _made_with(notes: Path) -> dict[str, Any]:

@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.pools.choices import framewise
-from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.evaluation.scores.bootstrap import LogBootstrap
-from world4scorer.evaluation.scores.intervals import plain
+from world4scorer.evaluation.scores.bootstrap import LogBootstrap, plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.targets.future_targets import FutureTargets
@@ -128,14 +126,14 @@ def readouts(
         name="readouts",
         title="What the planner foresees, as images",
         question="What do predicted features look like, and how much of the picture comes from them?",
-        data=describe(pools),
+        data=pools.describe(),
         weights=pools.weights,
         numbers={
             "pairs": config.pairs,
             "scenes": len(many.pairs),
             "junctions": len(crossing.indices),
             "vector_length": trained.length,
-            **{name: {key: plain(one) for key, one in part.items()} for name, part in found.parts().items()},
+            **{name: {key: plain(one) for key, one in part.items()} for name, part in vars(found).items()},
         },
         tables=tables(found, reported),
         remarks=remarks(found, config, len(many.pairs), len(crossing.indices), decoder is not None),

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.drawing.finding import Table
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.evaluation.scores.intervals import cell, verdict
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, cell, verdict
 from world4scorer.studies.readout_networks.config import ReadoutConfig
 from world4scorer.studies.readout_networks.regions import REGIONS
 from world4scorer.studies.readouts.measures import GRIDS
@@ -43,10 +42,6 @@ class Found:
     """Between queries: `all`, and by region"""
     shift: Intervals = field(default_factory=dict)
     """Pixels by which the view of a turning query lies to the right of the straight one's"""
-
-    def parts(self) -> dict[str, Intervals]:
-        """All of them by name."""
-        return vars(self)
 
     def gain_by_region(self, bootstrap: LogBootstrap, cosine: Mapping[str, Floats], regions: NDArray[np.int8]) -> None:
         """What a vector adds to the cosine of patches (K, P), over all patches of a region."""

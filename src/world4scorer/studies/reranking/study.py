@@ -15,10 +15,8 @@ from world4scorer.drawing.charts import BAD, GOOD, OURS, PAPER, chart, set_title
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.engine.outcomes.results import V2_COLUMNS
 from world4scorer.evaluation.pools.choices import Chosen, continued, framewise, inertial
-from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.evaluation.scores.intervals import cell, plain, verdict
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, cell, plain, verdict
 from world4scorer.evaluation.scores.paper import paper
 
 SCORES: Final = ("EC", "EP", "EPDMS")
@@ -45,7 +43,7 @@ def reranking(pools: ScoredPools, weight: float = 1.0, draws: int = 10_000) -> F
         name="reranking",
         title="Inertial re-ranking",
         question="What does it change to prefer plans that continue the last one, with planner and pools fixed?",
-        data=describe(pools),
+        data=pools.describe(),
         weights=pools.weights,
         numbers={
             "weight": weight,

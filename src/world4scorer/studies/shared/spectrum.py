@@ -37,14 +37,9 @@ def effective_rank(spectrum: Any) -> float:
 
 
 def rank_of_singular_values(squared: Floats) -> float:
-    """Effective rank by singular values, as Roy and Vetterli define it."""
+    """Effective rank by singular values, as Roy and Vetterli define it; never below that of variances."""
     # What rounding leaves of directions that are not there would count by its square root.
     return effective_rank(np.sqrt(np.where(squared > 1e-12 * squared.max(initial=0.0), squared, 0.0)))
-
-
-def rank_of_variances(squared: Floats) -> float:
-    """Effective rank by variances: never above that by singular values."""
-    return effective_rank(squared)
 
 
 def within_share(bootstrap: LogBootstrap, vectors_NE: Any, group_N: Any) -> Interval:

@@ -20,8 +20,7 @@ from world4scorer.engine.selection.pool_metrics import pool_metrics
 from world4scorer.evaluation.pools.choices import continued, framewise, inertial
 from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.evaluation.scores.intervals import plain
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, plain
 from world4scorer.planner.training.run_files import read_run
 
 Floats = NDArray[np.float64]

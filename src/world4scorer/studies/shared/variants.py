@@ -26,7 +26,7 @@ from world4scorer.planner.training.prepare_data import DataSources, prepare_data
 from world4scorer.planner.training.run import Machine, TrainData, claim_run_folder, train
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.shared.options import TrainingOptions
-from world4scorer.studies.shared.target_encoder import target_encoder
+from world4scorer.studies.shared.view_features import target_encoder
 
 logger = logging.getLogger(__name__)
 

@@ -12,19 +12,24 @@ from typing import Final, Literal
 from world4scorer.datasets.store import SceneStore
 from world4scorer.jobs.data_folder import split_name
 from world4scorer.jobs.run_folder import RunFolder
-from world4scorer.planner.model.image_encoder import Pooling, load_encoder
+from world4scorer.planner.model.image_encoder import BUNDLED, Pooling, load_encoder
 from world4scorer.planner.targets.future_targets import SUFFIX, FutureTargets, TargetFrame
 from world4scorer.planner.targets.make_targets import make_targets
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.run import TrainData
-from world4scorer.studies.shared.target_encoder import target_encoder
-
-"""Folder in a run for what the encoder sees in scenes."""
 
 DIGITS: Final = 8
 """Of the encoder's digest, in the name of a file."""
 
 Part = Literal["train", "val"]
+
+
+def target_encoder(config: TrainConfig, targets: Path) -> str | None:
+    """A bundled one, or the run's own ViT weights, whichever has the digest that the targets name; None for others."""
+    digest = FutureTargets.open(targets).notes.encoder
+    own = config.vit_weights
+    candidates = [*BUNDLED, *([own] if own and Path(own).exists() else [])]
+    return next((str(one) for one in candidates if load_encoder(one).digest() == digest), None)
 
 
 def own_encoder(config: TrainConfig, data: TrainData) -> tuple[str | None, Pooling]:

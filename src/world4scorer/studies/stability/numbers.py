@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.engine.selection.pool_metrics import ORDERING_MARGIN
-from world4scorer.evaluation.scores.bootstrap import LogBootstrap
-from world4scorer.evaluation.scores.intervals import plain
+from world4scorer.evaluation.scores.bootstrap import LogBootstrap, plain
+from world4scorer.studies.shared.pair_statistics import auc
 from world4scorer.studies.shared.row_correlation import rank_correlation
-from world4scorer.studies.stability.log_auc import log_auc
 from world4scorer.studies.stability.scenes import KINDS, PUSHES, RivalRadii, SceneRadii
 
 Floats = NDArray[np.float64]
@@ -144,17 +143,21 @@ def numbers_of(measured: Measured) -> dict[str, Any]:
             f"{measured.mu:g}": plain(bootstrap.mean(own)),
         },
         "wrong": int(wrong.sum()),
-        "wrong_auc": plain(log_auc(-measured.critical, wrong, measured.log_names, measured.draws)),
-        "wrong_auc_lead": plain(
-            log_auc([-min(p.lead for p in s.pairs) for s in scenes], wrong, measured.log_names, measured.draws)
-        ),
+        "wrong_auc": _auc(measured, -measured.critical, wrong),
+        "wrong_auc_lead": _auc(measured, -np.array([min(p.lead for p in s.pairs) for s in scenes]), wrong),
         "regret_rank_correlation": _rank_correlation(measured.critical, measured.regret),
     }
     if measured.other is not None:
         flipped = measured.other != np.array([scene.choice for scene in scenes])
         result["other_choice_differs"] = plain(bootstrap.mean(flipped))
-        result["other_auc"] = plain(log_auc(-measured.critical, flipped, measured.log_names, measured.draws))
+        result["other_auc"] = _auc(measured, -measured.critical, flipped)
     return result
+
+
+def _auc(measured: Measured, values: Floats, positive: NDArray[np.bool_]) -> dict[str, float | None] | None:
+    """The chance that a positive scene (S,) has the larger value (S,) of a pair of scenes, with its interval."""
+    higher, lower = (np.where(which, values, np.nan) for which in (positive, ~positive))
+    return plain(auc(measured.bootstrap, higher, lower))
 
 
 def _gain(measured: Measured) -> Floats:

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.pools.choices import framewise
-from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.pools.scored import ScoredPools
@@ -111,7 +110,7 @@ def stability(run: Path, question: StabilityOptions, out: Path) -> Finding:
         title="How firmly supervision holds choices",
         question="How far can the lead of a chosen plan move while the training loss hardly changes, and do futures "
         "narrow that beyond outcome labels?",
-        data=f"{len(tokens)} scenes drawn from {describe(pools)}",
+        data=f"{len(tokens)} scenes drawn from {pools.describe()}",
         weights=pools.weights,
         numbers=numbers,
         tables=tables(measured, numbers),

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.drawing.finding import Finding
-from world4scorer.evaluation.pools.digests import digest_of_planner
 from world4scorer.evaluation.pools.planner_source import PlannerSource
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.evaluation.scores.intervals import plain
+from world4scorer.evaluation.pools.pool_files import digest_of_planner
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.bank import CandidateBank
@@ -37,7 +36,7 @@ from world4scorer.studies.shared.bank_states import (
     untrained,
     with_random_predictor,
 )
-from world4scorer.studies.shared.spectrum import rank_of_singular_values, rank_of_variances, variances, within_share
+from world4scorer.studies.shared.spectrum import effective_rank, rank_of_singular_values, variances, within_share
 from world4scorer.studies.state_geometry.figure import draw_agreement, draw_states
 from world4scorer.studies.state_geometry.neighbours import agreement, agreement_by_chance, nearest, shuffled_agreement
 from world4scorer.studies.state_geometry.tables import remarks, tables
@@ -128,7 +127,7 @@ class StateGeometry:
         by_plan = LogBootstrap(np.repeat(self.scenes.samples.log_names, plans).tolist(), self.draws)
         share = within_share(by_plan, flat, np.repeat(np.arange(scenes), plans))
         squared = variances(flat)
-        return Spread(rank_of_singular_values(squared), rank_of_variances(squared), share)
+        return Spread(rank_of_singular_values(squared), effective_rank(squared), share)
 
     @cached_property
     def groups(self) -> NDArray[np.int64]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from world4scorer.drawing.finding import Table
-from world4scorer.evaluation.scores.bootstrap import Interval
-from world4scorer.evaluation.scores.intervals import cell
+from world4scorer.evaluation.scores.bootstrap import Interval, cell
 from world4scorer.studies.shared.bank_states import Outcome
 
 if TYPE_CHECKING:

@@ -18,14 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.drawing.finding import Finding
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.evaluation.scores.intervals import one_minus, plain
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, one_minus, plain
 from world4scorer.evaluation.scores.paper import paper
+from world4scorer.studies.shared.pair_statistics import QUANTILE_DRAWS, auc, cohen_d, quantile
 from world4scorer.studies.shared.reassignment import derangement
-from world4scorer.studies.shared.spectrum import rank_of_singular_values, rank_of_variances, variances, within_share
+from world4scorer.studies.shared.spectrum import effective_rank, rank_of_singular_values, variances, within_share
 from world4scorer.studies.target_geometry import pairings
 from world4scorer.studies.target_geometry.figure import draw
-from world4scorer.studies.target_geometry.pair_statistics import QUANTILE_DRAWS, auc, cohen_d, quantile
 from world4scorer.studies.target_geometry.tables import RANK_DRAWS, remarks, tables
 from world4scorer.studies.target_geometry.views import Form, Views, open_views
 
@@ -39,7 +38,7 @@ CONTRASTS: Final = ("shuffled", "other_log", "same_log")
 PERCENTILES: Final = (1, 5, 25, 50, 75, 95, 99)
 RANKS: Final[dict[str, Callable[[Floats], float]]] = {
     "singular_values": rank_of_singular_values,
-    "variances": rank_of_variances,
+    "variances": effective_rank,
 }
 
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from world4scorer.drawing.finding import Table
-from world4scorer.studies.target_geometry.pair_statistics import QUANTILE_DRAWS
+from world4scorer.studies.shared.pair_statistics import QUANTILE_DRAWS
 from world4scorer.studies.target_geometry.pairings import LEAST_TIME_APART
 
 if TYPE_CHECKING:

@@ -21,13 +21,10 @@ from numpy.typing import NDArray
 
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.pools.choices import Chosen, continued, framewise, inertial
-from world4scorer.evaluation.pools.describe import describe
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
-from world4scorer.evaluation.scores.intervals import cell, plain
+from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, cell, plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.taxonomy.figure import draw
-from world4scorer.studies.taxonomy.reachable import smoothest
 
 NEAR_TIE: Final = 4.1e-5
 DYNAMIC: Final = 0.75
@@ -123,7 +120,7 @@ def taxonomy(
         name="taxonomy",
         title="Extended-comfort failures",
         question="Why do consecutive framewise choices fail extended comfort, and what does re-ranking repair?",
-        data=describe(pools),
+        data=pools.describe(),
         weights=pools.weights,
         numbers=numbers,
         tables=(_class_table(numbers, shares, repaired, reported), _rate_table(rates, without_plan, dynamic, reported)),
@@ -219,3 +216,24 @@ def _remarks(
     if without_dynamics:
         remarks.append("How much scenes change is not known here, so the most dynamic quarter is left out.")
     return tuple(remarks)
+
+
+def smoothest(pools: ScoredPools) -> Chosen:
+    """(S,) choices with the most continued pairs in every log; no choices from these pools have more.
+
+    Each choice changes what the next is compared with, so this is the longest path through all plans of a log, where a
+    step counts 1 if the plan continues the one before.
+    """
+    frames, plans = pools.utility_v2.shape
+    kept = np.zeros((frames, plans), np.int64)
+    """Most pairs continued up to each plan."""
+    before = np.zeros((frames, plans), np.int64)
+    """The plan of the frame before on the way there."""
+    for s in np.flatnonzero(pools.paired):
+        ways = kept[s - 1] + pools.continues[s]
+        before[s] = ways.argmax(1)
+        kept[s] = ways.max(1)
+    chosen: Chosen = kept.argmax(1)
+    for s in np.flatnonzero(pools.paired)[::-1]:
+        chosen[s - 1] = before[s, chosen[s]]
+    return chosen

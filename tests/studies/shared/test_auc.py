@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from world4scorer.studies.stability.log_auc import log_auc
+from world4scorer.evaluation.scores.bootstrap import LogBootstrap
+from world4scorer.studies.shared.pair_statistics import auc
+
+
+def log_auc(values, positive, logs, draws):
+    value, yes = np.asarray(values, np.float64), np.asarray(positive, np.bool_)
+    return auc(LogBootstrap(logs, draws), np.where(yes, value, np.nan), np.where(yes, np.nan, value))
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.sampled_from("abc")), min_size=1, max_size=12))
