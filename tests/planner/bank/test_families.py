@@ -215,7 +215,7 @@ def test_seed_token_and_round_decide() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"kept": 65}, "64 places"),
+        ({"kept": 65}, "at most 64"),
         ({"unsafe": 65}, "unsafe: 65"),
         ({"brake": (5.0, 3.0)}, "brake"),
         ({"delay_ramp": (1.0, 2.0)}, "backwards"),
