@@ -145,7 +145,7 @@ def test_errors_are_clear(dataset, tmp_path, changes, message):
 def test_missing_map_and_no_dataset(dataset, tmp_path):
     (tmp_path / "data" / "maps").mkdir(parents=True)
     shutil.copytree(dataset / "navsim_logs", tmp_path / "data" / "navsim_logs")
-    with pytest.raises(DatasetError, match=r"nuplan-maps.*no such file"):
+    with pytest.raises(DatasetError, match=r"nuplan-maps.*No such file"):
         film_log(tmp_path / "data", LOG, tmp_path / "film.webp")
     with pytest.raises(DatasetError, match="is no NAVSIM dataset"):
         film_log(tmp_path / "nowhere", LOG, tmp_path / "film.webp")

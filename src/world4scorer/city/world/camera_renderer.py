@@ -18,6 +18,12 @@ from world4scorer.city.world.log_plan import FrameState
 from world4scorer.engine.scene.geometry import Floats
 
 
+def city_renderer(streets: StreetMap, config: CityConfig, cameras: Sequence[str]) -> Renderer:
+    """The renderer of a city's streets, with images as configured."""
+    world, size = StaticWorld.build(streets, config.seed), (config.height, config.width)
+    return Renderer(world, CameraRig.default(), size, config.supersample, tuple(cameras))
+
+
 class CameraRenderer:
     """Draws frames of one network; scenery is built with the first."""
 
@@ -26,13 +32,7 @@ class CameraRenderer:
 
     @cached_property
     def _renderer(self) -> Renderer:
-        return Renderer(
-            StaticWorld.build(self._streets, self._config.seed),
-            CameraRig.default(),
-            size=(self._config.height, self._config.width),
-            supersample=self._config.supersample,
-            cameras=self._config.cameras,
-        )
+        return city_renderer(self._streets, self._config, self._config.cameras)
 
     def preload(self, ego_pose: Floats) -> None:
         """Build scenery and paint the ground around a pose (3,), so that copies of this process need not."""

@@ -15,12 +15,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.city.render.cameras import CameraRig
-from world4scorer.city.render.renderer import RenderedViews, Renderer, StaticWorld
+from world4scorer.city.render.renderer import RenderedViews, Renderer
 from world4scorer.city.render.weather import Weather
 from world4scorer.city.scenery.actors import ActorKind, Actors
 from world4scorer.city.streets.places import PLACES
 from world4scorer.city.streets.street_map import read_streets
+from world4scorer.city.world.camera_renderer import city_renderer
 from world4scorer.city.world.log_renderer import TRACK_TYPES
 from world4scorer.city.world.manifest import find_log, read_config, read_manifest
 from world4scorer.city.world.vehicles import VEHICLE_TYPES
@@ -63,15 +63,8 @@ class FrameLabels:
     def _renderer(self, network: str) -> Renderer:
         if network not in self._renderers:
             streets = read_streets(DataFolder(self._root).city_network(network))
-            config = self._config
             self._offsets[network] = streets.offset
-            self._renderers[network] = Renderer(
-                StaticWorld.build(streets, config.seed),
-                CameraRig.default(),
-                (config.height, config.width),
-                config.supersample,
-                (self._camera,),
-            )
+            self._renderers[network] = city_renderer(streets, self._config, [self._camera])
         return self._renderers[network]
 
 
@@ -95,9 +88,5 @@ def _kind(track: TrackType, size: NDArray[np.float64]) -> ActorKind:
     """The kind whose vehicle size is nearest."""
     if track is not TrackType.VEHICLE:
         return NON_VEHICLE_KINDS.get(track, ActorKind.BARRIER)
-    nearest = min(VEHICLE_TYPES.values(), key=lambda one: float(np.abs(size - _size(one)).sum()))
-    return nearest.kind
-
-
-def _size(vehicle: object) -> NDArray[np.float64]:
-    return np.array([getattr(vehicle, name) for name in ("length", "width", "height")])
+    sizes = {(one.length, one.width, one.height): one.kind for one in VEHICLE_TYPES.values()}
+    return sizes[min(sizes, key=lambda one: float(np.abs(size - np.array(one)).sum()))]

@@ -156,13 +156,8 @@ def annotations_of(frame: FrameState, log: str) -> Annotations:
         type=np.array([TRACK_TYPES.get(ActorKind(kind), TrackType.VEHICLE) for kind in actors.kind], np.int8),
         velocity=velocity,
         instance_tokens=tuple(digest(log, frame.step, name) for name in frame.names),
-        track_tokens=tuple(track_token(log, name) for name in frame.names),
+        track_tokens=tuple(digest(log, name) for name in frame.names),
     )
-
-
-def track_token(log: str, name: str) -> str:
-    """Track token of a road user with a SUMO name."""
-    return digest(log, name)
 
 
 def _lights_near(frame: FrameState, index: MapIndex, places: Mapping[str, Floats]) -> list[tuple[str, bool]]:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.city.scenery.actors import ActorKind
-from world4scorer.city.world.log_plan import FrameState
-from world4scorer.city.world.log_renderer import TRACK_TYPES, track_token
+from world4scorer.city.world.log_plan import FrameState, digest
+from world4scorer.city.world.log_renderer import TRACK_TYPES
 from world4scorer.city.world.traffic import teleport_index
 from world4scorer.engine.scene.indices import TrackType
 
@@ -88,7 +88,7 @@ class TraceRecorder:
             sizes[rows] = frame.actors.size[:, :2]
             poses[rows, step], speeds[rows, step], valid[rows, step] = frame.actors.pose, frame.speeds, True
         return Trace(
-            tokens=tuple(track_token(self._log, name) for name in row),
+            tokens=tuple(digest(self._log, name) for name in row),
             types=types,
             sizes=sizes,
             poses=poses,

@@ -6,8 +6,8 @@ Each layer is brought from the coordinate system that it declares itself to the 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -32,32 +32,29 @@ class VectorLayer:
     ids: NDArray[np.int64]
     """(n,) feature ids."""
     geometry: NDArray[np.object_]
-    """(n,) shapely geometries [m]."""
+    """(n,) shapely geometries."""
     columns: Mapping[str, NDArray[Any]]
     """Each (n,)."""
+    crs: str | None
+    """Coordinate system of the geometries."""
     where: str
     """File and layer, for messages."""
 
     def links(self, name: str) -> NDArray[np.int64]:
         """A column of ids, which may be stored as integers, floats or text; `NO_LINK` where empty."""
-        values = self._column(name)
-        try:
-            return np.array([NO_LINK if _empty(value) else int(value) for value in values], np.int64)
-        except (TypeError, ValueError) as error:
-            raise DatasetError(f"{self.where}: column {name!r} holds something that is no id: {error}") from error
+        return np.array(self._values(name, int, NO_LINK), np.int64)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """A column of numbers; NaN where empty."""
-        values = self._column(name)
-        try:
-            return np.array([np.nan if _empty(value) else float(value) for value in values], np.float64)
-        except (TypeError, ValueError) as error:
-            raise DatasetError(f"{self.where}: column {name!r} holds something that is no number: {error}") from error
+        return np.array(self._values(name, float, np.nan), np.float64)
 
-    def _column(self, name: str) -> NDArray[Any]:
+    def _values(self, name: str, kind: Callable[[Any], Any], empty: Any) -> list[Any]:
         if name not in self.columns:
             raise DatasetError(f"{self.where}: column {name!r} is missing; is this a nuPlan map?")
-        return self.columns[name]
+        try:
+            return [empty if _empty(value) else kind(value) for value in self.columns[name]]
+        except (TypeError, ValueError) as error:
+            raise DatasetError(f"{self.where}: column {name!r} holds something that is no number: {error}") from error
 
 
 def _empty(value: Any) -> bool:
@@ -93,7 +90,7 @@ def _read_layer(path: Path, name: str, target: str) -> VectorLayer:
     if not np.isfinite(moved).all():
         feature = raw.ids[owner[int(np.argmax(~np.isfinite(moved).all(axis=1)))]]
         raise DatasetError(f"{raw.where}: feature {feature} lies where {source} cannot be brought to {target}")
-    return VectorLayer(raw.ids, shapely.set_coordinates(raw.geometry, moved), raw.columns, raw.where)
+    return replace(raw, geometry=shapely.set_coordinates(raw.geometry, moved), crs=target)
 
 
 def _transform(source: str, target: str, coordinates: NDArray[np.float64], where: str) -> NDArray[np.float64]:
@@ -114,16 +111,8 @@ def _transformer(source: str, target: str) -> Transformer | None:
     return Transformer.from_crs(source, target, always_xy=True)
 
 
-@dataclass(frozen=True, eq=False)
-class _RawLayer:
-    ids: NDArray[np.int64]
-    geometry: NDArray[np.object_]
-    columns: Mapping[str, NDArray[Any]]
-    crs: str | None
-    where: str
-
-
-def _read_raw(path: Path, name: str, geometry: bool) -> _RawLayer:
+def _read_raw(path: Path, name: str, geometry: bool) -> VectorLayer:
+    """A layer as stored, in its own coordinate system."""
     where = f"{path}, layer {name!r}"
     try:
         meta, ids, shapes, data = pyogrio.raw.read(
@@ -137,4 +126,4 @@ def _read_raw(path: Path, name: str, geometry: bool) -> _RawLayer:
     if geometry and (len(shapes) != len(ids) or shapely.is_missing(shapes).any()):
         raise DatasetError(f"{where}: a feature has no geometry")
     columns = dict(zip([str(field) for field in meta["fields"]], data, strict=True))
-    return _RawLayer(np.asarray(ids, np.int64), shapes, columns, meta["crs"], where)
+    return VectorLayer(np.asarray(ids, np.int64), shapes, columns, meta["crs"], where)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Final
 
 from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.jobs.files import read_json
 
 MAP_INDEX: Final = "nuplan-maps-v1.0.json"
 MAP_FILE: Final = "map.gpkg"
@@ -22,13 +22,9 @@ LOCATIONS: Final = {
 def map_path(maps: Path, location: str) -> Path:
     """The GeoPackage of a city below a map folder."""
     index = maps / MAP_INDEX
+    versions = read_json(index, DatasetError, "unpack the nuPlan maps there")
     try:
-        versions = json.loads(index.read_text(encoding="utf-8"))
         version = str(versions[location]["version"])
-    except FileNotFoundError:
-        raise DatasetError(f"{index}: no such file; unpack the nuPlan maps there") from None
-    except (json.JSONDecodeError, TypeError) as error:
-        raise DatasetError(f"{index}: not a readable map index: {error}") from error
-    except KeyError:
-        raise DatasetError(f"{index}: knows no location {location!r}") from None
+    except (KeyError, TypeError):
+        raise DatasetError(f"{index}: knows no map of {location!r}; unpack the nuPlan maps there") from None
     return maps / location / version / MAP_FILE

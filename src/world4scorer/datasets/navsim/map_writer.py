@@ -30,7 +30,7 @@ from pyproj.exceptions import CRSError
 
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.map_files import LOCATIONS, MAP_FILE, MAP_INDEX
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import atomic_write, read_json
 
 STORED_CRS: Final = "EPSG:4326"
 OWN_VERSION: Final = "1.0"
@@ -159,15 +159,7 @@ def complete_maps(maps: str | os.PathLike[str]) -> list[Path]:
 
 def _read_index(maps: Path) -> dict[str, Any]:
     index = maps / MAP_INDEX
-    try:
-        known = json.loads(index.read_text(encoding="utf-8")) if index.exists() else {}
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DatasetError(
-            f"{index}: not a readable map index ({error}); delete it and write the maps again"
-        ) from error
-    if not isinstance(known, dict):
-        raise DatasetError(f"{index}: not a map index; delete it and write the maps again")
-    return known
+    return read_json(index, DatasetError, "delete it and write the maps again") if index.exists() else {}
 
 
 def _write_layer(path: Path, name: str, table: LayerTable | None, to_stored: Transformer) -> None:

@@ -48,32 +48,26 @@ CACHE_SIZE: Final = 512
 
 
 @dataclass(frozen=True, eq=False)
-class BuiltScene:
-    """A scene and its intermediate results."""
-
-    scene: Scene
-    route: Route
-    """The corrected route."""
-    starting_lane: int
-    drivable: DrivableMap
-    paths: LateralPaths
-    forecast: Forecast
-    plan: ReferencePlan
-
-
-@dataclass(frozen=True, eq=False)
 class _FrameContext:
     """Intermediate results for one frame."""
 
     route: Route
+    """The corrected route."""
     lanes: tuple[int, ...]
-    """Lanes of the corrected route."""
-    start: int
+    """Its lanes."""
+    starting_lane: int
     paths: LateralPaths
     forecast: Forecast
     drivable: DrivableMap
     lights: Lights
     plan: ReferencePlan
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltScene(_FrameContext):
+    """A scene and its intermediate results."""
+
+    scene: Scene
 
 
 class SceneBuilder:
@@ -121,9 +115,7 @@ class SceneBuilder:
             )
         except SceneError as error:
             raise DatasetError(f"{now.where}: {error}") from error
-        return BuiltScene(
-            scene, context.route, context.start, context.drivable, context.paths, context.forecast, context.plan
-        )
+        return BuiltScene(**vars(context), scene=scene)
 
     def plan(self, now: LogFrame) -> ReferencePlan:
         """The reference plan of a frame; it needs neither past nor future."""

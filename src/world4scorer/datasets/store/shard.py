@@ -60,7 +60,7 @@ class RaggedColumn(NamedTuple):
         What a scene holds is copied, since Numba would compile every kernel a second time for arrays that cannot be
         written to. What is large in a scene, boxes and vertices, is put together anew in any case.
         """
-        return self.values[self.offsets[row] : self.offsets[row + 1]].copy()
+        return self.view(row).copy()
 
 
 class Shard:
@@ -68,16 +68,13 @@ class Shard:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        batch = _open(path)
-        metadata = _metadata(path, batch.schema)
-        self._batch = batch
-        self._metadata = metadata
+        self._batch = _open(path)
+        self._metadata = _metadata(path, self._batch.schema)
         try:
-            batch.validate(
-                full=True
-            )  # of offsets and text, lest a bad one leads outside the file; numbers are not read
-            self.log_name = metadata[META_LOG].decode()
-            self._read_columns(batch)
+            # Checks offsets and text, lest a bad one leads outside the file; numbers are not read.
+            self._batch.validate(full=True)
+            self.log_name = self._metadata[META_LOG].decode()
+            self._read_columns(self._batch)
         except (pa.ArrowException, ValueError, IndexError) as error:
             raise StoreError(f"{path}: damaged: {error}; delete it and prepare the log again") from error
 
@@ -203,29 +200,23 @@ class Shard:
         )
 
     def _tracks(self, row: int) -> Tracks:
-        rows = self._rows
-        names = rows["track_names"].view(row)
-        valid = rows["track_valid"].copy(row).view(np.bool_).reshape(len(names), int(self._plain["track_steps"][row]))
-        alone = np.full(len(names), -1, np.int32)
+        alone = np.full(len(self._rows["track_names"].view(row)), -1, np.int32)
         alone.flags.writeable = False  # as the references of `tracks_v2`, so that one compiled kernel does for both
-        boxes = unpack_boxes(
-            rows["track_rows"].view(row), rows["track_size"].view(row), valid, alone, np.zeros((0, 0, 0))
-        )
-        return _trusted(Tracks, ids=self._named(names), type=rows["track_type"].copy(row), boxes=boxes, valid=valid)
+        return self._unpacked("track", row, alone, np.zeros((0, 0, 0)))
 
     def _tracks_v2(self, row: int, tracks: Tracks) -> Tracks | None:
-        names = self._optional("track_v2_names", row)
-        if names is None:
+        if self._optional("track_v2_names", row) is None:
             return None
-        rows = self._rows
-        valid = (
-            rows["track_v2_valid"].copy(row).view(np.bool_).reshape(len(names), int(self._plain["track_v2_steps"][row]))
+        return self._unpacked("track_v2", row, self._rows["track_v2_alias"].view(row), tracks.boxes)
+
+    def _unpacked(self, prefix: str, row: int, alias: NDArray[np.int32], shared: NDArray[np.float64]) -> Tracks:
+        names, types, valid, size, boxes = (
+            self._rows[f"{prefix}_{part}"] for part in ("names", "type", "valid", "size", "rows")
         )
-        alias = rows["track_v2_alias"].view(row)
-        boxes = unpack_boxes(
-            rows["track_v2_rows"].view(row), rows["track_v2_size"].view(row), valid, alias, tracks.boxes
-        )
-        return _trusted(Tracks, ids=self._named(names), type=rows["track_v2_type"].copy(row), boxes=boxes, valid=valid)
+        ids = self._named(names.view(row))
+        there = valid.copy(row).view(np.bool_).reshape(len(ids), int(self._plain[f"{prefix}_steps"][row]))
+        unpacked = unpack_boxes(boxes.view(row), size.view(row), there, alias, shared)
+        return _trusted(Tracks, ids=ids, type=types.copy(row), boxes=unpacked, valid=there)
 
 
 def _trusted(kind: type[_Type], **fields: Any) -> _Type:

@@ -146,7 +146,7 @@ class _Columns:
             "past_states": scene.past_states,
             "past_time_us": scene.past_time_us,
             "human_future": scene.human_future,
-            **self._tracks(scene.tracks),
+            **self._tracks("track", scene.tracks, scene.tracks.valid),
             **self._tracks_v2(scene),
             **self.polygons.take_new(),
         }
@@ -156,14 +156,14 @@ class _Columns:
             self.ragged[name].append(array)
         self.new_names.append(self.names.take_new())
 
-    def _tracks(self, tracks: Tracks) -> dict[str, NDArray[Any]]:
-        packed = pack_boxes(tracks.boxes, tracks.valid)
+    def _tracks(self, prefix: str, tracks: Tracks, kept: NDArray[np.bool_]) -> dict[str, NDArray[Any] | None]:
+        packed = pack_boxes(tracks.boxes, kept)
         return {
-            "track_names": self.names.indices(tracks.ids),
-            "track_type": tracks.type,
-            "track_valid": tracks.valid,
-            "track_size": packed.size,
-            "track_rows": packed.rows,
+            f"{prefix}_names": self.names.indices(tracks.ids),
+            f"{prefix}_type": tracks.type,
+            f"{prefix}_valid": tracks.valid,
+            f"{prefix}_size": packed.size,
+            f"{prefix}_rows": packed.rows,
         }
 
     def _tracks_v2(self, scene: Scene) -> dict[str, NDArray[Any] | None]:
@@ -171,15 +171,7 @@ class _Columns:
         if tracks is None:
             return dict.fromkeys(name for name in RAGGED if name.startswith("track_v2_"))
         alias = find_aliases(scene.tracks, tracks)
-        packed = pack_boxes(tracks.boxes, tracks.valid & (alias < 0)[:, None])
-        return {
-            "track_v2_names": self.names.indices(tracks.ids),
-            "track_v2_type": tracks.type,
-            "track_v2_valid": tracks.valid,
-            "track_v2_alias": alias,
-            "track_v2_size": packed.size,
-            "track_v2_rows": packed.rows,
-        }
+        return {**self._tracks("track_v2", tracks, tracks.valid & (alias < 0)[:, None]), "track_v2_alias": alias}
 
     def batch(self) -> pa.RecordBatch:
         """Return the record batch of all scenes."""
