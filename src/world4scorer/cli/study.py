@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from world4scorer.cli.arguments import OptionalEncoder, OptionalPath, Run, RunOrPools, flags, metavar
+from world4scorer.cli.command_line import command_line
 from world4scorer.cli.requirements import require_torch
-from world4scorer.cli.save_finding import save_finding
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.studies.registry import STUDIES
 from world4scorer.studies.shared.options import (
@@ -32,6 +32,9 @@ from world4scorer.studies.shared.options import (
     StudyOptions,
     TrainingOptions,
 )
+
+if TYPE_CHECKING:
+    from world4scorer.drawing.finding import Finding
 
 Labelled = Annotated[tuple[str, ...], metavar("[LABEL=]FOLDER [...]")]
 StudyFlags = Annotated[StudyOptions, flags(StudyOptions)]
@@ -388,6 +391,15 @@ def parts(
     from world4scorer.studies.parts.study import parts as study
 
     return save_finding(parts, study(run, which, training), run, training.out, which=which, training=training)
+
+
+def save_finding(function: Callable[..., int], finding: Finding, source: Path, out: Path | None, **given: Any) -> int:
+    """Write a finding with the command that made it, and print its tables; returns the exit code."""
+    command = command_line(["w4s", "study", finding.name], function, source, given)
+    path = finding.save(RunFolder(source).studies if out is None else out, command)
+    print(finding.markdown(command))
+    print(f"written: {path}.json, .md, .png")
+    return 0
 
 
 def _require_torch_of_a_run(command: str, source: Path) -> None:
