@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +10,14 @@ import pytest
 from tests.support.golden import COMPACT
 from world4scorer.city.world.config import CityConfig, preset
 from world4scorer.city.world.make import make_city
+
+
+@pytest.fixture(autouse=True)
+def keep_denormals() -> Iterator[None]:
+    """Training flushes denormal numbers to zero for the whole process, which property tests of other rooms would see."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_flush_denormal(False)
 
 
 @pytest.fixture(scope="session")

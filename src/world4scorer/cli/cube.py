@@ -155,8 +155,8 @@ def head(study: PositionalFolder, /, epochs: OptionalCount = None, seed: Optiona
     for name, scores in validation.scores.items():
         quality = scores.mean()
         print(
-            f"  {name}: ordering {100 * quality.ordering:.1f} %, rank correlation {quality.rank_correlation:.3f}, "
-            f"the candidate it chooses ends {100 * quality.chosen_metres:.1f} cm from the goal"
+            f"  {name}: ordering {100 * quality['ordering']:.1f} %, rank correlation {quality['rank_correlation']:.3f}, "
+            f"the candidate it chooses ends {100 * quality['chosen_metres']:.1f} cm from the goal"
         )
     return 0
 

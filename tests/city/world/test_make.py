@@ -318,7 +318,7 @@ def test_impossible_configurations_are_refused(shares: tuple[Share, ...], messag
         ({"seed": 3_000_000}, "seed 3000000"),
         ({"cameras": ("CAM_X",)}, "CAM_X"),
         ({"duration": -1.0}, "positive"),
-        ({"shares": ()}, "at least one share"),
+        ({"shares": ()}, "needs at least one"),
         ({"shares": (Share("a", "../x", "ingolstadt", 1, 5),)}, "plain name"),
         ({"shares": (Share("a", "test", "ingolstadt", 0, 5),)}, "0 simulations"),
     ],

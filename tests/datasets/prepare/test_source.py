@@ -18,7 +18,7 @@ from world4scorer.datasets.navsim.pickles import load_restricted
 from world4scorer.datasets.prepare.fill_store import prepare
 from world4scorer.datasets.prepare.scene_builder import build_scenes
 from world4scorer.datasets.prepare.source import NavsimSource
-from world4scorer.datasets.store import SceneStore
+from world4scorer.datasets.store import PreparedScene, SceneStore
 from world4scorer.engine.outcomes import pdms
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import ProcessExecutor, SerialExecutor
@@ -67,7 +67,8 @@ def test_what_cannot_be_prepared_is_counted(compact: NavsimGolden, split: Split,
 
 def test_limits(compact: NavsimGolden, split: Split) -> None:
     few = NavsimSource(compact.dataset, replace(split, filter=replace(split.filter, max_scenes=30)))
-    assert [sum(1 for _ in few.scenes(name)) for name in few.log_names()] == [23, 7]
+    counts = [sum(isinstance(item, PreparedScene) for item in few.scenes(name)) for name in few.log_names()]
+    assert counts == [23, 7]
     assert few.options() != NavsimSource(compact.dataset, split).options()
     assert pickle.loads(pickle.dumps(few)).log_names() == few.log_names()
     other = replace(split, filter=replace(split.filter, log_names=("elsewhere",)))
