@@ -14,7 +14,7 @@ from world4scorer.city.world.make import make_city
 
 @pytest.fixture(autouse=True)
 def keep_denormals() -> Iterator[None]:
-    """Training flushes denormal numbers to zero for the whole process, which property tests of other rooms would see."""
+    """Training flushes denormal numbers to zero for the whole process, which other tests would notice."""
     yield
     if "torch" in sys.modules:
         sys.modules["torch"].set_flush_denormal(False)

@@ -153,10 +153,10 @@ def head(study: PositionalFolder, /, epochs: OptionalCount = None, seed: Optiona
     kept, epochs_run = report["epoch"] + 1, report["config"]["epochs"]
     print(f"{opened.head}: epoch {kept} of {epochs_run} kept; on {len(validation.episode):,} unseen groups:")
     for name, scores in validation.scores.items():
-        quality = scores.mean()
+        mean = scores.mean()
         print(
-            f"  {name}: ordering {100 * quality['ordering']:.1f} %, rank correlation {quality['rank_correlation']:.3f}, "
-            f"the candidate it chooses ends {100 * quality['chosen_metres']:.1f} cm from the goal"
+            f"  {name}: ordering {100 * mean['ordering']:.1f} %, rank correlation {mean['rank_correlation']:.3f}, "
+            f"the candidate it chooses ends {100 * mean['chosen_metres']:.1f} cm from the goal"
         )
     return 0
 
