@@ -31,8 +31,8 @@ LEFT = 0
 @pytest.fixture
 def module(monkeypatch):
     with installed() as loaded:
-        monkeypatch.setattr(loaded, "FIRST_BACK_OFF", 0.01)
-        monkeypatch.setattr(loaded, "LONGEST_BACK_OFF", 0.02)
+        monkeypatch.setattr(loaded, "MIN_BACK_OFF", 0.01)
+        monkeypatch.setattr(loaded, "MAX_BACK_OFF", 0.02)
         yield loaded
 
 
