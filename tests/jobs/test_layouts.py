@@ -20,7 +20,7 @@ LAYOUTS = ("jobs/data_folder.py", "jobs/run_folder.py", "jobs/model_folder.py")
 """Every path part in these files is a name that they own."""
 OTHERS = {
     "datasets/store/index.py": {"index"},
-    "datasets/prepare/samples.py": {"samples"},
+    "datasets/prepare/log_samples.py": {"samples"},
     "datasets/navsim/map_files.py": {"nuplan-maps-v1.0.json", "map.gpkg"},
     "evaluation/pools/pool_files.py": {"pools.json", "outcomes"},
     "planner/bank/candidate_bank.py": {
