@@ -29,7 +29,7 @@ def demo(out: Folder = Path("out/demo"), preset: Literal["quick", "tiny"] = "qui
     """
     require_torch("w4s demo")
     from world4scorer.cli.demo.run import run_stages
-    from world4scorer.cli.demo.stages import Places, stages
+    from world4scorer.cli.demo.stages import DemoFolder, stages
     from world4scorer.cli.demo.summary import Summary
 
     todo = stages(preset)
@@ -40,7 +40,7 @@ def demo(out: Folder = Path("out/demo"), preset: Literal["quick", "tiny"] = "qui
         return INTERRUPTED
     summary = Summary.read(todo, ledger)
     summary.save(out)
-    print(f"\n{summary.text()}\n\n{summary.where(Places(out))}")
+    print(f"\n{summary.text()}\n\n{summary.where(DemoFolder(out))}")
     return 0
 
 

@@ -191,9 +191,9 @@ def _render_pictures(simulator: CubeSimulator, arrays: dict[str, NDArray[Any]], 
     """Images (episodes, steps, side, side, 3) of recorded states."""
     episodes = Episodes(arrays["qpos"], arrays["qvel"], arrays["observations"], arrays["actions"])
     pictures = np.empty((len(episodes), episodes.steps, side, side, 3), np.uint8)
-    for place in np.ndindex(pictures.shape[:2]):
-        simulator.start_at(episodes.state(*place))
-        pictures[place] = simulator.picture(side)
+    for index in np.ndindex(pictures.shape[:2]):
+        simulator.start_at(episodes.state(*index))
+        pictures[index] = simulator.picture(side)
     return pictures
 
 

@@ -33,21 +33,21 @@ def draw_dots(axis: Axes, rows: Sequence[DotRow], zero: bool = False, group: int
 
     A faint line separates each `group` rows from the next.
     """
-    for place, row in enumerate(rows):
-        axis.plot([row.low, row.high], [place, place], color=row.colour, lw=2, solid_capstyle="round", zorder=2)
-        axis.scatter([row.value], [place], s=44, color=row.colour, zorder=3)
+    for index, row in enumerate(rows):
+        axis.plot([row.low, row.high], [index, index], color=row.colour, lw=2, solid_capstyle="round", zorder=2)
+        axis.scatter([row.value], [index], s=44, color=row.colour, zorder=3)
         if len(row.single) > 1:
-            heights = [place + 0.22] * len(row.single)
+            heights = [index + 0.22] * len(row.single)
             axis.scatter(row.single, heights, s=RING, facecolors="none", edgecolors=row.colour, lw=1, zorder=3)
         if row.paper is not None:
-            axis.scatter([row.paper], [place - 0.22], s=DIAMOND, marker="D", color=style.INK, zorder=3)
+            axis.scatter([row.paper], [index - 0.22], s=DIAMOND, marker="D", color=style.INK, zorder=3)
     axis.set_yticks(range(len(rows)), [row.label for row in rows])
     axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.grid(axis="y", visible=False)
     axis.grid(axis="x", color="#e6e6e3", lw=0.8)
     axis.margins(x=0.08)
-    for place in range(group, len(rows), group) if group else ():
-        axis.axhline(place - 0.5, color="#e6e6e3", lw=0.8, zorder=0)
+    for index in range(group, len(rows), group) if group else ():
+        axis.axhline(index - 0.5, color="#e6e6e3", lw=0.8, zorder=0)
     if zero:
         axis.axvline(0, color=style.FAINT, lw=1, zorder=1)
 

@@ -194,7 +194,7 @@ def test_two_outages(module, tmp_path):
 
 
 def test_a_busy_server_is_waited_for(module, tmp_path):
-    with serving(most_clients=1) as where:
+    with serving(max_clients=1) as where:
         other = PlannerClient(where, "other")
         leaving = threading.Timer(0.3, other.close)
         leaving.start()

@@ -13,7 +13,7 @@ from typing import Final
 
 from world4scorer.cli.demo.ledger import Ledger
 from world4scorer.cli.demo.pace import Pace, in_words
-from world4scorer.cli.demo.stages import Places, Preset, Stage
+from world4scorer.cli.demo.stages import DemoFolder, Preset, Stage
 from world4scorer.jobs.resumable import resumable
 
 LOGS: Final = "logs"
@@ -96,7 +96,7 @@ def _ending(code: int) -> str:
 
 def _check_place(out: Path) -> None:
     """Runs and pools know where their data lie: a folder that was moved cannot be resumed."""
-    notes = Places(out).run.data_file
+    notes = DemoFolder(out).run.data_file
     if not notes.is_file():
         return
     try:
@@ -105,7 +105,7 @@ def _check_place(out: Path) -> None:
         raise ValueError(
             f"{notes}: damaged ({error!r}); delete {notes.parent}, and the planner is trained again"
         ) from error
-    if there != Places(out).city.root.resolve():
+    if there != DemoFolder(out).city.root.resolve():
         raise ValueError(f"{out}: was created in {there.parent}; move it back there, or choose another --out")
 
 

@@ -69,7 +69,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Places:
+class DemoFolder:
     """Paths of the demo."""
 
     out: Path
@@ -92,12 +92,12 @@ class Places:
 
 def stages(preset: Preset = "quick") -> tuple[Stage, ...]:
     """All stages, each after those that it needs."""
-    places = Places(Path(OUT))
-    return (*_data(places, preset), _training(places, preset), *_judging(places, preset), *_looking(places, preset))
+    demo = DemoFolder(Path(OUT))
+    return (*_data(demo, preset), _training(demo, preset), *_judging(demo, preset), *_looking(demo, preset))
 
 
-def _data(places: Places, preset: Preset) -> tuple[Stage, ...]:
-    city, data = places.city, ("--data", str(places.city.root), "--split")
+def _data(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
+    city, data = demo.city, ("--data", str(demo.city.root), "--split")
     train, val = city.store(TRAIN), city.store(VAL)
     bank, targets = city.bank(TRAIN), city.targets(TRAIN, "future")
     return (
@@ -144,37 +144,37 @@ def _data(places: Places, preset: Preset) -> tuple[Stage, ...]:
     )
 
 
-def _training(places: Places, preset: Preset) -> Stage:
-    data, run = str(places.city.root), str(places.run.root)
+def _training(demo: DemoFolder, preset: Preset) -> Stage:
+    data, run = str(demo.city.root), str(demo.run.root)
     words: tuple[str, ...] = ("train", "--preset", "city", "--data", data, "--out", run, "--devices", "2")
     words += ("--epochs", "3") if preset == "quick" else ("--epochs", "1", "--batch", "8")
     return Stage(
         "train",
         "generator, shared predictor, score heads, visual readout",
         words,
-        ModelFolder(places.run.planner).weights_file,
+        ModelFolder(demo.run.planner).weights_file,
         ("prepare val", "bank", "targets"),
         350 if preset == "quick" else 20,
     )
 
 
-def _judging(places: Places, preset: Preset) -> tuple[Stage, ...]:
-    run, store = str(places.run.root), str(places.city.store(VAL))
+def _judging(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
+    run, store = str(demo.run.root), str(demo.city.store(VAL))
     agents = ("--agents", "human", "constant-velocity", "stationary")
     return (
         Stage(
             "pools",
             "64 plans for every scene, with scores and states",
             ("pools", run),
-            places.run.pools(VAL) / INFO,
+            demo.run.pools(VAL) / INFO,
             ("train",),
             15 if preset == "quick" else 7,
         ),
         Stage(
             "agents",
             "the expert, constant velocity, standing still",
-            ("evaluate", *agents, "--store", store, "--out", str(places.agents)),
-            places.agents.with_suffix(".json"),
+            ("evaluate", *agents, "--store", store, "--out", str(demo.agents)),
+            demo.agents.with_suffix(".json"),
             ("prepare val",),
             4,
         ),
@@ -182,7 +182,7 @@ def _judging(places: Places, preset: Preset) -> tuple[Stage, ...]:
             "evaluate",
             "PDMS v1.1, EPDMS v2.2, framewise and re-ranked",
             ("evaluate", run),
-            places.run.evaluation_file,
+            demo.run.evaluation_file,
             ("pools",),
             12 if preset == "quick" else 7,
         ),
@@ -191,7 +191,7 @@ def _judging(places: Places, preset: Preset) -> tuple[Stage, ...]:
                 f"study {study}",
                 title,
                 ("study", study, run),
-                places.run.study_file(study),
+                demo.run.study_file(study),
                 ("pools",),
                 15 if preset == "quick" else 8,
             )
@@ -200,25 +200,25 @@ def _judging(places: Places, preset: Preset) -> tuple[Stage, ...]:
     )
 
 
-def _looking(places: Places, preset: Preset) -> tuple[Stage, ...]:
-    run = str(places.run.root)
+def _looking(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
+    run = str(demo.run.root)
     judged = ("evaluate", *(f"study {study}" for study in STUDIES))
     return (
         Stage(
             "frames",
             "every frame with its 64 plans as JSON, for a viewer",
             ("frames", run),
-            places.run.frames / VAL / INDEX,
+            demo.run.frames / VAL / INDEX,
             ("pools",),
             15 if preset == "quick" else 4,
         ),
         Stage(
             "film",
             "a drive: cameras, plans and choices from above",
-            ("film", run, "--duration", "12", "--out", str(places.run.film_file)),
-            places.run.film_file,
+            ("film", run, "--duration", "12", "--out", str(demo.run.film_file)),
+            demo.run.film_file,
             ("pools",),
             20 if preset == "quick" else 10,
         ),
-        Stage("report", "everything on one page", ("report", run), places.run.report_file, judged, 10),
+        Stage("report", "everything on one page", ("report", run), demo.run.report_file, judged, 10),
     )

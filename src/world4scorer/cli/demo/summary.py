@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from world4scorer import __version__
 from world4scorer.cli.demo.ledger import Ledger
-from world4scorer.cli.demo.stages import STUDIES, Places, Stage
+from world4scorer.cli.demo.stages import STUDIES, DemoFolder, Stage
 from world4scorer.drawing.finding import Finding, Table, save_result
 from world4scorer.evaluation.scores.frames import CSV
 from world4scorer.evaluation.scores.paper import paper
@@ -66,10 +66,10 @@ class Summary:
     @classmethod
     def read(cls, stages: Sequence[Stage], ledger: Ledger) -> Summary:
         """Collect it from what the stages made."""
-        places = Places(ledger.folder)
-        evaluation = Finding.load(places.run.evaluation_file).numbers
-        agents = {row["agent"]: row for row in json.loads(places.agents.with_suffix(".json").read_bytes())["agents"]}
-        studies = {study: Finding.load(places.run.study_file(study)) for study in STUDIES}
+        demo = DemoFolder(ledger.folder)
+        evaluation = Finding.load(demo.run.evaluation_file).numbers
+        agents = {row["agent"]: row for row in json.loads(demo.agents.with_suffix(".json").read_bytes())["agents"]}
+        studies = {study: Finding.load(demo.run.study_file(study)) for study in STUDIES}
         return cls(
             frames=evaluation["frames"],
             logs=evaluation["logs"],
@@ -102,16 +102,16 @@ class Summary:
         lines += ["What the studies say:", "", *(f"  {study}: {text}" for study, text in self.findings.items())]
         return "\n".join(lines)
 
-    def where(self, places: Places) -> str:
+    def where(self, demo: DemoFolder) -> str:
         """Where to look next."""
-        run = places.run
+        run = demo.run
         looks = (
             (f"{run.report_file}", "everything on one page: open it in a browser"),
             (f"{run.film_file}", "a drive with the plans and the choice of every frame"),
             (f"{run.evaluation / CSV}", "every frame with the plan taken and its scores"),
             (f"{run.studies}", "every study: numbers, tables, figure"),
             (f"{run.frames}", "every frame as JSON, for a viewer"),
-            (f"{places.out}/{FILE}.md", "the table above"),
+            (f"{demo.out}/{FILE}.md", "the table above"),
         )
         width = max(len(path) for path, _ in looks)
         return "\n".join(["Look at", "", *(f"  {path.ljust(width)}  {what}" for path, what in looks)])
@@ -172,6 +172,6 @@ def _rows(means: Mapping[str, Mapping[str, float]], agents: Mapping[str, Mapping
 
 def _paper() -> tuple[Row, ...]:
     reported = paper("navsim")
-    places = [reported["columns"].index(name) for name in ("PDMS", "EPDMS", "EC")]
+    columns = [reported["columns"].index(name) for name in ("PDMS", "EPDMS", "EC")]
     names = {"ours_reranked": "paper, on NAVSIM: re-ranked", "ours_framewise": "paper, on NAVSIM: framewise"}
-    return tuple(Row(title, *(reported[key][place] for place in places)) for key, title in names.items())
+    return tuple(Row(title, *(reported[key][column] for column in columns)) for key, title in names.items())

@@ -69,7 +69,7 @@ def write_frames(
         folder: Of the pools.
         out: Folder of the frames; what another planner's frames left there is removed.
         store: Scene store, if it is not where the pools say.
-        data: Dataset folder, if it is not where the pools say. Images are told where it is there.
+        data: Dataset folder, if it is not where the pools say. Without it, no images are listed.
         show_progress: A bar on standard error.
     """
     pools = ScoredPools.open(folder, store)

@@ -72,9 +72,9 @@ class FrameLayout:
             large = round(width / CAMERA_ASPECT)
             boxes[cameras[0]] = (left, top, left + width, top + large)
             small = (width - 2 * gap) / 3
-            for place, name in enumerate(cameras[1:]):
-                begin = left + round(place * (small + gap))
-                end = left + round(place * (small + gap) + small)
+            for index, name in enumerate(cameras[1:]):
+                begin = left + round(index * (small + gap))
+                end = left + round(index * (small + gap) + small)
                 boxes[name] = (begin, top + large + gap, end, low)
             left += width + margin
         view_height = low - top - dashboard

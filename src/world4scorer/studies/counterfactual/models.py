@@ -106,7 +106,7 @@ def _add(
 
 
 def _plain_rows(scenes: BranchedScenes) -> dict[str, Floats]:
-    """What can be told without a planner."""
+    """Predictions without a planner."""
     taken = scenes.pool[np.arange(len(scenes))[:, None], scenes.chosen]
     branched = plan_inputs(np.repeat(scenes.now[:, None], taken.shape[1], 1), taken)
     executed = plan_inputs(scenes.train_now, scenes.train.future[:, :PLAN_POSES])

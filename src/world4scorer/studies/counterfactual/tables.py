@@ -40,7 +40,7 @@ COMPARED: Final = (
     (row(BEST_READER, WHOLE), row(LOCAL_READER, WHOLE)),
     (row(LOCAL_READER, WHOLE), row(READER, WHOLE)),
 )
-"""Pairs of rows whose differences are told."""
+"""Pairs of rows whose differences are reported."""
 MAIN: Final = "mean off"
 CHANGED: Final = (
     f"{MAIN}: {m.PAIRWISE}",

@@ -1,4 +1,4 @@
-"""What networks are told of the numbers they will see: per-channel mean and spread of grids and vectors.
+"""Per-channel mean and spread of grids and vectors, by which networks normalise their inputs.
 
 Kept as buffers, so that they lie in a network's file with its weights.
 
