@@ -22,14 +22,13 @@ from time import perf_counter
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
-
-from oracle import comfort as comfort_oracle  # noqa: E402
-from oracle import metrics as oracle  # noqa: E402
-from oracle import rollout as rollout_oracle  # noqa: E402
-from scene_factory import make_frame  # noqa: E402
+sys.path.insert(0, str(ROOT))
 
 import world4scorer as w4s  # noqa: E402
+from tests.support.oracle import comfort as comfort_oracle  # noqa: E402
+from tests.support.oracle import metrics as oracle  # noqa: E402
+from tests.support.oracle import rollout as rollout_oracle  # noqa: E402
+from tests.support.scene_factory import make_frame  # noqa: E402
 from world4scorer.engine.outcomes import comfort, judge  # noqa: E402
 from world4scorer.engine.outcomes.extended_comfort import extended_comfort  # noqa: E402
 from world4scorer.engine.rollout.plans import roll_out_kernel  # noqa: E402
@@ -271,7 +270,7 @@ def markdown(result):
             f"Made by `{result['command']}` with world4scorer {result['version']}, Python {machine['python']}, "
             f"{machine['cores']} cores, {result['scenes']}.",
             "64 plans a scene, one core, medians over scenes. The oracle is the NumPy, SciPy and Shapely version of "
-            "the same rules in `tests/oracle`, timed in the same run. The official times were measured once on a quiet "
+            "the same rules in `tests/support/oracle`, timed in the same run. The official times were measured once on a quiet "
             "machine of the same kind.",
             table(compared),
             "Threads (`label_batch`):",

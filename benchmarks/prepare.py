@@ -24,10 +24,9 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT))
 
-from navsim_golden import DATA_SPLIT, LOCATION, unpack_compact  # noqa: E402
-
+from tests.support.navsim_golden import DATA_SPLIT, LOCATION, unpack_compact  # noqa: E402
 from world4scorer.datasets.navsim.annotations import Annotations  # noqa: E402
 from world4scorer.datasets.navsim.city_map import CityMap  # noqa: E402
 from world4scorer.datasets.navsim.filters import Split, Window, read_split, windows  # noqa: E402

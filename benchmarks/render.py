@@ -164,17 +164,15 @@ def painting(world, frames):
 
 
 COLD = """
-import sys
 from time import perf_counter
-sys.path.insert(0, {tests!r})
 import numpy as np
-from tiny_town import CAR, bare_world, some_actors, tiny_town
+from tests.support.tiny_town import CAR, bare_world, some_actors, tiny_town
 from world4scorer.city.render.cameras import CameraRig
 from world4scorer.city.render.renderer import Renderer
 from world4scorer.city.render.weather import clear_noon
 renderer = Renderer(bare_world(tiny_town()), CameraRig.default())
 start = perf_counter()
-renderer.draw(np.array([20.0, 0, 0]), some_actors((40, 0, 0, *CAR)), {{}}, clear_noon(), classes=True)
+renderer.draw(np.array([20.0, 0, 0]), some_actors((40, 0, 0, *CAR)), {}, clear_noon(), classes=True)
 print(perf_counter() - start)
 """
 
@@ -185,7 +183,8 @@ def cold():
     with TemporaryDirectory() as folder:
         for cache in ("empty", "full"):
             done = subprocess.run(
-                [sys.executable, "-c", COLD.format(tests=str(ROOT / "tests"))],
+                [sys.executable, "-c", COLD],
+                cwd=ROOT,
                 env=os.environ | {"NUMBA_CACHE_DIR": folder},
                 capture_output=True,
                 text=True,

@@ -184,8 +184,12 @@ def test_imports_of_python_blocks(line):
     exec(line, {})
 
 
-@pytest.mark.parametrize("script", sorted((ROOT / "docs" / "images").glob("*.py")), ids=lambda path: path.stem)
-def test_scripts_of_pictures_import(script):
+SCRIPTS = [*(ROOT / "docs" / "images").glob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
+
+
+@pytest.mark.parametrize("script", sorted(SCRIPTS), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_scripts_of_pictures_and_benchmarks_import(script, monkeypatch):
+    monkeypatch.syspath_prepend(str(script.parent))  # as if it were run
     spec = importlib.util.spec_from_file_location(script.stem, script)
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
