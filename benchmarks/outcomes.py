@@ -270,8 +270,8 @@ def markdown(result):
             f"Made by `{result['command']}` with world4scorer {result['version']}, Python {machine['python']}, "
             f"{machine['cores']} cores, {result['scenes']}.",
             "64 plans a scene, one core, medians over scenes. The oracle is the NumPy, SciPy and Shapely version of "
-            "the same rules in `tests/support/oracle`, timed in the same run. The official times were measured once on a quiet "
-            "machine of the same kind.",
+            "the same rules in `tests/support/oracle`, timed in the same run. The official times were measured once on "
+            "a quiet machine of the same kind.",
             table(compared),
             "Threads (`label_batch`):",
             table(result["threads"]),

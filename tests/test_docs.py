@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
-import importlib.util
 import inspect
 import itertools
 import re
+import runpy
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -190,8 +190,7 @@ SCRIPTS = [*(ROOT / "docs" / "images").glob("*.py"), *(ROOT / "benchmarks").glob
 @pytest.mark.parametrize("script", sorted(SCRIPTS), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_scripts_of_pictures_and_benchmarks_import(script, monkeypatch):
     monkeypatch.syspath_prepend(str(script.parent))  # as if it were run
-    spec = importlib.util.spec_from_file_location(script.stem, script)
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    runpy.run_path(str(script), run_name=script.stem)
 
 
 def test_stops_of_the_walk_exist():
