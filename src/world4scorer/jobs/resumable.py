@@ -161,7 +161,7 @@ def resumable(
 
     Args:
         folder: The folder, made if it is not there.
-        activity: What a second process is told that this one is doing: "making this bank".
+        activity: What this process does, for the error of a second one: "making this bank".
         error: Raised for other settings and for a second process.
         settings: What must be the same to resume.
         lock: Path of the lock file within the folder.

@@ -2,7 +2,7 @@
 
 The encoder is the planner's ViT and runs on visible patches alone. Hidden patches are queries of a small decoder that
 reads what the encoder made of them. Two additions are off unless asked for: the decoder may also read a part of the
-view half a second before, and views of one log may have to be told apart by the mean of their features.
+view half a second before, and views of one log may have to be distinguished by the mean of their features.
 
 Shapes: M views, P patches, K visible ones, L predicted ones, N numbers of a patch, V width of the ViT.
 """

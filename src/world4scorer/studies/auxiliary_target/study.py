@@ -50,13 +50,13 @@ def describe(scores: VariantScores) -> Finding:
     return Finding(
         name=NAME,
         title="The auxiliary target",
-        question="Does a planner choose better if the executed plan's state must foretell what is seen next?",
+        question="Does a planner choose better if the executed plan's state must predict the next view?",
         data=scores.data,
         weights="",
         numbers=scores.numbers(MEASURES, NONE),
         tables=report.tables(scores, MEASURES, NONE, beside),
         remarks=(
-            f"Selected PDMS, against no target: foretelling the future view {future}, foretelling the current view, a "
+            f"Selected PDMS, against no target: predicting the future view {future}, predicting the current view, a "
             f"control, {current}.",
             report.seeds_remark(scores),
         ),

@@ -20,7 +20,7 @@ from world4scorer.studies.shared.view_features import own_encoder
 LEAST_LOGS: Final = 2
 """Readers of branches are fitted to those of other logs."""
 LEAST_PLANS: Final = 2
-"""A future is told from another."""
+"""Minimum to compare one future with another."""
 
 
 def check(run: Path, source: PlannerSource, options: BranchOptions) -> Executor:

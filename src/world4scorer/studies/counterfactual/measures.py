@@ -71,10 +71,10 @@ def spread(scenes: BranchedScenes) -> Floats:
 
 def _of_form(scenes: BranchedScenes, predicted: Floats, form: str) -> dict[str, Measure]:
     shift = scenes.mean if form == "mean off" else 0.0
-    told, true = unit(unit(predicted) - shift), unit(scenes.true - shift)
-    similarity = cosines(told, true)
+    centred, true = unit(unit(predicted) - shift), unit(scenes.true - shift)
+    similarity = cosines(centred, true)
     own = np.diagonal(similarity, axis1=1, axis2=2)
-    logged, now = ((told * unit(one - shift)[:, None]).sum(-1) for one in (scenes.logged, scenes.now))
+    logged, now = ((centred * unit(one - shift)[:, None]).sum(-1) for one in (scenes.logged, scenes.now))
     others = (similarity.sum(2) - own) / max(similarity.shape[2] - 1, 1)
     found = {f"{form}: {name}": _mean(value) for name, value in zip(AGAINST, (own, logged, now, others), strict=True)}
     for name, (low, high) in DISTANCES.items():

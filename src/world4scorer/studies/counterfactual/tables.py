@@ -193,7 +193,7 @@ def remarks(scores: VariantScores) -> tuple[str, ...]:
         f"can. Over all plans, the alteration {_grade(*every)}; among plans on the road, it {_grade(*road)}.",
     ]
     for other, words in (
-        (NO_FUTURE, "foretelling the observed future (against the training without it)"),
+        (NO_FUTURE, "predicting the observed future (against the training without it)"),
         (NO_OUTCOMES, "learning outcomes (against the training without them)"),
     ):
         one, two = row(READER, WHOLE), row(READER, other)

@@ -52,7 +52,7 @@ def _lanes(axes: Axes, found: Mapping[str, Reassigned], reported: Any) -> None:
     lanes = [*found, PAPER_NAME]
     for lane, one in enumerate(found.values()):
         means = 100 * np.asarray(one.means)
-        jitter = np.random.default_rng(0).uniform(-SPREAD, SPREAD, len(means))  # only so that repeats can be told apart
+        jitter = np.random.default_rng(0).uniform(-SPREAD, SPREAD, len(means))  # only to separate repeats
         axes.scatter(means, lane + jitter, marker="|", s=34, lw=0.9, color=MARKS["deranged"][1], alpha=0.75)
         _mark(axes, "best of pool", 100 * one.oracle.value, lane, shift=4)
         _mark(axes, "own state", 100 * one.own.selected.value, lane, shift=-4)

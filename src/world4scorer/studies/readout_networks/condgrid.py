@@ -29,7 +29,7 @@ class CondGrid(nn.Module):
         self.trunk = GridTransformer(channels, channels, patches, width, config.layers, config.heads)
 
     def forward(self, now_BPV: Tensor, vector_BE: Tensor, kept_B: Tensor) -> Tensor:
-        """The change (B, P, V) that is predicted; pairs that are not kept are told no vector."""
+        """The change (B, P, V) that is predicted; pairs that are not kept get no vector."""
         condition_BD = torch.where(kept_B[:, None], self.embed(self.statistics.vector(vector_BE)), self.null)
         change: Tensor = self.trunk(self.statistics.grid(now_BPV), condition_BD) * self.statistics.grid_spread
         return change

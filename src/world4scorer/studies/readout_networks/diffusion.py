@@ -42,7 +42,7 @@ class GridDiffusion(nn.Module):
         self.trunk = GridTransformer(2 * channels, channels, patches, width, config.layers, config.heads)
 
     def forward(self, noisy_BPV: Tensor, step_B: Tensor, now_BPV: Tensor, vector_BE: Tensor, kept_B: Tensor) -> Tensor:
-        """Velocities (B, P, V) of noisy normalised grids; pairs that are not kept are told no vector."""
+        """Velocities (B, P, V) of noisy normalised grids; pairs that are not kept get no vector."""
         known = torch.where(kept_B[:, None], self.embed(self.statistics.vector(vector_BE)), self.null)
         waves = step_waves(step_B / len(self.schedule.alpha), self.null.shape[0])
         tokens = torch.cat([noisy_BPV, self.statistics.grid(now_BPV)], -1)
@@ -69,8 +69,12 @@ class GridDiffusion(nn.Module):
         yes, no = (torch.full((len(now_BPV),), answer) for answer in (True, False))
 
         def velocity(noisy: Tensor, step: Tensor) -> Tensor:
-            told = self(noisy, step, now_BPV, vector_BE, yes)
-            return told if guidance == 1.0 else guided(self(noisy, step, now_BPV, vector_BE, no), told, guidance)
+            conditioned = self(noisy, step, now_BPV, vector_BE, yes)
+            return (
+                conditioned
+                if guidance == 1.0
+                else guided(self(noisy, step, now_BPV, vector_BE, no), conditioned, guidance)
+            )
 
         return self.statistics.raw_grid(ddim(velocity, noise, self.schedule, steps))
 

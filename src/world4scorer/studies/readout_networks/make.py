@@ -129,8 +129,8 @@ class _Making:
             def loss(step: int, generator: torch.Generator) -> Tensor:
                 rows = torch.randint(len(pairs), (config.batch,), generator=generator)
                 vector = perturbed(pairs.vectors[rows], config, generator)
-                told = kept(len(rows), config, generator)
-                return network.loss(pairs.now[rows].float(), pairs.future[rows].float(), vector, told, generator)
+                with_vector = kept(len(rows), config, generator)
+                return network.loss(pairs.now[rows].float(), pairs.future[rows].float(), vector, with_vector, generator)
 
             return loss
 

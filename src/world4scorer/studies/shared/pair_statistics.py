@@ -1,4 +1,4 @@
-"""How well the values of one kind of pairs can be told from those of another, with intervals over logs.
+"""How well the values of one kind of pairs can be distinguished from those of another, with intervals over logs.
 
 Shapes: S frames, each with a value of either kind or NaN.
 """

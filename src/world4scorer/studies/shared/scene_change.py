@@ -16,7 +16,7 @@ def scene_change(source: Path, pools: ScoredPools) -> NDArray[np.float64] | None
     """(S,) 1 - cosine of the two views' features for the frames of pools; NaN where a frame has no such future.
 
     None where `source` is not a training run: then no images are known. Features are made once, with the encoder of
-    the run's own future targets where it can be told (else that of the city), and kept in RUN/features.
+    the run's own future targets where it is known (else that of the city), and kept in RUN/features.
     """
     if is_pools(source) or not RunFolder(source).exists:  # asked first, as what follows needs torch
         return None

@@ -33,7 +33,7 @@ def target_encoder(config: TrainConfig, targets: Path) -> str | None:
 
 
 def own_encoder(config: TrainConfig, data: TrainData) -> tuple[str | None, Pooling]:
-    """The encoder and the pooling of the run's targets; no encoder where there are none, or it cannot be told."""
+    """The encoder and the pooling of the run's targets; no encoder where there are none, or it is not known."""
     if data.targets is None or not data.targets.is_file():
         return None, "patches"
     return target_encoder(config, data.targets), FutureTargets.open(data.targets).notes.pooling

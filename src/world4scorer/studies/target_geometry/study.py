@@ -34,7 +34,7 @@ NAME: Final = "target-geometry"
 FORMS: Final[tuple[Form, ...]] = ("raw", "centred")
 KINDS: Final = ("true", "same_log", "shuffled", "other_log")
 CONTRASTS: Final = ("shuffled", "other_log", "same_log")
-"""What true pairs are told from."""
+"""What true pairs are compared with."""
 PERCENTILES: Final = (1, 5, 25, 50, 75, 95, 99)
 RANKS: Final[dict[str, Callable[[Floats], float]]] = {
     "singular_values": rank_of_singular_values,

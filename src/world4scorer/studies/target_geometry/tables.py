@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ABSENT: Final = "-"
 CHANCE: Final = 0.5
-"""AUC of what cannot be told apart."""
+"""AUC of what cannot be distinguished."""
 RANK_DRAWS: Final = 200
 """Of the bootstrap, for effective ranks: each draw takes a decomposition."""
 LABELS: Final = {
@@ -65,7 +65,7 @@ def _apart(found: Geometry, reported: Any) -> Table:
             compared = form == "raw" and kind == "shuffled"
             theirs = f"AUC {reported['auc']}, d {reported['cohen_d']}" if compared else ABSENT
             rows.append((f"{LABELS[kind]}, {form}", auc.text(3), effect.text(2), theirs))
-    return Table("True pairs told from", ("pair", "AUC", "Cohen's d", "paper, NAVSIM"), tuple(rows))
+    return Table("True pairs against", ("pair", "AUC", "Cohen's d", "paper, NAVSIM"), tuple(rows))
 
 
 def _ranks(found: Geometry, reported: Any) -> Table:
@@ -120,5 +120,5 @@ def _verdict(found: Geometry, kind: str) -> str:
     of = [found.told_apart[form][kind][0] for form in ("raw", "centred")]
     if any(math.isnan(one.value) for one in of):
         return "there are none"
-    words = "told apart" if all(one.low > CHANCE for one in of) else "not clearly told apart"
+    words = "distinguished" if all(one.low > CHANCE for one in of) else "not clearly distinguished"
     return f"{words} (AUC {of[0].text(3)} raw, {of[1].text(3)} centred)"
