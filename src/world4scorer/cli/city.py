@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from world4scorer.cli.arguments import Folder, OptionalCount, OptionalFile, PositionalFolder
 
-Preset = Literal["tiny", "quick", "standard"]
+Preset = Literal["tiny", "quick", "standard", "large"]
 
 
 def make(
@@ -34,12 +34,14 @@ def make(
 
     Args:
         out: Folder of the dataset.
-        preset: tiny: seconds, for tests. quick: 8,000 training frames, minutes. standard: about 40,000 frames.
+        preset: tiny: seconds, for tests. quick: 8,000 training scenes, minutes. standard: 35,000, for results. large:
+            150,000 with 200,000 frames, for pretraining.
         seed: Seed of traffic, egos, scenery and weather.
         height: Height of images [pixels]; the preset's unless given.
         width: Width of images [pixels]; the preset's unless given. The paper's model takes 1148 x 672.
         all_cameras: Render all eight cameras instead of four.
-        devkit_maps: Name the maps as the NAVSIM devkit does, so that it can read the dataset.
+        devkit_maps: Name the maps as the NAVSIM devkit does, so that it can read the dataset. It knows four maps: other
+            towns are left out, and their scenes come from Berlin.
         workers: Processes; one for each core unless given.
     """
     from world4scorer.city.world import config

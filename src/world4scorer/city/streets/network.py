@@ -1,4 +1,4 @@
-"""Build smooth street networks from those in SUMO's wheel.
+"""Build smooth street networks from those in SUMO's wheel and from generated towns.
 
 OpenStreetMap polylines have sharp corners at which a car's heading would jump. The edges are exported, every corner is
 rounded, and the network is rebuilt with detailed connections. Names of edges, signals and signal programs stay.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.places import Network
 from world4scorer.city.streets.sumo import netconvert, sumo_home
+from world4scorer.city.streets.town_generator import generate_town
+from world4scorer.city.streets.town_plan import TownPlan
 from world4scorer.jobs.files import atomic_write
 
 FILLET_LENGTH: Final = 12.0
@@ -36,7 +39,6 @@ BUILD_OPTIONS: Final = (
     *("--junctions.corner-detail", "8"),
     *("--junctions.limit-turn-speed", "1.6"),
     *("--default.junctions.radius", "9"),
-    *("--geometry.remove", "true"),
     *("--no-turnarounds", "true"),  # also as guesses for lanes that have lost theirs
     *("--geometry.avoid-overlap", "true"),
     *("--offset.disable-normalization", "true"),
@@ -48,6 +50,8 @@ SIDEWALK_OPTIONS: Final = (
     *("--crossings.guess", "true"),
     *("--walkingareas", "true"),
 )
+FICTIONAL_PROJECTION: Final = "+proj=utm +zone=31 +ellps=WGS84 +datum=WGS84 +units=m +no_defs"
+"""Projection of networks that are no real place: they lie in the Gulf of Guinea."""
 
 
 def build_network(network: Network, path: str | os.PathLike[str]) -> Path:
@@ -55,15 +59,12 @@ def build_network(network: Network, path: str | os.PathLike[str]) -> Path:
     path = Path(path)
     if path.exists():
         return path
-    source = sumo_home() / "tools" / "game" / network.source
-    if not source.is_file():
-        raise CityError(f"{source}: SUMO's wheel lacks this network; `pip install --force-reinstall eclipse-sumo`")
     with tempfile.TemporaryDirectory(prefix="w4s-network-") as folder:
         prefix = Path(folder) / "plain"
-        plain = Path(folder) / "source.net.xml"
-        data = source.read_bytes()
-        plain.write_bytes(gzip.decompress(data) if source.suffix == ".gz" else data)
-        netconvert(["-s", plain, "--plain-output-prefix", prefix, "--no-warnings"])
+        if isinstance(network.source, TownPlan):
+            generate_town(network.source, prefix)
+        else:
+            _export_plain(network.source, prefix)
         _round_corners(Path(f"{prefix}.edg.xml"))
         _forbid_turning_around(prefix)
         built = Path(folder) / "built.net.xml"
@@ -73,10 +74,40 @@ def build_network(network: Network, path: str | os.PathLike[str]) -> Path:
             if Path(f"{prefix}.{ending}.xml").exists()
             for part in (option, f"{prefix}.{ending}.xml")
         ]
-        netconvert([*inputs, "-o", built, *BUILD_OPTIONS, *(SIDEWALK_OPTIONS if network.guess_sidewalks else ())])
+        netconvert([*inputs, "-o", built, *_build_options(network)])
         with atomic_write(path) as stream:
-            stream.write(_without_history(built.read_bytes()))
+            stream.write(_placed(_without_history(built.read_bytes()), network.origin))
     return path
+
+
+def _build_options(network: Network) -> list[str]:
+    generated = isinstance(network.source, TownPlan)
+    return [
+        *BUILD_OPTIONS,
+        # Where two streets of a generated town meet is a corner that cars slow down for, not a bend of one street.
+        *("--geometry.remove", "false" if generated else "true"),
+        *(SIDEWALK_OPTIONS if network.guess_sidewalks or generated else ()),
+    ]
+
+
+def _export_plain(source: str, prefix: Path) -> None:
+    """Write a network of SUMO's wheel as plain nodes, edges, connections and signals."""
+    path = sumo_home() / "tools" / "game" / source
+    if not path.is_file():
+        raise CityError(f"{path}: SUMO's wheel lacks this network; `pip install --force-reinstall eclipse-sumo`")
+    plain = prefix.with_name("source.net.xml")
+    data = path.read_bytes()
+    plain.write_bytes(gzip.decompress(data) if path.suffix == ".gz" else data)
+    netconvert(["-s", plain, "--plain-output-prefix", prefix, "--no-warnings"])
+
+
+def _placed(text: bytes, origin: tuple[float, float] | None) -> bytes:
+    """The network with its origin at a place on the globe, if it has none of its own."""
+    if origin is None:
+        return text
+    easting, northing = origin
+    text = re.sub(rb'netOffset="[^"]*"', f'netOffset="{-easting:.2f},{-northing:.2f}"'.encode(), text, count=1)
+    return re.sub(rb'projParameter="[^"]*"', f'projParameter="{FICTIONAL_PROJECTION}"'.encode(), text, count=1)
 
 
 def _without_history(text: bytes) -> bytes:

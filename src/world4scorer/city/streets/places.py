@@ -1,7 +1,8 @@
-"""Places of SUMO's networks and the areas used for each split.
+"""Places of SUMO's networks and of generated towns, and the areas used for each split.
 
-Training, validation and test streets are disjoint. The networks come from OpenStreetMap (c) OpenStreetMap
-contributors, ODbL, except the surveyed crossing in Braunschweig (German Aerospace Center).
+Training, validation and test streets are disjoint. The real networks come from OpenStreetMap (c) OpenStreetMap
+contributors, ODbL, except the surveyed crossing in Braunschweig (German Aerospace Center). SUMO's network of
+Braunschweig's centre (`bs3d`) is not used: the test place lies in its middle.
 """
 
 from __future__ import annotations
@@ -9,22 +10,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from world4scorer.city.streets.town_plan import TownPlan
+from world4scorer.city.streets.towns import TOWN_PLANS
+
 
 @dataclass(frozen=True)
 class Network:
-    """A street network, built from a file in SUMO's wheel."""
+    """A street network, built from a file in SUMO's wheel or generated."""
 
     name: str
-    source: str
-    """Path below SUMO's `tools/game` folder."""
+    source: str | TownPlan
+    """Path below SUMO's `tools/game` folder, or the plan of a generated town."""
     location: str
     """Name of its map in the dataset."""
-    devkit_location: str
-    """The NAVSIM devkit map name used with `devkit_maps`."""
+    devkit_location: str = ""
+    """The NAVSIM devkit map name used with `devkit_maps`; empty if it has none, for the devkit knows four."""
     guess_sidewalks: bool = False
     """Let netconvert add sidewalks and crossings."""
     credit: str = "© OpenStreetMap contributors"
     """Attribution of the streets, shown in films."""
+    origin: tuple[float, float] | None = None
+    """Where a network that is no real place lies on the globe: easting, northing [m] in UTM zone 31N."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,29 @@ BRAUNSCHWEIG: Final = Network(
     "sg-one-north",
     credit="© German Aerospace Center",
 )
+
+FICTIONAL_SPACING: Final = 10_000.0
+"""Distance between networks that are no real place, along the equator [m]."""
+
+
+def _fictional(name: str, source: str | TownPlan, location: str, number: int, credit: str = "Eclipse SUMO") -> Network:
+    easting = 200_000.0 + FICTIONAL_SPACING * number
+    return Network(name, source, location, guess_sidewalks=True, credit=credit, origin=(easting, 0.0))
+
+
+CORRIDOR: Final = _fictional("corridor", "corridor/corridor.net.xml", "sumo-corridor", 0)
+GRID6: Final = _fictional("grid6", "grid6/grid6.net.xml", "sumo-grid6", 1)
+SQUARE: Final = _fictional("square", "square/square.net.xml", "sumo-square", 2)
+TOWNS: Final = {
+    name: _fictional(name, plan, f"town-{name}", 10 + number, credit="generated")
+    for number, (name, plan) in enumerate(TOWN_PLANS.items())
+}
+"""Networks of the generated towns."""
+
+
+def _town(name: str, vehicles: int, bicycles: int, pedestrians: int, stay: float) -> Place:
+    return Place(name, TOWNS[name], (0.0, 0.0, *TOWN_PLANS[name].size), vehicles, bicycles, pedestrians, stay)
+
 
 PLACES: Final = {
     place.name: place
@@ -84,5 +113,26 @@ PLACES: Final = {
         Place(
             "braunschweig", BRAUNSCHWEIG, (0.0, 0.0, 446.0, 400.0), vehicles=44, bicycles=12, pedestrians=36, stay=75.0
         ),
+        Place(
+            "wusterhausen-north",
+            WUSTERHAUSEN,
+            (1560.0, 2545.0, 2120.0, 2970.0),
+            vehicles=40,
+            bicycles=8,
+            pedestrians=30,
+            stay=75.0,
+        ),
+        Place("corridor", CORRIDOR, (-400.0, -160.0, 400.0, 160.0), vehicles=40, bicycles=8, pedestrians=40, stay=75.0),
+        Place("grid6", GRID6, (0.0, 0.0, 660.0, 570.0), vehicles=50, bicycles=8, pedestrians=40, stay=90.0),
+        Place("square", SQUARE, (0.0, 0.0, 500.0, 500.0), vehicles=40, bicycles=8, pedestrians=40, stay=75.0),
+        _town("old-town", vehicles=45, bicycles=12, pedestrians=60, stay=100.0),
+        _town("new-town", vehicles=70, bicycles=14, pedestrians=60, stay=100.0),
+        _town("avenues", vehicles=80, bicycles=12, pedestrians=60, stay=90.0),
+        _town("circles", vehicles=55, bicycles=12, pedestrians=50, stay=100.0),
+        _town("star", vehicles=55, bicycles=12, pedestrians=50, stay=100.0),
+        _town("web", vehicles=50, bicycles=12, pedestrians=50, stay=100.0),
+        _town("village", vehicles=45, bicycles=12, pedestrians=45, stay=100.0),
+        _town("suburb", vehicles=55, bicycles=12, pedestrians=50, stay=100.0),
+        _town("market-town", vehicles=55, bicycles=12, pedestrians=60, stay=100.0),
     )
 }

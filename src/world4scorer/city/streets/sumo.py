@@ -79,11 +79,20 @@ def sumo_environment() -> Iterator[None]:
 
 def netconvert(arguments: Sequence[str | os.PathLike[str]]) -> None:
     """Run SUMO's network builder; its error output becomes the message."""
-    command = [str(sumo_home() / "bin" / "netconvert"), *map(str, arguments)]
+    _run("netconvert", arguments)
+
+
+def netgenerate(arguments: Sequence[str | os.PathLike[str]]) -> None:
+    """Run SUMO's generator of abstract networks; its error output becomes the message."""
+    _run("netgenerate", arguments)
+
+
+def _run(program: str, arguments: Sequence[str | os.PathLike[str]]) -> None:
+    command = [str(sumo_home() / "bin" / program), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **_variables()}, check=False)
     if done.returncode:
         complaint = [line for line in done.stderr.splitlines() if "Error" in line] or done.stderr.splitlines()[-1:]
-        raise CityError(f"netconvert cannot build the network: {' '.join(complaint) or f'exit {done.returncode}'}")
+        raise CityError(f"{program} cannot build the network: {' '.join(complaint) or f'exit {done.returncode}'}")
 
 
 def _variables() -> dict[str, str]:

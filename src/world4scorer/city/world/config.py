@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from world4scorer.city.render.cameras import DEFAULT_CAMERAS
 from world4scorer.city.streets.errors import CityError
-from world4scorer.city.streets.places import PLACES
+from world4scorer.city.streets.places import PLACES, TOWNS
 from world4scorer.datasets.navsim.cameras import CAMERAS
 
 MIN_IMAGE_SIZE, MAX_IMAGE_SIZE = 16, 4096
@@ -16,7 +17,12 @@ MAX_SEED: Final = 2_000_000
 """SUMO seeds have 32 bits, and a city uses a thousand of them."""
 DATA_SPLITS: Final = ("trainval", "test", "mini")
 """NAVSIM's log folders."""
-PresetName = Literal["tiny", "quick", "standard"]
+PresetName = Literal["tiny", "quick", "standard", "large"]
+TRAINING_SPLIT: Final = "city_train"
+QUICK_TOWNS: Final = ("old-town", "new-town", "avenues", "circles", "star", "village", "suburb", "market-town")
+"""Generated towns of the preset `quick`."""
+SMALL_PLACES: Final = ("wusterhausen-north", "corridor", "grid6", "square")
+"""Training places with few junctions."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,7 @@ class CityConfig:
                 raise CityError(
                     f"place {place!r} is in the splits {', '.join(sorted(names))}; streets must be disjoint"
                 )
+        _check_devkit_maps(self)
         if not 0 <= self.seed <= MAX_SEED:
             raise CityError(f"seed {self.seed}: choose one from 0 to {MAX_SEED:,}")
         size = min(self.height, self.width) >= MIN_IMAGE_SIZE and max(self.height, self.width) <= MAX_IMAGE_SIZE
@@ -134,6 +141,28 @@ def _check_share(share: Share, shares: tuple[Share, ...]) -> None:
         raise CityError(f"split {share.split!r} is in two folders; one split, one folder")
 
 
+def _check_devkit_maps(config: CityConfig) -> None:
+    networks = {PLACES[share.place].network for share in config.shares}
+    nameless = sorted(network.name for network in networks if not network.devkit_location)
+    if config.devkit_maps and nameless:
+        raise CityError(
+            f"devkit_maps: the NAVSIM devkit knows four maps only, and none for {', '.join(nameless)}; "
+            "leave their shares out (`preset(name, devkit_maps=True)` does)"
+        )
+
+
+def _training(scenes: Mapping[str, tuple[int, int]]) -> tuple[Share, ...]:
+    """Training shares from the numbers of simulations and scenes of each place."""
+    return tuple(Share(TRAINING_SPLIT, "trainval", place, *numbers) for place, numbers in scenes.items())
+
+
+# Seeds of simulations depend on the position of their share: shares of other splits keep theirs, training shares are
+# appended.
+STANDARD_EVALUATION: Final = (
+    Share("city_val", "trainval", "berlin-west", 3, 3000),
+    Share("city_test", "test", "ingolstadt", 3, 1000),
+    Share("city_test", "test", "braunschweig", 3, 1000),
+)
 PRESETS: Final[dict[str, CityConfig]] = {
     "tiny": CityConfig(
         shares=(
@@ -147,25 +176,50 @@ PRESETS: Final[dict[str, CityConfig]] = {
     ),
     "quick": CityConfig(
         shares=(
-            Share("city_train", "trainval", "berlin-east", 5, 8000),
+            *_training({"berlin-east": (2, 2000)}),
             Share("city_val", "trainval", "berlin-west", 1, 1000),
             Share("city_test", "test", "ingolstadt", 1, 150),
             Share("city_test", "test", "braunschweig", 1, 150),
+            *_training(dict.fromkeys(QUICK_TOWNS, (1, 750))),
         )
     ),
     "standard": CityConfig(
         shares=(
-            Share("city_train", "trainval", "berlin-east", 20, 30000),
-            Share("city_train", "trainval", "wusterhausen", 4, 5000),
-            Share("city_val", "trainval", "berlin-west", 3, 3000),
-            Share("city_test", "test", "ingolstadt", 3, 1000),
-            Share("city_test", "test", "braunschweig", 3, 1000),
+            *_training({"berlin-east": (8, 9000), "wusterhausen": (3, 2600)}),
+            *STANDARD_EVALUATION,
+            *_training(dict.fromkeys(SMALL_PLACES, (1, 900))),
+            *_training(dict.fromkeys(TOWNS, (3, 2200))),
+        )
+    ),
+    "large": CityConfig(
+        shares=(
+            *_training({"berlin-east": (35, 36_000), "wusterhausen": (10, 10_000)}),
+            *STANDARD_EVALUATION,
+            *_training(dict.fromkeys(SMALL_PLACES, (4, 3500))),
+            *_training(dict.fromkeys(TOWNS, (12, 10_000))),
         )
     ),
 }
-"""tiny: seconds, for tests. quick: minutes on two cores. standard: for reported results."""
+"""tiny: seconds, for tests. quick: minutes on two cores. standard: for reported results. large: for pretraining."""
 
 
 def preset(name: PresetName, **changes: object) -> CityConfig:
-    """A preset with some fields changed."""
-    return replace(PRESETS[name], **changes)  # type: ignore[arg-type]
+    """A preset with some fields changed.
+
+    With `devkit_maps` places without a devkit map name are left out, and their scenes come from the first share.
+    """
+    base = PRESETS[name]
+    if changes.get("devkit_maps") and "shares" not in changes:
+        base = replace(base, shares=_devkit_shares(base.shares))
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def _devkit_shares(shares: tuple[Share, ...]) -> tuple[Share, ...]:
+    kept = [share for share in shares if PLACES[share.place].network.devkit_location]
+    left_out = [share for share in shares if share not in kept]
+    first = replace(
+        kept[0],
+        simulations=kept[0].simulations + sum(share.simulations for share in left_out),
+        decisions=kept[0].decisions + sum(share.decisions for share in left_out),
+    )
+    return (first, *kept[1:])
