@@ -253,7 +253,8 @@ def _write(
     nodes, edges = ElementTree.Element("nodes"), ElementTree.Element("edges")
     for name, point in town.nodes.items():
         if name not in rings:
-            _add_node(nodes, name, point, town.kinds.get(name, "priority"))
+            node = _add_node(nodes, name, point, town.kinds.get(name, "priority"))
+            node.set("radius", f"{plan.corner_radius:.1f}")
     for name, radius in rings.items():
         _add_ring(nodes, edges, town, name, radius)
     for street in town.streets:
@@ -309,8 +310,8 @@ def _on_circle(centre: Point, radius: float, angle: float) -> Point:
     return point
 
 
-def _add_node(nodes: ElementTree.Element, name: str, point: Point, kind: str) -> None:
-    ElementTree.SubElement(nodes, "node", id=name, x=f"{point[0]:.2f}", y=f"{point[1]:.2f}", type=kind)
+def _add_node(nodes: ElementTree.Element, name: str, point: Point, kind: str) -> ElementTree.Element:
+    return ElementTree.SubElement(nodes, "node", id=name, x=f"{point[0]:.2f}", y=f"{point[1]:.2f}", type=kind)
 
 
 def _add_edge(

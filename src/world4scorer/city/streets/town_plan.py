@@ -51,6 +51,8 @@ class TownPlan:
     """Number of junctions that become roundabouts."""
     minor_junctions: MinorJunction = "right_before_left"
     """Right of way where side streets meet; main streets have priority."""
+    corner_radius: float = 12.0
+    """Radius of the kerbs at corners [m]."""
     jitter: float = 0.0
     """Largest displacement of junctions along each axis [m]."""
     bend: float = 0.0

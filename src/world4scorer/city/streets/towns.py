@@ -14,8 +14,8 @@ AVENUE: Final = StreetClass(speed=60, lanes=3, lane_width=3.5, sidewalk=3.0)
 MAIN: Final = StreetClass(speed=50, lanes=2, lane_width=3.4, bicycle_lane=1.6)
 STREET: Final = StreetClass(speed=50, lane_width=3.6, bicycle_lane=1.5)
 PLAIN: Final = StreetClass(speed=50, lane_width=3.5)
-NARROW: Final = StreetClass(speed=30, lane_width=3.1, sidewalk=2.0)
-QUIET: Final = StreetClass(speed=30, lane_width=3.4)
+NARROW: Final = StreetClass(speed=30, lane_width=3.3, sidewalk=2.0)
+QUIET: Final = StreetClass(speed=30, lane_width=3.5)
 
 TOWN_PLANS: Final = {
     "old-town": TownPlan(
@@ -24,6 +24,7 @@ TOWN_PLANS: Final = {
         seed=11,
         main=QUIET,
         side=NARROW,
+        corner_radius=11.0,
         jitter=13.0,
         bend=0.06,
         removed=0.15,
@@ -45,6 +46,7 @@ TOWN_PLANS: Final = {
         main=AVENUE,
         side=MAIN,
         signals=1.0,
+        corner_radius=13.0,
         jitter=6.0,
     ),
     "circles": TownPlan(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from world4scorer.city.render.cameras import DEFAULT_CAMERAS
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.places import PLACES, TOWNS
+from world4scorer.city.world.segments import Selection
 from world4scorer.datasets.navsim.cameras import CAMERAS
 
 MIN_IMAGE_SIZE, MAX_IMAGE_SIZE = 16, 4096
@@ -38,6 +39,10 @@ class Share:
     """Number of simulations, each with its own seed and many egos."""
     decisions: int
     """Scenes of the split from this place."""
+    selection: Selection = "ranked"
+    """How segments of drives are selected. ranked: the most interesting ones first, waiting thinned out, for validation
+    and test. balanced: by shares of situations (`segment_balance.TARGET_SHARES`), uneventful driving thinned out too,
+    for training."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,10 @@ def _check_share(share: Share, shares: tuple[Share, ...]) -> None:
         raise CityError(
             f"place {share.place!r}: {share.simulations} simulations, {share.decisions} frames; at least one"
         )
+    if share.selection not in get_args(Selection):
+        raise CityError(
+            f"place {share.place!r}: selection {share.selection!r}; choose one of {', '.join(get_args(Selection))}"
+        )
     if share.data_split not in DATA_SPLITS or not share.split.isidentifier():
         raise CityError(
             f"split {share.split!r} in {share.data_split!r}: want a plain name, in one of {', '.join(DATA_SPLITS)}"
@@ -153,7 +162,10 @@ def _check_devkit_maps(config: CityConfig) -> None:
 
 def _training(scenes: Mapping[str, tuple[int, int]]) -> tuple[Share, ...]:
     """Training shares from the numbers of simulations and scenes of each place."""
-    return tuple(Share(TRAINING_SPLIT, "trainval", place, *numbers) for place, numbers in scenes.items())
+    return tuple(
+        Share(TRAINING_SPLIT, "trainval", place, simulations, decisions, "balanced")
+        for place, (simulations, decisions) in scenes.items()
+    )
 
 
 # Seeds of simulations depend on the position of their share: shares of other splits keep theirs, training shares are

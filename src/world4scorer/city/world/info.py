@@ -21,7 +21,7 @@ from world4scorer.city.streets.network_length import street_km
 from world4scorer.city.streets.places import PLACES
 from world4scorer.city.world import manifest as manifest_io
 from world4scorer.city.world.config import PRESETS, CityConfig, Share
-from world4scorer.city.world.manifest import SimulationEntry, is_rendered
+from world4scorer.city.world.manifest import LogEntry, SimulationEntry, is_rendered
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.map_files import map_path
 from world4scorer.jobs.data_folder import DataFolder
@@ -36,9 +36,12 @@ SITUATIONS: Final = (
     "crossing",
     "cut_in",
     "lane_change",
+    "slow",
+    "fast",
     "start",
     "stop",
     "standing",
+    "uneventful",
     "near_agent",
     "interaction",
     "conflict",
@@ -61,6 +64,17 @@ class PlaceInfo:
     """Length of the network's streets for cars, per direction [km]; None if not built yet."""
     place_km: float | None
     """Length inside the place's area [km]."""
+    selection: str
+    """How its segments are selected, see `config.Share`."""
+    decisions: int
+    """Frames listed in the split."""
+    decisions_wanted: int
+    situations: Mapping[str, int]
+    """Number of decision frames by situation."""
+
+    def share(self, *situations: str) -> float:
+        """Share of decision frames with one of some flags that exclude each other, 0..1."""
+        return sum(self.situations.get(name, 0) for name in situations) / max(self.decisions, 1)
 
 
 @dataclass(frozen=True)
@@ -137,7 +151,7 @@ def city_info(root: str | os.PathLike[str]) -> CityInfo:
         config=manifest["config"],
         complete=not missing,
         missing=tuple(missing),
-        places=tuple(_place(root, config, share) for share in config.shares),
+        places=tuple(_place(root, config, share, entries.values()) for share in config.shares),
         splits=tuple(_split(name, config, entries.values()) for name in dict.fromkeys(s.split for s in config.shares)),
         size={
             "images": folder_size(folder.all_sensors),
@@ -169,12 +183,28 @@ def _credits(config: CityConfig) -> list[str]:
     return [PLACES[share.place].network.credit for share in config.shares]
 
 
-def _place(root: Path, config: CityConfig, share: Share) -> PlaceInfo:
+def _place(root: Path, config: CityConfig, share: Share, entries: Iterable[SimulationEntry]) -> PlaceInfo:
     place = PLACES[share.place]
     path = DataFolder(root).city_network(place.network.name)
     whole, part = street_km(path, place.area) if path.is_file() else (None, None)
-    location = place.network.devkit_location if config.devkit_maps else place.network.location
-    return PlaceInfo(place.name, place.network.name, location, share.split, whole, part)
+    logs = [log for entry in entries if entry.place == place.name for log in entry.logs]
+    return PlaceInfo(
+        name=place.name,
+        network=place.network.name,
+        location=place.network.devkit_location if config.devkit_maps else place.network.location,
+        split=share.split,
+        network_km=whole,
+        place_km=part,
+        selection=share.selection,
+        decisions=sum(len(log.tokens) for log in logs),
+        decisions_wanted=share.decisions,
+        situations=_sums(logs),
+    )
+
+
+def _sums(logs: Sequence[LogEntry]) -> dict[str, int]:
+    """Number of decision frames by situation."""
+    return {flag: sum(log.situations.get(flag, 0) for log in logs) for flag in SITUATIONS}
 
 
 def _split(name: str, config: CityConfig, entries: Iterable[SimulationEntry]) -> SplitInfo:
@@ -194,7 +224,7 @@ def _split(name: str, config: CityConfig, entries: Iterable[SimulationEntry]) ->
         frames=sum(log.frames for log in logs),
         decisions=sum(len(log.tokens) for log in logs),
         decisions_wanted=sum(share.decisions for share in shares),
-        situations={flag: sum(log.situations.get(flag, 0) for log in logs) for flag in SITUATIONS},
+        situations=_sums(logs),
         weather=weather,
     )
 

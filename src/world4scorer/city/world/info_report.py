@@ -17,13 +17,13 @@ from typing import Final
 
 from world4scorer.city.render.weather import PRESETS as WEATHERS
 from world4scorer.city.streets.errors import CityError
-from world4scorer.city.world.info import SITUATIONS, CityInfo
+from world4scorer.city.world.info import SITUATIONS, CityInfo, PlaceInfo
 from world4scorer.datasets.prepare.progress import human_bytes
 from world4scorer.jobs.files import atomic_write
 
 TableText = tuple[str, Sequence[str], list[Sequence[str]]]
 """Title, head and rows."""
-TEXT_COLUMNS: Final = ("network", "map", "split", "folder", "places")
+TEXT_COLUMNS: Final = ("network", "map", "split", "folder", "places", "selection")
 """Columns of text; the others are numbers."""
 
 
@@ -73,6 +73,14 @@ def tables(info: CityInfo) -> list[TableText]:
             ],
         ),
         (
+            "Scenes of places",
+            ("place", "selection", "decision frames", "wanted", "turning", "left", "right", "slow", "starting"),
+            [
+                (place.name, place.selection, f"{place.decisions:,}", f"{place.decisions_wanted:,}", *_shares(place))
+                for place in info.places
+            ],
+        ),
+        (
             "Splits",
             ("split", "folder", "simulations", "logs", "frames", "decision frames", "wanted"),
             [
@@ -109,6 +117,11 @@ def tables(info: CityInfo) -> list[TableText]:
         ),
         ("Size", ("part", "bytes"), [(part, human_bytes(size)) for part, size in info.size.items()]),
     ]
+
+
+def _shares(place: PlaceInfo) -> list[str]:
+    flags = (("left_turn", "right_turn"), ("left_turn",), ("right_turn",), ("slow",), ("start",))
+    return [f"{place.share(*names):.1%}" if place.decisions else "-" for names in flags]
 
 
 def _km(length: float | None) -> str:

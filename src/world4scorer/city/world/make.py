@@ -71,9 +71,10 @@ class SimulationRunner:
         write_demand(streets, place, simulation.seed, duration, demand)
         recording = record(network, demand, simulation.seed, self.config.warm_up, self.config.duration)
         routes = RouteReader(streets)
+        segments = select_segments(recording, streets, place, simulation.decisions, simulation.share.selection)
         return [
             plan_log(segment, recording, routes, simulation.name, place.network.name, self.config.seed)
-            for segment in select_segments(recording, streets, place, simulation.decisions)
+            for segment in segments
         ]
 
 
@@ -134,9 +135,10 @@ def _is_done(config: CityConfig, root: Path, simulation: Simulation) -> bool:
 
 
 def _plain(config: CityConfig) -> dict[str, Any]:
-    """The configuration as JSON values: lists instead of tuples."""
+    """The configuration as JSON values: lists instead of tuples; without the default selection, as in older cities."""
     values = asdict(config)
-    return {**values, "shares": list(values["shares"]), "cameras": list(values["cameras"])}
+    shares = [{k: v for k, v in share.items() if (k, v) != ("selection", "ranked")} for share in values["shares"]]
+    return {**values, "shares": shares, "cameras": list(values["cameras"])}
 
 
 def _write_maps(

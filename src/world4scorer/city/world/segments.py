@@ -1,14 +1,15 @@
 """Select the segments of drives that become logs.
 
-Every car of the ego's type is a candidate ego. Segments that are not physical or leave the place are excluded; the
-rest are ranked by their situations, and long waits are thinned out.
+Every car of the ego's type is a candidate ego. Segments that are not physical or leave the place are excluded. Of the
+rest a share takes those it wants (`Selection`): ranked by their situations, with long waits thinned out, for validation
+and test; balanced, with uneventful driving thinned out too, for training.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,14 @@ from world4scorer.city.streets.places import Place
 from world4scorer.city.streets.street_map import StreetMap
 from world4scorer.city.world.expert import ExpertDrive, expert_drive
 from world4scorer.city.world.recording import STEPS_PER_FRAME, Recording
+from world4scorer.city.world.segment_balance import TARGET_SHARES, Candidates, choose_balanced
 from world4scorer.city.world.situations import Flags, Situations, find_situations, frame_rows, signal_links
 from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.engine.scene.geometry import direction
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG
 
+Selection = Literal["ranked", "balanced"]
+"""How segments are selected."""
 PAST_FRAMES: Final = 3
 """Frames before a decision, as in NAVSIM's splits."""
 FUTURE_FRAMES: Final = 10
@@ -68,6 +72,10 @@ MAX_WEIGHTED_SPEED: Final = 14.0
 MAX_FRAME_SCORE: Final = 1.6
 WAIT_KEPT, WAIT_CYCLE = 2, 8
 """Of every 8 waiting frames 2 consecutive ones are kept: extended comfort needs pairs."""
+UNEVENTFUL_KEPT, UNEVENTFUL_CYCLE = 2, 6
+"""The same of uneventful frames, in balanced selections."""
+BALANCED_LENGTHS: Final = (MAX_LOG_FRAMES, 44, 32)
+"""Frames of the candidate segments of balanced selections."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +88,8 @@ class LogSegment:
     """First frame within the drive."""
     frames: int
     score: float
+    thin_uneventful: bool = False
+    """Whether uneventful frames are thinned too."""
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -92,17 +102,26 @@ class LogSegment:
         return self.expert.drive.first_step + self.rows
 
     def decisions(self) -> NDArray[np.int64]:
-        """Frames of the log (0 is its first) with enough past and future, waiting ones thinned."""
+        """Frames of the log (0 is its first) with enough past and future, waiting and uneventful ones thinned."""
         frames = np.arange(PAST_FRAMES, self.frames - FUTURE_FRAMES)
-        waits = self.situations.standing[self.first + frames]
-        since = np.zeros(len(frames), np.int64)
-        for index in range(1, len(frames)):
-            since[index] = since[index - 1] + 1 if waits[index] and waits[index - 1] else 0
-        return frames[~waits | (since % WAIT_CYCLE < WAIT_KEPT)]
+        kept = _thinned(self.situations.standing[self.first + frames], WAIT_KEPT, WAIT_CYCLE)
+        if self.thin_uneventful:
+            kept &= _thinned(self.situations.uneventful[self.first + frames], UNEVENTFUL_KEPT, UNEVENTFUL_CYCLE)
+        return frames[kept]
 
 
-def select_segments(recording: Recording, streets: StreetMap, place: Place, decisions: int) -> list[LogSegment]:
-    """The best-scored segments with about `decisions` decision frames in total, in order of time."""
+def _thinned(flags: Flags, kept: int, cycle: int) -> Flags:
+    """All frames but some of the flagged ones: `kept` of every `cycle` in a row stay."""
+    index = np.arange(len(flags))
+    begins = flags & ~np.concatenate([[False], flags[:-1]])
+    since = index - np.maximum.accumulate(np.where(begins, index, 0))
+    return ~flags | (since % cycle < kept)
+
+
+def select_segments(
+    recording: Recording, streets: StreetMap, place: Place, decisions: int, selection: Selection = "ranked"
+) -> list[LogSegment]:
+    """Segments with about `decisions` decision frames in total, in order of time; fewer if the recording has fewer."""
     links = signal_links(streets)
     lengths = edge_lengths(streets)
     found: list[LogSegment] = []
@@ -112,7 +131,18 @@ def select_segments(recording: Recording, streets: StreetMap, place: Place, deci
         expert = expert_drive(drive)
         situations = find_situations(expert, recording, streets, links)
         valid = valid_frames(expert, place, streets, lengths) & ~situations.touching
-        found += _segments(expert, situations, valid)
+        if selection == "ranked":
+            found += _segments(expert, situations, valid, MAX_LOG_FRAMES)
+        else:
+            segments = [one for frames in BALANCED_LENGTHS for one in _segments(expert, situations, valid, frames)]
+            different = {(segment.first, segment.frames): segment for segment in segments}
+            found += [replace(segment, thin_uneventful=True) for segment in different.values()]
+    chosen = _ranked(found, decisions) if selection == "ranked" else _balanced(found, decisions)
+    return sorted(chosen, key=lambda segment: (int(segment.steps[0]), segment.expert.drive.name))
+
+
+def _ranked(found: list[LogSegment], decisions: int) -> list[LogSegment]:
+    """The best-scored segments."""
     found.sort(key=lambda segment: (-segment.score, segment.expert.drive.name, segment.first))
     chosen: list[LogSegment] = []
     total = 0
@@ -122,17 +152,36 @@ def select_segments(recording: Recording, streets: StreetMap, place: Place, deci
         if not any(_overlap(segment, other) for other in chosen):
             chosen.append(segment)
             total += len(segment.decisions())
-    return sorted(chosen, key=lambda segment: (int(segment.steps[0]), segment.expert.drive.name))
+    return chosen
 
 
-def _segments(expert: ExpertDrive, situations: Situations, valid: Flags) -> list[LogSegment]:
-    """All segments of valid frames, overlapping ones included."""
+def _balanced(found: list[LogSegment], decisions: int) -> list[LogSegment]:
+    """Segments with the wanted shares of situations."""
+    if not found:
+        return []
+    decisions_of = [segment.decisions() for segment in found]
+    counts = [
+        segment.situations.counts(segment.first + rows) for segment, rows in zip(found, decisions_of, strict=True)
+    ]
+    candidates = Candidates(
+        counts=np.array([[count[name] for name in TARGET_SHARES] for count in counts], np.float64),
+        decisions=np.array([len(rows) for rows in decisions_of], np.float64),
+        frames=np.array([segment.frames for segment in found]),
+        drive=np.array([segment.expert.drive.agent for segment in found]),
+        first=np.array([segment.first for segment in found]),
+    )
+    chosen = choose_balanced(candidates, decisions)
+    return [found[index] for index in chosen]
+
+
+def _segments(expert: ExpertDrive, situations: Situations, valid: Flags, longest: int) -> list[LogSegment]:
+    """All segments of valid frames, as long as possible up to a limit, overlapping ones included."""
     rows = frame_rows(expert)
     score, travelled = _frame_scores(situations, expert.speed[rows]), expert.travelled[rows]
     found = []
     edges = np.flatnonzero(np.diff(np.concatenate([[False], valid, [False]])))
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
-        frames = min(MAX_LOG_FRAMES, int(end - begin))
+        frames = min(longest, int(end - begin))
         if frames < MIN_LOG_FRAMES:
             continue
         for first in range(int(begin), int(end) - frames + 1, START_STRIDE):

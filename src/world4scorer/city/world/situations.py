@@ -6,7 +6,7 @@ The flags select which segments become logs, and are counted in the dataset's re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Final
 
@@ -26,6 +26,14 @@ STANDING_SPEED: Final = 0.3
 """Speed below which a vehicle stands [m/s]."""
 SLOW_SPEED: Final = 2.0
 """m/s"""
+SLOW_DRIVING: Final = (0.5, 5.0)
+"""Lowest and highest speed of slow driving [m/s]."""
+FAST_DRIVING: Final = 7.0
+"""Speed above which driving is fast for city streets [m/s]."""
+STEADY_RANGE: Final = 1.5
+"""Largest change of speed within 4 s of steady driving [m/s]."""
+STEADY_ANGLE: Final = 0.12
+"""Largest change of heading within 4 s of straight driving [rad]."""
 TURN_ANGLE: Final = 0.35
 """Change of heading within 4 s that makes a turn [rad]."""
 NEAR_DISTANCE: Final = 20.0
@@ -75,6 +83,12 @@ class Situations:
     lane_change: Flags
     conflict: Flags
     """Keeping the speed would hit an agent within 4 s."""
+    slow: Flags
+    """Driving at 0.5 to 5 m/s."""
+    fast: Flags
+    """Driving at more than 7 m/s."""
+    uneventful: Flags
+    """Straight on at nearly constant speed for 4 s, and nothing of the above but agents near by."""
     touching: Flags
     """A box comes within 0.1 m before the next frame; excluded from logs."""
 
@@ -129,7 +143,7 @@ def find_situations(
     to_line, red = _signals_ahead(expert, rows, snapshots, streets, links)
     slow_near_line = (slowest < SLOW_SPEED) & (speed < 6.0) & (to_line < STOP_LINE_DISTANCE)
     lanes = [expert.drive.lane[row] for row in rows]
-    return Situations(
+    found = Situations(
         near_agent=nearest <= NEAR_DISTANCE,
         left_turn=turn > TURN_ANGLE,
         right_turn=turn < -TURN_ANGLE,
@@ -144,8 +158,13 @@ def find_situations(
         cut_in=_cut_ins(leaders, ids, gaps, lanes),
         lane_change=_lane_changes(lanes, streets),
         conflict=conflict,
+        slow=(speed >= SLOW_DRIVING[0]) & (speed <= SLOW_DRIVING[1]),
+        fast=speed > FAST_DRIVING,
+        uneventful=(fastest - slowest < STEADY_RANGE) & (slowest > SLOW_DRIVING[1]) & (np.abs(turn) < STEADY_ANGLE),
         touching=touching,
     )
+    eventful = found.interaction | found.turn | found.lane_change | found.yielding | found.red_light
+    return replace(found, uneventful=found.uneventful & ~eventful)
 
 
 def signal_links(streets: StreetMap) -> dict[tuple[str, str], SignalLink]:
