@@ -2,17 +2,19 @@
 
 w4s city make --preset quick --out city
 w4s city info city
+w4s city dense city
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from world4scorer.cli.arguments import Folder, OptionalCount, OptionalFile, PositionalFolder
+from world4scorer.cli.arguments import HIDE_DEFAULT, Folder, OptionalCount, OptionalFile, PositionalFolder
 
 Preset = Literal["tiny", "quick", "standard", "large"]
+OptionalPreset = Annotated[Preset | None, HIDE_DEFAULT]
 
 
 def make(
@@ -65,6 +67,9 @@ def make(
     for name, split in manifest["splits"].items():
         places = ", ".join(split["places"])
         print(f"  {name}: {split['situations']['frames']:,} scenes of {split['logs']} logs in {places}")
+    for place, scenes in manifest.get("places", {}).items():
+        if scenes["scenes"] < scenes["wanted"]:
+            print(f"  {place}: {scenes['scenes']:,} scenes of {scenes['wanted']:,} wanted; its traffic offers no more")
     first = next(iter(manifest["splits"]))
     print(f"next: w4s prepare --data {out} --split {first} --store {out}/store/{first}")
     return 0
@@ -90,4 +95,38 @@ def info(root: PositionalFolder, /, out: OptionalFile = None) -> int:
     return 0
 
 
-SUBCOMMANDS: Final[dict[str, Callable[..., int]]] = {"make": make, "info": info}
+def dense(root: PositionalFolder, /, preset: OptionalPreset = None, workers: OptionalCount = None) -> int:
+    """Render views with dense labels, for pretraining an encoder.
+
+    Maps, semantic classes and depths of every frame; training frames also from shifted poses and in a second weather.
+    Of a city, or of a preset's simulations in a folder without logs. Can be interrupted and run again: finished
+    simulations are kept.
+
+    Example: w4s city dense city
+
+    Args:
+        root: Folder of a city, or with --preset a new one.
+        preset: Preset to simulate where the folder holds no city; large is meant for pretraining.
+        workers: Processes; one for each core unless given.
+    """
+    from world4scorer.city.dense.make import make_dense_views
+    from world4scorer.city.streets.errors import CityError
+    from world4scorer.city.world import config
+    from world4scorer.city.world.manifest import read_config, read_manifest
+    from world4scorer.jobs.data_folder import DataFolder
+
+    is_city = DataFolder(root).is_city
+    if not is_city and preset is None:
+        raise CityError(f"{root}: holds no city; make one with `w4s city make`, or choose a --preset to simulate")
+    if is_city and preset is not None:
+        raise CityError(f"{root}: holds a city, whose simulations are used; leave --preset out, or choose a new folder")
+    chosen = config.preset(preset) if preset is not None else read_config(read_manifest(root))
+    start = time.monotonic()
+    folder = make_dense_views(chosen, root, workers=workers, show_progress=True)
+    files = len(list(folder.glob("*/*.arrow")))
+    print(f"{folder}: {files} simulations, {time.monotonic() - start:.0f} s")
+    print(f"next: w4s pretrain --data {root} --out encoder")
+    return 0
+
+
+SUBCOMMANDS: Final[dict[str, Callable[..., int]]] = {"make": make, "info": info, "dense": dense}

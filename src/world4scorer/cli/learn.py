@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
-
-import tyro
+from typing import Literal
 
 from world4scorer.cli.arguments import AnyPath, Encoder, File, Folder, OptionalFolder, Split
 from world4scorer.cli.requirements import require_device, require_torch
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.planner.pretraining.config import PretrainConfig
 
 
 def targets(
@@ -70,40 +67,12 @@ def targets(
     return 0
 
 
-def pretrain(
-    data: Folder,
-    out: Folder,
-    split: Split = "city_train",
-    config: Annotated[PretrainConfig, tyro.conf.arg(name="")] = PretrainConfig(),  # noqa: B008, frozen
-    threads: int = 1,
-) -> int:
-    """Pretrain a small image encoder without labels.
-
-    On the views of a split. Can be interrupted and run again.
-
-    Example: w4s pretrain --data city --out encoder
-
-    Args:
-        data: Dataset folder with navsim_logs, maps and sensor_blobs.
-        out: Folder of the encoder: config.json, model.safetensors, pretraining.json, checkpoint.
-        split: Name of a split, or the path of its YAML file; only frames of its logs are used.
-        config: The recipe.
-        threads: Threads of torch; the same number gives the same bits.
-    """
+def pretrain(words: Sequence[str]) -> int:
+    """Pretrain an image encoder of the city."""
     require_torch("w4s pretrain")
-    import torch
+    from world4scorer.cli.pretrain_options import run
 
-    from world4scorer.planner.pretraining.pretrain import pretrain as run
-
-    torch.set_num_threads(threads)
-    report = run(data, split, out, config, show_progress=True)
-    assert report is not None
-    print(
-        f"{out}: {report.steps:,} steps on {report.views:,} views in {report.seconds:.0f} s, "
-        f"loss {report.first_loss:.3f} -> {report.last_loss:.3f}"
-    )
-    print(f"next: w4s probe --encoder {out} --data {data} --out report")
-    return 0
+    return run(words)
 
 
 def probe(
@@ -134,8 +103,8 @@ def probe(
     import json
 
     from world4scorer.planner.model.image_encoder import load_encoder
-    from world4scorer.planner.pretraining.pretrain import REPORT_FILE
     from world4scorer.planner.pretraining.probe_report import probe_report, table
+    from world4scorer.planner.pretraining.training_loop import REPORT_FILE
 
     made = Path(encoder) / REPORT_FILE
     result = probe_report(

@@ -1,6 +1,6 @@
-"""The bundled encoder against random weights, on a few views of the city with the answers of two probes.
+"""The bundled ViT against random weights, on a few views of the city with the answers of two probes.
 
-`city_views.npz` holds every 68th scene that probes learned from in results/city_encoder.md, and every 26th that they
+`city_views.npz` holds every 68th scene that probes learned from of `w4s probe`, and every 26th that they
 were asked on.
 """
 
@@ -31,7 +31,7 @@ def read_set(content, name):
 def result():
     content = np.load(Path(__file__).with_name("city_views.npz"))
     train, test = read_set(content, "train"), read_set(content, "test")
-    encoder = load_encoder("city")
+    encoder = load_encoder("city-masked")
 
     def found(features_of):
         return probe_patches(features_of(train.views), features_of(test.views), train, test)

@@ -9,13 +9,14 @@ from safetensors.torch import load_file
 
 from tests.support.picture_dataset import SMALL, SPLIT, make_dataset
 from world4scorer.planner.model.config import pretrained_city
-from world4scorer.planner.model.image_encoder import load_city_encoder, load_encoder
+from world4scorer.planner.model.image_encoder import BUNDLED, MASKED, load_city_encoder, load_encoder
 from world4scorer.planner.model.images import ImageError, normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.pretraining.batches import Patches, _draw_views, cut_patches, draw_batch
 from world4scorer.planner.pretraining.config import PretrainConfig
 from world4scorer.planner.pretraining.masked_views import MaskedViews, contrastive_loss, encode_patches
-from world4scorer.planner.pretraining.pretrain import CHECKPOINT_FILE, pretrain
+from world4scorer.planner.pretraining.pretrain import pretrain
+from world4scorer.planner.pretraining.training_loop import CHECKPOINT_FILE
 from world4scorer.planner.pretraining.views import read_views
 
 RECIPE = PretrainConfig(
@@ -127,7 +128,7 @@ def test_interrupted_run_ends_the_same(data, views, tmp_path):
     parts = run(data, views, tmp_path / "parts")
     assert parts.digest == whole.digest
     ends = [torch.load(tmp_path / name / CHECKPOINT_FILE, weights_only=True) for name in ("whole", "parts")]
-    assert ends[0]["losses"] == ends[1]["losses"]
+    assert ends[0]["terms"] == ends[1]["terms"]
     for name, tensor in ends[0]["network"].items():
         assert torch.equal(tensor, ends[1]["network"][name]), name
 
@@ -178,17 +179,11 @@ def test_too_many_patches_are_refused():
 def test_committed_encoder_starts_a_city_planner():
     planner = Planner(pretrained_city())
     load_city_encoder(planner.network)
-    encoder = load_encoder("city")
-    tensors = load_file(str(encoder_file()))
+    encoder = load_encoder(MASKED)
+    assert BUNDLED[MASKED].stat().st_size < 5_000_000
+    tensors = load_file(str(BUNDLED[MASKED]))
     assert all(torch.isfinite(tensor.float()).all() for tensor in tensors.values())
     for name, tensor in encoder.vit.state_dict().items():
         assert torch.equal(tensor, planner.network.encoder.vit.state_dict()[name]), name
     with pytest.raises(ValueError, match="vit_width: 192"):
         load_city_encoder(Planner(replace(pretrained_city(), vit_width=192)).network)
-
-
-def encoder_file():
-    from world4scorer.planner.model.image_encoder import CITY_FILE
-
-    assert CITY_FILE.stat().st_size < 5_000_000
-    return CITY_FILE

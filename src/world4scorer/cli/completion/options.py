@@ -70,6 +70,10 @@ def _completed(command: Command) -> Iterator[Completed]:
 def _options_of_command(command: Command) -> tuple[Option, ...]:
     if not command.reads_words:
         return options_of(command.function())
+    if command.name == "pretrain":
+        from world4scorer.cli.pretrain_options import COMMANDS as RECIPES
+
+        return tuple(dict.fromkeys(option for recipe in RECIPES.values() for option in options_of(recipe)))
     try:
         from world4scorer.cli.train_options import TrainCommand
     except ModuleNotFoundError:  # without the extra `train`

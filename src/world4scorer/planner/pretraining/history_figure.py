@@ -1,0 +1,27 @@
+"""Curves of a pretraining run: terms of the loss, and IoU on validation streets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from world4scorer.drawing.birdseye import save
+from world4scorer.drawing.charts import chart, set_title
+
+
+def save_curves(history: Mapping[str, Any], path: Path) -> None:
+    """Draw what `TrainingRun.history` returned."""
+    figure, axes = chart(2, size=(11, 4.2))
+    for name, curve in history["curves"].items():
+        axes[0].plot(*zip(*curve, strict=True), label=name, lw=1)
+    axes[0].set(xlabel="step", ylabel="loss", yscale="log")
+    axes[0].legend(fontsize=6, ncols=2)
+    set_title(axes[0], "terms of the loss")
+    measured = history["measured"]
+    for name in measured[0]["iou"]["near"] if measured else ():
+        axes[1].plot([one["step"] for one in measured], [one["iou"]["near"][name] for one in measured], label=name)
+    axes[1].set(xlabel="step", ylabel="IoU", ylim=(0, 1))
+    axes[1].legend(fontsize=6) if measured else None
+    set_title(axes[1], "near cells of validation streets")
+    save(figure, path, 130)
