@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from world4scorer.datasets.dense.views_file import DenseViews
@@ -139,16 +140,22 @@ def pretrain_dense(
         return _finish(run, teacher, config, train) if run.is_finished else None
 
 
-def validation_iou(encoder: DenseEncoder, views: DenseViews, frames: Sequence[int]) -> dict[str, dict[str, float]]:
-    """IoU at a probability of one half, by region and class."""
+def validation_iou(
+    encoder: DenseEncoder, views: DenseViews, frames: Sequence[int]
+) -> dict[str, dict[str, float | None]]:
+    """IoU at a probability of one half, by region and class; None for a class that is nowhere."""
     was_training = encoder.training
     encoder.eval()
     counts = count_cells(lambda chosen: map_logits(encoder, views, chosen), views, frames, visible_cells(encoder))
     encoder.train(was_training)
     found = iou_of(counts, np.full(len(MAP_CLASSES), BINS // 2))
+    return {region: _by_class(row) for region, row in zip(REGIONS, found, strict=True)}
+
+
+def _by_class(values: NDArray[np.float64]) -> dict[str, float | None]:
     return {
-        region: {name: round(float(value), 4) for name, value in zip(MAP_CLASSES, row, strict=True)}
-        for region, row in zip(REGIONS, found, strict=True)
+        name: None if np.isnan(value) else round(float(value), 4)
+        for name, value in zip(MAP_CLASSES, values, strict=True)
     }
 
 

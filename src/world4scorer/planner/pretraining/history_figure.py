@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,10 @@ def save_curves(history: Mapping[str, Any], path: Path) -> None:
     set_title(axes[0], "terms of the loss")
     measured = history["measured"]
     for name in measured[0]["iou"]["near"] if measured else ():
-        axes[1].plot([one["step"] for one in measured], [one["iou"]["near"][name] for one in measured], label=name)
+        values = [math.nan if one["iou"]["near"][name] is None else one["iou"]["near"][name] for one in measured]
+        axes[1].plot([one["step"] for one in measured], values, label=name)
     axes[1].set(xlabel="step", ylabel="IoU", ylim=(0, 1))
-    axes[1].legend(fontsize=6) if measured else None
+    if measured:
+        axes[1].legend(fontsize=6)
     set_title(axes[1], "near cells of validation streets")
     save(figure, path, 130)
