@@ -7,7 +7,7 @@ import torch
 
 import world4scorer
 from tests.support.model_golden import TINY, tiny_inputs, tiny_planner
-from world4scorer.planner.model import COMPONENTS, ModelConfig, baseline, city, paper
+from world4scorer.planner.model import COMPONENTS, ModelConfig, baseline, city, city_vit, paper
 from world4scorer.planner.planner import Planner, ScoredPlans
 
 
@@ -168,14 +168,19 @@ def test_ties_go_to_the_lowest_index():
 
 def test_presets():
     assert paper() == ModelConfig()
-    assert city().grid == (3, 7) and city().proposals == 64 and city().cameras == 4
+    assert city_vit().grid == (3, 7) and city().proposals == city_vit().proposals == 64 and city().cameras == 4
     assert not baseline().readout
     assert ModelConfig.from_json(city().to_json(), "here") == city()
+    for wrong in ({"encoder": "eyes"}, {"vocabulary": 100}, {"vocabulary": 9, "anchors": True, "encoder": "dense"}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            ModelConfig(**wrong)
     for wrong in ({"heads": 3}, {"vit_heads": 5}, {"patch": 16}, {"proposals": 0}, {"dropout": 1.0}, {"width": 2.5}):
         with pytest.raises(ValueError, match=next(iter(wrong)) if "patch" not in wrong else "image_width"):
             ModelConfig(**wrong)
 
 
-def test_everything_of_the_city_model_learns():
+def test_everything_of_the_city_model_learns_but_its_encoder():
+    assert all(parameter.requires_grad for parameter in Planner(city_vit()).network.parameters())
     network = Planner(city()).network
-    assert all(parameter.requires_grad for parameter in network.parameters())
+    frozen = {name for name, parameter in network.named_parameters() if not parameter.requires_grad}
+    assert frozen == {name for name, _ in network.named_parameters() if name.startswith("encoder.perceiver.")} != set()

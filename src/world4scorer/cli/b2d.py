@@ -239,7 +239,7 @@ def train(
     clips = PreparedClips.open(prepared)
     if config.loss_weights.bank and vocab is None and not only_targets:
         raise UsageError("--vocab: needed, `w4s b2d vocab` makes it")
-    default_encoder = "city" if preset == "city" else ""
+    default_encoder = "city-masked" if preset == "city" else ""
     file = prepare_targets(clips, config, targets, target_encoder, default_encoder, nodes, only_targets)
     first = is_global_zero()
     if only_targets:

@@ -7,6 +7,8 @@
     DATA/store/SPLIT/                   scene stores
     DATA/bank/SPLIT/                    candidate banks
     DATA/targets/SPLIT-WHEN.arrow       future targets
+    DATA/features/ENCODER/SPLIT/        features of a frozen encoder, by its digest
+    DATA/dense/SPLIT/SIMULATION.arrow   views with dense labels, for pretraining
     DATA/city/                          what only a dataset of the embedded city has: networks, trips, manifest
 
 Names only: nothing is opened here.
@@ -86,6 +88,19 @@ class DataFolder:
     def targets(self, split: str, when: str) -> Path:
         """Future targets of a split; `when` is the frame they are taken from, `future` or `current`."""
         return self.root / "targets" / f"{split_name(split)}-{when}.arrow"
+
+    def features(self, encoder: str, split: str) -> Path:
+        """Cached features of a split, by the digest of the encoder."""
+        return self.root / "features" / encoder / split_name(split)
+
+    @property
+    def dense(self) -> Path:
+        """Folder of views with dense labels."""
+        return self.root / "dense"
+
+    def dense_views(self, split: str, simulation: str) -> Path:
+        """Views with dense labels of a simulation."""
+        return self.dense / split / f"{simulation}.arrow"
 
     @property
     def city(self) -> Path:

@@ -23,7 +23,9 @@ from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import as_safetensors, check_tensors, read_tensors, write_together
 from world4scorer.planner.model.components import COMPONENTS
 from world4scorer.planner.model.config import ModelConfig
+from world4scorer.planner.model.dense_encoder import Perception
 from world4scorer.planner.model.dinov2 import load_dinov2
+from world4scorer.planner.model.encoder import SceneEncoder
 from world4scorer.planner.model.network import Forward, Network
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.model.released import export_released, load_released
@@ -66,7 +68,9 @@ class Planner(nn.Module):
 
     if TYPE_CHECKING:  # torch leaves the type of a module's calls open
 
-        def __call__(self, image: Tensor, ego_status: Tensor, cameras: Cameras | None = None) -> ScoredPlans:
+        def __call__(
+            self, image: Tensor | Perception, ego_status: Tensor, cameras: Cameras | None = None
+        ) -> ScoredPlans:
             """Propose plans and score them, see `forward`."""
 
     @property
@@ -75,18 +79,21 @@ class Planner(nn.Module):
         return self.network.config
 
     @torch.no_grad()
-    def forward(self, image: Tensor, ego_status: Tensor, cameras: Cameras | None = None) -> ScoredPlans:
+    def forward(self, image: Tensor | Perception, ego_status: Tensor, cameras: Cameras | None = None) -> ScoredPlans:
         """Propose plans and score them.
 
         Args:
-            image: (B, C, 3, H, W) views of C cameras, normalised as `model.images.normalise` does.
+            image: (B, C, 3, H, W) views of C cameras, normalised as `model.images.normalise` does; or what the frozen
+                encoder of this planner has perceived in them.
             ego_status: (B, 11) pose (zeros), velocity [m/s], acceleration [m/s^2], command.
             cameras: Where they are; only models with plan sampling ask for it.
         """
         return _scored(self.network(image, ego_status, None, cameras))
 
     @torch.no_grad()
-    def score(self, image: Tensor, ego_status: Tensor, plans: Tensor, cameras: Cameras | None = None) -> ScoredPlans:
+    def score(
+        self, image: Tensor | Perception, ego_status: Tensor, plans: Tensor, cameras: Cameras | None = None
+    ) -> ScoredPlans:
         """Score plans (B, N, T, 3) from elsewhere; those of one call are seen together, as the model's own are."""
         return _scored(self.network(image, ego_status, plans, cameras))
 
@@ -102,7 +109,7 @@ class Planner(nn.Module):
 
     def stability(
         self,
-        image: Tensor,
+        image: Tensor | Perception,
         ego_status: Tensor,
         geometry: Geometry,
         cameras: Cameras | None = None,
@@ -140,9 +147,10 @@ class Planner(nn.Module):
     def merged(self) -> Planner:
         """A copy without adapters that plans the same, a little faster."""
         merged = copy.deepcopy(self)
-        merged.network.encoder.vit.merge_adapters()
-        config = replace(self.config, lora_rank=0)
-        merged.network.config = merged.network.encoder.config = config
+        if isinstance(merged.network.encoder, SceneEncoder):
+            merged.network.encoder.vit.merge_adapters()
+            merged.network.encoder.config = replace(self.config, lora_rank=0)
+        merged.network.config = replace(self.config, lora_rank=0)
         return merged
 
     @classmethod

@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 def train(folder: Path, options: str = "") -> int:
     vocab = "" if "--only-targets" in options else "--vocab v.npz"
-    words = f"b2d train {folder}/prepared {vocab} --preset city --vit-weights city --accelerator cpu"
+    words = f"b2d train {folder}/prepared {vocab} --preset city --vit-weights city-masked --accelerator cpu"
     return cli.main([*words.split(), "--out", f"{folder}/run", *options.split()])
 
 

@@ -110,8 +110,8 @@ def test_unseen_points_read_zero_and_seen_ones_the_features(planner):
     ahead[..., 0], behind[..., 0] = 12.0, -30.0
     with torch.no_grad():
         flat = readable.patches[0, 0, 0, 0]
-        seen = sampling(ahead, readable, cameras_of(0.0, 0.0))
-        unseen = sampling(behind, readable, cameras_of(0.0, 0.0))
+        seen = sampling.out(sampling.read(ahead, readable, cameras_of(0.0, 0.0)))
+        unseen = sampling.out(sampling.read(behind, readable, cameras_of(0.0, 0.0)))
         # Every point reads the same features and the mark that it was seen, however many views see it.
         wanted = sampling.out(torch.cat([flat, torch.ones(1)]).repeat(8 * 3))
     torch.testing.assert_close(seen[0, 0], wanted)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.support.model_golden import tiny_inputs, tiny_planner
-from world4scorer.planner.model import Cameras, Network, baseline, city, paper
+from world4scorer.planner.model import Cameras, Network, baseline, city, city_vit, paper
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.profiling.operations import FVCORE_NORM, OperationCounter, TensorMemory
 from world4scorer.planner.profiling.profile import latency, peak_memory, profile
@@ -40,20 +40,21 @@ def test_the_paper_numbers():
     assert "35,520,926" in text and "349.9 G" in text and "927.1 G" in text
 
 
-def test_real_tensors_count_as_fake_ones_do():
-    planner = Planner(city())
+@pytest.mark.parametrize("config", [city(), city_vit()], ids=["dense", "vit"])
+def test_real_tensors_count_as_fake_ones_do(config):
+    planner = Planner(config)
     with torch.no_grad(), OperationCounter() as counter:
         axes = torch.eye(3).expand(1, 4, 3, 3)
         cameras = Cameras(axes, axes, torch.zeros(1, 4, 3))
         planner.network(torch.zeros(1, 4, 3, 84, 196), torch.zeros(1, 11), None, cameras)
-    report = profile(city())
+    report = profile(config)
     assert counter.operations - (report.encoder - report.spared) == report.rest
 
 
 def test_fvcore_convention():
     """278,800,384 is what fvcore 0.1.5.post20221221 gives for this model."""
     config = replace(
-        city(),
+        city_vit(),
         image_height=112,
         patch=14,
         decoder_mlp_ratio=4,

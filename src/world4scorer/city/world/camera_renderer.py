@@ -6,6 +6,8 @@ import io
 from collections.abc import Sequence
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from world4scorer.city.render.cameras import CameraRig
@@ -42,9 +44,11 @@ class CameraRenderer:
         """JPEG files by camera: all of the configuration, or some of them, which are the same bytes."""
         wanted = self._config.cameras if cameras is None else tuple(cameras)
         drawn = self._renderer.draw(frame.ego_pose, frame.actors, frame.signals, weather, cameras=wanted).images
-        files = {}
-        for name, pixels in zip(wanted, drawn, strict=True):
-            stream = io.BytesIO()
-            Image.fromarray(pixels).save(stream, format="JPEG", quality=self._config.quality)
-            files[name] = stream.getvalue()
-        return files
+        return {name: jpeg(pixels, self._config.quality) for name, pixels in zip(wanted, drawn, strict=True)}
+
+
+def jpeg(pixels: NDArray[np.uint8], quality: int) -> bytes:
+    """An image (H, W, 3) as the bytes of a JPEG file."""
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, format="JPEG", quality=quality)
+    return stream.getvalue()

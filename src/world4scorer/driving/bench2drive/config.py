@@ -33,7 +33,7 @@ def paper(devices: int = 1) -> TrainConfig:
 
 def city(devices: int = 1) -> TrainConfig:
     """The city's small planner, for clips of the city: minutes on two cores."""
-    base = training.city()
+    base = training.city_vit()
     optimiser = replace(base.optimiser, clip=GRADIENT_CLIP)
     return replace(base, model=with_route_point(base.model), losses=bench2drive(), optimiser=optimiser)
 

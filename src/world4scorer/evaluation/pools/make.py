@@ -22,7 +22,6 @@ from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFol
 from world4scorer.jobs.executors import SerialExecutor
 from world4scorer.jobs.resumable import resumable
 from world4scorer.planner.model.components import COMPONENTS
-from world4scorer.planner.model.images import normalise
 from world4scorer.planner.planner import Planner, ScoredPlans
 from world4scorer.planner.training.pools import pool_batches
 
@@ -109,7 +108,7 @@ def _pool_of(planner: Planner, samples: Samples, store: SceneStore, states: Stat
 
 def _passed(planner: Planner, batch: Any, plans: Plans | None) -> ScoredPlans:
     device = next(planner.parameters()).device
-    image, status = normalise(batch.views.to(device)), batch.ego_status.to(device)
+    image, status = batch.image.to(device), batch.ego_status.to(device)
     cameras = type(batch.cameras)(*(part.to(device) for part in batch.cameras))
     if plans is None:
         return planner(image, status, cameras)

@@ -30,7 +30,6 @@ from world4scorer.evaluation.scores.bootstrap import LogBootstrap
 from world4scorer.jobs.files import atomic_write
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.bank import CandidateBank
-from world4scorer.planner.model.images import normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.controls import blind_utility, train_blind_scorer, train_ego_status_planner
 from world4scorer.planner.training.labels import LabelThreads, SceneLabeller
@@ -144,7 +143,7 @@ def compare(
     chosen = pool_metrics(pools.utility_v1, labels[..., PDMS])
 
     planner = Planner.from_pretrained(RunFolder(run).planner)
-    asked = (planner(normalise(one.views), one.ego_status, one.cameras) for one in pool_batches(train, planner))
+    asked = (planner(one.image, one.ego_status, one.cameras) for one in pool_batches(train, planner))
     train_plans = np.concatenate([scored.plans.numpy() for scored in asked])
     if pools_file is not None:
         with atomic_write(pools_file) as stream:

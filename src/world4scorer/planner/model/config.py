@@ -15,6 +15,9 @@ EGO_NUMBERS: Final = 11
 ROUTE_NUMBERS: Final = 2
 """Additional values of a route point: forward, left [m]."""
 
+VIT, DENSE = "vit", "dense"
+ENCODERS: Final = (VIT, DENSE)
+
 FORMAT: Final = "world4scorer-planner-1"
 """Format identifier of saved configurations."""
 
@@ -75,6 +78,8 @@ class ModelConfig:
     """After the last projection of each decoder branch, in training."""
     drop_path: float = 0.2
     """Share of scenes that skip a decoder branch, in training."""
+    encoder: str = "vit"
+    """What encodes the views: `vit`, or `dense`, the frozen encoder of the city (`dense_encoder.py`)."""
     images: bool = True
     """Look at the views; without, the model is a control that knows the ego state alone."""
     plan_sampling: bool = False
@@ -87,6 +92,9 @@ class ModelConfig:
     """Side of these cells [pixels]; divides the sides of the image."""
     anchors: bool = False
     """Plans are manoeuvres found in the training data, corrected, instead of free poses (`anchors.py`)."""
+    vocabulary: int = 0
+    """Manoeuvres among which plans with anchors are chosen by what a dense encoder sees (`vocabulary.py`); 0 for as
+    many as plans."""
     motion_queries: bool = False
     """The action encoder sees poses scaled, the steps between them and the ego state, instead of raw poses alone."""
 
@@ -108,6 +116,12 @@ class ModelConfig:
             raise ValueError(f"sampling_fine: {self.sampling_fine} needs plan_sampling")
         if self.sampling_fine and (self.image_height % self.sampling_cell or self.image_width % self.sampling_cell):
             raise ValueError(f"sampling_cell: {self.sampling_cell} does not divide the sides of the image")
+        if self.encoder not in ENCODERS:
+            raise ValueError(f"encoder: {self.encoder!r}; choose from {', '.join(ENCODERS)}")
+        if self.vocabulary and not (self.anchors and self.encoder == DENSE):
+            raise ValueError(f"vocabulary: {self.vocabulary} needs anchors and the encoder {DENSE!r}")
+        if self.vocabulary and self.vocabulary < self.proposals:
+            raise ValueError(f"vocabulary: {self.vocabulary}; at least as many as plans, {self.proposals}")
         if not (0 <= self.dropout < 1 and 0 <= self.drop_path < 1):
             raise ValueError(f"dropout {self.dropout}, drop_path {self.drop_path}: from 0 to below 1")
 
@@ -124,7 +138,9 @@ class ModelConfig:
     @property
     def extensions(self) -> tuple[str, ...]:
         """Settings that released files cannot express."""
-        return tuple(name for name in ("plan_sampling", "anchors", "motion_queries") if getattr(self, name))
+        return tuple(name for name in ("plan_sampling", "anchors", "motion_queries") if getattr(self, name)) + (
+            (DENSE,) if self.encoder == DENSE else ()
+        )
 
     def to_json(self) -> str:
         """The configuration as text for `config.json`."""
@@ -142,7 +158,7 @@ class ModelConfig:
         return cls(**_checked(raw, where))
 
 
-_MAY_BE_ZERO: Final = ("lora_rank", "registers", "crop_top", "sampling_fine")
+_MAY_BE_ZERO: Final = ("lora_rank", "registers", "crop_top", "sampling_fine", "vocabulary")
 
 
 def _checked(raw: dict[str, Any], where: str) -> dict[str, Any]:
@@ -167,18 +183,14 @@ def baseline() -> ModelConfig:
 
 
 def city() -> ModelConfig:
-    """A small model for the embedded city, trained from nothing on a few cores."""
+    """A small model for the embedded city around its frozen encoder, trained in minutes on a few cores."""
     return ModelConfig(
         image_height=84,
         image_width=196,
         crop_top=28,
-        patch=28,
-        vit_width=96,
-        vit_layers=3,
-        vit_heads=3,
+        encoder=DENSE,
         lora_rank=0,
-        train_vit=True,
-        scene_queries=8,
+        scene_queries=4,
         width=128,
         heads=4,
         decoder_mlp_ratio=2,
@@ -189,16 +201,34 @@ def city() -> ModelConfig:
         dropout=0.0,
         drop_path=0.0,
         plan_sampling=True,
-        sampling_fine=24,
+        sampling_width=16,
         anchors=True,
+        vocabulary=512,
         motion_queries=True,
     )
 
 
+def city_vit() -> ModelConfig:
+    """The same with a small ViT that is trained from nothing along with the planner."""
+    return replace(
+        city(),
+        encoder=VIT,
+        patch=28,
+        vit_width=96,
+        vit_layers=3,
+        vit_heads=3,
+        train_vit=True,
+        scene_queries=8,
+        sampling_width=32,
+        sampling_fine=24,
+        vocabulary=0,
+    )
+
+
 def pretrained_city() -> ModelConfig:
-    """The city's model with the ViT of the bundled encoder: patches of half the side, so four times as many."""
-    return replace(city(), patch=14)
+    """That with the ViT of a bundled encoder: patches of half the side, so four times as many."""
+    return replace(city_vit(), patch=14)
 
 
-PRESETS: Final = {"paper": paper, "baseline": baseline, "city": city}
+PRESETS: Final = {"paper": paper, "baseline": baseline, "city": city, "city-vit": city_vit}
 """Presets by name."""

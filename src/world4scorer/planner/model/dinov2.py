@@ -30,7 +30,7 @@ _ADAPTERS: Final = (".down.weight", ".up.weight")
 
 def load_dinov2(network: Network, path: str | os.PathLike[str]) -> None:
     """Put pretrained weights into the network's ViT; adapters stay as they are."""
-    load_vit(network.encoder.vit, network.config, path)
+    load_vit(network.vit, network.config, path)
 
 
 def load_vit(vit: VisionTransformer, config: ModelConfig, path: str | os.PathLike[str]) -> None:

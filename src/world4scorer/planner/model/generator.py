@@ -15,6 +15,9 @@ from torch.nn import functional
 from world4scorer.planner.model.anchors import CONTROLS, integrate
 from world4scorer.planner.model.config import POSE_NUMBERS, ModelConfig
 from world4scorer.planner.model.decoder import Decoder
+from world4scorer.planner.model.map_sampling import Maps
+from world4scorer.planner.model.scorer import plan_motion
+from world4scorer.planner.model.vocabulary import Screen, choose_different
 
 CONTROL_SCALE: Final = (1.0, 0.2)
 """Scale of the head's output: acceleration [m/s^2], yaw rate [rad/s]."""
@@ -64,11 +67,43 @@ class Generator(nn.Module):
             nn.init.zeros_(self.head.poses.weight)
             nn.init.zeros_(self.head.poses.bias)
 
-    def forward(self, scene_BSD: Tensor, ego_BD: Tensor, speed_B: Tensor) -> Tensor:
-        """Plans (B, N, T, 3); the speed [m/s] is what plans with anchors begin with."""
+    def forward(self, scene_BSD: Tensor, ego_BD: Tensor, speed_B: Tensor, readable: object = None) -> Tensor:
+        """Plans (B, N, T, 3); the speed [m/s] is what plans with anchors begin with. `readable` is not looked at."""
         queries_BND = self.queries + ego_BD[:, None]
         decoded: Tensor = self.head(self.decoder(queries_BND, scene_BSD))
         if self.anchors is None:
             return decoded
         controls = self.anchors.float() + decoded * decoded.new_tensor(CONTROL_SCALE)
+        return integrate(speed_B.float(), controls)
+
+
+class VocabularyGenerator(Generator):
+    """Manoeuvres of a vocabulary, chosen by what maps say of them, and corrected."""
+
+    anchors: Tensor
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.proposals = config.proposals
+        self.register_buffer("anchors", torch.zeros(config.vocabulary, config.poses, CONTROLS))
+        self.screen = Screen(config)
+        self.embed = nn.Linear(2 * config.plan_numbers, config.width)
+
+    def manoeuvres(self, speed_B: Tensor) -> Tensor:
+        """All plans (B, K, T, 3) of the vocabulary, from speeds [m/s]."""
+        return integrate(speed_B.float(), self.anchors.float().expand(len(speed_B), -1, -1, -1))
+
+    def forward(self, scene_BSD: Tensor, ego_BD: Tensor, speed_B: Tensor, readable: object = None) -> Tensor:
+        """Plans (B, N, T, 3)."""
+        if not isinstance(readable, Maps):  # a control without images: the first manoeuvres, whatever the scene
+            chosen = torch.arange(self.proposals, device=scene_BSD.device).expand(len(scene_BSD), -1)
+            plans = self.manoeuvres(speed_B)[:, : self.proposals]
+        else:
+            with torch.no_grad():
+                every = self.manoeuvres(speed_B)
+                chosen = choose_different(self.screen(every, readable, ego_BD), every, self.proposals)
+                plans = every.gather(1, chosen[..., None, None].expand(-1, -1, *every.shape[2:]))
+        queries_BND = self.queries + self.embed(plan_motion(plans).flatten(2)) + ego_BD[:, None]
+        decoded: Tensor = self.head(self.decoder(queries_BND, scene_BSD))
+        controls = self.anchors.float()[chosen] + decoded * decoded.new_tensor(CONTROL_SCALE)
         return integrate(speed_B.float(), controls)

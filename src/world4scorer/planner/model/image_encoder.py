@@ -1,4 +1,4 @@
-"""A standalone pretrained ViT, for future targets and for initialising a planner's ViT.
+"""Standalone pretrained encoders of single images: for future targets, readouts, and a planner's initial ViT.
 
 >>> encoder = load_encoder("city")                      # the bundled one; or a folder, or a file of DINOv2 weights
 >>> features = encoder.pooled(encoder.image(path)[None])    # (1, V)
@@ -23,7 +23,17 @@ from torch import Tensor, nn
 
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import Tensors, read_tensors, write_bytes, write_tensors
-from world4scorer.planner.model.config import ModelConfig
+from world4scorer.planner.model.config import DENSE, ModelConfig
+from world4scorer.planner.model.dense_encoder import DenseEncoder
+from world4scorer.planner.model.dense_encoder_files import (
+    CITY as CITY,
+)
+from world4scorer.planner.model.dense_encoder_files import (
+    CITY_FILE,
+    encoder_digest,
+    is_dense_encoder,
+    load_dense_encoder,
+)
 from world4scorer.planner.model.dinov2 import load_dinov2, load_vit, weights_file
 from world4scorer.planner.model.images import normalise, read_view
 from world4scorer.planner.model.names import hugging_face_names, to_theirs
@@ -31,10 +41,13 @@ from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.vision_transformer import VisionTransformer
 
 FORMAT: Final = "world4scorer-encoder-1"
-CITY: Final = "city"
-"""Name of the bundled encoder."""
-CITY_FILE: Final = Path(__file__).parent / "weights" / "city_encoder.safetensors"
-BUNDLED: Final = {CITY: CITY_FILE, "city-contrast": CITY_FILE.with_name("city_encoder_contrast.safetensors")}
+MASKED: Final = "city-masked"
+"""Name of the bundled ViT that learned by masked autoencoding."""
+BUNDLED: Final = {
+    CITY: CITY_FILE,
+    MASKED: CITY_FILE.with_name("city_encoder_masked.safetensors"),
+    "city-contrast": CITY_FILE.with_name("city_encoder_contrast.safetensors"),
+}
 """Encoders by name; docs/findings/pretraining.md compares them."""
 
 SIZES: Final = (
@@ -68,18 +81,28 @@ class ImageEncoder(nn.Module):
         self.vit = VisionTransformer(config)
         self.requires_grad_(False).eval()
 
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of patches."""
+        return self.config.grid
+
     @torch.no_grad()
     def forward(self, image_M3HW: Tensor) -> Tensor:
         """Features (M, 1 + R + P, V) of normalised images: class token, registers, patches."""
         features: Tensor = self.vit(image_M3HW, image_M3HW.new_zeros(len(image_M3HW), 0, self.config.vit_width))
         return features
 
+    def patches(self, image_M3HW: Tensor) -> Tensor:
+        """Features (M, P, V) of patches, row by row."""
+        features: Tensor = self(image_M3HW)
+        return features[:, -self.grid[0] * self.grid[1] :]
+
     def pooled(self, image_M3HW: Tensor, pooling: Pooling = "patches") -> Tensor:
         """One feature vector per image (M, V)."""
+        if pooling == "patches":
+            return self.patches(image_M3HW).mean(1)
         features: Tensor = self(image_M3HW)
-        if pooling == "class":
-            return features[:, 0]
-        return features[:, 0 if pooling == "all" else 1 + self.config.registers :].mean(1)
+        return features[:, 0] if pooling == "class" else features.mean(1)
 
     def image(self, path: str | os.PathLike[str]) -> Tensor:
         """An image of a file as the encoder sees it (3, H, W)."""
@@ -94,9 +117,52 @@ class ImageEncoder(nn.Module):
         return state.hexdigest()[:16]
 
 
+class DenseImageEncoder(ImageEncoder):
+    """A dense encoder's view network: patches of single images, without a class token."""
+
+    def __init__(self, encoder: DenseEncoder) -> None:
+        nn.Module.__init__(self)
+        sizes = encoder.config
+        self.config = ModelConfig(
+            image_height=sizes.image_height,
+            image_width=sizes.image_width,
+            crop_top=sizes.crop_top,
+            vit_width=sizes.patch_width,
+            registers=0,
+            lora_rank=0,
+            encoder=DENSE,
+        )
+        self.encoder = encoder
+        self.requires_grad_(False).eval()
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of patches."""
+        return self.encoder.config.patches
+
+    @torch.no_grad()
+    def forward(self, image_M3HW: Tensor) -> Tensor:
+        """Features (M, P, V) of normalised images."""
+        features: Tensor = self.encoder.views(image_M3HW.contiguous(memory_format=torch.channels_last)).patches
+        return features.flatten(2).transpose(1, 2)
+
+    def pooled(self, image_M3HW: Tensor, pooling: Pooling = "patches") -> Tensor:
+        """One feature vector per image (M, V)."""
+        if pooling == "class":
+            raise ValueError("pooling: 'class', but a dense encoder has no class token; choose 'patches'")
+        return super().pooled(image_M3HW, pooling)
+
+    def digest(self) -> str:
+        """16 hex digits that change with any weight or size."""
+        return encoder_digest(self.encoder)
+
+
 def load_encoder(source: str | os.PathLike[str]) -> ImageEncoder:
     """A bundled encoder (its name), one that `save_encoder` wrote, or DINOv2 from a file or folder of weights."""
-    path = weights_file(BUNDLED.get(str(source), source))
+    source = BUNDLED.get(str(source), source)
+    if is_dense_encoder(source):
+        return DenseImageEncoder(load_dense_encoder(source))
+    path = weights_file(source)
     beside = path.with_suffix(".json")
     config_file = beside if beside.is_file() else ModelFolder(path.parent).config_file
     try:
@@ -160,11 +226,9 @@ def _dinov2_config(tensors: Tensors, path: Path) -> ModelConfig:
 
 
 def load_city_encoder(network: Network) -> None:
-    """Start a network's ViT from the bundled encoder; its sizes must be those of `pretrained_city()`."""
-    needed = encoder_sizes(load_encoder(CITY).config)
+    """Start a network's ViT from the bundled one; its sizes must be those of `pretrained_city()`."""
+    needed = encoder_sizes(load_encoder(MASKED).config)
     for name, given in encoder_sizes(network.config).items():
         if given != needed[name]:
-            raise ValueError(
-                f"{name}: {given}; the encoder of the city was made for {needed[name]}, see pretrained_city()"
-            )
-    load_dinov2(network, CITY_FILE)
+            raise ValueError(f"{name}: {given}; the ViT of the city was made for {needed[name]}, see pretrained_city()")
+    load_dinov2(network, BUNDLED[MASKED])

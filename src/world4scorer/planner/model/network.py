@@ -10,11 +10,15 @@ from typing import Final, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from world4scorer.planner.model.config import POSE_NUMBERS, ModelConfig
+from world4scorer.planner.model.config import DENSE, POSE_NUMBERS, ModelConfig
+from world4scorer.planner.model.dense_encoder import DenseEncoder, DenseEncoderConfig, Perception
 from world4scorer.planner.model.encoder import SceneEncoder
-from world4scorer.planner.model.generator import Generator
+from world4scorer.planner.model.generator import Generator, VocabularyGenerator
+from world4scorer.planner.model.map_sampling import Maps, MapSampling
 from world4scorer.planner.model.plan_sampling import Cameras, PlanSampling, Readable
+from world4scorer.planner.model.scene_reader import SceneReader
 from world4scorer.planner.model.scorer import ActionEncoder, Predictor, ScoreHeads
+from world4scorer.planner.model.vision_transformer import VisionTransformer
 
 SPEED: Final = 3
 """Place of the forward velocity [m/s] in the ego status."""
@@ -25,8 +29,8 @@ class SceneFeatures(NamedTuple):
 
     tokens: Tensor
     """(B, C * Q, D)"""
-    readable: Readable | None
-    """Feature maps for plan sampling, if the model has it"""
+    readable: Readable | Maps | None
+    """What plan sampling reads from, if the model has it"""
 
     def detach(self) -> SceneFeatures:
         """A detached copy."""
@@ -53,35 +57,86 @@ class Forward(NamedTuple):
     """(B, N, 6) float32, in the order of `COMPONENTS`"""
 
 
+class FrozenSceneEncoder(nn.Module):
+    """The city's dense encoder, which is not trained, and what reads scene tokens from it, which is."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        sizes = DenseEncoderConfig(config.image_height, config.image_width, config.crop_top)
+        if config.cameras != len(sizes.mounts):
+            raise ValueError(f"cameras: {config.cameras}; the dense encoder looks at {len(sizes.mounts)} views")
+        self.perceiver = DenseEncoder(sizes).requires_grad_(False).eval()
+        self.reader = SceneReader(config, sizes)
+
+    def train(self, mode: bool = True) -> FrozenSceneEncoder:
+        """Switch the reader's mode; statistics of the frozen encoder stay."""
+        super().train(mode)
+        self.perceiver.eval()
+        return self
+
+    @torch.no_grad()
+    def perceive(self, image_BC3HW: Tensor) -> Perception:
+        """What the frozen encoder makes of normalised images."""
+        perceived: Perception = self.perceiver(image_BC3HW)
+        return perceived
+
+    def forward(self, image: Tensor | Perception) -> SceneFeatures:
+        """Scene tokens and maps."""
+        perception = image if isinstance(image, Perception) else self.perceive(image)
+        return SceneFeatures(self.reader(perception), Maps.of(self.perceiver.heads, perception))
+
+
 class Network(nn.Module):
     """Parameters and steps. `Planner` is the way in for inference; training calls the steps."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
-        self.encoder = SceneEncoder(config)
+        self.encoder: SceneEncoder | FrozenSceneEncoder = (
+            FrozenSceneEncoder(config) if config.encoder == DENSE else SceneEncoder(config)
+        )
         self.ego_encoder = nn.Linear(config.ego_numbers, config.width)
-        self.generator = Generator(config)
+        self.generator: Generator = VocabularyGenerator(config) if config.vocabulary else Generator(config)
         self.action_encoder = ActionEncoder(config)
         self.predictor = Predictor(config)
         self.heads = ScoreHeads(config)
         self.readout = nn.Linear(config.width, config.future_width) if config.readout else None
-        self.plan_sampling = PlanSampling(config) if config.plan_sampling else None
+        self.plan_sampling: PlanSampling | MapSampling | None = None
+        if config.plan_sampling:
+            self.plan_sampling = MapSampling(config) if config.encoder == DENSE else PlanSampling(config)
+
+    @property
+    def vit(self) -> VisionTransformer:
+        """The ViT of a model that has one; a ValueError for others."""
+        if not isinstance(self.encoder, SceneEncoder):
+            raise ValueError(f"this model has no ViT: its encoder is {self.config.encoder!r}")
+        return self.encoder.vit
 
     @property
     def dtype(self) -> torch.dtype:
         """Precision of the parameters."""
         return self.ego_encoder.weight.dtype
 
-    def encode(self, image_BC3HW: Tensor) -> SceneFeatures:
-        """Encode normalised images; empty for a model without images."""
+    def encode(self, image: Tensor | Perception) -> SceneFeatures:
+        """Encode normalised images (B, C, 3, H, W); empty for a model without images.
+
+        A model with a frozen encoder also takes what that encoder has perceived before, from a cache.
+        """
         config = self.config
         if not config.images:
-            shape = (len(image_BC3HW), config.cameras * config.scene_queries, config.width)
-            return SceneFeatures(image_BC3HW.new_zeros(shape, dtype=self.dtype), None)
-        image_BC3HW = image_BC3HW.to(self.dtype)
+            scenes = len(image.features) if isinstance(image, Perception) else len(image)
+            tokens = self.ego_encoder.weight.new_zeros(scenes, config.cameras * config.scene_queries, config.width)
+            return SceneFeatures(tokens, None)
+        if isinstance(self.encoder, FrozenSceneEncoder):
+            features: SceneFeatures = self.encoder(image)
+            return features
+        if isinstance(image, Perception):
+            raise ValueError("image: features of a frozen encoder, but this model encodes images itself")
+        image_BC3HW = image.to(self.dtype)
         tokens, patches = self.encoder(image_BC3HW)
-        return SceneFeatures(tokens, self.plan_sampling.prepare(patches, image_BC3HW) if self.plan_sampling else None)
+        sampling = self.plan_sampling
+        readable = sampling.prepare(patches, image_BC3HW) if isinstance(sampling, PlanSampling) else None
+        return SceneFeatures(tokens, readable)
 
     def encode_ego(self, ego_status: Tensor) -> Ego:
         """The encoded ego state of ego statuses (B, 11)."""
@@ -92,7 +147,7 @@ class Network(nn.Module):
 
     def propose(self, scene: SceneFeatures, ego: Ego) -> Tensor:
         """Plans (B, N, T, 3)."""
-        plans: Tensor = self.generator(scene.tokens, ego.encoded, ego.speed)
+        plans: Tensor = self.generator(scene.tokens, ego.encoded, ego.speed, scene.readable)
         return plans
 
     def predict(self, plans_BNT3: Tensor, scene: SceneFeatures, ego: Ego, cameras: Cameras | None = None) -> Tensor:
@@ -101,9 +156,8 @@ class Network(nn.Module):
         plans_BNT3 = plans_BNT3.detach()
         queries = self.action_encoder(plans_BNT3, ego.encoded)
         if self.plan_sampling is not None and self.config.images:
-            if cameras is None or scene.readable is None:
-                raise ValueError("cameras: missing; a model with plan sampling needs to know how the views were taken")
-            queries = queries + self.plan_sampling(plans_BNT3, scene.readable, cameras)
+            read = self.plan_sampling.read(plans_BNT3, scene.readable, cameras)
+            queries = queries + self.plan_sampling.out(read.to(self.dtype))
         states: Tensor = self.predictor(queries, scene.tokens)
         return states
 
@@ -120,10 +174,14 @@ class Network(nn.Module):
         return future
 
     def forward(
-        self, image_BC3HW: Tensor, ego_status: Tensor, plans_BNT3: Tensor | None = None, cameras: Cameras | None = None
+        self,
+        image: Tensor | Perception,
+        ego_status: Tensor,
+        plans_BNT3: Tensor | None = None,
+        cameras: Cameras | None = None,
     ) -> Forward:
         """Score the model's own plans, or those that are given."""
-        scene = self.encode(image_BC3HW)
+        scene = self.encode(image)
         ego = self.encode_ego(ego_status)
         if len(ego.encoded) != len(scene.tokens):
             raise ValueError(f"ego_status: {len(ego.encoded)} scenes, but image has {len(scene.tokens)}")

@@ -136,14 +136,11 @@ class PlanSampling(nn.Module):
         fine = functional.gelu(self.fine(image_BC3HW.flatten(0, 1)))
         return Readable(patches, fine.unflatten(0, image_BC3HW.shape[:2]).movedim(2, -1))
 
-    def forward(self, plans_BNT3: Tensor, readable: Readable, cameras: Cameras) -> Tensor:
-        """Additions to queries (B, N, D)."""
-        added: Tensor = self.out(self.read(plans_BNT3, readable, cameras).to(self.out.weight.dtype))
-        return added
-
-    def read(self, plans_BNT3: Tensor, readable: Readable, cameras: Cameras) -> Tensor:
-        """Image features along plans (B, N, input width of `out`)."""
+    def read(self, plans_BNT3: Tensor, readable: object, cameras: Cameras | None) -> Tensor:
+        """Image features along plans (B, N, input width of `out`), from what `prepare` returned."""
         scenes, plans = plans_BNT3.shape[:2]
+        if cameras is None or not isinstance(readable, Readable):
+            raise ValueError("cameras: missing; a model with plan sampling needs to know how the views were taken")
         if cameras.intrinsics.shape[:2] != readable.patches.shape[:2]:
             given, needed = tuple(cameras.intrinsics.shape[:2]), tuple(readable.patches.shape[:2])
             raise ValueError(f"cameras: {given} scenes and views; {needed} are needed")

@@ -32,12 +32,12 @@ class ActionEncoder(nn.Module):
 
     def forward(self, plans_BNT3: Tensor, ego_BD: Tensor) -> Tensor:
         """Queries (B, N, D)."""
-        numbers = _motion(plans_BNT3) if self.motion else plans_BNT3
+        numbers = plan_motion(plans_BNT3) if self.motion else plans_BNT3
         queries: Tensor = self.layers(numbers.flatten(2).to(ego_BD.dtype))
         return queries + ego_BD[:, None] if self.motion else queries
 
 
-def _motion(plans_BNT3: Tensor) -> Tensor:
+def plan_motion(plans_BNT3: Tensor) -> Tensor:
     """Poses and steps, scaled (B, N, T, 6)."""
     steps = plans_BNT3.diff(dim=-2, prepend=torch.zeros_like(plans_BNT3[..., :1, :]))
     scaled = plans_BNT3 * plans_BNT3.new_tensor(PLAN_SCALE), steps * plans_BNT3.new_tensor(STEP_SCALE)

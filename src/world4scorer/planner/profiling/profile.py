@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from world4scorer.planner.model.config import ModelConfig
+from world4scorer.planner.model.encoder import SceneEncoder
+from world4scorer.planner.model.generator import VocabularyGenerator
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.planner import Planner
@@ -90,15 +92,22 @@ def profile(config: ModelConfig, scenes: int = 1) -> Profile:
 
 def count_parameters(network: Network) -> dict[str, int]:
     """Parameters by module."""
-    vit = network.encoder.vit
-    adapters = sum(p.numel() for name, p in vit.named_parameters() if ".down." in name or ".up." in name)
-    counts = {
-        "vit": _size(vit) - adapters,
-        "adapters": adapters,
-        "scene queries": network.encoder.scene_queries.numel(),
-        "neck": _size(network.encoder.neck),
+    encoder = network.encoder
+    if isinstance(encoder, SceneEncoder):
+        adapters = sum(p.numel() for name, p in encoder.vit.named_parameters() if ".down." in name or ".up." in name)
+        counts = {
+            "vit": _size(encoder.vit) - adapters,
+            "adapters": adapters,
+            "scene queries": encoder.scene_queries.numel(),
+            "neck": _size(encoder.neck),
+        }
+    else:
+        counts = {"dense encoder": _size(encoder.perceiver), "scene reader": _size(encoder.reader)}
+    screen = network.generator.screen if isinstance(network.generator, VocabularyGenerator) else None
+    counts |= {
         "ego encoder": _size(network.ego_encoder),
         "proposal queries": network.generator.queries.numel(),
+        "screen": 0 if screen is None else _size(screen),
         "generator": _size(network.generator.decoder),
         "trajectory head": _size(network.generator.head),
         "action encoder": _size(network.action_encoder),

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from world4scorer.planner.model.components import COMPONENTS, EP, TTC
+from world4scorer.planner.model.dense_encoder import Perception
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.stability.observations import WeightedReading
@@ -41,8 +42,8 @@ class LossWeights:
 class SupervisedScenes:
     """Some scenes that a planner was trained on; what is None was not supervised."""
 
-    image: Tensor
-    """(B, C, 3, H, W) normalised"""
+    image: Tensor | Perception
+    """(B, C, 3, H, W) normalised, or what a frozen encoder has perceived"""
     ego_status: Tensor
     """(B, 11)"""
     cameras: Cameras | None = None

@@ -46,6 +46,8 @@ def mirror_batch(batch: Batch, chosen_B: Tensor) -> Batch:
     """The batch with chosen scenes mirrored; these have no future target."""
     if not chosen_B.any():
         return batch
+    if batch.views is None:
+        raise ValueError("mirror: cached features cannot be mirrored; set augmentation.mirror to 0")
     width = batch.views.shape[3]
     future_valid = None if batch.future_valid is None else batch.future_valid & ~chosen_B
     return batch._replace(

@@ -46,6 +46,6 @@ class Bf16Linear(nn.Linear):
 
 def use_bf16_products(network: Network) -> None:
     """Change the linear layers of the ViT's blocks; those of the decoders are too small to gain."""
-    for module in network.encoder.vit.blocks.modules():
+    for module in network.vit.blocks.modules():
         if type(module) is nn.Linear:
             module.__class__ = Bf16Linear

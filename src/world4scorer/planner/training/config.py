@@ -11,7 +11,7 @@ import torch
 
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.planner.model import config as models
-from world4scorer.planner.model.config import EGO_NUMBERS, ROUTE_NUMBERS, ModelConfig
+from world4scorer.planner.model.config import DENSE, EGO_NUMBERS, ROUTE_NUMBERS, ModelConfig
 from world4scorer.planner.training.augmentation import AugmentationConfig
 from world4scorer.planner.training.dataset import BankDraw
 from world4scorer.planner.training.grid_mask import GridMaskConfig
@@ -64,7 +64,8 @@ class TrainConfig:
     permuted_labels: Permuted = "none"
     """A control: labels shuffled among the plans of each scene, of the bank alone or of all."""
     vit_weights: str = ""
-    """Initial ViT weights: `city`, a file or folder of DINOv2 weights, or "" for random weights."""
+    """Initial weights of the encoder: `city` for a dense one; for a ViT `city-masked`, a file or folder of DINOv2
+    weights, or "" for random weights."""
     from_planner: str = ""
     """Planner folder with initial weights of the whole network; it may lack the route point."""
     precision: Precision = "fp32"
@@ -78,6 +79,9 @@ class TrainConfig:
             raise ValueError(f"model.ego_numbers: {self.model.ego_numbers}; 11, or 13 with a route point")
         if self.augmentation.mirror and self.model.cameras != len(VIEWS):
             raise ValueError(f"mirror: needs all {len(VIEWS)} cameras, so that left and right can change places")
+        varied = self.augmentation.mirror or self.augmentation.light or self.grid_mask.probability
+        if self.model.encoder == DENSE and varied:
+            raise ValueError("augmentation, grid_mask: features of a frozen encoder are cached; set both to 0")
         if self.scenes < 0:
             raise ValueError(f"scenes: {self.scenes}; not below 0")
         if self.auxiliary_target != "none" and self.losses.future and not self.model.readout:
@@ -135,18 +139,29 @@ def baseline() -> TrainConfig:
 
 
 def city() -> TrainConfig:
-    """A small planner for the embedded city, in minutes on two cores.
-
-    Where the processor has bfloat16 instructions they are used, which changes weights by rounding.
-    """
+    """A small planner for the embedded city around its frozen encoder, in minutes on two cores."""
     return TrainConfig(
         model=models.city(),
         optimiser=OptimiserConfig(learning_rate=1.4e-3, clip=1.0),
         grid_mask=GridMaskConfig(probability=0.0),
-        epochs=4,
+        epochs=5,
         batch=32,
+        vit_weights="city",
+    )
+
+
+def city_vit() -> TrainConfig:
+    """The same with a small ViT that is trained from nothing.
+
+    Where the processor has bfloat16 instructions they are used, which changes weights by rounding.
+    """
+    return replace(
+        city(),
+        model=models.city_vit(),
+        epochs=4,
+        vit_weights="",
         precision="bf16-vit" if torch.cpu._is_avx512_bf16_supported() else "fp32",
     )
 
 
-PRESETS: Final = {"paper": paper, "baseline": baseline, "city": city}
+PRESETS: Final = {"paper": paper, "baseline": baseline, "city": city, "city-vit": city_vit}

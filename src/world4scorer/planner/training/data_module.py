@@ -6,6 +6,7 @@ import lightning.pytorch as pl
 from torch.utils.data import DataLoader
 
 from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.planner.features.feature_cache import FeatureCache
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.batches import EpochBatches, TrainingLoader
 from world4scorer.planner.training.config import TrainConfig
@@ -23,15 +24,17 @@ class PlanningDataModule(pl.LightningDataModule):
         bank: Negatives | None = None,
         targets: FutureTargets | None = None,
         loaders: int = 0,
+        features: tuple[FeatureCache, FeatureCache] | None = None,
     ) -> None:
         super().__init__()
         images = config.model.images
         self.config, self.loaders = config, loaders
         self._start = 0
+        cached, val_cached = features or (None, None)
         self.training = PlanningDataset(
-            samples, config.model, bank=bank, targets=targets, seed=config.seed, images=images
+            samples, config.model, bank=bank, targets=targets, seed=config.seed, images=images, features=cached
         )
-        self.validation = PlanningDataset(val, config.model, seed=config.seed, images=images)
+        self.validation = PlanningDataset(val, config.model, seed=config.seed, images=images, features=val_cached)
 
     def train_dataloader(self) -> TrainingLoader:
         """Batches of the epoch that comes next."""

@@ -20,8 +20,10 @@ from torch.utils.data import Dataset
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.planner.bank import CandidateBank
 from world4scorer.planner.bank.candidate_bank import BankSample
+from world4scorer.planner.features.feature_cache import FeatureCache
 from world4scorer.planner.model.config import ModelConfig
-from world4scorer.planner.model.images import ImageError, fit_intrinsics, read_view
+from world4scorer.planner.model.dense_encoder import Perception
+from world4scorer.planner.model.images import ImageError, fit_intrinsics, normalise, read_view
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.time_warp import imitation_targets
@@ -34,8 +36,10 @@ class Batch(NamedTuple):
     """A batch of samples; bank and future are None if unused."""
 
     tokens: tuple[str, ...]
-    views: Tensor
-    """(B, C, H, W, 3) bytes"""
+    views: Tensor | None
+    """(B, C, H, W, 3) bytes; None with cached features"""
+    perception: Perception | None
+    """Cached features of a frozen encoder"""
     ego_status: Tensor
     """(B, 11), or 13 with a route point"""
     cameras: Cameras
@@ -53,6 +57,14 @@ class Batch(NamedTuple):
     """(B, E)"""
     future_valid: Tensor | None
     """(B,) which scenes have a future"""
+
+    @property
+    def image(self) -> Tensor | Perception:
+        """What a network encodes: cached features, or normalised images (B, C, 3, H, W)."""
+        if self.perception is not None:
+            return self.perception
+        assert self.views is not None
+        return normalise(self.views)
 
 
 @dataclass(frozen=True)
@@ -96,9 +108,10 @@ class PlanningDataset(Dataset[dict[str, Any]]):
         targets: FutureTargets | None = None,
         seed: int = 0,
         images: bool = True,
+        features: FeatureCache | None = None,
     ) -> None:
         self.samples, self.model, self.seed, self.images = samples, model, seed, images
-        self.bank, self.targets = bank, targets
+        self.bank, self.targets, self.features = bank, targets, features
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -111,7 +124,6 @@ class PlanningDataset(Dataset[dict[str, Any]]):
         views = self.model.cameras
         sample: dict[str, Any] = {
             "tokens": token,
-            "views": self._views(index),
             "ego_status": samples.ego_status[index],
             "intrinsics": fit_intrinsics(samples.intrinsics[index, :views], width, height, self.model),
             "rotation": samples.rotation[index, :views],
@@ -119,6 +131,10 @@ class PlanningDataset(Dataset[dict[str, Any]]):
             "trajectory": logged,
             "trajectory_warped": warped,
         }
+        if self.features is not None:
+            sample["patches"], sample["features"] = self.features.read(token)
+        else:
+            sample["views"] = self._views(index)
         if self.bank is not None:
             rng = np.random.default_rng((self.seed, epoch, index))
             drawn = self.bank.draw(token, rng)
@@ -148,6 +164,9 @@ def collate(samples: Sequence[dict[str, Any]]) -> Batch:
         array = np.stack([sample[name] for sample in samples])
         return torch.from_numpy(array.astype(np.float32) if array.dtype == np.float64 else array)
 
-    tensors = {field: stacked(field) for field in Batch._fields if field not in ("tokens", "cameras")}
+    tensors = {field: stacked(field) for field in Batch._fields if field not in ("tokens", "cameras", "perception")}
     cameras = Cameras(*(stacked(name) for name in Cameras._fields))  # type: ignore[arg-type]
-    return Batch(tokens=tuple(sample["tokens"] for sample in samples), cameras=cameras, **tensors)  # type: ignore[arg-type]
+    patches, features = stacked("patches"), stacked("features")
+    perception = None if patches is None or features is None else Perception(patches.float(), features.float())
+    tokens = tuple(sample["tokens"] for sample in samples)
+    return Batch(tokens=tokens, cameras=cameras, perception=perception, **tensors)  # type: ignore[arg-type]

@@ -54,6 +54,8 @@ class LossConfig:
     """PDMS from which a bank plan is good."""
     warped_target: bool = True
     """Imitate the time-warped copy of the logged trajectory too."""
+    screen: float = 1.0
+    """Weight of the loss of a vocabulary's screen, where the model has one."""
     future_gradient: float = 1.0
     """Scale of the future loss's gradient into predictor and action encoder; give it to `predict`."""
     driving_direction: bool = True
@@ -124,6 +126,7 @@ class Losses(NamedTuple):
     future: Tensor | None
     bank: Tensor | None
     coverage: Tensor | None
+    screen: Tensor | None = None
 
 
 def count_labels(targets: Targets, config: LossConfig) -> Tensor:
@@ -145,12 +148,16 @@ def count_labels(targets: Targets, config: LossConfig) -> Tensor:
 
 
 def compute_losses(
-    predictions: Predictions, targets: Targets, config: LossConfig, counts: Tensor | None = None
+    predictions: Predictions,
+    targets: Targets,
+    config: LossConfig,
+    counts: Tensor | None = None,
+    screen: Tensor | None = None,
 ) -> Losses:
     """All losses that the configuration asks for, and their weighted sum.
 
     Means are taken over what is valid. Processes that share a batch give the mean of all their `count_labels`: then
-    the mean of their gradients is the gradient of the whole batch.
+    the mean of their gradients is the gradient of the whole batch. `screen` is the loss of a vocabulary's screen.
     """
     counts = count_labels(targets, config) if counts is None else counts
     ttc_count, bank_count, future_count, good_count, bank_ttc_count = counts
@@ -187,9 +194,10 @@ def compute_losses(
         (config.future, future),
         (config.bank, bank),
         (config.coverage, coverage),
+        (config.screen, screen),
     )
     total = sum((weight * loss for weight, loss in weighed if loss is not None), predictions.plans.new_zeros(()))
-    return Losses(total, imitation, score, future, bank, coverage)
+    return Losses(total, imitation, score, future, bank, coverage, screen)
 
 
 def winner_takes_all(plans_BNT3: Tensor, target_BT3: Tensor) -> Tensor:
@@ -251,6 +259,11 @@ def coverage_loss(plans_BNT3: Tensor, bank_BKT3: Tensor, good_BK: Tensor, good_c
     """Mean imitation distance of good bank plans to the nearest generated plan."""
     error_BKN = (plans_BNT3[:, None] - bank_BKT3[:, :, None]).abs().sum(-1).mean(-1)
     return _mean(error_BKN.min(2).values[good_BK], good_count)
+
+
+def screen_loss(logits_BK: Tensor, scores_BK: Tensor) -> Tensor:
+    """Mean binary cross-entropy of a screen's logits and the scores of plans, 0 to 1."""
+    return functional.binary_cross_entropy_with_logits(logits_BK, scores_BK.float())
 
 
 def _bank_ttc_valid(targets: Targets) -> Tensor:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from world4scorer.engine.outcomes.results import V1_COLUMNS
 from world4scorer.engine.selection.pool_metrics import PoolMetrics, pool_metrics
 from world4scorer.planner.model.components import COMPONENTS, DDC
-from world4scorer.planner.model.images import normalise
+from world4scorer.planner.model.generator import VocabularyGenerator
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.utility import utility
 from world4scorer.planner.pretraining.schedule import learning_rate
@@ -28,10 +28,12 @@ from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.dataset import Batch
 from world4scorer.planner.training.grid_mask import grid_mask
 from world4scorer.planner.training.labels import LabelThreads, PlanLabeller
-from world4scorer.planner.training.losses import Targets, compute_losses, count_labels
-from world4scorer.planner.training.predictions import predict, propose
+from world4scorer.planner.training.losses import Targets, compute_losses, count_labels, screen_loss
+from world4scorer.planner.training.predictions import explored_plans, predict, propose, screen_logits
 
 PDMS = V1_COLUMNS.index("PDMS")
+EXPLORED = 16
+"""Plans of the vocabulary per scene and step that are labelled for its screen alone, drawn at random."""
 
 
 class ScorerModule(pl.LightningModule):
@@ -65,10 +67,14 @@ class ScorerModule(pl.LightningModule):
         config, weights = self.config, self.config.loss_weights
         in_mirror = torch.rand(len(batch.tokens), device=self.device) < config.augmentation.mirror
         batch = mirror_batch(batch, in_mirror)
-        image = jitter_light(normalise(batch.views), config.augmentation.light)
-        image = grid_mask(image, config.grid_mask, self._rng)
+        image = batch.image
+        if isinstance(image, Tensor):
+            image = jitter_light(image, config.augmentation.light)
+            image = grid_mask(image, config.grid_mask, self._rng)
         proposed = propose(self.network, image, batch.ego_status, batch.cameras)
-        pending = self.labels.submit(batch.tokens, mirror_poses(proposed.plans.detach(), in_mirror))
+        explored = explored_plans(self.network, proposed, EXPLORED) if weights.screen else None
+        plans = proposed.plans.detach() if explored is None else torch.cat([proposed.plans.detach(), explored], 1)
+        pending = self.labels.submit(batch.tokens, mirror_poses(plans, in_mirror))
         predictions = predict(
             self.network,
             proposed,
@@ -76,7 +82,11 @@ class ScorerModule(pl.LightningModule):
             batch.trajectory if weights.future else None,
             weights.future_gradient,
         )
-        labels, bank_labels = pending.result().to(self.device), batch.bank_labels
+        every, bank_labels = pending.result().to(self.device), batch.bank_labels
+        labels = every[:, : proposed.plans.shape[1]]
+        screen = None
+        if explored is not None:
+            screen = screen_loss(screen_logits(self.network, proposed, plans), every[..., PDMS])
         if config.permuted_labels == "all":
             labels = permute_labels(labels)
         if config.permuted_labels != "none" and bank_labels is not None:
@@ -92,7 +102,7 @@ class ScorerModule(pl.LightningModule):
             batch.bank,
         )
         counts = self._of_all(count_labels(targets, weights)).mean(0)
-        losses = compute_losses(predictions, targets, weights, counts)
+        losses = compute_losses(predictions, targets, weights, counts, screen)
         if not losses.total.isfinite():
             raise ValueError(
                 f"step {self.global_step}: the loss is not finite (scenes {', '.join(batch.tokens[:4])}, ...); "
@@ -118,7 +128,7 @@ class ScorerModule(pl.LightningModule):
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Score plans and label them."""
         with torch.no_grad():
-            passed = self.network(normalise(batch.views), batch.ego_status, None, batch.cameras)
+            passed = self.network(batch.image, batch.ego_status, None, batch.cameras)
         scores = self.val_labels.submit(batch.tokens, passed.plans).result().numpy()[..., PDMS]
         worth = utility(dict(zip(COMPONENTS, passed.logits.unbind(-1), strict=True)), "v1")
         self._validated.append(pool_metrics(worth.float().cpu().numpy(), scores))
@@ -181,13 +191,15 @@ def freeze_unused(network: Network, config: TrainConfig) -> None:
     if not scores:
         unused.append(network.heads)
         if sampling is not None:  # the future's path sees the scene, and so these maps, without gradient
-            unused += [sampling.reduce, sampling.fine]
+            unused += [sampling.reduce, getattr(sampling, "fine", None)]
     if not weights.driving_direction:
         unused.append(network.heads.components[DDC])
     if not (scores or weights.future):
         unused += [network.action_encoder, network.predictor, sampling]
     if not generates:
         unused.append(network.generator)
+    if isinstance(network.generator, VocabularyGenerator) and not weights.screen:
+        unused.append(network.generator.screen)
     if not (generates or scores):
         unused += [network.encoder, network.ego_encoder]
     if not config.model.images:

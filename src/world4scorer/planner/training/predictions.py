@@ -13,6 +13,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from world4scorer.planner.model.dense_encoder import Perception
+from world4scorer.planner.model.generator import VocabularyGenerator
+from world4scorer.planner.model.map_sampling import Maps
 from world4scorer.planner.model.network import Ego, Network, SceneFeatures
 from world4scorer.planner.model.plan_sampling import Cameras
 
@@ -42,11 +45,31 @@ class Predictions(NamedTuple):
     """(B, E), read from the state of the executed plan"""
 
 
-def propose(network: Network, image: Tensor, ego_status: Tensor, cameras: Cameras | None = None) -> Proposed:
+def propose(
+    network: Network, image: Tensor | Perception, ego_status: Tensor, cameras: Cameras | None = None
+) -> Proposed:
     """Encode the scenes and generate plans."""
     scene = network.encode(image)
     ego = network.encode_ego(ego_status)
     return Proposed(scene, ego, network.propose(scene, ego), cameras)
+
+
+def explored_plans(network: Network, proposed: Proposed, count: int) -> Tensor | None:
+    """Random plans (B, count, T, 3) of the vocabulary, if the network has one: the screen learns from these, too."""
+    generator = network.generator
+    if not isinstance(generator, VocabularyGenerator):
+        return None
+    every = generator.manoeuvres(proposed.ego.speed)
+    chosen = torch.rand(every.shape[:2], device=every.device).argsort(1)[:, :count]
+    return every.gather(1, chosen[..., None, None].expand(-1, -1, *every.shape[2:]))
+
+
+def screen_logits(network: Network, proposed: Proposed, plans_BKT3: Tensor) -> Tensor:
+    """What the screen of a vocabulary says of plans (B, K); gradients reach the screen alone."""
+    generator, maps = network.generator, proposed.scene.readable
+    assert isinstance(generator, VocabularyGenerator) and isinstance(maps, Maps)
+    logits: Tensor = generator.screen(plans_BKT3, maps, proposed.ego.encoded.detach())
+    return logits
 
 
 def predict(

@@ -28,10 +28,13 @@ from world4scorer.engine.scene.indices import PLAN_POSES
 from world4scorer.jobs.resumable import Settings, resumable
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.jobs.tensor_files import read_checkpoint, read_tensors
+from world4scorer.planner.features.feature_cache import FeatureCache, cache_features, open_features
 from world4scorer.planner.model.anchors import fit_anchors
+from world4scorer.planner.model.config import DENSE
+from world4scorer.planner.model.dense_encoder_files import load_dense_encoder
 from world4scorer.planner.model.dinov2 import load_dinov2
-from world4scorer.planner.model.image_encoder import load_city_encoder
-from world4scorer.planner.model.network import SPEED, Network
+from world4scorer.planner.model.image_encoder import MASKED, load_city_encoder
+from world4scorer.planner.model.network import SPEED, FrozenSceneEncoder, Network
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.bf16_linear import use_bf16_products
 from world4scorer.planner.training.callbacks import History, LastCheckpoint, RestoreSigterm, TrainingProgress
@@ -101,12 +104,26 @@ def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | No
     out = Path(out)
     prepare_run(config, data, out, machine)
     numbers = config.model.ego_numbers
-    samples = subsample(split_samples(data.data, data.split, data.store, numbers), config)
+    samples_of_split = split_samples(data.data, data.split, data.store, numbers)
+    samples = subsample(samples_of_split, config)
     val = split_samples(data.val_data or data.data, data.val_split, data.val_store, numbers)
     labellers = SceneLabeller(SceneStore(data.store)), SceneLabeller(SceneStore(data.val_store))
     bank, targets = open_bank(config, data.bank, samples), open_targets(config, data.targets, samples)
-    loaders = PlanningDataModule(config, samples, val, bank, targets, machine.loaders)
+    features = None
+    if config.model.encoder == DENSE and config.model.images:
+        val_data = data.val_data or data.data
+        features = (
+            _cached(config, samples_of_split, data.data, data.split),
+            _cached(config, val, val_data, data.val_split),
+        )
+    loaders = PlanningDataModule(config, samples, val, bank, targets, machine.loaders, features)
     return fit(config, samples, labellers, loaders, out, machine)
+
+
+def _cached(config: TrainConfig, samples: Samples, data: Path, split: str) -> FeatureCache:
+    """What the frozen encoder of a run perceives in the scenes of a split; made by the first process of a run."""
+    encoder = load_dense_encoder(config.vit_weights)
+    return open_features(encoder, data, split) or cache_features(encoder, samples, data, split, show_progress=True)
 
 
 def prepare_run(config: TrainConfig, data: Any, out: Path, machine: Machine) -> None:
@@ -160,9 +177,12 @@ def make_network(config: TrainConfig, samples: Samples) -> Network:
     if network.generator.anchors is not None:
         speeds, poses = samples.ego_status[:, SPEED], samples.future[:, :PLAN_POSES]
         network.generator.anchors.copy_(
-            torch.from_numpy(fit_anchors(speeds, poses, config.model.proposals, config.seed))
+            torch.from_numpy(fit_anchors(speeds, poses, len(network.generator.anchors), config.seed))
         )
-    if config.vit_weights == "city":
+    if config.model.encoder == DENSE and config.model.images:
+        assert isinstance(network.encoder, FrozenSceneEncoder)
+        network.encoder.perceiver.load_state_dict(load_dense_encoder(config.vit_weights).state_dict())
+    elif config.vit_weights == MASKED:
         load_city_encoder(network)
     elif config.vit_weights:
         load_dinov2(network, config.vit_weights)

@@ -18,7 +18,6 @@ import torch
 
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes.results import V1_COLUMNS
-from world4scorer.planner.model.images import normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.stability import LossWeights, SupervisedScenes, Supervision
 from world4scorer.planner.training.config import TrainConfig
@@ -74,7 +73,7 @@ class TrainedScenes:
     def scenes(self, planner: Planner, indices: Sequence[int]) -> SupervisedScenes:
         """Some scenes as training saw them."""
         batch = collate([self.dataset[index, self.config.epochs - 1] for index in indices])
-        image = normalise(batch.views)
+        image = batch.image
         plans = planner(image, batch.ego_status, batch.cameras).plans
         table = self.labels.submit(batch.tokens, plans).result()
         return SupervisedScenes(

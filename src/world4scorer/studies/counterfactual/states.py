@@ -16,7 +16,6 @@ from torch import Tensor
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.engine.scene.indices import PLAN_POSES
 from world4scorer.jobs.progress import ProgressBar
-from world4scorer.planner.model.images import normalise
 from world4scorer.planner.model.network import Ego, SceneFeatures
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.planner import Planner
@@ -94,7 +93,7 @@ def _encoded(planner: Planner, samples: Samples) -> Iterator[_EncodedBatch]:
     """Scenes are encoded once for all questions about them."""
     start = 0
     for batch in pool_batches(samples, planner):
-        scene = planner.network.encode(normalise(batch.views))
+        scene = planner.network.encode(batch.image)
         rows = slice(start, start + len(batch.tokens))
         start = rows.stop
         yield _EncodedBatch(scene, planner.network.encode_ego(batch.ego_status), batch.cameras, rows)

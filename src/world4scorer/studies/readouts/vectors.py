@@ -17,7 +17,6 @@ from torch import Tensor
 
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.planner.model.images import normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.pools import pool_batches
@@ -51,7 +50,7 @@ def predicted(
     number = 0
     for batch in pool_batches(samples.at([samples.index_of[pools.tokens[index]] for index in indices]), planner):
         rows = slice(number, number + len(batch.tokens))
-        image = normalise(batch.views)
+        image = batch.image
         driven = torch.from_numpy(pools.human_plan[indices[rows]].astype(np.float32))[:, None]
         alone = planner.score(image, batch.ego_status, driven, batch.cameras).states[:, 0]
         pool = torch.from_numpy(pools.plans[indices[rows]].astype(np.float32))

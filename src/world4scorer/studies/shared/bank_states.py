@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.engine.outcomes.results import V1_COLUMNS
 from world4scorer.planner.bank import CandidateBank
-from world4scorer.planner.model.images import normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.pools import pool_batches
@@ -102,7 +101,7 @@ def states_of(planner: Planner, scenes: BankScenes) -> NDArray[np.float32]:
     for batch in pool_batches(scenes.samples, planner):
         plans = torch.from_numpy(scenes.plans[start : start + len(batch.tokens)])
         start += len(batch.tokens)
-        states.append(planner.score(normalise(batch.views), batch.ego_status, plans, batch.cameras).states)
+        states.append(planner.score(batch.image, batch.ego_status, plans, batch.cameras).states)
     return torch.cat(states).float().numpy()
 
 

@@ -23,7 +23,6 @@ from world4scorer.jobs.files import atomic_write
 from world4scorer.planner.bank.config import BankConfig
 from world4scorer.planner.bank.perturbations import Perturbations
 from world4scorer.planner.bank.scene_bank import build_scene_bank
-from world4scorer.planner.model.images import normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.stability.decisions import Rivals, nearest_rivals
 from world4scorer.planner.stability.geometry import Geometry
@@ -171,7 +170,7 @@ class Measure:
     def _calls(self, batch: Batch, plans: Tensor) -> tuple[ScorerCall, ScorerCall]:
         """Of the pools, and of what was driven."""
         network = self.planner.network
-        scene, ego = network.encode(normalise(batch.views)), network.encode_ego(batch.ego_status)
+        scene, ego = network.encode(batch.image), network.encode_ego(batch.ego_status)
         driven = self.scorer.call(batch.trajectory[:, None], scene, ego, batch.cameras)
         return self.scorer.call(plans, scene, ego, batch.cameras), driven
 
@@ -232,7 +231,9 @@ class Measure:
     def _again(self, batch: Batch, row: int, plans: Tensor) -> ScorerCall:
         """A call of other plans in the scene of a row."""
         network, one = self.planner.network, slice(row, row + 1)
-        scene, ego = network.encode(normalise(batch.views[one])), network.encode_ego(batch.ego_status[one])
+        whole = batch.image
+        image = whole[one] if isinstance(whole, Tensor) else type(whole)(*(part[one] for part in whole))
+        scene, ego = network.encode(image), network.encode_ego(batch.ego_status[one])
         return self.scorer.call(plans, scene, ego, type(batch.cameras)(*(part[one] for part in batch.cameras)))
 
     def _woodbury(self, solved: Radii, rows: list[int]) -> list[float]:

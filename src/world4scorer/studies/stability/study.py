@@ -28,7 +28,6 @@ from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.jobs.executors import SerialExecutor
 from world4scorer.jobs.resumable import resumable
-from world4scorer.planner.model.images import normalise
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.stability import Geometry
 from world4scorer.planner.training.dataset import PlanningDataset, collate
@@ -177,6 +176,6 @@ def _other_choices(
     for index in chosen:
         batch = collate([validation[validation.samples.index_of[pools.tokens[index]], 0]])
         plans = torch.from_numpy(np.asarray(pools.plans[index : index + 1], np.float32))
-        scored = second.score(normalise(batch.views), batch.ego_status, plans, batch.cameras)
+        scored = second.score(batch.image, batch.ego_status, plans, batch.cameras)
         choices.append(int(scored.choice("v1")))
     return np.array(choices)

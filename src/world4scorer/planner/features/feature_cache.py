@@ -1,0 +1,205 @@
+"""A cache of what a frozen encoder perceives: memory-mapped blocks of float16, found by token.
+
+    DATA/features/DIGEST/SPLIT/about.json      tokens in order, shapes
+    DATA/features/DIGEST/SPLIT/00000.npy       512 scenes each
+
+The digest is the encoder's, so that other weights never meet old features. A scene of the city's encoder takes 224 kB.
+
+Shapes: S scenes of a split, C cameras, V features of a patch, h x w patches, F features of a map cell, X x Y cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from multiprocessing import parent_process
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.jobs.data_folder import DataFolder
+from world4scorer.jobs.executors import Executor, local_executor
+from world4scorer.jobs.files import atomic_write, read_json
+from world4scorer.jobs.resumable import Settings, resumable
+from world4scorer.planner.model.config import ModelConfig
+from world4scorer.planner.model.dense_encoder import DenseEncoder, DenseEncoderConfig, Perception
+from world4scorer.planner.model.dense_encoder_files import encoder_digest
+from world4scorer.planner.model.images import ImageError, fit_intrinsics, normalise, read_view
+
+BLOCK: Final = 512
+"""Scenes in a file."""
+BATCH: Final = 16
+"""Scenes at a time."""
+MAX_DEVIATION: Final = 1e-3
+"""Largest difference of a calibration from that of the encoder: of matrices, and of positions [m]."""
+FORMAT: Final = "world4scorer-features-1"
+
+
+class FeatureCache:
+    """Perceptions of a split's scenes, by token."""
+
+    def __init__(self, folder: Path, tokens: Sequence[str], config: DenseEncoderConfig) -> None:
+        self.folder = folder
+        self._row = {token: row for row, token in enumerate(tokens)}
+        self._patches, self._cells = _shapes(config)
+        self._open: dict[int, NDArray[np.float16]] = {}
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    def __contains__(self, token: object) -> bool:
+        return token in self._row
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_open": {}}
+
+    def read(self, token: str) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
+        """Patches (C, V, h, w) and map features (F, X, Y) of a scene."""
+        block, row = divmod(self._row[token], BLOCK)
+        if block not in self._open:
+            self._open[block] = np.load(_block_file(self.folder, block), mmap_mode="r")
+        numbers = self._open[block][row]
+        size = int(np.prod(self._patches))
+        return numbers[:size].reshape(self._patches), numbers[size:].reshape(self._cells)
+
+
+@dataclass(frozen=True)
+class CacheTask:
+    """A block to be computed."""
+
+    block: int
+    tokens: tuple[str, ...]
+    images: tuple[tuple[str, ...], ...]
+
+    def __str__(self) -> str:
+        return f"block {self.block}"
+
+
+def cache_features(
+    encoder: DenseEncoder,
+    samples: Samples,
+    data: Path,
+    split: str,
+    *,
+    executor: Executor | None = None,
+    show_progress: bool = False,
+) -> FeatureCache:
+    """The cache of a split, made or completed where it is missing."""
+    check_calibration(samples, encoder.config)
+    folder = DataFolder(data).features(encoder_digest(encoder), split)
+    about = {
+        "format": FORMAT,
+        "tokens": list(samples.tokens),
+        "shapes": [list(shape) for shape in _shapes(encoder.config)],
+    }
+    tasks = [
+        CacheTask(
+            start // BLOCK,
+            tuple(samples.tokens[start : start + BLOCK]),
+            tuple(samples.images[start : start + BLOCK]),
+        )
+        for start in range(0, len(samples), BLOCK)
+    ]
+    with resumable(folder, "caching features there", ValueError, Settings(folder / "about.json", about)) as job:
+        job.run_missing(
+            executor or local_executor(None),
+            _Encode(encoder.config, _weights(encoder), samples.sensors, folder),
+            tasks,
+            "features",
+            "blocks",
+            is_done=lambda task: _block_file(folder, task.block).is_file(),
+            unit="scenes",
+            size=lambda task: len(task.tokens),
+            show=show_progress,
+        )
+    return FeatureCache(folder, samples.tokens, encoder.config)
+
+
+def open_features(encoder: DenseEncoder, data: Path, split: str) -> FeatureCache | None:
+    """The complete cache of a split, if there is one."""
+    folder = DataFolder(data).features(encoder_digest(encoder), split)
+    if not (folder / "about.json").is_file():
+        return None
+    tokens = read_json(folder / "about.json", ValueError)["tokens"]
+    blocks = range((len(tokens) + BLOCK - 1) // BLOCK)
+    complete = all(_block_file(folder, block).is_file() for block in blocks)
+    return FeatureCache(folder, tokens, encoder.config) if complete else None
+
+
+def check_calibration(samples: Samples, config: DenseEncoderConfig) -> None:
+    """Raise a ValueError for scenes whose cameras are not those that the encoder was taught with."""
+    expected = [part[0].double().numpy() for part in config.cameras]
+    sizes = ModelConfig(image_height=config.image_height, image_width=config.image_width, crop_top=config.crop_top)
+    for index in {0, len(samples) - 1} if len(samples) else ():
+        width, height = samples.image_size[index]
+        views = len(config.mounts)
+        given = (
+            fit_intrinsics(samples.intrinsics[index, :views], width, height, sizes) / config.image_width,
+            samples.rotation[index, :views],
+            samples.translation[index, :views],
+        )
+        wanted = (expected[0] / config.image_width, *expected[1:])
+        if any(np.abs(one - other).max() > MAX_DEVIATION for one, other in zip(given, wanted, strict=True)):
+            raise ValueError(
+                f"scene {samples.tokens[index]!r}: its cameras are not those of the city, which the dense encoder "
+                "was taught with; use a model with a ViT (--preset city-vit or paper)"
+            )
+
+
+def _shapes(config: DenseEncoderConfig) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return (len(config.mounts), config.patch_width, *config.patches), (config.map_width, *config.map_cells)
+
+
+def _block_file(folder: Path, block: int) -> Path:
+    return folder / f"{block:05d}.npy"
+
+
+def _weights(encoder: DenseEncoder) -> tuple[tuple[str, NDArray[Any]], ...]:
+    """Weights as arrays, which pass to other processes as they are."""
+    return tuple((name, tensor.cpu().numpy()) for name, tensor in encoder.state_dict().items())
+
+
+@dataclass(frozen=True, eq=False)
+class _Encode:
+    """Encodes a block; runs in worker processes."""
+
+    config: DenseEncoderConfig
+    weights: tuple[tuple[str, NDArray[Any]], ...]
+    sensors: Path
+    folder: Path
+
+    def __call__(self, task: CacheTask) -> None:
+        encoder = _load(self)
+        rows = []
+        for start in range(0, len(task.tokens), BATCH):
+            chosen = range(start, min(start + BATCH, len(task.tokens)))
+            views = np.stack([self._views(task.tokens[k], task.images[k]) for k in chosen])
+            with torch.inference_mode():
+                seen: Perception = encoder(normalise(torch.from_numpy(views)))
+            rows.append(torch.cat([seen.patches.flatten(1), seen.features.flatten(1)], 1).half().numpy())
+        with atomic_write(_block_file(self.folder, task.block)) as stream:
+            np.save(stream, np.concatenate(rows))
+
+    def _views(self, token: str, images: Sequence[str]) -> NDArray[np.uint8]:
+        sizes = ModelConfig(
+            image_height=self.config.image_height, image_width=self.config.image_width, crop_top=self.config.crop_top
+        )
+        try:
+            return np.stack([read_view(self.sensors / path, sizes) for path in images[: len(self.config.mounts)]])
+        except ImageError as error:
+            raise ImageError(f"scene {token!r}: {error}") from error
+
+
+@lru_cache(1)
+def _load(task: _Encode) -> DenseEncoder:
+    """Build the encoder once per process."""
+    if parent_process() is not None:
+        torch.set_num_threads(1)  # a core for each worker
+    encoder = DenseEncoder(task.config)
+    encoder.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in task.weights})
+    return encoder.requires_grad_(False).eval()

@@ -1,0 +1,325 @@
+"""The city's foundation encoder: camera views to patch tokens and to features of a map around the ego.
+
+A small convolutional network encodes each view on its own; its coarsest level are the patch tokens. Its finest level
+is lifted onto a ground grid: each cell reads the views at the pixels where it would appear, on the ground and a metre
+above. A second network works on that grid. The encoder is taught densely (`pretraining/dense_losses.py`) and frozen
+in a planner, which is why a planner can keep its features in a cache.
+
+Shapes: B scenes, C cameras, H x W pixels, h x w patches, V features of a patch, F features of a map cell,
+X x Y cells of the feature map (2 m), 4X x 4Y cells of maps (0.5 m).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from world4scorer.datasets.dense.labels import CELL, CELLS, X_RANGE, Y_RANGE
+from world4scorer.planner.model.plan_sampling import Cameras, best_view, project
+
+MAP_CLASSES: Final = ("drivable", "lane", "crosswalk", "vehicle", "person", "red", "boundary")
+"""Channels of the map, in order."""
+PIXEL_CLASSES: Final = 14
+"""Semantic classes of pixels (`SurfaceClass` of the city)."""
+SCALE: Final = 4
+"""Cells of the map per cell of the feature map, along both axes."""
+LIFT_SCALE: Final = 2
+"""Cells of the lifted grid per cell of the feature map."""
+LIFT_HEIGHTS: Final = (0.0, 1.0)
+"""Heights above the ground at which a cell reads the views [m]."""
+FINE_STRIDE: Final = 4
+"""Pixels per cell of a view's finest features."""
+PATCH_STRIDE: Final = 16
+"""Pixels per patch."""
+
+
+@dataclass(frozen=True)
+class DenseEncoderConfig:
+    """Sizes of the encoder."""
+
+    image_height: int = 84
+    """Of each view, cropped [pixels]."""
+    image_width: int = 196
+    """Of each view [pixels]."""
+    crop_top: int = 28
+    """Rows cut off the top of the image as rendered [pixels]: sky."""
+    focal_to_width: float = 1545.0 / 1920.0
+    """Focal length / image width; the optical axis is in the middle of the image before cropping."""
+    mounts: tuple[tuple[float, float, float, float], ...] = (
+        (1.95, 0.0, 1.5, 0.0),
+        (1.35, 0.0, 1.5, 180.0),
+        (1.82, 0.25, 1.5, 55.0),
+        (1.82, -0.25, 1.5, -55.0),
+    )
+    """Level cameras in the order front, back, left-front, right-front: x forward, y left, z up of the rear axle on the
+    ground [m], yaw to the left [deg]."""
+    fine: int = 48
+    """Features at a quarter of the resolution."""
+    middle: int = 64
+    """Features at an eighth."""
+    patch_width: int = 96
+    """Features of a patch token."""
+    lifted: int = 32
+    """Features that are lifted onto the ground."""
+    map_width: int = 64
+    """Features of a cell of the feature map."""
+    map_inner: int = 96
+    """Features of the map network at its coarsest level."""
+    place: int = 16
+    """Learned features of each cell's place."""
+
+    @property
+    def cameras(self) -> Cameras:
+        """Calibration of the views of one scene."""
+        mounts = torch.tensor(self.mounts)
+        yaw, zero, one = mounts[:, 3].deg2rad(), torch.zeros(len(mounts)), torch.ones(len(mounts))
+        right = torch.stack([yaw.sin(), -yaw.cos(), zero], -1)
+        forward = torch.stack([yaw.cos(), yaw.sin(), zero], -1)
+        rotation = torch.stack([right, torch.stack([zero, zero, -one], -1), forward], -1)
+        focal, middle = self.focal_to_width * self.image_width, (self.image_height - self.crop_top) / 2
+        pinhole = torch.tensor([[focal, 0, self.image_width / 2], [0, focal, middle], [0, 0, 1.0]])
+        return Cameras(pinhole.expand(1, len(mounts), 3, 3), rotation[None], mounts[None, :, :3])
+
+    @property
+    def patches(self) -> tuple[int, int]:
+        """Rows and columns of patches in a view."""
+        return -(-self.image_height // PATCH_STRIDE), -(-self.image_width // PATCH_STRIDE)
+
+    @property
+    def fine_grid(self) -> tuple[int, int]:
+        """Rows and columns of a view's finest features."""
+        return -(-self.image_height // FINE_STRIDE), -(-self.image_width // FINE_STRIDE)
+
+    @property
+    def map_cells(self) -> tuple[int, int]:
+        """Rows and columns of the feature map."""
+        return CELLS[0] // SCALE, CELLS[1] // SCALE
+
+
+class ViewFeatures(NamedTuple):
+    """Features of views; M = B * C of them."""
+
+    patches: Tensor
+    """(M, V, h, w)"""
+    fine: Tensor
+    """(M, L, rows, columns) at a quarter of the resolution"""
+
+
+class Perception(NamedTuple):
+    """What the encoder makes of a scene: all that a frozen encoder's user needs."""
+
+    patches: Tensor
+    """(B, C, V, h, w)"""
+    features: Tensor
+    """(B, F, X, Y) not negative"""
+
+    def to(self, device: torch.device) -> Perception:
+        """The same on a device."""
+        return Perception(*(part.to(device) for part in self))
+
+
+class _Norm(nn.Module):
+    """Batch normalisation whose state is floating-point numbers alone, as files of weights want it."""
+
+    mean: Tensor
+    variance: Tensor
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
+        self.register_buffer("mean", torch.zeros(width))
+        self.register_buffer("variance", torch.ones(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.batch_norm(x, self.mean, self.variance, self.weight, self.bias, self.training)
+
+
+class _Block(nn.Sequential):
+    """Convolution, normalisation, ReLU."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int = 3, stride: int = 1) -> None:
+        super().__init__(
+            nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False),
+            _Norm(outputs),
+            nn.ReLU(inplace=True),
+        )
+
+
+class _Residual(nn.Module):
+    """Two convolutions beside a shortcut."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.first = _Block(width, width)
+        self.second = nn.Sequential(nn.Conv2d(width, width, 3, 1, 1, bias=False), _Norm(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.relu(x + self.second(self.first(x)))
+
+
+class ViewNetwork(nn.Module):
+    """Features of views at three resolutions, the finer ones knowing the coarser."""
+
+    def __init__(self, config: DenseEncoderConfig) -> None:
+        super().__init__()
+        self.fine = nn.Sequential(
+            nn.Conv2d(3, config.fine, FINE_STRIDE, FINE_STRIDE),
+            _Block(config.fine, config.fine),
+            _Block(config.fine, config.fine),
+        )
+        self.middle = nn.Sequential(_Block(config.fine, config.middle, 3, 2), _Residual(config.middle))
+        self.patches = nn.Sequential(_Block(config.middle, config.patch_width, 3, 2), _Residual(config.patch_width))
+        widths = (config.fine, config.middle, config.patch_width)
+        self.laterals = nn.ModuleList(nn.Conv2d(width, config.lifted, 1) for width in widths)
+        self.norm = _Norm(config.lifted)
+
+    def forward(self, image_M3HW: Tensor) -> ViewFeatures:
+        """Features of views."""
+        fine = self.fine(image_M3HW)
+        middle = self.middle(fine)
+        patches = self.patches(middle)
+        summed = self.laterals[0](fine)
+        for lateral, level in zip(self.laterals[1:], (middle, patches), strict=True):
+            summed = summed + functional.interpolate(
+                lateral(level), summed.shape[-2:], mode="bilinear", align_corners=False
+            )
+        return ViewFeatures(patches, functional.relu(self.norm(summed)))
+
+
+class Lift(nn.Module):
+    """Fine features of views onto a ground grid, for one set of cameras."""
+
+    index: Tensor
+    weight: Tensor
+
+    def __init__(self, config: DenseEncoderConfig) -> None:
+        super().__init__()
+        self.grid = (LIFT_SCALE * config.map_cells[0], LIFT_SCALE * config.map_cells[1])
+        with torch.device("cpu"):  # a real one, also while a network's parameters have no memory yet
+            index, weight = _reading(config)
+        self.register_buffer("index", index, persistent=False)
+        self.register_buffer("weight", weight, persistent=False)
+
+    def forward(self, fine_BCLhw: Tensor) -> Tensor:
+        """(B, heights * L, 2X, 2Y); zero where no view looks."""
+        scenes, views, width, rows, columns = fine_BCLhw.shape
+        table = fine_BCLhw.permute(1, 3, 4, 0, 2).reshape(views * rows * columns, scenes * width)
+        weight = self.weight.to(table.dtype)
+        read = functional.embedding_bag(self.index, table, per_sample_weights=weight, mode="sum")
+        lifted = read.view(len(LIFT_HEIGHTS), *self.grid, scenes, width).permute(3, 0, 4, 1, 2)
+        return lifted.reshape(scenes, -1, *self.grid)
+
+    @property
+    def visible(self) -> Tensor:
+        """(2X, 2Y) which cells a view sees, on the ground."""
+        seen: Tensor = self.weight.sum(1) > 0
+        return seen.view(len(LIFT_HEIGHTS), *self.grid)[0]
+
+
+def _reading(config: DenseEncoderConfig) -> tuple[Tensor, Tensor]:
+    """Rows of the table of fine features (cells, 4) that each cell reads, and their weights (cells, 4)."""
+    rows, columns = config.fine_grid
+    points = torch.cat([grid_points(LIFT_SCALE, height) for height in LIFT_HEIGHTS])[None]
+    pixels, ahead = project(points, config.cameras)
+    view, pixel, visible = best_view(pixels, ahead, config.image_height, config.image_width)
+    last = pixel.new_tensor([columns - 1, rows - 1])
+    centred = torch.minimum((pixel[0] / FINE_STRIDE - 0.5).clamp(min=0), last)
+    low = centred.floor()
+    high = torch.minimum(low + 1, last)
+    right, down = (centred - low).unbind(-1)
+    first = view[0] * (rows * columns)
+    cells = [first + r.long() * columns + c.long() for r in (low[:, 1], high[:, 1]) for c in (low[:, 0], high[:, 0])]
+    shares = [r * c for r in (1 - down, down) for c in (1 - right, right)]
+    return torch.stack(cells, -1), torch.stack(shares, -1) * visible[0][:, None]
+
+
+def grid_points(scale: int, height: float) -> Tensor:
+    """Centres (cells, 3) of a grid with `scale` cells per cell of the feature map, in the ego frame [m]."""
+    side = CELL * SCALE / scale
+    x = X_RANGE[0] + side * (np.arange(round((X_RANGE[1] - X_RANGE[0]) / side)) + 0.5)
+    y = Y_RANGE[0] + side * (np.arange(round((Y_RANGE[1] - Y_RANGE[0]) / side)) + 0.5)
+    points = np.stack(np.meshgrid(x, y, indexing="ij"), -1).reshape(-1, 2)
+    return torch.from_numpy(np.column_stack([points, np.full(len(points), height)])).float()
+
+
+class MapNetwork(nn.Module):
+    """Lifted features to the feature map."""
+
+    def __init__(self, config: DenseEncoderConfig) -> None:
+        super().__init__()
+        inputs = LIFT_SCALE**2 * config.lifted * len(LIFT_HEIGHTS)
+        self.place = nn.Parameter(torch.zeros(config.place, *config.map_cells))
+        self.inner = nn.Sequential(
+            _Block(inputs + config.place, config.map_width, 1), _Block(config.map_width, config.map_width)
+        )
+        self.outer = nn.Sequential(
+            _Block(config.map_width, config.map_inner, 3, 2),
+            _Residual(config.map_inner),
+            _Block(config.map_inner, config.map_inner),
+        )
+        self.join = nn.Sequential(
+            _Block(config.map_width + config.map_inner, config.map_width, 1), _Block(config.map_width, config.map_width)
+        )
+
+    def forward(self, lifted: Tensor) -> Tensor:
+        """(B, F, X, Y) of what `Lift` returned."""
+        place = self.place.expand(len(lifted), -1, -1, -1)
+        near = self.inner(torch.cat([functional.pixel_unshuffle(lifted, LIFT_SCALE), place], 1))
+        far = functional.interpolate(self.outer(near), near.shape[-2:], mode="bilinear", align_corners=False)
+        joined: Tensor = self.join(torch.cat([near, far], 1))
+        return joined
+
+
+class MapHeads(nn.Module):
+    """The feature map to maps; a planner with cached features has these, too."""
+
+    def __init__(self, config: DenseEncoderConfig) -> None:
+        super().__init__()
+        self.classes = nn.Conv2d(config.map_width, len(MAP_CLASSES) * SCALE**2, 1)
+        self.direction = nn.Conv2d(config.map_width, 2 * LIFT_SCALE**2, 1)
+
+    def forward(self, features_BFXY: Tensor) -> Tensor:
+        """Logits (B, classes, 4X, 4Y) of `MAP_CLASSES`."""
+        return functional.pixel_shuffle(self.classes(features_BFXY), SCALE)
+
+    def directions(self, features_BFXY: Tensor) -> Tensor:
+        """(B, 2, 2X, 2Y) cosine and sine of the lane's heading relative to the ego, not normalised."""
+        return functional.pixel_shuffle(self.direction(features_BFXY), LIFT_SCALE)
+
+
+class DenseEncoder(nn.Module):
+    """Views to patch tokens and the feature map."""
+
+    def __init__(self, config: DenseEncoderConfig | None = None) -> None:
+        super().__init__()
+        self.config = config or DenseEncoderConfig()
+        self.views = ViewNetwork(self.config)
+        self.lift = Lift(self.config)
+        self.map = MapNetwork(self.config)
+        self.heads = MapHeads(self.config)
+
+    def forward(self, image_BC3HW: Tensor) -> Perception:
+        """Encode normalised images."""
+        return self.perceive(self.encode_views(image_BC3HW))
+
+    def encode_views(self, image_BC3HW: Tensor) -> ViewFeatures:
+        """Features of all views."""
+        config = self.config
+        expected = (len(config.mounts), 3, config.image_height, config.image_width)
+        if image_BC3HW.ndim != 5 or tuple(image_BC3HW.shape[1:]) != expected:
+            given = tuple(image_BC3HW.shape)
+            raise ValueError(f"image: shape {given}; (scenes, {', '.join(map(str, expected))}) is needed")
+        features: ViewFeatures = self.views(image_BC3HW.flatten(0, 1).contiguous(memory_format=torch.channels_last))
+        return features
+
+    def perceive(self, views: ViewFeatures) -> Perception:
+        """Lift the features of all views (B * C) and work on the map."""
+        cameras = len(self.config.mounts)
+        lifted = self.lift(views.fine.unflatten(0, (-1, cameras)))
+        features = self.map(lifted.contiguous(memory_format=torch.channels_last))
+        return Perception(views.patches.unflatten(0, (-1, cameras)), features)

@@ -1,0 +1,110 @@
+"""Plan sampling from maps: what a dense encoder sees where a plan leads.
+
+At every pose of a plan and half-way between poses, the corners and the centre of the car's box are read from the maps
+of the encoder; at the poses, the feature map as well. A linear layer, zero before training, adds the reading to the
+plan's query, as `plan_sampling.py` does with image features.
+
+Shapes: B scenes, N plans, T poses, K = 5 points of a box, M maps, F features of a map cell, D width,
+X x Y cells of the feature map, 4X x 4Y cells of maps.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from world4scorer.datasets.dense.labels import X_RANGE, Y_RANGE
+from world4scorer.engine.scene import vehicle
+from world4scorer.planner.model.config import ModelConfig
+from world4scorer.planner.model.dense_encoder import MAP_CLASSES, DenseEncoderConfig, MapHeads, Perception
+from world4scorer.planner.model.plan_sampling import Cameras
+
+BOX_POINTS: Final = (
+    (vehicle.REAR_AXLE_TO_CENTRE, 0.0),
+    (vehicle.FRONT_OVERHANG, vehicle.HALF_WIDTH),
+    (vehicle.FRONT_OVERHANG, -vehicle.HALF_WIDTH),
+    (vehicle.REAR_AXLE_TO_CENTRE * 2 - vehicle.FRONT_OVERHANG, vehicle.HALF_WIDTH),
+    (vehicle.REAR_AXLE_TO_CENTRE * 2 - vehicle.FRONT_OVERHANG, -vehicle.HALF_WIDTH),
+)
+"""Forward and left of the rear axle [m]: centre, front left, front right, rear left, rear right."""
+STEPS_PER_POSE: Final = 2
+"""Times per pose at which maps are read."""
+
+
+class Maps(NamedTuple):
+    """Maps of some scenes, for reading along plans."""
+
+    classes: Tensor
+    """(B, M, 4X, 4Y) logits of `MAP_CLASSES`"""
+    direction: Tensor
+    """(B, 2, 2X, 2Y) cosine and sine of lane headings"""
+    features: Tensor
+    """(B, F, X, Y)"""
+
+    def detach(self) -> Maps:
+        """Itself: nothing in it is trained."""
+        return self
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, heads: MapHeads, perception: Perception) -> Maps:
+        """The maps that a frozen encoder's features stand for."""
+        features = perception.features
+        return cls(heads(features), heads.directions(features), features)
+
+
+def map_positions(points: Tensor) -> Tensor:
+    """Points (..., 2) [m] as positions for `grid_sample`: -1 to 1 along columns, then rows."""
+    x, y = points.unbind(-1)
+    along = 2 * (x - X_RANGE[0]) / (X_RANGE[1] - X_RANGE[0]) - 1
+    across = 2 * (y - Y_RANGE[0]) / (Y_RANGE[1] - Y_RANGE[0]) - 1
+    return torch.stack([across, along], -1)
+
+
+def box_points(poses: Tensor, points: tuple[tuple[float, float], ...] = BOX_POINTS) -> Tensor:
+    """Points (..., K, 2) of the car's box at poses (..., 3), in the ego frame [m]."""
+    x, y, heading = poses[..., None, :].unbind(-1)
+    forward, left = poses.new_tensor(points).unbind(-1)
+    cosine, sine = heading.cos(), heading.sin()
+    return torch.stack([x + forward * cosine - left * sine, y + forward * sine + left * cosine], -1)
+
+
+def read_map(map_BMXY: Tensor, points_BU2: Tensor) -> Tensor:
+    """Values (B, U, M) at points [m] by bilinear interpolation; zero beyond the map."""
+    read = functional.grid_sample(map_BMXY, map_positions(points_BU2)[:, None], align_corners=False)
+    return read[:, :, 0].transpose(1, 2)
+
+
+class MapSampling(nn.Module):
+    """Plans and maps to an addition to the plans' queries."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.reduce = nn.Linear(DenseEncoderConfig().map_width, config.sampling_width)
+        steps = STEPS_PER_POSE * config.poses
+        numbers = steps * (len(BOX_POINTS) * len(MAP_CLASSES) + 2) + config.poses * config.sampling_width
+        self.out = nn.Linear(numbers, config.width)
+        nn.init.zeros_(self.out.weight)
+        nn.init.zeros_(self.out.bias)
+
+    def read(self, plans_BNT3: Tensor, readable: object, cameras: Cameras | None = None) -> Tensor:
+        """What maps say along plans (B, N, input width of `out`); `cameras` do not matter here."""
+        if not isinstance(readable, Maps):
+            raise ValueError("scene: without maps; encode it with the model that reads it")
+        maps = readable
+        scenes, plans = plans_BNT3.shape[:2]
+        plans_BNT3 = plans_BNT3.to(maps.classes.dtype)
+        before = torch.cat([torch.zeros_like(plans_BNT3[:, :, :1]), plans_BNT3[:, :, :-1]], 2)
+        fine = torch.stack([(before + plans_BNT3) / 2, plans_BNT3], 3).flatten(2, 3)
+        boxes = box_points(fine)
+        classes = read_map(maps.classes, boxes.flatten(1, 3)).sigmoid().reshape(scenes, plans, -1)
+        lane = read_map(maps.direction, boxes[..., 0, :].flatten(1, 2)).view(scenes, plans, -1, 2)
+        heading = fine[..., 2]
+        along = lane[..., 0] * heading.cos() + lane[..., 1] * heading.sin()
+        across = lane[..., 1] * heading.cos() - lane[..., 0] * heading.sin()
+        centres = box_points(plans_BNT3)[..., 0, :]
+        features = functional.gelu(self.reduce(read_map(maps.features, centres.flatten(1, 2))))
+        return torch.cat([classes, along, across, features.reshape(scenes, plans, -1)], -1)

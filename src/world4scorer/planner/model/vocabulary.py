@@ -1,0 +1,76 @@
+"""A vocabulary of manoeuvres, and the choice of those that suit a scene.
+
+Free poses or a few fixed anchors leave the road in every second scene. Here many more anchors than plans are looked up
+in the encoder's maps; a small network says how good each would be, and the best ones that differ are kept. The choice
+sees the road, vehicles and red lights, so that plans stay on the road without the fan becoming narrower.
+
+Shapes: B scenes, K manoeuvres of the vocabulary, N plans, T poses, D width.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from world4scorer.datasets.dense.labels import CELL, X_RANGE, Y_RANGE
+from world4scorer.planner.model.config import ModelConfig
+from world4scorer.planner.model.dense_encoder import MAP_CLASSES
+from world4scorer.planner.model.map_sampling import BOX_POINTS, Maps, box_points
+from world4scorer.planner.model.scorer import plan_motion
+
+SCREENED_CLASSES: Final = tuple(MAP_CLASSES.index(name) for name in ("drivable", "vehicle", "person", "red"))
+SCREENED_POINTS: Final = BOX_POINTS[:3]
+HIDDEN: Final = 96
+"""Hidden features of the screen."""
+SPREAD: Final = 1.0
+"""Distance of plans below which they count as alike [m]."""
+ALIKE_PENALTY: Final = 3.0
+"""Logit that a plan loses beside one that was chosen."""
+
+
+class Screen(nn.Module):
+    """How good plans look at a glance: a logit of their score."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        read = config.poses * len(SCREENED_POINTS) * len(SCREENED_CLASSES)
+        self.read = nn.Linear(read + 2 * config.plan_numbers, HIDDEN)
+        self.ego = nn.Linear(config.width, HIDDEN)
+        self.out = nn.Sequential(nn.GELU(), nn.Linear(HIDDEN, HIDDEN), nn.GELU(), nn.Linear(HIDDEN, 1))
+
+    def forward(self, plans_BKT3: Tensor, maps: Maps, ego_BD: Tensor) -> Tensor:
+        """Logits (B, K)."""
+        read = torch.cat([nearest(maps.classes, plans_BKT3), plan_motion(plans_BKT3).flatten(2)], -1)
+        logits: Tensor = self.out(self.read(read) + self.ego(ego_BD)[:, None])[..., 0]
+        return logits
+
+
+def nearest(classes_BMXY: Tensor, plans_BKT3: Tensor) -> Tensor:
+    """Some maps at some points of the car's box along plans (B, K, T * points * maps), of the nearest cells."""
+    scenes, _, rows, columns = classes_BMXY.shape
+    points = box_points(plans_BKT3, SCREENED_POINTS)
+    row = ((points[..., 0] - X_RANGE[0]) / CELL).long()
+    column = ((points[..., 1] - Y_RANGE[0]) / CELL).long()
+    inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+    cell = row.clamp(0, rows - 1) * columns + column.clamp(0, columns - 1)
+    table = classes_BMXY[:, list(SCREENED_CLASSES)].flatten(2)
+    index = cell.flatten(1)[:, None].expand(-1, len(SCREENED_CLASSES), -1)
+    read = table.gather(2, index) * inside.flatten(1)[:, None]
+    return read.sigmoid().view(scenes, len(SCREENED_CLASSES), cell.shape[1], -1).movedim(1, 2).flatten(2)
+
+
+def choose_different(logits_BK: Tensor, plans_BKT3: Tensor, count: int) -> Tensor:
+    """Indices (B, count) of plans, the best first, each avoiding those that were chosen before it."""
+    places = plans_BKT3[:, :, 1::2, :2].flatten(2)  # every second
+    worth = logits_BK.clone()
+    chosen = []
+    rows = torch.arange(len(worth), device=worth.device)
+    for _ in range(count):
+        best = worth.argmax(1)
+        chosen.append(best)
+        apart = (places - places[rows, best][:, None]).square().sum(-1) / (places.shape[-1] / 2)
+        worth = torch.minimum(worth, logits_BK - ALIKE_PENALTY * torch.exp(-apart / (2 * SPREAD**2)))
+        worth[rows, best] = -torch.inf
+    return torch.stack(chosen, 1)
