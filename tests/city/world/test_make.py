@@ -235,7 +235,7 @@ def test_a_finished_city_is_not_made_again(city: Path, tiny: CityConfig, monkeyp
 def test_an_interrupted_city_goes_on_and_ends_the_same(city: Path, tiny: CityConfig, tmp_path: Path) -> None:
     root = tmp_path / "city"
     done = list(logs(city))
-    real = module.LogRenderer.__call__
+    real = module.LogRenderer.render_log
     rendered = []
 
     def dies_after_the_first(self: module.LogRenderer, task: module.RenderTask) -> int:
@@ -245,7 +245,7 @@ def test_an_interrupted_city_goes_on_and_ends_the_same(city: Path, tiny: CityCon
         return real(self, task)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module.LogRenderer, "__call__", dies_after_the_first)
+        patch.setattr(module.LogRenderer, "render_log", dies_after_the_first)
         with pytest.raises(KeyboardInterrupt):
             make_city(tiny, root, workers=1)
     assert len(done) > 1 and len(list(logs(root))) == 1

@@ -24,7 +24,7 @@ from world4scorer.datasets.prepare.fill_store import prepare
 from world4scorer.datasets.prepare.source import NavsimSource
 from world4scorer.jobs.executors import SerialExecutor
 
-TOWN = "circles"
+TOWN = "old-town"
 WANTED = 150
 
 
@@ -162,8 +162,8 @@ def test_a_city_of_two_towns(sumo: None, tmp_path: Path) -> None:
         width=49,
         supersample=1,
         cameras=("CAM_F0",),
-        warm_up=15.0,
-        duration=30.0,
+        warm_up=12.0,
+        duration=24.0,
     )
     make_city(config, tmp_path / "city", workers=1)
     info = city_info(tmp_path / "city")

@@ -20,7 +20,7 @@ DATA_SPLITS: Final = ("trainval", "test", "mini")
 """NAVSIM's log folders."""
 PresetName = Literal["tiny", "quick", "standard", "large"]
 TRAINING_SPLIT: Final = "city_train"
-QUICK_TOWNS: Final = ("old-town", "new-town", "avenues", "circles", "star", "village", "suburb", "market-town")
+QUICK_TOWNS: Final = ("old-town", "avenues", "circles", "star", "village", "market-town")
 """Generated towns of the preset `quick`."""
 SMALL_PLACES: Final = ("wusterhausen-north", "corridor", "grid6", "square")
 """Training places with few junctions."""
@@ -192,7 +192,7 @@ PRESETS: Final[dict[str, CityConfig]] = {
             Share("city_val", "trainval", "berlin-west", 1, 1000),
             Share("city_test", "test", "ingolstadt", 1, 150),
             Share("city_test", "test", "braunschweig", 1, 150),
-            *_training(dict.fromkeys(QUICK_TOWNS, (1, 750))),
+            *_training(dict.fromkeys(QUICK_TOWNS, (1, 1000))),
         )
     ),
     "standard": CityConfig(

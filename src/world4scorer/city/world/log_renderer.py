@@ -56,6 +56,17 @@ class RenderTask:
 
 
 @dataclass(frozen=True)
+class RenderBatch:
+    """Logs of one network, near each other, that one process renders: it paints the ground of their area once."""
+
+    tasks: tuple[RenderTask, ...]
+
+    def __str__(self) -> str:
+        more = len(self.tasks) - 1
+        return f"{self.tasks[0]} and {more} more" if more else str(self.tasks[0])
+
+
+@dataclass(frozen=True)
 class LogRenderer:
     """Renders and writes logs below a dataset folder; runs in worker processes."""
 
@@ -66,7 +77,11 @@ class LogRenderer:
     """Map names by network."""
     indices: Mapping[str, MapIndex]
 
-    def __call__(self, task: RenderTask) -> int:
+    def __call__(self, batch: RenderBatch) -> int:
+        """Render the logs of a batch; returns the number of frames."""
+        return sum(self.render_log(task) for task in batch.tasks)
+
+    def render_log(self, task: RenderTask) -> int:
         """Render one log; returns the number of frames."""
         plan, layout = task.plan, DataFolder(self.root)
         path = layout.log(task.data_split, plan.name)
@@ -181,6 +196,6 @@ def _streets(network: Path) -> StreetMap:
     return read_streets(network)
 
 
-@lru_cache(8)
+@lru_cache(2)  # painted ground takes memory, and processes go from network to network
 def _camera_renderer(network: Path, config: CityConfig) -> CameraRenderer:
     return CameraRenderer(_streets(network), config)

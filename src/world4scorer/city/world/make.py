@@ -26,10 +26,10 @@ from world4scorer.city.streets.places import PLACES, Network
 from world4scorer.city.streets.street_map import read_streets
 from world4scorer.city.world import manifest as manifest_io
 from world4scorer.city.world.commands import RouteReader
-from world4scorer.city.world.config import CityConfig, Simulation
+from world4scorer.city.world.config import CityConfig, Share, Simulation
 from world4scorer.city.world.demand import write_demand
 from world4scorer.city.world.log_plan import LogPlan, plan_log
-from world4scorer.city.world.log_renderer import LogRenderer, RenderTask
+from world4scorer.city.world.log_renderer import LogRenderer, RenderBatch, RenderTask
 from world4scorer.city.world.manifest import LogEntry, SimulationEntry, is_rendered
 from world4scorer.city.world.progress import CityProgress
 from world4scorer.city.world.recording import record
@@ -42,6 +42,10 @@ from world4scorer.jobs.resumable import check_settings, resumable, run_tasks
 
 STRIP_WIDTH: Final = 250.0
 """Logs are rendered in strips of the map this wide [m]."""
+BATCH_LOGS: Final = 10
+"""Logs that a process renders at a time."""
+ROUND_SIMULATIONS: Final = 30
+"""Simulations that are run before their logs are rendered: all their frames are held in memory."""
 LOCK: Final = str(DataFolder(Path()).city / ".lock")
 LEFTOVERS: Final = tuple(
     f"{folder}/*/.*.tmp" for folder in (DataFolder(Path()).all_logs, DataFolder(Path()).all_sensors)
@@ -49,7 +53,7 @@ LEFTOVERS: Final = tuple(
 """Unfinished files of a killed run, to be removed: the devkit reads every file among the logs."""
 ATTRIBUTION: Final = (
     "Streets: (c) OpenStreetMap contributors, ODbL; crossing in Braunschweig: German Aerospace Center. "
-    "Networks from Eclipse SUMO."
+    "Networks from Eclipse SUMO, or generated."
 )
 
 
@@ -102,8 +106,10 @@ def _make(
     locations = {n: net.devkit_location if config.devkit_maps else net.location for n, net in networks.items()}
     indices = _write_maps(folder.maps, networks, paths, locations, config.devkit_maps)
     with CityProgress(len(missing), show_progress) as progress:
-        plans = _simulate(executor, SimulationRunner(root, config, paths), missing, root, progress)
-        _render(executor, LogRenderer(root, config, paths, locations, indices), plans, root, progress)
+        for begin in range(0, len(missing), ROUND_SIMULATIONS):
+            part = missing[begin : begin + ROUND_SIMULATIONS]
+            plans = _simulate(executor, SimulationRunner(root, config, paths), part, root, progress)
+            _render(executor, LogRenderer(root, config, paths, locations, indices), plans, root, progress)
     entries = [manifest_io.read_simulation(root, simulation.name) for simulation in config.simulations]
     manifest = {
         "config": _plain(config),
@@ -112,6 +118,7 @@ def _make(
         "versions": {package: version(package) for package in ("world4scorer", "eclipse-sumo", "libsumo")},
         "locations": locations,
         "splits": {name: _write_split(root, name, entries) for name in dict.fromkeys(s.split for s in config.shares)},
+        "places": {share.place: _place_entry(share, entries) for share in config.shares},
         "simulations": [entry.name for entry in entries],
     }
     manifest_io.write_manifest(root, manifest)
@@ -162,28 +169,40 @@ def _simulate(
     plans: dict[Simulation, list[LogPlan]] = {}
     for simulation, found in run_tasks(executor, work, tasks, root, "simulations", CityError, stop_at_first=True):
         plans[simulation] = found
-        progress.simulated(len(plans))
+        progress.simulated()
     return {simulation: plans[simulation] for simulation in simulations}
 
 
 def _render(
     executor: Executor, work: LogRenderer, plans: Mapping[Simulation, list[LogPlan]], root: Path, progress: CityProgress
 ) -> None:
-    """Render all logs; a simulation's entry is written after its last log."""
+    """Render the logs of some simulations; a simulation's entry is written after its last log."""
     tasks = [RenderTask(plan, simulation.share.data_split) for simulation, found in plans.items() for plan in found]
     tasks.sort(key=_spatial_order)
     progress.begin_rendering(sum(len(task.plan.frames) for task in tasks))
     open_logs = {simulation.name: {plan.name for plan in found} for simulation, found in plans.items()}
     by_name = {simulation.name: simulation for simulation in plans}
-    for task, frames in run_tasks(executor, work, tasks, root, "logs", CityError):
+    for batch, frames in run_tasks(executor, work, _batches(tasks), root, "logs", CityError):
         progress.rendered(frames)
-        name = task.plan.simulation
-        open_logs[name].discard(task.plan.name)
-        if not open_logs[name]:
-            _write_simulation_entry(root, by_name[name], plans[by_name[name]])
+        for task in batch.tasks:
+            name = task.plan.simulation
+            open_logs[name].discard(task.plan.name)
+            if not open_logs[name]:
+                _write_simulation_entry(root, by_name[name], plans[by_name[name]])
     for simulation, found in plans.items():
         if not found:
             _write_simulation_entry(root, simulation, found)
+
+
+def _batches(tasks: Sequence[RenderTask]) -> list[RenderBatch]:
+    """Batches of neighbours; the first has one log, for the executor runs its first task alone."""
+    batches: list[list[RenderTask]] = []
+    for task in tasks:
+        new = len(batches) < 2 or len(batches[-1]) == BATCH_LOGS
+        if new or batches[-1][0].plan.network != task.plan.network:
+            batches.append([])
+        batches[-1].append(task)
+    return [RenderBatch(tuple(batch)) for batch in batches]
 
 
 def _spatial_order(task: RenderTask) -> tuple[str, int, float]:
@@ -204,6 +223,12 @@ def _write_simulation_entry(root: Path, simulation: Simulation, plans: Sequence[
         logs=[LogEntry.of(plan) for plan in plans],
     )
     manifest_io.write_simulation(root, entry)
+
+
+def _place_entry(share: Share, entries: Sequence[SimulationEntry]) -> dict[str, int]:
+    """Number of scenes of a place, and how many were wanted: more than its traffic offers are not found."""
+    found = sum(len(log.tokens) for entry in entries if entry.place == share.place for log in entry.logs)
+    return {"scenes": found, "wanted": share.decisions}
 
 
 def _write_split(root: Path, name: str, entries: Sequence[SimulationEntry]) -> dict[str, Any]:

@@ -11,15 +11,17 @@ class CityProgress(JobProgress):
     def __init__(self, simulations: int, show: bool) -> None:
         super().__init__("{task.description}", "{task.fields[unit]}", show)
         self._simulating = self._bar.add_task("simulating", total=simulations, unit="simulations")
+        self._frames = 0
         self._rendering = self._bar.add_task("drawing   ", total=None, unit="frames")
 
-    def simulated(self, count: int) -> None:
-        """Set the number of finished simulations."""
-        self._bar.update(self._simulating, completed=count)
+    def simulated(self) -> None:
+        """Add a finished simulation."""
+        self._bar.advance(self._simulating, 1)
 
     def begin_rendering(self, frames: int) -> None:
-        """Set the number of frames to render."""
-        self._bar.update(self._rendering, total=frames)
+        """Add frames to render."""
+        self._frames += frames
+        self._bar.update(self._rendering, total=self._frames)
 
     def rendered(self, frames: int) -> None:
         """Add rendered frames."""
