@@ -34,7 +34,7 @@ def targets(
         data: Dataset folder with navsim_logs, maps and sensor_blobs.
         split: Name of a split (navtrain, navtest, mini, ...), or the path of its YAML file.
         out: File of the targets (.arrow).
-        encoder: "city" or "city-contrast", bundled, a folder of `w4s pretrain`, or a file or folder of DINOv2 weights.
+        encoder: "city", "city-masked" or "city-contrast", bundled, a folder of `w4s pretrain`, or DINOv2 weights.
         frame: The frame two seconds ahead, or, as a control, the scene's own.
         pooling: Mean over patches; mean over all tokens, as in the released cache; or the class token.
         centre: Subtract the mean of all targets when they are read.
@@ -84,41 +84,43 @@ def probe(
     test_split: Split = "city_val",
     most: int = 3000,
 ) -> int:
-    """Evaluate an encoder with linear probes.
+    """Evaluate an encoder with linear probes and maps.
 
-    Compared with the same ViT with random weights, and with plain pixels.
+    Linear probes need scene stores of both splits, maps need views with dense labels (`w4s city dense`). Compared with
+    the same encoder with random weights, with plain pixels, and with the bundled ViT.
 
     Example: w4s probe --encoder city --data city --out report
 
     Args:
-        data: Dataset folder with navsim_logs, maps and sensor_blobs.
-        encoder: "city" or "city-contrast", bundled, or a folder of `w4s pretrain`.
+        data: Dataset folder with navsim_logs, maps and sensor_blobs, or with dense views alone.
+        encoder: "city", "city-masked" or "city-contrast", bundled, or a folder of `w4s pretrain`.
         out: Report without suffix: .json, .md and .png are written.
         stores: Folder of scene stores, one for each split; DATA/store unless given.
         train_split: Split that probes are trained on.
         test_split: Split that probes are tested on.
-        most: Maximum number of scenes that probes are trained on.
+        most: Maximum number of scenes that probes are trained on, and of frames whose maps are measured.
     """
     require_torch("w4s probe")
     import json
 
-    from world4scorer.planner.model.image_encoder import load_encoder
-    from world4scorer.planner.pretraining.probe_report import probe_report, table
+    from world4scorer.planner.model.image_encoder import MASKED, DenseImageEncoder, load_encoder
+    from world4scorer.planner.pretraining.probe_report import probe_report
     from world4scorer.planner.pretraining.training_loop import REPORT_FILE
 
-    made = Path(encoder) / REPORT_FILE
-    result = probe_report(
-        load_encoder(encoder),
+    made, probed = Path(encoder) / REPORT_FILE, load_encoder(encoder)
+    found = probe_report(
+        probed,
         data,
         DataFolder(data).stores if stores is None else stores,
         train_split,
         test_split,
         out,
         command=f"w4s probe --encoder {encoder} --data DATA --out {out.name}",
+        others={MASKED: load_encoder(MASKED)} if isinstance(probed, DenseImageEncoder) else None,
         pretraining=json.loads(made.read_text()) if made.is_file() else None,
         most=most,
     )
-    print(table(result).markdown(), end="")
+    print("\n".join(one.markdown() for one in found), end="")
     return 0
 
 

@@ -8,6 +8,7 @@ from world4scorer.city.render.cameras import CameraRig
 from world4scorer.datasets.navsim.cameras import Camera
 from world4scorer.planner.model.image_encoder import ImageEncoder
 from world4scorer.planner.pretraining.linear_probe import area_under_curve, between_logs, dimensions, probe, r_squared
+from world4scorer.planner.pretraining.patch_grid import PatchGrid
 from world4scorer.planner.pretraining.probe import probe_encoder
 from world4scorer.planner.pretraining.probe_labels import (
     PATCH_QUESTIONS,
@@ -55,7 +56,7 @@ def front():
     rig = CameraRig.default(("CAM_F0",))
     intrinsics = rig.intrinsics(56, 56)[0]
     camera = Camera("CAM_F0", "", rig.rotation[0], rig.translation[0], intrinsics, np.zeros(5))
-    return FrontView(camera, 56, 56, SMALL)
+    return FrontView(camera, 56, 56, SMALL, PatchGrid.of(ImageEncoder(SMALL)))
 
 
 def test_ground_of_a_patch_projects_back_to_its_centre(front):

@@ -30,6 +30,14 @@ def test_the_regression_draws_each_patch_where_it_lies():
     assert np.abs(drawn - views / 255.0).mean() < 0.01
 
 
+def test_patches_may_reach_over_the_edge():
+    grids, views = made()
+    network = PatchDecoder(GRID, PATCH, CHANNELS, width=8, layers=1, heads=2, maps=2, size=(7, 10)).eval()
+    network.solve(grids, views[:, :7, :10])
+    drawn = network.images(grids).movedim(1, -1).numpy()
+    assert drawn.shape == (60, 7, 10, 3) and np.abs(drawn - views[:, :7, :10] / 255.0).mean() < 0.01
+
+
 def test_the_regression_is_numpy_s():
     grids, views = made(20)
     network = decoder()

@@ -13,6 +13,7 @@ from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
 from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.model.config import pretrained_city
+from world4scorer.planner.pretraining.patch_grid import PatchGrid
 from world4scorer.studies.readout_networks.regions import (
     DYNAMIC,
     REGION_OF,
@@ -34,6 +35,14 @@ def test_most_pixels_of_a_patch_decide():
     pixels[4:6, 2] = DYNAMIC  # two of four: of equals the first region
     pixels[4:6, 4:6] = DYNAMIC
     assert patch_regions(pixels, CONFIG).tolist() == [ROAD, STATIC, STATIC, STATIC, DYNAMIC, DYNAMIC]
+
+
+def test_patches_at_the_edge_may_be_cut_off():
+    pixels = np.full((6, 6), STATIC, np.int8)
+    pixels[2:, 4:] = DYNAMIC
+    grid = PatchGrid(1, 2, 4, 6)
+    assert (grid.side, grid.column_edges.tolist()) == (4, [0, 4, 6])
+    assert patch_regions(pixels, CONFIG, grid).tolist() == [STATIC, DYNAMIC]
 
 
 def test_larger_masks_are_fitted():

@@ -3,9 +3,9 @@
 >>> result = probe_encoder(load_encoder("city"), train_set, test_set)
 >>> result["drivable"]["encoder"], result["drivable"]["random"]
 
-Controls: the same ViT with random weights; the mean colour of each patch; for questions about patches also their place
-alone. Probes of patches have the position in every case (one feature for each), so that what an encoder adds is what
-it sees. Scenes are read twice: from the mean over patches, which is what future targets hold, and from a grid of
+Controls: the same encoder with random weights; the mean colour of each patch; for questions about patches also their
+place alone. Probes of patches have the position in every case (one feature for each), so that what an encoder adds is
+what it sees. Scenes are read twice: from the mean over patches, which is what future targets hold, and from a grid of
 averages, which keeps where things are.
 
 Shapes: S scenes, P patches, V features.
@@ -20,9 +20,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from world4scorer.planner.model.image_encoder import ImageEncoder
+from world4scorer.planner.model.dense_encoder import DenseEncoder
+from world4scorer.planner.model.image_encoder import DenseImageEncoder, ImageEncoder
 from world4scorer.planner.model.images import normalise
 from world4scorer.planner.pretraining.linear_probe import between_logs, dimensions, probe
+from world4scorer.planner.pretraining.patch_grid import PatchGrid
 from world4scorer.planner.pretraining.probe_labels import PATCH_QUESTIONS, SCENE_QUESTIONS, ProbeSet
 
 BATCH: Final = 64
@@ -30,7 +32,7 @@ BATCH: Final = 64
 CELL_PATCHES: Final = 2
 """Side of a cell of the grid, in patches."""
 RANDOM_SEED: Final = 1
-SHARED_ROW_QUESTIONS: Final = (("lead", "vehicles", "speed", "turn"), ("lead distance",))
+SHARED_ROW_QUESTIONS: Final = (("lead", "red", "vehicles", "speed", "turn"), ("lead distance",))
 """Groups of scene questions with the same rows, solved together."""
 
 Array = NDArray[np.float32]
@@ -43,8 +45,8 @@ def probe_encoder(encoder: ImageEncoder, train: ProbeSet, test: ProbeSet) -> Res
     sources: dict[str, Callable[[ProbeSet], Array]] = {
         "encoder": lambda found: patch_features(encoder, found.views),
         "random": lambda found: patch_features(random_encoder(encoder), found.views),
-        "pixels": lambda found: patch_colours(found.views, encoder.config.patch),
-        "place": lambda found: np.zeros((len(found.views), _patches(encoder), 0), np.float32),
+        "pixels": lambda found: patch_colours(found.views, PatchGrid.of(encoder)),
+        "place": lambda found: np.zeros((len(found.views), len(PatchGrid.of(encoder)), 0), np.float32),
     }
     result: Result = {}
     for name, features_of in sources.items():
@@ -54,27 +56,30 @@ def probe_encoder(encoder: ImageEncoder, train: ProbeSet, test: ProbeSet) -> Res
 
 
 def random_encoder(encoder: ImageEncoder) -> ImageEncoder:
-    """The same ViT with random weights."""
+    """The same encoder with random weights."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(RANDOM_SEED)
+        if isinstance(encoder, DenseImageEncoder):
+            return DenseImageEncoder(DenseEncoder(encoder.encoder.config))
         return ImageEncoder(encoder.config)
 
 
 def patch_features(encoder: ImageEncoder, views: NDArray[np.uint8]) -> Array:
     """(S, P, V) of views (S, H, W, 3)."""
-    first = 1 + encoder.config.registers
     parts = [
-        encoder(normalise(torch.from_numpy(views[start : start + BATCH])))[:, first:].numpy()
+        encoder.patches(normalise(torch.from_numpy(views[start : start + BATCH]))).numpy()
         for start in range(0, len(views), BATCH)
     ]
     return np.concatenate(parts)
 
 
-def patch_colours(views: NDArray[np.uint8], patch: int) -> Array:
+def patch_colours(views: NDArray[np.uint8], grid: PatchGrid) -> Array:
     """(S, P, 3) mean colour of each patch."""
-    scenes, height, width, _ = views.shape
-    tiles = views.reshape(scenes, height // patch, patch, width // patch, patch, 3)
-    return np.asarray(tiles.mean((2, 4), dtype=np.float32).reshape(scenes, -1, 3) / 255.0)
+    parts = [
+        np.stack([grid.means(views[start : start + BATCH, ..., colour].astype(np.float32)) for colour in range(3)], -1)
+        for start in range(0, len(views), BATCH)
+    ]
+    return np.concatenate(parts) / np.float32(255.0)
 
 
 def probe_patches(train_features: Array, test_features: Array, train: ProbeSet, test: ProbeSet) -> dict[str, float]:
@@ -120,7 +125,7 @@ def _with_place(features: Array) -> Array:
 
 
 def _grid_of(encoder: ImageEncoder) -> Callable[[Array], Array]:
-    rows, columns = encoder.config.grid
+    rows, columns = encoder.grid
 
     def grid(features: Array) -> Array:
         down, across = max(1, rows // CELL_PATCHES), max(1, columns // CELL_PATCHES)
@@ -131,8 +136,3 @@ def _grid_of(encoder: ImageEncoder) -> Callable[[Array], Array]:
         return np.asarray(cells.mean((2, 4)).reshape(len(features), -1))
 
     return grid
-
-
-def _patches(encoder: ImageEncoder) -> int:
-    rows, columns = encoder.config.grid
-    return rows * columns

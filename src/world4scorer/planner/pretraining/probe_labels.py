@@ -18,18 +18,22 @@ from world4scorer.datasets.navsim.cameras import FRONT, VIEWS, Camera
 from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.store import SceneStore
-from world4scorer.engine.scene.geometry import relative_poses, rotate, to_global_axes
-from world4scorer.engine.scene.indices import DRIVABLE_LAYERS, State, TrackType
+from world4scorer.engine.scene.geometry import relative_points, relative_poses, rotate, to_global_axes
+from world4scorer.engine.scene.indices import DRIVABLE_LAYERS, Light, State, TrackType
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.model.config import ModelConfig
+from world4scorer.planner.model.image_encoder import ImageEncoder
 from world4scorer.planner.model.images import fit_intrinsics, read_view
+from world4scorer.planner.pretraining.patch_grid import PatchGrid
 from world4scorer.planner.pretraining.views import split_logs
 
 CORRIDOR_HALF_WIDTH: Final = 1.8
 """Half width of the corridor around the centreline [m]."""
 MAX_LEAD_DISTANCE: Final = 25.0
 """Largest distance of a lead vehicle [m]; for its distance, twice as far."""
+MAX_SIGNAL_DISTANCE: Final = 40.0
+"""Largest distance of the lane connector that a red signal closes [m]."""
 MAX_COUNT_DISTANCE: Final = 60.0
 """Largest distance of counted vehicles [m]."""
 MAX_GROUND_DISTANCE: Final = 50.0
@@ -40,6 +44,7 @@ TURN_POSE: Final = 3
 SCENE_QUESTIONS: Final = {
     "lead": ("vehicle on the ego's way within 25 m", "AUC"),
     "lead distance": ("log distance to it, up to 50 m", "R2"),
+    "red": ("red signal on the ego's route within 40 m", "AUC"),
     "vehicles": ("number of vehicles in the front view within 60 m", "R2"),
     "speed": ("ego speed", "R2"),
     "turn": ("turn rate of the next 2 s", "R2"),
@@ -69,9 +74,9 @@ class ProbeSet:
     """(S, P) by question"""
 
 
-def read_probe_set(data: Path, split: str, store: Path, config: ModelConfig, most: int) -> ProbeSet:
+def read_probe_set(data: Path, split: str, store: Path, encoder: ImageEncoder, most: int) -> ProbeSet:
     """Views and answers of at most so many scenes of a store, evenly taken."""
-    scenes = SceneStore(store)
+    scenes, config, grid = SceneStore(store), encoder.config, PatchGrid.of(encoder)
     wanted = set(scenes.tokens[:: max(1, -(-len(scenes) // most))])
     data_split, paths = split_logs(data, split)
     sensors = DataFolder(data).sensors(data_split)
@@ -84,7 +89,7 @@ def read_probe_set(data: Path, split: str, store: Path, config: ModelConfig, mos
             image = sensors / camera.path
             views.append(read_view(image, config))
             logs.append(number)
-            view = FrontView(camera, *_image_size(image), config)
+            view = FrontView(camera, *_image_size(image), config, grid)
             scene = scenes[frame.token]
             answers.append(_scene_answers(scene, frame, view))
             patch_answers.append(_patch_answers(scene, frame, view))
@@ -101,16 +106,10 @@ def read_probe_set(data: Path, split: str, store: Path, config: ModelConfig, mos
 class FrontView:
     """The front camera in pixels of a view of the model."""
 
-    def __init__(self, camera: Camera, width: int, height: int, config: ModelConfig) -> None:
+    def __init__(self, camera: Camera, width: int, height: int, config: ModelConfig, grid: PatchGrid) -> None:
         self._camera, self._config = camera, config
+        self.centres = grid.centres
         self._intrinsics = fit_intrinsics(camera.intrinsics, width, height, config)
-
-    @property
-    def centres(self) -> NDArray[np.float64]:
-        """(P, 2) pixels at the centres of the patches, row by row."""
-        rows, columns = self._config.grid
-        across, down = np.meshgrid(np.arange(columns) + 0.5, np.arange(rows) + 0.5)
-        return np.stack([across.ravel(), down.ravel()], 1) * self._config.patch
 
     def ground(self) -> NDArray[np.float64]:
         """(P, 2) where the centres of the patches meet the ground, in the ego frame [m]; NaN above the horizon."""
@@ -141,6 +140,7 @@ def _scene_answers(scene: Scene, frame: LogFrame, view: FrontView) -> dict[str, 
     return {
         "lead": float(nearest < MAX_LEAD_DISTANCE),
         "lead distance": float(np.log(nearest)) if nearest < 2 * MAX_LEAD_DISTANCE else np.nan,
+        "red": float(_is_red_ahead(scene)),
         "vehicles": float(seen.sum()),
         "speed": float(scene.ego_state[State.VELOCITY_X]),
         "turn": float(turn),
@@ -168,6 +168,17 @@ def _distances_on_way(scene: Scene, boxes: NDArray[np.float64]) -> NDArray[np.fl
     places = shapely.points(boxes[:, :2])
     along = shapely.line_locate_point(way, places) - here
     return np.asarray(along[(shapely.distance(way, places) < CORRIDOR_HALF_WIDTH) & (along > 0.0)])
+
+
+def _is_red_ahead(scene: Scene) -> bool:
+    """Whether a signal on the ego's route is red whose connector begins ahead."""
+    lights = scene.lights
+    red = lights.on_route & (lights.polygon >= 0) & (lights.status[:, :1] == Light.RED).any(1)
+    for polygon in lights.polygon[red]:
+        outline = relative_points(scene.map.rings(int(polygon))[0], scene.ego_state[: State.HEADING + 1])
+        if outline[:, 0].mean() > 0 and np.hypot(*outline.T).min() < MAX_SIGNAL_DISTANCE:
+            return True
+    return False
 
 
 def _is_drivable(scene: Scene, ground: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Probe report of an encoder as JSON, Markdown and a figure, with its pretraining curve."""
+"""Probe report of an encoder as JSON, Markdown and a figure: linear probes, maps, and its pretraining curve."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from world4scorer.drawing.charts import chart
 from world4scorer.drawing.finding import Table, save_result
+from world4scorer.jobs.data_folder import DataFolder
+from world4scorer.planner.model.dense_encoder import MAP_CLASSES
 from world4scorer.planner.model.image_encoder import ImageEncoder
+from world4scorer.planner.pretraining.dense_pretrain import open_dense_views
+from world4scorer.planner.pretraining.map_iou import REGIONS
+from world4scorer.planner.pretraining.map_probe import MapProbe, MapResult
 from world4scorer.planner.pretraining.probe import Result, probe_encoder
 from world4scorer.planner.pretraining.probe_labels import (
     PATCH_QUESTIONS,
@@ -39,40 +45,77 @@ def probe_report(
     out: Path,
     *,
     command: str,
+    others: Mapping[str, ImageEncoder] | None = None,
     pretraining: Mapping[str, Any] | None = None,
     most: int = 3000,
-) -> Result:
-    """Probe an encoder and write `out`.json, .md and .png. Stores are looked for below `stores`, by split.
+) -> list[Table]:
+    """Probe an encoder and write `out`.json, .md and .png; returns the tables.
 
-    `pretraining` is the report of the run that made the encoder; `most` limits the scenes that probes learn from.
+    Linear probes need scene stores, looked for below `stores` by split; maps need views with dense labels. `others` are
+    encoders whose maps are compared; `pretraining` is the report of the run that made the encoder; `most` limits the
+    scenes that probes learn from and the frames that maps are measured on.
     """
-    train = read_probe_set(data, train_split, stores / train_split, encoder.config, most)
-    test = read_probe_set(data, test_split, stores / test_split, encoder.config, most)
-    result = probe_encoder(encoder, train, test)
-    content = {
+    content: dict[str, Any] = {
         "command": command,
         "encoder": encoder.digest(),
-        "train": {"split": train_split, "scenes": len(train.views)},
-        "test": {"split": test_split, "scenes": len(test.views)},
-        "probes": result,
+        "splits": {"train": train_split, "test": test_split},
         "pretraining": None if pretraining is None else dict(pretraining),
     }
+    has_maps = all((DataFolder(data).dense / split).is_dir() for split in (train_split, test_split))
+    if (stores / test_split).is_dir() or not has_maps:
+        content |= _linear_probes(encoder, data, stores, train_split, test_split, most)
+    if has_maps:
+        content |= _map_probes(encoder, data, train_split, test_split, most, others)
     pictures = {out.with_suffix(".png"): _draw(content)}
     save_result(out.with_suffix(""), content, to_markdown(content), pictures, allow_nan=True)
-    return result
+    return tables(content)
+
+
+def _linear_probes(
+    encoder: ImageEncoder, data: Path, stores: Path, train_split: str, test_split: str, most: int
+) -> dict[str, Any]:
+    train = read_probe_set(data, train_split, stores / train_split, encoder, most)
+    test = read_probe_set(data, test_split, stores / test_split, encoder, most)
+    scenes = {"train": len(train.views), "test": len(test.views)}
+    return {"scenes": scenes, "probes": probe_encoder(encoder, train, test)}
+
+
+def _map_probes(
+    encoder: ImageEncoder,
+    data: Path,
+    train_split: str,
+    test_split: str,
+    most: int,
+    others: Mapping[str, ImageEncoder] | None,
+) -> dict[str, Any]:
+    train, test = (open_dense_views(data, split) for split in (train_split, test_split))
+    probe = MapProbe(train, test, most)
+    return {"frames": min(most, len(test)), "maps": probe.measure(encoder, others)}
 
 
 def to_markdown(content: Mapping[str, Any]) -> str:
     """The report as text."""
-    train, test = content["train"], content["test"]
-    parts = [
-        "# What linear probes read from an encoder\n",
-        f"Made by `{content['command']}`; encoder {content['encoder']}.\n",
-        f"Ridge regressions on frozen features of the front view, learned on {train['scenes']:,} scenes of "
-        f"{train['split']} and asked on {test['scenes']:,} of {test['split']}, other streets. 0.5 is chance for AUC, "
-        "0 for R2 (below 0: worse than the mean). Probes of patches have the patch's position in every column.\n",
-        table(content["probes"]).markdown(),
-    ]
+    splits = content["splits"]
+    parts = ["# What an encoder sees\n", f"Made by `{content['command']}`; encoder {content['encoder']}.\n"]
+    if "maps" in content:
+        parts += [
+            "## Maps\n",
+            f"Intersection over union with the true map around the ego, on {content['frames']:,} frames of "
+            f"{splits['test']}, streets that were not trained on: cells that a camera sees, and near ones (up to 32 m "
+            "ahead, 16 m aside). The encoder has its own heads if it is a dense one; features of the others are read "
+            f"by a small head trained on frames of {splits['train']}, where thresholds come from, too.\n",
+            map_table(content["maps"]).markdown(),
+        ]
+    if "probes" in content:
+        scenes = content["scenes"]
+        parts += [
+            "## Linear probes\n",
+            f"Ridge regressions on frozen features of the front view, learned on {scenes['train']:,} scenes of "
+            f"{splits['train']} and asked on {scenes['test']:,} of {splits['test']}, other streets. 0.5 is chance for "
+            "AUC, 0 for R2 (below 0: worse than the mean). Probes of patches have the patch's position in every "
+            "column.\n",
+            table(content["probes"]).markdown(),
+        ]
     run = content["pretraining"]
     if run is not None:
         parts.append(
@@ -80,6 +123,26 @@ def to_markdown(content: Mapping[str, Any]) -> str:
             f"{run['first_loss']:.3f} -> {run['last_loss']:.3f}.\n"
         )
     return "\n".join(parts)
+
+
+def tables(content: Mapping[str, Any]) -> list[Table]:
+    """All tables of a report."""
+    found = [map_table(content["maps"])] if "maps" in content else []
+    return [*found, table(content["probes"])] if "probes" in content else found
+
+
+def map_table(result: MapResult) -> Table:
+    """One row per class, with all cells and near ones side by side."""
+    columns = [f"{HEADINGS.get(name, name)}, {region}" for region in REGIONS for name in result]
+    rows = [
+        (kind, *(_share(result[name][region].get(kind)) for region in REGIONS for name in result))
+        for kind in MAP_CLASSES
+    ]
+    return Table("Maps", ("IoU", *columns), tuple(rows))
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
 
 
 def table(result: Result) -> Table:
@@ -100,19 +163,44 @@ def describe(question: str) -> tuple[str, str]:
 
 
 def _draw(content: Mapping[str, Any]) -> Figure:
-    result, run = content["probes"], content["pretraining"]
-    figure, axes = chart(1 if run is None else 2, size=(6 if run is None else 11, 4.2), squeeze=False)
+    drawers = [draw for key, draw in DRAWERS.items() if content.get(key) is not None]
+    figure, axes = chart(len(drawers), size=(max(6.0, 5.5 * len(drawers)), 4.2), squeeze=False)
+    for axis, draw in zip(axes[0], drawers, strict=True):
+        draw(axis, content)
+    return figure
+
+
+def _draw_maps(axis: Axes, content: Mapping[str, Any]) -> None:
+    result: MapResult = content["maps"]
+    width = 0.8 / len(result)
+    for number, (name, regions) in enumerate(result.items()):
+        values = [regions["near"].get(kind, math.nan) for kind in MAP_CLASSES]
+        positions = [row + width * (number - (len(result) - 1) / 2) for row in range(len(MAP_CLASSES))]
+        axis.barh(positions, values, width, label=HEADINGS.get(name, name))
+    axis.set_yticks(range(len(MAP_CLASSES)), MAP_CLASSES, fontsize=7)
+    axis.invert_yaxis()
+    axis.legend(fontsize=7, loc="lower right")
+    axis.set_title("IoU of near cells", fontsize=9)
+
+
+def _draw_probes(axis: Axes, content: Mapping[str, Any]) -> None:
+    result = content["probes"]
     questions = [question for question in result if question not in SPREAD_QUESTIONS]
     for number, name in enumerate(SOURCES):
         values = [max(0.0, result[question].get(name, math.nan)) for question in questions]
         positions = [row + 0.2 * (number - 1.5) for row in range(len(questions))]
-        axes[0, 0].barh(positions, values, 0.2, label=HEADINGS[name])
-    axes[0, 0].set_yticks(range(len(questions)), [f"{q}, {describe(q)[1]}" for q in questions], fontsize=7)
-    axes[0, 0].invert_yaxis()
-    axes[0, 0].legend(fontsize=7, loc="center right")
-    axes[0, 0].set_title("what linear probes read (below 0 not drawn)", fontsize=9)
-    if run is not None:
-        axes[0, 1].plot(*zip(*run["curve"], strict=True))
-        axes[0, 1].set(xlabel="step", ylabel="loss")
-        axes[0, 1].set_title("pretraining", fontsize=9)
-    return figure
+        axis.barh(positions, values, 0.2, label=HEADINGS[name])
+    axis.set_yticks(range(len(questions)), [f"{q}, {describe(q)[1]}" for q in questions], fontsize=7)
+    axis.invert_yaxis()
+    axis.legend(fontsize=7, loc="center right")
+    axis.set_title("what linear probes read (below 0 not drawn)", fontsize=9)
+
+
+def _draw_curve(axis: Axes, content: Mapping[str, Any]) -> None:
+    axis.plot(*zip(*content["pretraining"]["curve"], strict=True))
+    axis.set(xlabel="step", ylabel="loss")
+    axis.set_title("pretraining", fontsize=9)
+
+
+DRAWERS: Final = {"maps": _draw_maps, "probes": _draw_probes, "pretraining": _draw_curve}
+"""Panels of the figure by the part of the report that they need."""

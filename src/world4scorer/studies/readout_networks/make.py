@@ -25,6 +25,7 @@ from world4scorer.jobs.resumable import check_settings, resumable
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.jobs.tensor_files import check_tensors, read_tensors, write_tensors
 from world4scorer.planner.model.image_encoder import ImageEncoder
+from world4scorer.planner.pretraining.patch_grid import PatchGrid
 from world4scorer.planner.pretraining.schedule import loss_curve
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.bf16_linear import Bf16Linear
@@ -81,8 +82,8 @@ class _Making:
         self.encoder = grid_encoder(encoder)
         features, there = self.targets.features(self.targets.tokens)
         self.length = float(features[there].norm(dim=1).mean())
-        rows, columns = self.encoder.config.grid
-        self.sizes = (rows * columns, self.encoder.config.vit_width, self.targets.width)
+        self.grid = PatchGrid.of(self.encoder)
+        self.sizes = (len(self.grid), self.encoder.config.vit_width, self.targets.width)
 
     def settings(self, name: str) -> dict[str, Any]:
         """What a kept network must have been made with."""
@@ -137,16 +138,17 @@ class _Making:
         return self._trained("diffusion", network, prepare, self.config.diffusion_steps)
 
     def decoder(self) -> PatchDecoder:
-        config, sizes = self.config, self.encoder.config
+        config, grid = self.config, self.grid
         network = self._new(
             lambda: PatchDecoder(
-                sizes.grid,
-                sizes.patch,
-                sizes.vit_width,
+                (grid.rows, grid.columns),
+                grid.side,
+                self.encoder.config.vit_width,
                 config.decoder_width,
                 config.decoder_layers,
                 config.heads,
                 config.decoder_maps,
+                (grid.height, grid.width),
             )
         )
 

@@ -148,12 +148,11 @@ def pairs_of(
 
 def grids_of(encoder: ImageEncoder, views: NDArray[np.uint8], show: bool = False) -> Tensor:
     """Grids (N, P, V) float16 of views (N, H, W, 3)."""
-    first = 1 + encoder.config.registers
     parts = []
     with ProgressBar("grids", "views", len(views), show) as progress:
         for start in range(0, len(views), BATCH):
             part = torch.from_numpy(views[start : start + BATCH])
-            parts.append(encoder(normalise(part))[:, first:].half())
+            parts.append(encoder.patches(normalise(part)).half())
             progress.advance(len(part))
     return torch.cat(parts)
 

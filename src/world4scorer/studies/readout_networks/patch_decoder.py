@@ -45,10 +45,20 @@ class PatchDecoder(nn.Module):
     linear: Tensor
 
     def __init__(
-        self, grid: tuple[int, int], patch: int, channels: int, width: int, layers: int, heads: int, maps: int
+        self,
+        grid: tuple[int, int],
+        patch: int,
+        channels: int,
+        width: int,
+        layers: int,
+        heads: int,
+        maps: int,
+        size: tuple[int, int] | None = None,
     ) -> None:
+        """`size` is that of images (H, W) where patches reach over their right and lower edges."""
         super().__init__()
         self.grid, self.patch = grid, patch
+        self.size = size or (grid[0] * patch, grid[1] * patch)
         patches, pixels = grid[0] * grid[1], 3 * patch**2
         self.register_buffer("grid_mean", torch.zeros(channels))
         self.register_buffer("grid_spread", torch.ones(channels))
@@ -96,6 +106,7 @@ class PatchDecoder(nn.Module):
         (rows, columns), side = self.grid, self.patch
         tiles = pixels_BPN.unflatten(2, (3, side, side)).unflatten(1, (rows, columns))
         drawn = tiles.permute(0, 3, 1, 4, 2, 5).reshape(len(tiles), 3, rows * side, columns * side)
+        drawn = drawn[..., : self.size[0], : self.size[1]]
         smoothed: Tensor = drawn + self.colours(functional.relu(self.smooth(drawn))) + MIDDLE
         return smoothed
 
@@ -113,6 +124,9 @@ class PatchDecoder(nn.Module):
     def _tiles(self, image_B3HW: Tensor) -> Tensor:
         """Pixels of each patch (B, P, 3 x patch x patch)."""
         (rows, columns), side = self.grid, self.patch
+        missing = (0, columns * side - self.size[1], 0, rows * side - self.size[0])
+        if any(missing):
+            image_B3HW = functional.pad(image_B3HW, missing, mode="replicate")
         tiles = image_B3HW.unflatten(3, (columns, side)).unflatten(2, (rows, side))
         pixels: Tensor = tiles.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)
         return pixels

@@ -124,7 +124,7 @@ def load_rae_decoder(source: Path, encoder: ImageEncoder) -> RaeDecoder:
     inner = tensors.get(f"{LAYER}0.intermediate.dense.weight")
     if inner is None:
         raise ValueError(f"{path}: missing: tensor '{LAYER}0.intermediate.dense.weight'")
-    rows, columns = encoder.config.grid
+    rows, columns = encoder.grid
     if (rows * columns, rows) != (patches, columns) or channels != encoder.config.vit_width:
         raise ValueError(
             f"{path}: decodes {patches} patches of {channels} numbers; the encoder sees {rows} x {columns} of "

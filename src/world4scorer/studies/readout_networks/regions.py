@@ -20,6 +20,7 @@ from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.progress import ProgressBar
 from world4scorer.planner.model.config import ModelConfig
+from world4scorer.planner.pretraining.patch_grid import PatchGrid
 
 REGIONS: Final = ("road", "dynamic", "static")
 ROAD, DYNAMIC, STATIC = range(3)
@@ -40,17 +41,17 @@ def read_regions(
     split: str,
     config: ModelConfig,
     masks: Path | None = None,
+    grid: PatchGrid | None = None,
     show: bool = False,
 ) -> NDArray[np.int8]:
-    """(N, P) regions of the patches of scenes, given as token and name of the log.
+    """(N, P) regions of the patches of scenes, given as token and name of the log; of a ViT unless `grid` is given.
 
     `masks` is a folder with a PNG for each token, of one channel, whose pixels are indices in `REGIONS`.
     """
     if masks is not None:
-        return np.stack([patch_regions(_read_mask(masks / f"{token}.png"), config) for token, _ in scenes])
+        return np.stack([patch_regions(_read_mask(masks / f"{token}.png"), config, grid) for token, _ in scenes])
     index = {token: number for number, (token, _) in enumerate(scenes)}
-    rows, columns = config.grid
-    regions = np.empty((len(scenes), rows * columns), np.int8)
+    regions = np.empty((len(scenes), len(grid or _vit_grid(config))), np.int8)
     labels = FrameLabels(data)
     layout, data_split = DataFolder(data), find_split(split, data).data_split
     names = sorted({name for _, name in scenes})
@@ -58,22 +59,24 @@ def read_regions(
         for name in names:
             for frame in read_log(layout.log(data_split, name)).frames:
                 if frame.token in index:
-                    regions[index[frame.token]] = patch_regions(REGION_OF[labels.classes(frame)], config)
+                    regions[index[frame.token]] = patch_regions(REGION_OF[labels.classes(frame)], config, grid)
             progress.advance()
     return regions
 
 
-def patch_regions(regions_HW: NDArray[np.int8], config: ModelConfig) -> NDArray[np.int8]:
+def patch_regions(regions_HW: NDArray[np.int8], config: ModelConfig, grid: PatchGrid | None = None) -> NDArray[np.int8]:
     """(P,) the region that most pixels of each patch show; of equals, the first."""
     size = (config.image_width, config.image_height + config.crop_top)
     fitted = Image.fromarray(regions_HW.astype(np.uint8))
     if fitted.size != size:
         fitted = fitted.resize(size, Image.Resampling.NEAREST)
     seen = np.asarray(fitted)[config.crop_top :]
-    (rows, columns), patch = config.grid, config.patch
-    tiles = seen[: rows * patch, : columns * patch].reshape(rows, patch, columns, patch)
-    counts = np.stack([(tiles == region).sum((1, 3)) for region in range(len(REGIONS))])
-    return np.asarray(counts.argmax(0).ravel(), np.int8)
+    shown = np.stack([seen == region for region in range(len(REGIONS))]).astype(np.float32)
+    return np.asarray((grid or _vit_grid(config)).sums(shown).argmax(0), np.int8)
+
+
+def _vit_grid(config: ModelConfig) -> PatchGrid:
+    return PatchGrid(*config.grid, config.image_height, config.image_width)
 
 
 def _read_mask(path: Path) -> NDArray[np.int8]:

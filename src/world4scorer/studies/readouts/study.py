@@ -25,6 +25,7 @@ from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import LogBootstrap, plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.planner.planner import Planner
+from world4scorer.planner.pretraining.patch_grid import PatchGrid
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.readout_networks.config import ReadoutConfig
@@ -78,7 +79,8 @@ class _Run:
         pairs = pairs_of(named, data, split, encoder, self.observed, show=True)
         there = predicted(self.planner, self.source.samples(), self.pools, indices, plans)
         known = has_labels(data, self.masks)
-        regions = read_regions(named, data, split, encoder.config, self.masks, show=True) if known else None
+        grid = PatchGrid.of(encoder)
+        regions = read_regions(named, data, split, encoder.config, self.masks, grid, show=True) if known else None
         return Scenes(indices, pairs, there, regions)
 
 
