@@ -93,7 +93,7 @@ def test_command_can_be_typed(parse, capsys, page, line):
     [
         "w4s prepair --data DATA",
         "w4s prepare --data DATA --split navtest --store scenes --exekutor ray",
-        "w4s city make --out city --preset large",
+        "w4s city make --out city --preset huge",
         "w4s study nothing run",
         "w4s train --data DATA --out run --losses.nothing 1",
         "w4s score",

@@ -24,7 +24,6 @@ TOWN_PLANS: Final = {
         seed=11,
         main=QUIET,
         side=NARROW,
-        corner_radius=11.0,
         jitter=13.0,
         bend=0.06,
         removed=0.15,

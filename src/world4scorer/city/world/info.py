@@ -203,8 +203,9 @@ def _place(root: Path, config: CityConfig, share: Share, entries: Iterable[Simul
 
 
 def _sums(logs: Sequence[LogEntry]) -> dict[str, int]:
-    """Number of decision frames by situation."""
-    return {flag: sum(log.situations.get(flag, 0) for log in logs) for flag in SITUATIONS}
+    """Number of decision frames by situation, without those that an older version did not count."""
+    counted = {flag for log in logs for flag in log.situations}
+    return {flag: sum(log.situations.get(flag, 0) for log in logs) for flag in SITUATIONS if flag in counted}
 
 
 def _split(name: str, config: CityConfig, entries: Iterable[SimulationEntry]) -> SplitInfo:

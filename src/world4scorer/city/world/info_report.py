@@ -100,7 +100,7 @@ def tables(info: CityInfo) -> list[TableText]:
             "Situations (share of decision frames)",
             ("situation", *names),
             [
-                (flag.replace("_", " "), *(f"{split.share(flag):.1%}" if split.decisions else "-" for split in splits))
+                (flag.replace("_", " "), *(f"{s.share(flag):.1%}" if flag in s.situations else "-" for s in splits))
                 for flag in SITUATIONS
             ],
         ),
@@ -121,7 +121,7 @@ def tables(info: CityInfo) -> list[TableText]:
 
 def _shares(place: PlaceInfo) -> list[str]:
     flags = (("left_turn", "right_turn"), ("left_turn",), ("right_turn",), ("slow",), ("start",))
-    return [f"{place.share(*names):.1%}" if place.decisions else "-" for names in flags]
+    return [f"{place.share(*names):.1%}" if place.situations.keys() & set(names) else "-" for names in flags]
 
 
 def _km(length: float | None) -> str:

@@ -31,13 +31,13 @@ from world4scorer.city.world.demand import write_demand
 from world4scorer.city.world.log_plan import LogPlan, plan_log
 from world4scorer.city.world.log_renderer import LogRenderer, RenderBatch, RenderTask
 from world4scorer.city.world.manifest import LogEntry, SimulationEntry, is_rendered
-from world4scorer.city.world.progress import CityProgress
 from world4scorer.city.world.recording import record
 from world4scorer.city.world.segments import FUTURE_FRAMES, PAST_FRAMES, select_segments
 from world4scorer.datasets.navsim.filters import SceneFilter, Split, write_split
 from world4scorer.datasets.navsim.map_writer import complete_maps, write_map
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, local_executor
+from world4scorer.jobs.progress import JobProgress
 from world4scorer.jobs.resumable import check_settings, resumable, run_tasks
 
 STRIP_WIDTH: Final = 250.0
@@ -80,6 +80,29 @@ class SimulationRunner:
             plan_log(segment, recording, routes, simulation.name, place.network.name, self.config.seed)
             for segment in segments
         ]
+
+
+class CityProgress(JobProgress):
+    """Simulations done, then frames drawn, with the time left; on standard error."""
+
+    def __init__(self, simulations: int, show: bool) -> None:
+        super().__init__("{task.description}", "{task.fields[unit]}", show)
+        self._simulating = self._bar.add_task("simulating", total=simulations, unit="simulations")
+        self._frames = 0
+        self._rendering = self._bar.add_task("drawing   ", total=None, unit="frames")
+
+    def simulated(self) -> None:
+        """Add a finished simulation."""
+        self._bar.advance(self._simulating, 1)
+
+    def begin_rendering(self, frames: int) -> None:
+        """Add frames to render."""
+        self._frames += frames
+        self._bar.update(self._rendering, total=self._frames)
+
+    def rendered(self, frames: int) -> None:
+        """Add rendered frames."""
+        self._bar.advance(self._rendering, frames)
 
 
 def make_city(
