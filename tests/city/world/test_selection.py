@@ -25,7 +25,7 @@ from world4scorer.datasets.prepare.source import NavsimSource
 from world4scorer.jobs.executors import SerialExecutor
 
 TOWN = "old-town"
-WANTED = 150
+WANTED = 300
 
 
 def training(name: str) -> list[Share]:
