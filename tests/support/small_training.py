@@ -12,7 +12,8 @@ from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.prepare.source import NavsimSource
 from world4scorer.jobs.executors import SerialExecutor
 from world4scorer.planner.bank import BankConfig, make_bank
-from world4scorer.planner.model import city as city_model
+from world4scorer.planner.model import city as dense_city_model
+from world4scorer.planner.model import city_vit as city_model
 from world4scorer.planner.targets.make_targets import make_targets
 from world4scorer.planner.training.augmentation import AugmentationConfig
 from world4scorer.planner.training.config import OptimiserConfig, TrainConfig
@@ -49,6 +50,25 @@ SMALL = TrainConfig(
     seed=5,
 )
 """67 scenes: four batches an epoch."""
+
+SMALL_DENSE = replace(
+    SMALL,
+    model=replace(
+        dense_city_model(),
+        scene_queries=2,
+        width=32,
+        heads=2,
+        feed_forward=32,
+        predictor_layers=1,
+        proposals=8,
+        vocabulary=24,
+        sampling_width=4,
+    ),
+    augmentation=AugmentationConfig(),
+    grid_mask=GridMaskConfig(probability=0.0),
+    vit_weights="city",
+)
+"""The same around the frozen encoder."""
 
 MACHINE = Machine(accelerator="cpu", label_threads=1, threads=1, checkpoint_every=3)
 

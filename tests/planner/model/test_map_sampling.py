@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from world4scorer.datasets.dense.labels import CELL, CELLS, X_RANGE, Y_RANGE
+from world4scorer.engine.scene import vehicle
+from world4scorer.planner.model.anchors import integrate
+from world4scorer.planner.model.config import city
+from world4scorer.planner.model.dense_encoder import MAP_CLASSES, DenseEncoderConfig, Perception
+from world4scorer.planner.model.map_sampling import BOX_POINTS, Maps, MapSampling, box_points, read_map
+from world4scorer.planner.model.network import Network
+from world4scorer.planner.model.vocabulary import SCREENED_CLASSES, SCREENED_POINTS, choose_different, nearest
+
+
+def ramps() -> torch.Tensor:
+    """A map (1, 2, X, Y) whose values are the places of its cells: forward and left [m]."""
+    x = X_RANGE[0] + CELL * (torch.arange(CELLS[0]) + 0.5)
+    y = Y_RANGE[0] + CELL * (torch.arange(CELLS[1]) + 0.5)
+    return torch.stack(torch.meshgrid(x, y, indexing="ij"))[None]
+
+
+def test_a_map_of_places_reads_as_the_points_themselves():
+    points = torch.tensor([[[0.0, 0.0], [12.3, -7.7], [50.0, 20.0], [-10.0, 31.0]]])
+    torch.testing.assert_close(read_map(ramps(), points), points, atol=1e-4, rtol=0)
+    assert not read_map(ramps(), torch.tensor([[[70.0, 0.0], [0.0, -40.0]]])).any()
+
+
+def test_box_points_are_the_corners_of_the_car():
+    pose = torch.tensor([[3.0, 2.0, np.pi / 2]])
+    points = box_points(pose)[0]
+    front, half, centre = vehicle.FRONT_OVERHANG, vehicle.HALF_WIDTH, vehicle.REAR_AXLE_TO_CENTRE
+    rear = 2 * centre - front
+    wanted = [[3, 2 + centre], [3 - half, 2 + front], [3 + half, 2 + front], [3 - half, 2 + rear], [3 + half, 2 + rear]]
+    torch.testing.assert_close(points, torch.tensor(wanted), atol=1e-5, rtol=0)
+    assert len(BOX_POINTS) == 5
+
+
+def maps(drivable_from: float = -16.0) -> Maps:
+    """Everything is road to the left of a line, and nothing else is anywhere."""
+    classes = torch.full((1, len(MAP_CLASSES), *CELLS), -20.0)
+    y = ramps()[0, 1]
+    classes[0, 0] = torch.where(y > drivable_from, 20.0, -20.0)
+    sizes = DenseEncoderConfig()
+    direction = torch.zeros(1, 2, CELLS[0] // 2, CELLS[1] // 2)
+    direction[:, 0] = 1.0
+    return Maps(classes, direction, torch.zeros(1, sizes.map_width, *sizes.map_cells))
+
+
+def test_plans_read_the_road_they_lead_over_and_the_direction_of_lanes():
+    sampling = MapSampling(city())
+    speeds, straight = torch.tensor([8.0]), torch.zeros(1, 2, 8, 2)
+    straight[0, 1, :, 1] = -0.3  # to the right, off the road
+    plans = integrate(speeds, straight)
+    read = sampling.read(plans, maps(-3.0))
+    classes = read[0, :, : 16 * 5 * len(MAP_CLASSES)].reshape(2, 16, 5, len(MAP_CLASSES))
+    assert (classes[0, ..., 0] > 0.99).all() and (classes[1, -1, :, 0] < 0.01).all()
+    assert (classes[..., 1:] < 0.01).all()
+    along = read[0, :, classes[0].numel() : classes[0].numel() + 16]
+    torch.testing.assert_close(along[0], torch.ones(16), atol=1e-5, rtol=0)
+    assert along[1, -1] < 0.5
+    with pytest.raises(ValueError, match="without maps"):
+        sampling.read(plans, None)
+
+
+def test_the_screen_reads_nearest_cells():
+    plans = integrate(torch.tensor([6.0]), torch.randn(1, 5, 8, 2) * torch.tensor([1.0, 0.2]))
+    classes = torch.randn(1, len(MAP_CLASSES), *CELLS)
+    found = nearest(classes, plans).view(5, len(SCREENED_CLASSES), 8 * len(SCREENED_POINTS))
+    for plan in range(5):
+        places = box_points(plans[0, plan], SCREENED_POINTS).reshape(-1, 2).double().numpy()
+        for index, (x, y) in enumerate(places):
+            row, column = int((x - X_RANGE[0]) // CELL), int((y - Y_RANGE[0]) // CELL)
+            for number, kind in enumerate(SCREENED_CLASSES):
+                wanted = torch.sigmoid(classes[0, kind, row, column])
+                torch.testing.assert_close(found[plan, number, index], wanted)
+
+
+def test_chosen_plans_are_good_and_differ():
+    torch.manual_seed(0)
+    plans = integrate(torch.tensor([6.0, 2.0]), torch.randn(2, 60, 8, 2) * torch.tensor([1.0, 0.2]))
+    plans = torch.cat([plans, plans], 1)  # every plan twice
+    logits = 0.5 * torch.randn(2, 120)
+    logits[:, 60:] = logits[:, :60] - 0.01
+    chosen = choose_different(logits, plans, 20)
+    for scene in range(2):
+        indices = chosen[scene].tolist()
+        assert indices[0] == int(logits[scene].argmax()) and len(set(indices)) == 20
+        assert len({index % 60 for index in indices}) == 20  # no plan beside its copy
+    assert torch.equal(choose_different(logits, plans, 120).sort(1).values, torch.arange(120).expand(2, -1))
+
+
+def test_a_planner_chooses_plans_on_the_road():
+    torch.manual_seed(0)
+    network = Network(city()).eval()
+    network.generator.anchors.copy_(torch.randn(512, 8, 2) * torch.tensor([1.0, 0.25]))
+    every = network.generator.manoeuvres(torch.tensor([7.0]))
+    on_road = nearest(maps(-3.0).classes, every).view(1, 512, len(SCREENED_CLASSES), -1)[:, :, 0].amin(-1)
+
+    class KnowsTheRoad(torch.nn.Module):
+        def forward(self, plans, maps, ego):
+            return 10 * nearest(maps.classes, plans).view(1, plans.shape[1], len(SCREENED_CLASSES), -1)[:, :, 0].amin(
+                -1
+            )
+
+    network.generator.screen = KnowsTheRoad()
+    with torch.no_grad():
+        ego = network.encode_ego(torch.tensor([[0, 0, 0, 7.0, 0, 0, 0, 0, 1, 0, 0]]).float())
+        plans = network.generator(torch.zeros(1, 96, 128), ego.encoded, ego.speed, maps(-3.0))
+    reading = nearest(maps(-3.0).classes, plans).view(1, 64, len(SCREENED_CLASSES), -1)[:, :, 0].amin(-1)
+    assert float(on_road.mean()) < 0.8 and float(reading.mean()) > 0.95
+
+
+def test_perceptions_move_between_devices():
+    perception = Perception(torch.zeros(1), torch.ones(1))
+    assert perception.to(torch.device("cpu")) == perception
