@@ -2,8 +2,9 @@
 
 A dense encoder is measured with its own heads. Features of others (the same encoder with random weights, a ViT) are
 read by a small head that is trained on frames of the training split: one convolution over neighbouring cells, and a
-bias for each cell, which is all that the control `place` has: how often a class is there. Patches of a ViT are lifted first: each cell of the
-feature map (2 m) reads the view in which its ground appears. Thresholds are chosen on training frames.
+bias for each cell, which is all that the control `place` has: how often a class is there. Patches of a ViT are lifted
+first: each cell of the feature map (2 m) reads the view in which its ground appears. Thresholds are chosen on training
+frames.
 
 Shapes: S frames, C cameras, V features of a patch, F features of a cell, K map classes, X x Y cells of the feature map,
 4X x 4Y cells of the map.
