@@ -29,6 +29,7 @@ from world4scorer.cli.command_line import command_line
 from world4scorer.cli.exit_codes import UsageError
 from world4scorer.cli.requirements import require_device, require_torch
 from world4scorer.jobs.run_folder import RunFolder
+from world4scorer.planner.bundled import planner_folder
 
 if TYPE_CHECKING:
     from world4scorer.evaluation.pools.scored import ScoredPools
@@ -73,6 +74,7 @@ def pools(
         allow_missing: For a dump: leave out frames of the store that it lacks, instead of failing.
         device: Torch device: cpu, cuda, cuda:1, ...
     """
+    source = planner_folder(source)
     if source.suffix == ".pkl":
         from world4scorer.evaluation.pools.foreign import import_dump
 
@@ -212,6 +214,7 @@ def _pools(
     )
     from world4scorer.evaluation.pools.pool_files import is_pools
 
+    source = planner_folder(source)
     if allow_missing and not is_submission(source):
         raise UsageError("--allow-missing: belongs to submissions")
     if is_submission(source):
@@ -389,6 +392,7 @@ def _find_planner(checkpoint: Path | None, data: Path | None) -> tuple[Path | No
         if data is None:
             raise UsageError("--data: name the city; only a training run given as --checkpoint has its own")
         return None, None, data
+    checkpoint = planner_folder(checkpoint)
     run = RunFolder(checkpoint)
     if run.data_file.is_file():
         from world4scorer.planner.training.run_files import read_run

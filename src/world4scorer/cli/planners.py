@@ -21,6 +21,7 @@ from world4scorer.cli.arguments import (
 )
 from world4scorer.cli.exit_codes import UsageError
 from world4scorer.cli.requirements import require_device, require_torch
+from world4scorer.planner.bundled import planner_folder
 
 Preset = Literal["paper", "baseline", "city"]
 OptionalPreset = Annotated[Preset | None, HIDE_DEFAULT]
@@ -90,6 +91,7 @@ def export_planner(folder: PositionalFolder, /, *, out: File, overwrite: bool = 
     require_torch("w4s export")
     from world4scorer.planner.conversion import read_planner, save_released
 
+    folder = planner_folder(folder)
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder; `w4s import` makes one from a checkpoint")
     planner = read_planner(folder)

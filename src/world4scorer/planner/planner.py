@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import as_safetensors, check_tensors, read_tensors, write_together
+from world4scorer.planner.bundled import planner_folder
 from world4scorer.planner.model.components import COMPONENTS
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.dense_encoder import Perception
@@ -191,8 +192,8 @@ class Planner(nn.Module):
 
     @classmethod
     def from_pretrained(cls, folder: str | os.PathLike[str]) -> Planner:
-        """Read what `save_pretrained` wrote, in the precision it was saved in."""
-        weights_file, config_file = ModelFolder(Path(folder)).files
+        """A bundled planner (its name, "city"), or what `save_pretrained` wrote, in the precision it was saved in."""
+        weights_file, config_file = ModelFolder(planner_folder(folder)).files
         if not config_file.is_file():
             raise ValueError(f"{config_file}: no such file; {folder} is not the folder of a planner")
         config = ModelConfig.from_json(config_file.read_text(), str(config_file))
