@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from world4scorer.drawing.birdseye import save
 from world4scorer.drawing.charts import chart, set_title
+
+COLOURS: Final = 10
+"""Of Matplotlib's cycle."""
 
 
 def save_curves(history: Mapping[str, Any], path: Path) -> None:
     """Draw what `TrainingRun.history` returned."""
     figure, axes = chart(2, size=(11, 4.2))
-    for name, curve in history["curves"].items():
-        axes[0].plot(*zip(*curve, strict=True), label=name, lw=1)
+    for number, (name, curve) in enumerate(history["curves"].items()):
+        style = "-" if number < COLOURS else "--"
+        axes[0].plot(*zip(*curve, strict=True), label=name, lw=1, ls=style)
     axes[0].set(xlabel="step", ylabel="loss", yscale="log")
     axes[0].legend(fontsize=6, ncols=2)
     set_title(axes[0], "terms of the loss")
