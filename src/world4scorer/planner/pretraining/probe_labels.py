@@ -32,7 +32,7 @@ CORRIDOR_HALF_WIDTH: Final = 1.8
 """Half width of the corridor around the centreline [m]."""
 MAX_LEAD_DISTANCE: Final = 25.0
 """Largest distance of a lead vehicle [m]; for its distance, twice as far."""
-MAX_SIGNAL_DISTANCE: Final = 40.0
+MAX_SIGNAL_DISTANCE: Final = 60.0
 """Largest distance of the lane connector that a red signal closes [m]."""
 MAX_COUNT_DISTANCE: Final = 60.0
 """Largest distance of counted vehicles [m]."""
@@ -44,7 +44,7 @@ TURN_POSE: Final = 3
 SCENE_QUESTIONS: Final = {
     "lead": ("vehicle on the ego's way within 25 m", "AUC"),
     "lead distance": ("log distance to it, up to 50 m", "R2"),
-    "red": ("red signal on the ego's route within 40 m", "AUC"),
+    "red": ("red signal on the ego's route within 60 m", "AUC"),
     "vehicles": ("number of vehicles in the front view within 60 m", "R2"),
     "speed": ("ego speed", "R2"),
     "turn": ("turn rate of the next 2 s", "R2"),
