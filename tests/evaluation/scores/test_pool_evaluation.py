@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.csv
@@ -79,6 +80,7 @@ def test_one_plan_per_frame_leaves_no_choice():
     evaluation = evaluate_pools(random_pools(2, plans=1), draws=10)
     assert not any(name.startswith("reranked") for name in evaluation.frames.column_names)
     assert evaluation.finding.tables[0].rows[0][0] == "one plan per frame"
+    assert not any(name.startswith("spread") for name in evaluation.frames.column_names)
 
 
 def test_without_any_pair_there_is_no_extended_comfort(tmp_path):
@@ -89,6 +91,24 @@ def test_without_any_pair_there_is_no_extended_comfort(tmp_path):
     numbers = json.loads((tmp_path / "again" / "evaluation.json").read_text())["numbers"]
     assert numbers["means"]["v2_EC"] is None and numbers["against"]["v2_EC"]["difference"] is None
     assert numbers["against"]["v2_EPDMS"]["difference"]["value"] == 0
+
+
+def test_spread_of_the_plans(tmp_path):
+    """Parallel plans, the first two 1 m apart and the third 3 m from the second; evaluations without spread compare."""
+    pools = random_pools(6, plans=3)
+    plans = np.zeros_like(pools.plans)
+    plans[..., 1] = np.array([0.0, 1.0, 4.0])[None, :, None]
+    evaluation = evaluate_pools(replace(pools, plans=plans), draws=20)
+    means = evaluation.finding.numbers["means"]
+    assert means["spread_end_distance"]["value"] == pytest.approx((1 + 3 + 4) / 3)
+    assert means["spread_nearest_end"]["value"] == pytest.approx((1 + 1 + 3) / 3)
+    assert means["spread_distinct"]["value"] == 1
+    rows = dict(evaluation.finding.tables[2].rows)
+    assert rows["mean distance between two end points [m]"].startswith("2.67")
+    assert "plans farther than 0.5 m from every other plan, mean over poses [%]" in rows
+
+    former = evaluation.frames.drop_columns([name for name in evaluation.frames.column_names if "spread" in name])
+    assert evaluation.against(former, "former", 20).finding.numbers["against"]["v1_PDMS"]["difference"]["value"] == 0
 
 
 def test_two_evaluations_are_paired_by_frame(tmp_path):

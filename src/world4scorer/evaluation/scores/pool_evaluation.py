@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from world4scorer.drawing.charts import OTHER, OURS, PAPER, chart
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.engine.outcomes.results import V1_COLUMNS, V2_COLUMNS
+from world4scorer.engine.selection.pool_spread import DISTINCT_DISTANCE, pool_spread
 from world4scorer.evaluation.pools.choices import Chosen, continued, framewise, inertial
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, plain
@@ -52,6 +53,13 @@ TABLE_1: Final = {
 """Columns of the paper's Table 1 (1: NAVSIM v1, 2: v2), and where they come from; re-ranked, v2 only."""
 
 SCORES: Final = (("v1_PDMS", "PDMS v1.1"), ("v2_EPDMS", "EPDMS v2.2"), ("v2_EPDMS_pre151", "EPDMS pre-151"))
+
+SPREAD: Final = {
+    "spread_end_distance": "mean distance between two end points [m]",
+    "spread_nearest_end": "mean distance of an end point to its nearest neighbour [m]",
+    "spread_distinct": f"plans farther than {DISTINCT_DISTANCE:g} m from every other plan, mean over poses [%]",
+}
+"""How far the plans of a pool lie apart: the fields of `PoolSpread`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +92,11 @@ def evaluate_pools(pools: ScoredPools, weight: float = 1.0, draws: int = 10_000)
     if choice:
         columns |= _v2_columns(pools, inertial(pools, pools.utility_v2, weight), "reranked")
         columns |= {"best_PDMS": pools.pdms.max(1), "random_PDMS": pools.pdms.mean(1)}
+        columns |= dict(zip(SPREAD, pool_spread(pools.plans), strict=True))
     bootstrap = LogBootstrap(pools.log_names, draws)
     means = {name: bootstrap.mean(values) for name, values in columns.items() if _is_score(name)}
     rows = {"framewise": "v2", "+ inertial re-ranking": "reranked"} if choice else {"one plan per frame": "v2"}
-    tables = [_table_1(means, rows), _intervals(means, rows)]
+    tables = [_table_1(means, rows), _intervals(means, rows), *([_spread(means)] if choice else [])]
     finding = Finding(
         name=NAME,
         title="Evaluation",
@@ -166,6 +175,12 @@ def _intervals(means: dict[str, Interval], rows: dict[str, str]) -> Table:
         if name in means:
             lines.append((title, means[name].times(100).text(), *(NONE for _ in list(rows)[1:])))
     return Table("Scores with 95 % intervals (%)", ("", *rows), tuple(lines))
+
+
+def _spread(means: dict[str, Interval]) -> Table:
+    """Metres, and a share in percent."""
+    rows = ((title, means[name].times(1 if "[m]" in title else 100).text(2)) for name, title in SPREAD.items())
+    return Table("Spread of the plans of a pool with 95 % intervals", ("", "mean over frames"), tuple(rows))
 
 
 def _percent(value: float) -> str:
