@@ -13,7 +13,7 @@ FORMAT: Final = "world4scorer-dense-pretraining-1"
 class DensePretrainConfig:
     """Everything that a run depends on except the views."""
 
-    steps: int = 40_000
+    steps: int = 10_000
     batch: int = 8
     """Frames per step, each with all its cameras."""
     learning_rate: float = 2e-3
@@ -63,7 +63,7 @@ class DensePretrainConfig:
     """Of that task."""
     queue: int = 120
     """Earlier frames that a frame must be told from in that task."""
-    validate_every: int = 2000
+    validate_every: int = 1000
     """Steps between measurements on the validation split."""
     validation_frames: int = 250
     """Frames of a measurement, evenly taken."""

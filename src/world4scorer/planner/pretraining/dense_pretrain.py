@@ -1,6 +1,6 @@
 """Pretraining of the dense encoder with the labels of rendered frames; an interrupted run resumes.
 
->>> report = pretrain_dense(train_views, val_views, Path("encoder"), DensePretrainConfig(steps=40_000))
+>>> report = pretrain_dense(train_views, val_views, Path("encoder"), DensePretrainConfig(steps=10_000))
 
 Validation frames are measured and never trained on.
 """
