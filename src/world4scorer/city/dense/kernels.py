@@ -78,3 +78,27 @@ def fill_boxes(boxes, bit, velocity, x_min, y_min, cell, bits, out_velocity):
                         else:
                             out_velocity[i, j, 0] = velocity[b, 0]
                             out_velocity[i, j, 1] = velocity[b, 1]
+
+
+@kernel
+def fill_rings(points, ends, pixels):
+    """Set pixels (rows, columns) whose centres lie in closed rings (n, 2) of x, y [pixels] that end at `ends`."""
+    rows, columns = pixels.shape
+    v0, v1 = max(0, int(points[:, 1].min()) - 1), min(rows, int(points[:, 1].max()) + 2)
+    crossings = np.empty(len(points))
+    for v in range(v0, v1):
+        y = v + 0.5
+        count = 0
+        first = 0
+        for ring in range(len(ends)):
+            for k in range(first, ends[ring] - 1):
+                ax, ay, bx, by = points[k, 0], points[k, 1], points[k + 1, 0], points[k + 1, 1]
+                if (ay > y) != (by > y):
+                    crossings[count] = ax + (bx - ax) * (y - ay) / (by - ay)
+                    count += 1
+            first = ends[ring]
+        row = np.sort(crossings[:count])
+        for pair in range(0, count - 1, 2):
+            u0, u1 = int(np.ceil(row[pair] - 0.5)), int(np.ceil(row[pair + 1] - 0.5))
+            for u in range(max(0, u0), min(columns, u1)):
+                pixels[v, u] = 1

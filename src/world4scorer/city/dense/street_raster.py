@@ -11,6 +11,7 @@ import shapely.ops
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
+from world4scorer.city.dense.kernels import fill_rings
 from world4scorer.city.streets.lane_graph import LaneBand, LaneGraph, lane_graph
 from world4scorer.city.streets.map_export import export_map
 from world4scorer.city.streets.street_map import SignalLink, StreetMap
@@ -80,25 +81,15 @@ class _Canvas:
         self._low, self._size = low, (columns, rows)
 
     def filled(self, polygons: Any) -> NDArray[np.uint8]:
-        image = Image.new("L", self._size)
-        draw = ImageDraw.Draw(image)
+        """1 where the centre of a pixel lies in a polygon; holes stay open."""
+        columns, rows = self._size
+        pixels = np.zeros((rows, columns), np.uint8)
         for part in shapely.get_parts(np.asarray(list(polygons), object)):
             if part.geom_type == "Polygon":
-                self._fill(image, draw, part)
-        return np.asarray(image)
-
-    def _fill(self, image: Image.Image, draw: ImageDraw.ImageDraw, polygon: Any) -> None:
-        outer = self._pixels(shapely.get_coordinates(polygon.exterior))
-        if not polygon.interiors:
-            draw.polygon(outer, fill=1)
-            return
-        left, top = (int(np.floor(min(values))) for values in zip(*outer, strict=True))
-        right, bottom = (int(np.ceil(max(values))) + 1 for values in zip(*outer, strict=True))
-        mask = Image.new("L", (right - left, bottom - top))
-        cut = ImageDraw.Draw(mask)
-        for fill, ring in ((1, polygon.exterior), *((0, hole) for hole in polygon.interiors)):
-            cut.polygon([(x - left, y - top) for x, y in self._pixels(shapely.get_coordinates(ring))], fill=fill)
-        image.paste(1, (left, top), mask.point(lambda value: 255 * value))
+                rings = [shapely.get_coordinates(ring) for ring in (part.exterior, *part.interiors)]
+                ends = np.cumsum([len(ring) for ring in rings])
+                fill_rings((np.concatenate(rings) - self._low) / RESOLUTION, ends, pixels)
+        return pixels
 
     def lines(self, lines: list[Outline]) -> NDArray[np.uint8]:
         image = Image.new("L", self._size)

@@ -27,6 +27,10 @@ MIN_CONTROLS: Final = (-5.0, -1.0)
 MAX_CONTROLS: Final = (4.0, 1.0)
 METRES_PER_RADIAN: Final = 6.0
 """Weight of headings against speeds in the distance of manoeuvres."""
+VARIATIONS: Final = 4
+"""Trajectories per manoeuvre of a vocabulary, at least."""
+VARIATION: Final = (0.5, 1.5)
+"""Range of factors of the controls of varied trajectories."""
 KMEANS_ITERATIONS: Final = 20
 """Iterations of k-means."""
 
@@ -55,11 +59,26 @@ def controls_of(speed_S: Any, poses_ST3: Any) -> NDArray[np.float64]:
     return np.clip(np.stack([acceleration, turn / PLAN_INTERVAL], -1), MIN_CONTROLS, MAX_CONTROLS)
 
 
+def fit_vocabulary(speed_S: Any, poses_ST3: Any, count: int, seed: int) -> NDArray[np.float32]:
+    """`count` manoeuvres (N, T, 2) of trajectories and their mirror images, varied where these are few."""
+    controls = controls_of(speed_S, poses_ST3)
+    controls = np.concatenate([controls, controls * (1.0, -1.0)])
+    rng = np.random.default_rng(seed)
+    while len(controls) < VARIATIONS * count:
+        factors = rng.uniform(*VARIATION, (len(controls), 1, CONTROLS))
+        controls = np.concatenate([controls, np.clip(controls * factors, MIN_CONTROLS, MAX_CONTROLS)])
+    return _cluster(controls, count, seed)
+
+
 def fit_anchors(speed_S: Any, poses_ST3: Any, count: int, seed: int) -> NDArray[np.float32]:
     """The `count` manoeuvres (N, T, 2) that stand best for trajectories: k-means of speed and heading changes."""
     controls = controls_of(speed_S, poses_ST3)
     if len(controls) < count:
         raise ValueError(f"anchors: {len(controls)} trajectories are too few for {count} manoeuvres")
+    return _cluster(controls, count, seed)
+
+
+def _cluster(controls: NDArray[np.float64], count: int, seed: int) -> NDArray[np.float32]:
     scale = PLAN_INTERVAL * np.array([1.0, METRES_PER_RADIAN])
     changes = (np.cumsum(controls, 1) * scale).reshape(len(controls), -1)
     centres = changes[np.random.default_rng(seed).permutation(len(changes))[:count]]

@@ -34,8 +34,8 @@ LIFT_HEIGHTS: Final = (0.0, 1.0)
 """Heights above the ground at which a cell reads the views [m]."""
 FINE_STRIDE: Final = 4
 """Pixels per cell of a view's finest features."""
-PATCH_STRIDE: Final = 16
-"""Pixels per patch."""
+FINE_PER_PATCH: Final = 4
+"""Cells of the finest features per patch, along both axes."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,13 @@ class DenseEncoderConfig:
     @property
     def patches(self) -> tuple[int, int]:
         """Rows and columns of patches in a view."""
-        return -(-self.image_height // PATCH_STRIDE), -(-self.image_width // PATCH_STRIDE)
+        rows, columns = self.fine_grid
+        return -(-rows // FINE_PER_PATCH), -(-columns // FINE_PER_PATCH)
 
     @property
     def fine_grid(self) -> tuple[int, int]:
         """Rows and columns of a view's finest features."""
-        return -(-self.image_height // FINE_STRIDE), -(-self.image_width // FINE_STRIDE)
+        return self.image_height // FINE_STRIDE, self.image_width // FINE_STRIDE
 
     @property
     def map_cells(self) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import Tensors, read_tensors, write_bytes, write_tensors
 from world4scorer.planner.model.config import DENSE, ModelConfig
-from world4scorer.planner.model.dense_encoder import DenseEncoder
+from world4scorer.planner.model.dense_encoder import FINE_STRIDE, DenseEncoder
 from world4scorer.planner.model.dense_encoder_files import (
     CITY as CITY,
 )
@@ -127,6 +127,7 @@ class DenseImageEncoder(ImageEncoder):
             image_height=sizes.image_height,
             image_width=sizes.image_width,
             crop_top=sizes.crop_top,
+            patch=FINE_STRIDE,
             vit_width=sizes.patch_width,
             registers=0,
             lora_rank=0,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from world4scorer.jobs.data_folder import DataFolder
+from world4scorer.jobs.executors import local_executor
 from world4scorer.planner.bank import make_bank
 from world4scorer.planner.bank.candidate_bank import is_finished
 from world4scorer.planner.targets.future_targets import TargetFrame
@@ -95,5 +96,6 @@ def prepare_data(sources: DataSources, config: TrainConfig, nodes: int = 1) -> T
                 f"{targets}: no such file, and no --target-encoder to make it with; `w4s targets` makes it"
             )
         frame: TargetFrame = "current" if when == "current" else "future"
-        make_targets(data, split, encoder, targets, frame=frame, store=store, show_progress=True)
+        executor = local_executor(None)  # threads of one process would wait for each other
+        make_targets(data, split, encoder, targets, frame=frame, store=store, executor=executor, show_progress=True)
     return TrainData(data, split, store, val_split, val_store, bank, targets, sources.val_data)

@@ -29,7 +29,7 @@ from world4scorer.jobs.resumable import Settings, resumable
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.jobs.tensor_files import read_checkpoint, read_tensors
 from world4scorer.planner.features.feature_cache import FeatureCache, cache_features, open_features
-from world4scorer.planner.model.anchors import fit_anchors
+from world4scorer.planner.model.anchors import fit_anchors, fit_vocabulary
 from world4scorer.planner.model.config import DENSE
 from world4scorer.planner.model.dense_encoder_files import load_dense_encoder
 from world4scorer.planner.model.dinov2 import load_dinov2
@@ -176,9 +176,9 @@ def make_network(config: TrainConfig, samples: Samples) -> Network:
     network = Network(config.model)
     if network.generator.anchors is not None:
         speeds, poses = samples.ego_status[:, SPEED], samples.future[:, :PLAN_POSES]
-        network.generator.anchors.copy_(
-            torch.from_numpy(fit_anchors(speeds, poses, len(network.generator.anchors), config.seed))
-        )
+        fit = fit_vocabulary if config.model.vocabulary else fit_anchors
+        found = fit(speeds, poses, len(network.generator.anchors), config.seed)
+        network.generator.anchors.copy_(torch.from_numpy(found))
     if config.model.encoder == DENSE and config.model.images:
         assert isinstance(network.encoder, FrozenSceneEncoder)
         network.encoder.perceiver.load_state_dict(load_dense_encoder(config.vit_weights).state_dict())
