@@ -1,4 +1,4 @@
-"""A small scene store and a folder of pools on it, with real outcomes and drawn utilities."""
+"""A small scene store and a folder of pools on it, with real outcomes, drawn utilities and drawn logits."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from tests.support.scenes import make_log, make_plans
 from world4scorer.datasets.store import write_shard
+from world4scorer.engine.selection.utility import OUTCOMES
 from world4scorer.evaluation.pools import LogPool, PoolFolder
 from world4scorer.evaluation.pools.pool_files import digest_of_tokens
 
@@ -41,6 +42,7 @@ def store_pools(root: Path, frames: int = 5, plans: int = 6, seed: int = 0) -> P
                 np.stack([make_plans(scene, plans, seed + place) for place, scene in enumerate(scenes)]).astype("f4"),
                 utility,
                 utility + rng.normal(0, 0.3, utility.shape).astype(np.float32),
+                np.random.default_rng([seed, number]).normal(1, 2, (frames, plans, len(OUTCOMES))).astype(np.float32),
             )
         )
     return write_pools(root / "pools", root / "store", logs)

@@ -63,6 +63,8 @@ class ScoredPools:
     """(S, 8, 3), NaN where nobody drove"""
     human_continues: Floats
     """(S,) whether what was driven continues what was driven before; NaN where there is no such pair"""
+    logits: NDArray[np.floating[Any]] | None = None
+    """(S, N, 6) of the score heads, in the order of `selection.utility.OUTCOMES`; None where some log lacks them"""
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -101,6 +103,7 @@ class ScoredPools:
         if len(counts) > 1:
             raise PoolError(f"pools of {min(counts)} and of {max(counts)} plans; all must have as many")
         interval = np.concatenate([one.interval for one in outcomes])
+        logits = [log.logits for log in pools if log.logits is not None]
         indices = np.arange(len(interval))
         return cls(
             about=dict(about),
@@ -110,6 +113,7 @@ class ScoredPools:
             previous=np.where(np.isnan(interval), -1, indices - 1),
             interval=interval,
             **{name: np.concatenate([getattr(one, name) for one in outcomes]) for name in _OF_OUTCOMES},
+            logits=np.concatenate(logits) if len(logits) == len(pools) else None,
         )
 
     @property
