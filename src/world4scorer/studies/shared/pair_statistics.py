@@ -30,7 +30,17 @@ def auc(bootstrap: LogBootstrap, higher: Floats, lower: Floats) -> Interval:
         below = np.sort(against)
         won = np.searchsorted(below, asked, "left") + np.searchsorted(below, asked, "right")
         wins[:, other] = np.bincount(log, won / 2, bootstrap.logs)
-    first, second = (bootstrap.sums(~np.isnan(values)) for values in (higher, lower))
+    return _won_share(bootstrap, wins, *(bootstrap.sums(~np.isnan(values)) for values in (higher, lower)))
+
+
+def auc_of_counts(bootstrap: LogBootstrap, higher: Floats, lower: Floats) -> Interval:
+    """The same of values counted by log and ascending level (logs, L): for many values, with few levels."""
+    wins = higher @ (np.cumsum(lower, axis=1) - lower / 2).T
+    return _won_share(bootstrap, wins, higher.sum(1), lower.sum(1))
+
+
+def _won_share(bootstrap: LogBootstrap, wins: Floats, first: Floats, second: Floats) -> Interval:
+    """Wins (logs, logs) of values of one log over those of another, by the number of pairs; counts are (logs,)."""
 
     def share(drawn: Floats) -> Floats:
         return _divided(((drawn @ wins) * drawn).sum(1), (drawn @ first) * (drawn @ second))
