@@ -64,6 +64,7 @@ BAD_INPUT = [
     "study reranking none",
     "study interventions none",
     "study disagreement none",
+    "study calibration none",
     "study target-geometry none",
     "study state-geometry none",
     "study taxonomy none",

@@ -29,7 +29,7 @@ from world4scorer import cli
 for line in json.loads(sys.argv[1]):
     print(cli.main(line.split()), file=sys.stderr)
 """
-STUDIES = ("reranking", "consecutive", "lambda", "history")
+STUDIES = ("reranking", "calibration", "consecutive", "lambda", "history")
 WITH_IMAGES = ("disagreement", "taxonomy")
 """Studies that ask the encoder of a run."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from world4scorer.cli.arguments import OptionalEncoder, OptionalPath, Run, RunOrPools, flags, metavar
+from world4scorer.cli.arguments import OptionalEncoder, OptionalFolder, OptionalPath, Run, RunOrPools, flags, metavar
 from world4scorer.cli.command_line import command_line
 from world4scorer.cli.requirements import require_torch
 from world4scorer.jobs.run_folder import RunFolder
@@ -148,6 +148,34 @@ def disagreement(source: RunOrPools, /, options: StudyFlags = DEFAULT_STUDY_OPTI
     pools = open_pools(source, options.store)
     finding = study(pools, scene_change(source, pools), options.draws)
     return save_finding(disagreement, finding, source, options.out, options=options)
+
+
+def calibration(
+    source: RunOrPools,
+    /,
+    against: OptionalFolder = None,
+    seed: int = 0,
+    options: StudyFlags = DEFAULT_STUDY_OPTIONS,
+) -> int:
+    """Calibration of the score heads, and temperatures.
+
+    Whether predicted outcomes come true as often as predicted, and whether temperatures fitted on other logs help to
+    choose.
+
+    Example: w4s study calibration runs/city --against train_pools
+
+    Args:
+        source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
+        against: Pools to compare with, for example of the training streets (`w4s pools RUN --split`).
+        seed: Seed of the halves of the logs.
+        options: Output, scene store and bootstrap.
+    """
+    from world4scorer.evaluation.pools.open import open_pools
+    from world4scorer.studies.calibration.study import calibration as study
+
+    others = None if against is None else open_pools(against, options.store)
+    finding = study(open_pools(source, options.store), others, seed, options.draws)
+    return save_finding(calibration, finding, source, options.out, against=against, seed=seed, options=options)
 
 
 def target_geometry(

@@ -47,6 +47,7 @@ STUDIES: Final = MappingProxyType(
             Study("reranking", "Table 2c", "reranking.study:reranking", "run or pools"),
             Study("interventions", "Table 4, D.1", "interventions.study:interventions", "run or pools"),
             Study("disagreement", "B.2", "disagreement.study:disagreement", "run or pools"),
+            Study("calibration", "", "calibration.study:calibration", "run or pools"),
             Study("target-geometry", "C.1", "target_geometry.study:target_geometry", "run"),
             Study("state-geometry", "C.3", "state_geometry.study:state_geometry", "run"),
             Study("stability", "Proposition 1, C.4", "stability.study:stability", "run"),
