@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.splits import find_split
@@ -75,8 +74,8 @@ def write_frames(
     pools = ScoredPools.open(folder, store)
     scenes = SceneStore(pools.about["store"])
     images = _images(pools, scenes, data)
-    logits = _logits(PoolFolder(folder))
-    made_with = _made_with(PoolFolder(folder), pools, scenes, logits, images is not None)
+    logits = pools.logits
+    made_with = _made_with(PoolFolder(folder), pools, scenes, images is not None)
     selections = Selections(pools)
     with resumable(out, "writing frames there", PoolError) as job:
         _begin(out, made_with)
@@ -151,13 +150,6 @@ def _write_json(path: Path, record: dict[str, Any], durable: bool = True) -> Non
         stream.write(content)
 
 
-def _logits(folder: PoolFolder) -> NDArray[Any] | None:
-    """(S, N, 6) in the order of scored pools; None where pools came without."""
-    found = [folder.read(name, states=False).logits for name in folder.logs]
-    known = [logits for logits in found if logits is not None]
-    return np.concatenate(known) if len(known) == len(found) else None
-
-
 def _images(pools: ScoredPools, scenes: SceneStore, data: Path | None) -> Paths | None:
     """None where the dataset is not known, or not there."""
     where, split = data or pools.about.get("data"), pools.about.get("split")
@@ -176,13 +168,11 @@ def _images(pools: ScoredPools, scenes: SceneStore, data: Path | None) -> Paths 
     return paths
 
 
-def _made_with(
-    folder: PoolFolder, pools: ScoredPools, scenes: SceneStore, logits: NDArray[Any] | None, images: bool
-) -> str:
+def _made_with(folder: PoolFolder, pools: ScoredPools, scenes: SceneStore, images: bool) -> str:
     """Digest of what frames depend on: formats, plans, scenes, tracker, the planner's logits, images or none."""
     digest = hashlib.sha256(json.dumps([FORMAT, INDEX_FORMAT, UNITS, images]).encode())
     for name in folder.logs:
         digest.update(identity(folder.read(name, states=False), scenes, pools.about["lqr"]))
-    for values in (pools.utility_v1, pools.utility_v2, logits):
+    for values in (pools.utility_v1, pools.utility_v2, pools.logits):
         digest.update(b"none" if values is None else np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()
