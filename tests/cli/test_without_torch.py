@@ -38,7 +38,7 @@ WITH_IMAGES = ("disagreement", "taxonomy")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs with pools, with pools of another planner, with unfinished ones, and without any."""
     root = tmp_path_factory.mktemp("runs")
-    pools = store_pools(root)
+    pools = store_pools(root, logits=True)
     for name in ("run", "former", "unfinished", "unasked"):
         run = root / name
         (run / "planner").mkdir(parents=True)

@@ -8,4 +8,4 @@ from tests.support.stored_pools import store_pools
 @pytest.fixture(scope="session")
 def pool_folder(tmp_path_factory):
     """Pools of three logs of five frames, six plans each, with their store."""
-    return store_pools(tmp_path_factory.mktemp("pools"))
+    return store_pools(tmp_path_factory.mktemp("pools"), logits=True)

@@ -26,8 +26,8 @@ def write_pools(folder: Path, store: Path, logs: Sequence[LogPool]) -> Path:
     return folder
 
 
-def store_pools(root: Path, frames: int = 5, plans: int = 6, seed: int = 0) -> Path:
-    """Write ROOT/store and ROOT/pools; returns the latter."""
+def store_pools(root: Path, frames: int = 5, plans: int = 6, seed: int = 0, logits: bool = False) -> Path:
+    """Write ROOT/store and ROOT/pools, which have no logits unless wanted; returns the latter."""
     rng = np.random.default_rng(seed)
     logs = []
     for number, name in enumerate(LOGS):
@@ -42,7 +42,11 @@ def store_pools(root: Path, frames: int = 5, plans: int = 6, seed: int = 0) -> P
                 np.stack([make_plans(scene, plans, seed + place) for place, scene in enumerate(scenes)]).astype("f4"),
                 utility,
                 utility + rng.normal(0, 0.3, utility.shape).astype(np.float32),
-                np.random.default_rng([seed, number]).normal(1, 2, (frames, plans, len(OUTCOMES))).astype(np.float32),
+                _draw_logits([seed, number], frames, plans) if logits else None,
             )
         )
     return write_pools(root / "pools", root / "store", logs)
+
+
+def _draw_logits(seed: Sequence[int], frames: int, plans: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(1, 2, (frames, plans, len(OUTCOMES))).astype(np.float32)

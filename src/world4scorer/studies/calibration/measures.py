@@ -79,20 +79,15 @@ def measure(bootstrap: LogBootstrap, head: Head) -> HeadMeasures:
         excess=mean(predictions - labels),
         ece=bootstrap.of_logs(lambda drawn: ece_of_draws(drawn, sums)),
         brier=mean((predictions - labels) ** 2),
-        log_loss=log_loss(bootstrap, head),
+        log_loss=bootstrap.ratio(cross_entropy(head), count),
         ranking=ranking,
         ranking_within=within,
         bins=reliability(bootstrap, sums),
     )
 
 
-def log_loss(bootstrap: LogBootstrap, head: Head) -> Interval:
-    """Mean binary cross-entropy of a head [nat]."""
-    return bootstrap.ratio(cross_entropy(head), head.valid.sum(1))
-
-
 def cross_entropy(head: Head) -> Floats:
-    """(S,) sum of the binary cross-entropy over the plans of a frame that have a label."""
+    """(S,) sum of the binary cross-entropy [nat] over the plans of a frame that have a label."""
     labels = np.where(head.valid, head.labels, 0.0)
     values = np.logaddexp(0.0, head.logits) - labels * head.logits
     return np.asarray(np.where(head.valid, values, 0.0).sum(1))

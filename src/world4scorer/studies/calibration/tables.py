@@ -76,7 +76,7 @@ def scaling_table(kinds: Kinds) -> Table:
         for name in alone
     )
     columns = ("", "temperature", "temperature, with bias", "bias")
-    return Table("Fitted on one half of the logs; on the other", columns, rows)
+    return Table("Scalings fitted on one half of the logs; on the other", columns, rows)
 
 
 def ece_table(kinds: Kinds) -> Table:
@@ -88,13 +88,8 @@ def ece_table(kinds: Kinds) -> Table:
 
 def selection_table(kinds: Kinds) -> Table:
     """Scores of the chosen plans as predicted, and scaled by what other logs say."""
-    rows = [
-        (
-            "pairs in order" if name == ORDERING else name,
-            *_cells([one.selection[name] for one in kinds.values()]),
-        )
-        for name in SCORES
-    ]
+    words = {ORDERING: "pairs in order"}
+    rows = [(words.get(name, name), *_cells([one.selection[name] for one in kinds.values()])) for name in SCORES]
     shares = [part for one in kinds.values() for part in (f"{100 * one.changed:.1f}", "")]
     rows.append(("choices changed (v1)", "", *shares))
     return Table("Selection with scalings of the other half [%]", _columns(), tuple(rows))
