@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.support.model_golden import tiny_inputs, tiny_planner
-from world4scorer.planner.model.anchors import controls_of, fit_anchors, integrate
+from world4scorer.planner.model.anchors import MAX_CONTROLS, MIN_CONTROLS, controls_of, fit_anchors, fit_vocabulary, integrate
 
 
 def driven(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -76,3 +76,16 @@ def test_anchors_are_saved_with_the_planner(tmp_path):
     assert again.config == replace(planner.config) and again.config.anchors
     inputs = tiny_inputs()
     assert torch.equal(planner(*inputs).plans, again(*inputs).plans)
+
+
+def test_a_vocabulary_of_few_trajectories_has_all_its_manoeuvres_to_both_sides():
+    rng = np.random.default_rng(0)
+    speeds = rng.uniform(2.0, 10.0, 9)
+    controls = np.stack([rng.uniform(-1, 1, (9, 8)), np.abs(rng.uniform(0, 0.3, (9, 8)))], -1)
+    poses = integrate(torch.from_numpy(speeds), torch.from_numpy(controls)[:, None])[:, 0].numpy()
+    found = fit_vocabulary(speeds, poses, 64, seed=0)  # all nine turn left
+    np.testing.assert_array_equal(found, fit_vocabulary(speeds, poses, 64, seed=0))
+    assert found.shape == (64, 8, 2) and len(np.unique(found.round(4), axis=0)) == 64
+    assert (found >= np.array(MIN_CONTROLS) - 1e-4).all() and (found <= np.array(MAX_CONTROLS) + 1e-4).all()
+    turns = found[..., 1].sum(1)
+    assert (turns > 0.2).sum() > 10 and (turns < -0.2).sum() > 10
