@@ -94,9 +94,9 @@ def test_chosen_plans_are_good_and_differ():
 def test_a_planner_chooses_plans_on_the_road():
     torch.manual_seed(0)
     network = Network(city()).eval()
-    network.generator.anchors.copy_(torch.randn(512, 8, 2) * torch.tensor([1.0, 0.25]))
+    network.generator.anchors.copy_(torch.randn(256, 8, 2) * torch.tensor([1.0, 0.25]))
     every = network.generator.manoeuvres(torch.tensor([7.0]))
-    on_road = nearest(maps(-3.0).classes, every).view(1, 512, len(SCREENED_CLASSES), -1)[:, :, 0].amin(-1)
+    on_road = nearest(maps(-3.0).classes, every).view(1, 256, len(SCREENED_CLASSES), -1)[:, :, 0].amin(-1)
 
     class KnowsTheRoad(torch.nn.Module):
         def forward(self, plans, maps, ego):

@@ -203,7 +203,7 @@ def city() -> ModelConfig:
         plan_sampling=True,
         sampling_width=16,
         anchors=True,
-        vocabulary=512,
+        vocabulary=256,
         motion_queries=True,
     )
 

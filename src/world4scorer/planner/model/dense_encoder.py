@@ -34,6 +34,8 @@ LIFT_HEIGHTS: Final = (0.0, 1.0)
 """Heights above the ground at which a cell reads the views [m]."""
 FINE_STRIDE: Final = 4
 """Pixels per cell of a view's finest features."""
+CENTRE_RATE: Final = 0.01
+"""Weight of a batch in the running mean of patches."""
 FINE_PER_PATCH: Final = 4
 """Cells of the finest features per patch, along both axes."""
 
@@ -296,6 +298,9 @@ class MapHeads(nn.Module):
 class DenseEncoder(nn.Module):
     """Views to patch tokens and the feature map."""
 
+    centre: Tensor
+    """(V,) running mean of the front view's patches: features are not negative, so all would point the same way."""
+
     def __init__(self, config: DenseEncoderConfig | None = None) -> None:
         super().__init__()
         self.config = config or DenseEncoderConfig()
@@ -303,6 +308,7 @@ class DenseEncoder(nn.Module):
         self.lift = Lift(self.config)
         self.map = MapNetwork(self.config)
         self.heads = MapHeads(self.config)
+        self.register_buffer("centre", torch.zeros(self.config.patch_width))
 
     def forward(self, image_BC3HW: Tensor) -> Perception:
         """Encode normalised images."""
@@ -316,6 +322,9 @@ class DenseEncoder(nn.Module):
             given = tuple(image_BC3HW.shape)
             raise ValueError(f"image: shape {given}; (scenes, {', '.join(map(str, expected))}) is needed")
         features: ViewFeatures = self.views(image_BC3HW.flatten(0, 1).contiguous(memory_format=torch.channels_last))
+        if self.training:
+            front = features.patches.detach()[:: len(config.mounts)]
+            self.centre.lerp_(front.mean((0, 2, 3)), CENTRE_RATE)
         return features
 
     def perceive(self, views: ViewFeatures) -> Perception:

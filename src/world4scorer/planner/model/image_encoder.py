@@ -143,9 +143,9 @@ class DenseImageEncoder(ImageEncoder):
 
     @torch.no_grad()
     def forward(self, image_M3HW: Tensor) -> Tensor:
-        """Features (M, P, V) of normalised images."""
+        """Features (M, P, V) of normalised images, less the mean of front views."""
         features: Tensor = self.encoder.views(image_M3HW.contiguous(memory_format=torch.channels_last)).patches
-        return features.flatten(2).transpose(1, 2)
+        return features.flatten(2).transpose(1, 2) - self.encoder.centre
 
     def pooled(self, image_M3HW: Tensor, pooling: Pooling = "patches") -> Tensor:
         """One feature vector per image (M, V)."""
