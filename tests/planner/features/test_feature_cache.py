@@ -14,7 +14,12 @@ from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import SerialExecutor
 from world4scorer.planner.features import feature_cache
-from world4scorer.planner.features.feature_cache import cache_features, check_calibration, open_features
+from world4scorer.planner.features.feature_cache import (
+    cache_features,
+    check_calibration,
+    find_features,
+    open_features,
+)
 from world4scorer.planner.model.config import city
 from world4scorer.planner.model.dense_encoder import DenseEncoder
 from world4scorer.planner.model.dense_encoder_files import encoder_digest
@@ -67,6 +72,20 @@ def test_an_interrupted_cache_is_completed_and_a_complete_one_opened(encoder, sa
     assert opened is not None and np.array_equal(opened.read(samples.tokens[5])[0], first.read(samples.tokens[5])[0])
     with pytest.raises(ValueError, match="tokens"):
         cache_features(encoder, samples.at([0, 1]), tmp_path, "city_val", executor=SerialExecutor())
+
+
+def test_samples_find_their_cache_in_any_split(encoder, samples, training_set):
+    data = samples.sensors.parents[1]
+    assert data == training_set.data.data
+    folder = DataFolder(data).features(encoder_digest(encoder), "some").parent
+    try:
+        assert find_features(encoder, samples) is None
+        cache_features(encoder, samples.at(range(5)), data, "some", executor=SerialExecutor())
+        assert find_features(encoder, samples) is None
+        found = find_features(encoder, samples.at([4, 1]))
+        assert found is not None and samples.tokens[1] in found
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_other_weights_never_meet_old_features(encoder, samples, tmp_path):

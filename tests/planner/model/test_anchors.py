@@ -7,7 +7,14 @@ import pytest
 import torch
 
 from tests.support.model_golden import tiny_inputs, tiny_planner
-from world4scorer.planner.model.anchors import MAX_CONTROLS, MIN_CONTROLS, controls_of, fit_anchors, fit_vocabulary, integrate
+from world4scorer.planner.model.anchors import (
+    MAX_CONTROLS,
+    MIN_CONTROLS,
+    controls_of,
+    fit_anchors,
+    fit_vocabulary,
+    integrate,
+)
 
 
 def driven(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

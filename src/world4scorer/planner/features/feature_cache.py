@@ -131,6 +131,17 @@ def open_features(encoder: DenseEncoder, data: Path, split: str) -> FeatureCache
     return FeatureCache(folder, tokens, encoder.config) if complete else None
 
 
+def find_features(encoder: DenseEncoder, samples: Samples) -> FeatureCache | None:
+    """A complete cache of any split of the samples' dataset that holds all of them, if there is one."""
+    data = samples.sensors.parents[1]
+    folder = DataFolder(data).features(encoder_digest(encoder), "any").parent
+    for split in sorted(path.name for path in folder.glob("*")):
+        found = open_features(encoder, data, split)
+        if found is not None and all(token in found for token in samples.tokens):
+            return found
+    return None
+
+
 def check_calibration(samples: Samples, config: DenseEncoderConfig) -> None:
     """Raise a ValueError for scenes whose cameras are not those that the encoder was taught with."""
     expected = [part[0].double().numpy() for part in config.cameras]
