@@ -143,3 +143,19 @@ def test_a_planner_leaves_the_frozen_encoder_as_it_is():
     assert all(torch.equal(tensor, before[name]) for name, tensor in network.encoder.perceiver.state_dict().items())
     assert not any(parameter.requires_grad for parameter in network.encoder.perceiver.parameters())
     assert not network.encoder.perceiver.training and network.encoder.reader.training
+
+
+def test_a_fused_encoder_is_the_same_encoder():
+    torch.manual_seed(0)
+    encoder = DenseEncoder()
+    with torch.no_grad():
+        encoder(torch.randn(4, 4, 3, 84, 196))  # some statistics
+        for name, tensor in encoder.state_dict().items():
+            if name.endswith((".weight", ".bias")) and tensor.ndim == 1:
+                tensor.add_(0.1 * torch.randn_like(tensor))
+        image = torch.randn(2, 4, 3, 84, 196)
+        encoder.eval()
+        fused = encoder.fused()
+        for ours, theirs in zip(fused(image), encoder(image), strict=True):
+            torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-3)
+    assert sum(type(module).__name__ == "_Norm" for module in fused.modules()) == 1  # after a sum, not a convolution

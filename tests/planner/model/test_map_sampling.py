@@ -81,7 +81,7 @@ def test_chosen_plans_are_good_and_differ():
     torch.manual_seed(0)
     plans = integrate(torch.tensor([6.0, 2.0]), torch.randn(2, 60, 8, 2) * torch.tensor([1.0, 0.2]))
     plans = torch.cat([plans, plans], 1)  # every plan twice
-    logits = 0.5 * torch.randn(2, 120)
+    logits = 0.1 * torch.randn(2, 120)
     logits[:, 60:] = logits[:, :60] - 0.01
     chosen = choose_different(logits, plans, 20)
     for scene in range(2):

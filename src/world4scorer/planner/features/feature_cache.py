@@ -213,4 +213,4 @@ def _load(task: _Encode) -> DenseEncoder:
         torch.set_num_threads(1)  # a core for each worker
     encoder = DenseEncoder(task.config)
     encoder.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in task.weights})
-    return encoder.requires_grad_(False).eval()
+    return encoder.fused()

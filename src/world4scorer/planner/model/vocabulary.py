@@ -24,9 +24,9 @@ SCREENED_CLASSES: Final = tuple(MAP_CLASSES.index(name) for name in ("drivable",
 SCREENED_POINTS: Final = BOX_POINTS[:3]
 HIDDEN: Final = 96
 """Hidden features of the screen."""
-SPREAD: Final = 1.0
+SPREAD: Final = 0.5
 """Distance of plans below which they count as alike [m]."""
-ALIKE_PENALTY: Final = 3.0
+ALIKE_PENALTY: Final = 0.5
 """Logit that a plan loses beside one that was chosen."""
 
 
