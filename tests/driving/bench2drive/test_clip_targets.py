@@ -81,7 +81,7 @@ def test_targets_of_another_encoder_are_refused(folder, capsys):
     before = file.read_bytes()
     assert train(folder, "--only-targets") == 1
     said = capsys.readouterr().err
-    assert "targets.arrow: targets of another encoder than city (digest ffffffffffff, not " in said
+    assert "targets.arrow: targets of another encoder than city-masked (digest ffffffffffff, not " in said
     assert file.read_bytes() == before
     # Who names a file need not say what made it; who says so is taken at their word.
     assert train(folder, f"--only-targets --targets {file}") == 0

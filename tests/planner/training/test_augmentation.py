@@ -31,6 +31,7 @@ def some_batch(scenes: int = 3) -> Batch:
     return Batch(
         tokens=tuple("abc"[:scenes]),
         views=torch.randint(0, 256, (scenes, 4, 6, 8, 3), dtype=torch.uint8),
+        perception=None,
         ego_status=torch.randn(scenes, 11),
         cameras=cameras(scenes),
         trajectory=torch.randn(scenes, 8, 3),

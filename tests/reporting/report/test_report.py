@@ -110,7 +110,7 @@ def run(tmp_path: Path) -> Path:
     (folder / "planner").mkdir(parents=True)
     for name in ("model.safetensors", "config.json"):
         (folder / "planner" / name).write_text("a planner")
-    (folder / "config.json").write_text(TrainConfig(model=models.city(), epochs=2, seed=41).to_json())
+    (folder / "config.json").write_text(TrainConfig(model=models.city_vit(), epochs=2, seed=41).to_json())
     data = {"data": "/home/somebody/city", "split": "city_train", "store": "/home/somebody/s/city_train"}
     data |= {"val_split": "city_val", "val_store": "/home/somebody/s/city_val", "bank": None, "targets": None}
     (folder / "data.json").write_text(json.dumps(data | {"val_data": None}))

@@ -277,9 +277,18 @@ def claim_run_folder(config: TrainConfig, data: Any, out: Path) -> None:
     `data` is a dataclass of names and paths: where the data lie.
     """
     described = {name: _described(value) for name, value in asdict(data).items()}
-    files = (RunFolder(out).config_file, json.loads(config.to_json())), (RunFolder(out).data_file, described)
-    for path, content in files:
-        Settings(path, content, indent=2).match(ValueError)
+    run = RunFolder(out)
+    if not _is_configured(run.config_file, config):
+        Settings(run.config_file, json.loads(config.to_json()), indent=2).match(ValueError)
+    Settings(run.data_file, described, indent=2).match(ValueError)
+
+
+def _is_configured(path: Path, config: TrainConfig) -> bool:
+    """Whether a file holds this configuration; settings that it does not know yet had today's defaults."""
+    try:
+        return path.is_file() and TrainConfig.from_json(path.read_text(), str(path)) == config
+    except ValueError:
+        return False  # and `Settings` says why
 
 
 def _described(value: str | Path | None) -> str | None:
