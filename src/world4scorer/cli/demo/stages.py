@@ -107,7 +107,7 @@ def _data(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
             ("city", "make", "--preset", preset, "--out", str(city.root)),
             city.city_manifest,
             (),
-            190 if preset == "quick" else 20,
+            230 if preset == "quick" else 20,
         ),
         Stage(
             "prepare train",
@@ -115,7 +115,7 @@ def _data(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
             ("prepare", *data, TRAIN, "--store", str(train)),
             train / INDEX_NAME,
             ("city",),
-            45 if preset == "quick" else 15,
+            60 if preset == "quick" else 15,
         ),
         Stage(
             "prepare val",
@@ -147,14 +147,14 @@ def _data(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
 def _training(demo: DemoFolder, preset: Preset) -> Stage:
     data, run = str(demo.city.root), str(demo.run.root)
     words: tuple[str, ...] = ("train", "--preset", "city", "--data", data, "--out", run, "--devices", "2")
-    words += ("--epochs", "3") if preset == "quick" else ("--epochs", "1", "--batch", "8")
+    words += ("--epochs", "4") if preset == "quick" else ("--epochs", "1", "--batch", "8")
     return Stage(
         "train",
-        "generator, shared predictor, score heads, visual readout",
+        "what the frozen encoder sees, once; then generator, predictor, score heads, readout",
         words,
         ModelFolder(demo.run.planner).weights_file,
         ("prepare val", "bank", "targets"),
-        350 if preset == "quick" else 20,
+        380 if preset == "quick" else 20,
     )
 
 
