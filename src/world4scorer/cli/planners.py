@@ -23,7 +23,7 @@ from world4scorer.cli.exit_codes import UsageError
 from world4scorer.cli.requirements import require_device, require_torch
 from world4scorer.planner.bundled import planner_folder
 
-Preset = Literal["paper", "baseline", "city"]
+Preset = Literal["paper", "baseline", "city", "city-vit"]
 OptionalPreset = Annotated[Preset | None, HIDE_DEFAULT]
 Precision = Literal["fp32", "bf16", "fp16"]
 Weight = Annotated[float, metavar("WEIGHT")]

@@ -21,7 +21,7 @@ from world4scorer.planner.training.config import PRESETS, TrainConfig
 from world4scorer.planner.training.prepare_data import DataSources, prepare_data
 from world4scorer.planner.training.run import Machine, check_machine, silence_lightning, train
 
-Preset = Literal["city", "paper", "baseline"]
+Preset = Literal["city", "city-vit", "paper", "baseline"]
 
 DEFAULT_PRESET: Final = "city"
 
@@ -105,7 +105,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def _machine(preset: Preset) -> Machine:
-    if preset == "city":
+    if preset in ("city", "city-vit"):
         return Machine(accelerator="cpu", devices=1)
     return Machine(devices=4, loaders=8, label_threads=8)
 

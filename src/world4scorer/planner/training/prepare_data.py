@@ -19,9 +19,9 @@ from world4scorer.planner.training.run import TrainData, check_start
 
 logger = logging.getLogger(__name__)
 
-PRESET_SPLITS: Final = {"city": ("city_train", "city_val")}
+PRESET_SPLITS: Final = dict.fromkeys(("city", "city-vit"), ("city_train", "city_val"))
 """Splits to train and validate on, for presets that know their data."""
-PRESET_ENCODERS: Final = {"city": "city"}
+PRESET_ENCODERS: Final = {"city": "city", "city-vit": "city-masked"}
 """Encoders of future targets, for presets that know theirs."""
 
 

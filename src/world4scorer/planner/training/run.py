@@ -33,7 +33,7 @@ from world4scorer.planner.model.anchors import fit_anchors, fit_vocabulary
 from world4scorer.planner.model.config import DENSE
 from world4scorer.planner.model.dense_encoder_files import load_dense_encoder
 from world4scorer.planner.model.dinov2 import load_dinov2
-from world4scorer.planner.model.image_encoder import MASKED, load_city_encoder
+from world4scorer.planner.model.image_encoder import CITY, MASKED, load_city_encoder
 from world4scorer.planner.model.network import SPEED, FrozenSceneEncoder, Network
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.bf16_linear import use_bf16_products
@@ -182,7 +182,7 @@ def make_network(config: TrainConfig, samples: Samples) -> Network:
     if config.model.encoder == DENSE and config.model.images:
         assert isinstance(network.encoder, FrozenSceneEncoder)
         network.encoder.perceiver.load_state_dict(load_dense_encoder(config.vit_weights).state_dict())
-    elif config.vit_weights == MASKED:
+    elif config.vit_weights in (MASKED, CITY):  # what runs of 0.1.0 call it
         load_city_encoder(network)
     elif config.vit_weights:
         load_dinov2(network, config.vit_weights)
