@@ -118,8 +118,8 @@ class ModelConfig:
             raise ValueError(f"sampling_cell: {self.sampling_cell} does not divide the sides of the image")
         if self.encoder not in ENCODERS:
             raise ValueError(f"encoder: {self.encoder!r}; choose from {', '.join(ENCODERS)}")
-        if self.vocabulary and not (self.anchors and self.encoder == DENSE):
-            raise ValueError(f"vocabulary: {self.vocabulary} needs anchors and the encoder {DENSE!r}")
+        if self.vocabulary and not (self.anchors and self.images and self.encoder == DENSE):
+            raise ValueError(f"vocabulary: {self.vocabulary} needs anchors, images and the encoder {DENSE!r}")
         if self.vocabulary and self.vocabulary < self.proposals:
             raise ValueError(f"vocabulary: {self.vocabulary}; at least as many as plans, {self.proposals}")
         if not (0 <= self.dropout < 1 and 0 <= self.drop_path < 1):

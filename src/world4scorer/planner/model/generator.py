@@ -95,14 +95,11 @@ class VocabularyGenerator(Generator):
 
     def forward(self, scene_BSD: Tensor, ego_BD: Tensor, speed_B: Tensor, readable: object = None) -> Tensor:
         """Plans (B, N, T, 3)."""
-        if not isinstance(readable, Maps):  # a control without images: the first manoeuvres, whatever the scene
-            chosen = torch.arange(self.proposals, device=scene_BSD.device).expand(len(scene_BSD), -1)
-            plans = self.manoeuvres(speed_B)[:, : self.proposals]
-        else:
-            with torch.no_grad():
-                every = self.manoeuvres(speed_B)
-                chosen = choose_different(self.screen(every, readable, ego_BD), every, self.proposals)
-                plans = every.gather(1, chosen[..., None, None].expand(-1, -1, *every.shape[2:]))
+        assert isinstance(readable, Maps)
+        with torch.no_grad():
+            every = self.manoeuvres(speed_B)
+            chosen = choose_different(self.screen(every, readable, ego_BD), every, self.proposals)
+            plans = every.gather(1, chosen[..., None, None].expand(-1, -1, *every.shape[2:]))
         queries_BND = self.queries + self.embed(plan_motion(plans).flatten(2)) + ego_BD[:, None]
         decoded: Tensor = self.head(self.decoder(queries_BND, scene_BSD))
         controls = self.anchors.float()[chosen] + decoded * decoded.new_tensor(CONTROL_SCALE)

@@ -88,7 +88,7 @@ def train_blind_scorer(
 ) -> Planner:
     """A scorer of the same size without images, trained on the same plans (S, N, T, 3) and labels (S, N, 7)."""
     torch.manual_seed(config.seed)
-    network = Network(replace(config.model, images=False)).train()
+    network = Network(replace(config.model, images=False, vocabulary=0)).train()
     weights, batch, chosen = config.losses, config.batch, config.optimiser
     known = torch.from_numpy(labels)
     status = torch.tensor(samples.ego_status)

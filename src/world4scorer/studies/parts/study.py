@@ -44,7 +44,7 @@ def _without_plan_sampling(config: TrainConfig) -> TrainConfig:
 
 
 def _without_images(config: TrainConfig) -> TrainConfig:
-    return replace(config, model=replace(config.model, images=False), auxiliary_target="none")
+    return replace(config, model=replace(config.model, images=False, vocabulary=0), auxiliary_target="none")
 
 
 PARTS: Final = {
