@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
 
 import world4scorer
 from tests.support.model_golden import TINY, tiny_inputs, tiny_planner
+from world4scorer.planner.bundled import BUNDLED_PLANNERS, planner_folder
 from world4scorer.planner.model import COMPONENTS, ModelConfig, baseline, city, city_vit, paper
+from world4scorer.planner.model.dense_encoder_files import load_dense_encoder
 from world4scorer.planner.planner import Planner, ScoredPlans
 
 
@@ -184,3 +187,19 @@ def test_everything_of_the_city_model_learns_but_its_encoder():
     network = Planner(city()).network
     frozen = {name for name, parameter in network.named_parameters() if not parameter.requires_grad}
     assert frozen == {name for name, _ in network.named_parameters() if name.startswith("encoder.perceiver.")} != set()
+
+
+def test_the_bundled_planner_is_found_by_name_unless_a_folder_has_that_name(tmp_path, monkeypatch):
+    planner = Planner.from_pretrained("city")
+    assert planner.config == city()
+    encoder = load_dense_encoder("city").state_dict()
+    assert all(
+        torch.equal(encoder[name], tensor) for name, tensor in planner.network.encoder.perceiver.state_dict().items()
+    )
+    assert len({tuple(row) for row in planner.network.generator.anchors.flatten(1).tolist()}) == city().vocabulary
+    scored = planner(torch.zeros(1, 4, 3, 84, 196), torch.tensor([[0, 0, 0, 5.0, 0, 0, 0, 0, 1, 0, 0]]))
+    assert scored.plans.shape == (1, 64, 8, 3) and scored.utility("v2").isfinite().all()
+    monkeypatch.chdir(tmp_path)
+    assert planner_folder("city") == BUNDLED_PLANNERS["city"] and planner_folder("other") == Path("other")
+    tiny_planner().save_pretrained("city")
+    assert planner_folder("city") == Path("city") and Planner.from_pretrained("city").config != city()
