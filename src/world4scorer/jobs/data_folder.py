@@ -89,9 +89,13 @@ class DataFolder:
         """Future targets of a split; `when` is the frame they are taken from, `future` or `current`."""
         return self.root / "targets" / f"{split_name(split)}-{when}.arrow"
 
+    def all_features(self, encoder: str) -> Path:
+        """Cached features of all splits, by the digest of the encoder."""
+        return self.root / "features" / encoder
+
     def features(self, encoder: str, split: str) -> Path:
         """Cached features of a split, by the digest of the encoder."""
-        return self.root / "features" / encoder / split_name(split)
+        return self.all_features(encoder) / split_name(split)
 
     @property
     def dense(self) -> Path:

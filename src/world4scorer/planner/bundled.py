@@ -9,7 +9,7 @@ from typing import Final
 from world4scorer.jobs.model_folder import ModelFolder
 
 BUNDLED_PLANNERS: Final = {"city": Path(__file__).parent / "weights" / "city_planner"}
-"""Folders by name; each has a model card, README.md."""
+"""Folders by name; docs/model-card.md describes them."""
 
 
 def planner_folder(source: str | os.PathLike[str]) -> Path:

@@ -77,7 +77,7 @@ def test_an_interrupted_cache_is_completed_and_a_complete_one_opened(encoder, sa
 def test_samples_find_their_cache_in_any_split(encoder, samples, training_set):
     data = samples.sensors.parents[1]
     assert data == training_set.data.data
-    folder = DataFolder(data).features(encoder_digest(encoder), "some").parent
+    folder = DataFolder(data).all_features(encoder_digest(encoder))
     try:
         assert find_features(encoder, samples) is None
         cache_features(encoder, samples.at(range(5)), data, "some", executor=SerialExecutor())

@@ -8,7 +8,7 @@ from world4scorer.datasets.dense.labels import CELL, CELLS, X_RANGE, Y_RANGE
 from world4scorer.engine.scene import vehicle
 from world4scorer.planner.model.anchors import integrate
 from world4scorer.planner.model.config import city
-from world4scorer.planner.model.dense_encoder import MAP_CLASSES, DenseEncoderConfig, Perception
+from world4scorer.planner.model.dense_encoder import MAP_CLASSES, DenseEncoderConfig
 from world4scorer.planner.model.map_sampling import BOX_POINTS, Maps, MapSampling, box_points, read_map
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.vocabulary import SCREENED_CLASSES, SCREENED_POINTS, choose_different, nearest
@@ -110,8 +110,3 @@ def test_a_planner_chooses_plans_on_the_road():
         plans = network.generator(torch.zeros(1, 96, 128), ego.encoded, ego.speed, maps(-3.0))
     reading = nearest(maps(-3.0).classes, plans).view(1, 64, len(SCREENED_CLASSES), -1)[:, :, 0].amin(-1)
     assert float(on_road.mean()) < 0.8 and float(reading.mean()) > 0.95
-
-
-def test_perceptions_move_between_devices():
-    perception = Perception(torch.zeros(1), torch.ones(1))
-    assert perception.to(torch.device("cpu")) == perception

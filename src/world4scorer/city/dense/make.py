@@ -44,8 +44,8 @@ from world4scorer.jobs.resumable import Settings, resumable
 
 CROP_TOP: Final = 28 / 112
 """Share of the image height at the top that encoders of the city do not see: sky."""
-EGO_CLEARANCE: Final = 4.0
-"""A pose is not shifted towards road users nearer than this [m]."""
+CLEARANCE: Final = (-3.0, 7.0, 4.0)
+"""A pose is not shifted to where a road user's centre is nearer: behind, ahead, aside of the rear axle [m]."""
 TRAINING: Final = "city_train"
 """Split whose frames are perturbed."""
 
@@ -181,7 +181,8 @@ def shifted_pose(frame: FrameState, rng: np.random.Generator, dense: DenseConfig
 def _is_near(actors: Actors, pose: NDArray[np.float64]) -> bool:
     """Whether a road user is beside the ego."""
     near = relative_points(actors.pose[:, :2], pose)
-    return bool(((near[:, 0] > -3.0) & (near[:, 0] < 7.0) & (np.abs(near[:, 1]) < EGO_CLEARANCE)).any())
+    behind, ahead, aside = CLEARANCE
+    return bool(((near[:, 0] > behind) & (near[:, 0] < ahead) & (np.abs(near[:, 1]) < aside)).any())
 
 
 @lru_cache(None)

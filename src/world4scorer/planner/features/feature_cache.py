@@ -27,7 +27,7 @@ from world4scorer.jobs.executors import Executor, local_executor
 from world4scorer.jobs.files import atomic_write, read_json
 from world4scorer.jobs.resumable import Settings, resumable
 from world4scorer.planner.model.config import ModelConfig
-from world4scorer.planner.model.dense_encoder import DenseEncoder, DenseEncoderConfig, Perception
+from world4scorer.planner.model.dense_encoder import FINE_STRIDE, DenseEncoder, DenseEncoderConfig, Perception
 from world4scorer.planner.model.dense_encoder_files import encoder_digest
 from world4scorer.planner.model.images import ImageError, fit_intrinsics, normalise, read_view
 
@@ -57,6 +57,10 @@ class FeatureCache:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_open": {}}
+
+    def holds(self, samples: Samples) -> bool:
+        """Whether all samples are in it."""
+        return all(token in self for token in samples.tokens)
 
     def read(self, token: str) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
         """Patches (C, V, h, w) and map features (F, X, Y) of a scene."""
@@ -134,10 +138,9 @@ def open_features(encoder: DenseEncoder, data: Path, split: str) -> FeatureCache
 def find_features(encoder: DenseEncoder, samples: Samples) -> FeatureCache | None:
     """A complete cache of any split of the samples' dataset that holds all of them, if there is one."""
     data = samples.sensors.parents[1]
-    folder = DataFolder(data).features(encoder_digest(encoder), "any").parent
-    for split in sorted(path.name for path in folder.glob("*")):
+    for split in sorted(path.name for path in DataFolder(data).all_features(encoder_digest(encoder)).glob("*")):
         found = open_features(encoder, data, split)
-        if found is not None and all(token in found for token in samples.tokens):
+        if found is not None and found.holds(samples):
             return found
     return None
 
@@ -145,7 +148,7 @@ def find_features(encoder: DenseEncoder, samples: Samples) -> FeatureCache | Non
 def check_calibration(samples: Samples, config: DenseEncoderConfig) -> None:
     """Raise a ValueError for scenes whose cameras are not those that the encoder was taught with."""
     expected = [part[0].double().numpy() for part in config.cameras]
-    sizes = ModelConfig(image_height=config.image_height, image_width=config.image_width, crop_top=config.crop_top)
+    sizes = _view_sizes(config)
     for index in {0, len(samples) - 1} if len(samples) else ():
         width, height = samples.image_size[index]
         views = len(config.mounts)
@@ -160,6 +163,12 @@ def check_calibration(samples: Samples, config: DenseEncoderConfig) -> None:
                 f"scene {samples.tokens[index]!r}: its cameras are not those of the city, which the dense encoder "
                 "was taught with; use a model with a ViT (--preset city-vit or paper)"
             )
+
+
+def _view_sizes(config: DenseEncoderConfig) -> ModelConfig:
+    """Sizes of views, as functions that read images want them."""
+    sides = config.image_height, config.image_width
+    return ModelConfig(image_height=sides[0], image_width=sides[1], crop_top=config.crop_top, patch=FINE_STRIDE)
 
 
 def _shapes(config: DenseEncoderConfig) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -197,9 +206,7 @@ class _Encode:
             np.save(stream, np.concatenate(rows))
 
     def _views(self, token: str, images: Sequence[str]) -> NDArray[np.uint8]:
-        sizes = ModelConfig(
-            image_height=self.config.image_height, image_width=self.config.image_width, crop_top=self.config.crop_top
-        )
+        sizes = _view_sizes(self.config)
         try:
             return np.stack([read_view(self.sensors / path, sizes) for path in images[: len(self.config.mounts)]])
         except ImageError as error:

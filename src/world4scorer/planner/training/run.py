@@ -123,7 +123,10 @@ def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | No
 def _cached(config: TrainConfig, samples: Samples, data: Path, split: str) -> FeatureCache:
     """What the frozen encoder of a run perceives in the scenes of a split; made by the first process of a run."""
     encoder = load_dense_encoder(config.vit_weights)
-    return open_features(encoder, data, split) or cache_features(encoder, samples, data, split, show_progress=True)
+    found = open_features(encoder, data, split)
+    if found is not None and found.holds(samples):
+        return found
+    return cache_features(encoder, samples, data, split, show_progress=True)
 
 
 def prepare_run(config: TrainConfig, data: Any, out: Path, machine: Machine) -> None:
