@@ -60,6 +60,27 @@ def test_differences_are_paired_by_frame():
     assert np.mean(three.change_by_seed("b", PDMS, "a")) == pytest.approx(wanted.value)
 
 
+def drawn_logs(rng, shift, seeds=1, spread_of_seeds=0.0) -> VariantScores:
+    """Two variants on 40 logs of 3 frames that differ by `shift`, less or more with the log and the seed."""
+    of_log = np.repeat(rng.normal(shift, 0.3, 40), 3)
+    of_seed = rng.normal(0.0, spread_of_seeds, seeds)
+    measures = {"a": [{PDMS: mean(np.zeros(120))}] * seeds, "b": [{PDMS: mean(of_log + one)} for one in of_seed]}
+    return VariantScores(measures, tuple(range(seeds)), tuple(f"log{k // 3}" for k in range(120)), "drawn.", DRAWS)
+
+
+def test_a_detectable_difference_is_seen_four_times_in_five():
+    rng = np.random.default_rng(0)
+    smallest = np.mean([drawn_logs(rng, 0.0).detectable("b", PDMS, "a") for _ in range(100)])
+    seen = [drawn_logs(rng, smallest).change("b", PDMS, "a").low > 0 for _ in range(400)]
+    assert np.mean(seen) == pytest.approx(0.8, abs=0.06)
+
+
+def test_seeds_that_differ_make_less_detectable():
+    rng = np.random.default_rng(1)
+    same, other = (drawn_logs(rng, 0.1, 3, spread) for spread in (0.0, 0.5))
+    assert other.detectable("b", PDMS, "a") > 2 * same.detectable("b", PDMS, "a") > 0
+
+
 def test_the_change_of_a_ratio_against_drawing_logs_one_by_one():
     rng = np.random.default_rng(0)
     logs = np.repeat([f"log{i}" for i in range(9)], rng.integers(2, 12, 9))

@@ -22,11 +22,11 @@ Paper = Mapping[str, Mapping[str, float]]
 def tables(
     scores: VariantScores, names: Sequence[str], against: str, reported: Paper | None = None
 ) -> tuple[Table, ...]:
-    """Means, changes against one variant, and, if there are several, each seed."""
+    """Means, changes against one variant and how small ones could be seen, and, if there are several, each seed."""
     known = reported or {}
     beside = [name for name in names if any(name in one for one in known.values())]
     columns = ("", *names, *(f"{name}; paper, NAVSIM" for name in beside))
-    means, changes = [], []
+    means, changes, smallest = [], [], []
     for variant in scores.measures:
         paper_cells = [_cell(known.get(variant, {}).get(name)) for name in beside]
         means.append((variant, *(scores.value(variant, name).times(100).text() for name in names), *paper_cells))
@@ -34,13 +34,25 @@ def tables(
             found = [scores.change(variant, name, against).times(100).text(2, signed=True) for name in names]
             moved = [_cell(paper_change(known, variant, name, against), "+.2f") for name in beside]
             changes.append((variant, *found, *moved))
+            smallest.append((variant, *(_cell(100 * scores.detectable(variant, name, against)) for name in names)))
     made = [
         Table("Means and 95 % intervals", columns, tuple(means)),
         Table(f"Change against {against}, paired by frame", columns, tuple(changes)),
+        Table(
+            f"Smallest change that would be seen with a power of 80 % ({_varied(scores)})",
+            ("", *names),
+            tuple(smallest),
+        ),
     ]
     if len(scores.seeds) > 1:
         made.append(_seed_table(scores, names))
     return tuple(made)
+
+
+def _varied(scores: VariantScores) -> str:
+    """What the power takes into account."""
+    seeds = len(scores.seeds)
+    return "logs; one seed says nothing of trainings" if seeds == 1 else f"logs and {seeds} seeds"
 
 
 def paper_change(reported: Paper, variant: str, name: str, against: str) -> float | None:

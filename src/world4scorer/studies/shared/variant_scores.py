@@ -34,6 +34,11 @@ RERANKED: Final = "EPDMS, re-ranked"
 EC: Final = "EC"
 EC_RERANKED: Final = "EC, re-ranked"
 
+INTERVAL_WIDTH: Final = 1.96
+"""Half a 95 % interval, in standard errors."""
+POWER_WIDTH: Final = 0.84
+"""Standard errors that 80 % of normal deviates stay above, with the sign changed."""
+
 
 class Measure(NamedTuple):
     """A ratio of two sums over frames."""
@@ -115,6 +120,17 @@ class VariantScores:
         pairs = zip(self.by_seed(variant, name), self.by_seed(against, name), strict=True)
         return [after - before for after, before in pairs]
 
+    def detectable(self, variant: str, name: str, against: str) -> float:
+        """The smallest true difference that four of five repetitions would show as clear of 0.
+
+        The variance of a difference is that of logs (the bootstrap's) and, with several seeds, that of trainings.
+        """
+        _, low, high = self.change(variant, name, against)
+        by_seed = self.change_by_seed(variant, name, against)
+        error_of_logs = (high - low) / (2 * INTERVAL_WIDTH)
+        error_of_seeds = np.std(by_seed, ddof=1) / np.sqrt(len(by_seed)) if len(by_seed) > 1 else 0.0
+        return float((INTERVAL_WIDTH + POWER_WIDTH) * np.hypot(error_of_logs, error_of_seeds))
+
     def numbers(self, names: Sequence[str], against: str) -> dict[str, Any]:
         """All of it as plain values."""
         found: dict[str, Any] = {"seeds": list(self.seeds), "against": against}
@@ -123,11 +139,17 @@ class VariantScores:
                 name: {
                     **(plain(self.value(variant, name)) or {}),
                     "by_seed": [_known(value) for value in self.by_seed(variant, name)],
-                    **({} if variant == against else {"change": plain(self.change(variant, name, against))}),
+                    **({} if variant == against else self._change_numbers(variant, name, against)),
                 }
                 for name in names
             }
         return found
+
+    def _change_numbers(self, variant: str, name: str, against: str) -> dict[str, Any]:
+        return {
+            "change": plain(self.change(variant, name, against)),
+            "detectable": _known(self.detectable(variant, name, against)),
+        }
 
 
 def score_variants(
