@@ -103,7 +103,7 @@ def test_spread_of_the_plans(tmp_path):
     assert means["spread_end_distance"]["value"] == pytest.approx((1 + 3 + 4) / 3)
     assert means["spread_nearest_end"]["value"] == pytest.approx((1 + 1 + 3) / 3)
     assert means["spread_distinct"]["value"] == 1
-    rows = dict(evaluation.finding.tables[2].rows)
+    rows = dict(evaluation.finding.tables[-1].rows)
     assert rows["mean distance between two end points [m]"].startswith("2.67")
     assert "plans farther than 0.5 m from every other plan, mean over poses [%]" in rows
 

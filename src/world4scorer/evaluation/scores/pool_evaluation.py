@@ -29,6 +29,7 @@ from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, plain
 from world4scorer.evaluation.scores.frames import LOG, TOKEN, compare_frames, frame_table, write_frames
 from world4scorer.evaluation.scores.paper import paper
+from world4scorer.evaluation.scores.regret import regret_tables
 
 NAME: Final = "evaluation"
 NONE: Final = "-"
@@ -96,7 +97,11 @@ def evaluate_pools(pools: ScoredPools, weight: float = 1.0, draws: int = 10_000)
     bootstrap = LogBootstrap(pools.log_names, draws)
     means = {name: bootstrap.mean(values) for name, values in columns.items() if _is_score(name)}
     rows = {"framewise": "v2", "+ inertial re-ranking": "reranked"} if choice else {"one plan per frame": "v2"}
-    tables = [_table_1(means, rows), _intervals(means, rows), *([_spread(means)] if choice else [])]
+    tables = [_table_1(means, rows), _intervals(means, rows)]
+    regret: dict[str, Any] = {}
+    if choice:
+        lost, regret = regret_tables(pools, bootstrap)
+        tables += [*lost, _spread(means)]
     finding = Finding(
         name=NAME,
         title="Evaluation",
@@ -110,6 +115,7 @@ def evaluate_pools(pools: ScoredPools, weight: float = 1.0, draws: int = 10_000)
             "lqr": pools.about["lqr"],
             "weight": weight if choice else None,
             "means": {name: plain(mean) for name, mean in means.items()},
+            "regret": regret,
         },
         tables=tuple(tables),
         remarks=(
