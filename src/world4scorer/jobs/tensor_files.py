@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import os
 import pickle
 import tempfile
@@ -51,6 +53,15 @@ def write_checkpoint(content: Mapping[str, Any], path: str | os.PathLike[str]) -
     stream = io.BytesIO()
     torch.save(dict(content), stream)
     write_bytes(stream.getvalue(), path)
+
+
+def tensors_digest(settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+    """16 hex digits that change with any setting or tensor."""
+    state = hashlib.sha256(json.dumps(settings).encode())
+    for name, tensor in sorted(tensors.items()):
+        state.update(name.encode())
+        state.update(tensor.cpu().contiguous().numpy().tobytes())
+    return state.hexdigest()[:16]
 
 
 def _unpickled(path: Path) -> Any:

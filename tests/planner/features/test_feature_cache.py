@@ -22,7 +22,6 @@ from world4scorer.planner.features.feature_cache import (
 )
 from world4scorer.planner.model.config import city
 from world4scorer.planner.model.dense_encoder import DenseEncoder
-from world4scorer.planner.model.dense_encoder_files import encoder_digest
 from world4scorer.planner.training.dataset import PlanningDataset, collate
 
 pytestmark = pytest.mark.usefixtures("sumo")
@@ -61,7 +60,7 @@ def test_cached_features_are_those_of_the_images(encoder, samples, tmp_path):
 
 def test_an_interrupted_cache_is_completed_and_a_complete_one_opened(encoder, samples, tmp_path):
     first = cache_features(encoder, samples, tmp_path, "city_val", executor=SerialExecutor())
-    folder = DataFolder(tmp_path).features(encoder_digest(encoder), "city_val")
+    folder = DataFolder(tmp_path).features(encoder.digest(), "city_val")
     lost = folder / "00001.npy"
     before, others = lost.read_bytes(), (folder / "00000.npy").stat().st_mtime_ns
     lost.unlink()
@@ -77,7 +76,7 @@ def test_an_interrupted_cache_is_completed_and_a_complete_one_opened(encoder, sa
 def test_samples_find_their_cache_in_any_split(encoder, samples, training_set):
     data = samples.sensors.parents[1]
     assert data == training_set.data.data
-    folder = DataFolder(data).all_features(encoder_digest(encoder))
+    folder = DataFolder(data).all_features(encoder.digest())
     try:
         assert find_features(encoder, samples) is None
         cache_features(encoder, samples.at(range(5)), data, "some", executor=SerialExecutor())
@@ -91,7 +90,7 @@ def test_samples_find_their_cache_in_any_split(encoder, samples, training_set):
 def test_other_weights_never_meet_old_features(encoder, samples, tmp_path):
     cache_features(encoder, samples, tmp_path, "city_val", executor=SerialExecutor())
     other = DenseEncoder().requires_grad_(False).eval()
-    assert encoder_digest(other) != encoder_digest(encoder)
+    assert other.digest() != encoder.digest()
     assert open_features(other, tmp_path, "city_val") is None
 
 

@@ -17,7 +17,6 @@ from world4scorer.planner.model.dense_encoder import (
     grid_points,
 )
 from world4scorer.planner.model.dense_encoder_files import (
-    encoder_digest,
     is_dense_encoder,
     load_dense_encoder,
     save_dense_encoder,
@@ -110,10 +109,10 @@ def test_files_keep_encoder_and_digest(tmp_path):
     save_dense_encoder(encoder, tmp_path / "model.safetensors", tmp_path / "config.json", {"steps": 3})
     assert is_dense_encoder(tmp_path)
     loaded = load_dense_encoder(tmp_path)
-    assert loaded.config == NARROW and encoder_digest(loaded) == encoder_digest(halved) != encoder_digest(encoder)
+    assert loaded.config == NARROW and loaded.digest() == halved.digest() != encoder.digest()
     assert not loaded.training and not any(parameter.requires_grad for parameter in loaded.parameters())
     single = load_encoder(tmp_path)
-    assert single.grid == NARROW.patches and single.digest() == encoder_digest(loaded)
+    assert single.grid == NARROW.patches and single.digest() == loaded.digest()
     image = torch.randn(1, 4, 3, 84, 196)
     with torch.no_grad():
         patches = loaded(image).patches[:, 0].flatten(2).transpose(1, 2)

@@ -69,6 +69,13 @@ def test_what_cached_features_cannot_do_is_refused():
         load_dense_encoder("city-masked")
 
 
+def test_a_control_without_images_takes_the_same_weights(training_set):
+    data = training_set.data
+    blind = replace(SMALL_DENSE, model=replace(SMALL_DENSE.model, images=False, vocabulary=0))
+    network = make_network(blind, split_samples(data.data, data.split, data.store))
+    assert network.encode(torch.zeros(2, 0)).tokens.eq(0).all()
+
+
 def test_screen_loss_is_least_at_the_scores():
     scores = torch.tensor([[0.2, 0.9, 0.5]])
     logits = torch.logit(scores)

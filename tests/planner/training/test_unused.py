@@ -8,8 +8,11 @@ import pytest
 import torch
 
 from tests.support.small_training import SMALL
+from world4scorer.planner.model.config import FROZEN_VIT
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.plan_sampling import Cameras
+from world4scorer.planner.training.augmentation import AugmentationConfig
+from world4scorer.planner.training.grid_mask import GridMaskConfig
 from world4scorer.planner.training.losses import LossConfig, Targets, compute_losses
 from world4scorer.planner.training.module import freeze_unused
 from world4scorer.planner.training.predictions import predict, propose
@@ -22,6 +25,12 @@ WEIGHTS = {
     "imitation alone": LossConfig(score=0.0, bank=0.0, future=0.0),
     "outcomes alone": LossConfig(imitation=0.0, future=0.0),
     "future alone": LossConfig(imitation=0.0, score=0.0, bank=0.0),
+}
+
+MODELS = {
+    "images": {},
+    "blind": {"images": False},
+    "frozen ViT": {"encoder": FROZEN_VIT, "train_vit": False, "sampling_fine": 0},
 }
 
 
@@ -57,10 +66,11 @@ def reached(network: Network, weights: LossConfig) -> set[str]:
     return {name for name, parameter in network.named_parameters() if parameter.grad is not None}
 
 
-@pytest.mark.parametrize("images", [True, False], ids=["images", "blind"])
+@pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("name", WEIGHTS)
-def test_frozen_is_what_no_loss_reaches(name, images):
-    config = replace(SMALL, model=replace(SMALL.model, images=images), losses=WEIGHTS[name])
+def test_frozen_is_what_no_loss_reaches(name, model):
+    unvaried = replace(SMALL, augmentation=AugmentationConfig(), grid_mask=GridMaskConfig(probability=0.0))
+    config = replace(unvaried, model=replace(SMALL.model, **MODELS[model]), losses=WEIGHTS[name])
     torch.manual_seed(0)
     network = Network(config.model)
     trained_before = {name for name, parameter in network.named_parameters() if parameter.requires_grad}

@@ -3,14 +3,16 @@
     DATA/features/DIGEST/SPLIT/about.json      tokens in order, shapes
     DATA/features/DIGEST/SPLIT/00000.npy       512 scenes each
 
-The digest is the encoder's, so that other weights never meet old features. A scene of the city's encoder takes 224 kB.
+The digest is the encoder's, so that other weights never meet old features. A scene of the city's encoder takes 224 kB,
+one of a frozen ViT 2 C V h w bytes.
 
-Shapes: S scenes of a split, C cameras, V features of a patch, h x w patches, F features of a map cell, X x Y cells.
+Shapes: C cameras, V features of a patch, h x w patches or blocks of patches, F features of a map cell, X x Y cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing import parent_process
@@ -27,14 +29,14 @@ from world4scorer.jobs.executors import Executor, local_executor
 from world4scorer.jobs.files import atomic_write, read_json
 from world4scorer.jobs.resumable import Settings, resumable
 from world4scorer.planner.model.config import ModelConfig
-from world4scorer.planner.model.dense_encoder import FINE_STRIDE, DenseEncoder, DenseEncoderConfig, Perception
-from world4scorer.planner.model.dense_encoder_files import encoder_digest
+from world4scorer.planner.model.dense_encoder import DenseEncoder, DenseEncoderConfig, Perception, Shapes
+from world4scorer.planner.model.frozen_vit import FrozenEncoder
 from world4scorer.planner.model.images import ImageError, fit_intrinsics, normalise, read_view
 
 BLOCK: Final = 512
 """Scenes in a file."""
-BATCH: Final = 16
-"""Scenes at a time."""
+BATCH_PIXELS: Final = 1_100_000
+"""Pixels at a time, but at least a scene: 16 scenes of the city."""
 MAX_DEVIATION: Final = 1e-3
 """Largest difference of a calibration from that of the encoder: of matrices, and of positions [m]."""
 FORMAT: Final = "world4scorer-features-1"
@@ -43,10 +45,10 @@ FORMAT: Final = "world4scorer-features-1"
 class FeatureCache:
     """Perceptions of a split's scenes, by token."""
 
-    def __init__(self, folder: Path, tokens: Sequence[str], config: DenseEncoderConfig) -> None:
+    def __init__(self, folder: Path, tokens: Sequence[str], shapes: Shapes) -> None:
         self.folder = folder
         self._row = {token: row for row, token in enumerate(tokens)}
-        self._patches, self._cells = _shapes(config)
+        self._patches, self._cells = shapes
         self._open: dict[int, NDArray[np.float16]] = {}
 
     def __len__(self) -> int:
@@ -85,21 +87,23 @@ class CacheTask:
 
 
 def cache_features(
-    encoder: DenseEncoder,
+    encoder: FrozenEncoder,
     samples: Samples,
     data: Path,
     split: str,
     *,
     executor: Executor | None = None,
+    device: str = "cpu",
     show_progress: bool = False,
 ) -> FeatureCache:
-    """The cache of a split, made or completed where it is missing."""
-    check_calibration(samples, encoder.config)
-    folder = DataFolder(data).features(encoder_digest(encoder), split)
+    """The cache of a split, made or completed where it is missing; by all cores, or by another device."""
+    if isinstance(encoder, DenseEncoder):
+        check_calibration(samples, encoder.config)
+    folder = DataFolder(data).features(encoder.digest(), split)
     about = {
         "format": FORMAT,
         "tokens": list(samples.tokens),
-        "shapes": [list(shape) for shape in _shapes(encoder.config)],
+        "shapes": [list(shape) for shape in encoder.shapes],
     }
     tasks = [
         CacheTask(
@@ -111,8 +115,8 @@ def cache_features(
     ]
     with resumable(folder, "caching features there", ValueError, Settings(folder / "about.json", about)) as job:
         job.run_missing(
-            executor or local_executor(None),
-            _Encode(encoder.config, _weights(encoder), samples.sensors, folder),
+            executor or local_executor(None if device == "cpu" else 1),
+            _Encode(type(encoder), encoder.config, _weights(encoder), samples.sensors, folder, device),
             tasks,
             "features",
             "blocks",
@@ -121,24 +125,24 @@ def cache_features(
             size=lambda task: len(task.tokens),
             show=show_progress,
         )
-    return FeatureCache(folder, samples.tokens, encoder.config)
+    return FeatureCache(folder, samples.tokens, encoder.shapes)
 
 
-def open_features(encoder: DenseEncoder, data: Path, split: str) -> FeatureCache | None:
+def open_features(encoder: FrozenEncoder, data: Path, split: str) -> FeatureCache | None:
     """The complete cache of a split, if there is one."""
-    folder = DataFolder(data).features(encoder_digest(encoder), split)
+    folder = DataFolder(data).features(encoder.digest(), split)
     if not (folder / "about.json").is_file():
         return None
     tokens = read_json(folder / "about.json", ValueError)["tokens"]
     blocks = range((len(tokens) + BLOCK - 1) // BLOCK)
     complete = all(_block_file(folder, block).is_file() for block in blocks)
-    return FeatureCache(folder, tokens, encoder.config) if complete else None
+    return FeatureCache(folder, tokens, encoder.shapes) if complete else None
 
 
-def find_features(encoder: DenseEncoder, samples: Samples) -> FeatureCache | None:
+def find_features(encoder: FrozenEncoder, samples: Samples) -> FeatureCache | None:
     """A complete cache of any split of the samples' dataset that holds all of them, if there is one."""
     data = samples.sensors.parents[1]
-    for split in sorted(path.name for path in DataFolder(data).all_features(encoder_digest(encoder)).glob("*")):
+    for split in sorted(path.name for path in DataFolder(data).all_features(encoder.digest()).glob("*")):
         found = open_features(encoder, data, split)
         if found is not None and found.holds(samples):
             return found
@@ -148,7 +152,7 @@ def find_features(encoder: DenseEncoder, samples: Samples) -> FeatureCache | Non
 def check_calibration(samples: Samples, config: DenseEncoderConfig) -> None:
     """Raise a ValueError for scenes whose cameras are not those that the encoder was taught with."""
     expected = [part[0].double().numpy() for part in config.cameras]
-    sizes = _view_sizes(config)
+    sizes = config.view_sizes
     for index in {0, len(samples) - 1} if len(samples) else ():
         width, height = samples.image_size[index]
         views = len(config.mounts)
@@ -165,21 +169,11 @@ def check_calibration(samples: Samples, config: DenseEncoderConfig) -> None:
             )
 
 
-def _view_sizes(config: DenseEncoderConfig) -> ModelConfig:
-    """Sizes of views, as functions that read images want them."""
-    sides = config.image_height, config.image_width
-    return ModelConfig(image_height=sides[0], image_width=sides[1], crop_top=config.crop_top, patch=FINE_STRIDE)
-
-
-def _shapes(config: DenseEncoderConfig) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    return (len(config.mounts), config.patch_width, *config.patches), (config.map_width, *config.map_cells)
-
-
 def _block_file(folder: Path, block: int) -> Path:
     return folder / f"{block:05d}.npy"
 
 
-def _weights(encoder: DenseEncoder) -> tuple[tuple[str, NDArray[Any]], ...]:
+def _weights(encoder: FrozenEncoder) -> tuple[tuple[str, NDArray[Any]], ...]:
     """Weights as arrays, which pass to other processes as they are."""
     return tuple((name, tensor.cpu().numpy()) for name, tensor in encoder.state_dict().items())
 
@@ -188,36 +182,41 @@ def _weights(encoder: DenseEncoder) -> tuple[tuple[str, NDArray[Any]], ...]:
 class _Encode:
     """Encodes a block; runs in worker processes."""
 
-    config: DenseEncoderConfig
+    kind: Callable[[Any], FrozenEncoder]
+    config: Any
     weights: tuple[tuple[str, NDArray[Any]], ...]
     sensors: Path
     folder: Path
+    device: str
 
     def __call__(self, task: CacheTask) -> None:
         encoder = _load(self)
-        rows = []
-        for start in range(0, len(task.tokens), BATCH):
-            chosen = range(start, min(start + BATCH, len(task.tokens)))
-            views = np.stack([self._views(task.tokens[k], task.images[k]) for k in chosen])
-            with torch.inference_mode():
-                seen: Perception = encoder(normalise(torch.from_numpy(views)))
-            rows.append(torch.cat([seen.patches.flatten(1), seen.features.flatten(1)], 1).half().numpy())
+        sizes = encoder.view_sizes
+        batch = max(1, BATCH_PIXELS // (sizes.cameras * sizes.image_height * sizes.image_width))
+        shape = len(task.tokens), sum(map(math.prod, encoder.shapes))
         with atomic_write(_block_file(self.folder, task.block)) as stream:
-            np.save(stream, np.concatenate(rows))
+            # Written batch by batch: a block of a ViT's tokens can take gigabytes.
+            np.lib.format.write_array_header_1_0(stream, {"descr": "<f2", "fortran_order": False, "shape": shape})
+            for start in range(0, len(task.tokens), batch):
+                chosen = range(start, min(start + batch, len(task.tokens)))
+                views = np.stack([self._views(task.tokens[k], task.images[k], sizes) for k in chosen])
+                with torch.inference_mode():
+                    seen: Perception = encoder(normalise(torch.from_numpy(views).to(self.device)))
+                rows = torch.cat([seen.patches.flatten(1), seen.features.flatten(1)], 1)
+                stream.write(rows.half().cpu().numpy().astype("<f2").tobytes())
 
-    def _views(self, token: str, images: Sequence[str]) -> NDArray[np.uint8]:
-        sizes = _view_sizes(self.config)
+    def _views(self, token: str, images: Sequence[str], sizes: ModelConfig) -> NDArray[np.uint8]:
         try:
-            return np.stack([read_view(self.sensors / path, sizes) for path in images[: len(self.config.mounts)]])
+            return np.stack([read_view(self.sensors / path, sizes) for path in images[: sizes.cameras]])
         except ImageError as error:
             raise ImageError(f"scene {token!r}: {error}") from error
 
 
 @lru_cache(1)
-def _load(task: _Encode) -> DenseEncoder:
+def _load(task: _Encode) -> FrozenEncoder:
     """Build the encoder once per process."""
     if parent_process() is not None:
         torch.set_num_threads(1)  # a core for each worker
-    encoder = DenseEncoder(task.config)
+    encoder = task.kind(task.config).requires_grad_(False).eval()
     encoder.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in task.weights})
-    return encoder.fused()
+    return (encoder.fused() if isinstance(encoder, DenseEncoder) else encoder).to(task.device)

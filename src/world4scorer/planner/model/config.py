@@ -15,8 +15,8 @@ EGO_NUMBERS: Final = 11
 ROUTE_NUMBERS: Final = 2
 """Additional values of a route point: forward, left [m]."""
 
-VIT, DENSE = "vit", "dense"
-ENCODERS: Final = (VIT, DENSE)
+VIT, DENSE, FROZEN_VIT = "vit", "dense", "frozen-vit"
+ENCODERS: Final = (VIT, DENSE, FROZEN_VIT)
 
 FORMAT: Final = "world4scorer-planner-1"
 """Format identifier of saved configurations."""
@@ -79,7 +79,10 @@ class ModelConfig:
     drop_path: float = 0.2
     """Share of scenes that skip a decoder branch, in training."""
     encoder: str = "vit"
-    """What encodes the views: `vit`, or `dense`, the frozen encoder of the city (`dense_encoder.py`)."""
+    """What encodes the views: `vit`; `frozen-vit`, the same without adapters, whose features can be cached
+    (`frozen_vit.py`); or `dense`, the frozen encoder of the city (`dense_encoder.py`)."""
+    patch_pooling: int = 4
+    """Patches along each side of the blocks over which a frozen ViT's tokens are averaged; 1 keeps every token."""
     images: bool = True
     """Look at the views; without, the model is a control that knows the ego state alone."""
     plan_sampling: bool = False
@@ -118,6 +121,12 @@ class ModelConfig:
             raise ValueError(f"sampling_cell: {self.sampling_cell} does not divide the sides of the image")
         if self.encoder not in ENCODERS:
             raise ValueError(f"encoder: {self.encoder!r}; choose from {', '.join(ENCODERS)}")
+        if self.encoder == FROZEN_VIT and (self.lora_rank or self.train_vit):
+            raise ValueError(f"encoder: {FROZEN_VIT!r} is not trained; set lora_rank to 0 and train_vit to False")
+        if self.encoder == FROZEN_VIT and self.sampling_fine:
+            raise ValueError(
+                f"sampling_fine: {self.sampling_fine}; plans read only patches of {FROZEN_VIT!r}, set it to 0"
+            )
         if self.vocabulary and not (self.anchors and self.images and self.encoder == DENSE):
             raise ValueError(f"vocabulary: {self.vocabulary} needs anchors, images and the encoder {DENSE!r}")
         if self.vocabulary and self.vocabulary < self.proposals:
@@ -131,6 +140,16 @@ class ModelConfig:
         return self.image_height // self.patch, self.image_width // self.patch
 
     @property
+    def frozen_encoder(self) -> bool:
+        """Whether the encoder is frozen, so that its features can be cached."""
+        return self.encoder != VIT
+
+    @property
+    def cell(self) -> int:
+        """Side of a cell of the encoder's features [pixels]: of a patch, or of a block of patches."""
+        return self.patch * (self.patch_pooling if self.encoder == FROZEN_VIT else 1)
+
+    @property
     def plan_numbers(self) -> int:
         """Numbers of a plan."""
         return self.poses * POSE_NUMBERS
@@ -139,7 +158,7 @@ class ModelConfig:
     def extensions(self) -> tuple[str, ...]:
         """Settings that released files cannot express."""
         return tuple(name for name in ("plan_sampling", "anchors", "motion_queries") if getattr(self, name)) + (
-            (DENSE,) if self.encoder == DENSE else ()
+            (self.encoder,) if self.frozen_encoder else ()
         )
 
     def to_json(self) -> str:

@@ -12,7 +12,7 @@ X x Y cells of the feature map (2 m), 4X x 4Y cells of maps (0.5 m).
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,6 +21,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from world4scorer.datasets.dense.labels import CELL, CELLS, X_RANGE, Y_RANGE
+from world4scorer.jobs.tensor_files import tensors_digest
+from world4scorer.planner.model.config import DENSE, ModelConfig
+from world4scorer.planner.model.images import check_images
 from world4scorer.planner.model.plan_sampling import Cameras, best_view, project
 
 MAP_CLASSES: Final = ("drivable", "lane", "crosswalk", "vehicle", "person", "red", "boundary")
@@ -91,6 +94,21 @@ class DenseEncoderConfig:
         return Cameras(pinhole.expand(1, len(mounts), 3, 3), rotation[None], mounts[None, :, :3])
 
     @property
+    def view_sizes(self) -> ModelConfig:
+        """Sizes of views and patches, as functions that read images want them."""
+        return ModelConfig(
+            image_height=self.image_height,
+            image_width=self.image_width,
+            crop_top=self.crop_top,
+            patch=FINE_STRIDE,
+            cameras=len(self.mounts),
+            vit_width=self.patch_width,
+            registers=0,
+            lora_rank=0,
+            encoder=DENSE,
+        )
+
+    @property
     def patches(self) -> tuple[int, int]:
         """Rows and columns of patches in a view."""
         rows, columns = self.fine_grid
@@ -117,16 +135,20 @@ class ViewFeatures(NamedTuple):
 
 
 class Perception(NamedTuple):
-    """What the encoder makes of a scene: all that a frozen encoder's user needs."""
+    """What an encoder makes of a scene: all that a frozen encoder's user needs."""
 
     patches: Tensor
     """(B, C, V, h, w)"""
     features: Tensor
-    """(B, F, X, Y) not negative"""
+    """(B, F, X, Y) not negative; empty where the encoder makes no map"""
 
     def to(self, device: torch.device) -> Perception:
         """The same on a device."""
         return Perception(*(part.to(device) for part in self))
+
+
+Shapes = tuple[tuple[int, ...], tuple[int, ...]]
+"""Shapes of a scene's patches and features in a `Perception`."""
 
 
 class _Norm(nn.Module):
@@ -319,6 +341,21 @@ class DenseEncoder(nn.Module):
         self.heads = MapHeads(self.config)
         self.register_buffer("centre", torch.zeros(self.config.patch_width))
 
+    @property
+    def view_sizes(self) -> ModelConfig:
+        """Sizes of views."""
+        return self.config.view_sizes
+
+    @property
+    def shapes(self) -> Shapes:
+        """Shapes of what it perceives in a scene."""
+        config = self.config
+        return (len(config.mounts), config.patch_width, *config.patches), (config.map_width, *config.map_cells)
+
+    def digest(self) -> str:
+        """16 hex digits that change with any weight or size."""
+        return tensors_digest(asdict(self.config), self.state_dict())
+
     def fused(self) -> DenseEncoder:
         """A copy for use alone, with normalisations folded into the convolutions before them: the same, but faster."""
         copied = copy.deepcopy(self).requires_grad_(False).eval()
@@ -339,10 +376,7 @@ class DenseEncoder(nn.Module):
     def encode_views(self, image_BC3HW: Tensor) -> ViewFeatures:
         """Features of all views."""
         config = self.config
-        expected = (len(config.mounts), 3, config.image_height, config.image_width)
-        if image_BC3HW.ndim != 5 or tuple(image_BC3HW.shape[1:]) != expected:
-            given = tuple(image_BC3HW.shape)
-            raise ValueError(f"image: shape {given}; (scenes, {', '.join(map(str, expected))}) is needed")
+        check_images(image_BC3HW, len(config.mounts), config.image_height, config.image_width)
         features: ViewFeatures = self.views(image_BC3HW.flatten(0, 1).contiguous(memory_format=torch.channels_last))
         if self.training:
             front = features.patches.detach()[:: len(config.mounts)]

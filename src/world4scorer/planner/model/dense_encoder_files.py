@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -61,15 +60,6 @@ def save_dense_encoder(
     write_tensors({name: tensor.to(dtype) for name, tensor in encoder.state_dict().items()}, weights)
     text = json.dumps({"format": FORMAT, "sizes": asdict(encoder.config), "made": dict(notes or {})}, indent=2)
     write_bytes(f"{text}\n".encode(), sizes)
-
-
-def encoder_digest(encoder: DenseEncoder) -> str:
-    """16 hex digits that change with any weight or size."""
-    state = hashlib.sha256(json.dumps(asdict(encoder.config)).encode())
-    for name, tensor in sorted(encoder.state_dict().items()):
-        state.update(name.encode())
-        state.update(tensor.cpu().contiguous().numpy().tobytes())
-    return state.hexdigest()[:16]
 
 
 def _notes(path: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from world4scorer.planner.model.config import ModelConfig
+from world4scorer.planner.model.images import check_images
 from world4scorer.planner.model.vision_transformer import VisionTransformer
 
 QUERY_STD = 1e-6
@@ -44,10 +45,7 @@ class SceneEncoder(nn.Module):
     def forward(self, image_BC3HW: Tensor) -> Encoded:
         """Encode normalised images."""
         config = self.config
-        expected = (config.cameras, 3, config.image_height, config.image_width)
-        if image_BC3HW.ndim != 5 or tuple(image_BC3HW.shape[1:]) != expected:
-            given = tuple(image_BC3HW.shape)
-            raise ValueError(f"image: shape {given}; (scenes, {', '.join(map(str, expected))}) is needed")
+        check_images(image_BC3HW, config.cameras, config.image_height, config.image_width)
         scenes = len(image_BC3HW)
         queries = self.scene_queries.expand(scenes, -1, -1, -1).flatten(0, 1)
         features = self.vit(image_BC3HW.flatten(0, 1), queries, extra_only=self.spare_last_block)

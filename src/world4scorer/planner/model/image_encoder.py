@@ -11,7 +11,6 @@ Shapes: M images, R registers, P patches, V width.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -22,15 +21,14 @@ import torch
 from torch import Tensor, nn
 
 from world4scorer.jobs.model_folder import ModelFolder
-from world4scorer.jobs.tensor_files import Tensors, read_tensors, write_bytes, write_tensors
-from world4scorer.planner.model.config import DENSE, ModelConfig
-from world4scorer.planner.model.dense_encoder import FINE_STRIDE, DenseEncoder
+from world4scorer.jobs.tensor_files import Tensors, read_tensors, tensors_digest, write_bytes, write_tensors
+from world4scorer.planner.model.config import ModelConfig
+from world4scorer.planner.model.dense_encoder import DenseEncoder
 from world4scorer.planner.model.dense_encoder_files import (
     CITY as CITY,
 )
 from world4scorer.planner.model.dense_encoder_files import (
     CITY_FILE,
-    encoder_digest,
     is_dense_encoder,
     load_dense_encoder,
 )
@@ -38,7 +36,7 @@ from world4scorer.planner.model.dinov2 import load_dinov2, load_vit, weights_fil
 from world4scorer.planner.model.images import normalise, read_view
 from world4scorer.planner.model.names import hugging_face_names, to_theirs
 from world4scorer.planner.model.network import Network
-from world4scorer.planner.model.vision_transformer import VisionTransformer
+from world4scorer.planner.model.vision_transformer import SIZES, VisionTransformer, encoder_sizes
 
 FORMAT: Final = "world4scorer-encoder-1"
 MASKED: Final = "city-masked"
@@ -49,19 +47,6 @@ BUNDLED: Final = {
     "city-contrast": CITY_FILE.with_name("city_encoder_contrast.safetensors"),
 }
 """Encoders by name; docs/findings/pretraining.md compares them."""
-
-SIZES: Final = (
-    "image_height",
-    "image_width",
-    "crop_top",
-    "patch",
-    "vit_width",
-    "vit_layers",
-    "vit_heads",
-    "vit_mlp_ratio",
-    "registers",
-)
-"""Fields of `ModelConfig` that an encoder depends on."""
 
 DINOV2_PIXELS: Final = 518
 """Side of DINOv2's images."""
@@ -110,11 +95,7 @@ class ImageEncoder(nn.Module):
 
     def digest(self) -> str:
         """16 hex digits that change with any weight or size."""
-        state = hashlib.sha256(json.dumps(encoder_sizes(self.config)).encode())
-        for name, tensor in sorted(self.vit.state_dict().items()):
-            state.update(name.encode())
-            state.update(tensor.cpu().contiguous().numpy().tobytes())
-        return state.hexdigest()[:16]
+        return tensors_digest(encoder_sizes(self.config), self.vit.state_dict())
 
 
 class DenseImageEncoder(ImageEncoder):
@@ -122,17 +103,7 @@ class DenseImageEncoder(ImageEncoder):
 
     def __init__(self, encoder: DenseEncoder) -> None:
         nn.Module.__init__(self)
-        sizes = encoder.config
-        self.config = ModelConfig(
-            image_height=sizes.image_height,
-            image_width=sizes.image_width,
-            crop_top=sizes.crop_top,
-            patch=FINE_STRIDE,
-            vit_width=sizes.patch_width,
-            registers=0,
-            lora_rank=0,
-            encoder=DENSE,
-        )
+        self.config = encoder.view_sizes
         self.encoder = encoder
         self.requires_grad_(False).eval()
 
@@ -155,7 +126,7 @@ class DenseImageEncoder(ImageEncoder):
 
     def digest(self) -> str:
         """16 hex digits that change with any weight or size."""
-        return encoder_digest(self.encoder)
+        return self.encoder.digest()
 
 
 def load_encoder(source: str | os.PathLike[str]) -> ImageEncoder:
@@ -192,11 +163,6 @@ def save_encoder(
     write_tensors(to_theirs(state, hugging_face_names(state)), weights)
     text = json.dumps({"format": FORMAT, **encoder_sizes(config), "made": dict(notes or {})}, indent=2)
     write_bytes(f"{text}\n".encode(), sizes)
-
-
-def encoder_sizes(config: ModelConfig) -> dict[str, int]:
-    """Settings that an encoder depends on."""
-    return {name: getattr(config, name) for name in SIZES}
 
 
 def _sizes_config(raw: Mapping[str, Any], where: str) -> ModelConfig:

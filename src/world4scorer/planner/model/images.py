@@ -1,6 +1,6 @@
 """Preprocessing of camera images: resize, optional crop of the sky, normalise.
 
-Shapes: C cameras, H x W pixels of a view.
+Shapes: B scenes, C cameras, H x W pixels of a view.
 """
 
 from __future__ import annotations
@@ -60,6 +60,14 @@ def fit_intrinsics(
     fitted[..., 1, :] *= (config.image_height + config.crop_top) / height
     fitted[..., 1, 2] -= config.crop_top
     return fitted
+
+
+def check_images(image_BC3HW: Tensor, cameras: int, height: int, width: int) -> None:
+    """Raise a ValueError for images that are not as many views of that size."""
+    expected = (cameras, 3, height, width)
+    if image_BC3HW.ndim != 5 or tuple(image_BC3HW.shape[1:]) != expected:
+        given = tuple(image_BC3HW.shape)
+        raise ValueError(f"image: shape {given}; (scenes, {', '.join(map(str, expected))}) is needed")
 
 
 def normalise(views_HW3: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from world4scorer.planner.model.config import DENSE, POSE_NUMBERS, ModelConfig
 from world4scorer.planner.model.dense_encoder import DenseEncoder, DenseEncoderConfig, Perception
 from world4scorer.planner.model.encoder import SceneEncoder
+from world4scorer.planner.model.frozen_vit import FrozenEncoder, FrozenViT
 from world4scorer.planner.model.generator import Generator, VocabularyGenerator
 from world4scorer.planner.model.map_sampling import Maps, MapSampling
 from world4scorer.planner.model.plan_sampling import Cameras, PlanSampling, Readable
@@ -58,15 +59,13 @@ class Forward(NamedTuple):
 
 
 class FrozenSceneEncoder(nn.Module):
-    """The city's dense encoder, which is not trained, and what reads scene tokens from it, which is."""
+    """An encoder that is not trained, and what reads scene tokens from it, which is."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        sizes = DenseEncoderConfig(config.image_height, config.image_width, config.crop_top)
-        if config.cameras != len(sizes.mounts):
-            raise ValueError(f"cameras: {config.cameras}; the dense encoder looks at {len(sizes.mounts)} views")
-        self.perceiver = DenseEncoder(sizes).requires_grad_(False).eval()
-        self.reader = SceneReader(config, sizes)
+        encoder = _dense_encoder(config) if config.encoder == DENSE else FrozenViT(config)
+        self.perceiver: FrozenEncoder = encoder.requires_grad_(False).eval()
+        self.reader = SceneReader(config, encoder.shapes)
 
     def train(self, mode: bool = True) -> FrozenSceneEncoder:
         """Switch the reader's mode; statistics of the frozen encoder stay."""
@@ -77,13 +76,20 @@ class FrozenSceneEncoder(nn.Module):
     @torch.no_grad()
     def perceive(self, image_BC3HW: Tensor) -> Perception:
         """What the frozen encoder makes of normalised images."""
-        perceived: Perception = self.perceiver(image_BC3HW)
+        perceived: Perception = self.perceiver(image_BC3HW.to(self.reader.queries.dtype))
         return perceived
 
-    def forward(self, image: Tensor | Perception) -> SceneFeatures:
-        """Scene tokens and maps."""
+    def forward(self, image: Tensor | Perception) -> tuple[Tensor, Perception]:
+        """Scene tokens, and what they were read from."""
         perception = image if isinstance(image, Perception) else self.perceive(image)
-        return SceneFeatures(self.reader(perception), Maps.of(self.perceiver.heads, perception))
+        return self.reader(perception), perception
+
+
+def _dense_encoder(config: ModelConfig) -> DenseEncoder:
+    sizes = DenseEncoderConfig(config.image_height, config.image_width, config.crop_top)
+    if config.cameras != len(sizes.mounts):
+        raise ValueError(f"cameras: {config.cameras}; the dense encoder looks at {len(sizes.mounts)} views")
+    return DenseEncoder(sizes)
 
 
 class Network(nn.Module):
@@ -93,7 +99,7 @@ class Network(nn.Module):
         super().__init__()
         self.config = config
         self.encoder: SceneEncoder | FrozenSceneEncoder = (
-            FrozenSceneEncoder(config) if config.encoder == DENSE else SceneEncoder(config)
+            FrozenSceneEncoder(config) if config.frozen_encoder else SceneEncoder(config)
         )
         self.ego_encoder = nn.Linear(config.ego_numbers, config.width)
         self.generator: Generator = VocabularyGenerator(config) if config.vocabulary else Generator(config)
@@ -108,9 +114,10 @@ class Network(nn.Module):
     @property
     def vit(self) -> VisionTransformer:
         """The ViT of a model that has one; a ValueError for others."""
-        if not isinstance(self.encoder, SceneEncoder):
+        encoder = self.encoder.perceiver if isinstance(self.encoder, FrozenSceneEncoder) else self.encoder
+        if isinstance(encoder, DenseEncoder):
             raise ValueError(f"this model has no ViT: its encoder is {self.config.encoder!r}")
-        return self.encoder.vit
+        return encoder.vit
 
     @property
     def dtype(self) -> torch.dtype:
@@ -124,16 +131,20 @@ class Network(nn.Module):
         """
         config = self.config
         if not config.images:
-            scenes = len(image.features) if isinstance(image, Perception) else len(image)
+            scenes = len(image.patches) if isinstance(image, Perception) else len(image)
             tokens = self.ego_encoder.weight.new_zeros(scenes, config.cameras * config.scene_queries, config.width)
             return SceneFeatures(tokens, None)
+        image_BC3HW = None
         if isinstance(self.encoder, FrozenSceneEncoder):
-            features: SceneFeatures = self.encoder(image)
-            return features
-        if isinstance(image, Perception):
+            tokens, perception = self.encoder(image)
+            if isinstance(self.encoder.perceiver, DenseEncoder):
+                return SceneFeatures(tokens, Maps.of(self.encoder.perceiver.heads, perception))
+            patches = perception.patches
+        elif isinstance(image, Perception):
             raise ValueError("image: features of a frozen encoder, but this model encodes images itself")
-        image_BC3HW = image.to(self.dtype)
-        tokens, patches = self.encoder(image_BC3HW)
+        else:
+            image_BC3HW = image.to(self.dtype)
+            tokens, patches = self.encoder(image_BC3HW)
         sampling = self.plan_sampling
         readable = sampling.prepare(patches, image_BC3HW) if isinstance(sampling, PlanSampling) else None
         return SceneFeatures(tokens, readable)

@@ -128,10 +128,10 @@ class PlanSampling(nn.Module):
         nn.init.zeros_(self.out.weight)
         nn.init.zeros_(self.out.bias)
 
-    def prepare(self, patches_BCVhw: Tensor, image_BC3HW: Tensor) -> Readable:
+    def prepare(self, patches_BCVhw: Tensor, image_BC3HW: Tensor | None) -> Readable:
         """The maps to read from; the same for all plans of the scenes."""
         patches = functional.gelu(self.reduce(patches_BCVhw.movedim(2, -1)))
-        if self.fine is None:
+        if self.fine is None or image_BC3HW is None:
             return Readable(patches, None)
         fine = functional.gelu(self.fine(image_BC3HW.flatten(0, 1)))
         return Readable(patches, fine.unflatten(0, image_BC3HW.shape[:2]).movedim(2, -1))
@@ -147,7 +147,7 @@ class PlanSampling(nn.Module):
         cameras = Cameras(*(part.float() for part in cameras))  # half precision is too coarse for pixels
         pixels, ahead = project(ground_points(plans_BNT3.float()).flatten(1, 3), cameras)
         view, pixel, visible = best_view(pixels, ahead, self.config.image_height, self.config.image_width)
-        read = [sample(readable.patches, view, pixel / self.config.patch)]
+        read = [sample(readable.patches, view, pixel / self.config.cell)]
         if readable.fine is not None:
             read.append(sample(readable.fine, view, pixel / self.config.sampling_cell))
         mask = visible[..., None].to(read[0].dtype)

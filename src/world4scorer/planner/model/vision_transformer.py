@@ -9,7 +9,7 @@ Shapes: M images, P patches, R registers, Q extra tokens, V width of the ViT.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,18 @@ from transformers.models.dinov2_with_registers.modeling_dinov2_with_registers im
 
 from world4scorer.planner.model.config import ModelConfig
 
+SIZES: Final = (
+    "image_height",
+    "image_width",
+    "crop_top",
+    "patch",
+    "vit_width",
+    "vit_layers",
+    "vit_heads",
+    "vit_mlp_ratio",
+    "registers",
+)
+"""Fields of `ModelConfig` that an encoder depends on."""
 INITIAL_SPREAD = 0.02
 """Standard deviation of tokens and weights before training, as in DINOv2."""
 
@@ -113,6 +125,11 @@ class VisionTransformer(nn.Module):
                 adapted = LoraLinear(plain.in_features, plain.out_features, rank)
                 adapted.weight, adapted.bias = plain.weight, plain.bias
                 setattr(block.attention, name, adapted)
+
+
+def encoder_sizes(config: ModelConfig) -> dict[str, int]:
+    """Settings that an encoder depends on."""
+    return {name: getattr(config, name) for name in SIZES}
 
 
 def _first_tokens(block: Any, features_MLV: Tensor, count: int) -> Tensor:

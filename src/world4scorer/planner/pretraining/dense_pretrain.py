@@ -23,7 +23,7 @@ from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.resumable import resumable
 from world4scorer.planner.model.dense_encoder import MAP_CLASSES, PIXEL_CLASSES, DenseEncoder, DenseEncoderConfig
-from world4scorer.planner.model.dense_encoder_files import encoder_digest, load_dense_encoder, save_dense_encoder
+from world4scorer.planner.model.dense_encoder_files import load_dense_encoder, save_dense_encoder
 from world4scorer.planner.model.images import normalise
 from world4scorer.planner.pretraining.dense_batches import FRONT, DenseBatch, DenseBatches, encoder_config, read_ahead
 from world4scorer.planner.pretraining.dense_config import DensePretrainConfig
@@ -182,4 +182,4 @@ def _finish(run: TrainingRun, teacher: DenseTeacher, config: DensePretrainConfig
     }
     save_dense_encoder(teacher.encoder, *ModelFolder(run.out).files, notes)
     save_curves(run.history(), run.out / CURVES_FILE)
-    return run.report(encoder_digest(load_dense_encoder(run.out)))
+    return run.report(load_dense_encoder(run.out).digest())

@@ -17,6 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.encoder import SceneEncoder
+from world4scorer.planner.model.frozen_vit import FrozenViT
 from world4scorer.planner.model.generator import VocabularyGenerator
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.plan_sampling import Cameras
@@ -102,7 +103,8 @@ def count_parameters(network: Network) -> dict[str, int]:
             "neck": _size(encoder.neck),
         }
     else:
-        counts = {"dense encoder": _size(encoder.perceiver), "scene reader": _size(encoder.reader)}
+        name = "vit" if isinstance(encoder.perceiver, FrozenViT) else "dense encoder"
+        counts = {name: _size(encoder.perceiver), "scene reader": _size(encoder.reader)}
     screen = network.generator.screen if isinstance(network.generator, VocabularyGenerator) else None
     counts |= {
         "ego encoder": _size(network.ego_encoder),

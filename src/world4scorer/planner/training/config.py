@@ -11,7 +11,7 @@ import torch
 
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.planner.model import config as models
-from world4scorer.planner.model.config import DENSE, EGO_NUMBERS, ROUTE_NUMBERS, ModelConfig
+from world4scorer.planner.model.config import EGO_NUMBERS, ROUTE_NUMBERS, ModelConfig
 from world4scorer.planner.training.augmentation import AugmentationConfig
 from world4scorer.planner.training.dataset import BankDraw
 from world4scorer.planner.training.grid_mask import GridMaskConfig
@@ -80,8 +80,11 @@ class TrainConfig:
         if self.augmentation.mirror and self.model.cameras != len(VIEWS):
             raise ValueError(f"mirror: needs all {len(VIEWS)} cameras, so that left and right can change places")
         varied = self.augmentation.mirror or self.augmentation.light or self.grid_mask.probability
-        if self.model.encoder == DENSE and varied:
-            raise ValueError("augmentation, grid_mask: features of a frozen encoder are cached; set both to 0")
+        if self.model.frozen_encoder and varied:
+            raise ValueError(
+                "augmentation, grid_mask: features of a frozen encoder are cached; set mirror, light and the "
+                "probability of grid_mask to 0"
+            )
         if self.scenes < 0:
             raise ValueError(f"scenes: {self.scenes}; not below 0")
         if self.auxiliary_target != "none" and self.losses.future and not self.model.readout:

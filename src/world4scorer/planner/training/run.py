@@ -33,6 +33,7 @@ from world4scorer.planner.model.anchors import fit_anchors, fit_vocabulary
 from world4scorer.planner.model.config import DENSE
 from world4scorer.planner.model.dense_encoder_files import load_dense_encoder
 from world4scorer.planner.model.dinov2 import load_dinov2
+from world4scorer.planner.model.frozen_vit import FrozenEncoder
 from world4scorer.planner.model.image_encoder import CITY, MASKED, load_city_encoder
 from world4scorer.planner.model.network import SPEED, FrozenSceneEncoder, Network
 from world4scorer.planner.planner import Planner
@@ -110,23 +111,33 @@ def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | No
     labellers = SceneLabeller(SceneStore(data.store)), SceneLabeller(SceneStore(data.val_store))
     bank, targets = open_bank(config, data.bank, samples), open_targets(config, data.targets, samples)
     features = None
-    if config.model.encoder == DENSE and config.model.images:
+    if config.model.frozen_encoder and config.model.images:
         val_data = data.val_data or data.data
+        encoder = _frozen_encoder(config)
+        device = "cuda" if machine.accelerator != "cpu" and torch.cuda.is_available() else "cpu"
         features = (
-            _cached(config, samples_of_split, data.data, data.split),
-            _cached(config, val, val_data, data.val_split),
+            _cached(encoder, samples_of_split, data.data, data.split, device),
+            _cached(encoder, val, val_data, data.val_split, device),
         )
     loaders = PlanningDataModule(config, samples, val, bank, targets, machine.loaders, features)
     return fit(config, samples, labellers, loaders, out, machine)
 
 
-def _cached(config: TrainConfig, samples: Samples, data: Path, split: str) -> FeatureCache:
+def _frozen_encoder(config: TrainConfig) -> FrozenEncoder:
+    """The encoder of a run with its weights."""
+    check_start(config)
+    network = Network(config.model)
+    _load_weights(network, config)
+    assert isinstance(network.encoder, FrozenSceneEncoder)
+    return network.encoder.perceiver
+
+
+def _cached(encoder: FrozenEncoder, samples: Samples, data: Path, split: str, device: str) -> FeatureCache:
     """What the frozen encoder of a run perceives in the scenes of a split; made by the first process of a run."""
-    encoder = load_dense_encoder(config.vit_weights)
     found = open_features(encoder, data, split)
     if found is not None and found.holds(samples):
         return found
-    return cache_features(encoder, samples, data, split, show_progress=True)
+    return cache_features(encoder, samples, data, split, device=device, show_progress=True)
 
 
 def prepare_run(config: TrainConfig, data: Any, out: Path, machine: Machine) -> None:
@@ -182,18 +193,25 @@ def make_network(config: TrainConfig, samples: Samples) -> Network:
         fit = fit_vocabulary if config.model.vocabulary else fit_anchors
         found = fit(speeds, poses, len(network.generator.anchors), config.seed)
         network.generator.anchors.copy_(torch.from_numpy(found))
-    if config.model.encoder == DENSE and config.model.images:
+    _load_weights(network, config)
+    if config.precision == "bf16-vit":
+        use_bf16_products(network)
+    return network
+
+
+def _load_weights(network: Network, config: TrainConfig) -> None:
+    """Put the initial weights of a run into its network: those of a planner, or of the encoder alone."""
+    if config.from_planner:
+        load_planner_weights(network, Planner.from_pretrained(config.from_planner))
+    elif not config.vit_weights:
+        return
+    elif config.model.encoder == DENSE:
         assert isinstance(network.encoder, FrozenSceneEncoder)
         network.encoder.perceiver.load_state_dict(load_dense_encoder(config.vit_weights).state_dict())
     elif config.vit_weights in (MASKED, CITY):  # what runs of 0.1.0 call it
         load_city_encoder(network)
-    elif config.vit_weights:
+    else:
         load_dinov2(network, config.vit_weights)
-    if config.from_planner:
-        load_planner_weights(network, Planner.from_pretrained(config.from_planner))
-    if config.precision == "bf16-vit":
-        use_bf16_products(network)
-    return network
 
 
 def check_start(config: TrainConfig) -> None:
