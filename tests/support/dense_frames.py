@@ -15,7 +15,7 @@ from world4scorer.planner.model.dense_encoder import DenseEncoderConfig
 
 HEIGHT, WIDTH, CROP = 64, 96, 16
 """Pixels of an image, and rows of it that are not used."""
-NARROW = DenseEncoderConfig(fine=8, middle=8, patch_width=12, lifted=4, map_width=8, map_inner=8, place=2)
+NARROW = DenseEncoderConfig(fine=8, middle=8, patch_width=12, lifted=4, sharp=2, map_width=8, map_inner=8, place=2)
 """Widths of a small encoder."""
 
 

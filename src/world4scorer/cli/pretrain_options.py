@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 
 import tyro
 
-from world4scorer.cli.arguments import Folder, OptionalCount, Split
+from world4scorer.cli.arguments import Folder, OptionalCount, OptionalEncoder, Split
 from world4scorer.cli.overview import description
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.pretraining.config import PretrainConfig
@@ -44,6 +44,8 @@ class DensePretrainCommand:
     """Name of a split: its dense views are trained on."""
     val_split: Split = "city_val"
     """Split that is measured on; nothing is learned from it."""
+    start_from: OptionalEncoder = None
+    """An encoder whose weights are the first ones, where sizes agree: `city`, or the folder of one."""
     threads: int = 1
     """Threads of torch; the same number gives the same bits."""
     workers: OptionalCount = None
@@ -96,11 +98,13 @@ def run(words: Sequence[str]) -> int:
 
     torch.set_num_threads(command.threads)
     if isinstance(command, DensePretrainCommand):
+        from world4scorer.planner.model.dense_encoder_files import load_dense_encoder
         from world4scorer.planner.pretraining.dense_pretrain import open_dense_views, pretrain_dense
 
         prepare_dense_views(command.data, command.workers)
         train, val = (open_dense_views(command.data, split) for split in (command.split, command.val_split))
-        report = pretrain_dense(train, val, command.out, command.config, show_progress=True)
+        start = None if command.start_from is None else load_dense_encoder(command.start_from)
+        report = pretrain_dense(train, val, command.out, command.config, start=start, show_progress=True)
     else:
         from world4scorer.planner.pretraining.pretrain import pretrain
 

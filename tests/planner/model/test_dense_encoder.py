@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,11 +11,14 @@ from tests.support.dense_frames import NARROW, small_geometry
 from world4scorer.city.render.cameras import DEFAULT_CAMERAS, CameraRig
 from world4scorer.planner.model.config import city
 from world4scorer.planner.model.dense_encoder import (
+    FINE_STRIDE,
     LIFT_HEIGHTS,
     LIFT_SCALE,
     MAP_CLASSES,
+    SHARP_STRIDE,
     DenseEncoder,
     DenseEncoderConfig,
+    Lift,
     grid_points,
 )
 from world4scorer.planner.model.dense_encoder_files import (
@@ -37,6 +42,12 @@ def encoder():
 
 def views(scenes=2, seed=0):
     return torch.randn(scenes, 4, 3, 48, 96, generator=torch.Generator().manual_seed(seed))
+
+
+def places(lifted):
+    """Lifted features (B, readings * L, X, Y) by height and place (B, heights, L, 2X, 2Y)."""
+    heights = lifted.unflatten(1, (len(LIFT_HEIGHTS), LIFT_SCALE, LIFT_SCALE, -1))
+    return heights.permute(0, 1, 4, 5, 2, 6, 3).flatten(-2).flatten(-3, -2)
 
 
 def test_shapes(encoder):
@@ -64,16 +75,18 @@ def test_calibration_is_that_of_the_city(config, height, width):
         assert np.allclose(ours[0].numpy(), theirs, atol=1e-5)
 
 
-def test_lift_reads_where_a_cell_appears(encoder):
+@pytest.mark.parametrize("stride", [FINE_STRIDE, SHARP_STRIDE])
+def test_lift_reads_where_a_cell_appears(stride):
+    lift = Lift(SMALL, stride)
     rig = CameraRig.default().select(DEFAULT_CAMERAS)
     intrinsics = rig.intrinsics(64, 96)
-    fine = torch.randn(1, 4, SMALL.lifted, *SMALL.fine_grid, generator=torch.Generator().manual_seed(1))
-    lifted = encoder.lift(fine)[0].unflatten(0, (len(LIFT_HEIGHTS), SMALL.lifted))
+    fine = torch.randn(1, 4, 3, 48 // stride, 96 // stride, generator=torch.Generator().manual_seed(1))
+    lifted = places(lift(fine))[0]
     seen = 0
     for level, height in enumerate(LIFT_HEIGHTS):
         points = grid_points(LIFT_SCALE, height).double().numpy()
         for index in range(0, len(points), 97):
-            row, column = divmod(index, encoder.lift.grid[1])
+            row, column = divmod(index, lifted.shape[-1])
             best = None
             for camera in range(4):
                 x, y, z = rig.rotation[camera].T @ (points[index] - rig.translation[camera])
@@ -98,8 +111,30 @@ def test_mirrored_views_lift_to_a_mirrored_map(encoder):
     assert encoder.lift.visible.any() and not encoder.lift.visible.all()
     assert torch.equal(encoder.lift.visible, encoder.lift.visible.flip(1))
     fine = torch.randn(2, 4, SMALL.lifted, *SMALL.fine_grid)
-    mirrored = encoder.lift(fine[:, MIRRORED].flip(-1))
-    assert torch.allclose(mirrored, encoder.lift(fine).flip(-1), atol=1e-3)
+    mirrored = places(encoder.lift(fine[:, MIRRORED].flip(-1)))
+    assert torch.allclose(mirrored, places(encoder.lift(fine)).flip(-1), atol=1e-3)
+
+
+def test_sharp_features_reach_the_map(encoder):
+    with torch.no_grad():
+        seen = encoder.encode_views(views())
+        assert seen.sharp.shape == (8, SMALL.sharp, 24, 48)
+        moved = encoder.perceive(seen._replace(sharp=seen.sharp + 1.0))
+        assert not torch.allclose(moved.features, encoder.perceive(seen).features)
+        blunt = DenseEncoder(replace(SMALL, sharp=0)).eval()
+        assert blunt.encode_views(views()).sharp is None and blunt(views()).features.shape == moved.features.shape
+
+
+def test_other_cameras_are_refused():
+    SMALL.check_cameras(SMALL.cameras)
+    pinhole, rotation, translation = SMALL.cameras
+    for other in (
+        SMALL.cameras._replace(intrinsics=pinhole * torch.tensor([1.01, 1.0, 1.0])[:, None]),
+        SMALL.cameras._replace(rotation=rotation.flip(1)),
+        SMALL.cameras._replace(translation=translation + 0.1),
+    ):
+        with pytest.raises(ValueError, match="cameras: not those of the city"):
+            SMALL.check_cameras(other)
 
 
 def test_files_keep_encoder_and_digest(tmp_path):

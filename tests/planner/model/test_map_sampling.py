@@ -9,6 +9,7 @@ from world4scorer.engine.scene import vehicle
 from world4scorer.planner.model.anchors import integrate
 from world4scorer.planner.model.config import city
 from world4scorer.planner.model.dense_encoder import MAP_CLASSES, DenseEncoderConfig
+from world4scorer.planner.model.generator import CORRECTION
 from world4scorer.planner.model.map_sampling import BOX_POINTS, Maps, MapSampling, box_points, read_map
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.vocabulary import SCREENED_CLASSES, SCREENED_POINTS, choose_different, nearest
@@ -94,9 +95,9 @@ def test_chosen_plans_are_good_and_differ():
 def test_a_planner_chooses_plans_on_the_road():
     torch.manual_seed(0)
     network = Network(city()).eval()
-    network.generator.anchors.copy_(torch.randn(256, 8, 2) * torch.tensor([1.0, 0.25]))
+    network.generator.anchors.copy_(torch.randn(512, 8, 2) * torch.tensor([1.0, 0.25]))
     every = network.generator.manoeuvres(torch.tensor([7.0]))
-    on_road = nearest(maps(-3.0).classes, every).view(1, 256, len(SCREENED_CLASSES), -1)[:, :, 0].amin(-1)
+    on_road = nearest(maps(-3.0).classes, every).view(1, 512, len(SCREENED_CLASSES), -1)[:, :, 0].amin(-1)
 
     class KnowsTheRoad(torch.nn.Module):
         def forward(self, plans, maps, ego):
@@ -110,3 +111,22 @@ def test_a_planner_chooses_plans_on_the_road():
         plans = network.generator(torch.zeros(1, 96, 128), ego.encoded, ego.speed, maps(-3.0))
     reading = nearest(maps(-3.0).classes, plans).view(1, 64, len(SCREENED_CLASSES), -1)[:, :, 0].amin(-1)
     assert float(on_road.mean()) < 0.8 and float(reading.mean()) > 0.95
+
+
+def test_corrections_of_chosen_plans_are_small():
+    torch.manual_seed(0)
+    network = Network(city()).eval()
+    generator = network.generator
+    generator.anchors.copy_(torch.randn(512, 8, 2) * torch.tensor([0.3, 0.1]))
+    scene = torch.zeros(1, 96, 128), torch.zeros(1, 128), torch.tensor([12.0]), maps()
+    with torch.no_grad():
+        before = generator(*scene)
+        generator.head.poses.bias.copy_(torch.tensor([1e3, -1e3]).repeat(8))
+        after = generator(*scene)
+
+    def controls(plans):
+        speed = torch.diff(plans[..., :2], dim=-2).norm(dim=-1) / 0.5
+        return torch.diff(speed, dim=-1) / 0.5, torch.diff(plans[..., 2], dim=-1) / 0.5
+
+    for old, new, bound, sign in zip(controls(before), controls(after), CORRECTION, (1, -1), strict=True):
+        assert torch.allclose(new - old, torch.full_like(old, sign * bound), atol=0.1 * bound)

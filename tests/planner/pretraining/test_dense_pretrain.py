@@ -11,7 +11,7 @@ from tests.support.dense_frames import NARROW, random_labels, small_geometry, wr
 from world4scorer import cli
 from world4scorer.datasets.dense.labels import CELLS, MapBit
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.planner.model.dense_encoder import MAP_CLASSES, PIXEL_CLASSES
+from world4scorer.planner.model.dense_encoder import MAP_CLASSES, PIXEL_CLASSES, DenseEncoder
 from world4scorer.planner.model.dense_encoder_files import load_dense_encoder
 from world4scorer.planner.model.images import normalise
 from world4scorer.planner.pretraining.dense_batches import (
@@ -33,7 +33,12 @@ from world4scorer.planner.pretraining.dense_losses import (
     map_targets,
     pixel_losses,
 )
-from world4scorer.planner.pretraining.dense_pretrain import DenseTeacher, pretrain_dense, validation_iou
+from world4scorer.planner.pretraining.dense_pretrain import (
+    DenseTeacher,
+    pretrain_dense,
+    take_weights,
+    validation_iou,
+)
 from world4scorer.planner.pretraining.map_iou import BINS, best_thresholds, count_cells, iou_of, spread_frames
 from world4scorer.planner.pretraining.training_loop import CHECKPOINT_FILE, HISTORY_FILE
 
@@ -196,6 +201,32 @@ def test_interrupted_run_ends_the_same(train, val, tmp_path):
     assert (tmp_path / "whole" / HISTORY_FILE).read_text() == (tmp_path / "parts" / HISTORY_FILE).read_text()
     with pytest.raises(ValueError, match="other settings"):
         pretrain_dense(train, val, tmp_path / "parts", replace(RECIPE, learning_rate=1e-4), NARROW)
+
+
+def test_training_starts_from_another_encoder(train, tmp_path):
+    torch.manual_seed(5)
+    start = DenseEncoder(replace(SIZES, sharp=0))
+    fresh = DenseEncoder(SIZES)
+    before = {name: tensor.clone() for name, tensor in fresh.state_dict().items()}
+    take_weights(fresh, start)
+    taken, given = fresh.state_dict(), start.state_dict()
+    assert torch.equal(taken["views.fine.0.weight"], given["views.fine.0.weight"])
+    for own in ("map.inner.0.0.weight", "views.sharpen.0.weight"):  # of another shape, and new
+        assert torch.equal(taken[own], before[own])
+    alone = pretrain_dense(train, None, tmp_path / "alone", RECIPE, NARROW)
+    helped = pretrain_dense(train, None, tmp_path / "helped", RECIPE, NARROW, start=start)
+    assert alone.digest != helped.digest
+    notes = json.loads((tmp_path / "helped" / "config.json").read_text())["made"]
+    assert notes["start"] == start.digest()
+    with pytest.raises(ValueError, match="other settings"):
+        pretrain_dense(train, None, tmp_path / "helped", RECIPE, NARROW)
+
+
+def test_persons_are_wider_than_they_are():
+    bits = torch.zeros(1, *CELLS, dtype=torch.uint8)
+    bits[0, 100, 64], bits[0, 0, 0] = int(MapBit.PERSON), int(MapBit.PERSON)
+    persons = map_targets(bits)[0][0, MAP_CLASSES.index("person")]
+    assert persons[99:102, 63:66].all() and persons[:2, :2].all() and persons.sum() == 9 + 4
 
 
 def test_validation_frames_are_not_learned_from(train, val, tmp_path):

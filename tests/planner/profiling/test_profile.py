@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from tests.support.model_golden import tiny_inputs, tiny_planner
-from world4scorer.planner.model import Cameras, Network, baseline, city, city_vit, paper
+from world4scorer.planner.model import Network, baseline, city, city_vit, paper
+from world4scorer.planner.model.dense_encoder import DenseEncoderConfig
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.profiling.operations import FVCORE_NORM, OperationCounter, TensorMemory
 from world4scorer.planner.profiling.profile import latency, peak_memory, profile
@@ -44,8 +45,7 @@ def test_the_paper_numbers():
 def test_real_tensors_count_as_fake_ones_do(config):
     planner = Planner(config)
     with torch.no_grad(), OperationCounter() as counter:
-        axes = torch.eye(3).expand(1, 4, 3, 3)
-        cameras = Cameras(axes, axes, torch.zeros(1, 4, 3))
+        cameras = DenseEncoderConfig().cameras
         planner.network(torch.zeros(1, 4, 3, 84, 196), torch.zeros(1, 11), None, cameras)
     report = profile(config)
     assert counter.operations - (report.encoder - report.spared) == report.rest

@@ -32,13 +32,12 @@ from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.dense_encoder import DenseEncoder, DenseEncoderConfig, Perception, Shapes
 from world4scorer.planner.model.frozen_vit import FrozenEncoder
 from world4scorer.planner.model.images import ImageError, fit_intrinsics, normalise, read_view
+from world4scorer.planner.model.plan_sampling import Cameras
 
 BLOCK: Final = 512
 """Scenes in a file."""
 BATCH_PIXELS: Final = 1_100_000
 """Pixels at a time, but at least a scene: 16 scenes of the city."""
-MAX_DEVIATION: Final = 1e-3
-"""Largest difference of a calibration from that of the encoder: of matrices, and of positions [m]."""
 FORMAT: Final = "world4scorer-features-1"
 
 
@@ -151,22 +150,18 @@ def find_features(encoder: FrozenEncoder, samples: Samples) -> FeatureCache | No
 
 def check_calibration(samples: Samples, config: DenseEncoderConfig) -> None:
     """Raise a ValueError for scenes whose cameras are not those that the encoder was taught with."""
-    expected = [part[0].double().numpy() for part in config.cameras]
-    sizes = config.view_sizes
+    sizes, views = config.view_sizes, len(config.mounts)
     for index in {0, len(samples) - 1} if len(samples) else ():
         width, height = samples.image_size[index]
-        views = len(config.mounts)
         given = (
-            fit_intrinsics(samples.intrinsics[index, :views], width, height, sizes) / config.image_width,
+            fit_intrinsics(samples.intrinsics[index, :views], width, height, sizes),
             samples.rotation[index, :views],
             samples.translation[index, :views],
         )
-        wanted = (expected[0] / config.image_width, *expected[1:])
-        if any(np.abs(one - other).max() > MAX_DEVIATION for one, other in zip(given, wanted, strict=True)):
-            raise ValueError(
-                f"scene {samples.tokens[index]!r}: its cameras are not those of the city, which the dense encoder "
-                "was taught with; use a model with a ViT (--preset city-vit or paper)"
-            )
+        try:
+            config.check_cameras(Cameras(*(torch.from_numpy(part)[None] for part in given)))
+        except ValueError as error:
+            raise ValueError(f"scene {samples.tokens[index]!r}: {error}") from error
 
 
 def _block_file(folder: Path, block: int) -> Path:

@@ -222,7 +222,7 @@ def city() -> ModelConfig:
         plan_sampling=True,
         sampling_width=16,
         anchors=True,
-        vocabulary=256,
+        vocabulary=512,
         motion_queries=True,
     )
 

@@ -1,7 +1,7 @@
 """The city's foundation encoder: camera views to patch tokens and to features of a map around the ego.
 
-A small convolutional network encodes each view on its own; its coarsest level are the patch tokens. Its finest level
-is lifted onto a ground grid: each cell reads the views at the pixels where it would appear, on the ground and a metre
+A small convolutional network encodes each view on its own; its coarsest level are the patch tokens. Its finest levels
+are lifted onto a ground grid: each cell reads the views at the pixels where it would appear, on the ground and a metre
 above. A second network works on that grid. The encoder is taught densely (`pretraining/dense_losses.py`) and frozen
 in a planner, which is why a planner can keep its features in a cache.
 
@@ -33,17 +33,23 @@ PIXEL_CLASSES: Final = 14
 SCALE: Final = 4
 """Cells of the map per cell of the feature map, along both axes."""
 LIFT_SCALE: Final = 2
-"""Cells of the lifted grid per cell of the feature map."""
+"""Places per cell of the feature map, along both axes, at which it reads the views."""
 LIFT_HEIGHTS: Final = (0.0, 1.0)
-"""Heights above the ground at which a cell reads the views [m]."""
+"""Heights above the ground at which it reads them [m]."""
+READINGS: Final = len(LIFT_HEIGHTS) * LIFT_SCALE**2
+"""Points at which a cell of the feature map reads the views."""
 FINE_STRIDE: Final = 4
-"""Pixels per cell of a view's finest features."""
+"""Pixels per cell of a view's fine features."""
+SHARP_STRIDE: Final = 2
+"""Pixels per cell of a view's sharp features: thirty metres ahead a pixel is four metres of road."""
 EPSILON: Final = 1e-5
 """Added to variances before division."""
 CENTRE_RATE: Final = 0.01
 """Weight of a batch in the running mean of patches."""
 FINE_PER_PATCH: Final = 4
-"""Cells of the finest features per patch, along both axes."""
+"""Cells of the fine features per patch, along both axes."""
+MAX_DEVIATION: Final = 1e-3
+"""Largest difference of a calibration from the encoder's: of pixels / image width, of axes, and of positions [m]."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,9 @@ class DenseEncoderConfig:
     patch_width: int = 96
     """Features of a patch token."""
     lifted: int = 32
-    """Features that are lifted onto the ground."""
+    """Fine features that are lifted onto the ground."""
+    sharp: int = 16
+    """Sharp features that are lifted onto the ground; 0 leaves them out."""
     map_width: int = 64
     """Features of a cell of the feature map."""
     map_inner: int = 96
@@ -92,6 +100,19 @@ class DenseEncoderConfig:
         focal, middle = self.focal_to_width * self.image_width, (self.image_height - self.crop_top) / 2
         pinhole = torch.tensor([[focal, 0, self.image_width / 2], [0, focal, middle], [0, 0, 1.0]])
         return Cameras(pinhole.expand(1, len(mounts), 3, 3), rotation[None], mounts[None, :, :3])
+
+    def check_cameras(self, cameras: Cameras) -> None:
+        """Raise a ValueError for other cameras than those that the encoder was taught with."""
+        scale = torch.tensor([self.image_width, self.image_width, 1.0])[:, None]
+        for ours, theirs in zip(self.cameras, cameras, strict=True):
+            difference = (ours - theirs.detach().cpu()).abs()
+            if theirs is cameras.intrinsics:
+                difference = difference / scale
+            if difference.max() > MAX_DEVIATION:
+                raise ValueError(
+                    "cameras: not those of the city, which the dense encoder was taught with; use a model with a ViT "
+                    "(--preset city-vit or paper)"
+                )
 
     @property
     def view_sizes(self) -> ModelConfig:
@@ -132,6 +153,8 @@ class ViewFeatures(NamedTuple):
     """(M, V, h, w)"""
     fine: Tensor
     """(M, L, rows, columns) at a quarter of the resolution"""
+    sharp: Tensor | None
+    """(M, S, 2 rows, 2 columns) at half of the resolution"""
 
 
 class Perception(NamedTuple):
@@ -211,6 +234,11 @@ class ViewNetwork(nn.Module):
         widths = (config.fine, config.middle, config.patch_width)
         self.laterals = nn.ModuleList(nn.Conv2d(width, config.lifted, 1) for width in widths)
         self.norm = _Norm(config.lifted)
+        self.sharpen = (
+            _Block(config.fine + config.lifted, config.sharp * (FINE_STRIDE // SHARP_STRIDE) ** 2, 1)
+            if config.sharp
+            else None
+        )
 
     def forward(self, image_M3HW: Tensor) -> ViewFeatures:
         """Features of views."""
@@ -222,47 +250,53 @@ class ViewNetwork(nn.Module):
             summed = summed + functional.interpolate(
                 lateral(level), summed.shape[-2:], mode="bilinear", align_corners=False
             )
-        return ViewFeatures(patches, functional.relu(self.norm(summed)))
+        known = functional.relu(self.norm(summed))
+        if self.sharpen is None:
+            return ViewFeatures(patches, known, None)
+        sharp = functional.pixel_shuffle(self.sharpen(torch.cat([fine, known], 1)), FINE_STRIDE // SHARP_STRIDE)
+        return ViewFeatures(patches, known, sharp)
 
 
 class Lift(nn.Module):
-    """Fine features of views onto a ground grid, for one set of cameras."""
+    """Features of views, one per `stride` pixels, onto the feature map, for one set of cameras."""
 
     index: Tensor
     weight: Tensor
 
-    def __init__(self, config: DenseEncoderConfig) -> None:
+    def __init__(self, config: DenseEncoderConfig, stride: int) -> None:
         super().__init__()
-        self.grid = (LIFT_SCALE * config.map_cells[0], LIFT_SCALE * config.map_cells[1])
+        self.cells = config.map_cells
         with torch.device("cpu"):  # a real one, also while a network's parameters have no memory yet
-            index, weight = _reading(config)
+            index, weight = _reading(config, stride)
         self.register_buffer("index", index, persistent=False)
         self.register_buffer("weight", weight, persistent=False)
 
-    def forward(self, fine_BCLhw: Tensor) -> Tensor:
-        """(B, heights * L, 2X, 2Y); zero where no view looks."""
-        scenes, views, width, rows, columns = fine_BCLhw.shape
-        table = fine_BCLhw.permute(1, 3, 4, 0, 2).reshape(views * rows * columns, scenes * width)
+    def forward(self, features_BCLhw: Tensor) -> Tensor:
+        """(B, readings * L, X, Y): by height, place along x, along y, feature; zero where no view looks."""
+        scenes, views, width, rows, columns = features_BCLhw.shape
+        table = features_BCLhw.permute(1, 3, 4, 0, 2).reshape(views * rows * columns, scenes * width)
         weight = self.weight.to(table.dtype)
         read = functional.embedding_bag(self.index, table, per_sample_weights=weight, mode="sum")
-        lifted = read.view(len(LIFT_HEIGHTS), *self.grid, scenes, width).permute(3, 0, 4, 1, 2)
-        return lifted.reshape(scenes, -1, *self.grid)
+        lifted = read.view(*self.cells, READINGS, scenes, width).permute(3, 0, 1, 2, 4)
+        return lifted.reshape(scenes, *self.cells, READINGS * width).permute(0, 3, 1, 2)  # channels last in memory
 
     @property
     def visible(self) -> Tensor:
-        """(2X, 2Y) which cells a view sees, on the ground."""
-        seen: Tensor = self.weight.sum(1) > 0
-        return seen.view(len(LIFT_HEIGHTS), *self.grid)[0]
+        """(2X, 2Y) which places a view sees, on the ground."""
+        seen = (self.weight.sum(1) > 0).view(*self.cells, len(LIFT_HEIGHTS), LIFT_SCALE, LIFT_SCALE)[:, :, 0]
+        return seen.permute(0, 2, 1, 3).reshape(LIFT_SCALE * self.cells[0], LIFT_SCALE * self.cells[1])
 
 
-def _reading(config: DenseEncoderConfig) -> tuple[Tensor, Tensor]:
-    """Rows of the table of fine features (cells, 4) that each cell reads, and their weights (cells, 4)."""
-    rows, columns = config.fine_grid
-    points = torch.cat([grid_points(LIFT_SCALE, height) for height in LIFT_HEIGHTS])[None]
+def _reading(config: DenseEncoderConfig, stride: int) -> tuple[Tensor, Tensor]:
+    """Rows of the table of features (X * Y * readings, 4) that cells read, and their weights, of the same shape."""
+    rows, columns = config.image_height // stride, config.image_width // stride
+    axes = (config.map_cells[0], LIFT_SCALE, config.map_cells[1], LIFT_SCALE, 3)
+    levels = [grid_points(LIFT_SCALE, height).view(axes).permute(0, 2, 1, 3, 4) for height in LIFT_HEIGHTS]
+    points = torch.stack(levels, 2).reshape(1, -1, 3)
     pixels, ahead = project(points, config.cameras)
     view, pixel, visible = best_view(pixels, ahead, config.image_height, config.image_width)
     last = pixel.new_tensor([columns - 1, rows - 1])
-    centred = torch.minimum((pixel[0] / FINE_STRIDE - 0.5).clamp(min=0), last)
+    centred = torch.minimum((pixel[0] / stride - 0.5).clamp(min=0), last)
     low = centred.floor()
     high = torch.minimum(low + 1, last)
     right, down = (centred - low).unbind(-1)
@@ -286,7 +320,7 @@ class MapNetwork(nn.Module):
 
     def __init__(self, config: DenseEncoderConfig) -> None:
         super().__init__()
-        inputs = LIFT_SCALE**2 * config.lifted * len(LIFT_HEIGHTS)
+        inputs = READINGS * (config.lifted + config.sharp)
         self.place = nn.Parameter(torch.zeros(config.place, *config.map_cells))
         self.inner = nn.Sequential(
             _Block(inputs + config.place, config.map_width, 1), _Block(config.map_width, config.map_width)
@@ -301,9 +335,8 @@ class MapNetwork(nn.Module):
         )
 
     def forward(self, lifted: Tensor) -> Tensor:
-        """(B, F, X, Y) of what `Lift` returned."""
-        place = self.place.expand(len(lifted), -1, -1, -1)
-        near = self.inner(torch.cat([functional.pixel_unshuffle(lifted, LIFT_SCALE), place], 1))
+        """(B, F, X, Y) of what `Lift` returned (B, ..., X, Y)."""
+        near = self.inner(torch.cat([lifted, self.place.expand(len(lifted), -1, -1, -1)], 1))
         far = functional.interpolate(self.outer(near), near.shape[-2:], mode="bilinear", align_corners=False)
         joined: Tensor = self.join(torch.cat([near, far], 1))
         return joined
@@ -336,7 +369,8 @@ class DenseEncoder(nn.Module):
         super().__init__()
         self.config = config or DenseEncoderConfig()
         self.views = ViewNetwork(self.config)
-        self.lift = Lift(self.config)
+        self.lift = Lift(self.config, FINE_STRIDE)
+        self.lift_sharp = Lift(self.config, SHARP_STRIDE) if self.config.sharp else None
         self.map = MapNetwork(self.config)
         self.heads = MapHeads(self.config)
         self.register_buffer("centre", torch.zeros(self.config.patch_width))
@@ -387,5 +421,6 @@ class DenseEncoder(nn.Module):
         """Lift the features of all views (B * C) and work on the map."""
         cameras = len(self.config.mounts)
         lifted = self.lift(views.fine.unflatten(0, (-1, cameras)))
-        features = self.map(lifted.contiguous(memory_format=torch.channels_last))
-        return Perception(views.patches.unflatten(0, (-1, cameras)), features)
+        if self.lift_sharp is not None and views.sharp is not None:
+            lifted = torch.cat([lifted, self.lift_sharp(views.sharp.unflatten(0, (-1, cameras)))], 1)
+        return Perception(views.patches.unflatten(0, (-1, cameras)), self.map(lifted))

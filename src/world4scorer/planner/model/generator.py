@@ -21,6 +21,9 @@ from world4scorer.planner.model.vocabulary import Screen, choose_different
 
 CONTROL_SCALE: Final = (1.0, 0.2)
 """Scale of the head's output: acceleration [m/s^2], yaw rate [rad/s]."""
+CORRECTION: Final = (0.3, 0.02)
+"""Largest change of a manoeuvre that was chosen for the scene: acceleration [m/s^2], yaw rate [rad/s]. Imitation pulls
+one plan of a pool; what it does to the others, which nothing holds, must not lead them off the road."""
 
 
 class TrajectoryHead(nn.Module):
@@ -102,5 +105,5 @@ class VocabularyGenerator(Generator):
             plans = every.gather(1, chosen[..., None, None].expand(-1, -1, *every.shape[2:]))
         queries_BND = self.queries + self.embed(plan_motion(plans).flatten(2)) + ego_BD[:, None]
         decoded: Tensor = self.head(self.decoder(queries_BND, scene_BSD))
-        controls = self.anchors.float()[chosen] + decoded * decoded.new_tensor(CONTROL_SCALE)
+        controls = self.anchors.float()[chosen] + decoded.tanh() * decoded.new_tensor(CORRECTION)
         return integrate(speed_B.float(), controls)

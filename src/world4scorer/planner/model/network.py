@@ -192,6 +192,9 @@ class Network(nn.Module):
         cameras: Cameras | None = None,
     ) -> Forward:
         """Score the model's own plans, or those that are given."""
+        perceiver = self.encoder.perceiver if isinstance(self.encoder, FrozenSceneEncoder) else None
+        if isinstance(perceiver, DenseEncoder) and isinstance(image, Tensor) and cameras is not None:
+            perceiver.config.check_cameras(cameras)
         scene = self.encode(image)
         ego = self.encode_ego(ego_status)
         if len(ego.encoded) != len(scene.tokens):

@@ -24,9 +24,9 @@ SCREENED_CLASSES: Final = tuple(MAP_CLASSES.index(name) for name in ("drivable",
 SCREENED_POINTS: Final = BOX_POINTS[:3]
 HIDDEN: Final = 96
 """Hidden features of the screen."""
-SPREAD: Final = 0.5
+SPREAD: Final = 0.7
 """Distance of plans below which they count as alike [m]."""
-ALIKE_PENALTY: Final = 0.5
+ALIKE_PENALTY: Final = 1.0
 """Logit that a plan loses beside one that was chosen."""
 
 

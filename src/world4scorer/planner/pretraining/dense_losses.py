@@ -20,13 +20,21 @@ BITS: Final = tuple(int(MapBit[name.upper()]) for name in MAP_CLASSES)
 """`MapBit` of each map class."""
 POSITIVE_WEIGHTS: Final = (1.0, 1.0, 2.0, 4.0, 8.0, 4.0, 2.0)
 """Weight of cells of each class relative to cells that are not: rare ones more."""
+PERSON: Final = MAP_CLASSES.index("person")
+PERSON_MARGIN: Final = 1
+"""Cells."""
 DEPTH_SCALE: Final = 128.0
 """Steps of a stored depth per unit of a predicted one: four octaves."""
 
 
 def map_targets(bits_BXY: Tensor) -> tuple[Tensor, Tensor]:
-    """Targets (B, K, X, Y) of the map classes, 0 or 1, and the cells (B, X, Y) with hidden road users."""
+    """Targets (B, K, X, Y) of the map classes, 0 or 1, and the cells (B, X, Y) with hidden road users.
+
+    Persons reach `PERSON_MARGIN` cells farther than they are: few cells are theirs, and no view tells which exactly.
+    """
     targets = torch.stack([(bits_BXY & bit) > 0 for bit in BITS], 1).float()
+    persons = targets[:, PERSON : PERSON + 1]
+    targets[:, PERSON : PERSON + 1] = functional.max_pool2d(persons, 2 * PERSON_MARGIN + 1, 1, PERSON_MARGIN)
     return targets, (bits_BXY & int(MapBit.HIDDEN)) > 0
 
 

@@ -110,11 +110,13 @@ def pretrain_dense(
     config: DensePretrainConfig | None = None,
     base: DenseEncoderConfig | None = None,
     *,
+    start: DenseEncoder | None = None,
     stop_after: int | None = None,
     show_progress: bool = False,
 ) -> PretrainReport | None:
     """Pretrain on views and write an encoder folder; widths of the encoder are those of `base`.
 
+    Weights of `start` are taken over where the shapes agree; the others start at random.
     `stop_after` ends after so many steps of this call, with a checkpoint, and gives None if the run is not finished.
     """
     config = config or DensePretrainConfig()
@@ -123,7 +125,14 @@ def pretrain_dense(
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             teacher = DenseTeacher(config, sizes)
-        settings = {"pretraining": config.to_json(), "encoder": asdict(sizes), "frames": len(train)}
+        if start is not None:
+            take_weights(teacher.encoder, start)
+        settings = {
+            "pretraining": config.to_json(),
+            "encoder": asdict(sizes),
+            "frames": len(train),
+            "start": None if start is None else start.digest(),
+        }
         run = TrainingRun(teacher, config, settings, out, BETAS)
         run.resume()
         run.views = len(train) * len(sizes.mounts)
@@ -138,6 +147,15 @@ def pretrain_dense(
             teacher.train()
             run.train(lambda step: teacher(batch_of(step)), last, after=measure, show=show_progress)
         return _finish(run, teacher, config, train) if run.is_finished else None
+
+
+def take_weights(encoder: DenseEncoder, start: DenseEncoder) -> None:
+    """Copy the weights of another encoder that have the same names and shapes."""
+    own = encoder.state_dict()
+    alike = {
+        name: tensor for name, tensor in start.state_dict().items() if own.get(name, tensor[None]).shape == tensor.shape
+    }
+    encoder.load_state_dict(alike, strict=False)
 
 
 def validation_iou(
@@ -178,6 +196,7 @@ def _finish(run: TrainingRun, teacher: DenseTeacher, config: DensePretrainConfig
         "logs": len(set(train.logs)),
         "simulations": [path.stem for path in train.paths],
         "recipe": config.to_json(),
+        "start": run.settings["start"],
         "measured": run.measured[-1:],
     }
     save_dense_encoder(teacher.encoder, *ModelFolder(run.out).files, notes)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from world4scorer.planner.model.config import ModelConfig
+from world4scorer.planner.model.config import DENSE, ModelConfig
 from world4scorer.planner.model.encoder import SceneEncoder
 from world4scorer.planner.model.frozen_vit import FrozenViT
 from world4scorer.planner.model.generator import VocabularyGenerator
@@ -151,11 +151,13 @@ def peak_memory(planner: Planner, scenes: int = 1) -> int:
 
 def _inputs(
     config: ModelConfig, scenes: int, device: torch.device | None = None, dtype: torch.dtype | None = None
-) -> tuple[Tensor, Tensor, Cameras]:
+) -> tuple[Tensor, Tensor, Cameras | None]:
     size = (config.cameras, 3, config.image_height, config.image_width)
     image = torch.zeros(scenes, *size, device=device, dtype=dtype)
-    axes = torch.eye(3, device=device).expand(scenes, config.cameras, 3, 3)
-    cameras = Cameras(axes, axes, torch.zeros(scenes, config.cameras, 3, device=device))
+    cameras = None
+    if config.encoder != DENSE:  # which knows its own
+        axes = torch.eye(3, device=device).expand(scenes, config.cameras, 3, 3)
+        cameras = Cameras(axes, axes, torch.zeros(scenes, config.cameras, 3, device=device))
     return image, torch.zeros(scenes, config.ego_numbers, device=device, dtype=dtype), cameras
 
 
