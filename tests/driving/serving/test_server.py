@@ -25,7 +25,7 @@ from world4scorer import cli
 from world4scorer.driving.serving.address import Address, listening
 from world4scorer.driving.serving.client import PlannerClient, ServerError
 from world4scorer.driving.serving.protocol import HEADER, MAGIC, VERSION, Message, MessageKind, MessageReader, encode
-from world4scorer.planner.model.config import city
+from world4scorer.planner.model.config import city_vit
 from world4scorer.planner.planner import Planner
 
 LINE = np.column_stack([np.arange(60.0), np.zeros(60)])
@@ -250,7 +250,7 @@ def test_the_socket_of_another_program_stays(tmp_path):
 @pytest.fixture(scope="module")
 def planner_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run") / "planner"
-    Planner(replace(city(), vit_layers=1, predictor_layers=1)).save_pretrained(folder)
+    Planner(replace(city_vit(), vit_layers=1, predictor_layers=1)).save_pretrained(folder)
     return folder
 
 
