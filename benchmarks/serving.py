@@ -212,7 +212,9 @@ def main(options: Options) -> None:
     rows: list[dict[str, Any]] = []
     with TemporaryDirectory() as folder:
         torch.manual_seed(0)
-        planner = Planner(PRESETS["city-vit"]()) if options.planner is None else Planner.from_pretrained(options.planner)
+        planner = (
+            Planner(PRESETS["city-vit"]()) if options.planner is None else Planner.from_pretrained(options.planner)
+        )
         planner.save_pretrained(Path(folder) / "planner")
         for where in (("--socket", f"{folder}/planner.sock"), ("--port", "0")):
             with server(Path(folder) / "planner", *where) as (address, pid):
