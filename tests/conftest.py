@@ -11,6 +11,13 @@ from tests.support.golden import COMPACT
 from world4scorer.city.world.config import CityConfig, preset
 from world4scorer.city.world.make import make_city
 
+LONGEST = "test_readme.py"
+"""A file stays in one process, so the longest one must not come last."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name != LONGEST)
+
 
 @pytest.fixture(autouse=True)
 def keep_denormals() -> Iterator[None]:
