@@ -55,7 +55,8 @@ def choices_knowing(pools: ScoredPools, known: tuple[str, ...]) -> NDArray[np.in
 def regret_tables(pools: ScoredPools, bootstrap: LogBootstrap) -> tuple[tuple[Table, ...], dict[str, Any]]:
     """Tables and plain numbers; what knowing outcomes would bring only for pools with logits."""
     chosen = pools.at(pools.v1, framewise(pools.utility_v1))
-    regret = pools.pdms.max(1) - chosen[:, V1_COLUMNS.index("PDMS")]
+    score = chosen[:, V1_COLUMNS.index("PDMS")]
+    regret = pools.pdms.max(1) - score
     rows: dict[str, tuple[Interval, Interval]] = {
         name: (bootstrap.mean(there.astype(np.float64)), bootstrap.mean(np.where(there, regret, 0.0)))
         for name, there in faults(chosen).items()
@@ -71,7 +72,8 @@ def regret_tables(pools: ScoredPools, bootstrap: LogBootstrap) -> tuple[tuple[Ta
         "by_fault": {name: {"frames": plain(share), "regret": plain(lost)} for name, (share, lost) in rows.items()}
     }
     if pools.logits is not None:
-        gains = {" + ".join(known): bootstrap.mean(_gain(pools, known, regret)) for known in KNOWN}
+        knowing = {" + ".join(known): pools.at(pools.pdms, choices_knowing(pools, known)) for known in KNOWN}
+        gains = {name: bootstrap.mean(scores - score) for name, scores in knowing.items()}
         tables.append(
             Table(
                 "Points gained if an outcome were known instead of predicted",
@@ -81,8 +83,3 @@ def regret_tables(pools: ScoredPools, bootstrap: LogBootstrap) -> tuple[tuple[Ta
         )
         numbers["if_known"] = {name: plain(gain) for name, gain in gains.items()}
     return tuple(tables), numbers
-
-
-def _gain(pools: ScoredPools, known: tuple[str, ...], regret_S: NDArray[np.float64]) -> NDArray[np.float64]:
-    knowing = pools.at(pools.pdms, choices_knowing(pools, known))
-    return np.asarray(knowing - (pools.pdms.max(1) - regret_S))

@@ -103,12 +103,8 @@ class DenseEncoderConfig:
 
     def check_cameras(self, cameras: Cameras) -> None:
         """Raise a ValueError for other cameras than those that the encoder was taught with."""
-        scale = torch.tensor([self.image_width, self.image_width, 1.0])[:, None]
-        for ours, theirs in zip(self.cameras, cameras, strict=True):
-            difference = (ours - theirs.detach().cpu()).abs()
-            if theirs is cameras.intrinsics:
-                difference = difference / scale
-            if difference.max() > MAX_DEVIATION:
+        for ours, theirs, scale in zip(self.cameras, cameras, (self.image_width, 1, 1), strict=True):
+            if (ours - theirs.detach().cpu()).abs().max() > MAX_DEVIATION * scale:
                 raise ValueError(
                     "cameras: not those of the city, which the dense encoder was taught with; use a model with a ViT "
                     "(--preset city-vit or paper)"
