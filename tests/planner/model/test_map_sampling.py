@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,9 +12,19 @@ from world4scorer.planner.model.anchors import integrate
 from world4scorer.planner.model.config import city
 from world4scorer.planner.model.dense_encoder import MAP_CLASSES, DenseEncoderConfig
 from world4scorer.planner.model.generator import CORRECTION
-from world4scorer.planner.model.map_sampling import BOX_POINTS, Maps, MapSampling, box_points, read_map
+from world4scorer.planner.model.map_sampling import (
+    BOX_POINTS,
+    DECISIVE_CLASSES,
+    WORST_LIMIT,
+    WORST_SCALE,
+    Maps,
+    MapSampling,
+    box_points,
+    read_map,
+    worst_so_far,
+)
 from world4scorer.planner.model.network import Network
-from world4scorer.planner.model.vocabulary import SCREENED_CLASSES, SCREENED_POINTS, choose_different, nearest
+from world4scorer.planner.model.vocabulary import SCREENED_POINTS, choose_different, nearest
 
 
 def ramps() -> torch.Tensor:
@@ -68,14 +80,27 @@ def test_plans_read_the_road_they_lead_over_and_the_direction_of_lanes():
 def test_the_screen_reads_nearest_cells():
     plans = integrate(torch.tensor([6.0]), torch.randn(1, 5, 8, 2) * torch.tensor([1.0, 0.2]))
     classes = torch.randn(1, len(MAP_CLASSES), *CELLS)
-    found = nearest(classes, plans).view(5, len(SCREENED_CLASSES), 8 * len(SCREENED_POINTS))
+    found = nearest(classes, plans).view(5, 8 * len(SCREENED_POINTS), len(DECISIVE_CLASSES))
     for plan in range(5):
         places = box_points(plans[0, plan], SCREENED_POINTS).reshape(-1, 2).double().numpy()
         for index, (x, y) in enumerate(places):
             row, column = int((x - X_RANGE[0]) // CELL), int((y - Y_RANGE[0]) // CELL)
-            for number, kind in enumerate(SCREENED_CLASSES):
-                wanted = torch.sigmoid(classes[0, kind, row, column])
-                torch.testing.assert_close(found[plan, number, index], wanted)
+            for number, kind in enumerate(DECISIVE_CLASSES):
+                assert found[plan, index, number] == classes[0, kind, row, column]
+
+
+def test_the_worst_so_far_is_that_of_any_point_and_earlier_step():
+    logits = torch.randn(2, 3, 6, 5, len(DECISIVE_CLASSES)) * 6
+    found = worst_so_far(logits).view(2, 3, 6, len(DECISIVE_CLASSES))
+    for step in range(6):
+        met = logits[:, :, : step + 1].flatten(2, 3)
+        wanted = torch.stack([-met[..., 0].amin(2), *(met[..., kind].amax(2) for kind in (1, 2, 3))], -1)
+        torch.testing.assert_close(found[:, :, step], (wanted / WORST_SCALE).clamp(-WORST_LIMIT, WORST_LIMIT))
+
+
+def test_worst_points_need_maps_to_read():
+    with pytest.raises(ValueError, match="worst_points"):
+        replace(city(), encoder="vit", vocabulary=0)
 
 
 def test_chosen_plans_are_good_and_differ():
@@ -92,25 +117,26 @@ def test_chosen_plans_are_good_and_differ():
     assert torch.equal(choose_different(logits, plans, 120).sort(1).values, torch.arange(120).expand(2, -1))
 
 
+def least_drivable(seen: Maps, plans: torch.Tensor) -> torch.Tensor:
+    """The least probability (B, K) of the drivable area that plans meet."""
+    return nearest(seen.classes, plans)[..., 0].sigmoid().amin((-1, -2))
+
+
 def test_a_planner_chooses_plans_on_the_road():
     torch.manual_seed(0)
     network = Network(city()).eval()
     network.generator.anchors.copy_(torch.randn(512, 8, 2) * torch.tensor([1.0, 0.25]))
     every = network.generator.manoeuvres(torch.tensor([7.0]))
-    on_road = nearest(maps(-3.0).classes, every).view(1, 512, len(SCREENED_CLASSES), -1)[:, :, 0].amin(-1)
 
     class KnowsTheRoad(torch.nn.Module):
         def forward(self, plans, maps, ego):
-            return 10 * nearest(maps.classes, plans).view(1, plans.shape[1], len(SCREENED_CLASSES), -1)[:, :, 0].amin(
-                -1
-            )
+            return 10 * least_drivable(maps, plans)
 
     network.generator.screen = KnowsTheRoad()
     with torch.no_grad():
         ego = network.encode_ego(torch.tensor([[0, 0, 0, 7.0, 0, 0, 0, 0, 1, 0, 0]]).float())
         plans = network.generator(torch.zeros(1, 96, 128), ego.encoded, ego.speed, maps(-3.0))
-    reading = nearest(maps(-3.0).classes, plans).view(1, 64, len(SCREENED_CLASSES), -1)[:, :, 0].amin(-1)
-    assert float(on_road.mean()) < 0.8 and float(reading.mean()) > 0.95
+    assert least_drivable(maps(-3.0), every).mean() < 0.8 and least_drivable(maps(-3.0), plans).mean() > 0.95
 
 
 def test_corrections_of_chosen_plans_are_small():

@@ -159,7 +159,7 @@ def check_calibration(samples: Samples, config: DenseEncoderConfig) -> None:
             samples.translation[index, :views],
         )
         try:
-            config.check_cameras(Cameras(*(torch.from_numpy(part)[None] for part in given)))
+            config.check_cameras(Cameras(*(torch.tensor(part)[None] for part in given)))
         except ValueError as error:
             raise ValueError(f"scene {samples.tokens[index]!r}: {error}") from error
 

@@ -93,6 +93,9 @@ class ModelConfig:
     """Features per point that it reads from small cells of the image itself; 0 for none."""
     sampling_cell: int = 7
     """Side of these cells [pixels]; divides the sides of the image."""
+    worst_points: bool = False
+    """Plan sampling and the choice of manoeuvres also read the worst that a plan has met until each step, from the maps
+    of a dense encoder."""
     anchors: bool = False
     """Plans are manoeuvres found in the training data, corrected, instead of free poses (`anchors.py`)."""
     vocabulary: int = 0
@@ -119,6 +122,8 @@ class ModelConfig:
             raise ValueError(f"sampling_fine: {self.sampling_fine} needs plan_sampling")
         if self.sampling_fine and (self.image_height % self.sampling_cell or self.image_width % self.sampling_cell):
             raise ValueError(f"sampling_cell: {self.sampling_cell} does not divide the sides of the image")
+        if self.worst_points and self.encoder != DENSE:
+            raise ValueError(f"worst_points: read from maps, so they need the encoder {DENSE!r}")
         if self.encoder not in ENCODERS:
             raise ValueError(f"encoder: {self.encoder!r}; choose from {', '.join(ENCODERS)}")
         if self.encoder == FROZEN_VIT and (self.lora_rank or self.train_vit):
@@ -221,6 +226,7 @@ def city() -> ModelConfig:
         drop_path=0.0,
         plan_sampling=True,
         sampling_width=16,
+        worst_points=True,
         anchors=True,
         vocabulary=512,
         motion_queries=True,
@@ -240,6 +246,7 @@ def city_vit() -> ModelConfig:
         scene_queries=8,
         sampling_width=32,
         sampling_fine=24,
+        worst_points=False,
         vocabulary=0,
     )
 

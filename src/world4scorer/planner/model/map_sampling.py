@@ -1,8 +1,8 @@
 """Plan sampling from maps: what a dense encoder sees where a plan leads.
 
 At every pose of a plan and half-way between poses, the corners and the centre of the car's box are read from the maps
-of the encoder; at the poses, the feature map as well. A linear layer, zero before training, adds the reading to the
-plan's query, as `plan_sampling.py` does with image features.
+of the encoder; at the poses, the feature map as well. The worst points so far are read on their own. A linear layer,
+zero before training, adds the reading to the plan's query, as `plan_sampling.py` does with image features.
 
 Shapes: B scenes, N plans, T poses, K = 5 points of a box, M maps, F features of a map cell, D width,
 X x Y cells of the feature map, 4X x 4Y cells of maps.
@@ -32,6 +32,14 @@ BOX_POINTS: Final = (
 """Forward and left of the rear axle [m]: centre, front left, front right, rear left, rear right."""
 STEPS_PER_POSE: Final = 2
 """Times per pose at which maps are read."""
+DECISIVE_CLASSES: Final = tuple(MAP_CLASSES.index(name) for name in ("drivable", "vehicle", "person", "red"))
+"""Maps of which one bad point decides the outcome of a plan."""
+BADNESS: Final = (-1.0, 1.0, 1.0, 1.0)
+"""Sign of their logits where they are bad: not drivable, or occupied."""
+WORST_SCALE: Final = 4.0
+"""Logit that counts as one in the worst so far."""
+WORST_LIMIT: Final = 3.0
+"""Largest of these numbers."""
 
 
 class Maps(NamedTuple):
@@ -85,7 +93,9 @@ class MapSampling(nn.Module):
         super().__init__()
         self.reduce = nn.Linear(DenseEncoderConfig().map_width, config.sampling_width)
         steps = STEPS_PER_POSE * config.poses
+        self.worst = config.worst_points
         numbers = steps * (len(BOX_POINTS) * len(MAP_CLASSES) + 2) + config.poses * config.sampling_width
+        numbers += steps * len(DECISIVE_CLASSES) if self.worst else 0
         self.out = nn.Linear(numbers, config.width)
         nn.init.zeros_(self.out.weight)
         nn.init.zeros_(self.out.bias)
@@ -100,11 +110,24 @@ class MapSampling(nn.Module):
         before = torch.cat([torch.zeros_like(plans_BNT3[:, :, :1]), plans_BNT3[:, :, :-1]], 2)
         fine = torch.stack([(before + plans_BNT3) / 2, plans_BNT3], 3).flatten(2, 3)
         boxes = box_points(fine)
-        classes = read_map(maps.classes, boxes.flatten(1, 3)).sigmoid().reshape(scenes, plans, -1)
+        logits = read_map(maps.classes, boxes.flatten(1, 3)).view(*boxes.shape[:-1], -1)
         lane = read_map(maps.direction, boxes[..., 0, :].flatten(1, 2)).view(scenes, plans, -1, 2)
         heading = fine[..., 2]
         along = lane[..., 0] * heading.cos() + lane[..., 1] * heading.sin()
         across = lane[..., 1] * heading.cos() - lane[..., 0] * heading.sin()
         centres = box_points(plans_BNT3)[..., 0, :]
         features = functional.gelu(self.reduce(read_map(maps.features, centres.flatten(1, 2))))
-        return torch.cat([classes, along, across, features.reshape(scenes, plans, -1)], -1)
+        read = [logits.sigmoid().flatten(2), along, across, features.reshape(scenes, plans, -1)]
+        if self.worst:
+            read.append(worst_so_far(logits[..., list(DECISIVE_CLASSES)]))
+        return torch.cat(read, -1)
+
+
+def worst_so_far(logits: Tensor) -> Tensor:
+    """The worst that any point of the car has met until each step (..., steps * maps).
+
+    Of logits (..., steps, K, maps) of `DECISIVE_CLASSES`. A plan leaves the road or collides at its worst point; a
+    linear layer cannot find that among all points.
+    """
+    worst = (logits * logits.new_tensor(BADNESS)).amax(-2).cummax(-2).values
+    return (worst / WORST_SCALE).clamp(-WORST_LIMIT, WORST_LIMIT).flatten(-2)

@@ -16,11 +16,9 @@ from torch import Tensor, nn
 
 from world4scorer.datasets.dense.labels import CELL, X_RANGE, Y_RANGE
 from world4scorer.planner.model.config import ModelConfig
-from world4scorer.planner.model.dense_encoder import MAP_CLASSES
-from world4scorer.planner.model.map_sampling import BOX_POINTS, Maps, box_points
+from world4scorer.planner.model.map_sampling import BOX_POINTS, DECISIVE_CLASSES, Maps, box_points, worst_so_far
 from world4scorer.planner.model.scorer import plan_motion
 
-SCREENED_CLASSES: Final = tuple(MAP_CLASSES.index(name) for name in ("drivable", "vehicle", "person", "red"))
 SCREENED_POINTS: Final = BOX_POINTS[:3]
 HIDDEN: Final = 96
 """Hidden features of the screen."""
@@ -35,30 +33,34 @@ class Screen(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        read = config.poses * len(SCREENED_POINTS) * len(SCREENED_CLASSES)
-        self.read = nn.Linear(read + 2 * config.plan_numbers, HIDDEN)
+        self.worst = config.worst_points
+        points = len(SCREENED_POINTS) + (1 if self.worst else 0)
+        self.read = nn.Linear(config.poses * points * len(DECISIVE_CLASSES) + 2 * config.plan_numbers, HIDDEN)
         self.ego = nn.Linear(config.width, HIDDEN)
         self.out = nn.Sequential(nn.GELU(), nn.Linear(HIDDEN, HIDDEN), nn.GELU(), nn.Linear(HIDDEN, 1))
 
     def forward(self, plans_BKT3: Tensor, maps: Maps, ego_BD: Tensor) -> Tensor:
         """Logits (B, K)."""
-        read = torch.cat([nearest(maps.classes, plans_BKT3), plan_motion(plans_BKT3).flatten(2)], -1)
-        logits: Tensor = self.out(self.read(read) + self.ego(ego_BD)[:, None])[..., 0]
+        met = nearest(maps.classes, plans_BKT3)
+        read = [met.sigmoid().movedim(-1, 2).flatten(2), plan_motion(plans_BKT3).flatten(2)]
+        if self.worst:
+            read.append(worst_so_far(met))
+        logits: Tensor = self.out(self.read(torch.cat(read, -1)) + self.ego(ego_BD)[:, None])[..., 0]
         return logits
 
 
 def nearest(classes_BMXY: Tensor, plans_BKT3: Tensor) -> Tensor:
-    """Some maps at some points of the car's box along plans (B, K, T * points * maps), of the nearest cells."""
-    scenes, _, rows, columns = classes_BMXY.shape
+    """Logits (B, K, T, points, maps) of decisive maps along plans, of the cells nearest to points of the car's box."""
+    _, _, rows, columns = classes_BMXY.shape
     points = box_points(plans_BKT3, SCREENED_POINTS)
     row = ((points[..., 0] - X_RANGE[0]) / CELL).long()
     column = ((points[..., 1] - Y_RANGE[0]) / CELL).long()
     inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
     cell = row.clamp(0, rows - 1) * columns + column.clamp(0, columns - 1)
-    table = classes_BMXY[:, list(SCREENED_CLASSES)].flatten(2)
-    index = cell.flatten(1)[:, None].expand(-1, len(SCREENED_CLASSES), -1)
+    table = classes_BMXY[:, list(DECISIVE_CLASSES)].flatten(2)
+    index = cell.flatten(1)[:, None].expand(-1, len(DECISIVE_CLASSES), -1)
     read = table.gather(2, index) * inside.flatten(1)[:, None]
-    return read.sigmoid().view(scenes, len(SCREENED_CLASSES), cell.shape[1], -1).movedim(1, 2).flatten(2)
+    return read.unflatten(2, cell.shape[1:]).movedim(1, -1)
 
 
 def choose_different(logits_BK: Tensor, plans_BKT3: Tensor, count: int) -> Tensor:
