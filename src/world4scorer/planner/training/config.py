@@ -145,7 +145,7 @@ def city() -> TrainConfig:
     """A small planner for the embedded city around its frozen encoder, in minutes on two cores."""
     return TrainConfig(
         model=models.city(),
-        optimiser=OptimiserConfig(learning_rate=1.4e-3, clip=1.0),
+        optimiser=OptimiserConfig(learning_rate=2.8e-3, clip=1.0),
         grid_mask=GridMaskConfig(probability=0.0),
         epochs=5,
         batch=32,
@@ -161,6 +161,7 @@ def city_vit() -> TrainConfig:
     return replace(
         city(),
         model=models.city_vit(),
+        optimiser=OptimiserConfig(learning_rate=1.4e-3, clip=1.0),
         epochs=4,
         vit_weights="",
         precision="bf16-vit" if torch.cpu._is_avx512_bf16_supported() else "fp32",
