@@ -55,18 +55,17 @@ def prepare(
         executor: Where the work runs.
         workers: Processes, or tasks on the cluster; one for each core unless given.
         ray_address: Address of a running Ray cluster; implies --executor ray.
-        synthetic: Folder synthetic_scene_pickles of a two-stage split.
+        synthetic: Folder of a two-stage split's second-stage scenes; DATA/SPLIT/synthetic_scene_pickles unless given.
     """
     from world4scorer.city.world.global_plan import city_routes
     from world4scorer.datasets.navsim.splits import find_split
     from world4scorer.datasets.prepare.fill_store import prepare as prepare_store
     from world4scorer.datasets.prepare.samples import add_route_points
-    from world4scorer.datasets.prepare.source import NavsimSource, synthetic_by_log
+    from world4scorer.datasets.prepare.source import NavsimSource, find_synthetic
     from world4scorer.jobs.executors import choose_executor
 
     found = find_split(split, data)
-    by_log = {} if synthetic is None else synthetic_by_log(synthetic)
-    source = NavsimSource(data, found, synthetic=by_log, routes=city_routes(data))
+    source = NavsimSource(data, found, synthetic=find_synthetic(data, found, synthetic), routes=city_routes(data))
     missing = source.missing_logs()
     if missing:
         print(

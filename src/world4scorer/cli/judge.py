@@ -10,14 +10,12 @@ import tyro
 from world4scorer.cli.arguments import (
     HIDE_DEFAULT,
     AnyPath,
-    Benchmark,
     Folder,
     Lqr,
     OptionalBenchmark,
     OptionalCount,
     OptionalFile,
     OptionalFolder,
-    OptionalNumber,
     OptionalPath,
     OptionalSplit,
     PositionalPath,
@@ -27,6 +25,7 @@ from world4scorer.cli.arguments import (
 )
 from world4scorer.cli.command_line import command_line
 from world4scorer.cli.exit_codes import UsageError
+from world4scorer.cli.official_tables import AgentName, evaluate_stages, find_two_stage, write_official_table
 from world4scorer.cli.requirements import require_device, require_torch
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.bundled import planner_folder
@@ -34,8 +33,8 @@ from world4scorer.planner.bundled import planner_folder
 if TYPE_CHECKING:
     from world4scorer.evaluation.pools.scored import ScoredPools
 
-AgentName = Literal["human", "constant-velocity", "stationary"]
 Agents = Annotated[tuple[AgentName, ...], HIDE_DEFAULT]
+OptionalTraffic = Annotated[Literal["reactive", "replay"] | None, HIDE_DEFAULT]
 OptionalSource = Annotated[Path | None, tyro.conf.Positional, metavar("RUN|POOLS|PLANNER|SUBMISSION")]
 Drivers = Annotated[tuple[str, ...], metavar("DRIVER [DRIVER ...]")]
 Routes = Annotated[tuple[str, ...], metavar("ROUTE [ROUTE ...]")]
@@ -131,7 +130,9 @@ def evaluate(
     draws: int = DRAWS,
     agents: Agents = (),
     metric: OptionalBenchmark = None,
-    kernel_variance: OptionalNumber = None,
+    traffic: OptionalTraffic = None,
+    partial: bool = False,
+    explain_score: bool = False,
     allow_missing: bool = False,
     lqr: Lqr = "navsim",
     threads: OptionalCount = None,
@@ -140,38 +141,53 @@ def evaluate(
 
     Computes PDMS v1.1, EPDMS v2.2, EPDMS pre-151, framewise and re-ranked. Writes a table of frames (Parquet, CSV) and
     a summary (JSON, Markdown, figure) with intervals by bootstrap over logs. A submission with --out FILE.csv gives the
-    official table of one metric instead, and for a two-stage split a second one,
-    FILE_stage_two.csv; --agents compares agents that need no model.
+    official table of one metric instead; --agents compares agents that need no model.
+
+    A two-stage split (navhard_two_stage, warmup_two_stage) gives the official table of both stages in reactive traffic,
+    for a submission, a run or a planner. Every frame of the split is needed; --partial scores the groups that are
+    complete.
 
     Example: w4s evaluate runs/city
 
     Args:
         source: Training run, folder of pools, planner or released checkpoint (with --data and --split), or submission.
         out: Folder of the evaluation; SOURCE/evaluation for runs and pools unless given. Or a CSV file.
-        store: Scene store; by default the one that a run or pools name.
-        data: Dataset folder, for a planner, or for a run on other data.
-        split: Name of a split, or its YAML file: for a planner, a two-stage submission, or a run on another split.
+        store: Scene store; by default the one that a run or pools name, for two-stage splits DATA/store/SPLIT.
+        data: Dataset folder, for a planner, for a run on other data, or of a two-stage split.
+        split: Name of a split, or its YAML file: for a planner, a two-stage evaluation, or a run on another split.
         against: Folder of another evaluation: adds differences paired by frame, with intervals.
         weight: How much consistency with the last choice counts in re-ranking.
         draws: Number of bootstrap draws over logs.
         agents: Evaluate these instead of a source; --out is a CSV file.
         metric: Metric of the official table; epdms-v2.2 unless given.
-        kernel_variance: For two-stage splits [m^2]: weigh second-stage frames by distance, print one score.
+        traffic: Traffic of a two-stage evaluation: reactive, as in the benchmark, unless given.
+        partial: Two-stage splits: leave out what is missing or fails, instead of failing.
+        explain_score: Two-stage splits: show what each group costs; writes OUT_groups.csv and a picture, OUT_group.png.
         allow_missing: Leave out tokens of the store without a plan, instead of failing.
         lqr: Tracker of the rollouts: as in the official simulator, or with the intended jerk penalty.
         threads: Threads; one for each core unless given.
     """
     from world4scorer.engine.outcomes.batch import set_threads
+    from world4scorer.evaluation.pools.pool_files import is_pools
 
     if threads is not None:
         set_threads(threads)
     if (source is None) != bool(agents):
         raise UsageError("name what to evaluate: a run, pools, a planner, a submission; or --agents")
     ends_in_csv = out is not None and out.suffix == ".csv"
-    if agents or ends_in_csv or metric is not None or kernel_variance is not None:
-        if against is not None or data is not None or (weight, draws) != (1.0, DRAWS):
+    folder_options = against is not None or (weight, draws) != (1.0, DRAWS)
+    if source is not None and split is not None and not is_pools(source):
+        two_stage = find_two_stage(source, split, data, store)
+        if two_stage is not None:
+            if folder_options or allow_missing:
+                raise UsageError("--against, --weight, --draws and --allow-missing do not belong to two-stage splits")
+            return evaluate_stages(source, two_stage, out, metric, traffic or "reactive", partial, explain_score, lqr)
+    if traffic is not None or partial or explain_score:
+        raise UsageError("--traffic, --partial and --explain-score belong to two-stage splits; give --split as well")
+    if agents or ends_in_csv or metric is not None:
+        if folder_options or data is not None:
             raise UsageError("--against, --data, --weight and --draws belong to an evaluation into a folder")
-        return _official(source, out, store, split, agents, metric, kernel_variance, allow_missing, lqr)
+        return write_official_table(source, out, store, split, agents, metric, allow_missing, lqr)
     assert source is not None
     if out is not None and out.is_file():
         raise ValueError(f"--out {out}: a file; give a folder, or for an official table a name that ends in .csv")
@@ -220,8 +236,7 @@ def _pools(
     if is_submission(source):
         if out is None or store is None or data is not None or split is not None:
             raise UsageError(
-                f"{source}: a submission needs --store and --out, and no --data; --split belongs to official tables of "
-                "two stages (--out FILE.csv)"
+                f"{source}: a submission needs --store and --out; --data and --split belong to two-stage evaluation"
             )
         return pools_of_submission(source, store, lqr, allow_missing)
     if is_planner(source):
@@ -236,59 +251,6 @@ def _pools(
     if (data is not None or split is not None) and out is None:
         raise UsageError("--out: name the folder of an evaluation on other data or another split")
     return open_pools(source, store, lqr, data, split)
-
-
-def _official(
-    source: Path | None,
-    out: Path | None,
-    store: Path | None,
-    split: str | None,
-    agents: tuple[AgentName, ...],
-    metric: Benchmark | None,
-    kernel_variance: float | None,
-    allow_missing: bool,
-    lqr: Lqr,
-) -> int:
-    """Write a CSV as the official scripts do, and print its means."""
-    from world4scorer.cli.console_tables import print_scores, print_tables
-    from world4scorer.datasets.navsim.submissions import read_submission
-    from world4scorer.datasets.store import SceneStore
-    from world4scorer.evaluation.scores.reports import (
-        compare_agents,
-        evaluate_both_stages,
-        evaluate_one_stage,
-        stage_two_file,
-    )
-    from world4scorer.evaluation.scores.tables import agent_tables
-
-    if out is None or out.suffix != ".csv":
-        raise UsageError(f"--out {out}: must end in .csv for --agents, --metric and two-stage splits")
-    if store is None:
-        raise UsageError("--store: name the scene store to evaluate on")
-    if kernel_variance is not None and split is None:
-        raise UsageError("--kernel-variance: belongs to two-stage evaluation; give --split as well")
-    if agents and (metric is not None or split is not None or allow_missing):
-        raise UsageError(
-            "--agents: scored by both metrics on all recorded frames; --metric, --split and --allow-missing "
-            "belong to submissions"
-        )
-    scenes = SceneStore(store)
-    if source is None:
-        print_tables(agent_tables(compare_agents(scenes, agents, out, lqr)))
-        return 0
-    plans = read_submission(source)
-    metric = metric or "epdms-v2.2"
-    if split is None:
-        print_scores(evaluate_one_stage(scenes, plans, out, metric, lqr, allow_missing), out)
-        return 0
-    result, combined = evaluate_both_stages(
-        scenes, plans, Path(split), out, metric, lqr, allow_missing, kernel_variance
-    )
-    print_scores(result.first, out)
-    print_scores(result.second, stage_two_file(out))
-    if combined is not None:
-        print(f"combined, kernel variance {kernel_variance:g} m^2: {combined:.4f}")
-    return 0
 
 
 def compare(run: Run, /, out: AnyPath, blind_scenes: int = 8192, pools: OptionalFile = None) -> int:

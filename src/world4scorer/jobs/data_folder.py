@@ -4,6 +4,7 @@
     DATA/sensor_blobs/FOLDER/           images; paths in logs are relative to this folder
     DATA/maps/                          maps
     DATA/config/train_test_split/       split files
+    DATA/SPLIT/                         two-stage splits: second-stage scenes and their images
     DATA/store/SPLIT/                   scene stores
     DATA/bank/SPLIT/                    candidate banks
     DATA/targets/SPLIT-WHEN.arrow       future targets
@@ -61,6 +62,14 @@ class DataFolder:
     def sensors(self, data_split: str) -> Path:
         """Folder that image paths are relative to."""
         return self.all_sensors / data_split
+
+    def synthetic_scenes(self, split: str) -> Path:
+        """Second-stage scenes of a two-stage split, one pickle each."""
+        return self.root / split_name(split) / "synthetic_scene_pickles"
+
+    def synthetic_sensors(self, split: str) -> Path:
+        """Folder that image paths of second-stage scenes are relative to."""
+        return self.root / split_name(split) / "sensor_blobs"
 
     @property
     def config(self) -> Path:

@@ -252,7 +252,7 @@ def test_other_schema_version(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         patch.setattr("world4scorer.datasets.store.shard_writer.SCHEMA_VERSION", schema.SCHEMA_VERSION + 1)
         write_shard(folder, "beta", make_log("beta", 2))
     with pytest.raises(
-        StoreError, match=r"beta\.arrow: written with schema version 2, this world4scorer reads version 1"
+        StoreError, match=r"beta\.arrow: written with schema version 3, this world4scorer reads versions up to 2"
     ):
         SceneStore(folder)
 

@@ -9,8 +9,8 @@ import math
 from typing import Final
 
 from world4scorer.engine.kernels import kernel
-from world4scorer.engine.outcomes.boxes import boxes_meet
 from world4scorer.engine.rollout.angles import sine_cosine, wrap
+from world4scorer.engine.scene.boxes import boxes_meet
 from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH, REAR_AXLE_TO_CENTRE
 
 HORIZON_STEPS: Final = 8

@@ -92,6 +92,11 @@ class CityMap:
         return shapely.STRtree(self.block_polygons)
 
     @cached_property
+    def lane_tree(self) -> shapely.STRtree:
+        """Spatial index of `lane_polygons`."""
+        return shapely.STRtree(self.lane_polygons)
+
+    @cached_property
     def intersection_tree(self) -> shapely.STRtree:
         """Spatial index of `intersections`."""
         return shapely.STRtree(self.intersections)
@@ -145,14 +150,24 @@ class CityMap:
         return self.first_intersection_area + len(self.intersections)
 
     @cached_property
-    def _path_rows(self) -> tuple[Floats, NDArray[np.int64]]:
+    def speed_limits(self) -> Floats:
+        """(lanes,) m/s; NaN where unknown."""
+        return np.array([np.nan if lane.speed_limit is None else lane.speed_limit for lane in self.lanes], np.float64)
+
+    @cached_property
+    def lanes_without_block(self) -> bool:
+        """Whether some lane belongs to no block."""
+        return any(lane.block < 0 for lane in self.lanes)
+
+    @cached_property
+    def path_rows(self) -> tuple[Floats, NDArray[np.int64]]:
         """All lanes' paths in one table, and the first row of each lane."""
         counts = [len(lane.path) for lane in self.lanes]
         return np.concatenate([np.zeros((0, 3)), *(lane.path for lane in self.lanes)]), np.cumsum([0, *counts])
 
     def nearest_vertices(self, lanes: Sequence[int], x: float, y: float) -> tuple[Floats, Floats]:
         """Distance [m] and heading [rad] of the path vertex nearest to a point, for each of the lanes (n,)."""
-        rows, starts = self._path_rows
+        rows, starts = self.path_rows
         return nearest_vertices(rows, starts, np.array(lanes, np.int64), x, y)  # type: ignore[no-any-return]
 
     def near(self, tree: shapely.STRtree, x: float, y: float, half_side: float) -> NDArray[np.int64]:

@@ -76,6 +76,11 @@ class Split:
     two_stage: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = ()
     """Two-stage splits: token, previous token, and pairs of second-stage token and previous token."""
 
+    @property
+    def second_stage_tokens(self) -> list[str]:
+        """Tokens of the second stage, in the order of the mapping."""
+        return [token for _, _, pairs in self.two_stage for pair in pairs for token in pair]
+
 
 def windows(log: Log, scene_filter: SceneFilter, limit: int | None = None) -> Iterator[Window]:
     """Split a log into windows as the devkit does, at most `limit` (see `max_scenes`).

@@ -61,6 +61,7 @@ _OBJECTS: Final = {
     (f"{_ACTOR}.state_representation", "TimePoint"),
     (f"{_ACTOR}.tracked_objects", "TrackedObjects"),
     ("nuplan.planning.simulation.observation.observation_type", "DetectionsTracks"),
+    ("nuplan.common.maps.maps_datatypes", "TrafficLightStatuses"),
     ("nuplan.common.maps.maps_datatypes", "TrafficLightStatusData"),
     ("nuplan.planning.simulation.trajectory.predicted_trajectory", "PredictedTrajectory"),
 }
@@ -124,14 +125,14 @@ class SyntheticScene:
                     f"synthetic scene {self.token}: {len(self.frames)} frames and {len(tracks)} extended ones, "
                     f"{count} are needed"
                 )
-            lights = self.extended_lights[index] if self.extended_lights and index < len(self.extended_lights) else ()
+            lights = self.extended_lights or ()
             frames.append(
                 replace(
                     last,
                     time_us=last.time_us + (index + 1) * FRAME_US,
                     ego_pose=np.zeros(3),
                     annotations=tracked_objects(tracks[index]),
-                    traffic_lights=tuple(_light(light) for light in lights),
+                    traffic_lights=_lights(lights[index]) if index < len(lights) else (),
                 )
             )
         return tuple(frames)
@@ -161,8 +162,12 @@ def read_synthetic_scene(path: str | os.PathLike[str]) -> SyntheticScene:
         raise DatasetError(f"{path}: field {error} is missing; the pickle is of another version") from error
 
 
-def _light(status: Any) -> tuple[str, bool]:
-    return str(_field(status, "lane_connector_id")), _field(status, "status").value == Light.RED
+def _lights(entry: Any) -> tuple[tuple[str, bool], ...]:
+    """Lane connectors of an entry of `extended_lights`, an object or a plain list, and whether their lights are red."""
+    return tuple(
+        (str(_field(light, "lane_connector_id")), _field(light, "status").value == Light.RED)
+        for light in getattr(entry, "traffic_lights", entry)
+    )
 
 
 def _listed(value: Any) -> tuple[Any, ...] | None:

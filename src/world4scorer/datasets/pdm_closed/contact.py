@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.polygon_store import PolygonStore
 from world4scorer.engine.kernels import inlined, leaf
-from world4scorer.engine.outcomes.boxes import boxes_meet, segment_meets_box
-from world4scorer.engine.outcomes.progress import segment_distance
+from world4scorer.engine.scene.boxes import boxes_meet, segment_meets_box
+from world4scorer.engine.scene.segments import segment_distance
 
 
 class Outlines(NamedTuple):

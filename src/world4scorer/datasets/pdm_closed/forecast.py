@@ -20,9 +20,9 @@ from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.datasets.pdm_closed.ego_box import box_centre, box_polygon
 from world4scorer.engine.kernels import kernel
-from world4scorer.engine.outcomes.boxes import boxes_meet
 from world4scorer.engine.outcomes.traffic import HEADING, LENGTH, WIDTH, X, Y
 from world4scorer.engine.rollout.angles import sine_cosine
+from world4scorer.engine.scene.boxes import boxes_meet
 from world4scorer.engine.scene.geometry import direction, wrap
 from world4scorer.engine.scene.indices import DT, Box, TrackType
 from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH

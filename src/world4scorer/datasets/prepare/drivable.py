@@ -21,6 +21,7 @@ from world4scorer.engine.scene.map import PolygonMap
 
 MAP_HALF_SIDE: Final = 100.0
 """m"""
+NO_AREAS: Final = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class DrivableMap:
     areas: NDArray[np.int64]
     """(P,) indices into `CityMap.areas`, where lanes come first."""
     polygons: PolygonMap
-    """The same areas, then the additional signal areas."""
+    """The same areas, then the additional signal areas, then those far from the ego."""
     area: NDArray[np.int64]
     """(polygons,) the area of each polygon; an area of several parts has several polygons."""
     polygon_index: dict[int, int]
@@ -59,14 +60,20 @@ def areas_at(city: CityMap, areas: NDArray[np.int64], x: float, y: float) -> NDA
     return areas[found]
 
 
-def cut_map(city: CityMap, areas: NDArray[np.int64], signals: Iterable[int]) -> DrivableMap:
-    """Copy the areas (P,) from the city map, and add missing lanes `signals` that traffic lights close."""
+def cut_map(
+    city: CityMap, areas: NDArray[np.int64], signals: Iterable[int], far: NDArray[np.int64] = NO_AREAS
+) -> DrivableMap:
+    """Copy the areas (P,) from the city map, and add missing lanes `signals` that traffic lights close.
+
+    Lanes and intersections `far` from the ego, under vehicles beyond the map, come last.
+    """
     known = set(areas.tolist())
     extra = np.array([lane for lane in signals if lane not in known], np.int64)
-    items = np.concatenate([areas, extra])
+    items = np.concatenate([areas, extra, far])
     part_item, vertices, ring_offsets, ring_part = city.areas.gather(items)
     layers = city.area_layers[items]
     layers[len(areas) :] = Layer.SIGNAL_AREA
+    layers[len(areas) + len(extra) :] = np.where(far < len(city.lanes), Layer.FAR_LANE, Layer.FAR_INTERSECTION)
     polygons = PolygonMap(
         ids=tuple(city.area_ids[items[part_item]]),
         layer=layers[part_item],

@@ -1,4 +1,4 @@
-"""Fill a scene store log by log; an interrupted run resumes.
+"""Fill a scene store log by log; an interrupted run resumes. Logs in an older schema are upgraded.
 
 >>> report = prepare(source, "scenes", choose_executor(workers=8))
 """
@@ -19,7 +19,7 @@ from world4scorer.datasets.prepare.log_samples import LogSamples, join_samples
 from world4scorer.datasets.prepare.progress import PrepareProgress, human_bytes
 from world4scorer.datasets.store import SceneStore
 from world4scorer.datasets.store.index import shard_names
-from world4scorer.datasets.store.schema import StoreError
+from world4scorer.datasets.store.schema import SCHEMA_VERSION, StoreError
 from world4scorer.datasets.store.shard import Shard
 from world4scorer.datasets.store.shard_writer import SUFFIX, PreparedScene, shard_path, write_shard
 from world4scorer.engine.scene.scene import Scene
@@ -49,6 +49,10 @@ class SceneSource(Protocol):
 
     def scenes(self, log_name: str) -> Iterable[Scene | PreparedScene | SkippedScenes | LogSamples]:
         """Return the scenes of a log, in any order, what was left out, and training samples where there are any."""
+        ...
+
+    def upgrade(self, log_name: str, shard: Shard) -> Iterable[PreparedScene]:
+        """Return the scenes of a shard of an older schema, with what this version adds to them."""
         ...
 
     def options(self) -> Mapping[str, Any]:
@@ -107,7 +111,8 @@ class _PrepareLog:
     def __call__(self, log_name: str) -> _LogResult:
         skipped: Counter[str] = Counter()
         scenes: list[Scene | PreparedScene] = []
-        for item in self.source.scenes(log_name):
+        old = _older_shard(self.folder, log_name)
+        for item in self.source.scenes(log_name) if old is None else self.source.upgrade(log_name, old):
             if isinstance(item, SkippedScenes):
                 skipped[item.reason] += item.count
             elif isinstance(item, LogSamples):
@@ -187,12 +192,20 @@ def _run(work: _PrepareLog, names: Sequence[str], kept: int, executor: Executor,
 
 
 def _finished(folder: Path, names: Sequence[str], options: Mapping[str, Any]) -> set[str]:
-    """Return the logs already in the store, checked to have the same options."""
-    finished = set(shard_names(folder)) & set(names)
-    for name in sorted(finished):
+    """Return the logs already in the store in the present schema; all there are checked to have the same options."""
+    finished = set()
+    for name in sorted(set(shard_names(folder)) & set(names)):
         shard = Shard(shard_path(folder, name))
         check_settings(shard.path, shard.provenance.get("options") or {}, options, StoreError)
+        if shard.version == SCHEMA_VERSION:
+            finished.add(name)
     return finished
+
+
+def _older_shard(folder: Path, log_name: str) -> Shard | None:
+    """The shard of a log that is there in an older schema, to be upgraded."""
+    path = shard_path(folder, log_name)
+    return Shard(path) if path.is_file() else None
 
 
 def _check_room(folder: Path, scenes: int | None) -> None:

@@ -35,8 +35,9 @@ from world4scorer.datasets.prepare.lights import light_states
 from world4scorer.datasets.prepare.route import EgoBlock, Route, correct_route, load_route, locate, route_lanes
 from world4scorer.datasets.prepare.starting_lane import starting_lane
 from world4scorer.datasets.prepare.tracks import FRAMES_V2, interpolate_tracks
+from world4scorer.datasets.prepare.traffic_lanes import far_areas, lanes_among
 from world4scorer.engine.scene.checks import SceneError
-from world4scorer.engine.scene.indices import PLAN_POSES, Layer, State
+from world4scorer.engine.scene.indices import LANE_LAYERS, PLAN_POSES, State
 from world4scorer.engine.scene.packed import pack_map
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.scene.tracks import Lights
@@ -112,6 +113,7 @@ class SceneBuilder:
                 human_future=None if synthetic else future_poses(tuple(frames), PLAN_POSES, history),
                 tracks_v2=tracks_v2,
                 reference_v2=None if context.plan.best_v1 == context.plan.best_v2 else context.plan.poses_v2,
+                lanes=lanes_among(city, context.drivable.area),
             )
         except SceneError as error:
             raise DatasetError(f"{now.where}: {error}") from error
@@ -130,20 +132,22 @@ class SceneBuilder:
         route, lanes = self._correct(logged, locate(city, now.ego_pose, logged))
         if not lanes:
             raise DatasetError(f"{now.where}: no block of the route has lanes in the map of {city.location}")
-        areas = find_areas(city, *box_centre(now.ego_pose))
+        centre = box_centre(now.ego_pose)
+        areas = find_areas(city, *centre)
         start = starting_lane(city, areas, lanes, now.ego_pose)
         paths = self._paths(start, route, lanes)
         seen = forecast(city, now, lanes)
         states = light_states(ahead, [city.lanes[lane].id for lane in route_lanes(city, logged)])
         signals = [city.lane_index[connector] for connector in states]
-        drivable = cut_map(city, areas, dict.fromkeys([*signals, *seen.red_lanes]))
+        far = far_areas(city, now, areas, *centre)
+        drivable = cut_map(city, areas, dict.fromkeys([*signals, *seen.red_lanes]), far)
         plan = plan_reference(
             city,
             paths,
             city.lanes[start].speed_limit,
             _state(now),
             seen,
-            pack_map(drivable.polygons, np.isin(drivable.area, lanes) & (drivable.polygons.layer != Layer.SIGNAL_AREA)),
+            pack_map(drivable.polygons, np.isin(drivable.area, lanes) & np.isin(drivable.polygons.layer, LANE_LAYERS)),
             np.array(
                 [drivable.polygon_index[lane] for lane in seen.red_lanes if lane in drivable.polygon_index], np.int64
             ),

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ from world4scorer.datasets.prepare.log_samples import ROUTES, LogSamples, log_sa
 from world4scorer.datasets.prepare.log_samples import VERSION as SAMPLES_VERSION
 from world4scorer.datasets.prepare.route_points import RouteSource
 from world4scorer.datasets.prepare.scene_builder import scene_builder
-from world4scorer.datasets.prepare.tracks import FRAMES_V1
+from world4scorer.datasets.prepare.tracks import FRAMES_V1, FRAMES_V2
+from world4scorer.datasets.prepare.traffic_lanes import add_traffic
+from world4scorer.datasets.store.shard import Shard
 from world4scorer.datasets.store.shard_writer import PreparedScene
 from world4scorer.jobs.data_folder import DataFolder
 
@@ -40,8 +43,8 @@ class NavsimSource:
     split: Split
     progress: bool = True
     """Store the reference's progress with each scene, as training caches do."""
-    synthetic: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
-    """Pickles of second-stage scenes by the log they were made from (see `synthetic_by_log`)."""
+    synthetic: Path | None = None
+    """Folder with the pickles of second-stage scenes. Each is read with the log of the scene that it follows."""
     routes: RouteSource | None = None
     """Routes of the logs, where the dataset knows them: samples then have route points."""
 
@@ -95,14 +98,42 @@ class NavsimSource:
         for window in windows(log, chosen, self._limits[log_name]):
             now = window[history - 1]
             yield self._prepare(window, {"scene_token": now.scene_token})
-        for path in self.synthetic.get(log_name, ()):
+        for path in self._follow_ups(log):
+            if not path.is_file():
+                yield SkippedScenes(f"no second-stage scene {path.name} in {path.parent}")
+                continue
             made = read_synthetic_scene(path)
             try:
-                window = made.window(chosen.num_frames)
+                window = made.window(history + FRAMES_V2 - 1)
             except DatasetError as error:
                 yield SkippedScenes(str(error).removeprefix(f"synthetic scene {made.token}: "))
             else:
                 yield self._prepare(window, {"original_token": made.original_token})
+
+    def upgrade(self, log_name: str, shard: Shard) -> Iterator[PreparedScene]:
+        """The scenes of a log as an older shard has them, with what it lacks, from the log and the map."""
+        log = self.read(log_name)
+        frames = {frame.token: frame for frame in log.frames}
+        files = {path.stem: path for path in self._follow_ups(log)}
+        for row, token in enumerate(shard.tokens):
+            if token in files:
+                now = read_synthetic_scene(files[token]).frames[self.split.filter.num_history_frames - 1]
+            elif token in frames:
+                now = frames[token]
+            else:
+                raise DatasetError(f"{shard.path}: scene {token!r} is not in the log; delete the file and prepare anew")
+            city = _city(DataFolder(self.root).maps, now.map_location)
+            yield PreparedScene(add_traffic(shard.scene(row), city, now), shard.extras(row))
+
+    def _follow_ups(self, log: Log) -> Iterator[Path]:
+        """Files of the second-stage scenes that follow scenes of a log, as the split's mapping lists them."""
+        if self.synthetic is None:
+            return
+        tokens = {frame.token for frame in log.frames}
+        for now, _, pairs in self.split.two_stage:
+            if now in tokens:
+                for token in chain.from_iterable(pairs):
+                    yield self.synthetic / f"{token}.pkl"
 
     def _prepare(self, window: Window, extras: dict[str, Any]) -> PreparedScene | SkippedScenes:
         history = self.split.filter.num_history_frames
@@ -138,18 +169,27 @@ class NavsimSource:
             "max_scenes": chosen.max_scenes,
             "names": hashlib.sha256(named.encode()).hexdigest()[:16],
             "progress": self.progress,
-            "synthetic": sorted(path.stem for paths in self.synthetic.values() for path in paths),
+            "synthetic": [] if self.synthetic is None else sorted(self.split.second_stage_tokens),
         }
 
 
-def synthetic_by_log(folder: Path) -> dict[str, tuple[Path, ...]]:
-    """Second-stage scenes of a folder by log; reads them all."""
-    by_log: dict[str, list[Path]] = {}
-    for path in sorted(folder.glob("*.pkl")):
-        by_log.setdefault(read_synthetic_scene(path).log_name, []).append(path)
-    if not by_log:
-        raise DatasetError(f"{folder}: no second-stage scenes (.pkl) there")
-    return {name: tuple(paths) for name, paths in by_log.items()}
+def find_synthetic(root: Path, split: Split, folder: Path | None = None) -> Path | None:
+    """The folder of a two-stage split's second-stage scenes; None for other splits.
+
+    It is `<root>/<split>/synthetic_scene_pickles`, as the devkit lays it out, unless another is named.
+    """
+    if not split.two_stage:
+        if folder is not None:
+            raise DatasetError(
+                f"{folder}: the split {split.name!r} lists no second-stage scenes; leave --synthetic out"
+            )
+        return None
+    found = DataFolder(root).synthetic_scenes(split.name) if folder is None else folder
+    if not any(found.glob("*.pkl")):
+        raise DatasetError(
+            f"{found}: no second-stage scenes (.pkl) of the split {split.name!r}; name their folder by --synthetic"
+        )
+    return found
 
 
 @lru_cache(len(LOCATIONS))

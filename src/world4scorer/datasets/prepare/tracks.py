@@ -91,7 +91,7 @@ def _fill(ids: list[str], kinds: NDArray[np.int8], sizes: Floats, poses: Floats,
     boxes = np.zeros((len(ids), steps, len(Box)))
     valid = np.zeros((len(ids), steps), np.bool_)
     _interpolate(poses, seen, sizes, boxes, valid)
-    return Tracks(tuple(ids), kinds, boxes, valid)
+    return Tracks(tuple(ids), kinds, boxes, valid, np.ascontiguousarray(seen[:, 0]))
 
 
 @kernel

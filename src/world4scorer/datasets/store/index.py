@@ -15,13 +15,13 @@ from typing import Any, Final
 import pyarrow as pa
 
 from world4scorer.datasets.store.digest import digest
-from world4scorer.datasets.store.schema import SCHEMA_VERSION, StoreError
+from world4scorer.datasets.store.schema import StoreError
 from world4scorer.datasets.store.shard import Shard
 from world4scorer.datasets.store.shard_writer import SUFFIX, shard_path
 from world4scorer.jobs.files import atomic_write
 
 INDEX_NAME: Final = "index"
-INDEX_VERSION: Final = f"index of schema {SCHEMA_VERSION}".encode()
+INDEX_VERSION: Final = b"index of schema 1"
 INDEX_CHECKSUM: Final = b"world4scorer.checksum"
 _SCHEMA: Final = pa.schema(
     [

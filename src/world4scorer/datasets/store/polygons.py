@@ -37,8 +37,8 @@ class PolygonColumns(NamedTuple):
             columns["new_polygon_name"],
             columns["new_polygon_layer"],
             np.isin(columns["new_polygon_layer"], LANE_LAYERS),
-            _starts(columns["new_polygon_rings"]),
-            _starts(columns["new_ring_vertices"]),
+            starts_of(columns["new_polygon_rings"]),
+            starts_of(columns["new_ring_vertices"]),
             columns["new_vertices"],
             np.zeros((0, 4)),
         )
@@ -58,9 +58,10 @@ def _bounds(table: PolygonColumns) -> NDArray[np.float64]:
     )
 
 
-def _starts(counts: NDArray[np.int32]) -> NDArray[np.int64]:
+def starts_of(counts: NDArray[np.int32]) -> NDArray[np.int64]:
+    """(n + 1,) where each of n parts starts, by their sizes (n,)."""
     if (counts < 0).any():
-        raise ValueError("a count of the map is negative")
+        raise ValueError("a count is negative")
     starts = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts
@@ -96,3 +97,11 @@ def _gather(source, first_vertex, first, last, vertices, ring_offsets, ring_poly
                 vertices[at, 1] = source[v, 1]
                 at += 1
     ring_offsets[ring] = at
+
+
+def gather_rows(
+    source: NDArray[np.float64], first: NDArray[np.int64], last: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the rows `first[i]:last[i]` of `source` (V, 2) for all i, and where each part starts (n + 1,)."""
+    offsets = np.concatenate([[0], np.cumsum(last - first)])
+    return source[np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], last - first)], offsets

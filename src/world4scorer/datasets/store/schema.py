@@ -1,15 +1,18 @@
 """Schema of a shard: the Arrow file with the scenes of one log, one per row, in time order.
 
 Every array of a scene is a list in its row, so that a scene is found by slicing and nothing is decoded or copied that
-need not be. What scenes of a log share is written once: a name (of a track, polygon, lane) or a polygon lies in
+need not be. What scenes of a log share is written once: a name (of a track, polygon, lane), a polygon or a lane lies in
 the row of the first scene that uses it, in a `new_` column. Read over all rows these columns are the log's *pools*, and
-scenes refer to names and polygons by their place in the pool. A centreline lies in the row of the first scene that
-has it.
+scenes refer to names, polygons and lanes by their place in the pool. A centreline lies in the row of the first scene
+that has it.
 
 Tracks lie as the rows of their boxes that are valid, track by track, step by step. Sizes are left out of the rows
 where no track of the scene changes its size. A track of `tracks_v2` with the boxes of one in `tracks` refers to it.
 
-Legend: N tracks, T steps, P polygons, K lights, B valid boxes.
+Version 2 added lanes and what the current frame annotates, both for reactive traffic; files of version 1 are read as
+well, and `w4s prepare` upgrades them.
+
+Legend: N tracks, T steps, P polygons, K lights, B valid boxes, M lanes.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Increased with every change that older readers would misread."""
 
 
@@ -74,7 +77,27 @@ RAGGED: Final[dict[str, Ragged]] = {
     "new_polygon_rings": Ragged(np.int32),  # rings of each polygon
     "new_ring_vertices": Ragged(np.int32),  # vertices of each ring
     "new_vertices": Ragged(np.float64, 2),
+    "track_current": Ragged(np.uint8, nullable=True),  # (N,)
+    "track_v2_current": Ragged(np.uint8, nullable=True),
+    "lanes": Ragged(np.int32, nullable=True),  # (M,) places in the pool of lanes
+    "new_lane_name": Ragged(np.int32),
+    "new_lane_connector": Ragged(np.uint8),
+    "new_lane_limit": Ragged(np.float64),
+    "new_lane_points": Ragged(np.int32),  # vertices of each baseline
+    "new_lane_vertices": Ragged(np.float64, 2),
 }
+
+ADDED_IN_2: Final = (
+    "track_current",
+    "track_v2_current",
+    "lanes",
+    "new_lane_name",
+    "new_lane_connector",
+    "new_lane_limit",
+    "new_lane_points",
+    "new_lane_vertices",
+)
+"""Columns that files of version 1 lack."""
 
 SCHEMA: Final = pa.schema(
     [
@@ -89,6 +112,12 @@ SCHEMA: Final = pa.schema(
         *(pa.field(name, column.arrow, nullable=column.nullable) for name, column in RAGGED.items()),
     ]
 )
+
+SCHEMAS: Final[dict[int, pa.Schema]] = {
+    1: pa.schema([field for field in SCHEMA if field.name not in ADDED_IN_2]),
+    SCHEMA_VERSION: SCHEMA,
+}
+"""Columns of a file by its version."""
 
 META_VERSION: Final = b"world4scorer.schema_version"
 META_LOG: Final = b"world4scorer.log_name"

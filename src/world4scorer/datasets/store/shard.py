@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.store.boxes import unpack_boxes
 from world4scorer.datasets.store.digest import digest
+from world4scorer.datasets.store.lane_columns import LaneColumns
 from world4scorer.datasets.store.polygons import PolygonColumns, gather
 from world4scorer.datasets.store.schema import (
     META_CHECKSUM,
@@ -23,12 +24,13 @@ from world4scorer.datasets.store.schema import (
     META_PROVENANCE,
     META_VERSION,
     RAGGED,
-    SCHEMA,
     SCHEMA_VERSION,
+    SCHEMAS,
     Ragged,
     StoreError,
 )
 from world4scorer.engine.scene.indices import STEPS
+from world4scorer.engine.scene.lanes import Lanes
 from world4scorer.engine.scene.map import PolygonMap
 from world4scorer.engine.scene.scene import MAX_PAST_US, Scene
 from world4scorer.engine.scene.tracks import Lights, Tracks
@@ -86,10 +88,11 @@ class Shard:
             raise ValueError("a centreline is not in the file")
         self._extras = batch.column("extras")
         self._names: list[str] = batch.column("new_names").values.to_pylist()
-        self._rows = {name: _rows(batch.column(name), column) for name, column in RAGGED.items()}
-        self._polygons = PolygonColumns.of(
-            {name: self._rows[name].values for name in RAGGED if name.startswith("new_")}
-        )
+        there = {name: column for name, column in RAGGED.items() if name in batch.schema.names}
+        self._rows = {name: _rows(batch.column(name), column) for name, column in there.items()}
+        pools = {name: self._rows[name].values for name in there if name.startswith("new_")}
+        self._polygons = PolygonColumns.of(pools)
+        self._lane_pool = LaneColumns.of(pools) if "lanes" in there else None
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -102,6 +105,11 @@ class Shard:
     def extras(self, row: int) -> dict[str, Any]:
         """Return the extra values stored with the scene of a row."""
         return json.loads(self._extras[row].as_py())  # type: ignore[no-any-return]
+
+    @property
+    def version(self) -> int:
+        """Version of the file's schema."""
+        return int(self._metadata[META_VERSION])
 
     @property
     def checksum(self) -> str:
@@ -170,6 +178,7 @@ class Shard:
             human_future=self._optional("human_future", row),
             tracks_v2=self._tracks_v2(row, tracks),
             reference_v2=self._optional("reference_v2", row),
+            lanes=self._lanes(row),
         )
         self._check_lights_and_past(scene)
         # By index instead of text: a lane is on the route if the index of its name is among the route's.
@@ -183,8 +192,15 @@ class Shard:
         return tuple(map(self._names.__getitem__, indices.tolist()))
 
     def _optional(self, name: str, row: int) -> NDArray[Any] | None:
-        column = self._rows[name]
-        return column.copy(row) if column.valid is None or column.valid[row] else None
+        """A copy of a row, or None where it is null or the file is too old to have the column."""
+        column = self._rows.get(name)
+        return None if column is None or (column.valid is not None and not column.valid[row]) else column.copy(row)
+
+    def _lanes(self, row: int) -> Lanes | None:
+        lanes = self._optional("lanes", row)
+        if lanes is None or self._lane_pool is None:
+            return None
+        return _trusted(Lanes, ids=self._named(self._lane_pool.name[lanes]), **self._lane_pool.gather(lanes))
 
     def _map(self, row: int) -> PolygonMap:
         polygons = self._rows["polygons"].view(row)
@@ -216,7 +232,12 @@ class Shard:
         ids = self._named(names.view(row))
         there = valid.copy(row).view(np.bool_).reshape(len(ids), int(self._plain[f"{prefix}_steps"][row]))
         unpacked = unpack_boxes(boxes.view(row), size.view(row), there, alias, shared)
-        return _trusted(Tracks, ids=ids, type=types.copy(row), boxes=unpacked, valid=there)
+        current = self._optional(f"{prefix}_current", row)
+        if current is not None:
+            current = current.view(np.bool_)
+            if len(current) != len(ids):
+                raise ValueError("the tracks of the current frame do not fit the others")
+        return _trusted(Tracks, ids=ids, type=types.copy(row), boxes=unpacked, valid=there, current=current)
 
 
 def _trusted(kind: type[_Type], **fields: Any) -> _Type:
@@ -231,7 +252,7 @@ def _open(path: Path) -> pa.RecordBatch:
         # Closing releases the file descriptor; the mapping lives as long as its arrays.
         with pa.memory_map(str(path)) as source:
             reader = pa.ipc.open_file(source)
-            _check_version(path, reader.schema)
+            version = _check_version(path, reader.schema)
             if reader.num_record_batches != 1:
                 raise StoreError(f"{path}: {reader.num_record_batches} record batches; not a shard of a scene store")
             batch = reader.get_batch(0)
@@ -242,20 +263,22 @@ def _open(path: Path) -> pa.RecordBatch:
             f"{path}: not a readable shard (cut short, damaged or another kind of file): {error}; "
             "delete it and prepare the log again"
         ) from error
-    if not batch.schema.equals(SCHEMA):
+    if not batch.schema.equals(SCHEMAS[version]):
         raise StoreError(f"{path}: its columns are not those of a scene shard; delete it and prepare the log again")
     return batch
 
 
-def _check_version(path: Path, schema: pa.Schema) -> None:
+def _check_version(path: Path, schema: pa.Schema) -> int:
+    """Return the version of a shard's schema."""
     found = (schema.metadata or {}).get(META_VERSION)
     if found is None:
         raise StoreError(f"{path}: an Arrow file, but not a shard of a scene store; move it out of the folder")
-    if found != str(SCHEMA_VERSION).encode():
+    if found not in {str(version).encode() for version in SCHEMAS}:
         raise StoreError(
-            f"{path}: written with schema version {found.decode(errors='replace')}, this world4scorer reads version "
-            f"{SCHEMA_VERSION}; prepare the store again or use the release that wrote it"
+            f"{path}: written with schema version {found.decode(errors='replace')}, this world4scorer reads versions "
+            f"up to {SCHEMA_VERSION}; prepare the store again or use the release that wrote it"
         )
+    return int(found)
 
 
 def _metadata(path: Path, schema: pa.Schema) -> dict[bytes, bytes]:

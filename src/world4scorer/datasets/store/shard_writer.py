@@ -28,7 +28,7 @@ from world4scorer.datasets.store.schema import (
     Ragged,
     StoreError,
 )
-from world4scorer.datasets.store.shared_tables import NameTable, PolygonTable
+from world4scorer.datasets.store.shared_tables import LaneTable, NameTable, PolygonTable
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.scene.tracks import Tracks
 from world4scorer.jobs.files import atomic_write
@@ -118,6 +118,7 @@ class _Columns:
         self.new_names: list[list[str]] = []
         self.names = NameTable()
         self.polygons = PolygonTable(self.names)
+        self.lanes = LaneTable(self.names)
         self.lines: dict[bytes, int] = {}
 
     def add(self, item: PreparedScene) -> None:
@@ -148,7 +149,9 @@ class _Columns:
             "human_future": scene.human_future,
             **self._tracks("track", scene.tracks, scene.tracks.valid),
             **self._tracks_v2(scene),
+            "lanes": self.lanes.indices(scene.lanes),
             **self.polygons.take_new(),
+            **self.lanes.take_new(),
         }
         for name, value in plain.items():
             self.plain[name].append(value)
@@ -162,6 +165,7 @@ class _Columns:
             f"{prefix}_names": self.names.indices(tracks.ids),
             f"{prefix}_type": tracks.type,
             f"{prefix}_valid": tracks.valid,
+            f"{prefix}_current": tracks.current,
             f"{prefix}_size": packed.size,
             f"{prefix}_rows": packed.rows,
         }

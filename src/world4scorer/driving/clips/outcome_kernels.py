@@ -9,8 +9,8 @@ import numpy as np
 from world4scorer.driving.clips.drivable import CELL, RASTER_BEHIND, RASTER_SIDE
 from world4scorer.driving.clips.ego_car import HALF_LENGTH, HALF_WIDTH, REAR_AXLE_TO_CENTRE
 from world4scorer.engine.kernels import inlined, kernel
-from world4scorer.engine.outcomes.boxes import boxes_meet
 from world4scorer.engine.rollout.angles import sine_cosine, wrap
+from world4scorer.engine.scene.boxes import boxes_meet
 from world4scorer.engine.scene.indices import PLAN_INTERVAL
 
 REAR_COLLISION_DISTANCE: Final = 0.5

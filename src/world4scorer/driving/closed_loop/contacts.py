@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from world4scorer.engine.kernels import kernel
-from world4scorer.engine.outcomes.boxes import boxes_meet
 from world4scorer.engine.rollout.angles import sine_cosine
+from world4scorer.engine.scene.boxes import boxes_meet
 from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH, REAR_AXLE_TO_CENTRE
 
 

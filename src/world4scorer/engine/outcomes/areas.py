@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from world4scorer.engine.kernels import leaf
-from world4scorer.engine.outcomes.area_grid import CROSSED_SHIFT, inside
+from world4scorer.engine.outcomes.area_grid import CROSSED_SHIFT
 from world4scorer.engine.outcomes.ego import corner
+from world4scorer.engine.scene.containment import inside
 from world4scorer.engine.scene.packed import DRIVABLE, LANE
 
 

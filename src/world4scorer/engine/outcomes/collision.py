@@ -18,9 +18,9 @@ from typing import Final
 
 from world4scorer.engine.kernels import inlined, leaf
 from world4scorer.engine.outcomes.areas import in_multiple_lanes, off_road
-from world4scorer.engine.outcomes.boxes import segment_meets_box
 from world4scorer.engine.outcomes.ego import corner
 from world4scorer.engine.outcomes.traffic import BEHIND_COSINE, LOOK_AHEAD_STEPS, STOPPED_SPEED, bearing, meets_track
+from world4scorer.engine.scene.boxes import segment_meets_box
 
 STATIC_SCORE: Final = 0.5
 """Score after hitting a static object."""

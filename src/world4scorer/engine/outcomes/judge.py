@@ -17,12 +17,13 @@ from world4scorer.engine.outcomes.collision import no_collision
 from world4scorer.engine.outcomes.comfort import CHECKS, comfort
 from world4scorer.engine.outcomes.drivable_area import drivable_area
 from world4scorer.engine.outcomes.driving_direction import driving_direction
-from world4scorer.engine.outcomes.ego import ego_boxes
+from world4scorer.engine.outcomes.ego import EgoBoxes, ego_boxes
 from world4scorer.engine.outcomes.lane_keeping import lane_keeping
 from world4scorer.engine.outcomes.progress import SEGMENTS_PER_BLOCK, raw_progress
 from world4scorer.engine.outcomes.time_to_collision import STEPS_V1, STEPS_V2, time_to_collision
 from world4scorer.engine.outcomes.traffic import nearby_traffic
 from world4scorer.engine.outcomes.traffic_light import traffic_light
+from world4scorer.engine.reactive.drive import drive, empty_traffic
 from world4scorer.engine.rollout.plans import roll_out_kernel
 
 
@@ -103,10 +104,67 @@ def judge_v2(
     traffic = nearby_traffic(boxes, valid, types, TRAFFIC_STEPS_V2, True, ego)
     found = _empty(states.shape[2])
     _common(polygons, grid, traffic, ego, line, True, STEPS_V2, found)
-    traffic_light(polygons, ego, areas, red, found.values[TLC], found.steps[TLC], found.causes[TLC])
-    lane_keeping(polygons, grid, ego, line, found.values[LK], found.steps[LK])
-    _comfort(states, history, True, filters, found)
+    _only_v2(polygons, grid, ego, states, line, filters, history, areas, red, found)
     return states, residuals, found
+
+
+@kernel
+def judge_v2_reactive(
+    plans, reference, ego_state, time_us, profile, polygons, boxes, valid, types, line, filters, history, areas, red,
+    start,
+):  # fmt: skip
+    """The same with each plan in the traffic that reacts to it, from the vehicles of `start` (see `engine.reactive`).
+
+    `boxes` (A, 41, 7) and `valid` (A, 41) hold what does not react; rows of vehicles are overwritten. The reference is
+    judged in the traffic of each plan. No track is left out for overlapping the ego now. Returns states, residuals,
+    judgement (NC and TTC of the reference are NaN), the reference's NC beside each plan (L - 1,), and -1 or the
+    vehicle for which the simulation failed.
+    """
+    states, residuals = roll_out_kernel(plans, reference, ego_state, time_us, profile)
+    ego = ego_boxes(states)
+    grid = build_grid(polygons, ego)
+    found = _empty(states.shape[2])
+    corners = np.zeros(polygons.part.size, np.int64)
+    _without_traffic(polygons, grid, ego, line, True, found)
+    _only_v2(polygons, grid, ego, states, line, filters, history, areas, red, found)
+    last = states.shape[2] - 1
+    beside = np.empty(last)
+    reacting = empty_traffic(start)
+    pair = _rows(ego, 2)
+    pair_found = _empty(2)
+    for n in range(last):
+        failed = drive(start, states, n, reacting, boxes, valid)
+        if failed >= 0:
+            return states, residuals, found, beside, failed
+        _copy_row(ego, n, pair, 0)
+        _copy_row(ego, last, pair, 1)
+        traffic = nearby_traffic(boxes, valid, types, TRAFFIC_STEPS_V2, False, pair)
+        _in_traffic(polygons, grid, traffic, pair, STEPS_V2, corners, pair_found)
+        for metric in (NC, TTC):
+            found.values[metric, n] = pair_found.values[metric, 0]
+            found.steps[metric, n] = pair_found.steps[metric, 0]
+            found.causes[metric, n] = pair_found.causes[metric, 0]
+        beside[n] = pair_found.values[NC, 1]
+    return states, residuals, found, beside, -1
+
+
+@inlined
+def _rows(ego, count):
+    """Boxes of `count` rollouts, to be filled."""
+    shape = (count, ego.x.shape[1])
+    return EgoBoxes(
+        np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape),
+        np.empty(shape),
+    )  # fmt: skip
+
+
+@inlined
+def _copy_row(ego, n, rows, row):
+    for t in range(ego.x.shape[1]):
+        rows.x[row, t], rows.y[row, t] = ego.x[n, t], ego.y[n, t]
+        rows.rear_x[row, t], rows.rear_y[row, t] = ego.rear_x[n, t], ego.rear_y[n, t]
+        rows.cosine[row, t], rows.sine[row, t] = ego.cosine[n, t], ego.sine[n, t]
+        rows.speed[row, t] = ego.speed[n, t]
 
 
 @inlined
@@ -129,13 +187,34 @@ def _empty(rollouts):
 @inlined
 def _common(polygons, grid, traffic, ego, line, spare_intersections, ttc_steps, found):
     """The metrics that both versions share."""
+    corners = np.zeros(polygons.part.size, np.int64)
+    _in_traffic(polygons, grid, traffic, ego, ttc_steps, corners, found)
+    _without_traffic(polygons, grid, ego, line, spare_intersections, found)
+
+
+@inlined
+def _in_traffic(polygons, grid, traffic, ego, ttc_steps, corners, found):
+    """Shared metrics that depend on other road users; `corners` (P,) is scratch, zero."""
     values, steps, causes = found.values, found.steps, found.causes
     forgiven = np.empty(traffic.track.size, np.bool_)
-    corners = np.zeros(polygons.part.size, np.int64)
     no_collision(polygons, grid, traffic, ego, forgiven, corners, values[NC], steps[NC], causes[NC])
+    time_to_collision(polygons, grid, traffic, ego, ttc_steps, forgiven, corners, values[TTC], steps[TTC], causes[TTC])
+
+
+@inlined
+def _without_traffic(polygons, grid, ego, line, spare_intersections, found):
+    """Shared metrics that depend on the map alone."""
+    values, steps, causes = found.values, found.steps, found.causes
     drivable_area(polygons, grid, ego, values[DAC], steps[DAC], causes[DAC])
     way = np.empty(ego.x.shape[1])
     driving_direction(polygons, grid, ego, spare_intersections, way, values[DDC], steps[DDC])
-    time_to_collision(polygons, grid, traffic, ego, ttc_steps, forgiven, corners, values[TTC], steps[TTC], causes[TTC])
     points = line.shape[0]
     raw_progress(line, ego, np.empty((points // SEGMENTS_PER_BLOCK + 1, 4)), np.empty(points), values[PROGRESS])
+
+
+@inlined
+def _only_v2(polygons, grid, ego, states, line, filters, history, areas, red, found):
+    """The metrics of v2.2 alone."""
+    traffic_light(polygons, ego, areas, red, found.values[TLC], found.steps[TLC], found.causes[TLC])
+    lane_keeping(polygons, grid, ego, line, found.values[LK], found.steps[LK])
+    _comfort(states, history, True, filters, found)

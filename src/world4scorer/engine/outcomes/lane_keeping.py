@@ -11,8 +11,8 @@ import numpy as np
 
 from world4scorer.engine.kernels import inlined, kernel, leaf
 from world4scorer.engine.outcomes.areas import covered
-from world4scorer.engine.outcomes.progress import segment_distance
 from world4scorer.engine.scene.packed import INTERSECTION
+from world4scorer.engine.scene.segments import segment_distance
 
 MAX_LATERAL_DEVIATION: Final = 0.5
 """m"""

@@ -16,7 +16,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.engine.kernels import inlined, leaf
+from world4scorer.engine.kernels import leaf
+from world4scorer.engine.scene.segments import segment_distance
 
 MIN_REFERENCE_PROGRESS: Final = 5.0
 """Progress up to which plans are not compared [m]."""
@@ -75,17 +76,6 @@ def arc_length(line, bounds, length, x, y):
     return best
 
 
-@inlined
-def segment_distance(x1, y1, x2, y2, x, y):
-    """Squared distance [m^2] of a point from a segment, and the fraction of the segment up to its nearest point."""
-    dx, dy = x2 - x1, y2 - y1
-    square = dx * dx + dy * dy
-    share = ((x - x1) * dx + (y - y1) * dy) / square if square > 0.0 else 0.0
-    share = min(max(share, 0.0), 1.0)
-    across, up = x - (x1 + share * dx), y - (y1 + share * dy)
-    return across * across + up * up, share
-
-
 def normalise_v1(progress: NDArray[np.float64], product: NDArray[np.float64], reference: float) -> NDArray[np.float64]:
     """EP v1.1 (N,) of raw progress (N,) and NC * DAC (N,); `reference` is the reference's progress times its own."""
     raw = progress * product
@@ -93,8 +83,10 @@ def normalise_v1(progress: NDArray[np.float64], product: NDArray[np.float64], re
     return np.where(best > MIN_REFERENCE_PROGRESS, raw / np.maximum(best, MIN_REFERENCE_PROGRESS), product > 0.0)
 
 
-def normalise_v2(progress: NDArray[np.float64], product: NDArray[np.float64], reference: float) -> NDArray[np.float64]:
-    """EP v2.2 (N,) of raw progress (N,) and the product of all multipliers (N,); `reference` likewise."""
+def normalise_v2(
+    progress: NDArray[np.float64], product: NDArray[np.float64], reference: float | NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """EP v2.2 (N,) of raw progress (N,) and the product of all multipliers (N,); `reference`, or (N,), likewise."""
     best = np.maximum(progress * product, reference)
     return np.where(
         best > MIN_REFERENCE_PROGRESS, np.clip(progress / np.maximum(best, MIN_REFERENCE_PROGRESS), 0.0, 1.0), 1.0

@@ -89,6 +89,8 @@ class V2Outcome:
     """`epdms-v2.2` or `epdms-pre151`."""
     lqr: LqrProfile
     """Tracker of the rollouts."""
+    traffic: str
+    """`replay` or `reactive`."""
     human_filter: bool
     """Whether the human's failures were forgiven; False as well where the scene has no human."""
     nc: Floats
@@ -115,8 +117,8 @@ class V2Outcome:
     """(10,) the human's own row, None where the scene has no human."""
     progress: Floats
     """Raw progress along the centreline [m]."""
-    reference_progress: float
-    """The reference's own progress times the product of its multipliers [m]."""
+    reference_progress: float | Floats
+    """The reference's own progress times the product of its multipliers [m]; (N,) in reactive traffic."""
     comfort_checks: NDArray[np.bool_]
     """(N, 6) history comfort check by check, in the order of `comfort.CHECKS`."""
     rollouts: Floats

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.engine.kernels import inlined, kernel, leaf
-from world4scorer.engine.outcomes.boxes import boxes_meet
 from world4scorer.engine.outcomes.ego import RADIUS
 from world4scorer.engine.rollout.angles import sine_cosine
+from world4scorer.engine.scene.boxes import boxes_meet
 from world4scorer.engine.scene.indices import DT, FIRST_STATIC_TYPE, Box
 from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH
 

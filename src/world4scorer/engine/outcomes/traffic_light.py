@@ -6,8 +6,8 @@ Touching counts, and so does standing in the junction already when the light is 
 from __future__ import annotations
 
 from world4scorer.engine.kernels import inlined, leaf
-from world4scorer.engine.outcomes.boxes import segment_meets_box
 from world4scorer.engine.outcomes.ego import RADIUS
+from world4scorer.engine.scene.boxes import segment_meets_box
 from world4scorer.engine.scene.vehicle import HALF_LENGTH, HALF_WIDTH
 
 

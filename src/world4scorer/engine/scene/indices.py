@@ -93,6 +93,10 @@ class Layer(IntEnum):
     ROADBLOCK = 17
     SIGNAL_AREA = 100
     """Not in nuPlan: an area closed by a red light and used for nothing else."""
+    FAR_LANE = 101
+    """Not in nuPlan: a lane or connector beyond the map with a vehicle on it now; for reactive traffic only."""
+    FAR_INTERSECTION = 102
+    """Not in nuPlan: an intersection, likewise."""
 
 
 DRIVABLE_LAYERS: Final = (Layer.ROADBLOCK, Layer.INTERSECTION, Layer.DRIVABLE_AREA, Layer.CARPARK_AREA)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from world4scorer.engine.scene.checks import SceneError, as_array
 from world4scorer.engine.scene.indices import LANE_LAYERS, PLAN_POSES, STEPS, Light, State
+from world4scorer.engine.scene.lanes import Lanes
 from world4scorer.engine.scene.map import PolygonMap
 from world4scorer.engine.scene.packed import MapArrays, pack_map
 from world4scorer.engine.scene.tracks import Lights, Tracks
@@ -58,6 +59,8 @@ class Scene:
     """The 41-step traffic of the v2 metrics where it differs from the first steps of `tracks`."""
     reference_v2: NDArray[np.float64] | None = None
     """The reference of the v2 metrics where it differs from `reference`."""
+    lanes: Lanes | None = None
+    """Lanes around the ego as lines; without them there is no reactive traffic."""
 
     def __repr__(self) -> str:
         return (

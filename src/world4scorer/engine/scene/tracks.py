@@ -23,6 +23,11 @@ class Tracks:
     """(N, T, 7) columns of `Box`; invalid entries are never read."""
     valid: NDArray[np.bool_]
     """(N, T) whether the track exists at that step."""
+    current: NDArray[np.bool_] | None = None
+    """(N,) whether the frame of now annotates the track; those valid at step 0 unless given.
+
+    The two differ where a track is annotated in one later frame only: it is replayed at every step.
+    """
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -33,6 +38,8 @@ class Tracks:
         put(self, "type", as_codes("tracks.type", self.type, TrackType, count))
         put(self, "boxes", as_array("tracks.boxes", self.boxes, np.float64, (count, "T", len(Box)), finite=False))
         put(self, "valid", as_array("tracks.valid", self.valid, np.bool_, (count, self.boxes.shape[1])))
+        if self.current is not None:
+            put(self, "current", as_array("tracks.current", self.current, np.bool_, (count,)))
         if self.steps < STEPS:
             raise SceneError(f"tracks.boxes: {self.steps} steps of 0.1 s; at least {STEPS} are needed")
         bad = self.valid & ~in_range(self.boxes).all(axis=2)
@@ -50,6 +57,11 @@ class Tracks:
     def steps(self) -> int:
         """T, the number of 0.1 s steps."""
         return int(self.boxes.shape[1])
+
+    @property
+    def annotated_now(self) -> NDArray[np.bool_]:
+        """(N,) which tracks the frame of now annotates."""
+        return self.valid[:, 0] if self.current is None else self.current & self.valid[:, 0]
 
     @classmethod
     def none(cls, steps: int = 51) -> Tracks:

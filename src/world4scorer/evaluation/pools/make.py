@@ -88,7 +88,7 @@ def _by_log(samples: Samples, store: SceneStore) -> Iterator[tuple[str, list[int
 
 
 def _pool_of(planner: Planner, samples: Samples, store: SceneStore, states: States, plans: Plans | None) -> LogPool:
-    passed = [_passed(planner, batch, plans) for batch in pool_batches(samples, planner)]
+    passed = [ask_planner(planner, batch, plans) for batch in pool_batches(samples, planner)]
 
     def joined(parts: list[torch.Tensor]) -> NDArray[Any]:
         return torch.cat(parts).float().cpu().numpy()
@@ -106,7 +106,8 @@ def _pool_of(planner: Planner, samples: Samples, store: SceneStore, states: Stat
     )
 
 
-def _passed(planner: Planner, batch: Any, plans: Plans | None) -> ScoredPlans:
+def ask_planner(planner: Planner, batch: Any, plans: Plans | None = None) -> ScoredPlans:
+    """What a planner proposes for a batch of scenes, or thinks of the given plans (N, 8, 3) by token."""
     device = next(planner.parameters()).device
     image, status = batch.image.to(device), batch.ego_status.to(device)
     cameras = type(batch.cameras)(*(part.to(device) for part in batch.cameras))

@@ -1,0 +1,57 @@
+"""Planner inputs of second-stage scenes, straight from their pickles.
+
+They have no logged future; it is all zeros and counts no pose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from world4scorer.datasets.navsim.cameras import VIEWS, Camera
+from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.datasets.navsim.synthetic import SyntheticScene, read_synthetic_scene
+from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.engine.scene.indices import LOGGED_POSES
+
+
+def synthetic_samples(scenes: Path, sensors: Path, tokens: Sequence[str], history: int = 4) -> Samples:
+    """Samples of second-stage scenes by token, from the pickles in `scenes`; images lie below `sensors`."""
+    found = [read_synthetic_scene(scenes / f"{token}.pkl") for token in tokens]
+    cameras = [_cameras(scene, history) for scene in found]
+    frames = [scene.frames[history - 1] for scene in found]
+    status = [np.concatenate([np.zeros(3), now.velocity, now.acceleration, now.command]) for now in frames]
+    return Samples(
+        tokens=tuple(tokens),
+        log_names=tuple(scene.log_name for scene in found),
+        sensors=sensors,
+        images=tuple(tuple(camera.path for camera in row) for row in cameras),
+        ego_status=np.array(status, np.float32),
+        future=np.zeros((len(found), LOGGED_POSES, 3)),
+        future_poses=np.zeros(len(found), np.int64),
+        intrinsics=np.array([[camera.intrinsics for camera in row] for row in cameras]),
+        rotation=np.array([[camera.rotation for camera in row] for row in cameras]),
+        translation=np.array([[camera.translation for camera in row] for row in cameras]),
+        image_size=np.array([_size(sensors / row[0].path) for row in cameras], np.int32),
+    )
+
+
+def _cameras(scene: SyntheticScene, history: int) -> list[Camera]:
+    if len(scene.frames) < history:
+        raise DatasetError(f"synthetic scene {scene.token}: {len(scene.frames)} frames, {history} are needed")
+    now = scene.frames[history - 1]
+    missing = [name for name in VIEWS if name not in now.cameras]
+    if missing:
+        raise DatasetError(f"{now.where}: no camera {missing[0]}; a planner needs {', '.join(VIEWS)}")
+    return [now.cameras[name] for name in VIEWS]
+
+
+def _size(path: Path) -> tuple[int, int]:
+    try:
+        with Image.open(path) as image:
+            return image.size
+    except OSError as error:
+        raise DatasetError(f"{path}: no readable image ({error}) of a second-stage scene") from error
