@@ -107,7 +107,7 @@ def test_evaluate_names_missing_tokens(golden, store, tmp_path, capsys):
     assert not (tmp_path / "x.csv").exists()
     assert cli.main([*arguments[:-1], str(tmp_path / "s.pkl")]) == 1
     assert "a name that ends in .csv" in capsys.readouterr().err
-    assert cli.main([*arguments, "--kernel-variance", "1"]) == 2
+    assert cli.main([*arguments, "--partial"]) == 2
     assert "give --split as well" in capsys.readouterr().err
     assert cli.main([*arguments, "--allow-missing"]) == 0
     assert "85 of 90 tokens" in capsys.readouterr().out
@@ -228,12 +228,26 @@ def test_both_stages(golden, tmp_path, capsys):
         tmp_path / "s.pkl", first, version="v2.2", second_stage={f"{token}s": plan for token, plan in first.items()}
     )
     arguments = ["evaluate", str(tmp_path / "s.pkl"), "--store", str(store), "--split", str(split), "--out", str(out)]
-    assert cli.main([*arguments, "--kernel-variance", "0.5"]) == 0
-    one, two = rows(out), rows(tmp_path / "scores_stage_two.csv")
-    assert one[now]["two_frame_extended_comfort"] == one[before]["two_frame_extended_comfort"] != ""
-    for name in ("no_at_fault_collisions", "drivable_area_compliance", "ego_progress", "two_frame_extended_comfort"):
-        assert float(two[f"{now}s"][name]) == pytest.approx(float(one[now][name]), abs=1e-9)
-    combined = float(one[now]["score"]) * float(two[f"{now}s"]["score"])
-    assert f"combined, kernel variance 0.5 m^2: {combined:.4f}" in capsys.readouterr().out
+    assert cli.main([*arguments, "--explain-score"]) == 0
+    found = rows(out)
+    one, two = found[now], found[f"{now}s"]
+    name = "two_frame_extended_comfort_stage_one"
+    assert one[name] == found[before][name] == found["extended_pdm_score_stage_one"][name] != ""
+    for name in ("drivable_area_compliance", "driving_direction_compliance", "two_frame_extended_comfort"):
+        assert two[f"{name}_stage_two"] == one[f"{name}_stage_one"]
+    assert two[f"{name}_stage_one"] == one[f"{name}_stage_two"] == ""
+    scores = {token: float(row["score"]) for token, row in found.items()}
+    combined = (scores[now] * scores[f"{now}s"] + scores[before] * scores[f"{before}s"]) / 2
+    assert scores["extended_pdm_score_combined"] == pytest.approx(combined)
+    printed = capsys.readouterr().out
+    assert f"combined {combined:.4f} of 1 groups" in printed and "most costly frame" in printed
+    assert (tmp_path / "scores_groups.csv").is_file() and (tmp_path / "scores_group.png").is_file()
+    assert json.loads(out.with_suffix(".json").read_text())["traffic"] == "reactive"
+
+    write_submission(tmp_path / "s.pkl", first, version="v2.2", second_stage={f"{now}s": first[now]})
+    assert cli.main(arguments) == 1
+    assert f"1 of 2 tokens have no plan ({before}s)" in capsys.readouterr().err
+    assert cli.main([*arguments, "--partial"]) == 1
+    assert "no group is complete" in capsys.readouterr().err
     assert cli.main([*arguments[:4], "--out", str(out)]) == 0
     assert "2 of 2 tokens" in capsys.readouterr().out  # one stage leaves synthetic frames aside

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import lzma
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,8 +19,9 @@ from tests.support.devkit_pickles import Devkit
 from world4scorer.datasets.navsim.annotations import TYPE_NAMES
 from world4scorer.datasets.navsim.pickles import load_restricted
 
+COMPACT = golden.COMPACT / "navhard"
 AGENTS = ("cv", "human", "stationary", "noise", "far")
-POLICIES = {"reactive": "reactive", "replay": "replay"}
+POLICIES = ("reactive", "replay")
 SPLIT = "mini_two_stage"
 
 
@@ -29,6 +31,12 @@ class NavhardGolden:
 
     expected: Path
     root: Path
+    whole: bool
+    """Whether all groups are there, so that the official means belong to them."""
+
+    @property
+    def store(self) -> Path:
+        return self.root / "store" / SPLIT
 
     @cached_property
     def groups(self) -> list[dict[str, Any]]:
@@ -68,7 +76,7 @@ class NavhardGolden:
         ]
 
 
-def lay_out(source: Path, logs: Path, root: Path) -> NavhardGolden:
+def lay_out(source: Path, logs: Path, root: Path, whole: bool) -> NavhardGolden:
     """Put the golden dataset into the official layout: links to logs and maps, pickles as the devkit writes them."""
     root.mkdir(parents=True, exist_ok=True)
     for name in ("navsim_logs", "maps"):
@@ -77,16 +85,20 @@ def lay_out(source: Path, logs: Path, root: Path) -> NavhardGolden:
     given = source / "dataset" / "navhard_two_stage"
     scenes = root / SPLIT / "synthetic_scene_pickles"
     scenes.mkdir(parents=True)
-    os.symlink(given / "sensor_blobs", root / SPLIT / "sensor_blobs")
-    for path in (given / "synthetic_scene_pickles").glob("*.pkl"):
-        os.symlink(path, scenes / path.name)
+    for path in (given / "synthetic_scene_pickles").iterdir():
+        (scenes / path.name.removesuffix(".xz")).write_bytes(_read(path))
     kit = Devkit()
     try:
-        for path in (given / "synthetic_scene_plain_extended").glob("*.pkl"):
-            (scenes / path.name).write_bytes(kit.dumps(_with_objects(kit, load_restricted(path))))
+        for path in (given / "synthetic_scene_plain_extended").iterdir():
+            raw = load_restricted(_read(path))
+            (scenes / path.name.removesuffix(".xz")).write_bytes(kit.dumps(_with_objects(kit, raw)))
     finally:
         kit.forget()
-    return NavhardGolden(source, root)
+    return NavhardGolden(source, root, whole)
+
+
+def _read(path: Path) -> bytes:
+    return lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
 
 
 def _with_objects(kit: Devkit, raw: dict[str, Any]) -> dict[str, Any]:
@@ -106,4 +118,9 @@ def full_navhard(root: Path) -> NavhardGolden | None:
     """The full set, where it is known."""
     if golden.FULL is None or not (golden.FULL / "navhard").is_dir():
         return None
-    return lay_out(golden.FULL / "navhard", golden.FULL / "navsim" / "dataset", root)
+    return lay_out(golden.FULL / "navhard", golden.FULL / "navsim" / "dataset", root, whole=True)
+
+
+def compact_navhard(logs: Path, root: Path) -> NavhardGolden:
+    """The compact set: one group of each form; `logs` is the dataset folder of the compact NAVSIM set."""
+    return lay_out(COMPACT, logs, root, whole=False)

@@ -25,6 +25,7 @@ def make(
     width: OptionalCount = None,
     all_cameras: bool = False,
     devkit_maps: bool = False,
+    two_stage: bool = False,
     workers: OptionalCount = None,
 ) -> int:
     """Make a city: streets, traffic, an expert, cameras.
@@ -44,6 +45,8 @@ def make(
         all_cameras: Render all eight cameras instead of four.
         devkit_maps: Name the maps as the NAVSIM devkit does, so that it can read the dataset. It knows four maps: other
             towns are left out, and their scenes come from Berlin.
+        two_stage: Also write follow-up scenes of the last split, the two-stage split city_two_stage, like navhard; of a
+            finished city only these.
         workers: Processes; one for each core unless given.
     """
     from world4scorer.city.world import config
@@ -70,8 +73,14 @@ def make(
     for place, scenes in manifest.get("places", {}).items():
         if scenes["scenes"] < scenes["wanted"]:
             print(f"  {place}: {scenes['scenes']:,} scenes of {scenes['wanted']:,} wanted; its traffic offers no more")
-    first = next(iter(manifest["splits"]))
-    print(f"next: w4s prepare --data {out} --split {first} --store {out}/store/{first}")
+    name = next(iter(manifest["splits"]))
+    if two_stage:
+        from world4scorer.city.follow_ups.make import make_two_stage
+
+        split = make_two_stage(chosen, out)
+        name, scenes = split.name, len(split.second_stage_tokens)
+        print(f"  {name}: {len(split.two_stage)} groups, {scenes} follow-up scenes")
+    print(f"next: w4s prepare --data {out} --split {name} --store {out}/store/{name}")
     return 0
 
 

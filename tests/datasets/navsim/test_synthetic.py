@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import sys
-import types
 from collections.abc import Iterator
 from pathlib import Path, PosixPath
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.devkit_pickles import Devkit
 from tests.support.navsim_golden import LOCATION, synthetic_frame
 from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.errors import DatasetError
@@ -21,42 +20,6 @@ from world4scorer.datasets.navsim.pickles import UnsafePickle
 from world4scorer.datasets.navsim.synthetic import ALLOWED, read_synthetic_scene, tracked_objects
 from world4scorer.datasets.prepare.scene_builder import build_scene
 from world4scorer.engine.scene import TrackType
-
-ACTOR = "nuplan.common.actor_state"
-
-
-class Devkit:
-    """Makes classes that pickle under given names while the test runs."""
-
-    def __init__(self) -> None:
-        self.modules: list[str] = []
-
-    def define(self, module: str, name: str, enum: bool = False) -> type:
-        def __init__(self: Any, *value: Any, **fields: Any) -> None:
-            self.__dict__.update(fields, **({"value": value[0]} if value else {}))
-
-        def __reduce__(self: Any) -> Any:
-            return type(self), (self.value,)
-
-        parts = module.split(".")
-        for depth in range(1, len(parts) + 1):
-            parent = ".".join(parts[:depth])
-            if parent not in sys.modules:
-                sys.modules[parent] = types.ModuleType(parent)
-                self.modules.append(parent)
-        if hasattr(sys.modules[module], name):
-            return getattr(sys.modules[module], name)  # type: ignore[no-any-return]
-        body: dict[str, Any] = {"__init__": __init__, "__module__": module}
-        if enum:
-            body["__reduce__"] = __reduce__
-        kind = type(name, (), body)
-        setattr(sys.modules[module], name, kind)
-        return kind
-
-    def forget(self) -> None:
-        for module in self.modules:
-            del sys.modules[module]
-        self.modules.clear()
 
 
 @pytest.fixture
@@ -68,29 +31,15 @@ def devkit() -> Iterator[Devkit]:
 
 def agent(kit: Devkit, frame: LogFrame, row: int) -> Any:
     """A nuPlan object for one annotation of a frame, global."""
-    kind = kit.define(f"{ACTOR}.tracked_objects_types", "TrackedObjectType", enum=True)
-    box = kit.define(f"{ACTOR}.oriented_box", "OrientedBox")
-    pose = kit.define(f"{ACTOR}.state_representation", "StateSE2")
-    vector = kit.define(f"{ACTOR}.state_representation", "StateVector2D")
-    meta = kit.define(f"{ACTOR}.scene_object", "SceneObjectMetadata")
-    thing = kit.define(f"{ACTOR}.agent", "Agent")
     assert frame.annotations is not None
-    x, y, heading, vx, vy = frame.global_boxes[row].tolist()
-    length, width, height = frame.annotations.boxes[row, 3:6].tolist()
-    return thing(
-        _tracked_object_type=kind(int(frame.annotations.type[row])),
-        _box=box(_center=pose(x=x, y=y, heading=heading), _length=length, _width=width, _height=height),
-        _velocity=vector(_x=vx, _y=vy),
-        _metadata=meta(token="t", track_token=frame.annotations.track_tokens[row]),
-    )
+    names = ("x", "y", "heading", "vx", "vy", "length", "width", "height")
+    numbers = [*frame.global_boxes[row].tolist(), *frame.annotations.boxes[row, 3:6].tolist()]
+    fields: dict[str, Any] = dict(zip(names, numbers, strict=True))
+    tokens = {"token": "t", "track_token": frame.annotations.track_tokens[row]}
+    return kit.tracked(int(frame.annotations.type[row]), fields | tokens)
 
 
 def scene_pickle(kit: Devkit, frames: tuple[LogFrame, ...], later: tuple[LogFrame, ...]) -> dict[str, Any]:
-    detections = kit.define("nuplan.planning.simulation.observation.observation_type", "DetectionsTracks")
-    tracked = kit.define(f"{ACTOR}.tracked_objects", "TrackedObjects")
-    light = kit.define("nuplan.common.maps.maps_datatypes", "TrafficLightStatusData")
-    status = kit.define("nuplan.common.maps.maps_datatypes", "TrafficLightStatusType", enum=True)
-
     out = [synthetic_frame(frame) for frame in frames]
     out[3]["token"] = frames[3].token + "s"
     for entry, frame in zip(out, frames, strict=True):
@@ -109,19 +58,10 @@ def scene_pickle(kit: Devkit, frames: tuple[LogFrame, ...], later: tuple[LogFram
         },
         "frames": out,
         "extended_traffic_light_data": [
-            [
-                light(status=status(2 if red else 0), lane_connector_id=int(lane), timestamp=0)
-                for lane, red in frame.traffic_lights
-            ]
-            for frame in later
+            kit.lights([(int(lane), red) for lane, red in frame.traffic_lights]) for frame in later
         ],
         "extended_detections_tracks": [
-            detections(
-                tracked_objects=tracked(
-                    tracked_objects=[agent(kit, frame, row) for row in range(len(frame.track_tokens))]
-                )
-            )
-            for frame in later
+            kit.detections([agent(kit, frame, row) for row in range(len(frame.track_tokens))]) for frame in later
         ],
     }
 

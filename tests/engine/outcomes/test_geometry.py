@@ -13,11 +13,11 @@ from shapely.geometry import LineString, Point, Polygon
 
 from world4scorer.engine.outcomes.area_grid import build_grid
 from world4scorer.engine.outcomes.areas import covered
-from world4scorer.engine.scene.boxes import boxes_meet, segment_meets_box
 from world4scorer.engine.outcomes.ego import EgoBoxes
 from world4scorer.engine.outcomes.progress import SEGMENTS_PER_BLOCK, arc_length, measure_line
 from world4scorer.engine.outcomes.savgol import savgol, smooth
 from world4scorer.engine.scene import Layer, PolygonMap
+from world4scorer.engine.scene.boxes import boxes_meet, segment_meets_box
 from world4scorer.engine.scene.packed import DRIVABLE, pack_map
 
 seeds = st.integers(0, 2**32 - 1)

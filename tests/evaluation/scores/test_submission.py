@@ -14,7 +14,6 @@ from tests.support.golden import outcome_files
 from tests.support.scenes import make_log, make_plans
 from world4scorer.datasets.store import SceneStore, write_shard
 from world4scorer.evaluation.scores.submission import V1_NAMES, evaluate_plans
-from world4scorer.evaluation.scores.two_stage import evaluate_two_stage, read_groups
 
 GOLDEN_LOGS = [path for path in outcome_files() if "_log" in path.name]
 
@@ -107,28 +106,6 @@ def test_subset_of_tokens(store: SceneStore, plans: dict[str, Any]) -> None:
     chosen = store.tokens_of("beta")[::-1]
     table = evaluate_plans(store, plans, metric="epdms-v2.2", tokens=chosen)
     assert list(table.tokens) == list(store.tokens_of("beta"))
-
-
-def test_two_stages(store: SceneStore, plans: dict[str, Any]) -> None:
-    one, two = store.tokens_of("alpha"), store.tokens_of("beta")
-    groups = read_groups([[one[1], one[0], [[two[1], two[0]], [two[3], two[2]]]]])
-    found = evaluate_two_stage(store, plans, plans, groups)
-    assert list(found.first.tokens) == [one[1], one[0]]
-    single = evaluate_plans(store, plans, metric="epdms-v2.2")
-    ec = found.first.columns["two_frame_extended_comfort"]
-    assert ec[0] == ec[1] == single.row(one[1])["two_frame_extended_comfort"]
-    assert found.first.row(one[1])["score"] == single.row(one[1])["score"]
-    second = [found.second.row(token)["score"] for token in (two[1], two[3])]
-    expected = found.first.row(one[1])["score"] * (3 * second[0] + second[1]) / 4
-    assert found.combined({one[1]: [3, 1]}) == pytest.approx(expected)
-    with pytest.raises(ValueError, match=f"weights of '{one[1]}': 2 numbers are needed"):
-        found.combined({})
-    with pytest.raises(ValueError, match="not in"):
-        evaluate_two_stage(store, plans, plans, read_groups([["nowhere", one[0], []]]))
-    with pytest.raises(ValueError, match="entry 0 is not"):
-        read_groups([["a", "b"]])
-    with pytest.raises(ValueError, match="no second stage"):
-        read_groups([])
 
 
 @pytest.mark.skipif(not GOLDEN_LOGS, reason="needs golden logs")

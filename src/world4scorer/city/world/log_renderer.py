@@ -90,13 +90,14 @@ class LogRenderer:
             return len(plan.frames)
         draft = images.with_name(f".{plan.name}.tmp")
         shutil.rmtree(draft, ignore_errors=True)
-        self._draw(plan, draft)
+        self.draw(plan, draft)
         shutil.rmtree(images, ignore_errors=True)
         draft.rename(images)
         write_log(path, digest(plan.name), self.records(plan))
         return len(plan.frames)
 
-    def _draw(self, plan: LogPlan, folder: Path) -> None:
+    def draw(self, plan: LogPlan, folder: Path) -> None:
+        """Render the images of all frames into a folder that stands for that of the log."""
         renderer = _camera_renderer(self.networks[plan.network], self.config)
         weather = Weather.draw(plan.weather_seed)
         for name in self.config.cameras:

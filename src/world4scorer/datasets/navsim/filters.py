@@ -146,9 +146,11 @@ def write_split(folder: str | os.PathLike[str], split: Split) -> Path:
     """Write a split and its filter into the folder `train_test_split`; returns the path of the split."""
     folder = Path(folder)
     (folder / "scene_filter").mkdir(parents=True, exist_ok=True)
-    values = {field.name: getattr(split.filter, field.name) for field in fields(SceneFilter)}
+    values: dict[str, Any] = {field.name: getattr(split.filter, field.name) for field in fields(SceneFilter)}
     for key in ("log_names", "tokens"):
         values[key] = None if values[key] is None else list(values[key])
+    if split.two_stage:
+        values |= {"include_synthetic_scenes": True, "reactive_synthetic_initial_tokens": split.second_stage_tokens}
     text = yaml.safe_dump(
         {"_target_": "navsim.common.dataclasses.SceneFilter", "_convert_": "all", **values}, sort_keys=False
     )

@@ -100,11 +100,11 @@ def _raw_frame(record: FrameRecord, log_name: str, log_token: str, index: int) -
         "ego_dynamic_state": [float(value) for value in (*velocity, *acceleration)],
         "traffic_lights": [(int(connector), bool(red)) for connector, red in record.traffic_lights],
         "driving_command": np.eye(len(COMMANDS), dtype=np.int64)[record.command],
-        "cams": {camera.name: _raw_camera(camera) for camera in sorted(record.cameras, key=_camera_order)},
+        "cams": {camera.name: raw_camera(camera) for camera in sorted(record.cameras, key=_camera_order)},
         "ego2global": to_global,
         "lidar2ego": np.eye(4),
         "lidar2global": to_global.copy(),
-        "anns": _raw_annotations(record.annotations),
+        "anns": raw_annotations(record.annotations),
     }
 
 
@@ -112,7 +112,8 @@ def _camera_order(camera: Camera) -> int:
     return CAMERAS.index(camera.name)
 
 
-def _raw_camera(camera: Camera) -> dict[str, Any]:
+def raw_camera(camera: Camera) -> dict[str, Any]:
+    """A camera as it is pickled."""
     return {
         "data_path": camera.path,
         "sensor2lidar_rotation": np.asarray(camera.rotation, np.float64),
@@ -122,7 +123,8 @@ def _raw_camera(camera: Camera) -> dict[str, Any]:
     }
 
 
-def _raw_annotations(annotations: Annotations) -> dict[str, Any]:
+def raw_annotations(annotations: Annotations) -> dict[str, Any]:
+    """The `anns` of a frame as they are pickled."""
     return {
         "gt_boxes": np.asarray(annotations.boxes, np.float64),
         "gt_names": np.array([TrackType(code).name.lower() for code in annotations.type], dtype="<U14"),

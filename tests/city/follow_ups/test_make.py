@@ -1,0 +1,71 @@
+"""A two-stage split of a city: written in the official schema, prepared, evaluated, and the same when made again."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from world4scorer.city.follow_ups.make import NAME, make_two_stage
+from world4scorer.city.world.config import CityConfig
+from world4scorer.datasets.navsim.filters import Split, read_split
+from world4scorer.datasets.navsim.synthetic import read_synthetic_scene
+from world4scorer.datasets.prepare.fill_store import prepare
+from world4scorer.datasets.prepare.source import NavsimSource, find_synthetic
+from world4scorer.datasets.prepare.synthetic_samples import synthetic_samples
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.scene.geometry import to_ego_axes
+from world4scorer.evaluation.scores.agents import constant_velocity
+from world4scorer.evaluation.two_stage.evaluate import evaluate_two_stage
+from world4scorer.evaluation.two_stage.groups import first_stage_tokens, read_groups, second_stage_tokens
+from world4scorer.jobs.data_folder import DataFolder
+from world4scorer.jobs.executors import SerialExecutor
+
+
+@pytest.fixture(scope="module")
+def root(city: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(city, tmp_path_factory.mktemp("two_stage") / "city"))
+
+
+@pytest.fixture(scope="module")
+def split(root: Path, tiny: CityConfig) -> Split:
+    return make_two_stage(tiny, root)
+
+
+def test_scenes_are_in_the_official_schema(root: Path, split: Split) -> None:
+    data = DataFolder(root)
+    assert read_split(data.splits / f"{NAME}.yaml") == split and split.two_stage
+    for now, previous, pairs in split.two_stage:
+        assert len(now) == len(previous) == 16 and len(pairs) > 1
+        for token, before in pairs:
+            later, earlier = (read_synthetic_scene(data.synthetic_scenes(NAME) / f"{t}.pkl") for t in (token, before))
+            assert (later.token, later.original_token, earlier.original_token) == (token, now, previous)
+            assert later.frames[3].time_us - earlier.frames[3].time_us == 500_000
+            assert len(later.frames) == 12 and len(token) == 17
+    first, second = (
+        read_synthetic_scene(data.synthetic_scenes(NAME) / f"{pair[0]}.pkl").frames[3]
+        for pair in split.two_stage[0][2][:2]
+    )
+    assert 0 < abs(to_ego_axes(second.ego_pose[:2], first.ego_pose)).max() < 5
+    samples = synthetic_samples(data.synthetic_scenes(NAME), data.synthetic_sensors(NAME), split.second_stage_tokens)
+    assert all((samples.sensors / image).is_file() for images in samples.images for image in images)
+
+
+def test_the_whole_protocol(root: Path, split: Split, tiny: CityConfig) -> None:
+    store = DataFolder(root).store(NAME)
+    prepare(NavsimSource(root, split, synthetic=find_synthetic(root, split)), store, SerialExecutor())
+    scenes, groups = SceneStore(store), read_groups(split)
+    first = {token: constant_velocity(scenes[token]) for token in first_stage_tokens(groups)}
+    second = {token: constant_velocity(scenes[token]) for token in second_stage_tokens(groups)}
+    result = evaluate_two_stage(scenes, first, second, groups)
+    assert result.valid and 0 <= result.combined <= 1
+
+
+def test_made_again_it_is_the_same(root: Path, split: Split, tiny: CityConfig) -> None:
+    folder = DataFolder(root).synthetic_scenes(NAME)
+    kept = {path.name: path.read_bytes() for path in folder.iterdir()}
+    gone = min(kept)
+    (folder / gone).unlink()
+    assert make_two_stage(tiny, root) == split
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == kept
