@@ -24,7 +24,9 @@ from world4scorer.engine.kernels import inlined, kernel, leaf
 from world4scorer.engine.reactive.idm import acceleration
 from world4scorer.engine.reactive.overlapping_leads import first_nearest
 from world4scorer.engine.reactive.paths import clamp, pose_at
+from world4scorer.engine.reactive.rings import bounds_apart
 from world4scorer.engine.reactive.shapes import (
+    bound_corridor,
     distance,
     empty_shapes,
     in_corridor,
@@ -153,19 +155,12 @@ def _remove_far(start, traffic, k, ego_x, ego_y):
 def _step(start, states, rollout, traffic, k, v):
     """Move vehicle v to step k; False where its own shape lies off its corridor."""
     trace, shapes, paths = traffic.trace, traffic.shapes, start.paths
-    count = start.track.size
     progress, speed = trace.progress[k - 1, v], trace.speed[k - 1, v]
-    size = lay_corridor(shapes, paths, v, progress, start.width[v])
-    found, itself = 0, False
-    for w in range(count + 1):
-        if (w == count or traffic.present[w]) and in_corridor(shapes, size, w):
-            if w == v:
-                itself = True
-            else:
-                traffic.others[found] = w
-                found += 1
-    if not itself:
-        return False
+    found = 0
+    if _is_crowded(start, traffic, k, v):
+        found = _candidates(start, traffic, k, v)
+        if found < 0:
+            return False
     lead, gap, lead_speed, rear = NOBODY, paths.along[paths.first[v + 1] - 1] - progress, 0.0, 0.5 * start.length[v]
     if found > 0:
         choice = _nearest(shapes, v, traffic.others[:found], traffic.gaps[:found])
@@ -179,6 +174,39 @@ def _step(start, states, rollout, traffic, k, v):
     trace.speed[k, v] = max(speed + DT * change, 0.0)
     place_vehicle(shapes, paths, v, trace.progress[k, v], trace.speed[k, v], start.length[v], start.width[v])
     return True
+
+
+@leaf
+def _is_crowded(start, traffic, k, v):
+    """Whether anything but the vehicle itself may meet its corridor, or itself may not.
+
+    From the second step on a vehicle stands where its corridor begins; before, it may lie beyond the end of its path.
+    """
+    shapes, paths, progress = traffic.shapes, start.paths, traffic.trace.progress[k - 1, v]
+    if k == 1 and progress > paths.along[paths.first[v + 1] - 1]:
+        return True
+    bound_corridor(shapes, paths, v, progress, start.width[v])
+    for w in range(start.track.size + 1):
+        there = w != v and (w == start.track.size or traffic.present[w])
+        if there and not bounds_apart(shapes.corridor_bounds, shapes.bounds[w]):
+            return True
+    return False
+
+
+@leaf
+def _candidates(start, traffic, k, v):
+    """List in `others` who meets the corridor of vehicle v; returns their number, or -1 if it does not do so itself."""
+    shapes = traffic.shapes
+    size = lay_corridor(shapes, start.paths, v, traffic.trace.progress[k - 1, v], start.width[v])
+    found, itself = 0, False
+    for w in range(start.track.size + 1):
+        if (w == start.track.size or traffic.present[w]) and in_corridor(shapes, size, w):
+            if w == v:
+                itself = True
+            else:
+                traffic.others[found] = w
+                found += 1
+    return found if itself else -1
 
 
 @kernel

@@ -44,15 +44,16 @@ def outline(line, count, half_width, kept, ring):
     for side in range(2):
         left = side == 0
         points = _simplified(line, count, tolerance, left, kept)
-        for i in range(points - 1):  # the right side is walked backwards, so that it lies to the left
-            a, b = (i, i + 1) if left else (points - 1 - i, points - 2 - i)
-            if i == 0:
-                size = _start(kept, a, b, half_width, ring, size)
-            if i == points - 2:
-                size = _end(kept, a, b, half_width, ring, size)
-            else:
-                c = b + 1 if left else b - 1
-                size = _corner(kept, a, b, c, half_width, ring, size)
+        step = 1 if left else -1  # the right side is walked backwards, so that it lies to the left
+        a = 0 if left else points - 1
+        ox, oy = _offset(kept, a, a + step, half_width)
+        size = _add(ring, size, kept[0, a] + ox, kept[1, a] + oy, half_width)
+        for _ in range(points - 2):
+            next_x, next_y = _offset(kept, a + step, a + 2 * step, half_width)
+            size = _corner(kept, a, a + step, a + 2 * step, ox, oy, next_x, next_y, half_width, ring, size)
+            ox, oy = next_x, next_y
+            a += step
+        size = _add(ring, size, kept[0, a + step] + ox, kept[1, a + step] + oy, half_width)
     return size
 
 
@@ -111,25 +112,12 @@ def _offset(points, a, b, half_width):
 
 
 @leaf
-def _start(points, a, b, half_width, ring, size):
-    """Begin a side: the left offset of the first point."""
-    ox, oy = _offset(points, a, b, half_width)
-    return _add(ring, size, points[0, a] + ox, points[1, a] + oy, half_width)
+def _corner(points, a, b, c, ox0, oy0, ox1, oy1, half_width, ring, size):
+    """Append the left side's outline at vertex b between a and c, with the offsets of both segments.
 
-
-@leaf
-def _end(points, a, b, half_width, ring, size):
-    """End a side: the left offset of the last point."""
-    ox, oy = _offset(points, a, b, half_width)
-    return _add(ring, size, points[0, b] + ox, points[1, b] + oy, half_width)
-
-
-@leaf
-def _corner(points, a, b, c, half_width, ring, size):
-    """Append the left side's outline at vertex b between a and c; returns the new size."""
+    Returns the new size.
+    """
     x, y = points[0, b], points[1, b]
-    ox0, oy0 = _offset(points, a, b, half_width)
-    ox1, oy1 = _offset(points, b, c, half_width)
     turn = (x - points[0, a]) * (points[1, c] - y) - (y - points[1, a]) * (points[0, c] - x)
     if turn == 0.0:
         return size

@@ -9,6 +9,7 @@ Shapes: V paths, W vertices in all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -35,10 +36,12 @@ class Paths(NamedTuple):
     """(W,) rad, unwrapped along each path."""
     along: Floats
     """(W,) distance from the beginning of the baseline [m]."""
+    ahead: Floats
+    """(W, 4) bounds of the path from a vertex to its end: lowest x, lowest y, highest x, highest y [m]."""
 
 
-def cut_path(line: Floats, name: str) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return x, y, heading and distance of the path along the baseline (n, 2) of the lane `name`."""
+def cut_path(line: Floats, name: str) -> tuple[Floats, Floats, Floats]:
+    """Return the vertices (m, 2), headings and distances (m,) of the path along the baseline (n, 2) of a lane."""
     steps = np.diff(line, axis=0)
     lengths = np.hypot(steps[:, 0], steps[:, 1])
     kept = np.flatnonzero(lengths > MIN_SPACING)
@@ -49,7 +52,20 @@ def cut_path(line: Floats, name: str) -> tuple[Floats, Floats, Floats, Floats]:
         )
     along = np.concatenate([[0.0], np.cumsum(lengths)])[kept]
     heading = np.unwrap(np.arctan2(steps[kept, 1], steps[kept, 0]))
-    return line[kept, 0], line[kept, 1], heading, along
+    return line[kept], heading, along
+
+
+def join_paths(parts: Sequence[tuple[Floats, Floats, Floats]]) -> Paths:
+    """Put paths as `cut_path` gives them one after the other."""
+    first = np.cumsum([0, *(len(points) for points, _, _ in parts)])
+    points = np.concatenate([np.zeros((0, 2)), *(points for points, _, _ in parts)])
+    heading, along = (np.concatenate([np.zeros(0), *(part[k] for part in parts)]) for k in (1, 2))
+    ahead = [np.zeros((0, 4))]
+    for points_ahead, _, _ in parts:
+        low, high = (f.accumulate(points_ahead[::-1])[::-1] for f in (np.minimum, np.maximum))
+        ahead.append(np.concatenate([low, high], axis=1))
+    x, y = np.ascontiguousarray(points.T)
+    return Paths(first, x, y, heading, along, np.concatenate(ahead))
 
 
 @leaf

@@ -7,7 +7,7 @@ Shapes: V vehicles, entry V is the ego, R points of an outline.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 from world4scorer.engine.kernels import inlined, kernel, leaf
 from world4scorer.engine.reactive.idm import HEADWAY
 from world4scorer.engine.reactive.outlines import outline
-from world4scorer.engine.reactive.paths import clamp, copy_line, pose_at
+from world4scorer.engine.reactive.paths import clamp, copy_line, pose_at, vertex_after
 from world4scorer.engine.reactive.rings import bounds_apart, extend_bounds, nearest_square, rings_meet
 from world4scorer.engine.rollout.angles import sine_cosine
 from world4scorer.engine.scene.geometry import Floats
+
+SLACK: Final = 1e-6
+"""Allowance for rounding in bounds [m]."""
 
 
 class Shapes(NamedTuple):
@@ -81,6 +84,18 @@ def place_vehicle(shapes, paths, v, progress, speed, length, width):
     points = copy_line(paths, v, start, end, shapes.line)
     shapes.band_size[v] = outline(shapes.line, points, 0.5 * width, shapes.kept, shapes.band[v])
     extend_bounds(shapes.band[v], shapes.band_size[v], shapes.bounds[v])
+
+
+@leaf
+def bound_corridor(shapes, paths, v, progress, width):
+    """Fill the bounds of the corridor of vehicle v, at least as wide as its outline, without laying it out."""
+    first, last = paths.first[v], paths.first[v + 1] - 1
+    distance = clamp(paths, v, progress)
+    x, y, _ = pose_at(paths, v, distance)
+    ahead = paths.ahead[min(vertex_after(paths, first, last, distance), last - 1)]
+    bounds, reach = shapes.corridor_bounds, 0.5 * width + SLACK
+    bounds[0], bounds[1] = min(ahead[0], x) - reach, min(ahead[1], y) - reach
+    bounds[2], bounds[3] = max(ahead[2], x) + reach, max(ahead[3], y) + reach
 
 
 @leaf

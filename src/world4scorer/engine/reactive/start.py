@@ -21,7 +21,7 @@ from world4scorer.engine.kernels import kernel
 from world4scorer.engine.reactive.idm import TARGET_SPEED
 from world4scorer.engine.reactive.lane_choice import choose_lanes
 from world4scorer.engine.reactive.outlines import ARC_STEP
-from world4scorer.engine.reactive.paths import Paths, cut_path
+from world4scorer.engine.reactive.paths import Paths, cut_path, join_paths
 from world4scorer.engine.rollout.angles import sine_cosine
 from world4scorer.engine.scene.boxes import boxes_meet
 from world4scorer.engine.scene.checks import SceneError
@@ -120,9 +120,7 @@ def _paths(scene: Scene, lanes: NDArray[np.int64], origin: Floats) -> Paths:
         parts = [cut_path(scene.lanes.line(lane) - origin, scene.lanes.ids[lane]) for lane in lanes]
     except SceneError as error:
         raise SceneError(f"scene {scene.token!r}: {error}") from error
-    first = np.cumsum([0, *(len(part[0]) for part in parts)])
-    x, y, heading, along = (np.concatenate([np.zeros(0), *(part[k] for part in parts)]) for k in range(4))
-    return Paths(first, x, y, heading, along)
+    return join_paths(parts)
 
 
 def _outline_points(paths: Paths) -> int:
