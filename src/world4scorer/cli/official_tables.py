@@ -127,7 +127,7 @@ def evaluate_stages(
     if out is None or out.suffix != ".csv":
         raise UsageError(f"--out {out}: must end in .csv for two-stage splits")
     groups, store = read_groups(found.split), SceneStore(found.store)
-    first, second = _plans(source, found, groups, partial)
+    first, second = _plans(source, found, groups, partial, out.with_name(f"{out.stem}_submission.pkl"))
     result = evaluate_two_stage(
         store, first, second, groups, traffic=traffic, metric=metric or "epdms-v2.2", lqr=lqr, partial=partial
     )
@@ -147,10 +147,16 @@ def evaluate_stages(
     return 0
 
 
-def _plans(source: Path, found: TwoStageData, groups: list[StageGroup], partial: bool) -> tuple[Plans, Plans]:
-    """Plans of both stages: those of a submission, or those that a planner makes."""
+def _plans(
+    source: Path, found: TwoStageData, groups: list[StageGroup], partial: bool, written: Path
+) -> tuple[Plans, Plans]:
+    """Plans of both stages: those of a submission, or those that a planner makes, which are `written` as one."""
     from world4scorer.evaluation.pools.open import is_submission
-    from world4scorer.evaluation.two_stage.submission import read_two_stage_submission
+    from world4scorer.evaluation.two_stage.submission import (
+        read_two_stage_submission,
+        submission_problems,
+        write_two_stage_submission,
+    )
 
     source = planner_folder(source)
     if is_submission(source):
@@ -165,4 +171,8 @@ def _plans(source: Path, found: TwoStageData, groups: list[StageGroup], partial:
     data = DataFolder(found.root)
     asked = PlannerSource.find(source, found.root, found.split.name, found.store)
     scenes, sensors = data.synthetic_scenes(found.split.name), data.synthetic_sensors(found.split.name)
-    return plans_of_planner(asked, groups, scenes, sensors)
+    first, second = plans_of_planner(asked, groups, scenes, sensors)
+    if not submission_problems(first, second, groups):
+        write_two_stage_submission(written, first, second, groups)
+        print(f"written: {written}, the plans as a submission")
+    return first, second

@@ -37,10 +37,9 @@ def draw_group(store: SceneStore, result: TwoStageResult, cost: GroupCost, plan:
         opacity = MIN_OPACITY + (1 - MIN_OPACITY) * share
         axes.add_patch(Polygon(box, fill=False, edgecolor=style.INK, linewidth=1.4, alpha=opacity, zorder=11))
         score = float(result.frames[name].row["score"])
-        axes.text(
-            *box.mean(axis=0), f"{weights.weights[place]:.2f} x {score:.2f}", fontsize=6.5, alpha=opacity, zorder=11.2,
-            ha="center", va="center", color=style.INK,
-        )  # fmt: skip
+        x, y = box.mean(axis=0)
+        text = f"{weights.weights[place]:.2f} x {score:.2f}"
+        axes.text(x, y, text, fontsize=6.5, alpha=opacity, zorder=11.2, ha="center", va="center", color=style.INK)
     end = ego.local(end_point(store[token], plan))
     axes.plot(*end, marker="x", color=style.FAULT, markersize=7, markeredgewidth=1.8, zorder=11.4)
     return figure
