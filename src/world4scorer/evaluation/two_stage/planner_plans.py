@@ -16,6 +16,7 @@ from world4scorer.evaluation.pools.choices import framewise
 from world4scorer.evaluation.pools.make import ask_planner
 from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.two_stage.groups import StageGroup, first_stage_tokens, second_stage_tokens
+from world4scorer.planner.model.config import EGO_NUMBERS
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.pools import pool_batches
 
@@ -35,7 +36,7 @@ def plans_of_planner(
     """
     planner = source.load().to(device)
     recorded = source.samples()
-    if recorded.ego_status.shape[1] > 11:
+    if recorded.ego_status.shape[1] > EGO_NUMBERS:
         raise ValueError(f"{source.planner}: takes a route point, which second-stage scenes do not have")
     wanted = [recorded.index_of[token] for token in first_stage_tokens(list(groups)) if token in recorded.index_of]
     first = dict(_choices(planner, recorded.at(wanted)))
