@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
+from world4scorer import cli
 from world4scorer.city.follow_ups.make import NAME, make_two_stage
 from world4scorer.city.world.config import CityConfig
 from world4scorer.datasets.navsim.filters import Split, read_split
@@ -19,6 +21,7 @@ from world4scorer.engine.scene.geometry import to_ego_axes
 from world4scorer.evaluation.scores.agents import constant_velocity
 from world4scorer.evaluation.two_stage.evaluate import evaluate_two_stage
 from world4scorer.evaluation.two_stage.groups import first_stage_tokens, read_groups, second_stage_tokens
+from world4scorer.evaluation.two_stage.submission import read_two_stage_submission
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import SerialExecutor
 
@@ -52,14 +55,36 @@ def test_scenes_are_in_the_official_schema(root: Path, split: Split) -> None:
     assert all((samples.sensors / image).is_file() for images in samples.images for image in images)
 
 
-def test_the_whole_protocol(root: Path, split: Split, tiny: CityConfig) -> None:
-    store = DataFolder(root).store(NAME)
-    prepare(NavsimSource(root, split, synthetic=find_synthetic(root, split)), store, SerialExecutor())
-    scenes, groups = SceneStore(store), read_groups(split)
-    first = {token: constant_velocity(scenes[token]) for token in first_stage_tokens(groups)}
-    second = {token: constant_velocity(scenes[token]) for token in second_stage_tokens(groups)}
-    result = evaluate_two_stage(scenes, first, second, groups)
+@pytest.fixture(scope="module")
+def store(root: Path, split: Split) -> SceneStore:
+    folder = DataFolder(root).store(NAME)
+    prepare(NavsimSource(root, split, synthetic=find_synthetic(root, split)), folder, SerialExecutor())
+    return SceneStore(folder)
+
+
+def test_an_agent_goes_through_both_stages(store: SceneStore, split: Split) -> None:
+    groups = read_groups(split)
+    first = {token: constant_velocity(store[token]) for token in first_stage_tokens(groups)}
+    second = {token: constant_velocity(store[token]) for token in second_stage_tokens(groups)}
+    result = evaluate_two_stage(store, first, second, groups)
     assert result.valid and 0 <= result.combined <= 1
+
+
+def test_a_planner_goes_through_both_stages(
+    root: Path, store: SceneStore, split: Split, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    out = tmp_path / "scores.csv"
+    arguments = ["evaluate", "city", "--data", str(root), "--split", NAME]
+    assert cli.main([*arguments, "--out", str(out)]) == 0
+    score = json.loads(out.with_suffix(".json").read_text())["combined"]
+    assert f"combined {score:.4f}" in capsys.readouterr().out
+    written = tmp_path / "scores_submission.pkl"
+    submission = read_two_stage_submission(written, read_groups(split))
+    assert set(submission.second_stage) == set(split.second_stage_tokens)
+    again = tmp_path / "again.csv"
+    assert cli.main(["evaluate", str(written), *arguments[2:], "--out", str(again)]) == 0
+    assert again.read_text() == out.read_text()
 
 
 def test_made_again_it_is_the_same(root: Path, split: Split, tiny: CityConfig) -> None:
