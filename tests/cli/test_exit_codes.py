@@ -22,6 +22,8 @@ BAD_INPUT = [
     "city dense none",
     "check-data --data none --split navtest",
     "check-data --data empty --split garbage.yaml",
+    "split navtrain --data none",
+    "split garbage.yaml --data empty",
     "prepare --data none --split navtest --store out",
     "prepare --data empty --split nowhere --store out",
     "bank make --store none --out out",

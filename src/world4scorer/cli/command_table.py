@@ -56,6 +56,7 @@ COMMANDS: Final = (
     Command("completion", START, "start:completion"),
     Command("city", DATA, "city", "The embedded world: make it, describe it, render labels."),
     Command("check-data", DATA, "data:check_data"),
+    Command("split", DATA, "data:split"),
     Command("prepare", DATA, "data:prepare"),
     Command("bank", LEARN, "bank", "Candidate banks: make, describe, import, compare."),
     Command("targets", LEARN, "learn:targets"),

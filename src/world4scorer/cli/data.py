@@ -1,10 +1,22 @@
-"""Commands of `Data`: check-data, prepare."""
+"""Commands of `Data`: check-data, split, prepare."""
 
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
-from world4scorer.cli.arguments import Executor, Folder, OptionalAddress, OptionalCount, OptionalFolder, Split
+import tyro
+
+from world4scorer.cli.arguments import (
+    Executor,
+    Folder,
+    OptionalAddress,
+    OptionalCount,
+    OptionalFile,
+    OptionalFolder,
+    Split,
+    metavar,
+)
 from world4scorer.cli.exit_codes import INPUT_ERROR
 
 
@@ -31,6 +43,50 @@ def check_data(data: Folder, split: Split, images: bool = True, workers: Optiona
         return 0
     print(f"w4s: {data}: not enough to score {split}", file=sys.stderr)
     return INPUT_ERROR
+
+
+def split(
+    name: Annotated[str, tyro.conf.Positional, metavar("SPLIT")],
+    /,
+    data: Folder,
+    validation: float = 0.05,
+    seed: int = 3,
+    log_lists: OptionalFile = None,
+    out: OptionalFolder = None,
+    workers: OptionalCount = None,
+) -> int:
+    """Cut a validation split out of a training split, by logs.
+
+    Writes SPLIT_train.yaml and SPLIT_val.yaml in the devkit's form. Training validates on the second, so that the test
+    split decides nothing: neither weights nor which checkpoint is reported.
+
+    Example: w4s split navtrain --data openscene --validation 0.05 --seed 3
+
+    Args:
+        name: Name of the split to cut, or the path of its YAML file.
+        data: Dataset folder with navsim_logs.
+        validation: Share of the logs for validation.
+        seed: Seed of the draw.
+        log_lists: YAML file with `train_logs` and `val_logs`, such as the devkit's; instead of a draw.
+        out: Folder of the split files; DATA/config/train_test_split unless given.
+        workers: Processes; one for each core unless given.
+    """
+    from world4scorer.datasets.navsim.filters import write_split
+    from world4scorer.datasets.navsim.splits import find_split
+    from world4scorer.datasets.navsim.validation_split import cut_by_lists, cut_by_share, tokens_by_log
+    from world4scorer.jobs.data_folder import DataFolder
+    from world4scorer.jobs.executors import local_executor
+
+    found = find_split(name, data)
+    tokens = tokens_by_log(data, found, local_executor(workers))
+    parts = (
+        cut_by_share(found, tokens, validation, seed) if log_lists is None else cut_by_lists(found, tokens, log_lists)
+    )
+    for part in parts:
+        path = write_split(DataFolder(data).splits if out is None else out, part)
+        logs = part.filter.log_names or ()
+        print(f"{path}: {len(logs):,} logs, {sum(len(tokens[log]) for log in logs):,} scenes")
+    return 0
 
 
 def prepare(

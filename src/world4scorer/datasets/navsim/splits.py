@@ -23,17 +23,26 @@ def find_split(name: str, root: Path) -> Split:
         return read_split(name)
     if not root.is_dir():
         raise DatasetError(f"{root}: no such folder; --data names the one that holds navsim_logs and maps")
-    data = DataFolder(root)
-    folders = [data.splits]
-    if DEVKIT_VARIABLE in os.environ:
-        folders.append(Path(os.environ[DEVKIT_VARIABLE]) / DEVKIT_FOLDER)
-    for folder in folders:
-        if (folder / f"{name}.yaml").is_file():
-            return read_split(folder / f"{name}.yaml")
+    data, path = DataFolder(root), split_file(name, root)
+    if path is not None:
+        return read_split(path)
     if data.logs(name).is_dir():
         return Split(name, name, SceneFilter(frame_interval=1))
-    places = ", ".join(str(folder) for folder in folders)
+    places = ", ".join(str(folder) for folder in _folders(root))
     raise DatasetError(
         f"split {name!r}: no {name}.yaml in {places}, and no folder {data.logs(name)}; give the path of the "
         f"YAML file, or set {DEVKIT_VARIABLE} to a checkout of the devkit, which has the official splits"
     )
+
+
+def split_file(name: str, root: Path) -> Path | None:
+    """The YAML file of a named split, in the dataset or in a checkout of the devkit; None if neither has it."""
+    paths = [folder / f"{name}.yaml" for folder in _folders(root)]
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _folders(root: Path) -> list[Path]:
+    folders = [DataFolder(root).splits]
+    if DEVKIT_VARIABLE in os.environ:
+        folders.append(Path(os.environ[DEVKIT_VARIABLE]) / DEVKIT_FOLDER)
+    return folders
