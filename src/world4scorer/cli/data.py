@@ -113,26 +113,9 @@ def prepare(
         ray_address: Address of a running Ray cluster; implies --executor ray.
         synthetic: Folder synthetic_scene_pickles of a two-stage split.
     """
-    from world4scorer.city.world.global_plan import city_routes
-    from world4scorer.datasets.navsim.splits import find_split
-    from world4scorer.datasets.prepare.fill_store import prepare as prepare_store
-    from world4scorer.datasets.prepare.samples import add_route_points
-    from world4scorer.datasets.prepare.source import NavsimSource, synthetic_by_log
+    from world4scorer.cli.split_stores import fill_store
     from world4scorer.jobs.executors import choose_executor
 
-    found = find_split(split, data)
-    by_log = {} if synthetic is None else synthetic_by_log(synthetic)
-    source = NavsimSource(data, found, synthetic=by_log, routes=city_routes(data))
-    missing = source.missing_logs()
-    if missing:
-        print(
-            f"w4s: {len(missing)} logs of {found.name} are not on disk ({missing[0]}, ...); preparing the others",
-            file=sys.stderr,
-        )
-    tokens = found.filter.tokens
     chosen = choose_executor(executor, workers=workers, ray_address=ray_address)
-    report = prepare_store(source, store, chosen, expected_scenes=None if tokens is None else len(tokens))
-    if source.routes is not None:
-        add_route_points(data, found, store, source.routes, chosen)
-    print(report)
+    print(fill_store(data, split, store, chosen, synthetic))
     return 0

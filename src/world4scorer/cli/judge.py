@@ -28,7 +28,8 @@ from world4scorer.cli.arguments import (
 from world4scorer.cli.command_line import command_line
 from world4scorer.cli.exit_codes import UsageError
 from world4scorer.cli.requirements import require_device, require_torch
-from world4scorer.jobs.run_folder import RunFolder
+from world4scorer.cli.split_stores import prepare_missing_store
+from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.planner.bundled import planner_folder
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def pools(
     data: OptionalFolder = None,
     split: OptionalSplit = None,
     store: OptionalFolder = None,
+    weights: Weights = "best",
     plans: OptionalPath = None,
     states: Literal["float32", "float16", "none"] = "float32",
     allow_missing: bool = False,
@@ -65,10 +67,11 @@ def pools(
 
     Args:
         source: Folder of a training run or of a planner, a released checkpoint, or another planner's dump (.pkl).
-        out: Folder of the pools; RUN/pools/SPLIT for a training run unless given.
+        out: Folder of the pools; RUN/pools/SPLIT[-best] for a training run unless given.
         data: Dataset folder of a planner; a training run knows its own.
         split: Name of a split, or its YAML file; a training run's validation split unless given.
-        store: Scene store of the split; DATA/store/SPLIT unless given.
+        store: Scene store of the split; DATA/store/SPLIT unless given, made if it is missing.
+        weights: Planner of a run: the one with the best validation score, or the last.
         plans: Score these plans instead of the planner's own: a folder of pools, or a dump (.pkl).
         states: Number type of saved states, which are most of the size.
         allow_missing: For a dump: leave out frames of the store that it lacks, instead of failing.
@@ -86,16 +89,17 @@ def pools(
         require_device(device)
         from world4scorer.evaluation.pools.foreign import read_plans
         from world4scorer.evaluation.pools.make import make_pools
-        from world4scorer.evaluation.pools.open import is_planner
+        from world4scorer.evaluation.pools.open import is_planner, pools_of_weights
         from world4scorer.evaluation.pools.planner_source import PlannerSource
 
         if is_planner(source) and (data is None or split is None):
             raise UsageError(f"{source}: a planner needs --data and --split; a training run knows its own")
-        found = PlannerSource.find(source, data, split, store)
+        prepare_missing_store(source, split, data, store)
+        found = PlannerSource.find(source, data, split, store, weights)
         if out is None:
             if not RunFolder(source).exists or plans is not None:
                 raise UsageError("--out: name the folder of these pools")
-            out = RunFolder(source).pools(found.split)
+            out = pools_of_weights(source, found.split, weights)
         given = None if plans is None else read_plans(plans)
         folder = make_pools(
             found,
@@ -112,8 +116,10 @@ def pools(
 
 def _evaluable(source: Path, folder: Path) -> Path:
     """What to evaluate next: a run, if `evaluate` would take these pools of it, else the pools."""
+    from world4scorer.evaluation.pools.open import pools_of_weights
+
     run = RunFolder(source)
-    if run.exists and folder == run.pools(run.validation_split()):
+    if run.exists and folder == pools_of_weights(source, run.validation_split(), "best"):
         return source
     return folder
 
@@ -126,6 +132,7 @@ def evaluate(
     store: OptionalFolder = None,
     data: OptionalFolder = None,
     split: OptionalSplit = None,
+    weights: Weights = "best",
     against: OptionalFolder = None,
     weight: float = 1.0,
     draws: int = DRAWS,
@@ -147,10 +154,13 @@ def evaluate(
 
     Args:
         source: Training run, folder of pools, planner or released checkpoint (with --data and --split), or submission.
-        out: Folder of the evaluation; SOURCE/evaluation for runs and pools unless given. Or a CSV file.
+        out: Folder of the evaluation; SOURCE/evaluation for runs and pools unless given, RUN/evaluation/SPLIT for
+            another split. Or a CSV file.
         store: Scene store; by default the one that a run or pools name.
         data: Dataset folder, for a planner, or for a run on other data.
-        split: Name of a split, or its YAML file: for a planner, a two-stage submission, or a run on another split.
+        split: Name of a split, or its YAML file: for a planner, a two-stage submission, or a run on another split,
+            whose scene store and pools are made if they are missing.
+        weights: Planner of a run: the one with the best validation score, or the last.
         against: Folder of another evaluation: adds differences paired by frame, with intervals.
         weight: How much consistency with the last choice counts in re-ranking.
         draws: Number of bootstrap draws over logs.
@@ -181,14 +191,16 @@ def evaluate(
 
     check_folder(source if out is None else out)
     others = None if against is None else read_frames(against)
-    pools = _pools(source, out, store, data, split, allow_missing, lqr)
+    prepare_missing_store(source, split, data, store)
+    pools = _pools(source, out, store, data, split, weights, allow_missing, lqr)
     evaluated = evaluate_pools(pools, weight, draws)
     if others is not None and against is not None:
         evaluated = evaluated.against(others, against.name, draws)
-    given = {"split": split, "against": against, "weight": weight, "draws": draws}
+    given = {"split": split, "weights": weights, "against": against, "weight": weight, "draws": draws}
     given |= {"allow_missing": allow_missing, "lqr": lqr}
     command = command_line(["w4s", "evaluate"], evaluate, source, given)
-    folder = RunFolder(source).evaluation if out is None else out
+    run = RunFolder(source)
+    folder = run.results(run.evaluation, split, weights) if out is None else out
     evaluated.save(folder, command)
     print(evaluated.finding.markdown(command))
     print(f"written: {folder}/frames.parquet, frames.csv, evaluation.json, evaluation.md, evaluation.png")
@@ -201,6 +213,7 @@ def _pools(
     store: Path | None,
     data: Path | None,
     split: str | None,
+    weights: Weights,
     allow_missing: bool,
     lqr: Lqr,
 ) -> ScoredPools:
@@ -233,9 +246,9 @@ def _pools(
         if data is not None or split is not None:
             raise UsageError(f"{source}: a folder of pools has its frames already; leave out --data and --split")
         return open_pools(source, store, lqr)
-    if (data is not None or split is not None) and out is None:
-        raise UsageError("--out: name the folder of an evaluation on other data or another split")
-    return open_pools(source, store, lqr, data, split)
+    if data is not None and out is None:
+        raise UsageError("--out: name the folder of an evaluation on other data")
+    return open_pools(source, store, lqr, data, split, weights)
 
 
 def _official(
@@ -291,7 +304,9 @@ def _official(
     return 0
 
 
-def compare(run: Run, /, out: AnyPath, blind_scenes: int = 8192, pools: OptionalFile = None) -> int:
+def compare(
+    run: Run, /, out: AnyPath, weights: Weights = "best", blind_scenes: int = 8192, pools: OptionalFile = None
+) -> int:
     """Compare a run's planner with simple controls.
 
     On its validation split. Trains the controls on the same data: a scorer without images on the planner's own pools,
@@ -302,6 +317,7 @@ def compare(run: Run, /, out: AnyPath, blind_scenes: int = 8192, pools: Optional
     Args:
         run: Folder of a finished `w4s train`.
         out: Results without suffix: OUT.md, OUT.json, OUT.png.
+        weights: Planner of the run: the one with the best validation score, or the last.
         blind_scenes: Maximum number of training scenes of the scorer without images.
         pools: Also save the planner's plans in these scenes (.npz), for example for `w4s bank histogram`.
     """
@@ -312,8 +328,8 @@ def compare(run: Run, /, out: AnyPath, blind_scenes: int = 8192, pools: Optional
     if pools is not None and pools.suffix != ".npz":
         raise UsageError(f"--pools {pools}: must end in .npz")
     check_folder(out.parent)
-    comparison = compare_run(run, blind_scenes, pools_file=pools)
-    command = f"w4s compare {run.name} --out {out.name}"
+    comparison = compare_run(run, blind_scenes, pools_file=pools, weights=weights)
+    command = f"w4s compare {run.name} --out {out.name}{'' if weights == 'best' else ' --weights last'}"
     comparison.save(out, command)
     print(comparison.markdown(command))
     return 0
@@ -322,6 +338,7 @@ def compare(run: Run, /, out: AnyPath, blind_scenes: int = 8192, pools: Optional
 def drive(
     out: Folder,
     checkpoint: OptionalCheckpoint = None,
+    weights: Weights = "best",
     data: OptionalFolder = None,
     split: str = "city_test",
     routes: int = 28,
@@ -347,6 +364,7 @@ def drive(
     Args:
         out: Folder of the drives.
         checkpoint: Training run, folder of a planner, or released checkpoint.
+        weights: Planner of a training run: the one with the best validation score, or the last.
         data: Dataset folder of the city; a training run knows its own, unless it was trained on clips.
         split: Name of a split of the city; the routes lead through its simulations.
         routes: Number of routes.
@@ -363,7 +381,7 @@ def drive(
     from world4scorer.driving.closed_loop.driver_spec import EGO_STATUS, DriverSpec, default_drivers
     from world4scorer.driving.closed_loop.run import DriveConfig, drive_all, film_drives, write_driver_results
 
-    run, planner, data = _find_planner(checkpoint, data)
+    run, planner, data = _find_planner(checkpoint, data, weights)
     names = drivers or default_drivers(planner is not None, run is not None)
     choices = [DriverSpec.parse(name, benchmark) for name in dict.fromkeys(names)]
     if any(choice.options is not None or choice.name == EGO_STATUS for choice in choices):
@@ -376,7 +394,14 @@ def drive(
     write_driver_results(drives)
     finding = compare_drivers(drives)
     source = checkpoint or data
-    given = {"routes": routes, "split": split, "drivers": drivers, "benchmark": benchmark, "seed": seed}
+    given = {
+        "weights": weights,
+        "routes": routes,
+        "split": split,
+        "drivers": drivers,
+        "benchmark": benchmark,
+        "seed": seed,
+    }
     command = command_line(["w4s", "drive", "--checkpoint" if checkpoint else "--data"], drive, source, given)
     path = finding.save(out, command)
     print(finding.markdown(command))
@@ -386,7 +411,9 @@ def drive(
     return 0
 
 
-def _find_planner(checkpoint: Path | None, data: Path | None) -> tuple[Path | None, Path | None, Path]:
+def _find_planner(
+    checkpoint: Path | None, data: Path | None, weights: Weights
+) -> tuple[Path | None, Path | None, Path]:
     """Training run and planner of a checkpoint, if any, and the dataset folder of the city."""
     if checkpoint is None:
         if data is None:
@@ -401,7 +428,7 @@ def _find_planner(checkpoint: Path | None, data: Path | None) -> tuple[Path | No
         if not run.trained_on_clips:
             _, trained = read_run(checkpoint)
             own = trained.val_data or trained.data
-        planner = run.finished_planner()
+        planner = run.finished_planner(weights)
         city = data or own
         if city is None:
             raise UsageError(f"--data: {checkpoint} was trained on clips; name the city it drives in")
@@ -412,7 +439,12 @@ def _find_planner(checkpoint: Path | None, data: Path | None) -> tuple[Path | No
 
 
 def report(
-    source: RunOrPools, /, out: OptionalFile = None, split: OptionalSplit = None, store: OptionalFolder = None
+    source: RunOrPools,
+    /,
+    out: OptionalFile = None,
+    split: OptionalSplit = None,
+    weights: Weights = "best",
+    store: OptionalFolder = None,
 ) -> int:
     """Write one HTML page with all results of a run.
 
@@ -425,6 +457,8 @@ def report(
         source: Folder of a training run, or a folder of pools.
         out: The page; SOURCE/report.html unless given.
         split: Whose pools to show; those of the validation split unless given.
+        weights: Whose pools of a run: those of the best planner, if there are some, or of the last. Findings of other
+            weights are shown with a warning.
         store: Scene store of the pools, if it is not where they say.
     """
     from world4scorer.evaluation.pools.pool_files import is_pools
@@ -433,6 +467,6 @@ def report(
         require_torch("w4s report")
     from world4scorer.reporting.report.write import write_report
 
-    path = write_report(source, out, split, store)
+    path = write_report(source, out, split, store, weights)
     print(f"written: {path}, {path.stat().st_size / 1e6:.1f} MB")
     return 0

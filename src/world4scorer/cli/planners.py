@@ -21,6 +21,7 @@ from world4scorer.cli.arguments import (
 )
 from world4scorer.cli.exit_codes import UsageError
 from world4scorer.cli.requirements import require_device, require_torch
+from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.planner.bundled import planner_folder
 
 Preset = Literal["paper", "baseline", "city", "city-vit"]
@@ -78,26 +79,33 @@ def import_planner(
     return 0
 
 
-def export_planner(folder: PositionalFolder, /, *, out: File, overwrite: bool = False) -> int:
+def export_planner(
+    folder: PositionalFolder, /, *, out: File, weights: Weights = "best", overwrite: bool = False
+) -> int:
     """Write a planner as a safetensors file under the released names.
 
     Example: w4s export planner --out planner.safetensors
 
     Args:
-        folder: Folder of a planner.
+        folder: Folder of a planner, or of the run that trained it.
         out: File (.safetensors).
+        weights: Planner of a run: the one with the best validation score, or the last.
         overwrite: Replace another file.
     """
     require_torch("w4s export")
+    from world4scorer.evaluation.pools.pool_files import digest_of_planner
+    from world4scorer.evaluation.pools.scored import DIGEST_DIGITS
     from world4scorer.planner.conversion import read_planner, save_released
 
     folder = planner_folder(folder)
+    if RunFolder(folder).exists:
+        folder = RunFolder(folder).finished_planner(weights)
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder; `w4s import` makes one from a checkpoint")
     planner = read_planner(folder)
     save_released(planner, out, overwrite)
     tensors = sum(parameter.numel() for parameter in planner.parameters())
-    print(f"written: {out}, {tensors:,} parameters")
+    print(f"written: {out}, {tensors:,} parameters, from {folder} ({digest_of_planner(folder)[:DIGEST_DIGITS]})")
     return 0
 
 
@@ -161,6 +169,7 @@ def profile(
 
 def serve(
     checkpoint: Folder,
+    weights: Weights = "best",
     socket: OptionalFile = None,
     port: OptionalCount = None,
     inertial: Weight = 0.0,
@@ -181,6 +190,7 @@ def serve(
 
     Args:
         checkpoint: Folder of a planner, or of the run that trained it.
+        weights: Planner of a run: the one with the best validation score, or the last.
         socket: Path of a Unix socket, which this user alone can open, instead of a port.
         port: Port on 127.0.0.1, 0 for any; 4747 unless given.
         inertial: Weight of inertial re-ranking; the paper's is 1.
@@ -209,7 +219,8 @@ def serve(
             raise UsageError(f"--threads {threads}: at least 1")
         torch.set_num_threads(threads)
     wanted = places.Address(port=places.DEFAULT_PORT if port is None else port, path=socket)
-    served = load_served_planner(checkpoint, AgentOptions(benchmark, inertial, route, keep_commands), fixed, device)
+    options = AgentOptions(benchmark, inertial, route, keep_commands)
+    served = load_served_planner(checkpoint, options, fixed, device, weights)
     with places.listening(wanted) as (listener, where):
         warm_up(served)
         about = served.describe()

@@ -37,7 +37,7 @@ from world4scorer.driving.closed_loop.infraction_monitor import TerminationRules
 from world4scorer.driving.closed_loop.planner_agent import PlannerAgent, v2_error_message
 from world4scorer.evaluation.leaderboard.records import RouteRecord, write_results
 from world4scorer.evaluation.leaderboard.smoothness import chunks_passed
-from world4scorer.evaluation.pools.pool_files import digest_of_planner
+from world4scorer.evaluation.pools.pool_files import PLACES, describe_planner
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, choose_executor
 from world4scorer.jobs.files import atomic_write, write_json
@@ -87,7 +87,7 @@ class DriveConfig:
             "split": self.split,
             "routes": self.routes,
             "seed": self.seed,
-            "weights": None if self.planner is None else digest_of_planner(self.planner),
+            **({"weights": None} if self.planner is None else describe_planner(self.planner)),
             "training": None if self.run is None else _digest_of_run(self.run),
             "benchmark": self.benchmark,
             "rules": asdict(self.rules),
@@ -124,7 +124,7 @@ def drive_all(
     for choice in choices:
         _check(choice, plan)
     about = plan.describe()
-    settings = Settings(out / ABOUT, {"world4scorer": __version__, **about}, ignored=("world4scorer",))
+    settings = Settings(out / ABOUT, {"world4scorer": __version__, **about}, ignored=("world4scorer", *PLACES))
     routes = find_routes(plan.data, plan.split, plan.routes, plan.seed)
     # In order of time, so that the traffic before a start is not simulated again.
     in_order = sorted(routes, key=lambda route: (route.simulation, route.start.past[-1].step))

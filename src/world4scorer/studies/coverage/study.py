@@ -75,7 +75,7 @@ VARIANTS: Final = (
 def coverage(run: Path, training: TrainingOptions = DEFAULT_TRAINING_OPTIONS) -> Finding:
     """Train what is missing of the two, and compare their pools."""
     folders = train_variants(run, NAME, VARIANTS, training)
-    return describe(score_variants(folders, training.draws, coverage_measures))
+    return describe(score_variants(folders, training.draws, coverage_measures, training.split))
 
 
 def coverage_measures(pools: ScoredPools) -> Measures:

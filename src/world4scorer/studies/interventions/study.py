@@ -15,9 +15,11 @@ from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.engine.selection.pool_metrics import ORDERING_MARGIN
 from world4scorer.evaluation.pools.open import open_pools
+from world4scorer.evaluation.pools.pool_files import is_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval, cell, plain
 from world4scorer.evaluation.scores.paper import paper
+from world4scorer.jobs.run_folder import Weights
 from world4scorer.studies.interventions.figure import draw
 from world4scorer.studies.interventions.scenes import draw_scenes
 from world4scorer.studies.shared.reassignment import (
@@ -60,14 +62,23 @@ def labelled(text: str) -> tuple[str, Path]:
 
 
 def open_blocks(
-    source: Path, foreign: Sequence[str] = (), baseline: Sequence[str] = (), store: Path | None = None
+    source: Path,
+    foreign: Sequence[str] = (),
+    baseline: Sequence[str] = (),
+    store: Path | None = None,
+    split: str | None = None,
+    weights: Weights = "best",
 ) -> list[Block]:
-    """Blocks of a run or folder of pools, and of further ones given as `LABEL=FOLDER` or `FOLDER`."""
-    blocks = [Block("own pools", "own", open_pools(source, store))]
+    """Blocks of a run or folder of pools, and of further ones given as `LABEL=FOLDER` or `FOLDER`.
+
+    Of runs, those of a split and of the best or the last planner.
+    """
+    blocks = [Block("own pools", "own", open_pools(source, store, split=split, weights=weights))]
     further: tuple[tuple[Kind, Sequence[str]], ...] = (("foreign", foreign), ("baseline", baseline))
     for kind, texts in further:
         for label, folder in map(labelled, texts):
-            blocks.append(Block(label, kind, open_pools(folder, store)))
+            wanted = None if is_pools(folder) else split
+            blocks.append(Block(label, kind, open_pools(folder, store, split=wanted, weights=weights)))
     return blocks
 
 

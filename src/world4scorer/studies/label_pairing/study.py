@@ -35,7 +35,7 @@ LABELS: Final = {NONE: "paired", "bank": "bank shuffled", "all": "all shuffled"}
 
 def label_pairing(run: Path, training: TrainingOptions = DEFAULT_LABEL_PAIRING_OPTIONS) -> Finding:
     """Train what is missing of the three, and compare them."""
-    return describe(score_variants(train_variants(run, NAME, PERMUTED, training), training.draws))
+    return describe(score_variants(train_variants(run, NAME, PERMUTED, training), training.draws, split=training.split))
 
 
 def describe(scores: VariantScores) -> Finding:

@@ -153,14 +153,20 @@ class VariantScores:
 
 
 def score_variants(
-    runs: Mapping[str, Sequence[Path]], draws: int = 10_000, measures: Callable[[ScoredPools], Measures] = pool_measures
+    runs: Mapping[str, Sequence[Path]],
+    draws: int = 10_000,
+    measures: Callable[[ScoredPools], Measures] = pool_measures,
+    split: str | None = None,
 ) -> VariantScores:
-    """Score the last planner of every run on its validation split; pools are made where they are missing."""
+    """Score the last planner of every run, on its validation split unless given; missing pools are made.
+
+    The last and not the best, as in the paper's controls: then all variants have been trained equally long.
+    """
     found: dict[str, list[Measures]] = {}
     first: ScoredPools | None = None
     for variant, folders in runs.items():
         for folder in folders:
-            pools = open_pools(folder)
+            pools = open_pools(folder, split=split, weights="last")
             first = first or pools
             if pools.tokens != first.tokens:
                 raise ValueError(f"{folder}: its pools are of other frames than those of the other variants")
@@ -168,11 +174,11 @@ def score_variants(
     assert first is not None, "no runs"
     folders = next(iter(runs.values()))
     seeds = tuple(read_run(folder)[0].seed for folder in folders)
-    return VariantScores(found, seeds, first.log_names, _describe(first, folders[0], seeds), draws)
+    return VariantScores(found, seeds, first.log_names, _describe(first, folders[0], seeds, split), draws)
 
 
-def _describe(pools: ScoredPools, run: Path, seeds: Sequence[int]) -> str:
-    config, data = read_run(run)
+def _describe(pools: ScoredPools, run: Path, seeds: Sequence[int], split: str | None) -> str:
+    config, data = read_run(run, split)
     scenes = f"{config.scenes:,} scenes" if config.scenes else "all scenes"
     few = "seed" if len(seeds) == 1 else "seeds"
     epochs = "1 epoch" if config.epochs == 1 else f"{config.epochs} epochs"
