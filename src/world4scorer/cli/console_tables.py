@@ -11,6 +11,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from world4scorer.city.world.info import CityInfo
+    from world4scorer.evaluation.scores.official_scores import OfficialComparison
     from world4scorer.evaluation.scores.score_table import ScoreTable
     from world4scorer.evaluation.scores.tables import TableText
     from world4scorer.planner.bank.candidate_bank import CandidateBank
@@ -43,6 +44,16 @@ def print_scores(table: ScoreTable, path: object) -> None:
     for name, mean in table.averages.items():
         if name != "pdm_score" and mean == mean:  # NaN where nothing is averaged
             print(f"  {name:32s} {mean:.4f}")
+
+
+def print_official(found: OfficialComparison) -> None:
+    """Print how our scores and official ones compare."""
+    table = found.table()
+    console().print(_table(table.title, table.columns, table.rows, left=("at token",), no_wrap=True))
+    for tokens, where in ((found.only_ours, "there"), (found.only_official, "here")):
+        if tokens:
+            print(f"{len(tokens):,} tokens are missing {where}: {tokens[0]}, ...")
+    print("both agree" if found.agrees else "they DIFFER")
 
 
 def print_city(info: CityInfo, terminal: Console | None = None) -> None:

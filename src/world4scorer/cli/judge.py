@@ -139,6 +139,7 @@ def evaluate(
     agents: Agents = (),
     metric: OptionalBenchmark = None,
     kernel_variance: OptionalNumber = None,
+    official: OptionalFile = None,
     allow_missing: bool = False,
     lqr: Lqr = "navsim",
     threads: OptionalCount = None,
@@ -167,6 +168,7 @@ def evaluate(
         agents: Evaluate these instead of a source; --out is a CSV file.
         metric: Metric of the official table; epdms-v2.2 unless given.
         kernel_variance: For two-stage splits [m^2]: weigh second-stage frames by distance, print one score.
+        official: For a submission: CSV of the official script, to compare with token by token; --out is a CSV file.
         allow_missing: Leave out tokens of the store without a plan, instead of failing.
         lqr: Tracker of the rollouts: as in the official simulator, or with the intended jerk penalty.
         threads: Threads; one for each core unless given.
@@ -178,10 +180,10 @@ def evaluate(
     if (source is None) != bool(agents):
         raise UsageError("name what to evaluate: a run, pools, a planner, a submission; or --agents")
     ends_in_csv = out is not None and out.suffix == ".csv"
-    if agents or ends_in_csv or metric is not None or kernel_variance is not None:
+    if agents or ends_in_csv or metric is not None or kernel_variance is not None or official is not None:
         if against is not None or data is not None or (weight, draws) != (1.0, DRAWS):
             raise UsageError("--against, --data, --weight and --draws belong to an evaluation into a folder")
-        return _official(source, out, store, split, agents, metric, kernel_variance, allow_missing, lqr)
+        return _official(source, out, store, split, agents, metric, kernel_variance, official, allow_missing, lqr)
     assert source is not None
     if out is not None and out.is_file():
         raise ValueError(f"--out {out}: a file; give a folder, or for an official table a name that ends in .csv")
@@ -259,13 +261,15 @@ def _official(
     agents: tuple[AgentName, ...],
     metric: Benchmark | None,
     kernel_variance: float | None,
+    official: Path | None,
     allow_missing: bool,
     lqr: Lqr,
 ) -> int:
     """Write a CSV as the official scripts do, and print its means."""
-    from world4scorer.cli.console_tables import print_scores, print_tables
+    from world4scorer.cli.console_tables import print_official, print_scores, print_tables
     from world4scorer.datasets.navsim.submissions import read_submission
     from world4scorer.datasets.store import SceneStore
+    from world4scorer.evaluation.scores.official_scores import compare_with_official
     from world4scorer.evaluation.scores.reports import (
         compare_agents,
         evaluate_both_stages,
@@ -280,6 +284,8 @@ def _official(
         raise UsageError("--store: name the scene store to evaluate on")
     if kernel_variance is not None and split is None:
         raise UsageError("--kernel-variance: belongs to two-stage evaluation; give --split as well")
+    if official is not None and (agents or split is not None):
+        raise UsageError("--official: compares the one-stage table of a submission; leave out --agents and --split")
     if agents and (metric is not None or split is not None or allow_missing):
         raise UsageError(
             "--agents: scored by both metrics on all recorded frames; --metric, --split and --allow-missing "
@@ -292,7 +298,10 @@ def _official(
     plans = read_submission(source)
     metric = metric or "epdms-v2.2"
     if split is None:
-        print_scores(evaluate_one_stage(scenes, plans, out, metric, lqr, allow_missing), out)
+        table = evaluate_one_stage(scenes, plans, out, metric, lqr, allow_missing)
+        print_scores(table, out)
+        if official is not None:
+            print_official(compare_with_official(table, official))
         return 0
     result, combined = evaluate_both_stages(
         scenes, plans, Path(split), out, metric, lqr, allow_missing, kernel_variance
