@@ -140,6 +140,7 @@ def evaluate(
     metric: OptionalBenchmark = None,
     kernel_variance: OptionalNumber = None,
     official: OptionalFile = None,
+    published: bool = False,
     allow_missing: bool = False,
     lqr: Lqr = "navsim",
     threads: OptionalCount = None,
@@ -169,6 +170,7 @@ def evaluate(
         metric: Metric of the official table; epdms-v2.2 unless given.
         kernel_variance: For two-stage splits [m^2]: weigh second-stage frames by distance, print one score.
         official: For a submission: CSV of the official script, to compare with token by token; --out is a CSV file.
+        published: Also print Table 1 of the paper with all published methods, on NAVSIM.
         allow_missing: Leave out tokens of the store without a plan, instead of failing.
         lqr: Tracker of the rollouts: as in the official simulator, or with the intended jerk penalty.
         threads: Threads; one for each core unless given.
@@ -187,6 +189,7 @@ def evaluate(
     assert source is not None
     if out is not None and out.is_file():
         raise ValueError(f"--out {out}: a file; give a folder, or for an official table a name that ends in .csv")
+    from world4scorer.cli.console_tables import print_published
     from world4scorer.evaluation.scores.frames import read_frames
     from world4scorer.evaluation.scores.pool_evaluation import evaluate_pools
     from world4scorer.jobs.files import check_folder
@@ -205,6 +208,8 @@ def evaluate(
     folder = run.results(run.evaluation, split, weights) if out is None else out
     evaluated.save(folder, command)
     print(evaluated.finding.markdown(command))
+    if published:
+        print_published("table-1")
     print(f"written: {folder}/frames.parquet, frames.csv, evaluation.json, evaluation.md, evaluation.png")
     return 0
 

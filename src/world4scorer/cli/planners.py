@@ -26,7 +26,7 @@ from world4scorer.planner.bundled import planner_folder
 
 Preset = Literal["paper", "baseline", "city", "city-vit"]
 OptionalPreset = Annotated[Preset | None, HIDE_DEFAULT]
-Precision = Literal["fp32", "bf16", "fp16"]
+Precision = Literal["fp32", "tf32", "bf16", "fp16"]
 Weight = Annotated[float, metavar("WEIGHT")]
 OptionalCheckpoint = Annotated[Path | None, tyro.conf.Positional, metavar("CHECKPOINT")]
 
@@ -114,41 +114,50 @@ def profile(
     planner: OptionalFolder = None,
     passes: int = 0,
     precision: tuple[Precision, ...] = ("fp32",),
+    batch: int = 0,
     compile: bool = False,
     device: str = "cpu",
     threads: OptionalCount = None,
+    published: bool = False,
     json: OptionalFile = None,
 ) -> int:
     """Count a model's parameters, operations and memory; or time it.
 
-    Example: w4s profile --preset paper --passes 10
+    Timed are a pass of one frame, its encoder and the rest, batches, and inertial re-ranking on the processor.
+
+    Example: w4s profile --preset paper --passes 10 --precision fp32 tf32 fp16 --batch 32
 
     Args:
         preset: Named model; the paper's unless given.
         planner: Folder of a planner instead.
         passes: Timed passes of one frame for each precision; 0 only counts, without computing.
-        precision: Precisions to time: fp32, bf16, fp16.
+        precision: Precisions to time: fp32 (without TF32), tf32, bf16, fp16.
+        batch: Also time batches of so many frames: throughput and peak memory.
         compile: Time the model compiled with torch.compile.
         device: Torch device: cpu, cuda, cuda:1, ...
         threads: Threads while timing; torch's default unless given.
+        published: Also print the paper's table of published planners.
         json: Also write all numbers to this file.
     """
     require_torch("w4s profile")
     import torch
 
-    from world4scorer.cli.console_tables import print_profile
+    from world4scorer.cli.console_tables import print_profile, print_published
     from world4scorer.jobs.tensor_files import write_bytes
     from world4scorer.planner.model.config import PRESETS
     from world4scorer.planner.planner import Planner
     from world4scorer.planner.profiling import profile as counting
     from world4scorer.planner.profiling.profile_report import as_json, measure
+    from world4scorer.planner.profiling.reranking_time import reranking_time
 
     if preset is not None and planner is not None:
         raise UsageError("give either --preset or --planner")
     if passes < 0:
         raise UsageError(f"--passes {passes}: not below 0")
-    if passes == 0 and compile:
-        raise UsageError("--compile: nothing is timed without --passes")
+    if passes == 0 and (compile or batch):
+        raise UsageError("--compile and --batch: nothing is timed without --passes")
+    if batch < 0:
+        raise UsageError(f"--batch {batch}: not below 0")
     if threads is not None:
         if threads < 1:
             raise UsageError(f"--threads {threads}: at least 1")
@@ -156,14 +165,16 @@ def profile(
     model = None if planner is None else Planner.from_pretrained(planner)
     config = PRESETS[preset or "paper"]() if model is None else model.config
     counted = counting.profile(config)
-    measured = []
+    measured, reranking = [], None
     if passes:
         require_device(device)
         model = (Planner(config) if model is None else model).to(device)
-        measured = measure(model, precision, passes, compile)
-    print_profile(config, counted, measured)
+        measured, reranking = measure(model, precision, passes, compile, batch), reranking_time()
+    print_profile(config, counted, measured, reranking)
+    if published:
+        print_published("compute")
     if json is not None:
-        write_bytes(as_json(config, counted, measured).encode(), json)
+        write_bytes(as_json(config, counted, measured, reranking).encode(), json)
     return 0
 
 

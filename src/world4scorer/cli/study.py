@@ -75,22 +75,24 @@ def auxiliary_target(run: Run, /, training: TrainingFlags = DEFAULT_TRAINING_OPT
     return save_finding(auxiliary_target, study(run, training), run, training.out, training=training)
 
 
-def label_pairing(run: Run, /, training: TrainingFlags = DEFAULT_LABEL_PAIRING_OPTIONS) -> int:
+def label_pairing(run: Run, /, eval_scenes: int = 511, training: TrainingFlags = DEFAULT_LABEL_PAIRING_OPTIONS) -> int:
     """Outcome labels paired with their plans, or shuffled (Table 2b).
 
-    Trains missing ones of the three.
+    Trains missing ones of the three. All score one common pool, that of the training with paired labels.
 
     Example: w4s study label-pairing runs/city --seeds 3 4
 
     Args:
         run: Folder of a finished training run; variants go to RUN/variants.
+        eval_scenes: Maximum number of held-out scenes on the common pool, drawn by seed.
         training: How the variants are trained; few scenes and many epochs, as in the paper.
     """
     require_torch("w4s study label-pairing")
     from world4scorer.studies.label_pairing.study import label_pairing as study
 
     prepare_missing_store(run, training.split)
-    return save_finding(label_pairing, study(run, training), run, training.out, training=training)
+    finding = study(run, training, eval_scenes)
+    return save_finding(label_pairing, finding, run, training.out, eval_scenes=eval_scenes, training=training)
 
 
 def reranking(source: RunOrPools, /, weight: float = 1.0, options: StudyFlags = DEFAULT_STUDY_OPTIONS) -> int:
@@ -118,6 +120,7 @@ def interventions(
     baseline: Labelled = (),
     repeats: int = 100,
     first_seed: int = 20260909,
+    min_gap: float = 0.0,
     options: StudyFlags = DEFAULT_INTERVENTION_OPTIONS,
 ) -> int:
     """Choices with own, deranged and mean states (Table 4, D.1).
@@ -130,6 +133,7 @@ def interventions(
         baseline: Runs or pools of other planners, for example of one that predicts no future.
         repeats: Number of derangements.
         first_seed: Seed of the first derangement; each takes the next.
+        min_gap: Pairs of plans count for ordering accuracy if their PDMS differ by more; results at 0.05 stand beside.
         options: Output, scene store and bootstrap.
     """
     from world4scorer.datasets.store import SceneStore
@@ -138,12 +142,19 @@ def interventions(
 
     prepare_missing_store(source, options.split)
     blocks = open_blocks(source, foreign, baseline, options.store, options.split, options.weights)
-    finding = study(blocks, options.draws, repeats, first_seed, SceneStore(blocks[0].pools.about["store"]))
+    store = SceneStore(blocks[0].pools.about["store"])
+    finding = study(blocks, options.draws, repeats, first_seed, store, min_gap)
     given = {"foreign": foreign, "baseline": baseline, "repeats": repeats, "first_seed": first_seed}
+    given["min_gap"] = min_gap
     return save_finding(interventions, finding, source, options.out, **given, options=options)
 
 
-def disagreement(source: RunOrPools, /, options: StudyFlags = DEFAULT_STUDY_OPTIONS) -> int:
+def disagreement(
+    source: RunOrPools,
+    /,
+    population: Literal["all", "paired"] = "all",
+    options: StudyFlags = DEFAULT_STUDY_OPTIONS,
+) -> int:
     """Where v1 and v2 as objectives choose different plans (B.2).
 
     And why.
@@ -152,6 +163,8 @@ def disagreement(source: RunOrPools, /, options: StudyFlags = DEFAULT_STUDY_OPTI
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
+        population: All frames, those without a frame before being judged without extended comfort; or only frames with
+            one before.
         options: Output, scene store and bootstrap.
     """
     _require_torch_of_a_run("w4s study disagreement", source)
@@ -159,8 +172,8 @@ def disagreement(source: RunOrPools, /, options: StudyFlags = DEFAULT_STUDY_OPTI
     from world4scorer.studies.shared.scene_change import scene_change
 
     pools = _open(source, options)
-    finding = study(pools, scene_change(source, pools, options.split), options.draws)
-    return save_finding(disagreement, finding, source, options.out, options=options)
+    finding = study(pools, scene_change(source, pools, options.split), options.draws, population)
+    return save_finding(disagreement, finding, source, options.out, population=population, options=options)
 
 
 def calibration(

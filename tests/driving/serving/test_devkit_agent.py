@@ -50,7 +50,7 @@ def scenes(seed: int, frames: int = 9) -> list[SimpleNamespace]:
     """Scenes of a log as the devkit gives them: four ego states, the last of them now, and four cameras."""
     rng = np.random.default_rng(seed)
     poses = np.column_stack([2.5 * np.arange(frames) + 100.0 * seed, rng.normal(50, 1e-3, frames), np.zeros(frames)])
-    motion = (rng.normal(0, 1e-3, (frames, 4)) + [5.0, 0.0, 0.0, 0.0]).astype(np.float32)
+    motion = rng.normal([5.0, 0.0, 0.0, 0.0], 1e-3, (frames, 4)).astype(np.float32)
     command = np.eye(4, dtype=int)[rng.integers(0, 4, frames)]
     camera = SimpleNamespace(
         image=np.zeros((28, 56, 3), np.uint8),

@@ -134,11 +134,13 @@ def compare(
     threads: int = 2,
     pools_file: Path | None = None,
     weights: Weights = "best",
+    min_gap: float = 0.0,
 ) -> Comparison:
     """Compare a planner of a run with controls that are trained on its data.
 
     The run's pools on its validation split are made if they are missing. `pools_file` (.npz) keeps the planner's plans
-    in the training scenes of the scorer without images.
+    in the training scenes of the scorer without images. Pairs of plans count for the ordering if their PDMS differ by
+    more than `min_gap`.
     """
     config, data = read_run(run)
     numbers = config.model.ego_numbers
@@ -150,7 +152,7 @@ def compare(
     val = val.at([val.index_of[token] for token in pools.tokens])
     val_store = SceneStore(data.val_store)
     labels = pools.v1.astype(np.float32)
-    chosen = pool_metrics(pools.utility_v1, labels[..., PDMS])
+    chosen = pool_metrics(pools.utility_v1, labels[..., PDMS], min_gap)
 
     planner = Planner.from_pretrained(RunFolder(run).finished_planner(weights))
     asked = (planner(one.image, one.ego_status, one.cameras) for one in pool_batches(train, planner))
@@ -162,7 +164,7 @@ def compare(
     bank = CandidateBank.open(data.bank) if data.bank is not None and config.losses.bank else None
     blind = train_blind_scorer(config, train, train_plans, train_labels, bank, blind_epochs)
     without_images = blind_utility(blind, val, pools.plans)
-    by_blind = pool_metrics(without_images, labels[..., PDMS])
+    by_blind = pool_metrics(without_images, labels[..., PDMS], min_gap)
 
     mlp = train_ego_status_planner(every, config)
     with torch.no_grad():

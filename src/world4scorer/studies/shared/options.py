@@ -59,6 +59,8 @@ class TrainingOptions:
     """Split that the variants are scored on, by their last weights; the validation split unless given."""
     out: Path | None = None
     """Folder of the finding; RUN/studies unless given."""
+    min_gap: float = 0.0
+    """Pairs of plans count for ordering accuracy if their PDMS differ by more; results at 0.05 stand beside."""
     draws: int = 10_000
     """Number of bootstrap draws over logs."""
 
