@@ -364,9 +364,11 @@ def consecutive(source: RunOrPools, /, weight: float = 1.0, options: StudyFlags 
         weight: How much consistency with the last choice counts; 0 turns re-ranking off.
         options: Output, scene store and bootstrap.
     """
+    from world4scorer.datasets.store import SceneStore
     from world4scorer.studies.consecutive.study import consecutive as study
 
-    finding = study(_open(source, options), weight, options.draws)
+    pools = _open(source, options)
+    finding = study(pools, weight, options.draws, SceneStore(pools.about["store"]))
     return save_finding(consecutive, finding, source, options.out, weight=weight, options=options)
 
 

@@ -42,7 +42,7 @@ from world4scorer.studies.readouts.vectors import Predicted, observed, predicted
 from world4scorer.studies.shared.view_features import own_encoder
 
 GALLERY_SCENES: Final = 30
-SCENES_PER_PICTURE: Final = 10
+SCENES_PER_PICTURE: Final = 15
 """Scenes of the gallery, and of each of its pictures."""
 JUNCTIONS_PER_PICTURE: Final = 6
 """Junctions in each of the two pictures."""
