@@ -68,7 +68,7 @@ COMMANDS: Final = (
     Command("submit", JUDGE, "submit:submit"),
     Command("compare", JUDGE, "judge:compare"),
     Command("study", JUDGE, "study", "Repeat a study of the paper on a run or its pools."),
-    Command("drive", JUDGE, "judge:drive"),
+    Command("drive", JUDGE, "drive:drive"),
     Command("b2d", JUDGE, "b2d", "Bench2Drive: clips, training, the agent, results."),
     Command("cube", JUDGE, "cube", "OGBench-Cube: outcome scores in a world model's planner."),
     Command("report", JUDGE, "judge:report"),
