@@ -65,7 +65,7 @@ COMMANDS: Final = (
     Command("train", LEARN, "learn:train", reads_words=True),
     Command("pools", JUDGE, "judge:pools"),
     Command("evaluate", JUDGE, "judge:evaluate"),
-    Command("submit", JUDGE, "submit:submit"),
+    Command("submit", JUDGE, "plans:submit"),
     Command("compare", JUDGE, "judge:compare"),
     Command("study", JUDGE, "study", "Repeat a study of the paper on a run or its pools."),
     Command("drive", JUDGE, "drive:drive"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -18,6 +20,11 @@ from world4scorer.cli.arguments import (
     metavar,
 )
 from world4scorer.cli.exit_codes import INPUT_ERROR
+from world4scorer.jobs.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from world4scorer.datasets.prepare.fill_store import PrepareReport
+    from world4scorer.jobs.executors import Executor as AnyExecutor
 
 
 def check_data(data: Folder, split: Split, images: bool = True, workers: OptionalCount = None) -> int:
@@ -113,9 +120,49 @@ def prepare(
         ray_address: Address of a running Ray cluster; implies --executor ray.
         synthetic: Folder synthetic_scene_pickles of a two-stage split.
     """
-    from world4scorer.cli.split_stores import fill_store
     from world4scorer.jobs.executors import choose_executor
 
     chosen = choose_executor(executor, workers=workers, ray_address=ray_address)
     print(fill_store(data, split, store, chosen, synthetic))
     return 0
+
+
+def fill_store(
+    data: Path, split: str, store: Path, executor: AnyExecutor, synthetic: Path | None = None
+) -> PrepareReport:
+    """Prepare the scenes of a split that are missing in a store, with the route points that a city knows."""
+    from world4scorer.city.world.global_plan import city_routes
+    from world4scorer.datasets.navsim.splits import find_split
+    from world4scorer.datasets.prepare.fill_store import prepare as prepare_store
+    from world4scorer.datasets.prepare.samples import add_route_points
+    from world4scorer.datasets.prepare.source import NavsimSource, synthetic_by_log
+
+    found = find_split(split, data)
+    by_log = {} if synthetic is None else synthetic_by_log(synthetic)
+    source = NavsimSource(data, found, synthetic=by_log, routes=city_routes(data))
+    missing = source.missing_logs()
+    if missing:
+        print(
+            f"w4s: {len(missing)} logs of {found.name} are not on disk ({missing[0]}, ...); preparing the others",
+            file=sys.stderr,
+        )
+    tokens = found.filter.tokens
+    report = prepare_store(source, store, executor, expected_scenes=None if tokens is None else len(tokens))
+    if source.routes is not None:
+        add_route_points(data, found, store, source.routes, executor)
+    return report
+
+
+def prepare_missing_store(
+    source: Path, split: str | None, data: Path | None = None, store: Path | None = None, workers: int | None = None
+) -> None:
+    """Prepare the store of a split that a run is asked about, where there is none; anything else is left alone."""
+    if split is None or not RunFolder(source).exists or find_spec("torch") is None:
+        return  # pools that are there already need neither torch nor a store to be made
+    from world4scorer.jobs.executors import local_executor
+    from world4scorer.planner.training.run_files import looked_at, read_run
+
+    seen = looked_at(read_run(source)[1], data, split, store)
+    if not seen.val_store.is_dir():
+        print(f"scene store: preparing {seen.val_store}", file=sys.stderr)
+        fill_store(seen.val_data or seen.data, split, seen.val_store, local_executor(workers))

@@ -23,8 +23,8 @@ from world4scorer.cli.arguments import (
     metavar,
 )
 from world4scorer.cli.command_line import command_line
+from world4scorer.cli.data import prepare_missing_store
 from world4scorer.cli.requirements import require_torch
-from world4scorer.cli.split_stores import prepare_missing_store
 from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.studies.registry import STUDIES
 from world4scorer.studies.shared.options import (
@@ -375,7 +375,7 @@ def consecutive(source: RunOrPools, /, weight: float = 1.0, options: StudyFlags 
 def lambda_weight(
     source: RunOrPools,
     /,
-    weights: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0),
+    lambdas: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0),
     options: StudyFlags = DEFAULT_STUDY_OPTIONS,
 ) -> int:
     """Effect of the weight of re-ranking (E.3).
@@ -384,13 +384,13 @@ def lambda_weight(
 
     Args:
         source: Folder of a training run, whose pools are made if they are missing, or a folder of pools.
-        weights: Weights to re-rank with; framewise choices are always there.
+        lambdas: Weights to re-rank with; framewise choices are always there.
         options: Output, scene store and bootstrap.
     """
     from world4scorer.studies.lambda_weight.study import lambda_weight as study
 
-    finding = study(_open(source, options), weights, options.draws)
-    return save_finding(lambda_weight, finding, source, options.out, weights=weights, options=options)
+    finding = study(_open(source, options), lambdas, options.draws)
+    return save_finding(lambda_weight, finding, source, options.out, lambdas=lambdas, options=options)
 
 
 def history(

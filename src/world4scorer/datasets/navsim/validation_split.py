@@ -21,6 +21,7 @@ from world4scorer.datasets.navsim.filters import Split, read_yaml, windows
 from world4scorer.datasets.navsim.logs import log_paths, read_log
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor
+from world4scorer.jobs.resumable import run_tasks
 
 TRAINING: Final = "train"
 VALIDATION: Final = "val"
@@ -64,11 +65,10 @@ def tokens_by_log(root: Path, split: Split, executor: Executor) -> TokensByLog:
             f"{DataFolder(root).logs(split.data_split)}: {len(missing)} of {len(wanted)} logs of {split.name} are not "
             f"there ({missing[0]}, ...); `w4s check-data` lists what is missing"
         )
-    found: dict[str, tuple[str, ...]] = {}
-    for done in executor.run(_ReadTokens(root, split), wanted):
-        if done.result is None:
-            raise DatasetError(done.error or f"{done.task}: cannot be read")
-        found[done.task] = done.result
+    folder = DataFolder(root).logs(split.data_split)
+    found = dict(
+        run_tasks(executor, _ReadTokens(root, split), wanted, folder, "logs", DatasetError, stop_at_first=True)
+    )
     return {name: found[name] for name in wanted if found[name]}
 
 
