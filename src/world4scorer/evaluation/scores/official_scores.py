@@ -22,7 +22,6 @@ TOKEN: Final = "token"
 AVERAGES: Final = "average"
 """Rows whose token begins so hold means."""
 SCORE: Final = "score"
-EC: Final = "two_frame_extended_comfort"
 ROUNDING: Final = 1e-6
 """Differences up to this come from the order of floating-point operations."""
 
