@@ -51,6 +51,8 @@ BAD_INPUT = [
     "pools none --data empty --split navtest --out out",
     "pools garbage.pkl --store none --out out",
     "pools garbage.safetensors --data empty --split navtest --out out",
+    "submit none --out x.pkl",
+    "submit --check garbage.pkl",
     "evaluate none",
     "evaluate empty",
     "evaluate garbage.pkl --store none --out out",

@@ -17,7 +17,7 @@ import tyro
 
 from world4scorer.cli.arguments import Folder, OptionalEncoder, OptionalFolder, OptionalPath, OptionalSplit
 from world4scorer.cli.overview import description
-from world4scorer.datasets.navsim.held_out import check_not_test
+from world4scorer.datasets.navsim.splits import check_not_test
 from world4scorer.planner.training.config import PRESETS, TrainConfig
 from world4scorer.planner.training.prepare_data import DataSources, prepare_data
 from world4scorer.planner.training.run import Machine, check_machine, silence_lightning, train

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.support.navsim_golden import NavsimGolden
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import SceneFilter, Split, windows, write_split
-from world4scorer.datasets.navsim.held_out import TEST_SPLITS, check_not_test
 from world4scorer.datasets.navsim.logs import Log
+from world4scorer.datasets.navsim.splits import TEST_SPLITS, check_not_test
 from world4scorer.datasets.navsim.validation_split import cut_by_lists, cut_by_share, tokens_by_log
 from world4scorer.jobs.executors import SerialExecutor
 
