@@ -132,7 +132,7 @@ def test_the_overview_lists_every_command():
 
 
 SECTIONS = re.findall(r"^### `w4s ([^`]+)`\n(.*?)(?=^##|\Z)", (ROOT / "docs" / "commands.md").read_text(), re.M | re.S)
-STUDIES = ("study reranking", "study parts", "study counterfactual", "study readouts")
+STUDIES = ("study disagreement", "study label-pairing", "study counterfactual", "study readouts")
 """One that needs pools, and those that train: together they have every flag that their section names."""
 
 

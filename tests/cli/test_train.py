@@ -97,6 +97,15 @@ def test_what_is_missing_is_said_before_anything_is_made(training_set, tmp_path,
         prepare([*words[1:], "--nodes", "2", "--vit-weights", "city"])
 
 
+def test_test_splits_are_refused(training_set, tmp_path, capsys):
+    words = ["train", "--data", str(training_set.data.data), "--out", str(tmp_path / "run")]
+    for flag in ("--split", "--val-split"):
+        assert main([*words, flag, "city_test"]) == 1
+        assert f"{flag} city_test: this is a test split" in capsys.readouterr().err
+    assert main([*words, "--val-split", "city_test", "--i-know-this-is-the-test-split"]) == 1
+    assert "no such scene store" in capsys.readouterr().err
+
+
 def test_help_names_the_presets_numbers(capsys):
     assert main(["train", "--preset", "paper", "--help"]) == 0
     printed = capsys.readouterr().out

@@ -168,7 +168,7 @@ def train(
     learning_rate: OptionalNumber = None,
     precision: OptionalPrecision = None,
     seed: OptionalCount = None,
-    validation: float = 0.05,
+    validation: OptionalNumber = None,
     accelerator: str = "auto",
     devices: int = 1,
     nodes: int = 1,
@@ -200,7 +200,7 @@ def train(
         learning_rate: Peak learning rate, if not the preset's; not scaled with the batch.
         precision: Precision of training, if not the preset's.
         seed: Seed of weights, order and draws, if not the preset's.
-        validation: Share of clips held out for validation.
+        validation: Share of clips held out for validation; with preset paper 0, which trains on all clips, else 0.05.
         accelerator: Lightning accelerator: auto, cpu, gpu, ...
         devices: Processes on this machine, one per device.
         nodes: Machines.
@@ -211,7 +211,7 @@ def train(
     require_torch("w4s b2d train")
     from world4scorer.driving.bench2drive.clip_targets import prepare_targets
     from world4scorer.driving.bench2drive.config import PRESETS, changed
-    from world4scorer.driving.bench2drive.train import ClipData, check_config, train_clips
+    from world4scorer.driving.bench2drive.train import ClipData, check_config, train_clips, validation_share
     from world4scorer.driving.clips.prepared import PreparedClips
     from world4scorer.planner.training.config import TrainConfig
     from world4scorer.planner.training.run import Machine, check_machine, check_start, is_global_zero, silence_lightning
@@ -246,7 +246,8 @@ def train(
         if first:
             print(f"targets: {file or 'not needed, their loss has no weight'}")
         return 0
-    planner = train_clips(config, ClipData(prepared, vocab, file, validation), out, machine)
+    share = validation_share(out, preset) if validation is None else validation
+    planner = train_clips(config, ClipData(prepared, vocab, file, share), out, machine)
     if first:
         print(f"planner: {planner}")
     return 0
@@ -316,6 +317,7 @@ def results(
     step: float = 0.1,
     abilities: OptionalFile = None,
     missing: bool = False,
+    published: bool = False,
     draws: int = 10_000,
 ) -> int:
     """Merge results of routes and report driving scores.
@@ -335,6 +337,7 @@ def results(
         step: Time between samples of those files [s]; 0.1 is the published formula's.
         abilities: Scenario types by ability (.json); a list after Bench2Drive's paper unless given.
         missing: Print the routes that are missing or crashed, and nothing else.
+        published: Also print the paper's table of published methods.
         draws: Number of bootstrap draws over routes.
     """
     from world4scorer.evaluation.leaderboard.merge import merge, result_files
@@ -366,6 +369,10 @@ def results(
     others = [file.name for file in files[:-1]]
     command = command_line(["w4s", "b2d", "results", *others], results, files[-1], given)
     print(finding.markdown(command))
+    if published:
+        from world4scorer.cli.console_tables import print_published
+
+        print_published("bench2drive")
     if out is not None:
         save_results(merged, finding, out, command, smooth)
         print(f"written: {out}/results.json, results.md, routes.csv, merged.json")

@@ -11,6 +11,8 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from world4scorer.city.world.info import CityInfo
+    from world4scorer.evaluation.scores.official_scores import OfficialComparison
+    from world4scorer.evaluation.scores.published import PublishedName
     from world4scorer.evaluation.scores.score_table import ScoreTable
     from world4scorer.evaluation.scores.tables import TableText
     from world4scorer.planner.bank.candidate_bank import CandidateBank
@@ -45,6 +47,24 @@ def print_scores(table: ScoreTable, path: object) -> None:
             print(f"  {name:32s} {mean:.4f}")
 
 
+def print_official(found: OfficialComparison) -> None:
+    """Print how our scores and official ones compare."""
+    table = found.table()
+    console().print(_table(table.title, table.columns, table.rows, left=("at token",), no_wrap=True))
+    for tokens, where in ((found.only_ours, "there"), (found.only_official, "here")):
+        if tokens:
+            print(f"{len(tokens):,} tokens are missing {where}: {tokens[0]}, ...")
+    print("both agree" if found.agrees else "they DIFFER")
+
+
+def print_published(name: PublishedName) -> None:
+    """Print a table of the paper, apart from ours."""
+    from world4scorer.evaluation.scores.published import published_table
+
+    table = published_table(name)
+    print(f"\n{table.title}\n\n{table.markdown()}", end="")
+
+
 def print_city(info: CityInfo, terminal: Console | None = None) -> None:
     """Print what a city dataset contains."""
     from world4scorer.city.world.info_report import TEXT_COLUMNS, headline, tables
@@ -70,14 +90,16 @@ def print_bank(pack: CandidateBank, found: BankStatistics) -> None:
         terminal.print(_table(None, families.columns, families.rows))
 
 
-def print_profile(config: ModelConfig, profile: Profile, measured: Sequence[Measured]) -> None:
+def print_profile(
+    config: ModelConfig, profile: Profile, measured: Sequence[Measured], reranking: float | None = None
+) -> None:
     """Print counts and times of a model; for the paper's model, with the paper's numbers beside them."""
     from world4scorer.planner.model.config import paper
     from world4scorer.planner.profiling.profile_report import REPORTED, as_rows
 
     terminal = console(NARROW)
     head = ("one frame", "here", *(["paper"] if config == paper() else []))
-    rows = [(name, value, REPORTED.get(name, ""))[: len(head)] for name, value in as_rows(profile, measured)]
+    rows = [(name, value, REPORTED.get(name, ""))[: len(head)] for name, value in as_rows(profile, measured, reranking)]
     table = _table(None, head, rows)
     table.box, table.pad_edge = (box.SIMPLE_HEAD if terminal.is_terminal else None), False
     terminal.print(table)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from world4scorer.cli.arguments import Counts, OptionalCount, OptionalFolder, OptionalNumber, PositionalFolder, metavar
 from world4scorer.cli.command_line import command_line
+from world4scorer.cli.console_tables import print_published
 from world4scorer.cli.exit_codes import UsageError
 from world4scorer.cli.requirements import require_torch
 
@@ -190,6 +191,7 @@ def evaluate(
     weight: OptionalNumber = None,
     seeds: Counts = (),
     players: Players = (),
+    published: bool = False,
     out: OptionalFolder = None,
     workers: OptionalCount = None,
 ) -> int:
@@ -205,6 +207,7 @@ def evaluate(
         weight: How much outcome scores count; as tuned unless given.
         seeds: Seeds of the windows; the preset's unless given.
         players: Players; the preset's unless given.
+        published: Also print the paper's table of published methods.
         out: Folder of tables, figures and film; report, in the study's, unless given.
         workers: Processes; one for each core unless given.
     """
@@ -215,7 +218,10 @@ def evaluate(
         weight = opened.tuned().weight if "ours" in config.players else 0.0
     given = {"weight": weight, "seeds": seeds, "players": players}
     command = command_line(["w4s", "cube", "evaluate"], evaluate, study, given)
-    return _play_and_report(opened, config, weight, out, command, workers)
+    code = _play_and_report(opened, config, weight, out, command, workers)
+    if published:
+        print_published("cube")
+    return code
 
 
 def reproduce(

@@ -1,4 +1,4 @@
-"""Commands of `Judge`: pools, evaluate, compare, drive, report."""
+"""Commands of `Judge`: pools, evaluate, compare, report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import tyro
 from world4scorer.cli.arguments import (
     HIDE_DEFAULT,
     AnyPath,
-    Folder,
     Lqr,
     OptionalBenchmark,
     OptionalCount,
@@ -24,10 +23,11 @@ from world4scorer.cli.arguments import (
     metavar,
 )
 from world4scorer.cli.command_line import command_line
+from world4scorer.cli.data import prepare_missing_store
 from world4scorer.cli.exit_codes import UsageError
 from world4scorer.cli.official_tables import AgentName, evaluate_stages, find_two_stage, write_official_table
 from world4scorer.cli.requirements import require_device, require_torch
-from world4scorer.jobs.run_folder import RunFolder
+from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.planner.bundled import planner_folder
 
 if TYPE_CHECKING:
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 Agents = Annotated[tuple[AgentName, ...], HIDE_DEFAULT]
 OptionalTraffic = Annotated[Literal["reactive", "replay"] | None, HIDE_DEFAULT]
 OptionalSource = Annotated[Path | None, tyro.conf.Positional, metavar("RUN|POOLS|PLANNER|SUBMISSION")]
-Drivers = Annotated[tuple[str, ...], metavar("DRIVER [DRIVER ...]")]
-Routes = Annotated[tuple[str, ...], metavar("ROUTE [ROUTE ...]")]
-OptionalCheckpoint = Annotated[Path | None, metavar("RUN|PLANNER")]
 
 DRAWS: Final = 10_000
 
@@ -50,6 +47,7 @@ def pools(
     data: OptionalFolder = None,
     split: OptionalSplit = None,
     store: OptionalFolder = None,
+    weights: Weights = "best",
     plans: OptionalPath = None,
     states: Literal["float32", "float16", "none"] = "float32",
     allow_missing: bool = False,
@@ -64,10 +62,11 @@ def pools(
 
     Args:
         source: Folder of a training run or of a planner, a released checkpoint, or another planner's dump (.pkl).
-        out: Folder of the pools; RUN/pools/SPLIT for a training run unless given.
+        out: Folder of the pools; RUN/pools/SPLIT[-best] for a training run unless given.
         data: Dataset folder of a planner; a training run knows its own.
         split: Name of a split, or its YAML file; a training run's validation split unless given.
-        store: Scene store of the split; DATA/store/SPLIT unless given.
+        store: Scene store of the split; DATA/store/SPLIT unless given, made if it is missing.
+        weights: Planner of a run: the one with the best validation score, or the last.
         plans: Score these plans instead of the planner's own: a folder of pools, or a dump (.pkl).
         states: Number type of saved states, which are most of the size.
         allow_missing: For a dump: leave out frames of the store that it lacks, instead of failing.
@@ -85,16 +84,17 @@ def pools(
         require_device(device)
         from world4scorer.evaluation.pools.foreign import read_plans
         from world4scorer.evaluation.pools.make import make_pools
-        from world4scorer.evaluation.pools.open import is_planner
+        from world4scorer.evaluation.pools.open import is_planner, pools_of_weights
         from world4scorer.evaluation.pools.planner_source import PlannerSource
 
         if is_planner(source) and (data is None or split is None):
             raise UsageError(f"{source}: a planner needs --data and --split; a training run knows its own")
-        found = PlannerSource.find(source, data, split, store)
+        prepare_missing_store(source, split, data, store)
+        found = PlannerSource.find(source, data, split, store, weights)
         if out is None:
             if not RunFolder(source).exists or plans is not None:
                 raise UsageError("--out: name the folder of these pools")
-            out = RunFolder(source).pools(found.split)
+            out = pools_of_weights(source, found.split, weights)
         given = None if plans is None else read_plans(plans)
         folder = make_pools(
             found,
@@ -111,8 +111,10 @@ def pools(
 
 def _evaluable(source: Path, folder: Path) -> Path:
     """What to evaluate next: a run, if `evaluate` would take these pools of it, else the pools."""
+    from world4scorer.evaluation.pools.open import pools_of_weights
+
     run = RunFolder(source)
-    if run.exists and folder == run.pools(run.validation_split()):
+    if run.exists and folder == pools_of_weights(source, run.validation_split(), "best"):
         return source
     return folder
 
@@ -125,6 +127,7 @@ def evaluate(
     store: OptionalFolder = None,
     data: OptionalFolder = None,
     split: OptionalSplit = None,
+    weights: Weights = "best",
     against: OptionalFolder = None,
     weight: float = 1.0,
     draws: int = DRAWS,
@@ -133,6 +136,8 @@ def evaluate(
     traffic: OptionalTraffic = None,
     partial: bool = False,
     explain_score: bool = False,
+    official: OptionalFile = None,
+    published: bool = False,
     allow_missing: bool = False,
     lqr: Lqr = "navsim",
     threads: OptionalCount = None,
@@ -151,10 +156,13 @@ def evaluate(
 
     Args:
         source: Training run, folder of pools, planner or released checkpoint (with --data and --split), or submission.
-        out: Folder of the evaluation; SOURCE/evaluation for runs and pools unless given. Or a CSV file.
+        out: Folder of the evaluation; SOURCE/evaluation for runs and pools unless given, RUN/evaluation/SPLIT for
+            another split. Or a CSV file.
         store: Scene store; by default the one that a run or pools name, for two-stage splits DATA/store/SPLIT.
         data: Dataset folder, for a planner, for a run on other data, or of a two-stage split.
-        split: Name of a split, or its YAML file: for a planner, a two-stage evaluation, or a run on another split.
+        split: Name of a split, or its YAML file: for a planner, a two-stage evaluation, or a run on another split,
+            whose scene store and pools are made if they are missing.
+        weights: Planner of a run: the one with the best validation score, or the last.
         against: Folder of another evaluation: adds differences paired by frame, with intervals.
         weight: How much consistency with the last choice counts in re-ranking.
         draws: Number of bootstrap draws over logs.
@@ -163,6 +171,8 @@ def evaluate(
         traffic: Traffic of a two-stage evaluation: reactive, as in the benchmark, unless given.
         partial: Two-stage splits: leave out what is missing or fails, instead of failing.
         explain_score: Two-stage splits: show what each group costs; writes OUT_groups.csv and a picture, OUT_group.png.
+        official: For a submission: CSV of the official script, to compare with token by token; --out is a CSV file.
+        published: Also print Table 1 of the paper with all published methods, on NAVSIM.
         allow_missing: Leave out tokens of the store without a plan, instead of failing.
         lqr: Tracker of the rollouts: as in the official simulator, or with the intended jerk penalty.
         threads: Threads; one for each core unless given.
@@ -181,32 +191,39 @@ def evaluate(
         if two_stage is not None:
             if folder_options or allow_missing:
                 raise UsageError("--against, --weight, --draws and --allow-missing do not belong to two-stage splits")
-            return evaluate_stages(source, two_stage, out, metric, traffic or "reactive", partial, explain_score, lqr)
+            return evaluate_stages(
+                source, two_stage, out, metric, weights, traffic or "reactive", partial, explain_score, lqr
+            )
     if traffic is not None or partial or explain_score:
         raise UsageError("--traffic, --partial and --explain-score belong to two-stage splits; give --split as well")
-    if agents or ends_in_csv or metric is not None:
+    if agents or ends_in_csv or metric is not None or official is not None:
         if folder_options or data is not None:
             raise UsageError("--against, --data, --weight and --draws belong to an evaluation into a folder")
-        return write_official_table(source, out, store, split, agents, metric, allow_missing, lqr)
+        return write_official_table(source, out, store, split, agents, metric, official, allow_missing, lqr)
     assert source is not None
     if out is not None and out.is_file():
         raise ValueError(f"--out {out}: a file; give a folder, or for an official table a name that ends in .csv")
+    from world4scorer.cli.console_tables import print_published
     from world4scorer.evaluation.scores.frames import read_frames
     from world4scorer.evaluation.scores.pool_evaluation import evaluate_pools
     from world4scorer.jobs.files import check_folder
 
     check_folder(source if out is None else out)
     others = None if against is None else read_frames(against)
-    pools = _pools(source, out, store, data, split, allow_missing, lqr)
+    prepare_missing_store(source, split, data, store)
+    pools = _pools(source, out, store, data, split, weights, allow_missing, lqr)
     evaluated = evaluate_pools(pools, weight, draws)
     if others is not None and against is not None:
         evaluated = evaluated.against(others, against.name, draws)
-    given = {"split": split, "against": against, "weight": weight, "draws": draws}
+    given = {"split": split, "weights": weights, "against": against, "weight": weight, "draws": draws}
     given |= {"allow_missing": allow_missing, "lqr": lqr}
     command = command_line(["w4s", "evaluate"], evaluate, source, given)
-    folder = RunFolder(source).evaluation if out is None else out
+    run = RunFolder(source)
+    folder = run.results(run.evaluation, split, weights) if out is None else out
     evaluated.save(folder, command)
     print(evaluated.finding.markdown(command))
+    if published:
+        print_published("table-1")
     print(f"written: {folder}/frames.parquet, frames.csv, evaluation.json, evaluation.md, evaluation.png")
     return 0
 
@@ -217,6 +234,7 @@ def _pools(
     store: Path | None,
     data: Path | None,
     split: str | None,
+    weights: Weights,
     allow_missing: bool,
     lqr: Lqr,
 ) -> ScoredPools:
@@ -248,12 +266,14 @@ def _pools(
         if data is not None or split is not None:
             raise UsageError(f"{source}: a folder of pools has its frames already; leave out --data and --split")
         return open_pools(source, store, lqr)
-    if (data is not None or split is not None) and out is None:
-        raise UsageError("--out: name the folder of an evaluation on other data or another split")
-    return open_pools(source, store, lqr, data, split)
+    if data is not None and out is None:
+        raise UsageError("--out: name the folder of an evaluation on other data")
+    return open_pools(source, store, lqr, data, split, weights)
 
 
-def compare(run: Run, /, out: AnyPath, blind_scenes: int = 8192, pools: OptionalFile = None) -> int:
+def compare(
+    run: Run, /, out: AnyPath, weights: Weights = "best", blind_scenes: int = 8192, pools: OptionalFile = None
+) -> int:
     """Compare a run's planner with simple controls.
 
     On its validation split. Trains the controls on the same data: a scorer without images on the planner's own pools,
@@ -264,6 +284,7 @@ def compare(run: Run, /, out: AnyPath, blind_scenes: int = 8192, pools: Optional
     Args:
         run: Folder of a finished `w4s train`.
         out: Results without suffix: OUT.md, OUT.json, OUT.png.
+        weights: Planner of the run: the one with the best validation score, or the last.
         blind_scenes: Maximum number of training scenes of the scorer without images.
         pools: Also save the planner's plans in these scenes (.npz), for example for `w4s bank histogram`.
     """
@@ -274,107 +295,20 @@ def compare(run: Run, /, out: AnyPath, blind_scenes: int = 8192, pools: Optional
     if pools is not None and pools.suffix != ".npz":
         raise UsageError(f"--pools {pools}: must end in .npz")
     check_folder(out.parent)
-    comparison = compare_run(run, blind_scenes, pools_file=pools)
-    command = f"w4s compare {run.name} --out {out.name}"
+    comparison = compare_run(run, blind_scenes, pools_file=pools, weights=weights)
+    command = f"w4s compare {run.name} --out {out.name}{'' if weights == 'best' else ' --weights last'}"
     comparison.save(out, command)
     print(comparison.markdown(command))
     return 0
 
 
-def drive(
-    out: Folder,
-    checkpoint: OptionalCheckpoint = None,
-    data: OptionalFolder = None,
-    split: str = "city_test",
-    routes: int = 28,
-    drivers: Drivers = (),
-    benchmark: Literal["v1", "v2"] = "v1",
-    seed: int = 0,
-    films: Routes = (),
-    film_format: Literal["mp4", "webp", "gif"] = "mp4",
-    film_height: int = 720,
-    workers: OptionalCount = None,
-) -> int:
-    """Drive a planner in the city's traffic, and other drivers for comparison.
-
-    Routes with signals, turns, lane changes, crossing pedestrians, stopped vehicles and cut-ins; Bench2Drive's rules
-    and scores. Can be interrupted and run again: finished drives are kept. Writes a record for each drive, results in
-    the leaderboard's layout for each driver, and a table (JSON, Markdown, figure).
-
-    Drivers: `framewise`, or `inertial`, `route`, `commands`, `creep`, also several joined by + (inertial+route), let
-    the planner choose that way; `constant-velocity`, `ego-status`, `pdm-closed` and `sumo` need no planner.
-
-    Example: w4s drive --checkpoint runs/city --out drives
-
-    Args:
-        out: Folder of the drives.
-        checkpoint: Training run, folder of a planner, or released checkpoint.
-        data: Dataset folder of the city; a training run knows its own, unless it was trained on clips.
-        split: Name of a split of the city; the routes lead through its simulations.
-        routes: Number of routes.
-        drivers: Drivers; framewise, inertial, route and all that need no planner unless given.
-        benchmark: Utility that the planner selects by; v2 is refused for planners trained on Bench2Drive, which lack
-            one of its terms.
-        seed: Seed of the routes.
-        films: Routes to film with every driver, by name; `all` for all of them.
-        film_format: Format of films; WebP and GIF need no player.
-        film_height: Height of films [pixels].
-        workers: Processes; one for each core unless given.
-    """
-    from world4scorer.driving.closed_loop.comparison import compare_drivers
-    from world4scorer.driving.closed_loop.driver_spec import EGO_STATUS, DriverSpec, default_drivers
-    from world4scorer.driving.closed_loop.run import DriveConfig, drive_all, film_drives, write_driver_results
-
-    run, planner, data = _find_planner(checkpoint, data)
-    names = drivers or default_drivers(planner is not None, run is not None)
-    choices = [DriverSpec.parse(name, benchmark) for name in dict.fromkeys(names)]
-    if any(choice.options is not None or choice.name == EGO_STATUS for choice in choices):
-        require_torch("w4s drive")
-    from world4scorer.jobs.executors import choose_executor
-
-    plan = DriveConfig(data, split, routes, seed, planner, run, benchmark)
-    executor = choose_executor("serial" if workers == 1 else "processes", workers=workers)
-    drives = drive_all(plan, choices, out, executor, show=True)
-    write_driver_results(drives)
-    finding = compare_drivers(drives)
-    source = checkpoint or data
-    given = {"routes": routes, "split": split, "drivers": drivers, "benchmark": benchmark, "seed": seed}
-    command = command_line(["w4s", "drive", "--checkpoint" if checkpoint else "--data"], drive, source, given)
-    path = finding.save(out, command)
-    print(finding.markdown(command))
-    print(f"written: {path}.json, .md, .png; records in {out}/DRIVER/")
-    for film in film_drives(plan, drives, films, film_format, film_height):
-        print(f"film: {film}")
-    return 0
-
-
-def _find_planner(checkpoint: Path | None, data: Path | None) -> tuple[Path | None, Path | None, Path]:
-    """Training run and planner of a checkpoint, if any, and the dataset folder of the city."""
-    if checkpoint is None:
-        if data is None:
-            raise UsageError("--data: name the city; only a training run given as --checkpoint has its own")
-        return None, None, data
-    checkpoint = planner_folder(checkpoint)
-    run = RunFolder(checkpoint)
-    if run.data_file.is_file():
-        from world4scorer.planner.training.run_files import read_run
-
-        own = None
-        if not run.trained_on_clips:
-            _, trained = read_run(checkpoint)
-            own = trained.val_data or trained.data
-        planner = run.finished_planner()
-        city = data or own
-        if city is None:
-            raise UsageError(f"--data: {checkpoint} was trained on clips; name the city it drives in")
-        return None if run.trained_on_clips else checkpoint, planner, city
-    if data is None:
-        raise UsageError(f"--data: {checkpoint} is a planner without a training run; name the city it drives in")
-    return None, checkpoint, data
-
-
 def report(
-    source: RunOrPools, /, out: OptionalFile = None, split: OptionalSplit = None, store: OptionalFolder = None
+    source: RunOrPools,
+    /,
+    out: OptionalFile = None,
+    split: OptionalSplit = None,
+    weights: Weights = "best",
+    store: OptionalFolder = None,
 ) -> int:
     """Write one HTML page with all results of a run.
 
@@ -387,6 +321,8 @@ def report(
         source: Folder of a training run, or a folder of pools.
         out: The page; SOURCE/report.html unless given.
         split: Whose pools to show; those of the validation split unless given.
+        weights: Whose pools of a run: those of the best planner, if there are some, or of the last. Findings of other
+            weights are shown with a warning.
         store: Scene store of the pools, if it is not where they say.
     """
     from world4scorer.evaluation.pools.pool_files import is_pools
@@ -395,6 +331,6 @@ def report(
         require_torch("w4s report")
     from world4scorer.reporting.report.write import write_report
 
-    path = write_report(source, out, split, store)
+    path = write_report(source, out, split, store, weights)
     print(f"written: {path}, {path.stat().st_size / 1e6:.1f} MB")
     return 0

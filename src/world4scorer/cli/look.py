@@ -20,7 +20,7 @@ from world4scorer.cli.arguments import (
     metavar,
 )
 from world4scorer.cli.exit_codes import UsageError
-from world4scorer.jobs.run_folder import RunFolder
+from world4scorer.jobs.run_folder import RunFolder, Weights
 
 if TYPE_CHECKING:
     from world4scorer.evaluation.scores.pictures import PoolPictures, StorePictures
@@ -46,6 +46,7 @@ def show(
     thumbnail: bool = False,
     cameras: bool = False,
     split: OptionalSplit = None,
+    weights: Weights = "best",
     store: OptionalFolder = None,
     data: OptionalFolder = None,
 ) -> int:
@@ -67,13 +68,14 @@ def show(
         thumbnail: Small pictures without text beside them.
         cameras: Show the camera images above the picture.
         split: Whose pools of a run to show; those of the validation split unless given.
+        weights: Whose pools of a run: those of the best planner, if there are some, or of the last.
         store: Scene store of a run or pools, if it is not where they say.
         data: Dataset folder with the images, if it is not where the pools say.
     """
     from world4scorer.drawing.birdseye import save
     from world4scorer.evaluation.scores.pictures import Cameras
 
-    pictures = _pictures(source, submission, selection, plan, metric, split, store)
+    pictures = _pictures(source, submission, selection, plan, metric, split, store, weights)
     if not tokens:
         raise UsageError(f"{source}: which moments? {_token_hint(source, pictures)}")
     if cameras and thumbnail:
@@ -94,6 +96,7 @@ def _pictures(
     metric: Benchmark,
     split: str | None,
     store: Path | None,
+    weights: Weights,
 ) -> PoolPictures | StorePictures:
     from world4scorer.evaluation.pools.pool_files import is_pools
     from world4scorer.evaluation.scores.pictures import PoolPictures, StorePictures
@@ -103,7 +106,7 @@ def _pictures(
             raise UsageError(f"--submission: belongs to a scene store; {source} has plans of its own")
         if metric == "pdms-v1.1" and selection == "reranked":
             raise UsageError("--selection reranked: belongs to EPDMS; with --metric pdms-v1.1 choices are framewise")
-        return PoolPictures.open(source, split, store, selection, metric, plan)
+        return PoolPictures.open(source, split, store, selection, metric, plan, weights)
     pictures = StorePictures.open(source, submission, metric)
     if split is not None or store is not None or plan is not None or selection is not None:
         raise UsageError(
@@ -145,6 +148,7 @@ def film(
     height: int = 720,
     speed: float = 1.0,
     split: OptionalSplit = None,
+    weights: Weights = "best",
     store: OptionalFolder = None,
     data: OptionalFolder = None,
 ) -> int:
@@ -165,6 +169,7 @@ def film(
         speed: Playback speed; 2 plays twice as fast.
         split: Whose pools of a run to show, those of the validation split unless given; for a dataset, the folder of
             logs, if the log is in several.
+        weights: Whose pools of a run: those of the best planner, if there are some, or of the last.
         store: Scene store of a run or pools, if it is not where they say.
         data: Dataset folder, if it is not where the pools say.
     """
@@ -177,7 +182,7 @@ def film(
 
     decisions, data_split = None, None
     if is_pools(source) or RunFolder(source).exists:
-        pools = ScoredPools.open(kept_pools(source, split), store)
+        pools = ScoredPools.open(kept_pools(source, split, weights), store)
         root, log, data_split = find_log(pools, log, data)
         decisions = Decisions(pools, SceneStore(pools.about["store"]), selection or "reranked")
     else:
@@ -216,6 +221,7 @@ def frames(
     /,
     out: OptionalFolder = None,
     split: OptionalSplit = None,
+    weights: Weights = "best",
     store: OptionalFolder = None,
     data: OptionalFolder = None,
 ) -> int:
@@ -229,13 +235,14 @@ def frames(
         source: Training run, or folder of pools.
         out: Folder; SOURCE/frames/SPLIT unless given.
         split: Whose pools of a run; those of the validation split unless given.
+        weights: Whose pools of a run: those of the best planner, if there are some, or of the last.
         store: Scene store of the pools, if it is not where they say.
         data: Dataset folder with the camera images, if it is not where the pools say.
     """
     from world4scorer.evaluation.pools.open import kept_pools
     from world4scorer.reporting.explorer.write import write_frames
 
-    pools = kept_pools(source, split)
+    pools = kept_pools(source, split, weights)
     frames_folder = RunFolder(source).frames
     folder = frames_folder if pools == source else frames_folder / pools.name
     print(write_frames(pools, folder if out is None else out, store, data, show_progress=True))

@@ -9,7 +9,7 @@ from world4scorer.cli.arguments import Benchmark, Lqr
 from world4scorer.cli.exit_codes import UsageError
 from world4scorer.cli.requirements import require_torch
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.jobs.run_folder import RunFolder
+from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.planner.bundled import planner_folder
 
 if TYPE_CHECKING:
@@ -27,13 +27,15 @@ def write_official_table(
     split: str | None,
     agents: tuple[AgentName, ...],
     metric: Benchmark | None,
+    official: Path | None,
     allow_missing: bool,
     lqr: Lqr,
 ) -> int:
     """Write a CSV as the official one-stage scripts do, and print its means."""
-    from world4scorer.cli.console_tables import print_scores, print_tables
+    from world4scorer.cli.console_tables import print_official, print_scores, print_tables
     from world4scorer.datasets.navsim.submissions import read_submission
     from world4scorer.datasets.store import SceneStore
+    from world4scorer.evaluation.scores.official_scores import compare_with_official
     from world4scorer.evaluation.scores.reports import compare_agents, evaluate_one_stage
     from world4scorer.evaluation.scores.tables import agent_tables
 
@@ -46,6 +48,8 @@ def write_official_table(
             "--agents: scored by both metrics on all recorded frames; --metric, --split and --allow-missing "
             "belong to submissions"
         )
+    if official is not None and agents:
+        raise UsageError("--official: compares the table of a submission; leave out --agents")
     if split is not None:
         raise UsageError(f"--split {split}: not a two-stage split; the store says which frames an official table has")
     scenes = SceneStore(store)
@@ -53,7 +57,10 @@ def write_official_table(
         print_tables(agent_tables(compare_agents(scenes, agents, out, lqr)))
         return 0
     plans = read_submission(source)
-    print_scores(evaluate_one_stage(scenes, plans, out, metric or "epdms-v2.2", lqr, allow_missing), out)
+    table = evaluate_one_stage(scenes, plans, out, metric or "epdms-v2.2", lqr, allow_missing)
+    print_scores(table, out)
+    if official is not None:
+        print_official(compare_with_official(table, official))
     return 0
 
 
@@ -106,6 +113,7 @@ def evaluate_stages(
     found: TwoStageData,
     out: Path | None,
     metric: Benchmark | None,
+    weights: Weights,
     traffic: Literal["reactive", "replay"],
     partial: bool,
     explain_score: bool,
@@ -127,7 +135,7 @@ def evaluate_stages(
     if out is None or out.suffix != ".csv":
         raise UsageError(f"--out {out}: must end in .csv for two-stage splits")
     groups, store = read_groups(found.split), SceneStore(found.store)
-    first, second = _plans(source, found, groups, partial, out.with_name(f"{out.stem}_submission.pkl"))
+    first, second = _plans(source, found, weights, groups, partial, out.with_name(f"{out.stem}_submission.pkl"))
     result = evaluate_two_stage(
         store, first, second, groups, traffic=traffic, metric=metric or "epdms-v2.2", lqr=lqr, partial=partial
     )
@@ -148,7 +156,7 @@ def evaluate_stages(
 
 
 def _plans(
-    source: Path, found: TwoStageData, groups: list[StageGroup], partial: bool, written: Path
+    source: Path, found: TwoStageData, weights: Weights, groups: list[StageGroup], partial: bool, written: Path
 ) -> tuple[Plans, Plans]:
     """Plans of both stages: those of a submission, or those that a planner makes, which are `written` as one."""
     from world4scorer.evaluation.pools.open import is_submission
@@ -169,7 +177,7 @@ def _plans(
     if found.root is None:
         raise UsageError("--data: name the dataset folder; a planner needs its images")
     data = DataFolder(found.root)
-    asked = PlannerSource.find(source, found.root, found.split.name, found.store)
+    asked = PlannerSource.find(source, found.root, found.split.name, found.store, weights)
     scenes, sensors = data.synthetic_scenes(found.split.name), data.synthetic_sensors(found.split.name)
     first, second = plans_of_planner(asked, groups, scenes, sensors)
     if not submission_problems(first, second, groups):

@@ -21,11 +21,12 @@ from world4scorer.cli.arguments import (
 )
 from world4scorer.cli.exit_codes import UsageError
 from world4scorer.cli.requirements import require_device, require_torch
+from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.planner.bundled import planner_folder
 
 Preset = Literal["paper", "baseline", "city", "city-vit"]
 OptionalPreset = Annotated[Preset | None, HIDE_DEFAULT]
-Precision = Literal["fp32", "bf16", "fp16"]
+Precision = Literal["fp32", "tf32", "bf16", "fp16"]
 Weight = Annotated[float, metavar("WEIGHT")]
 OptionalCheckpoint = Annotated[Path | None, tyro.conf.Positional, metavar("CHECKPOINT")]
 
@@ -78,26 +79,33 @@ def import_planner(
     return 0
 
 
-def export_planner(folder: PositionalFolder, /, *, out: File, overwrite: bool = False) -> int:
+def export_planner(
+    folder: PositionalFolder, /, *, out: File, weights: Weights = "best", overwrite: bool = False
+) -> int:
     """Write a planner as a safetensors file under the released names.
 
     Example: w4s export planner --out planner.safetensors
 
     Args:
-        folder: Folder of a planner.
+        folder: Folder of a planner, or of the run that trained it.
         out: File (.safetensors).
+        weights: Planner of a run: the one with the best validation score, or the last.
         overwrite: Replace another file.
     """
     require_torch("w4s export")
+    from world4scorer.evaluation.pools.pool_files import digest_of_planner
+    from world4scorer.evaluation.pools.scored import DIGEST_DIGITS
     from world4scorer.planner.conversion import read_planner, save_released
 
     folder = planner_folder(folder)
+    if RunFolder(folder).exists:
+        folder = RunFolder(folder).finished_planner(weights)
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder; `w4s import` makes one from a checkpoint")
     planner = read_planner(folder)
     save_released(planner, out, overwrite)
     tensors = sum(parameter.numel() for parameter in planner.parameters())
-    print(f"written: {out}, {tensors:,} parameters")
+    print(f"written: {out}, {tensors:,} parameters, from {folder} ({digest_of_planner(folder)[:DIGEST_DIGITS]})")
     return 0
 
 
@@ -106,41 +114,50 @@ def profile(
     planner: OptionalFolder = None,
     passes: int = 0,
     precision: tuple[Precision, ...] = ("fp32",),
+    batch: int = 0,
     compile: bool = False,
     device: str = "cpu",
     threads: OptionalCount = None,
+    published: bool = False,
     json: OptionalFile = None,
 ) -> int:
     """Count a model's parameters, operations and memory; or time it.
 
-    Example: w4s profile --preset paper --passes 10
+    Timed are a pass of one frame, its encoder and the rest, batches, and inertial re-ranking on the processor.
+
+    Example: w4s profile --preset paper --passes 10 --precision fp32 tf32 fp16 --batch 32
 
     Args:
         preset: Named model; the paper's unless given.
         planner: Folder of a planner instead.
         passes: Timed passes of one frame for each precision; 0 only counts, without computing.
-        precision: Precisions to time: fp32, bf16, fp16.
+        precision: Precisions to time: fp32 (without TF32), tf32, bf16, fp16.
+        batch: Also time batches of so many frames: throughput and peak memory.
         compile: Time the model compiled with torch.compile.
         device: Torch device: cpu, cuda, cuda:1, ...
         threads: Threads while timing; torch's default unless given.
+        published: Also print the paper's table of published planners.
         json: Also write all numbers to this file.
     """
     require_torch("w4s profile")
     import torch
 
-    from world4scorer.cli.console_tables import print_profile
+    from world4scorer.cli.console_tables import print_profile, print_published
     from world4scorer.jobs.tensor_files import write_bytes
     from world4scorer.planner.model.config import PRESETS
     from world4scorer.planner.planner import Planner
     from world4scorer.planner.profiling import profile as counting
     from world4scorer.planner.profiling.profile_report import as_json, measure
+    from world4scorer.planner.profiling.reranking_time import reranking_time
 
     if preset is not None and planner is not None:
         raise UsageError("give either --preset or --planner")
     if passes < 0:
         raise UsageError(f"--passes {passes}: not below 0")
-    if passes == 0 and compile:
-        raise UsageError("--compile: nothing is timed without --passes")
+    if passes == 0 and (compile or batch):
+        raise UsageError("--compile and --batch: nothing is timed without --passes")
+    if batch < 0:
+        raise UsageError(f"--batch {batch}: not below 0")
     if threads is not None:
         if threads < 1:
             raise UsageError(f"--threads {threads}: at least 1")
@@ -148,19 +165,22 @@ def profile(
     model = None if planner is None else Planner.from_pretrained(planner)
     config = PRESETS[preset or "paper"]() if model is None else model.config
     counted = counting.profile(config)
-    measured = []
+    measured, reranking = [], None
     if passes:
         require_device(device)
         model = (Planner(config) if model is None else model).to(device)
-        measured = measure(model, precision, passes, compile)
-    print_profile(config, counted, measured)
+        measured, reranking = measure(model, precision, passes, compile, batch), reranking_time()
+    print_profile(config, counted, measured, reranking)
+    if published:
+        print_published("compute")
     if json is not None:
-        write_bytes(as_json(config, counted, measured).encode(), json)
+        write_bytes(as_json(config, counted, measured, reranking).encode(), json)
     return 0
 
 
 def serve(
     checkpoint: Folder,
+    weights: Weights = "best",
     socket: OptionalFile = None,
     port: OptionalCount = None,
     inertial: Weight = 0.0,
@@ -181,6 +201,7 @@ def serve(
 
     Args:
         checkpoint: Folder of a planner, or of the run that trained it.
+        weights: Planner of a run: the one with the best validation score, or the last.
         socket: Path of a Unix socket, which this user alone can open, instead of a port.
         port: Port on 127.0.0.1, 0 for any; 4747 unless given.
         inertial: Weight of inertial re-ranking; the paper's is 1.
@@ -209,7 +230,8 @@ def serve(
             raise UsageError(f"--threads {threads}: at least 1")
         torch.set_num_threads(threads)
     wanted = places.Address(port=places.DEFAULT_PORT if port is None else port, path=socket)
-    served = load_served_planner(checkpoint, AgentOptions(benchmark, inertial, route, keep_commands), fixed, device)
+    options = AgentOptions(benchmark, inertial, route, keep_commands)
+    served = load_served_planner(checkpoint, options, fixed, device, weights)
     with places.listening(wanted) as (listener, where):
         warm_up(served)
         about = served.describe()

@@ -1,16 +1,32 @@
-"""Commands of `With plans of any planner`: score, rerank."""
+"""Commands of `With plans of any planner`: score, rerank; and `submit`, of `Judge`."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from world4scorer.cli.arguments import Folder, Lqr, OptionalCount, PositionalPaths
+import tyro
+
+from world4scorer.cli.arguments import (
+    HIDE_DEFAULT,
+    Folder,
+    Lqr,
+    OptionalCount,
+    OptionalFile,
+    OptionalFolder,
+    OptionalSplit,
+    PositionalPaths,
+    metavar,
+)
+from world4scorer.cli.data import prepare_missing_store
 from world4scorer.cli.exit_codes import INPUT_ERROR, UsageError
+from world4scorer.jobs.run_folder import Weights
 
 Metric = Literal["labels-v1", "pdms-v1.1", "epdms-v2.2", "epdms-pre151", "all"]
+OptionalRunOrPools = Annotated[Path | None, tyro.conf.Positional, metavar("RUN|POOLS")]
+OptionalSelection = Annotated[Literal["reranked", "framewise"] | None, HIDE_DEFAULT]
 
 
 def score(
@@ -76,3 +92,88 @@ def _report_failures(errors: Sequence[str], total: int) -> int:
     if errors and total > 1:
         print(f"w4s: {len(errors)} of {total} files could not be used; the others are done", file=sys.stderr)
     return INPUT_ERROR if errors else 0
+
+
+def submit(
+    source: OptionalRunOrPools = None,
+    /,
+    *,
+    out: OptionalFile = None,
+    check: OptionalFile = None,
+    split: OptionalSplit = None,
+    weights: Weights = "best",
+    form: Literal["v1.1", "v2.2"] = "v2.2",
+    selection: OptionalSelection = None,
+    weight: float = 1.0,
+    store: OptionalFolder = None,
+    data: OptionalFolder = None,
+    team_name: str = "",
+    authors: str = "",
+    email: str = "",
+    institution: str = "",
+    country: str = "",
+) -> int:
+    """Write a planner's choices as a NAVSIM submission; or check one.
+
+    Scene store and pools of a run are made where they are missing. --check FILE examines a file before the day's only
+    upload: keys, metadata, tokens, shapes, numbers, sampling, expected score; exit code 1 unless it is ready.
+
+    Example: w4s submit runs/navsim --split navtest --out submission.pkl --team-name us
+
+    Args:
+        source: Training run, or folder of pools.
+        out: The submission (.pkl); a JSON file beside it says how it was made.
+        check: Check this submission instead: against --split with --data, or --store, whose scenes also score it.
+        split: Split of a run; its validation split unless given.
+        weights: Planner of a run: the one with the best validation score, or the last.
+        form: Official script that reads it; its benchmark's utility chooses.
+        selection: How plans are chosen; reranked for v2.2 and framewise for v1.1 unless given.
+        weight: How much consistency with the last choice counts in re-ranking.
+        store: Scene store, if it is not where the pools say; for --check, scenes to score on.
+        data: Dataset folder: of the split for --check, or of a run on other data.
+        team_name: Metadata that leaderboards ask for.
+        authors: Likewise.
+        email: Likewise.
+        institution: Likewise.
+        country: Likewise.
+    """
+    if check is not None:
+        if source is not None or out is not None:
+            raise UsageError("--check: examines a file; leave out the source and --out")
+        return _check(check, split, store, data)
+    if source is None or out is None:
+        raise UsageError("name a run or pools, and --out; or --check FILE")
+    if out.suffix != ".pkl":
+        raise UsageError(f"--out {out}: must end in .pkl")
+    from world4scorer.evaluation.pools.open import open_pools
+    from world4scorer.evaluation.scores.submit import submit as choose
+    from world4scorer.jobs.files import check_file
+
+    check_file(out)
+    prepare_missing_store(source, split, data, store)
+    pools = open_pools(source, store, data=data, split=split, weights=weights)
+    made = choose(pools, form, selection or ("framewise" if form == "v1.1" else "reranked"), weight)
+    notes = made.save(out, team_name, authors, email, institution, country)
+    expected = ", ".join(f"{name} {score:.4f}" for name, score in made.scores.items())
+    print(f"{pools.describe()}\n{made.selection}, form {made.version}; expected here: {expected}")
+    print(f"written: {out}, {notes}; next: w4s submit --check {out}")
+    return 0
+
+
+def _check(path: Path, split: str | None, store: Path | None, data: Path | None) -> int:
+    from world4scorer.datasets.navsim.splits import find_split
+    from world4scorer.datasets.store import SceneStore
+    from world4scorer.evaluation.scores.check_submission import check_submission
+
+    wanted = None
+    if split is not None:
+        if data is None and not split.endswith((".yaml", ".yml")):
+            raise UsageError("--split: needs --data, which knows it; or give the path of its YAML file")
+        wanted = find_split(split, Path() if data is None else data).filter.tokens
+        if wanted is None and store is None:
+            raise UsageError(f"--split {split}: lists no tokens; give --store with its prepared scenes")
+    report = check_submission(path, wanted, None if store is None else SceneStore(store))
+    *found, verdict = report.lines()
+    print("\n".join(found))
+    print(verdict, file=sys.stdout if report.is_ready else sys.stderr)
+    return 0 if report.is_ready else INPUT_ERROR

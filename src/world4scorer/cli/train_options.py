@@ -2,8 +2,8 @@
 
 w4s train --preset city --data city --out runs/city
 w4s train --preset city --data city --out runs/none --auxiliary-target none
-w4s train --preset paper --data openscene --split navtrain --store scenes/navtrain --val-split navtest \
-    --val-store scenes/navtest --vit-weights dinov2-with-registers-small --devices 4
+w4s train --preset paper --data openscene --split navtrain_train --val-split navtrain_val \
+    --vit-weights dinov2-with-registers-small --devices 4
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import tyro
 
 from world4scorer.cli.arguments import Folder, OptionalEncoder, OptionalFolder, OptionalPath, OptionalSplit
 from world4scorer.cli.overview import description
+from world4scorer.datasets.navsim.splits import check_not_test
 from world4scorer.planner.training.config import PRESETS, TrainConfig
 from world4scorer.planner.training.prepare_data import DataSources, prepare_data
 from world4scorer.planner.training.run import Machine, check_machine, silence_lightning, train
@@ -47,7 +48,7 @@ class TrainCommand:
     store: OptionalFolder = None
     """Its scene store; DATA/store/SPLIT unless given."""
     val_split: OptionalSplit = None
-    """Split to validate on."""
+    """Split to validate on, for example cut out of the training split by `w4s split`; not a test split."""
     val_store: OptionalFolder = None
     """Its scene store; DATA/store/SPLIT unless given."""
     val_data: OptionalFolder = None
@@ -58,6 +59,8 @@ class TrainCommand:
     """File of future targets, or a released cache; DATA/targets/SPLIT-WHEN.arrow unless given, made if missing."""
     target_encoder: OptionalEncoder = None
     """What missing future targets are made with: `city`, a folder or a file; --vit-weights unless given."""
+    i_know_this_is_the_test_split: bool = False
+    """Train or validate on a known test split all the same."""
     machine: Annotated[Machine, tyro.conf.arg(name="")] = field(default_factory=Machine)
     config: Annotated[TrainConfig, tyro.conf.arg(name="")] = field(default_factory=TrainConfig)
 
@@ -97,11 +100,21 @@ def run(words: Sequence[str]) -> int:
     command = parse(words)
     silence_lightning()
     check_machine(command.machine)
+    _check_splits(command)
     data = prepare_data(command.sources(), command.config, command.machine.nodes)
     planner = train(command.config, data, command.out, command.machine)
     if int(os.environ.get("LOCAL_RANK", "0")) == 0:  # of several processes, only the first prints
         print(f"planner: {planner}")
     return 0
+
+
+def _check_splits(command: TrainCommand) -> None:
+    """Raise a ValueError for a test split to train or to validate on."""
+    if command.i_know_this_is_the_test_split:
+        return
+    sources = command.sources()
+    check_not_test(sources.split, sources.data, "--split")
+    check_not_test(sources.val_split, sources.val_data or sources.data, "--val-split")
 
 
 def _machine(preset: Preset) -> Machine:

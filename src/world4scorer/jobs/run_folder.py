@@ -7,8 +7,9 @@
     RUN/history.jsonl                         one line per validation
     RUN/planner/                              the last planner, for `Planner.from_pretrained`
     RUN/planner_best/                         the one with the best validation score
-    RUN/pools/SPLIT/                          pools of the last planner
+    RUN/pools/SPLIT/, RUN/pools/SPLIT-best/   pools of the last planner, and of the best where it is another
     RUN/evaluation/, RUN/studies/             findings: evaluation.json, STUDY.json, with their pages and figures
+    RUN/evaluation/[SPLIT][-last]/            the same of another split or of the last planner; likewise below studies
     RUN/variants/STUDY/VARIANT-SEED/          training runs of the studies that train
     RUN/features/, readouts/, branches/SPLIT  intermediate results of studies
     RUN/frames/SPLIT/                         frames as JSON, for a viewer
@@ -20,11 +21,18 @@ A run that was stopped resumes from its last checkpoint.
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from world4scorer.jobs.data_folder import split_name
 from world4scorer.jobs.model_folder import ModelFolder
+
+logger = logging.getLogger(__name__)
+
+Weights = Literal["best", "last"]
+"""Which planner of a run: the one with the best validation score, or that of the last epoch."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +94,9 @@ class RunFolder:
         """Parent of the folders of pools."""
         return self.root / "pools"
 
-    def pools(self, split: str) -> Path:
-        """Folder of the last planner's pools on a split."""
-        return self.all_pools / split_name(split)
+    def pools(self, split: str, weights: Weights = "last") -> Path:
+        """Folder of a planner's pools on a split."""
+        return self.all_pools / (split_name(split) + ("-best" if weights == "best" else ""))
 
     @property
     def evaluation(self) -> Path:
@@ -104,6 +112,17 @@ class RunFolder:
     def studies(self) -> Path:
         """Folder of the findings of studies."""
         return self.root / "studies"
+
+    def results(self, parent: Path, split: str | None = None, weights: Weights = "best") -> Path:
+        """Folder below `parent` for results of another split than the validation split, or of the last planner.
+
+        A folder of pools has no such parts.
+        """
+        if not self.exists:
+            return parent
+        other = None if split is None or split_name(split) == self.validation_split() else split_name(split)
+        parts = [part for part in (other, "last" if weights == "last" else None) if part is not None]
+        return parent / "-".join(parts) if parts else parent
 
     def study_file(self, study: str) -> Path:
         """Finding of a study."""
@@ -156,12 +175,20 @@ class RunFolder:
         """Whether training is over and the last planner is saved."""
         return ModelFolder(self.planner).config_file.is_file()
 
-    def finished_planner(self) -> Path:
-        """Folder of the last planner; a ValueError if training is not finished."""
+    def finished_planner(self, weights: Weights = "best") -> Path:
+        """Folder of the best or the last planner; a ValueError if training is not finished.
+
+        A run that was never validated has no best planner: then it is the last.
+        """
         if not self.is_finished:
             command = "w4s b2d train" if self.trained_on_clips else "w4s train"
             raise ValueError(f"{self.planner}: no planner there; this run is not finished, run `{command}` again")
-        return self.planner
+        if weights == "last":
+            return self.planner
+        if not ModelFolder(self.best_planner).exists:
+            logger.info("%s: no best planner, as this run was not validated; its last planner is used", self.root)
+            return self.planner
+        return self.best_planner
 
     @property
     def trained_on_clips(self) -> bool:

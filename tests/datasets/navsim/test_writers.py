@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import pickletools
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,6 +79,11 @@ def test_written_logs_give_the_same_scenes(logs: list[Log], rewritten: Log, city
     assert after.route_lane_ids == before.route_lane_ids and after.tracks.ids == before.tracks.ids
     np.testing.assert_allclose(after.reference, before.reference, rtol=0, atol=1e-6)
     np.testing.assert_allclose(after.tracks.boxes, before.tracks.boxes, rtol=0, atol=1e-6)
+
+
+def test_written_logs_name_what_numpy_1_and_2_know(rewritten: Log) -> None:
+    names = {argument for code, argument, _ in pickletools.genops(rewritten.path.read_bytes()) if code.name == "GLOBAL"}
+    assert "numpy.core.multiarray _reconstruct" in names and not any("numpy._core" in str(name) for name in names)
 
 
 def test_images_survive_writing(logs: list[Log], tmp_path: Path) -> None:

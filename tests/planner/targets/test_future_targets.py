@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -139,6 +140,19 @@ def test_released_cache_is_read_as_it_is(tmp_path):
     features, valid = targets.features(["bb", "cc", "aa"])
     assert targets.width == 384 and valid.tolist() == [True, False, True]
     assert torch.equal(features[0], cache["bb"].float()) and torch.equal(features[2], cache["aa"].float())
+
+
+def test_the_released_cache_is_no_control(tmp_path):
+    """Its features are of the future frame, so that it cannot stand for those of the current one."""
+    from tests.support.small_training import SMALL as TRAINING
+    from world4scorer.planner.training.inputs import open_targets
+
+    width = TRAINING.model.future_width
+    torch.save({token: torch.randn(width).half() for token in ("aa", "bb")}, tmp_path / "cache.pt")
+    samples = SimpleNamespace(tokens=("aa",))
+    assert open_targets(TRAINING, tmp_path / "cache.pt", samples) is not None
+    with pytest.raises(ValueError, match=r"a released cache.*w4s targets --frame current"):
+        open_targets(replace(TRAINING, auxiliary_target="current"), tmp_path / "cache.pt", samples)
 
 
 def test_files_of_another_kind_are_refused(tmp_path):

@@ -307,6 +307,20 @@ def test_a_run_shows_the_pools_of_its_validation_split(run: Path, pools: Path) -
     assert "Also there, not shown: pools of city_val." in page.text
 
 
+def test_findings_of_other_weights_are_shown_with_a_warning(run: Path) -> None:
+    (run / "planner_best").mkdir()
+    for name in ("model.safetensors", "config.json"):
+        (run / "planner_best" / name).write_text("another planner")
+    last, best = (digest_of_planner(run / name) for name in ("planner", "planner_best"))
+    finding("reranking", "Re-ranking", weights=last).save(run / "studies", "w4s study")
+    finding("lambda", "Weights", weights=best).save(run / "studies", "w4s study")
+    page = read_page(write_report(run)).text
+    warning = "Other weights: this was measured with the {} weights of the run, the rest of the page with the {} ones."
+    assert page.count(warning.format("last", "best")) == page.count("Other weights") == 1
+    page = read_page(write_report(run, weights="last")).text
+    assert page.count(warning.format("best", "last")) == page.count("Other weights") == 1
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_frames_are_those_of_their_rules(seed: int) -> None:
     pools = random_pools(seed, logs=12)

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from tests.support.random_pools import random_pools
-from world4scorer.evaluation.pools import framewise, inertial
+from tests.support.stored_pools import store_pools
+from world4scorer.datasets.store import SceneStore
+from world4scorer.evaluation.pools import ScoredPools, framewise, inertial
 from world4scorer.studies.consecutive.figure import EXAMPLE_FRAMES, example
 from world4scorer.studies.consecutive.plan_change import plan_change
 from world4scorer.studies.consecutive.study import changes, consecutive, distance_to_logged
+from world4scorer.studies.consecutive.turn import draw_turn, pick_turn
 
 
 def along_a_circle(start: float, times: np.ndarray, radius: float = 30.0, speed: float = 8.0) -> tuple:
@@ -139,3 +142,28 @@ def test_the_example_is_the_stretch_that_gains_most() -> None:
         and (end - start == EXAMPLE_FRAMES or start == 0 or not pools.paired[start])
     ]
     assert gain[frames[1:]].sum() == pytest.approx(max(totals))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_turn_is_that_of_its_rule(seed: int) -> None:
+    pools = random_pools(seed, logs=4, frames=6)
+    rng = np.random.default_rng(seed)
+    human = pools.human_plan.copy()
+    human[:, -1, 2] = rng.uniform(-0.8, 0.8, len(pools))
+    pools, gain = replace(pools, human_plan=human), np.where(rng.random(len(pools)) < 0.5, rng.random(len(pools)), 0.0)
+    picked = pick_turn(pools, gain)
+    fitting = [s for s in range(len(pools)) if pools.previous[s] >= 0 and abs(human[s, -1, 2]) > np.radians(20)]
+    best = max(fitting, key=lambda s: gain[s])
+    assert picked is not None and picked[:2] == [best - 1, best]
+    assert len(set(np.asarray(pools.log_names)[picked])) == 1
+    assert pick_turn(pools, np.zeros(len(pools))) is None
+
+
+def test_a_turn_is_drawn_from_stored_scenes(tmp_path: Path) -> None:
+    pools = ScoredPools.open(store_pools(tmp_path))
+    human = pools.human_plan.copy()
+    human[:, -1, 2] = 1.0
+    pools, chosen = replace(pools, human_plan=human), framewise(pools.utility_v2)
+    figure = draw_turn(pools, SceneStore(tmp_path / "store"), chosen, chosen, np.arange(float(len(pools))))
+    assert figure is not None and len(figure.axes) == 2
+    assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim()

@@ -60,6 +60,7 @@ def compared(names, frames, first, second, alone):
     """What the study says of two rules, given as values by frame and plan."""
     taken = [(first_best(a), first_best(b), first_best(c)) for a, b, c in zip(first, second, alone, strict=True)]
     differ = [a != b for a, b, _ in taken]
+    pairs = [f["paired"] for f in frames]
     gain = [f["ec"][b] - f["ec"][a] for f, (a, b, _) in zip(frames, taken, strict=True)]
     loss = [f["ep"][a] - f["ep"][b] for f, (a, b, _) in zip(frames, taken, strict=True)]
     cost = [f["pdms"][a] - f["pdms"][b] for f, (a, b, _) in zip(frames, taken, strict=True)]
@@ -68,8 +69,12 @@ def compared(names, frames, first, second, alone):
     def mean(values):
         return mean_interval(names, values, DRAWS)
 
+    def of_pairs(values):
+        return mean([v if p else NAN for v, p in zip(values, pairs, strict=True)])
+
     def where_different(values):
-        return drawn_interval(names, [v * d for v, d in zip(values, differ, strict=True)], differ, DRAWS)
+        counted = [d and p for d, p in zip(differ, pairs, strict=True)]
+        return drawn_interval(names, [v * c for v, c in zip(values, counted, strict=True)], counted, DRAWS)
 
     return {
         "argmax": mean(differ),
@@ -80,42 +85,49 @@ def compared(names, frames, first, second, alone):
         "rho_without_ec": mean([spearman(a, b) for a, b in zip(first, alone, strict=True)]),
         "v1_choice_fails_ec": where_different(fails),
         "v1_cost": mean(cost),
-        "ec_gain": mean(gain),
+        "ec_gain": of_pairs(gain),
         "ec_gain_where_different": where_different(gain),
-        "ep_loss": mean(loss),
+        "ep_loss": of_pairs(loss),
         "ep_loss_where_different": where_different(loss),
     }
 
 
-def expected_numbers(log_names, previous, utility_v2, v1, v2, continues, change):
+def expected_numbers(log_names, previous, utility_v2, v1, v2, continues, change, population="all"):
     """Everything the study reports, frame by frame, plan by plan."""
     frames, names = [], []
     for s, before in enumerate(previous):
-        if before < 0:
+        if before < 0 and population == "paired":
             continue
         chosen = first_best(list(utility_v2[before]))
-        ec = [float(flags[chosen]) for flags in continues[s]]
+        ec = [1.0 if before < 0 else float(flags[chosen]) for flags in continues[s]]
         ep = [float(row[V1_COLUMNS.index("EP")]) for row in v1[s]]
         pdms = [float(row[-1]) for row in v1[s]]
         frames.append({"v1": v1[s], "v2": v2[s], "ec": ec, "ep": ep, "pdms": pdms, "change": change[s]})
+        frames[-1]["paired"] = before >= 0
         names.append(log_names[s])
     first = [[plain_utility(row, "v1") for row in f["v1"]] for f in frames]
     alone = [[plain_utility(row, "v2") for row in f["v1"]] for f in frames]
     second = [[plain_utility(r, "v2", e) for r, e in zip(f["v1"], f["ec"], strict=True)] for f in frames]
-    native = [[plain_epdms(r, e) for r, e in zip(f["v2"], f["ec"], strict=True)] for f in frames]
+    native = [
+        [plain_epdms(r, e if f["paired"] else None) for r, e in zip(f["v2"], f["ec"], strict=True)] for f in frames
+    ]
     native_alone = [[plain_epdms(row) for row in f["v2"]] for f in frames]
 
     all_ep = [value for f in frames for value in f["ep"]]
     upper, median = (float(np.quantile(all_ep, share)) for share in (0.75, 0.5))
 
     def infeasible(f, threshold):
+        if not f["paired"]:
+            return NAN
         return not any(e >= threshold and c == 1 for e, c in zip(f["ep"], f["ec"], strict=True))
 
     known = [f["change"] for f in frames if not math.isnan(f["change"])]
-    busy = [bool(known) and f["change"] >= np.quantile(known, 0.75) for f in frames]
+    busy = [bool(known) and f["change"] >= np.quantile(known, 0.75) and f["paired"] for f in frames]
     everywhere = [infeasible(f, upper) for f in frames]
     related = [
-        NAN if len(set(f["ep"])) == 1 or len(set(f["ec"])) == 1 else float(pearsonr(f["ep"], f["ec"]).statistic)
+        NAN
+        if not f["paired"] or len(set(f["ep"])) == 1 or len(set(f["ec"])) == 1
+        else float(pearsonr(f["ep"], f["ec"]).statistic)
         for f in frames
     ]
 
@@ -135,6 +147,7 @@ def expected_numbers(log_names, previous, utility_v2, v1, v2, continues, change)
         gaps.append(gap)
     return {
         "frames": len(frames),
+        "pairs": sum(f["paired"] for f in frames),
         "utilities": compared(names, frames, first, second, alone),
         "native": compared(names, frames, [f["pdms"] for f in frames], native, native_alone),
         "gap_share": {name: drawn_interval(names, parts, gaps, DRAWS) for name, parts in shares.items()},
@@ -142,11 +155,11 @@ def expected_numbers(log_names, previous, utility_v2, v1, v2, continues, change)
         "progress_and_comfort": {
             "infeasible": mean(everywhere),
             "infeasible_most_dynamic_quarter": drawn_interval(
-                names, [e and b for e, b in zip(everywhere, busy, strict=True)], busy, DRAWS
+                names, [b and e for e, b in zip(everywhere, busy, strict=True)], busy, DRAWS
             ),
             "infeasible_median_threshold": mean([infeasible(f, median) for f in frames]),
             "infeasible_within_scene": mean([infeasible(f, np.quantile(f["ep"], 0.75)) for f in frames]),
-            "no_plan_continues": mean([not any(f["ec"]) for f in frames]),
+            "no_plan_continues": mean([not any(f["ec"]) if f["paired"] else NAN for f in frames]),
             "ep_saturated": mean([sum(e == 1 for e in f["ep"]) / len(f["ep"]) for f in frames]),
             "ep_ec_correlation": mean(related),
         },
@@ -154,8 +167,9 @@ def expected_numbers(log_names, previous, utility_v2, v1, v2, continues, change)
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("population", ["all", "paired"])
 @pytest.mark.parametrize("seed", range(4))
-def test_numbers_on_random_pools(seed):
+def test_numbers_on_random_pools(seed, population):
     pools = random_pools(seed, logs=5, frames=7, plans=6, passing=(0.4, 0.15, 0.9, 0.4)[seed])
     v1 = pools.v1.copy()
     v1[..., V1_COLUMNS.index("EP")] = np.round(v1[..., V1_COLUMNS.index("EP")] * 1.4, 1).clip(0, 1)  # ties, saturation
@@ -166,11 +180,12 @@ def test_numbers_on_random_pools(seed):
     change[::6] = np.nan
     if seed == 3:
         change[:] = np.nan
-    finding = disagreement(pools, None if seed == 3 else change, DRAWS)
+    finding = disagreement(pools, None if seed == 3 else change, DRAWS, population)
     expected = expected_numbers(
-        pools.log_names, pools.previous, pools.utility_v2, pools.v1, pools.v2, pools.continues, change
+        pools.log_names, pools.previous, pools.utility_v2, pools.v1, pools.v2, pools.continues, change, population
     )
     assert_close(finding.numbers, expected)
+    assert finding.numbers["population"] == population
     json.dumps(finding.numbers, allow_nan=False)
     parts = [finding.numbers["gap_share"][name]["value"] for name in ("EC", "NC", "DAC", "DDC", "TTC", "EP", "C")]
     assert sum(parts) == pytest.approx(1)
@@ -193,7 +208,7 @@ def test_numbers_from_files_read_with_arrow_alone(pool_folder, tmp_path):
             continues.append([[bits[i * count + j] == "1" for j in range(count)] for i in range(count)])
     found = json.loads((tmp_path / "disagreement.json").read_text())["numbers"]
     assert_close(found, expected_numbers(names, previous, utilities, v1, v2, continues, [NAN] * len(names)))
-    assert found["frames"] == 12
+    assert (found["frames"], found["pairs"]) == (15, 12)
     assert np.asarray(Image.open(tmp_path / "disagreement.png")).std() > 5
 
 

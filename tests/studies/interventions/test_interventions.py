@@ -54,17 +54,20 @@ def expected_numbers(log_names, utilities, scores):
     frames, count = scores.shape
     seeds = [SINGLE_SEED, *range(FIRST, FIRST + REPEATS)]
     ways = [list(range(count))] + [plain_derangement(count, seed) for seed in seeds]
-    selected, flips, ordered = (np.zeros((len(ways), frames)) for _ in range(3))
-    pairs, best, middle = np.zeros(frames), np.zeros(frames), np.zeros(frames)
+    selected, flips = (np.zeros((len(ways), frames)) for _ in range(2))
+    ordered = {gap: np.zeros((len(ways), frames)) for gap in (0.0, 0.05)}
+    pairs = {gap: np.zeros(frames) for gap in ordered}
+    best, middle = np.zeros(frames), np.zeros(frames)
     own_choice = [first_best(utilities[s]) for s in range(frames)]
     for s in range(frames):
         best[s], middle[s] = max(scores[s]), sum(scores[s]) / count
         for i in range(count):
             for j in range(count):
-                if scores[s, i] > scores[s, j] + 0.05:
-                    pairs[s] += 1
-                    for way, swap in enumerate(ways):
-                        ordered[way, s] += utilities[s, swap[i]] > utilities[s, swap[j]]
+                for gap in pairs:
+                    if scores[s, i] > scores[s, j] + gap:
+                        pairs[gap][s] += 1
+                        for way, swap in enumerate(ways):
+                            ordered[gap][way, s] += utilities[s, swap[i]] > utilities[s, swap[j]]
         for way, swap in enumerate(ways):
             choice = first_best([utilities[s, swap[i]] for i in range(count)])
             selected[way, s] = scores[s, choice]
@@ -73,23 +76,27 @@ def expected_numbers(log_names, utilities, scores):
     def mean(values):
         return mean_interval(log_names, values, DRAWS)
 
-    def assignment(value, changed, order):
+    def ordering(rows, gap):
+        return None if rows is None else drawn_interval(log_names, ordered[gap][rows].mean(0), pairs[gap], DRAWS)
+
+    def assignment(value, changed, rows):
         return {
             "selected": mean(value),
             "regret": mean(best - value),
             "drop": mean(selected[0] - value),
             "flips": mean(changed),
-            "ordering": None if order is None else drawn_interval(log_names, order, pairs, DRAWS),
+            "ordering": ordering(rows, 0.0),
+            "ordering_wide": ordering(rows, 0.05),
         }
 
     means = [float(np.mean(selected[way])) for way in range(2, len(ways))]
     return {
         "oracle": mean(best),
         "random": mean(middle),
-        "own": assignment(selected[0], flips[0], ordered[0]) | {"drop": None, "flips": None},
+        "own": assignment(selected[0], flips[0], [0]) | {"drop": None, "flips": None},
         "scene_mean": assignment(scores[:, 0], [choice != 0 for choice in own_choice], None),
-        "single": assignment(selected[1], flips[1], ordered[1]),
-        "repeated": assignment(selected[2:].mean(0), flips[2:].mean(0), ordered[2:].mean(0)),
+        "single": assignment(selected[1], flips[1], [1]),
+        "repeated": assignment(selected[2:].mean(0), flips[2:].mean(0), range(2, len(ways))),
         "repeats": means,
         "repeats_lowering_pdms": sum(value < float(np.mean(selected[0])) for value in means),
     }
@@ -153,10 +160,11 @@ def test_numbers_from_files_read_with_arrow_alone(pool_folder, tmp_path):
     assert "interventions.png" in (tmp_path / "interventions.md").read_text()
 
 
-def test_ordering_is_that_of_training():
+@pytest.mark.parametrize("gap", [0.0, ORDERING_MARGIN])
+def test_ordering_is_that_of_training(gap):
     pools = random_pools(5, plans=9)
-    ordered, pairs = ordered_pairs(pools.utility_v1, pools.pdms, [])
-    theirs = pool_metrics(pools.utility_v1, pools.pdms)
+    ordered, pairs = ordered_pairs(pools.utility_v1, pools.pdms, [], gap)
+    theirs = pool_metrics(pools.utility_v1, pools.pdms, gap)
     np.testing.assert_array_equal(ordered[0], theirs.ordered)
     np.testing.assert_array_equal(pairs, theirs.pairs)
     assert ORDERING_MARGIN == TRAINING_MARGIN

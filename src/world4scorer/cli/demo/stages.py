@@ -34,6 +34,8 @@ STUDIES: Final = {
     "lambda": "how much consistency should count",
 }
 """Those that train nothing, and what each asks."""
+LAST: Final = ("--weights", "last")
+"""The last planner: results are of the validation split, which must not choose what is reported on it."""
 OUT: Final = "OUT"
 """Placeholder of the demo folder."""
 
@@ -165,7 +167,7 @@ def _judging(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
         Stage(
             "pools",
             "64 plans for every scene, with scores and states",
-            ("pools", run),
+            ("pools", run, *LAST),
             demo.run.pools(VAL) / INFO,
             ("train",),
             15 if preset == "quick" else 7,
@@ -181,7 +183,7 @@ def _judging(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
         Stage(
             "evaluate",
             "PDMS v1.1, EPDMS v2.2, framewise and re-ranked",
-            ("evaluate", run),
+            ("evaluate", run, *LAST, "--out", str(demo.run.evaluation)),
             demo.run.evaluation_file,
             ("pools",),
             12 if preset == "quick" else 7,
@@ -190,7 +192,7 @@ def _judging(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
             Stage(
                 f"study {study}",
                 title,
-                ("study", study, run),
+                ("study", study, run, *LAST, "--out", str(demo.run.studies)),
                 demo.run.study_file(study),
                 ("pools",),
                 15 if preset == "quick" else 8,
@@ -207,7 +209,7 @@ def _looking(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
         Stage(
             "frames",
             "every frame with its 64 plans as JSON, for a viewer",
-            ("frames", run),
+            ("frames", run, *LAST),
             demo.run.frames / VAL / INDEX,
             ("pools",),
             15 if preset == "quick" else 4,
@@ -215,10 +217,10 @@ def _looking(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
         Stage(
             "film",
             "a drive: cameras, plans and choices from above",
-            ("film", run, "--duration", "12", "--out", str(demo.run.film_file)),
+            ("film", run, *LAST, "--duration", "12", "--out", str(demo.run.film_file)),
             demo.run.film_file,
             ("pools",),
             20 if preset == "quick" else 10,
         ),
-        Stage("report", "everything on one page", ("report", run), demo.run.report_file, judged, 10),
+        Stage("report", "everything on one page", ("report", run, *LAST), demo.run.report_file, judged, 10),
     )

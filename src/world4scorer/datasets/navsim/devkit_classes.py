@@ -1,4 +1,4 @@
-"""Stand-ins for the two devkit classes in submissions, and their pickling without the devkits."""
+"""Stand-ins for the two devkit classes in submissions, and pickling for the devkits without them."""
 
 from __future__ import annotations
 

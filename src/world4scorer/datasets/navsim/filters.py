@@ -107,7 +107,7 @@ def windows(log: Log, scene_filter: SceneFilter, limit: int | None = None) -> It
 
 def read_scene_filter(path: str | os.PathLike[str]) -> SceneFilter:
     """Read a filter; keys of two-stage evaluation are ignored."""
-    raw = _read(path)
+    raw = read_yaml(path)
     known = {field.name for field in fields(SceneFilter)}
     values = {key: value for key, value in raw.items() if key in known}
     for key in ("log_names", "tokens"):
@@ -124,7 +124,7 @@ def read_scene_filter(path: str | os.PathLike[str]) -> SceneFilter:
 def read_split(path: str | os.PathLike[str]) -> Split:
     """Read a split and the filter it names, which lies in the folder `scene_filter` beside it."""
     path = Path(path)
-    raw = _read(path)
+    raw = read_yaml(path)
     name = next(
         (d["scene_filter"] for d in raw.get("defaults", []) if isinstance(d, dict) and "scene_filter" in d), None
     )
@@ -163,7 +163,8 @@ def write_split(folder: str | os.PathLike[str], split: Split) -> Path:
     return path
 
 
-def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The keys and values of a YAML file of the devkit."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # navtrain lists 100,000 tokens: the C reader is 10x faster
     try:
         raw = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=loader)

@@ -1,12 +1,12 @@
 """Write logs and images in the devkit's format.
 
-Everything that the official loader touches is written; pickles hold builtins and numpy arrays only.
+Everything that the official loader touches is written; pickles hold builtins and numpy arrays only, for NumPy 1
+and 2.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.cameras import CAMERAS, Camera
+from world4scorer.datasets.navsim.devkit_classes import dump_for_devkit
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.frames import COMMANDS
 from world4scorer.datasets.navsim.poses import rotation_about_z
 from world4scorer.engine.scene.indices import TrackType
 from world4scorer.jobs.files import atomic_write
 
-PICKLE_PROTOCOL: Final = 4
-"""Pickle protocol that every Python version of NAVSIM reads."""
 NO_ROTATION: Final = (1.0, 0.0, 0.0, 0.0)
 
 
@@ -71,7 +70,7 @@ def write_log(path: str | os.PathLike[str], log_token: str, records: Sequence[Fr
         frame["sample_next"] = records[index + 1].token if index + 1 < len(records) else None
         frames.append(frame)
     with atomic_write(path) as stream:
-        pickle.dump(frames, stream, protocol=PICKLE_PROTOCOL)
+        dump_for_devkit(frames, stream)
 
 
 def _raw_frame(record: FrameRecord, log_name: str, log_token: str, index: int) -> dict[str, Any]:

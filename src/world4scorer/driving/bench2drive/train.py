@@ -2,13 +2,14 @@
 
 >>> train_clips(paper(), ClipData(Path("prepared"), Path("vocabulary.npz"), Path("targets.arrow")), Path("runs/b2d"))
 
-Validation clips are those whose names have the smallest digests, so that adding clips changes little.
+Validation clips are those whose names have the smallest digests, so that adding clips changes little. With a share of
+0, as in the paper, all clips are trained on and nothing is validated: the run's planner is that of the last epoch.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,8 @@ from world4scorer.driving.bench2drive.negatives import VocabularyNegatives
 from world4scorer.driving.bench2drive.vocabulary import Vocabulary
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.prepared import PreparedClips
+from world4scorer.jobs.files import read_json
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.model.config import EGO_NUMBERS, ROUTE_NUMBERS
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.data_module import PlanningDataModule
@@ -25,7 +28,7 @@ from world4scorer.planner.training.inputs import open_targets
 from world4scorer.planner.training.run import Machine, fit, prepare_run, subsample
 
 VALIDATION_SHARE: Final = 0.05
-"""Default share of validation clips."""
+"""Default share of validation clips, outside of the paper's preset."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class ClipData:
     targets: Path | None = None
     """File of future targets; None where no loss needs it."""
     validation: float = VALIDATION_SHARE
-    """Share of validation clips."""
+    """Share of validation clips; 0 trains on all of them."""
 
     @property
     def bank(self) -> None:
@@ -66,7 +69,17 @@ def train_clips(config: TrainConfig, data: ClipData, out: Path, machine: Machine
     val = samples_of(validation, route_point)
     targets = open_targets(config, data.targets, samples)
     loaders = PlanningDataModule(config, samples, val, negatives, targets, machine.loaders)
+    if not data.validation:
+        machine = replace(machine, validate_every=config.epochs + 1)  # never
     return fit(config, samples, (training, validation), loaders, Path(out), machine)
+
+
+def validation_share(out: Path, preset: str) -> float:
+    """Share of validation clips unless given: that of a run to be resumed, else none for the paper's preset."""
+    path = RunFolder(out).data_file
+    if path.is_file():
+        return float(read_json(path, ClipError).get("validation", VALIDATION_SHARE))
+    return 0.0 if preset == "paper" else VALIDATION_SHARE
 
 
 def check_config(config: TrainConfig) -> None:
@@ -76,10 +89,12 @@ def check_config(config: TrainConfig) -> None:
 
 
 def split_clips(clips: PreparedClips, share: float) -> tuple[PreparedClips, PreparedClips]:
-    """Training and validation clips."""
-    if not 0 < share < 1:
-        raise ClipError(f"validation: {share}; a share of the clips, more than 0 and less than 1")
+    """Training and validation clips; with a share of 0 all are for training, and one stands for those of validation."""
+    if not 0 <= share < 1:
+        raise ClipError(f"validation: {share}; a share of the clips, from 0 to less than 1")
     names = sorted(clips.clips, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
+    if not share:
+        return clips, clips.only(names[:1])
     count = max(1, round(share * len(names)))
     if count >= len(names):
         raise ClipError(f"{clips.folder}: {len(names)} clips are too few to train on some and validate with others")

@@ -21,6 +21,7 @@ from world4scorer.evaluation.leaderboard.merge import Results
 from world4scorer.evaluation.leaderboard.records import RouteRecord
 from world4scorer.evaluation.leaderboard.route_set import RouteSet
 from world4scorer.evaluation.leaderboard.scores import is_success
+from world4scorer.evaluation.pools.scored import weights_words
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, cell, plain, verdict
 from world4scorer.evaluation.scores.route_results import RouteNumbers, measure, plain_numbers
 
@@ -49,7 +50,7 @@ def compare_drivers(drives: FinishedDrives) -> Finding:
         name=NAME,
         title="Closed loop in the city",
         question="How well do drivers get along in traffic that reacts to them?",
-        data=f"{len(drives.routes)} routes of {about['split']}, {_kilometres(drives):.1f} km.",
+        data=f"{len(drives.routes)} routes of {about['split']}, {_kilometres(drives):.1f} km{_planner(about)}.",
         weights=about["weights"] or "",
         numbers={
             "drivers": {
@@ -190,6 +191,10 @@ def _change_table(choices: Sequence[DriverSpec], changes: dict[str, dict[str, An
             rows.append((choice.label, cell(score, signed=True), cell(success, signed=True), verdict(score)))
     columns = ("added", "Driving Score", "Success Rate [%]", "the Driving Score")
     return Table("Against the framewise choice, paired by route", columns, tuple(rows))
+
+
+def _planner(about: Mapping[str, Any]) -> str:
+    return f"; planner: {about['planner']}{weights_words(about)}" if about.get("planner") else ""
 
 
 def _kilometres(drives: FinishedDrives) -> float:

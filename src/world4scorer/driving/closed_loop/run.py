@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,7 +37,7 @@ from world4scorer.driving.closed_loop.infraction_monitor import TerminationRules
 from world4scorer.driving.closed_loop.planner_agent import PlannerAgent, v2_error_message
 from world4scorer.evaluation.leaderboard.records import RouteRecord, write_results
 from world4scorer.evaluation.leaderboard.smoothness import chunks_passed
-from world4scorer.evaluation.pools.pool_files import digest_of_planner
+from world4scorer.evaluation.pools.pool_files import PLACES, describe_planner
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, choose_executor
 from world4scorer.jobs.files import atomic_write, write_json
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 ABOUT: Final = "about.json"
 RESULTS: Final = "results/results.json"
 EGO_STATUS_FILE: Final = "ego_status.safetensors"
-FILM_HEIGHT: Final = 720
 """Pixels."""
 
 
@@ -87,7 +86,7 @@ class DriveConfig:
             "split": self.split,
             "routes": self.routes,
             "seed": self.seed,
-            "weights": None if self.planner is None else digest_of_planner(self.planner),
+            **({"weights": None} if self.planner is None else describe_planner(self.planner)),
             "training": None if self.run is None else _digest_of_run(self.run),
             "benchmark": self.benchmark,
             "rules": asdict(self.rules),
@@ -124,7 +123,7 @@ def drive_all(
     for choice in choices:
         _check(choice, plan)
     about = plan.describe()
-    settings = Settings(out / ABOUT, {"world4scorer": __version__, **about}, ignored=("world4scorer",))
+    settings = Settings(out / ABOUT, {"world4scorer": __version__, **about}, ignored=("world4scorer", *PLACES))
     routes = find_routes(plan.data, plan.split, plan.routes, plan.seed)
     # In order of time, so that the traffic before a start is not simulated again.
     in_order = sorted(routes, key=lambda route: (route.simulation, route.start.past[-1].step))
@@ -311,39 +310,3 @@ def write_driver_results(drives: FinishedDrives) -> None:
     """Write OUT/DRIVER/results/results.json, one file in the leaderboard's layout for each driver."""
     for choice in drives.choices:
         write_results(drives.folder / choice.name / RESULTS, drives.records[choice.name])
-
-
-def film_drives(
-    plan: DriveConfig, drives: FinishedDrives, names: Sequence[str], ending: str = "mp4", height: int = FILM_HEIGHT
-) -> Iterator[Path]:
-    """Repeat drives with recording, which is deterministic, and film them: OUT/films/ROUTE_DRIVER.mp4.
-
-    Args:
-        plan: Configuration of the drives.
-        drives: The finished drives.
-        names: Names of routes; `all` for every route.
-        ending: mp4, webp or gif.
-        height: Height of the films [pixels].
-    """
-    from world4scorer.driving.closed_loop.film import film_drive
-
-    known = {route.name: route for route in drives.routes}
-    unknown = [name for name in names if name not in known and name != "all"]
-    if unknown:
-        raise DriveError(f"route {unknown[0]!r}: not among these drives; see the folders of {drives.folder}")
-    chosen = list(known) if "all" in names else list(dict.fromkeys(names))
-    driving = DriveWorker(plan, drives.folder)
-    for name in chosen:
-        for choice in drives.choices:
-            result = driving.drive(known[name], choice, with_recording=True)
-            before = read_record(record_path(drives.folder, choice, known[name]))
-            if (result.record.status, result.record.scores) != (before.status, before.scores):
-                raise DriveError(
-                    f"{name} with {choice.name}: ended in {result.record.status!r}, but before in {before.status!r}; "
-                    "were the drives made with another version?"
-                )
-            if result.recording is None:
-                continue  # the simulation crashed
-            path = drives.folder / "films" / f"{name}_{choice.name}.{ending}"
-            film_drive(plan.data, result.recording, path, height=height)
-            yield path

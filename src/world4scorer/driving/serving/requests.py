@@ -15,7 +15,7 @@ from PIL import Image
 from world4scorer.driving.closed_loop.planner_agent import AgentOptions, CameraCalibration, Observation
 from world4scorer.driving.serving.fields import Fields, RequestError
 from world4scorer.driving.serving.protocol import Message
-from world4scorer.engine.routes.commands import CommandTracker, RoadOption, one_hot
+from world4scorer.engine.routes.commands import COMMAND_COUNT, CommandTracker, RoadOption, one_hot
 from world4scorer.engine.routes.route import Route
 from world4scorer.engine.scene import vehicle
 from world4scorer.engine.selection.utility import Benchmark
@@ -95,7 +95,7 @@ def read_decide(frame: Message, cameras: tuple[str, ...], keeps_commands: bool) 
     Without `keep_commands` a command is required: a planner without one would silently go straight at every turn.
     """
     fields = Fields.of(frame)
-    if not keeps_commands and "command" not in fields:
+    if not keeps_commands and "command" not in fields and "driving_command" not in fields:
         raise RequestError(
             "decide: 'command' is missing, and this drive does not keep commands; begin it with nodes and the option "
             "keep_commands, or send a command with each request"
@@ -114,13 +114,20 @@ def read_decide(frame: Message, cameras: tuple[str, ...], keeps_commands: bool) 
         pose=fields.numbers("pose", 3),
         velocity=velocity,
         acceleration=fields.numbers("acceleration", 2),
-        command=one_hot(_road_option(fields.integer("command")) if "command" in fields else RoadOption.LANE_FOLLOW),
+        command=_read_command(fields),
         yaw_rate=yaw_rate,
         steering=fields.number("steering", -np.pi / 2, np.pi / 2) if "steering" in fields else guessed,
     )
     pool = fields.flag("pool") if "pool" in fields else False
     fields.finish()
     return DecideRequest(observation, height, width, pool)
+
+
+def _read_command(fields: Fields) -> NDArray[np.float32]:
+    """(4,) one-hot command: from a road option, or as NAVSIM has it, which also knows none."""
+    if "driving_command" in fields:
+        return fields.numbers("driving_command", COMMAND_COUNT).astype(np.float32)
+    return one_hot(_road_option(fields.integer("command")) if "command" in fields else RoadOption.LANE_FOLLOW)
 
 
 def steering_angle(speed: float, yaw_rate: float) -> float:

@@ -12,7 +12,7 @@ from world4scorer.driving.serving.protocol import Message, MessageKind
 from world4scorer.driving.serving.session import CAMERAS, ServedPlanner, Session
 from world4scorer.engine.routes.commands import RoadOption
 from world4scorer.evaluation.pools.pool_files import digest_of_planner
-from world4scorer.jobs.run_folder import RunFolder
+from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.planner.bundled import planner_folder
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.run_files import has_direction_labels
@@ -22,13 +22,14 @@ WARM_UP_DECISIONS: Final = 3
 
 
 def load_served_planner(
-    checkpoint: Path, options: AgentOptions, fixed: bool = False, device: str = "cpu"
+    checkpoint: Path, options: AgentOptions, fixed: bool = False, device: str = "cpu", weights: Weights = "best"
 ) -> ServedPlanner:
     """Load a planner from its folder or from its training run."""
     checkpoint = planner_folder(checkpoint)
     if not checkpoint.exists():
         raise ValueError(f"{checkpoint}: no such folder; `w4s train` makes one, `w4s import` another")
-    folder = own if (own := RunFolder(checkpoint).planner).is_dir() else checkpoint
+    run = RunFolder(checkpoint)
+    folder = run.finished_planner(weights) if run.is_finished else checkpoint
     planner = Planner.from_pretrained(folder).to(device)
     if planner.config.cameras > len(CAMERAS):
         raise ValueError(f"{folder}: looks through {planner.config.cameras} cameras; {len(CAMERAS)} can be served")

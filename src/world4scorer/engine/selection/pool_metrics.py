@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ORDERING_MARGIN: Final = 0.05
-"""Pairs whose true scores differ by less are not compared."""
+"""Gap of true scores whose results stand beside those of all pairs that differ."""
 
 
 class PoolMetrics(NamedTuple):
@@ -26,7 +26,7 @@ class PoolMetrics(NamedTuple):
     ordered: NDArray[np.int64]
     """Pairs of plans that utilities order correctly."""
     pairs: NDArray[np.int64]
-    """Pairs with different true scores."""
+    """Pairs whose true scores differ by more than the gap."""
 
     @property
     def means(self) -> dict[str, float]:
@@ -39,10 +39,10 @@ class PoolMetrics(NamedTuple):
         }
 
 
-def pool_metrics(utility_BN: NDArray[np.floating], score_BN: NDArray[np.floating]) -> PoolMetrics:
-    """Compare utilities with true scores, scene by scene."""
+def pool_metrics(utility_BN: NDArray[np.floating], score_BN: NDArray[np.floating], min_gap: float = 0.0) -> PoolMetrics:
+    """Compare utilities with true scores, scene by scene; pairs are ordered whose scores differ by more than a gap."""
     scenes = np.arange(len(score_BN))
-    better = score_BN[:, :, None] > score_BN[:, None, :] + ORDERING_MARGIN
+    better = score_BN[:, :, None] > score_BN[:, None, :] + min_gap
     above = utility_BN[:, :, None] > utility_BN[:, None, :]
     return PoolMetrics(
         selected=np.asarray(score_BN[scenes, utility_BN.argmax(1)], np.float64),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +15,9 @@ from world4scorer.evaluation.pools.outcome_files import judge_log
 from world4scorer.evaluation.pools.pool_files import PoolError, PoolFolder, digest_of_planner, is_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.jobs.model_folder import ModelFolder
-from world4scorer.jobs.run_folder import RunFolder
+from world4scorer.jobs.run_folder import RunFolder, Weights
+
+logger = logging.getLogger(__name__)
 
 WEIGHT_FILES: Final = (".ckpt", ".pt", ".pth", ".bin", ".safetensors")
 
@@ -25,29 +28,38 @@ def open_pools(
     lqr: LqrProfile = "navsim",
     data: Path | None = None,
     split: str | None = None,
+    weights: Weights = "best",
 ) -> ScoredPools:
-    """The scored pools of a folder of pools, or of the last planner of a training run.
+    """The scored pools of a folder of pools, or of a planner of a training run.
 
-    Those of a run are of its validation split, unless other data or another split is asked for.
+    Those of a run are of its best planner and its validation split, unless others are asked for.
     """
-    return ScoredPools.open(pool_folder(source, store, data, split), store, lqr)
+    return ScoredPools.open(pool_folder(source, store, data, split, weights), store, lqr)
 
 
-def pool_folder(source: Path, store: Path | None = None, data: Path | None = None, split: str | None = None) -> Path:
+def pool_folder(
+    source: Path,
+    store: Path | None = None,
+    data: Path | None = None,
+    split: str | None = None,
+    weights: Weights = "best",
+) -> Path:
     """Where the pools lie; those of a training run are made first if they are missing or unfinished.
 
     Without torch those that are there are taken, if they are of the run's present planner.
     """
     if is_pools(source):
+        if split is not None or data is not None:
+            raise PoolError(f"{source}: a folder of pools has its frames already; leave out --data and --split")
         return source
     _check_run(source)
     try:
         from world4scorer.evaluation.pools.make import States, make_pools
         from world4scorer.evaluation.pools.planner_source import PlannerSource
     except ModuleNotFoundError as missing:
-        return _pools_without_torch(source, data, split, missing)
-    found = PlannerSource.find(source, data, split, store)
-    folder = RunFolder(source).pools(found.split)
+        return _pools_without_torch(source, data, split, weights, missing)
+    found = PlannerSource.find(source, data, split, store, weights)
+    folder = pools_of_weights(source, found.split, weights)
     kept: States = PoolFolder(folder).about.get("states", "float32") if is_pools(folder) else "float32"
     return make_pools(found, folder, states=kept, show_progress=True).folder
 
@@ -57,19 +69,32 @@ def _check_run(source: Path) -> None:
         raise PoolError(f"{source}: neither a training run nor a folder of pools (`w4s train`, `w4s pools` make them)")
 
 
-def _pools_without_torch(run: Path, data: Path | None, split: str | None, missing: ModuleNotFoundError) -> Path:
+def pools_of_weights(source: Path, split: str, weights: Weights) -> Path:
+    """Where the pools of a run's best or last planner lie; where both are the same, so are their pools."""
+    run = RunFolder(source)
+    if weights == "last" or not is_planner(run.best_planner):
+        return run.pools(split)
+    same = is_planner(run.planner) and digest_of_planner(run.planner) == digest_of_planner(run.best_planner)
+    return run.pools(split, "last" if same else "best")
+
+
+def _pools_without_torch(
+    run: Path, data: Path | None, split: str | None, weights: Weights, missing: ModuleNotFoundError
+) -> Path:
     """Pools of a run where no planner can be asked, as a module is missing."""
     wanted = split or RunFolder(run).validation_split()
-    folder = RunFolder(run).pools(wanted)
+    folder = pools_of_weights(run, wanted, weights)
     if data is not None or not is_pools(folder):
         raise PoolError(f"{folder}: making pools needs {missing.name}: pip install 'world4scorer[train]'") from missing
-    return kept_pools(run, wanted)
+    _check_weights(folder, run)
+    return folder
 
 
-def kept_pools(source: Path, split: str | None = None) -> Path:
+def kept_pools(source: Path, split: str | None = None, weights: Weights = "best") -> Path:
     """Where pools that are there already lie, of a run or at `source` itself; no planner is asked, so no torch needed.
 
-    Those of a run are of its validation split, unless another is asked for or they are the only ones.
+    Those of a run are of its validation split, unless another is asked for or they are the only ones. Where only the
+    last planner has pools, they are taken.
     """
     if is_pools(source):
         if split is not None:
@@ -77,14 +102,33 @@ def kept_pools(source: Path, split: str | None = None) -> Path:
         return source
     _check_run(source)
     run, kept = RunFolder(source), pools_of_run(source)
-    wanted = split if split is not None else run.validation_split() if len(kept) != 1 else kept[0].name
-    folder = run.pools(wanted)
-    if folder not in kept:
-        there = f"; there are pools of {', '.join(path.name for path in kept)}" if kept else ""
-        raise PoolError(f"{folder}: no pools there{there}; make them: w4s pools {source} --split {wanted}")
-    if is_planner(run.planner) and PoolFolder(folder).about.get("weights") != digest_of_planner(run.planner):
-        raise PoolError(f"{folder}: made by a former planner of this run; delete that folder and run `w4s pools` again")
+    if split is None and len(kept) == 1:
+        folder = kept[0]
+    else:
+        wanted = run.validation_split() if split is None else split
+        folder = pools_of_weights(source, wanted, weights)
+        if folder not in kept and (other := run.pools(wanted)) in kept:
+            logger.info("%s: no pools there; those of the last planner are used", folder)
+            folder = other
+        if folder not in kept:
+            there = f"; there are pools of {', '.join(path.name for path in kept)}" if kept else ""
+            raise PoolError(f"{folder}: no pools there{there}; make them: w4s pools {source} --split {wanted}")
+    _check_weights(folder, source)
     return folder
+
+
+def _check_weights(folder: Path, source: Path) -> None:
+    """Raise a PoolError for pools of a planner that this run had before."""
+    known = planners_of_run(source)
+    if known and PoolFolder(folder).about.get("weights") not in known:
+        raise PoolError(f"{folder}: made by a former planner of this run; delete that folder and run `w4s pools` again")
+
+
+def planners_of_run(source: Path) -> dict[str, Weights]:
+    """Digests of the planners of a run, and which they are; where both are the same, the best."""
+    run = RunFolder(source)
+    which: tuple[tuple[Path, Weights], ...] = ((run.planner, "last"), (run.best_planner, "best"))
+    return {digest_of_planner(folder): name for folder, name in which if is_planner(folder)}
 
 
 def pools_of_run(run: Path) -> list[Path]:

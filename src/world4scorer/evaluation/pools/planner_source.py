@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from world4scorer.datasets.prepare.samples import Samples
-from world4scorer.evaluation.pools.pool_files import digest_of_planner
+from world4scorer.evaluation.pools.pool_files import describe_planner
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.model_folder import ModelFolder
-from world4scorer.jobs.run_folder import RunFolder
+from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.planner.conversion import read_planner
 from world4scorer.planner.model.config import EGO_NUMBERS, ModelConfig
 from world4scorer.planner.planner import Planner
-from world4scorer.planner.training.run_files import read_run
+from world4scorer.planner.training.run_files import looked_at, read_run
 from world4scorer.planner.training.split_samples import split_samples
 
 
@@ -32,17 +32,18 @@ class PlannerSource:
 
     @classmethod
     def find(
-        cls, source: Path, data: Path | None = None, split: str | None = None, store: Path | None = None
+        cls,
+        source: Path,
+        data: Path | None = None,
+        split: str | None = None,
+        store: Path | None = None,
+        weights: Weights = "best",
     ) -> PlannerSource:
-        """The last planner of a run, on its validation split by default; or any planner on a given split."""
+        """A planner of a run, on its validation split by default; or any planner on a given split."""
         if RunFolder(source).exists:
-            _, trained = read_run(source)
-            planner = RunFolder(source).finished_planner()
-            root = data or trained.val_data or trained.data
-            name = split or trained.val_split
-            known = {trained.val_split: trained.val_store, trained.split: trained.store}
-            default = DataFolder(root).store(name)
-            return cls(planner, root, name, store or (known.get(name, default) if data is None else default))
+            planner = RunFolder(source).finished_planner(weights)
+            seen = looked_at(read_run(source)[1], data, split, store)
+            return cls(planner, seen.val_data or seen.data, seen.val_split, seen.val_store)
         if data is None or split is None:
             raise ValueError(f"{source}: not a training run, so --data and --split must say which scenes to look at")
         return cls(source, data, split, store or DataFolder(data).store(split))
@@ -67,10 +68,8 @@ class PlannerSource:
 
     def describe(self) -> dict[str, Any]:
         """What tells pools of this planner on this split from others."""
-        of_run = self.planner == RunFolder(self.planner.parent).planner
         return {
-            "planner": self.planner.resolve().parent.name if of_run else self.planner.name,
-            "weights": digest_of_planner(self.planner),
+            **describe_planner(self.planner),
             "split": self.split,
             "store": str(self.store.resolve()),
             "data": str(self.data.resolve()),

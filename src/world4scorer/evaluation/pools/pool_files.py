@@ -25,13 +25,14 @@ from world4scorer.engine.selection.utility import OUTCOMES
 from world4scorer.jobs.files import atomic_write, read_json, write_json
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.resumable import Settings
+from world4scorer.jobs.run_folder import RunFolder
 
 FORMAT: Final = "world4scorer-pools-1"
 INFO: Final = "pools.json"
 OUTCOMES_FOLDER: Final = "outcomes"
 SUFFIX: Final = ".arrow"
 META: Final = b"world4scorer.pools"
-PLACES: Final = ("planner", "store", "data")
+PLACES: Final = ("planner", "store", "data", "checkpoint", "selected_on")
 """What is said of pools that does not tell them from others: they stay the same when folders move."""
 
 
@@ -191,6 +192,18 @@ def digest_of_planner(planner: Path) -> str:
     for path in files:
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def describe_planner(planner: Path) -> dict[str, str]:
+    """Name and digest of a planner; of a run's, whether it is the best, and on which split, or the last."""
+    run = RunFolder(planner.parent)
+    checkpoint = {run.planner: "last", run.best_planner: "best"}.get(planner) if run.exists else None
+    about = {"planner": planner.name if checkpoint is None else planner.resolve().parent.name}
+    if checkpoint is not None:
+        about["checkpoint"] = checkpoint
+    if checkpoint == "best" and not run.trained_on_clips:
+        about["selected_on"] = run.validation_split()
+    return {**about, "weights": digest_of_planner(planner)}
 
 
 def digest_of_tokens(tokens: Iterable[str]) -> str:

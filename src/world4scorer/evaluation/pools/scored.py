@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from world4scorer.evaluation.pools.outcome_files import LogOutcomes, judge_pools
 from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder, digest_of_tokens
 
 Floats = NDArray[np.float64]
+
+DIGEST_DIGITS: Final = 12
+"""Of a digest of weights, in results."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +147,7 @@ class ScoredPools:
             whose = f"plans of {about['plans_from']}, scored by {whose}"
         plans = "one plan" if count == 1 else f"{count} plans"
         split = f" of {about['split']}" if about.get("split") else ""
+        whose += weights_words(about)
         return (
             f"{len(self):,} frames of {self.logs} logs{split} ({int(self.paired.sum()):,} with a frame before to be "
             f"compared with), {plans} each; planner: {whose}; tracker: {about['lqr']}."
@@ -157,6 +161,15 @@ class ScoredPools:
         """(S,) EPDMS of a choice in every frame, extended comfort included where there is a frame before."""
         table = self.v2_raw if version == "pre151" else self.v2
         return epdms_of_table(self.at(table, chosen), continued(self, chosen))
+
+
+def weights_words(about: Mapping[str, Any]) -> str:
+    """Which weights made pools, with the first digits of their digest; empty where nothing is known."""
+    if not about.get("weights"):
+        return ""
+    which = {"best": "best weights", "last": "last weights"}.get(str(about.get("checkpoint")), "weights")
+    chosen = f", chosen on {about['selected_on']}" if about.get("selected_on") else ""
+    return f" ({which} {str(about['weights'])[:DIGEST_DIGITS]}{chosen})"
 
 
 _OF_POOLS = ("time_us", "plans", "utility_v1", "utility_v2")

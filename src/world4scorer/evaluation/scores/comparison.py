@@ -25,10 +25,11 @@ from world4scorer.drawing.finding import Table, save_result
 from world4scorer.engine.outcomes.results import V1_COLUMNS
 from world4scorer.engine.selection.pool_metrics import pool_metrics
 from world4scorer.evaluation.pools.open import open_pools
+from world4scorer.evaluation.pools.scored import weights_words
 from world4scorer.evaluation.scores.agents import AGENTS
 from world4scorer.evaluation.scores.bootstrap import LogBootstrap
 from world4scorer.jobs.files import atomic_write
-from world4scorer.jobs.run_folder import RunFolder
+from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.planner.bank import CandidateBank
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.controls import blind_utility, train_blind_scorer, train_ego_status_planner
@@ -66,6 +67,8 @@ class Comparison:
 
     run: dict[str, Any]
     """Configuration and data of the run."""
+    weights: dict[str, str]
+    """Which planner of the run, and the digest of its weights."""
     scenes: int
     logs: int
     rows: tuple[Row, ...]
@@ -94,7 +97,8 @@ class Comparison:
         last = self.history[-1]
         return (
             f"# A planner trained on {self.run['data']['split']}\n\n"
-            f"Made by `{command}`. {self.scenes:,} scenes of {self.logs} logs of {self.run['data']['val_split']}; "
+            f"Made by `{command}`. {self.scenes:,} scenes of {self.logs} logs of {self.run['data']['val_split']}"
+            f"{weights_words(self.weights)}; "
             f"intervals by drawing logs with replacement, {DRAWS:,} times. {int(last['step']):,} steps of "
             f"{self.run['config']['batch']} of {self.train_scenes:,} scenes in {last['seconds']:.0f} s, validations "
             f"included. The scorer without images learned {self.blind_epochs} epochs on the planner's pools in "
@@ -107,6 +111,7 @@ class Comparison:
         content = {
             "world4scorer": __version__,
             "command": command,
+            **self.weights,
             "scenes": self.scenes,
             "logs": self.logs,
             "rows": [vars(row) for row in self.rows],
@@ -123,26 +128,33 @@ class Comparison:
 
 
 def compare(
-    run: Path, blind_scenes: int = 8192, blind_epochs: int = 6, threads: int = 2, pools_file: Path | None = None
+    run: Path,
+    blind_scenes: int = 8192,
+    blind_epochs: int = 6,
+    threads: int = 2,
+    pools_file: Path | None = None,
+    weights: Weights = "best",
+    min_gap: float = 0.0,
 ) -> Comparison:
-    """Compare the last planner of a run with controls that are trained on its data.
+    """Compare a planner of a run with controls that are trained on its data.
 
     The run's pools on its validation split are made if they are missing. `pools_file` (.npz) keeps the planner's plans
-    in the training scenes of the scorer without images.
+    in the training scenes of the scorer without images. Pairs of plans count for the ordering if their PDMS differ by
+    more than `min_gap`.
     """
     config, data = read_run(run)
     numbers = config.model.ego_numbers
     every = subsample(split_samples(data.data, data.split, data.store, numbers), config)
     train = every.at(np.sort(np.random.default_rng(config.seed).permutation(len(every))[:blind_scenes]).tolist())
 
-    pools = open_pools(run)
+    pools = open_pools(run, weights=weights)
     val = split_samples(data.val_data or data.data, data.val_split, data.val_store, numbers)
     val = val.at([val.index_of[token] for token in pools.tokens])
     val_store = SceneStore(data.val_store)
     labels = pools.v1.astype(np.float32)
-    chosen = pool_metrics(pools.utility_v1, labels[..., PDMS])
+    chosen = pool_metrics(pools.utility_v1, labels[..., PDMS], min_gap)
 
-    planner = Planner.from_pretrained(RunFolder(run).planner)
+    planner = Planner.from_pretrained(RunFolder(run).finished_planner(weights))
     asked = (planner(one.image, one.ego_status, one.cameras) for one in pool_batches(train, planner))
     train_plans = np.concatenate([scored.plans.numpy() for scored in asked])
     if pools_file is not None:
@@ -152,7 +164,7 @@ def compare(
     bank = CandidateBank.open(data.bank) if data.bank is not None and config.losses.bank else None
     blind = train_blind_scorer(config, train, train_plans, train_labels, bank, blind_epochs)
     without_images = blind_utility(blind, val, pools.plans)
-    by_blind = pool_metrics(without_images, labels[..., PDMS])
+    by_blind = pool_metrics(without_images, labels[..., PDMS], min_gap)
 
     mlp = train_ego_status_planner(every, config)
     with torch.no_grad():
@@ -173,6 +185,7 @@ def compare(
     ]
     return Comparison(
         run={"config": json.loads(config.to_json()), "data": {"split": data.split, "val_split": data.val_split}},
+        weights={name: pools.about[name] for name in ("checkpoint", "weights") if name in pools.about},
         scenes=len(val),
         logs=len(set(val.log_names)),
         rows=tuple(rows),

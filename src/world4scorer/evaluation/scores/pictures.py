@@ -29,6 +29,7 @@ from world4scorer.evaluation.pools.open import kept_pools
 from world4scorer.evaluation.pools.pool_files import PoolError
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.submission import Metric
+from world4scorer.jobs.run_folder import Weights
 
 Images = dict[str, NDArray[np.uint8]]
 
@@ -141,9 +142,10 @@ class PoolPictures:
         selection: Selection | None = None,
         metric: Metric = "epdms-v2.2",
         plan: int | None = None,
+        weights: Weights = "best",
     ) -> PoolPictures:
         """Pictures of a run's pools or of a folder of pools; re-ranked by default, framewise for PDMS."""
-        pools = ScoredPools.open(kept_pools(source, split), store)
+        pools = ScoredPools.open(kept_pools(source, split, weights), store)
         selection = selection or ("framewise" if metric == "pdms-v1.1" else "reranked")
         return cls(pools, SceneStore(pools.about["store"]), selection, metric, plan)
 

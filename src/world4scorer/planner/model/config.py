@@ -202,7 +202,7 @@ def paper() -> ModelConfig:
 
 
 def baseline() -> ModelConfig:
-    """The same encoder and generator with a decoder for scoring alone, as in DrivoR: no future, no output norm."""
+    """The score-only baseline: the same encoder and generator with a decoder for scoring alone, no output norm."""
     return replace(paper(), readout=False, predictor_norm=False)
 
 

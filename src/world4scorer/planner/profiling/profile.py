@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -123,14 +124,29 @@ def count_parameters(network: Network) -> dict[str, int]:
 
 def latency(planner: Planner, scenes: int = 1, repeats: int = 10) -> float:
     """Median seconds of a pass on the planner's device, in its precision, after two passes to warm up."""
+    image, ego, cameras = _inputs(planner.config, scenes, *_place(planner))
+    return _median_seconds(lambda: planner(image, ego, cameras), image.device, repeats)
+
+
+def encoder_latency(planner: Planner, scenes: int = 1, repeats: int = 10) -> float:
+    """The same of the image encoder alone; what is left of a pass is generation and scoring."""
+    image, _, _ = _inputs(planner.config, scenes, *_place(planner))
+    with torch.no_grad():
+        return _median_seconds(lambda: planner.network.encode(image), image.device, repeats)
+
+
+def _place(planner: Planner) -> tuple[torch.device, torch.dtype]:
     parameter = next(planner.parameters())
-    image, ego, cameras = _inputs(planner.config, scenes, parameter.device, parameter.dtype)
+    return parameter.device, parameter.dtype
+
+
+def _median_seconds(run: Callable[[], object], device: torch.device, repeats: int) -> float:
     times = []
     for _ in range(repeats + 2):
-        _wait(parameter.device)
+        _wait(device)
         start = time.perf_counter()
-        planner(image, ego, cameras)
-        _wait(parameter.device)
+        run()
+        _wait(device)
         times.append(time.perf_counter() - start)
     return statistics.median(times[2:])
 

@@ -137,7 +137,7 @@ def paper() -> TrainConfig:
 
 
 def baseline() -> TrainConfig:
-    """A decoder that only scores, as in DrivoR: no future, no bank."""
+    """The score-only baseline: a decoder that only scores, no future, no bank."""
     return TrainConfig(model=models.baseline(), losses=LossConfig(future=0.0, bank=0.0), auxiliary_target="none")
 
 

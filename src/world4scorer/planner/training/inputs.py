@@ -33,6 +33,11 @@ def open_targets(config: TrainConfig, given: Path | None, samples: Samples) -> F
             f"{path}: targets of {targets.width} numbers; the model reads {config.model.future_width} "
             "(--model.future-width)"
         )
+    if not targets.notes.encoder and config.auxiliary_target == "current":
+        raise ValueError(
+            f"{path}: a released cache, whose features are of the future frame; --auxiliary-target current needs those "
+            "of the current one: w4s targets --frame current"
+        )
     if targets.notes.encoder and targets.notes.frame != config.auxiliary_target:
         raise ValueError(
             f"{path}: targets of the {targets.notes.frame} frame, but --auxiliary-target is {config.auxiliary_target}"

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.model.config import EGO_NUMBERS, ModelConfig
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.run import TrainData
 
 
-def read_run(run: Path) -> tuple[TrainConfig, TrainData]:
-    """The configuration and the data of a run."""
+def read_run(run: Path, split: str | None = None) -> tuple[TrainConfig, TrainData]:
+    """The configuration and the data of a run; with a split, that one in place of the one it is validated on."""
     folder = RunFolder(run)
     for path in (folder.config_file, folder.data_file):
         if not path.is_file():
@@ -27,9 +29,20 @@ def read_run(run: Path) -> tuple[TrainConfig, TrainData]:
     config = _read_config(folder)
     try:
         raw = json.loads(folder.data_file.read_text())
-        return config, TrainData(**{name: _as_read(name, value) for name, value in raw.items()})
+        data = TrainData(**{name: _as_read(name, value) for name, value in raw.items()})
     except (json.JSONDecodeError, AttributeError, TypeError) as error:
         raise ValueError(f"{folder.data_file}: not what a training run writes ({error})") from error
+    return config, data if split is None else looked_at(data, None, split)
+
+
+def looked_at(data: TrainData, root: Path | None, split: str | None, store: Path | None = None) -> TrainData:
+    """The data of a run with another split, dataset or store in place of those it is validated on."""
+    name = split or data.val_split
+    known = {data.val_split: data.val_store, data.split: data.store}
+    folder = root or data.val_data or data.data
+    default = DataFolder(folder).store(name)
+    found = store or (known.get(name, default) if root is None else default)
+    return replace(data, val_split=name, val_store=found, val_data=folder)
 
 
 def _read_config(run: RunFolder) -> TrainConfig:

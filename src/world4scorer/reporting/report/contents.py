@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from world4scorer.drawing.curves import TRAINING, VALIDATION, Curves
 from world4scorer.drawing.finding import Finding
-from world4scorer.evaluation.pools.open import pools_of_run
+from world4scorer.evaluation.pools.open import planners_of_run, pools_of_run, pools_of_weights
 from world4scorer.evaluation.pools.pool_files import PoolError, digest_of_planner, is_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.jobs.run_folder import RunFolder
+from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.studies.registry import STUDIES as ORDER
 
 if TYPE_CHECKING:
@@ -47,11 +48,18 @@ class Contents:
     pools_name: str
     """Where the pools lie, within the folder."""
     other_pools: tuple[str, ...]
-    """Splits with pools that are not shown."""
+    """Folders of pools that are not shown."""
+    warnings: Mapping[str, str] = field(default_factory=dict)
+    """By name of a finding: that it belongs to other weights than the rest of the page."""
 
 
-def read_contents(source: Path, split: str | None = None, store: Path | None = None) -> Contents:
-    """Read a folder; `split` says which pools of a run, those of its validation split unless given."""
+def read_contents(
+    source: Path, split: str | None = None, store: Path | None = None, weights: Weights = "best"
+) -> Contents:
+    """Read a folder; `split` says which pools of a run, those of its validation split unless given.
+
+    Pools are those of the best planner unless others are asked for, or there are only those of the last.
+    """
     run = RunFolder(source)
     evaluation = run.evaluation_file
     found = Finding.load(evaluation) if evaluation.is_file() else None
@@ -62,21 +70,36 @@ def read_contents(source: Path, split: str | None = None, store: Path | None = N
             raise ValueError(f"--split {split}: {source} is a folder of pools, which has only one")
         return Contents(name, None, found, studies, ScoredPools.open(source, store), name, ())
     training = _training(run)
-    splits = [folder.name for folder in pools_of_run(source)]
-    if split is not None and split not in splits:
-        raise PoolError(f"{run.pools(split)}: no pools there; make them: w4s pools {source} --split {split}")
-    standard = run.validation_split()
-    shown = split or (standard if standard in splits else next(iter(splits), None))
-    pools = None if shown is None else ScoredPools.open(run.pools(shown), store)
-    present = digest_of_planner(run.planner)
-    if pools is not None and pools.weights != present:
-        raise PoolError(f"{run.pools(str(shown))}: made by a former planner of this run; delete that folder")
+    there, known = pools_of_run(source), planners_of_run(source)
+    folder = _shown(source, there, split, weights)
+    pools = None if folder is None else ScoredPools.open(folder, store)
+    if pools is not None and pools.weights not in known:
+        raise PoolError(f"{folder}: made by a former planner of this run; delete that folder")
+    subject = digest_of_planner(run.finished_planner(weights)) if pools is None else pools.weights
+    warnings = {}
     findings = [(run.study_file(study.name), study) for study in studies]
     for path, finding in [*findings, *([] if found is None else [(evaluation, found)])]:
-        if finding.weights not in ("", present):
+        if finding.weights not in ("", *known):
             raise ValueError(f"{path}: about a former planner of this run; make it again, or delete it")
-    others = tuple(one for one in splits if one != shown)
-    return Contents(name, training, found, studies, pools, f"{run.all_pools.name}/{shown}", others)
+        if finding.weights not in ("", subject):
+            warnings[finding.name] = (
+                f"Other weights: this was measured with the {known[finding.weights]} weights of the run, the rest of "
+                f"the page with the {known[subject]} ones."
+            )
+    others = tuple(one.name for one in there if one != folder)
+    shown = "" if folder is None else f"{run.all_pools.name}/{folder.name}"
+    return Contents(name, training, found, studies, pools, shown, others, warnings)
+
+
+def _shown(source: Path, there: Sequence[Path], split: str | None, weights: Weights) -> Path | None:
+    """The folder of pools to show: of the split, by the weights asked for if they have pools; None without pools."""
+    run = RunFolder(source)
+    wanted = split or run.validation_split()
+    own = (pools_of_weights(source, wanted, weights), run.pools(wanted))
+    found = next((folder for folder in own if folder in there), None)
+    if found is None and split is not None:
+        raise PoolError(f"{own[0]}: no pools there; make them: w4s pools {source} --split {split}")
+    return found or next(iter(there), None)
 
 
 def load_findings(folder: Path) -> tuple[Finding, ...]:

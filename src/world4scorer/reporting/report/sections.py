@@ -96,7 +96,7 @@ def _losses(config: TrainConfig) -> str:
 def _evaluation(contents: Contents) -> Part:
     if contents.evaluation is None:
         return Part("evaluation", "Evaluation", missing("Not evaluated yet", f"w4s evaluate {contents.name}"))
-    return Part("evaluation", "Evaluation", _finding(contents.evaluation, str(HERE.evaluation_file)))
+    return Part("evaluation", "Evaluation", _warned(contents, contents.evaluation, HERE.evaluation_file))
 
 
 def _curves(training: Training, name: str) -> Part:
@@ -139,7 +139,7 @@ def _studies(contents: Contents) -> Part:
     made = {study.name for study in contents.studies}
     lacking = [f"w4s study {name} {contents.name}" for name in registry.STUDIES if name not in made]
     within = tuple(
-        Part(_anchor(contents, study), study.title, _finding(study, str(HERE.study_file(study.name))))
+        Part(_anchor(contents, study), study.title, _warned(contents, study, HERE.study_file(study.name)))
         for study in contents.studies
     )
     words = "The paper's questions, asked of this planner." if made else "None has been made yet."
@@ -148,6 +148,13 @@ def _studies(contents: Contents) -> Part:
 
 def _anchor(contents: Contents, study: Finding) -> str:
     return f"study-{contents.studies.index(study) + 1}"
+
+
+def _warned(contents: Contents, finding: Finding, where: Path) -> Html:
+    """A finding, after a warning if it belongs to other weights."""
+    warning = contents.warnings.get(finding.name)
+    shown = _finding(finding, str(where))
+    return shown if warning is None else joined(paragraph(warning, "warning"), shown)
 
 
 def _finding(finding: Finding, where: str) -> Html:

@@ -11,13 +11,19 @@ from pathlib import Path
 
 from world4scorer import __version__
 from world4scorer.jobs.files import atomic_write, check_file
-from world4scorer.jobs.run_folder import RunFolder
+from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.reporting.report.contents import read_contents
 from world4scorer.reporting.report.page import page
 from world4scorer.reporting.report.sections import sections
 
 
-def write_report(source: Path, out: Path | None = None, split: str | None = None, store: Path | None = None) -> Path:
+def write_report(
+    source: Path,
+    out: Path | None = None,
+    split: str | None = None,
+    store: Path | None = None,
+    weights: Weights = "best",
+) -> Path:
     """Write SOURCE/report.html, or `out`; the same folder gives the same bytes.
 
     Args:
@@ -25,10 +31,11 @@ def write_report(source: Path, out: Path | None = None, split: str | None = None
         out: File.
         split: Which pools of a run to show; those of its validation split unless given.
         store: Scene store of the pools, if it is not where they say.
+        weights: Whose pools of a run: those of the best planner where there are some, or of the last.
     """
     path = RunFolder(source).report_file if out is None else out
     check_file(path)
-    contents = read_contents(source, split, store)
+    contents = read_contents(source, split, store, weights)
     run = "A training run: what it was, how it scores, and what the studies of the paper find in it"
     pools = "A planner's pools: how they score, and what the studies of the paper find in them"
     made = page(

@@ -39,7 +39,7 @@ LABELS: Final = {NONE: "no target", "current": "current view", "future": "future
 
 def auxiliary_target(run: Path, training: TrainingOptions = DEFAULT_TRAINING_OPTIONS) -> Finding:
     """Train what is missing of the three, and compare them."""
-    return describe(score_variants(train_variants(run, NAME, TARGETS, training), training.draws))
+    return describe(score_variants(train_variants(run, NAME, TARGETS, training), training))
 
 
 def describe(scores: VariantScores) -> Finding:

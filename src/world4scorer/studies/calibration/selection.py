@@ -92,12 +92,12 @@ def _ratio_change(bootstrap: LogBootstrap, before: tuple[Any, Any], after: tuple
 
 
 def _scores(
-    pools: ScoredPools, heads: Mapping[str, Head]
+    pools: ScoredPools, heads: Mapping[str, Head], min_gap: float = 0.0
 ) -> tuple[dict[str, tuple[Floats, Floats]], NDArray[np.int64]]:
     """Scores as ratios of sums over frames (S,), and the v1 choices (S,)."""
     logits = np.stack([head.logits for head in heads.values()], axis=-1)
     first, second = utility_of_logits(logits, "v1"), utility_of_logits(logits, "v2")
-    found, ones = pool_metrics(first, pools.pdms), np.ones(len(pools))
+    found, ones = pool_metrics(first, pools.pdms, min_gap), np.ones(len(pools))
     return {
         PDMS: (found.selected, ones),
         ORDERING: (found.ordered.astype(np.float64), found.pairs.astype(np.float64)),

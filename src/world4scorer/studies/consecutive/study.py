@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.pools.choices import Chosen, continued, framewise, inertial
 from world4scorer.evaluation.pools.scored import ScoredPools
@@ -21,6 +22,7 @@ from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, cel
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.consecutive.figure import draw
 from world4scorer.studies.consecutive.plan_change import PlanChange, plan_change
+from world4scorer.studies.consecutive.turn import draw_turn
 
 MEASURES: Final = {"heading": "heading [rad]", "lateral": "lateral [m]", "distance": "distance [m]"}
 IN_PAPER: Final = {"heading": "heading_jitter_drop", "lateral": "lateral_drop", "distance": "l2_drop"}
@@ -28,8 +30,10 @@ IN_PAPER: Final = {"heading": "heading_jitter_drop", "lateral": "lateral_drop", 
 Floats = NDArray[np.float64]
 
 
-def consecutive(pools: ScoredPools, weight: float = 1.0, draws: int = 10_000) -> Finding:
-    """Compare consecutive plans with re-ranking off and on, paired by frame."""
+def consecutive(
+    pools: ScoredPools, weight: float = 1.0, draws: int = 10_000, store: SceneStore | None = None
+) -> Finding:
+    """Compare consecutive plans with re-ranking off and on, paired by frame; a store adds a picture of a turn."""
     bootstrap = LogBootstrap(pools.log_names, draws)
     off, on = framewise(pools.utility_v2), inertial(pools, pools.utility_v2, weight)
     passed_off, passed_on = continued(pools, off), continued(pools, on)
@@ -51,6 +55,8 @@ def consecutive(pools: ScoredPools, weight: float = 1.0, draws: int = 10_000) ->
         "pass_to_fail": int(broken.sum()),
         "changed_choices": int(changed.sum()),
     }
+    nearer = np.where(repaired, before.heading - after.heading, 0.0)
+    turn = None if store is None else draw_turn(pools, store, off, on, nearer)
     return Finding(
         name="consecutive",
         title="Consecutive plans",
@@ -67,6 +73,7 @@ def consecutive(pools: ScoredPools, weight: float = 1.0, draws: int = 10_000) ->
         remarks=_remarks(counts, reductions, to_log["change"]),
         paper=reported,
         figure=draw(pools, off, on, before, after, repaired, reductions, to_log, reported),
+        pictures={} if turn is None else {"turn": turn},
     )
 
 

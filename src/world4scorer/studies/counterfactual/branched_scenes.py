@@ -100,15 +100,17 @@ class BranchedScenes:
         return np.stack([one.replayed_v1[1:, column] == 1 for one in self.outcomes])
 
 
-def look_at(run: Path, pools: ScoredPools, made: MadeBranches, show: bool = False) -> BranchedScenes:
-    """Read branches, encode their views, judge their plans."""
-    config, data = read_run(run)
+def look_at(
+    run: Path, pools: ScoredPools, made: MadeBranches, split: str | None = None, show: bool = False
+) -> BranchedScenes:
+    """Read branches, encode their views, judge their plans; `split` is that of the pools, if not the validation one."""
+    config, data = read_run(run, split)
     name, pooling = own_encoder(config, data)
     assert name is not None, "checked before"
     encoder, store = load_encoder(name), SceneStore(pools.about["store"])
     tokens = tuple(one.token for some in made.asked.values() for one in some)
     row = {token: index for index, token in enumerate(pools.tokens)}
-    source = PlannerSource.find(run)
+    source = PlannerSource.find(run, split=split, weights="last")
     samples = source.samples()
     samples = samples.at([samples.index_of[token] for token in tokens])
     train = _training_scenes(run, name, pooling)

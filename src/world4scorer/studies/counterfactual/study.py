@@ -17,7 +17,7 @@ from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.evaluation.pools.planner_source import PlannerSource
-from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.evaluation.pools.scored import ScoredPools, weights_words
 from world4scorer.evaluation.scores.bootstrap import LogBootstrap, plain
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.training.run_files import read_run
@@ -51,13 +51,13 @@ class Counterfactuals:
 
 def counterfactual(run: Path, options: BranchOptions) -> Finding:
     """Branch what is missing, train what is missing, compare."""
-    source = PlannerSource.find(run)
+    source = PlannerSource.find(run, split=options.split, weights="last")  # trainings are compared by their last epoch
     executor = check(run, source, options)
     folders = train_models(run, options.training)
-    pools = open_pools(run)
-    folder = RunFolder(run).branches(RunFolder(run).validation_split())
+    pools = open_pools(run, split=options.split, weights="last")
+    folder = RunFolder(run).branches(source.split)
     made = make_branches(pools, source.data, folder, options.scenes, options.plans, executor, show_progress=True)
-    scenes = look_at(run, pools, made, show=True)
+    scenes = look_at(run, pools, made, options.split, show=True)
     found = predictions(scenes, folders, show=True)
     seeds = tuple(read_run(one)[0].seed for one in folders[WHOLE])
     scores = VariantScores(
@@ -163,5 +163,5 @@ def _describe(scenes: BranchedScenes, pools: ScoredPools, seeds: tuple[int, ...]
         "choice, then always the plan furthest from those taken and from the logged one, three quarters of them on the "
         f"drivable area where there are as many: {scenes.on_road.mean():.0%}) and the logged plan as control; {few} "
         f"{', '.join(map(str, seeds))}; readers fitted to {len(scenes.train):,} training scenes; "
-        f"tracker: {pools.about['lqr']}."
+        f"tracker: {pools.about['lqr']}; planner: {pools.about['planner']}{weights_words(pools.about)}."
     )

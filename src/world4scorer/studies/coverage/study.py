@@ -75,16 +75,16 @@ VARIANTS: Final = (
 def coverage(run: Path, training: TrainingOptions = DEFAULT_TRAINING_OPTIONS) -> Finding:
     """Train what is missing of the two, and compare their pools."""
     folders = train_variants(run, NAME, VARIANTS, training)
-    return describe(score_variants(folders, training.draws, coverage_measures))
+    return describe(score_variants(folders, training, coverage_measures))
 
 
-def coverage_measures(pools: ScoredPools) -> Measures:
+def coverage_measures(pools: ScoredPools, min_gap: float = 0.0) -> Measures:
     """What is measured of any pools, what they could offer, and re-ranking with several weights."""
     chosen = framewise(pools.utility_v2)
     indices = np.arange(len(pools))
     possible = pools.continues[indices, :, chosen[pools.previous]].any(1)
     return {
-        **pool_measures(pools),
+        **pool_measures(pools, min_gap),
         CEILING: mean(np.where(pools.paired, possible, np.nan)),
         GOOD_SHARE: mean((pools.pdms >= GOOD).mean(1)),
         SPREAD: mean(spread(pools.plans)),

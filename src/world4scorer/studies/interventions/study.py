@@ -15,9 +15,11 @@ from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.engine.selection.pool_metrics import ORDERING_MARGIN
 from world4scorer.evaluation.pools.open import open_pools
+from world4scorer.evaluation.pools.pool_files import is_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval, cell, plain
 from world4scorer.evaluation.scores.paper import paper
+from world4scorer.jobs.run_folder import Weights
 from world4scorer.studies.interventions.figure import draw
 from world4scorer.studies.interventions.scenes import draw_scenes
 from world4scorer.studies.shared.reassignment import (
@@ -60,14 +62,23 @@ def labelled(text: str) -> tuple[str, Path]:
 
 
 def open_blocks(
-    source: Path, foreign: Sequence[str] = (), baseline: Sequence[str] = (), store: Path | None = None
+    source: Path,
+    foreign: Sequence[str] = (),
+    baseline: Sequence[str] = (),
+    store: Path | None = None,
+    split: str | None = None,
+    weights: Weights = "best",
 ) -> list[Block]:
-    """Blocks of a run or folder of pools, and of further ones given as `LABEL=FOLDER` or `FOLDER`."""
-    blocks = [Block("own pools", "own", open_pools(source, store))]
+    """Blocks of a run or folder of pools, and of further ones given as `LABEL=FOLDER` or `FOLDER`.
+
+    Of runs, those of a split and of the best or the last planner.
+    """
+    blocks = [Block("own pools", "own", open_pools(source, store, split=split, weights=weights))]
     further: tuple[tuple[Kind, Sequence[str]], ...] = (("foreign", foreign), ("baseline", baseline))
     for kind, texts in further:
         for label, folder in map(labelled, texts):
-            blocks.append(Block(label, kind, open_pools(folder, store)))
+            wanted = None if is_pools(folder) else split
+            blocks.append(Block(label, kind, open_pools(folder, store, split=wanted, weights=weights)))
     return blocks
 
 
@@ -77,12 +88,13 @@ def interventions(
     repeats: int = REPEATS,
     first_seed: int = FIRST_SEED,
     store: SceneStore | None = None,
+    min_gap: float = 0.0,
 ) -> Finding:
     """Compare assignments of states; the first block is what is asked about, a store adds pictures of its scenes."""
     labels = [block.label for block in blocks]
     if len(set(labels)) < len(labels):
         raise ValueError(f"labels: {', '.join(labels)}; each may be used once (write LABEL=FOLDER)")
-    found = {block.label: reassigned(block.pools, draws, repeats, first_seed) for block in blocks}
+    found = {block.label: reassigned(block.pools, draws, repeats, first_seed, min_gap) for block in blocks}
     kinds = {block.label: block.kind for block in blocks}
     reported = paper("interventions")
     scenes = None if store is None else draw_scenes(blocks[0].pools, store)
@@ -95,11 +107,12 @@ def interventions(
         numbers={
             "seeds": {"first": first_seed, "repeats": repeats, "single": SINGLE_SEED},
             "draws": draws,
+            "min_gap": min_gap,
             "ordering_margin": ORDERING_MARGIN,
             "pools": {label: {"kind": kinds[label], **_numbers(one)} for label, one in found.items()},
         },
         tables=(_assignments(found, kinds, reported), _variation(found, reported)),
-        remarks=_remarks(blocks[0].label, found[blocks[0].label], repeats),
+        remarks=_remarks(blocks[0].label, found[blocks[0].label], repeats, min_gap),
         paper=reported,
         figure=draw(found, kinds, reported),
         pictures={} if scenes is None else {"scenes": scenes},
@@ -132,13 +145,22 @@ def _assignments(found: dict[str, Reassigned], kinds: dict[str, Kind], reported:
                     cell(a.regret, digits=2),
                     _cell(a.drop, 2),
                     _cell(a.ordering),
+                    _cell(a.ordering_wide),
                     _cell(a.flips),
                     _paper_regret(name, kinds[label], reported),
                 )
             )
-        rows.append((f"{label}: best of each pool", cell(one.oracle, digits=2), "0", *[ABSENT] * 4))
-        rows.append((f"{label}: random pick", cell(one.random, digits=2), *[ABSENT] * 5))
-    columns = ("states", "PDMS", "regret", "lost against own", "pairs in order [%]", "choices changed [%]")
+        rows.append((f"{label}: best of each pool", cell(one.oracle, digits=2), "0", *[ABSENT] * 5))
+        rows.append((f"{label}: random pick", cell(one.random, digits=2), *[ABSENT] * 6))
+    columns = (
+        "states",
+        "PDMS",
+        "regret",
+        "lost against own",
+        "pairs in order [%]",
+        f"gap > {ORDERING_MARGIN} [%]",
+        "choices changed [%]",
+    )
     return Table("States and choices", (*columns, "regret in the paper, NAVSIM"), tuple(rows))
 
 
@@ -182,7 +204,7 @@ def _variation(found: dict[str, Reassigned], reported: Any) -> Table:
     return Table("Derangements", ("pools", "mean PDMS", "lowest", "highest", "lower PDMS"), (*rows, theirs))
 
 
-def _remarks(label: str, one: Reassigned, repeats: int) -> tuple[str, ...]:
+def _remarks(label: str, one: Reassigned, repeats: int, min_gap: float) -> tuple[str, ...]:
     assert one.repeated.drop is not None and one.repeated.flips is not None
     lost = one.repeated.drop
     verdict = "depends" if lost.low > 0 else "does not clearly depend"
@@ -190,7 +212,8 @@ def _remarks(label: str, one: Reassigned, repeats: int) -> tuple[str, ...]:
         f"Selection ({label}) {verdict} on which state belongs to which plan: with the states of "
         f"other plans it loses {cell(lost, digits=2)} points, {one.lower} of {repeats} derangements lower PDMS, and "
         f"{_cell(one.repeated.ordering)} % of pairs are in order (own states: {_cell(one.own.ordering)} %).",
-        f"A pair is compared where true PDMS differs by more than {ORDERING_MARGIN}. Equal utilities order nothing.",
+        f"A pair is compared where true PDMS differs by more than {min_gap:g}; beside it, by more than "
+        f"{ORDERING_MARGIN}. Equal utilities order nothing.",
         "A derangement leaves no state in its place, so it changes every choice unless utilities tie: the share of "
         f"changed choices ({cell(one.repeated.flips)} %) says nothing about the planner.",
         "With the mean state all plans are worth the same and the first is taken, one fixed query of the generator; "

@@ -19,7 +19,15 @@ from world4scorer.evaluation.scores.bootstrap import verdict
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.studies.shared import variant_report as report
 from world4scorer.studies.shared.options import DEFAULT_LABEL_PAIRING_OPTIONS, TrainingOptions
-from world4scorer.studies.shared.variant_scores import BEST, ORDERING, PDMS, RANDOM, VariantScores, score_variants
+from world4scorer.studies.shared.variant_scores import (
+    BEST,
+    ORDERING,
+    PDMS,
+    RANDOM,
+    WIDE_ORDERING,
+    VariantScores,
+    score_variants,
+)
 from world4scorer.studies.shared.variants import Variant, train_variants
 
 NAME: Final = "label-pairing"
@@ -29,17 +37,28 @@ PERMUTED: Final = (
     Variant("bank", lambda config: replace(config, permuted_labels="bank")),
     Variant("all", lambda config: replace(config, permuted_labels="all")),
 )
-MEASURES: Final = (PDMS, RANDOM, ORDERING, BEST)
+MEASURES: Final = (PDMS, RANDOM, ORDERING, WIDE_ORDERING, BEST)
+EVAL_SCENES: Final = 511
+"""As many as in the paper."""
 LABELS: Final = {NONE: "paired", "bank": "bank shuffled", "all": "all shuffled"}
 
 
-def label_pairing(run: Path, training: TrainingOptions = DEFAULT_LABEL_PAIRING_OPTIONS) -> Finding:
-    """Train what is missing of the three, and compare them."""
-    return describe(score_variants(train_variants(run, NAME, PERMUTED, training), training.draws))
+def label_pairing(
+    run: Path, training: TrainingOptions = DEFAULT_LABEL_PAIRING_OPTIONS, eval_scenes: int = EVAL_SCENES
+) -> Finding:
+    """Train what is missing of the three, and compare them on at most so many held-out scenes."""
+    folders = train_variants(run, NAME, PERMUTED, training)
+    common = score_variants(folders, training, plans_of=NONE, scenes=eval_scenes)
+    return describe(common, score_variants(folders, training))
 
 
-def describe(scores: VariantScores) -> Finding:
-    """The finding on trainings with paired and with shuffled labels."""
+def describe(scores: VariantScores, own: VariantScores) -> Finding:
+    """The finding on trainings with paired and with shuffled labels.
+
+    Args:
+        scores: All conditions on one common pool, that of the training with paired labels.
+        own: Each condition on the plans that its own generator proposes.
+    """
     reported = paper("label_pairing")
     beside = {
         variant: {PDMS: 100 * reported[variant]["selected_pdm"], ORDERING: 100 * reported[variant]["ordering"]}
@@ -51,9 +70,15 @@ def describe(scores: VariantScores) -> Finding:
         question="Does ranking need labels that belong to their plans, or only plans and labels of the right scene?",
         data=scores.data,
         weights="",
-        numbers=scores.numbers(MEASURES, NONE),
-        tables=report.tables(scores, MEASURES, NONE, beside),
+        numbers=scores.numbers(MEASURES, NONE) | {"own_pools": own.numbers(MEASURES, NONE)},
+        tables=(
+            *report.tables(scores, MEASURES, NONE, beside),
+            *(replace(table, title=f"Own pools. {table.title}") for table in report.tables(own, MEASURES, NONE)),
+        ),
         remarks=(
+            "As in the paper, all conditions score one common pool of each scene, that of the training with paired "
+            "labels, so that only the scores differ; under `Own pools` each condition has the plans of its own "
+            f"generator. {own.data}",
             *(
                 _remark(scores, variant, whose)
                 for variant, whose in (("bank", "the labels of the bank"), ("all", "all labels"))

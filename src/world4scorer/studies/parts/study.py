@@ -66,7 +66,7 @@ def parts(
     if not asked:
         raise ValueError(f"{run}: has none of these parts: {', '.join(which)}")
     variants = [Variant(WHOLE, lambda config: config), *asked]
-    return describe(score_variants(train_variants(run, NAME, variants, training), training.draws))
+    return describe(score_variants(train_variants(run, NAME, variants, training), training))
 
 
 def describe(scores: VariantScores) -> Finding:

@@ -27,7 +27,7 @@ from world4scorer.studies.readouts.scenes import QUERIES
 
 GALLERY_COLUMNS: Final = ("now", "CondGrid", "diffusion", "full grid", "observed +2 s")
 """Columns; the full grid is the observed future's, decoded."""
-SIDE_BY_SIDE: Final = 2
+SIDE_BY_SIDE: Final = 3
 """Scenes in a row of the gallery."""
 IMAGE: Final = 1.18
 """Inches across an image of the gallery."""

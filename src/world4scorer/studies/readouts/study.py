@@ -24,6 +24,7 @@ from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import LogBootstrap, plain
 from world4scorer.evaluation.scores.paper import paper
+from world4scorer.jobs.run_folder import Weights
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.pretraining.patch_grid import PatchGrid
 from world4scorer.planner.targets.future_targets import FutureTargets
@@ -41,7 +42,7 @@ from world4scorer.studies.readouts.vectors import Predicted, observed, predicted
 from world4scorer.studies.shared.view_features import own_encoder
 
 GALLERY_SCENES: Final = 30
-SCENES_PER_PICTURE: Final = 10
+SCENES_PER_PICTURE: Final = 15
 """Scenes of the gallery, and of each of its pictures."""
 JUNCTIONS_PER_PICTURE: Final = 6
 """Junctions in each of the two pictures."""
@@ -93,13 +94,15 @@ def readouts(
     masks: Path | None = None,
     draws: int = 10_000,
     threads: int = 0,
+    split: str | None = None,
+    weights: Weights = "best",
 ) -> Finding:
-    """Train what is missing, and look at the run's validation split; `threads` of torch, 0 for as many as it likes."""
+    """Train what is missing, and look at the run's validation split, or another; `threads` of torch, 0 for its own."""
     if threads:
         torch.set_num_threads(threads)
     if scenes < 1:
         raise ValueError(f"scenes: {scenes}; at least 1")
-    about, data = read_run(run)
+    about, data = read_run(run, split)
     if not about.model.readout or not about.loss_weights.future or about.auxiliary_target != "future":
         raise ValueError(
             f"{run}: predicts no future features, so there is nothing to show; use a run with future targets"
@@ -108,9 +111,9 @@ def readouts(
     if seen_by is None:
         raise ValueError(f"{data.targets}: does not tell which encoder it was made with; say which with --encoder")
     trained = make_readouts(run, config, seen_by, decoder, show=True)
-    pools = open_pools(run)
-    source = PlannerSource.find(run)
-    whole = _Run(pools, trained, source, source.load(), observed(run, seen_by), masks)
+    pools = open_pools(run, split=split, weights=weights)
+    source = PlannerSource.find(run, split=split, weights=weights)
+    whole = _Run(pools, trained, source, source.load(), observed(run, seen_by, split), masks)
     has_future = whole.observed.features(pools.tokens)[1].numpy() & ~np.isnan(pools.human_plan[:, 0, 0])
     if not has_future.any():
         raise ValueError(f"{source.store}: no scene has a view two seconds later; a longer validation log is needed")

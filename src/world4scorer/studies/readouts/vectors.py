@@ -33,9 +33,9 @@ class Predicted(NamedTuple):
     """(K, Q, E) of the plans asked for"""
 
 
-def observed(run: Path, encoder: str) -> FutureTargets:
-    """What is seen in a run's validation split two seconds later, in the space that its targets have."""
-    _, data = read_run(run)
+def observed(run: Path, encoder: str, split: str | None = None) -> FutureTargets:
+    """What is seen two seconds later in a run's validation split, or another, in the space that its targets have."""
+    _, data = read_run(run, split)
     assert data.targets is not None
     learnt = FutureTargets.open(data.targets)
     found = view_features(run, data, encoder, learnt.notes.pooling, "future", "val")

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from world4scorer.jobs.run_folder import Weights
+
 
 @dataclass(frozen=True)
 class StudyOptions:
@@ -15,6 +17,10 @@ class StudyOptions:
     """Folder of the finding; SOURCE/studies unless given."""
     store: Path | None = None
     """Scene store of the pools, if it is not where they say."""
+    split: str | None = None
+    """Split of a run's pools, made if they are missing; the validation split unless given."""
+    weights: Weights = "best"
+    """Planner of a run: the one with the best validation score, or the last."""
     draws: int = 10_000
     """Number of bootstrap draws over logs."""
 
@@ -25,6 +31,8 @@ class RunOptions:
 
     out: Path | None = None
     """Folder of the finding; RUN/studies unless given."""
+    split: str | None = None
+    """Split to look at; the training split unless given."""
     draws: int = 10_000
     """Number of bootstrap draws over logs."""
 
@@ -47,8 +55,12 @@ class TrainingOptions:
     """Processes that train together; each has its own random numbers."""
     threads: int = 0
     """Threads per process that compute the model on CPUs; 0 shares the cores evenly."""
+    split: str | None = None
+    """Split that the variants are scored on, by their last weights; the validation split unless given."""
     out: Path | None = None
     """Folder of the finding; RUN/studies unless given."""
+    min_gap: float = 0.0
+    """Pairs of plans count for ordering accuracy if their PDMS differ by more; results at 0.05 stand beside."""
     draws: int = 10_000
     """Number of bootstrap draws over logs."""
 
@@ -58,7 +70,9 @@ class BranchOptions:
     """Options of the study of counterfactual futures."""
 
     scenes: int = 230
-    """Validation scenes to branch, spread evenly over logs."""
+    """Scenes to branch, spread evenly over logs."""
+    split: str | None = None
+    """Split of the scenes; the validation split unless given."""
     plans: int = 12
     """Plans of each pool to drive."""
     workers: int | None = None
@@ -91,7 +105,11 @@ class StabilityOptions:
     supervised: int = 12
     """Training scenes that supervise the scorer; time grows with them."""
     scenes: int = 16
-    """Validation scenes whose choices are measured."""
+    """Scenes whose choices are measured."""
+    split: str | None = None
+    """Split of these scenes; the validation split unless given."""
+    weights: Weights = "best"
+    """Planner of the run: the one with the best validation score, or the last."""
     rivals: int = 3
     """Rivals of each choice: the nearest, and one at random."""
     detailed: int = 6
@@ -125,7 +143,11 @@ class ReadoutOptions:
     seed: int = 17
     """Seed of the networks and of their training data."""
     scenes: int = 300
-    """Number of validation scenes to measure; also the most junctions."""
+    """Number of scenes to measure; also the most junctions."""
+    split: str | None = None
+    """Split of these scenes; the validation split unless given."""
+    weights: Weights = "best"
+    """Planner of the run: the one with the best validation score, or the last."""
     encoder: str | None = None
     """Encoder of the run's targets, if they name none."""
     decoder: Path | None = None

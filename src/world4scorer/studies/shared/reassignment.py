@@ -48,6 +48,8 @@ class Assignment(NamedTuple):
     """Share of frames in which another plan is chosen than with own states."""
     ordering: Interval | None = None
     """Share of pairs of plans that utilities put in the true order; None where all utilities are equal."""
+    ordering_wide: Interval | None = None
+    """The same of pairs whose true scores differ by more than `ORDERING_MARGIN`."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,13 @@ def derangement(count: int, seed: int) -> NDArray[np.int64]:
 
 
 def reassigned(
-    pools: ScoredPools, draws: int = 100_000, repeats: int = REPEATS, first_seed: int = FIRST_SEED
+    pools: ScoredPools,
+    draws: int = 100_000,
+    repeats: int = REPEATS,
+    first_seed: int = FIRST_SEED,
+    min_gap: float = 0.0,
 ) -> Reassigned:
-    """Choose by native v1 utilities with own, mean and deranged states."""
+    """Choose by native v1 utilities with own, mean and deranged states; pairs are ordered above a gap of scores."""
     if repeats < 1:
         raise ValueError(f"repeats: {repeats}; at least 1")
     bootstrap, score, utility = LogBootstrap(pools.log_names, draws), pools.pdms, pools.utility_v1
@@ -99,39 +105,48 @@ def reassigned(
     chosen = [framewise(utility), *(framewise(utility[:, one]) for one in swapped)]
     selected = np.stack([pools.at(score, one) for one in chosen])
     flips = np.stack([one != chosen[0] for one in chosen]).astype(np.float64)
-    ordered, pairs = ordered_pairs(utility, score, swapped)
+    orders = [ordered_pairs(utility, score, swapped, gap) for gap in (min_gap, ORDERING_MARGIN)]
     best = score.max(1)
 
-    def assignment(value: Floats, changed: Floats, order: Floats | None) -> Assignment:
+    def share(rows: slice | None) -> tuple[Interval | None, Interval | None]:
+        if rows is None:
+            return None, None
+        narrow, wide = (bootstrap.ratio(ordered[rows].mean(0), pairs) for ordered, pairs in orders)
+        return narrow, wide
+
+    def assignment(value: Floats, changed: Floats, rows: slice | None) -> Assignment:
         return Assignment(
             bootstrap.mean(value),
             bootstrap.mean(best - value),
             bootstrap.mean(selected[0] - value),
             bootstrap.mean(changed),
-            None if order is None else bootstrap.ratio(order, pairs),
+            *share(rows),
         )
 
-    own = assignment(selected[0], flips[0], ordered[0])._replace(drop=None, flips=None)
+    own = assignment(selected[0], flips[0], slice(0, 1))._replace(drop=None, flips=None)
     return Reassigned(
         oracle=bootstrap.mean(best),
         random=bootstrap.mean(score.mean(1)),
         own=own,
         scene_mean=assignment(score[:, 0], (chosen[0] != 0).astype(np.float64), None),
-        single=assignment(selected[1], flips[1], ordered[1]),
-        repeated=assignment(selected[2:].mean(0), flips[2:].mean(0), ordered[2:].mean(0)),
+        single=assignment(selected[1], flips[1], slice(1, 2)),
+        repeated=assignment(selected[2:].mean(0), flips[2:].mean(0), slice(2, None)),
         means=tuple(selected[2:].mean(1).tolist()),
     )
 
 
 def ordered_pairs(
-    utility: NDArray[Any], score: Floats, swapped: Sequence[NDArray[np.int64]]
+    utility: NDArray[Any], score: Floats, swapped: Sequence[NDArray[np.int64]], min_gap: float = 0.0
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """Pairs of plans in the true order by own utilities and after each swap (1 + swaps, S); all that differ (S,)."""
+    """Pairs of plans in the true order by own utilities and after each swap (1 + swaps, S); all that differ (S,).
+
+    Those differ whose true scores are more than `min_gap` apart.
+    """
     ordered = np.empty((1 + len(swapped), len(score)))
     pairs = np.empty(len(score), np.int64)
     for start in range(0, len(score), FRAMES_AT_ONCE):
         part = slice(start, start + FRAMES_AT_ONCE)
-        better = score[part, :, None] > score[part, None, :] + ORDERING_MARGIN
+        better = score[part, :, None] > score[part, None, :] + min_gap
         pairs[part] = better.sum((1, 2))
         for row, swap in enumerate((np.arange(score.shape[1]), *swapped)):
             given = utility[part][:, swap]

@@ -12,11 +12,12 @@ from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.jobs.run_folder import RunFolder
 
 
-def scene_change(source: Path, pools: ScoredPools) -> NDArray[np.float64] | None:
+def scene_change(source: Path, pools: ScoredPools, split: str | None = None) -> NDArray[np.float64] | None:
     """(S,) 1 - cosine of the two views' features for the frames of pools; NaN where a frame has no such future.
 
-    None where `source` is not a training run: then no images are known. Features are made once, with the encoder of
-    the run's own future targets where it is known (else that of the city), and kept in RUN/features.
+    `split` is that of the pools, the run's validation split unless given. None where `source` is not a training run:
+    then no images are known. Features are made once, with the encoder of the run's own future targets where it is known
+    (else that of the city), and kept in RUN/features.
     """
     if is_pools(source) or not RunFolder(source).exists:  # asked first, as what follows needs torch
         return None
@@ -24,7 +25,7 @@ def scene_change(source: Path, pools: ScoredPools) -> NDArray[np.float64] | None
     from world4scorer.planner.training.run_files import read_run
     from world4scorer.studies.shared.view_features import own_encoder, view_features
 
-    config, data = read_run(source)
+    config, data = read_run(source, split)
     encoder, pooling = own_encoder(config, data)
     now = view_features(source, data, encoder or CITY, pooling, "current", "val")
     later = view_features(source, data, encoder or CITY, pooling, "future", "val")

@@ -16,12 +16,18 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.engine.selection.pool_metrics import pool_metrics
+from world4scorer.engine.selection.pool_metrics import ORDERING_MARGIN, pool_metrics
 from world4scorer.evaluation.pools.choices import continued, framewise, inertial
-from world4scorer.evaluation.pools.open import open_pools
+from world4scorer.evaluation.pools.foreign import read_plans
+from world4scorer.evaluation.pools.make import make_pools
+from world4scorer.evaluation.pools.open import open_pools, pool_folder
+from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, plain
+from world4scorer.jobs.data_folder import split_name
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.training.run_files import read_run
+from world4scorer.studies.shared.options import DEFAULT_TRAINING_OPTIONS, TrainingOptions
 
 Floats = NDArray[np.float64]
 
@@ -29,11 +35,14 @@ PDMS: Final = "PDMS"
 RANDOM: Final = "random pick"
 BEST: Final = "best of the pool"
 ORDERING: Final = "ordering"
+WIDE_ORDERING: Final = f"ordering, gap > {ORDERING_MARGIN}"
 EPDMS: Final = "EPDMS"
 RERANKED: Final = "EPDMS, re-ranked"
 EC: Final = "EC"
 EC_RERANKED: Final = "EC, re-ranked"
 
+SCENE_SEED: Final = 0
+"""Of the draw of scenes, where not all are compared."""
 INTERVAL_WIDTH: Final = 1.96
 """Half a 95 % interval, in standard errors."""
 POWER_WIDTH: Final = 0.84
@@ -59,15 +68,20 @@ def mean(values: Any) -> Measure:
     return Measure(np.where(there, known, 0.0), there.astype(np.float64))
 
 
-def pool_measures(pools: ScoredPools) -> Measures:
-    """What the plans chosen from pools are worth: PDMS v1.1 with v1 utility, EPDMS with v2 utility."""
-    first = pool_metrics(pools.utility_v1, pools.pdms)
+def pool_measures(pools: ScoredPools, min_gap: float = 0.0) -> Measures:
+    """What the plans chosen from pools are worth: PDMS v1.1 with v1 utility, EPDMS with v2 utility.
+
+    Pairs of plans count for the ordering if their PDMS differ by more than `min_gap`.
+    """
+    first = pool_metrics(pools.utility_v1, pools.pdms, min_gap)
+    wide = pool_metrics(pools.utility_v1, pools.pdms, ORDERING_MARGIN)
     off, on = framewise(pools.utility_v2), inertial(pools, pools.utility_v2)
     return {
         PDMS: mean(first.selected),
         RANDOM: mean(first.random),
         BEST: mean(first.oracle),
         ORDERING: Measure(first.ordered.astype(np.float64), first.pairs.astype(np.float64)),
+        WIDE_ORDERING: Measure(wide.ordered.astype(np.float64), wide.pairs.astype(np.float64)),
         EPDMS: mean(pools.epdms(off)),
         RERANKED: mean(pools.epdms(on)),
         EC: mean(continued(pools, off)),
@@ -153,32 +167,73 @@ class VariantScores:
 
 
 def score_variants(
-    runs: Mapping[str, Sequence[Path]], draws: int = 10_000, measures: Callable[[ScoredPools], Measures] = pool_measures
+    runs: Mapping[str, Sequence[Path]],
+    options: TrainingOptions = DEFAULT_TRAINING_OPTIONS,
+    measures: Callable[[ScoredPools, float], Measures] = pool_measures,
+    plans_of: str | None = None,
+    scenes: int | None = None,
 ) -> VariantScores:
-    """Score the last planner of every run on its validation split; pools are made where they are missing."""
+    """Score the last planner of every run on a split; missing pools are made.
+
+    The last and not the best, as in the paper's controls: then all variants have been trained equally long.
+
+    Args:
+        runs: Folders of the runs by variant, in the order of the seeds.
+        options: Split, gap of ordered pairs, bootstrap draws.
+        measures: What is measured of pools.
+        plans_of: Variant whose plans, of the same seed, all variants score; each its own unless given.
+        scenes: Maximum number of scenes, drawn by seed; all unless given.
+    """
     found: dict[str, list[Measures]] = {}
     first: ScoredPools | None = None
     for variant, folders in runs.items():
-        for folder in folders:
-            pools = open_pools(folder)
+        for number, folder in enumerate(folders):
+            control = None if plans_of in (None, variant) else runs[str(plans_of)][number]
+            pools = pools_of_variant(folder, options.split, control)
             first = first or pools
             if pools.tokens != first.tokens:
                 raise ValueError(f"{folder}: its pools are of other frames than those of the other variants")
-            found.setdefault(variant, []).append(measures(pools))
+            found.setdefault(variant, []).append(measures(pools, options.min_gap))
     assert first is not None, "no runs"
     folders = next(iter(runs.values()))
     seeds = tuple(read_run(folder)[0].seed for folder in folders)
-    return VariantScores(found, seeds, first.log_names, _describe(first, folders[0], seeds), draws)
+    chosen = _drawn(len(first), scenes)
+    kept = {name: [_at(one, chosen) for one in some] for name, some in found.items()}
+    logs = tuple(first.log_names[index] for index in chosen)
+    data = _describe(first, folders[0], seeds, options.split, len(chosen), len(set(logs)))
+    return VariantScores(kept, seeds, logs, data, options.draws)
 
 
-def _describe(pools: ScoredPools, run: Path, seeds: Sequence[int]) -> str:
-    config, data = read_run(run)
+def pools_of_variant(run: Path, split: str | None, control: Path | None = None) -> ScoredPools:
+    """Pools of a run's last planner: of its own plans, or of those of another run, which it then scores."""
+    if control is None:
+        return open_pools(run, split=split, weights="last")
+    source = PlannerSource.find(run, split=split, weights="last")
+    out = RunFolder(run).all_pools / f"{split_name(source.split)}-plans-of-{control.name}"
+    plans = read_plans(pool_folder(control, split=split, weights="last"))
+    made = make_pools(source, out, states="none", plans=plans, plans_from=control.name, show_progress=True)
+    return ScoredPools.open(made.folder)
+
+
+def _drawn(count: int, scenes: int | None) -> NDArray[np.int64]:
+    """Indices of the scenes that are compared, in order."""
+    if scenes is None or scenes >= count:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(SCENE_SEED).permutation(count)[:scenes])
+
+
+def _at(measures: Measures, indices: NDArray[np.int64]) -> Measures:
+    return {name: Measure(one.upper[indices], one.lower[indices]) for name, one in measures.items()}
+
+
+def _describe(pools: ScoredPools, run: Path, seeds: Sequence[int], split: str | None, frames: int, logs: int) -> str:
+    config, data = read_run(run, split)
     scenes = f"{config.scenes:,} scenes" if config.scenes else "all scenes"
     few = "seed" if len(seeds) == 1 else "seeds"
     epochs = "1 epoch" if config.epochs == 1 else f"{config.epochs} epochs"
     return (
         f"Each variant trained on {scenes} of {data.split}, {epochs}, {config.batch} scenes a step, {few} "
-        f"{', '.join(map(str, seeds))}; last epoch. {len(pools):,} frames of {pools.logs} logs of {data.val_split}, "
+        f"{', '.join(map(str, seeds))}; last epoch. {frames:,} frames of {logs} logs of {data.val_split}, "
         f"{pools.plans.shape[1]} plans each; tracker: {pools.about['lqr']}."
     )
 

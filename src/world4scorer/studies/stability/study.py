@@ -31,8 +31,6 @@ from world4scorer.jobs.resumable import resumable
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.stability import Geometry
 from world4scorer.planner.training.dataset import PlanningDataset, collate
-from world4scorer.planner.training.run_files import read_run
-from world4scorer.planner.training.split_samples import split_samples
 from world4scorer.planner.training.supervision import TrainedScenes
 from world4scorer.studies.shared.options import StabilityOptions
 from world4scorer.studies.stability.figure import draw
@@ -51,16 +49,21 @@ TOLERANCE: Final = 1e-4
 """Widest bracket of a squared radius, as a share of it."""
 
 
+NOT_SIGNED: Final = ("scenes", "other", "out", "draws", "split", "weights")
+"""Options that measured scenes do not depend on, or that the digests of weights and frames stand for."""
+
+
 def stability(run: Path, question: StabilityOptions, out: Path) -> Finding:
     """Measure radii of choices of a run; what is finished is kept below `out`."""
     _check(question)
     trained = TrainedScenes.of_run(run)
-    pools = open_pools(run)
-    planner = PlannerSource.find(run).load()
+    pools = open_pools(run, split=question.split, weights=question.weights)
+    source = PlannerSource.find(run, split=question.split, weights=question.weights)
+    planner = source.load()
     chosen = _scenes(pools, question)
     tokens = [pools.tokens[index] for index in chosen]
     kept = KeptScenes(out / PARTS, _signature(pools, trained, question))
-    validation, store = _validation(run, planner)
+    validation, store = _validation(source, planner)
     indices = trained.draw(question.supervised + SPARE_SCENES, question.seed)
     supervision = trained.supervision(planner, indices[: question.supervised])
     found: dict[str, SceneRadii] = {token: one for token in tokens if (one := kept.read(token)) is not None}
@@ -95,7 +98,7 @@ def stability(run: Path, question: StabilityOptions, out: Path) -> Finding:
         tuple(found[token] for token in tokens),
         tuple(pools.log_names[index] for index in chosen),
         np.array([pools.pdms[index].max() - pools.pdms[index, utility[index]] for index in chosen]),
-        None if question.other is None else _other_choices(question.other, planner, validation, pools, chosen),
+        None if question.other is None else _other_choices(question, planner, validation, pools, chosen),
         supervision.scenes,
         supervision.rows,
         len(supervision.scorer.theta),
@@ -146,16 +149,13 @@ def _scenes(pools: ScoredPools, question: StabilityOptions) -> list[int]:
     return [int(order[i]) for i in np.argsort(turn, kind="stable")[: question.scenes]]
 
 
-def _validation(run: Path, planner: Planner) -> tuple[PlanningDataset, SceneStore]:
-    _, data = read_run(run)
-    root = data.val_data or data.data
-    samples = split_samples(root, data.val_split, data.val_store, planner.config.ego_numbers)
-    return PlanningDataset(samples, planner.config, images=planner.config.images), SceneStore(data.val_store)
+def _validation(source: PlannerSource, planner: Planner) -> tuple[PlanningDataset, SceneStore]:
+    return PlanningDataset(source.samples(), planner.config, images=planner.config.images), SceneStore(source.store)
 
 
 def _signature(pools: ScoredPools, trained: TrainedScenes, question: StabilityOptions) -> str:
     about: dict[str, Any] = {
-        **{name: value for name, value in vars(question).items() if name not in ("scenes", "other", "out", "draws")},
+        **{name: value for name, value in vars(question).items() if name not in NOT_SIGNED},
         "weights": pools.weights,
         "frames": pools.about.get("tokens"),
         "config": trained.config.to_json(),
@@ -166,10 +166,12 @@ def _signature(pools: ScoredPools, trained: TrainedScenes, question: StabilityOp
 
 @torch.no_grad()
 def _other_choices(
-    other: Path, planner: Planner, validation: PlanningDataset, pools: ScoredPools, chosen: Sequence[int]
+    question: StabilityOptions, planner: Planner, validation: PlanningDataset, pools: ScoredPools, chosen: Sequence[int]
 ) -> NDArray[np.int64]:
     """(S,) what another planner would choose of the same plans."""
-    second = PlannerSource.find(other).load()
+    other = question.other
+    assert other is not None
+    second = PlannerSource.find(other, weights=question.weights).load()
     if second.config != planner.config:
         raise ValueError(f"{other}: a planner of another size; --other compares trainings of the same one")
     choices = []

@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 
 from world4scorer.drawing.finding import Finding
 from world4scorer.evaluation.pools.planner_source import PlannerSource
-from world4scorer.evaluation.pools.pool_files import digest_of_planner
+from world4scorer.evaluation.pools.scored import weights_words
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, plain
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.planner.bank import CandidateBank
+from world4scorer.jobs.run_folder import Weights
+from world4scorer.planner.bank import CandidateBank, make_bank
+from world4scorer.planner.bank.candidate_bank import is_finished
 from world4scorer.planner.training.run import subsample
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.shared.bank_states import (
@@ -135,23 +137,42 @@ class StateGeometry:
         return np.stack([(self.outcome == one).sum(1) for one in Outcome], axis=1)
 
 
-def state_geometry(run: Path, drawing: Drawing | None = None, draws: int = 10_000) -> Finding:
-    """Draw scenes and ask the run's planner, and those it is compared with, for states of their bank plans."""
+def state_geometry(
+    run: Path,
+    drawing: Drawing | None = None,
+    draws: int = 10_000,
+    split: str | None = None,
+    weights: Weights = "best",
+) -> Finding:
+    """Draw scenes and ask the run's planner, and those it is compared with, for states of their bank plans.
+
+    Scenes are those of the training split, or of another, whose bank is made if it is missing.
+    """
     drawing = drawing or Drawing()
     config, data = read_run(run)
-    source = replace(PlannerSource.find(run), data=data.data, split=data.split, store=data.store)
-    bank = CandidateBank.open(data.bank or DataFolder(data.data).bank(data.split))
-    samples = subsample(source.samples(), config)
+    source = PlannerSource.find(run, split=split, weights=weights)
+    if split is None:
+        source = replace(source, data=data.data, split=data.split, store=data.store)
+    bank = _bank(source, data.bank if split is None else None)
+    samples = source.samples() if split else subsample(source.samples(), config)
     scenes = draw_scenes(samples, bank, drawing)
     own, start = source.load(), untrained(config, samples)
     planners = {OWN: own, UNTRAINED: start, RANDOM: with_random_predictor(own, start)}
     states = {name: states_of(planner, scenes) for name, planner in planners.items()}
     found = StateGeometry(scenes, states, draws, drawing.seed)
-    return describe(found, drawing, digest_of_planner(source.planner), run.resolve().name)
+    return describe(found, drawing, source.describe())
 
 
-def describe(found: StateGeometry, drawing: Drawing, weights: str, planner: str) -> Finding:
-    """The finding on states."""
+def _bank(source: PlannerSource, own: Path | None) -> CandidateBank:
+    """The bank of the source's split; made if it is missing."""
+    folder = own or DataFolder(source.data).bank(source.split)
+    if not is_finished(folder):
+        make_bank(source.store, folder, show_progress=True)
+    return CandidateBank.open(folder)
+
+
+def describe(found: StateGeometry, drawing: Drawing, about: Mapping[str, Any]) -> Finding:
+    """The finding on states; `about` tells the planner and the split."""
     reported = paper("state_geometry")
     scenes, plans, width = found.states[OWN].shape
     return Finding(
@@ -159,10 +180,10 @@ def describe(found: StateGeometry, drawing: Drawing, weights: str, planner: str)
         title="What is near a state",
         question="Do plans of a scene whose predicted states are near each other share their outcome?",
         data=(
-            f"{scenes} training scenes of {drawing.logs} logs, {drawing.scenes_per_log} of each, with {plans} bank "
-            f"plans each; planner: {planner}, states of {width} numbers."
+            f"{scenes} scenes of {drawing.logs} logs of {about['split']}, {drawing.scenes_per_log} of each, with "
+            f"{plans} bank plans each; planner: {about['planner']}{weights_words(about)}, states of {width} numbers."
         ),
-        weights=weights,
+        weights=about["weights"],
         numbers=_numbers(found, drawing),
         tables=tables(found, reported),
         remarks=remarks(found, reported),

@@ -143,9 +143,11 @@ class Geometry:
         return {name: one_minus(within_share(self.bootstrap, some, logs)) for name, some in self.features.items()}
 
 
-def target_geometry(run: Path, encoder: str | None = None, seed: int = 0, draws: int = 10_000) -> Finding:
-    """Compare views of the run's training split; `encoder` is what sees them, if not that of the run's own targets."""
-    return describe(Geometry(open_views(run, encoder), draws, seed))
+def target_geometry(
+    run: Path, encoder: str | None = None, seed: int = 0, draws: int = 10_000, split: str | None = None
+) -> Finding:
+    """Compare views of the run's training split, or another; `encoder` sees them, if not that of the run's targets."""
+    return describe(Geometry(open_views(run, encoder, split), draws, seed))
 
 
 def _percentiles(values: Floats) -> dict[int, float]:
