@@ -47,6 +47,11 @@ def seconds(function):
     return process_time() - start
 
 
+def limit_of(lanes, lane):
+    """Speed limit of a lane, or None."""
+    return None if np.isnan(lanes.limit[lane]) else float(lanes.limit[lane])
+
+
 def oracle_inputs(scene):
     """Vehicles, lanes and intersections of a scene for the readable simulation."""
     shapes = {}
@@ -55,7 +60,7 @@ def oracle_inputs(scene):
         shapes.setdefault((name, int(scene.map.layer[polygon])), shapely.Polygon(shell, holes))
     areas = {name: shape for (name, layer), shape in shapes.items() if layer in (Layer.LANE, Layer.LANE_CONNECTOR)}
     lanes = [
-        OracleLane(areas[name], bool(scene.lanes.connector[i]), scene.lanes.line(i), scene.lanes.limit[i])
+        OracleLane(areas[name], bool(scene.lanes.connector[i]), scene.lanes.line(i), limit_of(scene.lanes, i))
         for i, name in enumerate(scene.lanes.ids)
         if name in areas
     ]
