@@ -1,6 +1,6 @@
 """Planner inputs of second-stage scenes, straight from their pickles.
 
-They have no logged future; it is all zeros and counts no pose.
+Nobody drove on from there: the logged future, which no planner is given, is the current pose.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from world4scorer.datasets.navsim.cameras import VIEWS, Camera
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.synthetic import SyntheticScene, read_synthetic_scene
 from world4scorer.datasets.prepare.samples import Samples
-from world4scorer.engine.scene.indices import LOGGED_POSES
+from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
 
 
 def synthetic_samples(scenes: Path, sensors: Path, tokens: Sequence[str], history: int = 4) -> Samples:
@@ -31,7 +31,7 @@ def synthetic_samples(scenes: Path, sensors: Path, tokens: Sequence[str], histor
         images=tuple(tuple(camera.path for camera in row) for row in cameras),
         ego_status=np.array(status, np.float32),
         future=np.zeros((len(found), LOGGED_POSES, 3)),
-        future_poses=np.zeros(len(found), np.int64),
+        future_poses=np.full(len(found), PLAN_POSES, np.int64),
         intrinsics=np.array([[camera.intrinsics for camera in row] for row in cameras]),
         rotation=np.array([[camera.rotation for camera in row] for row in cameras]),
         translation=np.array([[camera.translation for camera in row] for row in cameras]),
