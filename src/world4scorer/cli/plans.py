@@ -124,7 +124,7 @@ def submit(
         source: Training run, or folder of pools.
         out: The submission (.pkl); a JSON file beside it says how it was made.
         check: Check this submission instead: against --split with --data, or --store, whose scenes also score it.
-        split: Split of a run; its validation split unless given.
+        split: Name of a split, or its YAML file; a run's validation split unless given.
         weights: Planner of a run: the one with the best validation score, or the last.
         form: Official script that reads it; its benchmark's utility chooses.
         selection: How plans are chosen; reranked for v2.2 and framewise for v1.1 unless given.
@@ -175,5 +175,5 @@ def _check(path: Path, split: str | None, store: Path | None, data: Path | None)
     report = check_submission(path, wanted, None if store is None else SceneStore(store))
     *found, verdict = report.lines()
     print("\n".join(found))
-    print(verdict, file=sys.stdout if report.is_ready else sys.stderr)
+    print(verdict if report.is_ready else f"w4s: {verdict}", file=sys.stdout if report.is_ready else sys.stderr)
     return 0 if report.is_ready else INPUT_ERROR

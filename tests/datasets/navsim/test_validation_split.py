@@ -29,7 +29,7 @@ def test_tokens_of_logs_are_those_of_their_windows(tokens, logs: list[Log], spli
 
 
 @given(
-    st.dictionaries(st.integers(), st.integers(1, 5), min_size=2, max_size=30),
+    st.dictionaries(st.integers(), st.integers(1, 5), min_size=2, max_size=12),
     st.floats(0.01, 0.99),
     st.integers(0, 100),
 )

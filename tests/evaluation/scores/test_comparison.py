@@ -10,6 +10,7 @@ from tests.support.small_training import MACHINE
 from world4scorer.cli.run import main
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes import pdms
+from world4scorer.evaluation.pools.pool_files import digest_of_planner
 from world4scorer.evaluation.scores.comparison import compare
 from world4scorer.planner.bank.plan_files import read_plans
 from world4scorer.planner.training.run import train
@@ -32,9 +33,10 @@ def test_the_table_of_a_run(training_set, run, tmp_path):
     store = SceneStore(training_set.data.val_store)
     driven = [pdms(scene, scene.human_future[None]).score[0] for scene in store.scenes()]
     assert rows["expert"]["pdms"] == pytest.approx(np.mean(driven), abs=1e-6)
-    last = content["history"][-1]
-    assert rows["selected"]["pdms"] == pytest.approx(last["val/score"], abs=1e-5)
-    assert rows["random pick"]["pdms"] == pytest.approx(last["val/random"], abs=1e-5)
+    best = max(content["history"], key=lambda line: line["val/score"])
+    assert content["checkpoint"] == "best" and content["weights"] == digest_of_planner(run / "planner_best")
+    assert rows["selected"]["pdms"] == pytest.approx(best["val/score"], abs=1e-5)
+    assert rows["random pick"]["pdms"] == pytest.approx(best["val/random"], abs=1e-5)
     assert rows["best of the pool"]["pdms"] >= max(rows["selected"]["pdms"], rows["selected without images"]["pdms"])
     for row in rows.values():
         assert row["low"] <= row["pdms"] <= row["high"]

@@ -11,7 +11,8 @@ from world4scorer.planner.model.dense_encoder import DenseEncoderConfig
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.profiling.operations import FVCORE_NORM, OperationCounter, TensorMemory
 from world4scorer.planner.profiling.profile import latency, peak_memory, profile
-from world4scorer.planner.profiling.profile_report import as_rows
+from world4scorer.planner.profiling.profile_report import REPORTED, RERANKING, as_rows, measure
+from world4scorer.planner.profiling.reranking_time import reranking_time
 
 
 def test_the_paper_numbers():
@@ -103,6 +104,24 @@ def test_measured_on_this_machine():
     weights = sum(parameter.nbytes for parameter in planner.parameters())
     assert peak_memory(planner) > weights
     assert peak_memory(planner.bfloat16()) < peak_memory(planner.float())
+
+
+def test_what_the_appendix_reports_is_measured():
+    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    rows = measure(tiny_planner(), ("fp32", "tf32"), passes=1, batch=3)
+    assert before == (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)
+    for row in rows:
+        assert row.encoder_milliseconds > 0 and row.frames_per_second > 0
+        assert row.head_milliseconds == max(0.0, row.milliseconds - row.encoder_milliseconds)
+        assert row.batch == 3 and row.batch_bytes > row.bytes
+    named = dict(as_rows(profile(paper()), rows, reranking_time(8, repeats=2)))
+    assert {"  encoder, fp32", "one pass, tf32", "3 frames at once, fp32", RERANKING} <= named.keys()
+    assert set(REPORTED) - named.keys() == {
+        "one pass, fp16",
+        "  encoder, fp16",
+        "32 frames at once, fp32",
+        "memory at most, 32 frames, fp32",
+    }
 
 
 def test_unreached_parameters_are_those_that_get_no_gradient():

@@ -56,7 +56,7 @@ def test_auxiliary_target(run, tmp_path, monkeypatch):
     current = FutureTargets.open(read_run(folder / "current-5")[1].targets).notes
     assert current == replace(FutureTargets.open(data.targets).notes, frame="current")
     assert read_run(folder / "none-5")[1] == replace(data, targets=None)
-    pools = open_pools(run)
+    pools = open_pools(run, weights="last")
     selected = pools.at(pools.pdms, pools.utility_v1.argmax(1)).mean()
     numbers = found["numbers"]
     assert numbers["future"]["PDMS"]["value"] == pytest.approx(selected)
@@ -78,8 +78,15 @@ def test_label_pairing_goes_on_with_what_was_stopped(run, tmp_path):
     }
     assert [line["epoch"] for line in read_history(stopped)] == [2]  # only the last is validated
     assert "--epochs 2 --scenes 32" in found["command"] and "32 scenes" in found["data"]
-    pools = open_pools(stopped)
-    assert found["numbers"]["none"]["random pick"]["value"] == pytest.approx(pools.pdms.mean())
+    pools, numbers = open_pools(stopped, weights="last"), found["numbers"]
+    for name in ("none", "bank", "all"):  # one common pool, the control's
+        for measure, worth in (("random pick", pools.pdms.mean()), ("best of the pool", pools.pdms.max(1).mean())):
+            assert numbers[name][measure]["value"] == pytest.approx(worth)
+    own = numbers["own_pools"]
+    assert own["none"]["PDMS"] == numbers["none"]["PDMS"]
+    assert own["all"]["random pick"]["value"] != pytest.approx(numbers["all"]["random pick"]["value"])
+    few = study("label-pairing", run, tmp_path, "--scenes", "32", "--epochs", "2", "--eval-scenes", "5")
+    assert " 5 frames of" in few["data"] and few["numbers"]["own_pools"] == own
 
 
 def test_coverage(run, tmp_path):
@@ -103,7 +110,7 @@ def test_parts_and_seeds(run, tmp_path):
     folder = RunFolder(run).variants("parts")
     assert read_run(folder / "no-bank-6")[1] == replace(data, bank=None)
     whole = found["numbers"]["whole"]["PDMS"]
-    alone = [open_pools(one) for one in (run, folder / "whole-6")]
+    alone = [open_pools(one, weights="last") for one in (run, folder / "whole-6")]
     assert whole["by_seed"] == pytest.approx([p.at(p.pdms, p.utility_v1.argmax(1)).mean() for p in alone])
     assert whole["value"] == pytest.approx(sum(whole["by_seed"]) / 2)
     assert found["command"].endswith("--which bank --seeds 5 6 --draws 200")

@@ -18,7 +18,7 @@ class StudyOptions:
     store: Path | None = None
     """Scene store of the pools, if it is not where they say."""
     split: str | None = None
-    """Split of a run's pools, made if they are missing; the validation split unless given."""
+    """Name of a split of a run, whose pools are made if they are missing; the validation split unless given."""
     weights: Weights = "best"
     """Planner of a run: the one with the best validation score, or the last."""
     draws: int = 10_000
@@ -32,7 +32,7 @@ class RunOptions:
     out: Path | None = None
     """Folder of the finding; RUN/studies unless given."""
     split: str | None = None
-    """Split to look at; the training split unless given."""
+    """Name of a split to look at; the training split unless given."""
     draws: int = 10_000
     """Number of bootstrap draws over logs."""
 
@@ -56,7 +56,7 @@ class TrainingOptions:
     threads: int = 0
     """Threads per process that compute the model on CPUs; 0 shares the cores evenly."""
     split: str | None = None
-    """Split that the variants are scored on, by their last weights; the validation split unless given."""
+    """Name of a split that variants are scored on, by their last weights; the validation split unless given."""
     out: Path | None = None
     """Folder of the finding; RUN/studies unless given."""
     min_gap: float = 0.0
@@ -72,7 +72,7 @@ class BranchOptions:
     scenes: int = 230
     """Scenes to branch, spread evenly over logs."""
     split: str | None = None
-    """Split of the scenes; the validation split unless given."""
+    """Name of a split to take scenes of; the validation split unless given."""
     plans: int = 12
     """Plans of each pool to drive."""
     workers: int | None = None
@@ -107,7 +107,7 @@ class StabilityOptions:
     scenes: int = 16
     """Scenes whose choices are measured."""
     split: str | None = None
-    """Split of these scenes; the validation split unless given."""
+    """Name of a split to take these scenes of; the validation split unless given."""
     weights: Weights = "best"
     """Planner of the run: the one with the best validation score, or the last."""
     rivals: int = 3
@@ -145,7 +145,7 @@ class ReadoutOptions:
     scenes: int = 300
     """Number of scenes to measure; also the most junctions."""
     split: str | None = None
-    """Split of these scenes; the validation split unless given."""
+    """Name of a split to take these scenes of; the validation split unless given."""
     weights: Weights = "best"
     """Planner of the run: the one with the best validation score, or the last."""
     encoder: str | None = None
