@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.cameras import CAMERAS, Camera
 from world4scorer.datasets.navsim.errors import DatasetError
-from world4scorer.datasets.navsim.poses import yaw
 
 COMMANDS: Final = ("left", "forward", "right", "unknown")
 """Meaning of the one-hot driving command."""
@@ -168,3 +167,18 @@ def _numbers(raw: Mapping[str, Any], name: str, where: str) -> NDArray[np.float6
     if not np.isfinite(numbers).all():
         raise DatasetError(f"{where}: field {name!r} is not finite: {numbers}")
     return numbers
+
+
+def yaw(quaternion: NDArray[np.float64]) -> float:
+    """Heading [rad] of a rotation w, x, y, z.
+
+    The sign before x * y is that of pyquaternion's yaw, which the official reader uses; with roll and pitch it
+    differs from the usual formula by their product.
+    """
+    w, x, y, z = quaternion / np.linalg.norm(quaternion)
+    return float(np.arctan2(2.0 * (w * z - x * y), 1.0 - 2.0 * (y * y + z * z)))
+
+
+def rotation_about_z(heading: float) -> NDArray[np.float64]:
+    """(4,) quaternion w, x, y, z of a turn by `heading` [rad] in the plane."""
+    return np.array([np.cos(heading / 2.0), 0.0, 0.0, np.sin(heading / 2.0)])

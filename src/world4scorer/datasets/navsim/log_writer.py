@@ -19,8 +19,7 @@ from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.cameras import CAMERAS, Camera
 from world4scorer.datasets.navsim.devkit_classes import dump_for_devkit
 from world4scorer.datasets.navsim.errors import DatasetError
-from world4scorer.datasets.navsim.frames import COMMANDS
-from world4scorer.datasets.navsim.poses import rotation_about_z
+from world4scorer.datasets.navsim.frames import COMMANDS, rotation_about_z
 from world4scorer.engine.scene.indices import TrackType
 from world4scorer.jobs.files import atomic_write
 

@@ -20,10 +20,9 @@ import numpy as np
 
 from world4scorer.datasets.navsim.annotations import TYPE_NAMES, Annotations
 from world4scorer.datasets.navsim.errors import DatasetError
-from world4scorer.datasets.navsim.frames import LogFrame
+from world4scorer.datasets.navsim.frames import LogFrame, rotation_about_z
 from world4scorer.datasets.navsim.logs import FRAME_US
 from world4scorer.datasets.navsim.pickles import Shim, load_restricted
-from world4scorer.datasets.navsim.poses import rotation_about_z
 from world4scorer.engine.scene.indices import Light
 
 SYNTHETIC_TOKEN_LENGTH: Final = 17
