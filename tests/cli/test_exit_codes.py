@@ -184,7 +184,7 @@ def test_a_near_miss_is_guessed(capsys):
 
 
 def test_what_is_missing_to_install_is_said(monkeypatch, capsys):
-    monkeypatch.setattr("world4scorer.cli.requirements.find_spec", lambda name: None)
+    monkeypatch.setattr("world4scorer.cli.exit_codes.find_spec", lambda name: None)
     assert cli.main(["train", "--data", "x", "--out", "y"]) == 1
     assert "pip install 'world4scorer[train]'" in capsys.readouterr().err
 

@@ -30,8 +30,7 @@ from world4scorer.cli.arguments import (
     metavar,
 )
 from world4scorer.cli.command_line import command_line
-from world4scorer.cli.exit_codes import UsageError
-from world4scorer.cli.requirements import require_torch
+from world4scorer.cli.exit_codes import UsageError, require_torch
 
 Preset = Literal["paper", "city"]
 RouteSetName = Annotated[str, metavar("FILE|N")]

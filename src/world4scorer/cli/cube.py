@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from world4scorer.cli.arguments import Counts, OptionalCount, OptionalFolder, OptionalNumber, PositionalFolder, metavar
 from world4scorer.cli.command_line import command_line
 from world4scorer.cli.console_tables import print_published
-from world4scorer.cli.exit_codes import UsageError
-from world4scorer.cli.requirements import require_torch
+from world4scorer.cli.exit_codes import UsageError, require_torch
 
 if TYPE_CHECKING:
     from world4scorer.cube.evaluate import EvaluateConfig

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from world4scorer.cli.arguments import Folder, OptionalCount, OptionalFolder, metavar
 from world4scorer.cli.command_line import command_line
-from world4scorer.cli.exit_codes import UsageError
-from world4scorer.cli.requirements import require_torch
+from world4scorer.cli.exit_codes import UsageError, require_torch
 from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.planner.bundled import planner_folder
 

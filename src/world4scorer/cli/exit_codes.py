@@ -1,5 +1,8 @@
-"""Exit codes of `w4s`, the same for every command."""
+"""Exit codes of `w4s`, the same for every command, and checks before a command begins its work."""
 
+from __future__ import annotations
+
+from importlib.util import find_spec
 from typing import Final
 
 INPUT_ERROR: Final = 1
@@ -16,3 +19,20 @@ TERMINATED: Final = 143
 
 class UsageError(ValueError):
     """Options that exclude or require each other, whatever the files contain."""
+
+
+def require_torch(command: str) -> None:
+    """Raise a ValueError that says how to install what a command lacks."""
+    for name in ("torch", "transformers", "safetensors", "lightning", "tensorboard"):
+        if find_spec(name) is None:
+            raise ValueError(f"{command} needs {name}: pip install 'world4scorer[train]'")
+
+
+def require_device(device: str) -> None:
+    """Raise a ValueError for a device that torch does not have here."""
+    import torch
+
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"--device {device}: {str(error).splitlines()[0]}") from error

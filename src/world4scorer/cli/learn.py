@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from world4scorer.cli.arguments import AnyPath, Encoder, File, Folder, OptionalFolder, Split
-from world4scorer.cli.requirements import require_device, require_torch
+from world4scorer.cli.exit_codes import require_device, require_torch
 from world4scorer.jobs.data_folder import DataFolder
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from world4scorer.cli.arguments import Benchmark, Lqr
-from world4scorer.cli.exit_codes import UsageError
-from world4scorer.cli.requirements import require_torch
+from world4scorer.cli.exit_codes import UsageError, require_torch
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.planner.bundled import planner_folder

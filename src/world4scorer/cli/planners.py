@@ -19,8 +19,7 @@ from world4scorer.cli.arguments import (
     PositionalFolder,
     metavar,
 )
-from world4scorer.cli.exit_codes import UsageError
-from world4scorer.cli.requirements import require_device, require_torch
+from world4scorer.cli.exit_codes import UsageError, require_device, require_torch
 from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.planner.bundled import planner_folder
 

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 import tyro
 
 from world4scorer.cli.arguments import Folder, OptionalFolder
-from world4scorer.cli.exit_codes import INPUT_ERROR, INTERRUPTED
-from world4scorer.cli.requirements import require_torch
+from world4scorer.cli.exit_codes import INPUT_ERROR, INTERRUPTED, require_torch
 
 Shell = Annotated[Literal["bash", "zsh", "fish"], tyro.conf.Positional]
 

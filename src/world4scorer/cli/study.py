@@ -24,7 +24,7 @@ from world4scorer.cli.arguments import (
 )
 from world4scorer.cli.command_line import command_line
 from world4scorer.cli.data import prepare_missing_store
-from world4scorer.cli.requirements import require_torch
+from world4scorer.cli.exit_codes import require_torch
 from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.studies.registry import STUDIES
 from world4scorer.studies.shared.options import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from world4scorer.datasets.navsim.cameras import CAMERAS
+from world4scorer.datasets.navsim.devkit_classes import dump_for_devkit
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.frames import COMMANDS
-from world4scorer.datasets.navsim.log_writer import PICKLE_PROTOCOL, FrameRecord, raw_annotations, raw_camera
+from world4scorer.datasets.navsim.log_writer import FrameRecord, raw_annotations, raw_camera
 from world4scorer.datasets.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.jobs.files import atomic_write
 
@@ -57,7 +57,7 @@ def write_synthetic_scene(
         "extended_detections_tracks": None,
     }
     with atomic_write(path) as stream:
-        pickle.dump(content, stream, protocol=PICKLE_PROTOCOL)
+        dump_for_devkit(content, stream)
     return path
 
 

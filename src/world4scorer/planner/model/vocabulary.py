@@ -60,7 +60,8 @@ def nearest(classes_BMXY: Tensor, plans_BKT3: Tensor) -> Tensor:
     table = classes_BMXY[:, list(DECISIVE_CLASSES)].flatten(2)
     index = cell.flatten(1)[:, None].expand(-1, len(DECISIVE_CLASSES), -1)
     read = table.gather(2, index) * inside.flatten(1)[:, None]
-    return read.unflatten(2, cell.shape[1:]).movedim(1, -1)
+    logits: Tensor = read.unflatten(2, cell.shape[1:]).movedim(1, -1)
+    return logits
 
 
 def choose_different(logits_BK: Tensor, plans_BKT3: Tensor, count: int) -> Tensor:
