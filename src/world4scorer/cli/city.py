@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable
 from typing import Annotated, Final, Literal
 
-from world4scorer.cli.arguments import HIDE_DEFAULT, Folder, OptionalCount, OptionalFile, PositionalFolder
+from world4scorer.cli.arguments import HIDE_DEFAULT, Folder, OptionalCount, OptionalFile, PositionalFolder, metavar
 
 Preset = Literal["tiny", "quick", "standard", "large"]
+Share = Annotated[float, metavar("SHARE")]
 OptionalPreset = Annotated[Preset | None, HIDE_DEFAULT]
 
 
@@ -25,6 +26,7 @@ def make(
     width: OptionalCount = None,
     all_cameras: bool = False,
     devkit_maps: bool = False,
+    perturbed: Share = 0.0,
     workers: OptionalCount = None,
 ) -> int:
     """Make a city: streets, traffic, an expert, cameras.
@@ -44,6 +46,8 @@ def make(
         all_cameras: Render all eight cameras instead of four.
         devkit_maps: Name the maps as the NAVSIM devkit does, so that it can read the dataset. It knows four maps: other
             towns are left out, and their scenes come from Berlin.
+        perturbed: Share of training scenes that are added a second time, seen from a pose up to 0.5 m and 15 degrees
+            beside the expert's, at up to 20 % another speed; validation and test scenes stay as they are.
         workers: Processes; one for each core unless given.
     """
     from world4scorer.city.world import config
@@ -58,6 +62,7 @@ def make(
         width=base.width if width is None else width,
         cameras=CAMERAS if all_cameras else base.cameras,
         devkit_maps=devkit_maps,
+        perturbed=perturbed,
     )
     start = time.monotonic()
     manifest = make_city(chosen, out, workers=workers, show_progress=True)
