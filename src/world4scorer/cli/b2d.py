@@ -169,6 +169,7 @@ def train(
     precision: OptionalPrecision = None,
     seed: OptionalCount = None,
     validation: float = 0.05,
+    own: OptionalName = None,
     accelerator: str = "auto",
     devices: int = 1,
     nodes: int = 1,
@@ -201,6 +202,8 @@ def train(
         precision: Precision of training, if not the preset's.
         seed: Seed of weights, order and draws, if not the preset's.
         validation: Share of clips held out for validation.
+        own: Beginning of the names of clips that the planner drove itself: their outcomes and futures are learnt, what
+            was driven is not imitated.
         accelerator: Lightning accelerator: auto, cpu, gpu, ...
         devices: Processes on this machine, one per device.
         nodes: Machines.
@@ -246,7 +249,7 @@ def train(
         if first:
             print(f"targets: {file or 'not needed, their loss has no weight'}")
         return 0
-    planner = train_clips(config, ClipData(prepared, vocab, file, validation), out, machine)
+    planner = train_clips(config, ClipData(prepared, vocab, file, validation, own), out, machine)
     if first:
         print(f"planner: {planner}")
     return 0
