@@ -25,6 +25,7 @@ from world4scorer.driving.closed_loop.suites import (
     suite_manifest,
 )
 
+RNG = np.random.default_rng(0)
 SMALL = Suite("small", SUITES["city-val"].config, 4)
 
 
@@ -64,9 +65,19 @@ def test_quotas_are_filled_and_drives_used_once() -> None:
     assert [one.name for one in again] == [one.name for one in chosen]
 
 
-def test_too_few_drives_of_a_kind_are_an_error() -> None:
-    with pytest.raises(DriveError, match=r"suite small: 1 routes of the scenario 'cut-in', 2 wanted"):
-        choose_routes({"a": drives("a", 1, "cut-in")}, SMALL, np.random.default_rng(0))
+def test_another_scenario_of_the_ability_takes_the_place_of_a_rare_one() -> None:
+    kinds = [kind for some in ABILITIES.values() for kind in some if kind != "cut-in"]
+    chosen = choose_routes(
+        {"a": drives("a", 30, *kinds), "b": drives("b", 1, "cut-in")}, SMALL, np.random.default_rng(0)
+    )
+    found = Counter(one.scenario for one in chosen)
+    assert (found["cut-in"], found["lane-change"], len(chosen)) == (1, 3, 20)
+
+
+def test_too_few_drives_of_an_ability_are_an_error() -> None:
+    kinds = [kind for some in ABILITIES.values() for kind in some if kind != "lane-change"]
+    with pytest.raises(DriveError, match=r"suite small: 4 routes of each ability wanted, found 1 of Merging"):
+        choose_routes({"a": [*drives("a", 30, *(set(kinds) - {"cut-in"})), *drives("b", 1, "cut-in")]}, SMALL, RNG)
 
 
 def test_a_manifest_tells_other_routes(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ class Suite:
 
     @property
     def quotas(self) -> dict[str, int]:
-        """Routes of each scenario, in the order in which they choose."""
+        """Routes of each scenario, in the order in which they choose; fewer where another takes their place."""
         of_ability = {kind: self.each // len(kinds) for kinds in ABILITIES.values() for kind in kinds}
         return {kind: of_ability[kind] for kind in RAREST_FIRST}
 
@@ -128,7 +128,6 @@ def suite_routes(suite: Suite, data: Path, executor: Executor | None = None) -> 
 
 def suite_manifest(suite: Suite, routes: Sequence[CityRoute], versions: Mapping[str, str]) -> dict[str, Any]:
     """What freezes a suite: each route with its digest."""
-    ability = {kind: name for name, kinds in ABILITIES.items() for kind in kinds}
     return {
         "suite": suite.name,
         "versions": dict(versions),
@@ -136,7 +135,7 @@ def suite_manifest(suite: Suite, routes: Sequence[CityRoute], versions: Mapping[
             {
                 "name": route.name,
                 "scenario": route.scenario,
-                "ability": ability[route.scenario],
+                "ability": _ability_of(route.scenario),
                 "metres": round(route.route.length, 1),
                 "sha256": route_digest(route),
             }
@@ -185,20 +184,32 @@ def choose_routes(
 ) -> list[CityRoute]:
     """Fill the quotas of a suite, each time from the simulation with the fewest routes so far; a drive is used once.
 
-    `found` has for each simulation its drives: routes by scenario.
+    Where drives offer too few routes of a scenario, the other scenario of its ability takes its place. `found` has for
+    each simulation its drives: routes by scenario.
     """
     left = {name: [drives[index] for index in rng.permutation(len(drives))] for name, drives in found.items()}
     taken = dict.fromkeys(left, 0)
     chosen: list[CityRoute] = []
-    for kind, count in suite.quotas.items():
-        for _ in range(count):
+    missing = dict.fromkeys(ABILITIES, 0)
+    for kind, quota in suite.quotas.items():
+        ability = _ability_of(kind)
+        count, missing[ability] = quota + missing[ability], 0
+        for number in range(count):
             offers = [name for name in left if any(kind in drive for drive in left[name])]
             if not offers:
-                have = sum(route.scenario == kind for route in chosen)
-                raise DriveError(f"suite {suite.name}: {have} routes of the scenario {kind!r}, {count} wanted")
+                missing[ability] = count - number
+                break
             name = min(offers, key=lambda name: (taken[name], name))
             drive = next(drive for drive in left[name] if kind in drive)
             left[name].remove(drive)
             taken[name] += 1
             chosen.append(drive[kind])
+    short = {ability: suite.each - count for ability, count in missing.items() if count}
+    if short:
+        texts = ", ".join(f"{have} of {ability}" for ability, have in short.items())
+        raise DriveError(f"suite {suite.name}: {suite.each} routes of each ability wanted, found {texts}")
     return sorted(chosen, key=lambda route: route.name)
+
+
+def _ability_of(scenario: str) -> str:
+    return next(name for name, kinds in ABILITIES.items() if scenario in kinds)
