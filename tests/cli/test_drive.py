@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.small_training import SMALL
 from world4scorer import cli
-from world4scorer.cli.judge import _find_planner
+from world4scorer.cli.drive import _find_planner
 from world4scorer.driving.bench2drive.train import ClipData
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.training.run import TrainData, claim_run_folder

@@ -168,6 +168,7 @@ def train(
     precision: OptionalPrecision = None,
     seed: OptionalCount = None,
     validation: OptionalNumber = None,
+    own: OptionalName = None,
     accelerator: str = "auto",
     devices: int = 1,
     nodes: int = 1,
@@ -200,6 +201,8 @@ def train(
         precision: Precision of training, if not the preset's.
         seed: Seed of weights, order and draws, if not the preset's.
         validation: Share of clips held out for validation; with preset paper 0, which trains on all clips, else 0.05.
+        own: Beginning of the names of clips that the planner drove itself: their outcomes and futures are learnt, what
+            was driven is not imitated.
         accelerator: Lightning accelerator: auto, cpu, gpu, ...
         devices: Processes on this machine, one per device.
         nodes: Machines.
@@ -246,7 +249,7 @@ def train(
             print(f"targets: {file or 'not needed, their loss has no weight'}")
         return 0
     share = validation_share(out, preset) if validation is None else validation
-    planner = train_clips(config, ClipData(prepared, vocab, file, share), out, machine)
+    planner = train_clips(config, ClipData(prepared, vocab, file, share, own), out, machine)
     if first:
         print(f"planner: {planner}")
     return 0

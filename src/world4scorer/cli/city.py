@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable
 from typing import Annotated, Final, Literal
 
-from world4scorer.cli.arguments import HIDE_DEFAULT, Folder, OptionalCount, OptionalFile, PositionalFolder
+from world4scorer.cli.arguments import HIDE_DEFAULT, Folder, OptionalCount, OptionalFile, PositionalFolder, metavar
 
 Preset = Literal["tiny", "quick", "standard", "large"]
+Share = Annotated[float, metavar("SHARE")]
 OptionalPreset = Annotated[Preset | None, HIDE_DEFAULT]
 
 
@@ -26,6 +27,7 @@ def make(
     all_cameras: bool = False,
     devkit_maps: bool = False,
     two_stage: bool = False,
+    perturbed: Share = 0.0,
     workers: OptionalCount = None,
 ) -> int:
     """Make a city: streets, traffic, an expert, cameras.
@@ -47,6 +49,8 @@ def make(
             towns are left out, and their scenes come from Berlin.
         two_stage: Also write follow-up scenes of the last split, the two-stage split city_two_stage, like navhard; of a
             finished city only these.
+        perturbed: Share of training scenes that are added a second time, seen from a pose up to 0.5 m and 15 degrees
+            beside the expert's, at up to 20 % another speed; validation and test scenes stay as they are.
         workers: Processes; one for each core unless given.
     """
     from world4scorer.city.world import config
@@ -61,6 +65,7 @@ def make(
         width=base.width if width is None else width,
         cameras=CAMERAS if all_cameras else base.cameras,
         devkit_maps=devkit_maps,
+        perturbed=perturbed,
     )
     start = time.monotonic()
     manifest = make_city(chosen, out, workers=workers, show_progress=True)

@@ -1,4 +1,4 @@
-"""Commands of `Judge`: pools, evaluate, compare, report."""
+"""Commands of `Judge`: pools, evaluate, compare, report; `drive.py` has those that drive."""
 
 from __future__ import annotations
 

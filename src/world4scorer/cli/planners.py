@@ -27,6 +27,7 @@ Preset = Literal["paper", "baseline", "city", "city-vit"]
 OptionalPreset = Annotated[Preset | None, HIDE_DEFAULT]
 Precision = Literal["fp32", "tf32", "bf16", "fp16"]
 Weight = Annotated[float, metavar("WEIGHT")]
+Speed = Annotated[float, metavar("M/S")]
 OptionalCheckpoint = Annotated[Path | None, tyro.conf.Positional, metavar("CHECKPOINT")]
 
 
@@ -184,6 +185,8 @@ def serve(
     port: OptionalCount = None,
     inertial: Weight = 0.0,
     route: Weight = 0.0,
+    route_rule: Literal["published", "equal-distance"] = "published",
+    speed_limit: Speed = 0.0,
     keep_commands: bool = False,
     benchmark: Literal["v1", "v2"] = "v1",
     fixed: bool = False,
@@ -205,6 +208,8 @@ def serve(
         port: Port on 127.0.0.1, 0 for any; 4747 unless given.
         inertial: Weight of inertial re-ranking; the paper's is 1.
         route: Weight of route re-ranking; the paper's is 4.
+        route_rule: Compare plans with the route at equal times, as published, or at equal distances travelled.
+        speed_limit: Speed above which plans lose utility [m/s]; 0 for none.
         keep_commands: Take commands from the nodes of the route, each until it has been passed.
         benchmark: Utility that selects; v2 is refused for planners trained on Bench2Drive, which lack one of its terms.
         fixed: Refuse drives that request another selection.
@@ -229,7 +234,7 @@ def serve(
             raise UsageError(f"--threads {threads}: at least 1")
         torch.set_num_threads(threads)
     wanted = places.Address(port=places.DEFAULT_PORT if port is None else port, path=socket)
-    options = AgentOptions(benchmark, inertial, route, keep_commands)
+    options = AgentOptions(benchmark, inertial, route, keep_commands, route_rule, speed_limit)
     served = load_served_planner(checkpoint, options, fixed, device, weights)
     with places.listening(wanted) as (listener, where):
         warm_up(served)

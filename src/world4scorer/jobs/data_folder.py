@@ -10,6 +10,7 @@
     DATA/targets/SPLIT-WHEN.arrow       future targets
     DATA/features/ENCODER/SPLIT/        features of a frozen encoder, by its digest
     DATA/dense/SPLIT/SIMULATION.arrow   views with dense labels, for pretraining
+    DATA/suites/NAME/                   streets and traffic of a suite of closed-loop routes
     DATA/city/                          what only a dataset of the embedded city has: networks, trips, manifest
 
 Names only: nothing is opened here.
@@ -115,6 +116,10 @@ class DataFolder:
         """Views with dense labels of a simulation."""
         return self.dense / split / f"{simulation}.arrow"
 
+    def suite(self, name: str) -> Path:
+        """Dataset folder of a suite of closed-loop routes: streets and traffic, no logs."""
+        return self.root / "suites" / name
+
     @property
     def city(self) -> Path:
         """Folder that only a dataset of the embedded city has."""
@@ -137,6 +142,18 @@ class DataFolder:
     def city_simulation(self, name: str) -> Path:
         """Record of a finished simulation: its logs and where they come from."""
         return self.city / "simulations" / f"{name}.json"
+
+    def city_drives(self, split: str) -> Path:
+        """Folder with a record of each log of a split of drives."""
+        return self.city / "drives" / split_name(split)
+
+    def city_drive(self, split: str, log: str) -> Path:
+        """Record of a drive that was written as a log: who drove, along which route."""
+        return self.city_drives(split) / f"{log}.json"
+
+    def find_city_drive(self, log: str) -> Path | None:
+        """Record of a drive in any split of drives, by the name of its log."""
+        return next(iter(sorted((self.city / "drives").glob(f"*/{log}.json"))), None)
 
     def city_trips(self, simulation: str) -> Path:
         """SUMO trips of a simulation."""

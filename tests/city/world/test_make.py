@@ -186,9 +186,26 @@ def test_commands_follow_from_the_route_and_the_pose_alone(city: Path) -> None:
     assert "forward" in commands
 
 
-def test_same_bytes_on_two_processes(city: Path, tiny: CityConfig, tmp_path: Path) -> None:
-    make_city(tiny, tmp_path / "again", workers=2)
-    assert files(tmp_path / "again") == files(city)
+def test_same_bytes_on_two_processes_but_for_perturbed_scenes(city: Path, tiny: CityConfig, tmp_path: Path) -> None:
+    """Perturbed training scenes are added; every log and image, and the validation split, stays as it was."""
+    again = tmp_path / "again"
+    make_city(replace(tiny, perturbed=0.2), again, workers=2)
+    before, after = files(city), files(again)
+    assert {name for name in before if after.get(name) != before[name]} == {
+        "city/city.json",
+        "city/simulations/ingolstadt_000.json",
+        "config/train_test_split/scene_filter/city_train.yaml",
+    }
+    added = after.keys() - before.keys()
+    assert len(added) > 20 and all("_shifted" in name for name in added)
+    tokens = set(find_split("city_train", again).filter.tokens or ())
+    assert tokens > set(find_split("city_train", city).filter.tokens or ())
+    for path in (path for path in log_paths(DataFolder(again).logs("trainval")) if "_shifted" in path.stem):
+        log = read_log(path)
+        assert len(log.frames) == PAST_FRAMES + 1 + FUTURE_FRAMES and log.frames[PAST_FRAMES].token in tokens
+        for frame in log.frames:
+            sensors = DataFolder(again).sensors("trainval")
+            assert all((sensors / frame.cameras[name].path).is_file() for name in tiny.cameras)
 
 
 def test_another_seed_is_another_city(city: Path, tiny: CityConfig, tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def in_another_process(*lines: list[object]) -> None:
 
 @pytest.fixture(scope="module")
 def runs(prepared: Path) -> Path:
-    """The folder of two runs: one blind to the route, one that began with it."""
+    """The folder of two runs: one blind to the route, one that began with it and takes one clip for its own drive."""
     folder = prepared.with_name("runs")
     folder.mkdir()
     assert cli.main(f"b2d vocab {prepared} --out {folder}/v.npz --shapes 12".split()) == 0
@@ -174,9 +174,10 @@ def runs(prepared: Path) -> Path:
     common = ["--vocab", folder / "v.npz", "--settings", folder / "settings.json", "--target-encoder", "city"]
     common += ["--accelerator", "cpu", "--threads", "1", "--validation", "0.3"]
     train = ["b2d", "train", prepared, *common]
+    own = sorted(PreparedClips.open(prepared).clips)[0]
     in_another_process(
         [*train, "--out", folder / "blind", "--route-blind"],
-        [*train, "--out", folder / "run", "--from-planner", folder / "blind" / "planner"],
+        [*train, "--out", folder / "run", "--from-planner", folder / "blind" / "planner", "--own", own],
     )
     return folder
 

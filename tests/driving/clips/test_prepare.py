@@ -195,6 +195,9 @@ def test_validation_clips_are_others(tmp_path):
     assert set(split_clips(fewer, 0.1)[1].clips) == set(validation.clips)
     assert set(split_clips(clips, 0.3)[1].clips) > set(validation.clips)
     assert set(split_clips(clips, 0.0)[0].clips) == set(names)  # as in the paper: trained on all
+    own = next(iter(validation.clips))
+    taught, others = split_clips(clips, 0.1, own)
+    assert own in taught.clips and own not in others.clips and len(others.clips) == 4
     with pytest.raises(ClipError, match="too few"):
         split_clips(clips.only(sorted(names)[:1]), 0.1)
     with pytest.raises(ClipError, match="validation: 1"):

@@ -25,6 +25,7 @@ from world4scorer.driving.closed_loop.planner_agent import (
 )
 from world4scorer.engine.routes import CommandTracker, RoadOption, Route
 from world4scorer.engine.selection.route import route_agreement
+from world4scorer.engine.selection.speed_limit import limited_utility
 from world4scorer.planner.model.config import ModelConfig, city
 from world4scorer.planner.planner import Planner
 
@@ -101,6 +102,28 @@ def test_the_route_point_is_an_input() -> None:
     assert here.route_point == pytest.approx((20.0, 0.0))
     agent.begin("drive", Route([[0.0, 0.0], [0.0, 200.0]]))
     assert not np.array_equal(agent.decide(observation()).utility, here.utility)
+
+
+def test_the_course_of_the_route_is_an_input() -> None:
+    told = PlannerAgent(planner(replace(city(), ego_numbers=21)), rig=rig())
+    assert told.takes_route_point
+    corner = [[0.0, 0.0], [30.0, 0.0], [30.0, 100.0]]  # the route point, 20 m ahead, is the same
+    utilities = []
+    for route in (ROUTE, Route(corner)):
+        told.begin("drive", route)
+        decision = told.decide(observation())
+        assert decision.route_point == pytest.approx((20.0, 0.0))
+        utilities.append(decision.utility)
+    assert not np.array_equal(*utilities)
+
+
+def test_the_speed_limit_lowers_utility() -> None:
+    free, bound = (PlannerAgent(planner(), AgentOptions(speed_limit=limit), rig()) for limit in (0.0, 0.5))
+    free.begin("drive")
+    bound.begin("drive")
+    before, after = free.decide(observation()), bound.decide(observation())
+    assert after.utility == pytest.approx(limited_utility(before.utility, before.plans, 0.5))
+    assert (after.utility < before.utility).any()
 
 
 @pytest.mark.parametrize(

@@ -16,16 +16,13 @@ from world4scorer.city.world.simulation import CitySimulation
 from world4scorer.driving.closed_loop.city_routes import CityRoute, find_routes
 from world4scorer.driving.closed_loop.comparison import compare_drivers
 from world4scorer.driving.closed_loop.drive import DrivingWorld, drive_route
+from world4scorer.driving.closed_loop.drive_config import DriveConfig, DriveError
 from world4scorer.driving.closed_loop.driver_spec import DriverSpec
 from world4scorer.driving.closed_loop.drivers import ConstantVelocityDriver
 from world4scorer.driving.closed_loop.recording import DriveRecording
-from world4scorer.driving.closed_loop.run import (
-    DriveConfig,
-    DriveError,
-    FinishedDrives,
-    drive_all,
-    write_driver_results,
-)
+from world4scorer.driving.closed_loop.repeat import check_repeated, repeat_drives
+from world4scorer.driving.closed_loop.run import FinishedDrives, drive_all, write_driver_results
+from world4scorer.driving.closed_loop.suites import ABILITIES
 from world4scorer.evaluation.leaderboard.records import read_results
 from world4scorer.jobs.executors import SerialExecutor
 
@@ -87,6 +84,15 @@ def test_a_second_drive_is_the_same(city: Path, drives: FinishedDrives, routes: 
         before.scores,
     )
     assert again.recording is not None and again.recording.images[0].keys() == {"CAM_F0", "CAM_B0", "CAM_L0", "CAM_R0"}
+
+
+def test_repeated_drives_are_compared(city: Path, drives: FinishedDrives) -> None:
+    one = replace(drives, choices=drives.choices[:1])
+    assert repeat_drives(DriveConfig(city, SPLIT, 2), one, 1) == 1
+    record = drives.records["constant-velocity"][0]
+    other = replace(record, status="Failed - Agent got blocked")
+    with pytest.raises(DriveError, match=r"ended in .*, but before in 'Failed - Agent got blocked'; were the drives"):
+        check_repeated(record, other, DRIVERS[0])
 
 
 def test_recordings_come_back_from_disk(city: Path, routes: list[CityRoute], tmp_path: Path) -> None:
@@ -160,6 +166,12 @@ def test_the_table(drives: FinishedDrives) -> None:
     assert found["sumo"]["driving_score"]["value"] == pytest.approx(np.mean(scores) / 100)
     assert [row[0] for row in finding.tables[0].rows] == [choice.label for choice in DRIVERS]
     assert finding.figure is not None
+    speeds, ends = finding.numbers["speeds"]["sumo"], finding.numbers["ends"]["sumo"]
+    assert 0 <= speeds["standing"] < 1 and 0 < speeds["moving"] <= speeds["most"] < 20
+    assert ends["either"]["value"] == 0.0
+    successes = {name: found["value"] for name, found in finding.numbers["abilities"]["sumo"].items()}
+    scenarios = {route.scenario for route in drives.routes}
+    assert successes.keys() == {"mean", *(name for name, kinds in ABILITIES.items() if scenarios & set(kinds))}
     json.dumps(finding.numbers, allow_nan=False)
 
 

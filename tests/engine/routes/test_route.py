@@ -116,3 +116,18 @@ def test_the_route_point_is_on_the_route_and_at_its_distance(
     if len(step):
         along = np.clip(((there - start) * step).sum(1) / (step**2).sum(1), 0, 1)
         assert np.linalg.norm(start + along[:, None] * step - there, axis=1).min() < 1e-6
+
+
+def test_the_polyline_of_a_straight_route_and_beyond_its_end() -> None:
+    cursor = RouteCursor(Route([[0.0, 0.0], [0.0, 45.0]]))
+    cursor.advance([0.0, 5.0])
+    straight = cursor.polyline((0.0, 5.0, np.pi / 2))
+    assert straight == pytest.approx(np.array([[1.0, 0.0]] * 4))  # 40 and 60 m lie beyond the end
+    beside = cursor.polyline((2.0, 5.0, np.pi / 2))
+    assert beside == pytest.approx(np.array([[1.0, 2.0 / distance] for distance in (10.0, 20.0, 40.0, 60.0)]))
+
+
+def test_the_polyline_follows_a_corner() -> None:
+    cursor = RouteCursor(Route([[0.0, 0.0], [20.0, 0.0], [20.0, 100.0]]))
+    found = cursor.polyline((0.0, 0.0, 0.0)) * np.array([[10.0], [20.0], [40.0], [60.0]])
+    assert found == pytest.approx(np.array([[10.0, 0.0], [20.0, 0.0], [20.0, 20.0], [20.0, 40.0]]))

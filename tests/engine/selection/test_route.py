@@ -63,3 +63,55 @@ def test_agreement_against_shapely(seed: int, points: int) -> None:
         for one in plans
     ]
     assert route_agreement(plans, line) == pytest.approx(expected, abs=1e-9)
+
+
+def along_arc(speed: float, heading: float = 0.0, curvature: float = 0.0) -> np.ndarray:
+    distance = speed * 0.5 * np.arange(1, 9)
+    angle = heading + curvature * distance / 2
+    chord = distance * np.sinc(curvature * distance / 2 / np.pi)
+    return np.column_stack([chord * np.cos(angle), chord * np.sin(angle), heading + curvature * distance])
+
+
+def test_at_equal_distances_by_hand() -> None:
+    """After each distance a plan is compared with the best that leads as far; a standing one has left nothing."""
+    plans = [plan(0.0, 4.0), plan(2.0, 4.0), plan(1.0, 2.0), np.zeros((8, 3))]
+    found = route_agreement(plans, AHEAD, "equal-distance")
+    assert found == pytest.approx([1.0, np.exp(-0.5), np.exp(-0.25), 1.0])
+
+
+@given(st.floats(3.0, 8.0), st.floats(0.8, 3.0), st.floats(-0.3, 0.3))
+def test_speed_makes_no_difference_at_equal_distances(fast: float, slow: float, heading: float) -> None:
+    """Of straight plans in the same direction the slower one does not agree better than by the route's near part."""
+    plans = [along_arc(fast, 0.0), along_arc(slow, 0.0), along_arc(fast, heading), np.zeros((8, 3))]
+    found = route_agreement(plans, AHEAD, "equal-distance")
+    assert found[:2] == pytest.approx([1.0, 1.0])
+    assert found[3] == 1.0 and found[2] <= 1.0
+
+
+def test_the_published_rule_prefers_the_slow_plan_of_the_same_path() -> None:
+    """The reason why it stops the car: at equal times a slow plan has had less way to leave the route."""
+    fast, slow = along_arc(6.0, 0.05), along_arc(1.0, 0.05)
+    on_route = along_arc(6.0)
+    published = route_agreement([fast, slow, on_route], AHEAD)
+    assert published[1] > published[0] + 0.05
+    utility = [1.0, 0.9, 0.2]
+    assert np.argmax(route_utility(utility[:2], published[:2])) == 1
+    pair = route_agreement([fast, slow], AHEAD, "equal-distance")
+    assert np.argmax(route_utility(utility[:2], pair, rule="equal-distance")) == 0
+
+
+def test_centimetres_do_not_decide_at_equal_distances() -> None:
+    near, on_route = along_arc(4.0, 0.005), along_arc(4.0)
+    plans, utility = [near, on_route, along_arc(4.0, -0.005)], [1.0, 0.7, 0.6]
+    assert np.argmax(route_utility(utility, route_agreement(plans, AHEAD))) == 1
+    agreement = route_agreement(plans, AHEAD, "equal-distance")
+    assert np.argmax(route_utility(utility, agreement, rule="equal-distance")) == 0
+
+
+def test_plans_that_leave_the_route_lose_by_either_rule() -> None:
+    plans, utility = [along_arc(6.0, 0.3), along_arc(6.0), np.zeros((8, 3))], [1.0, 0.8, 0.0]
+    for rule in ("published", "equal-distance"):
+        agreement = route_agreement(plans, AHEAD, rule)
+        assert np.argmax(route_utility(utility, agreement, rule=rule)) == 1
+    with pytest.raises(ValueError, match=r"route rule 'mine': choose from published, equal-distance"):
+        route_agreement(plans, AHEAD, "mine")  # type: ignore[arg-type]

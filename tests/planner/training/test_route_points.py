@@ -47,6 +47,18 @@ def test_the_point_lies_on_the_side_of_the_turn(routed):
             assert (side * status[turning, 12] > 0).mean() > 0.8
 
 
+def test_four_points_more(training_set, routed):
+    data = training_set.data
+    samples = split_samples(data.data, data.split, data.store, 21)
+    assert samples.ego_status.shape == (67, 21)
+    np.testing.assert_array_equal(samples.ego_status[:, :13], routed.ego_status)
+    points = samples.ego_status[:, 13:].reshape(67, 4, 2)
+    # The route is nearly straight for 10 m at least in most scenes, and no point is further than along the route.
+    assert np.linalg.norm(points, axis=2).max() < 1.6 and np.median(points[:, 0, 0]) == pytest.approx(1.0, abs=0.1)
+    with pytest.raises(ValueError, match=r"ego_numbers: 21 take four points of the route.*w4s prepare"):
+        replace(routed, route_polylines=None).with_route_points(polylines=True)
+
+
 def test_models_take_it(training_set, routed):
     model = replace(training_set.config.model, ego_numbers=13)
     dataset = PlanningDataset(routed, model, images=False)

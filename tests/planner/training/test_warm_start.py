@@ -27,11 +27,11 @@ def test_plans_and_scores_are_the_same_whatever_the_route_point():
             torch.testing.assert_close(after.logits[name], logits, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("preset", [paper, city])
-def test_everything_else_is_copied(preset):
+@pytest.mark.parametrize(("preset", "numbers"), [(paper, 13), (city, 13), (city, 21)])
+def test_everything_else_is_copied(preset, numbers):
     torch.manual_seed(0)
     blind = Planner(preset())
-    network = Network(replace(preset(), ego_numbers=13))
+    network = Network(replace(preset(), ego_numbers=numbers))
     load_planner_weights(network, blind)
     theirs, mine = blind.network.state_dict(), network.state_dict()
     assert theirs.keys() == mine.keys()

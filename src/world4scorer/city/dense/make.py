@@ -26,17 +26,15 @@ from world4scorer.city.dense.street_raster import StreetRaster
 from world4scorer.city.render.cameras import CameraRig
 from world4scorer.city.render.renderer import Renderer
 from world4scorer.city.render.weather import Weather
-from world4scorer.city.scenery.actors import Actors
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.network import build_network
 from world4scorer.city.streets.places import PLACES
 from world4scorer.city.streets.street_map import StreetMap, read_streets
 from world4scorer.city.world.camera_renderer import city_renderer, jpeg
-from world4scorer.city.world.config import CityConfig, Simulation
-from world4scorer.city.world.log_plan import FrameState, LogPlan
+from world4scorer.city.world.config import CityConfig, Simulation, plain_config
+from world4scorer.city.world.log_plan import LogPlan, shifted_pose
 from world4scorer.city.world.make import SimulationRunner
 from world4scorer.datasets.dense.views_file import DenseFrame, ViewGeometry, write_dense_views
-from world4scorer.engine.scene.geometry import relative_points, to_global_axes, wrap
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import local_executor
 from world4scorer.jobs.files import read_json, write_json
@@ -44,8 +42,6 @@ from world4scorer.jobs.resumable import Settings, resumable
 
 CROP_TOP: Final = 28 / 112
 """Share of the image height at the top that encoders of the city do not see: sky."""
-CLEARANCE: Final = (-3.0, 7.0, 4.0)
-"""A pose is not shifted to where a road user's centre is nearer: behind, ahead, aside of the rear axle [m]."""
 TRAINING: Final = "city_train"
 """Split whose frames are perturbed."""
 
@@ -77,7 +73,7 @@ def make_dense_views(
     networks = {PLACES[share.place].network.name: PLACES[share.place].network for share in config.shares}
     paths = {name: build_network(network, layout.city_network(name)) for name, network in networks.items()}
     work = DenseRenderer(layout.root, config, dense, paths)
-    about = {"city": {**asdict(config), "shares": None, "cameras": list(config.cameras)}, "dense": asdict(dense)}
+    about = {"city": {**plain_config(config), "shares": None}, "dense": asdict(dense)}
     settings = Settings(layout.dense / "about.json", about)
     with resumable(layout.dense, "rendering dense views", CityError, settings, leftovers=("*/.*.tmp",)) as job:
         write_json(_list_file(layout.dense), {each.name: each.share.split for each in config.simulations})
@@ -142,7 +138,7 @@ class DenseRenderer:
         frame = plan.frames[number]
         rng = np.random.default_rng([plan.weather_seed, number])
         shift = rng.random() < varied.perturbed
-        pose = shifted_pose(frame, rng, varied) if shift else frame.ego_pose
+        pose = shifted_pose(frame, rng, varied.lateral, varied.heading) if shift else frame.ego_pose
         views = renderer.draw(
             pose, frame.actors, frame.signals, Weather.draw(plan.weather_seed), classes=True, depth=True
         )
@@ -168,21 +164,6 @@ def view_geometry(config: CityConfig) -> ViewGeometry:
     return ViewGeometry(
         config.height, config.width, crop, intrinsics.tolist(), rig.rotation.tolist(), rig.translation.tolist()
     )
-
-
-def shifted_pose(frame: FrameState, rng: np.random.Generator, dense: DenseConfig) -> NDArray[np.float64]:
-    """A pose beside that of a frame, unless somebody stands there."""
-    side, turn = rng.uniform(-dense.lateral, dense.lateral), rng.uniform(-dense.heading, dense.heading)
-    moved = to_global_axes(np.array([[0.0, side]]), frame.ego_pose)[0]
-    pose = np.array([*moved, wrap(frame.ego_pose[2] + turn)])
-    return frame.ego_pose if _is_near(frame.actors, pose) else pose
-
-
-def _is_near(actors: Actors, pose: NDArray[np.float64]) -> bool:
-    """Whether a road user is beside the ego."""
-    near = relative_points(actors.pose[:, :2], pose)
-    behind, ahead, aside = CLEARANCE
-    return bool(((near[:, 0] > behind) & (near[:, 0] < ahead) & (np.abs(near[:, 1]) < aside)).any())
 
 
 @lru_cache(None)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Final, Literal, get_args
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Literal, get_args
 
 from world4scorer.city.render.cameras import DEFAULT_CAMERAS
 from world4scorer.city.streets.errors import CityError
@@ -91,6 +91,8 @@ class CityConfig:
     """Recorded time [s]."""
     devkit_maps: bool = False
     """Write maps under the NAVSIM devkit's map names, so that it can read the dataset."""
+    perturbed: float = 0.0
+    """Share of training scenes that are there a second time, seen from a shifted pose; 0 for none."""
 
     @property
     def simulations(self) -> list[Simulation]:
@@ -127,8 +129,17 @@ class CityConfig:
             raise CityError(
                 f"cameras {', '.join(self.cameras) or 'none'}: choose different ones of {', '.join(CAMERAS)}"
             )
+        if not 0 <= self.perturbed <= 1:
+            raise CityError(f"perturbed {self.perturbed}: a share from 0 to 1")
         if self.warm_up < 0 or self.duration <= 0:
             raise CityError(f"warm-up of {self.warm_up} s, duration of {self.duration} s: both must be positive")
+
+
+def plain_config(config: CityConfig) -> dict[str, Any]:
+    """The configuration as JSON values, without settings that earlier cities did not have and that change nothing."""
+    values = {name: value for name, value in asdict(config).items() if (name, value) != ("perturbed", 0.0)}
+    shares = [{k: v for k, v in share.items() if (k, v) != ("selection", "ranked")} for share in values["shares"]]
+    return {**values, "shares": shares, "cameras": list(values["cameras"])}
 
 
 def _check_share(share: Share, shares: tuple[Share, ...]) -> None:

@@ -22,7 +22,7 @@ from world4scorer.city.streets.places import PLACES
 from world4scorer.city.streets.street_map import read_streets
 from world4scorer.city.world.camera_renderer import city_renderer
 from world4scorer.city.world.log_renderer import TRACK_TYPES
-from world4scorer.city.world.manifest import find_log, read_config, read_manifest
+from world4scorer.city.world.manifest import read_config, read_manifest, weather_of_log
 from world4scorer.city.world.vehicles import VEHICLE_TYPES
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
@@ -53,12 +53,12 @@ class FrameLabels:
 
     def draw(self, frame: LogFrame) -> RenderedViews:
         """Image and classes of the camera."""
-        simulation, entry = find_log(self._root, frame.log_name)
-        network = PLACES[simulation.place].network.name
+        place, weather_seed = weather_of_log(self._root, frame.log_name)
+        network = PLACES[place].network.name
         renderer = self._renderer(network)
         pose = frame.ego_pose - np.append(self._offsets[network], 0.0)
         actors = annotation_actors(frame.annotations or Annotations.none(), pose)
-        return renderer.draw(pose, actors, {}, Weather.draw(entry.weather_seed), classes=True)
+        return renderer.draw(pose, actors, {}, Weather.draw(weather_seed), classes=True)
 
     def _renderer(self, network: str) -> Renderer:
         if network not in self._renderers:

@@ -14,7 +14,7 @@ import numpy as np
 from world4scorer.city.streets.places import PLACES
 from world4scorer.city.streets.street_map import Turn, read_streets
 from world4scorer.city.world.commands import RouteReader, every_metre
-from world4scorer.city.world.manifest import find_log
+from world4scorer.city.world.manifest import find_drive, find_log
 from world4scorer.datasets.navsim.logs import Log
 from world4scorer.engine.routes.commands import RoadOption
 from world4scorer.engine.scene.geometry import Floats
@@ -52,7 +52,10 @@ class CityRoutes:
     root: Path
 
     def route(self, log: Log) -> Floats:
-        """Centreline (n, 2) from the first pose of a log to its destination."""
+        """Centreline (n, 2) from the first pose of a log to its destination; of a drive, the route that was given."""
+        driven = find_drive(self.root, log.name)
+        if driven is not None:
+            return np.array(driven.points, np.float64)
         simulation, entry = find_log(self.root, log.name)
         reader, offset = _reader(DataFolder(self.root).city_network(PLACES[simulation.place].network.name))
         poses = np.stack([frame.ego_pose for frame in log.frames])

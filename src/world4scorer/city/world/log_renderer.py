@@ -6,7 +6,7 @@ Logs are written atomically: images go to a hidden folder that is renamed at the
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -83,30 +83,45 @@ class LogRenderer:
 
     def render_log(self, task: RenderTask) -> int:
         """Render one log; returns the number of frames."""
-        plan, layout = task.plan, DataFolder(self.root)
-        path = layout.log(task.data_split, plan.name)
-        images = layout.sensors(task.data_split) / plan.name
-        if is_rendered(self.root, task.data_split, plan.name, len(plan.frames), self.config):
+        plan = task.plan
+        if is_rendered(self.root, task.data_split, plan.name, len(plan.own_frames), self.config):
             return len(plan.frames)
-        draft = images.with_name(f".{plan.name}.tmp")
-        shutil.rmtree(draft, ignore_errors=True)
-        self.draw(plan, draft)
-        shutil.rmtree(images, ignore_errors=True)
-        draft.rename(images)
-        write_log(path, digest(plan.name), self.records(plan))
+        self._write(task, lambda folder: self.draw(plan, folder), self.records(plan))
         return len(plan.frames)
 
     def draw(self, plan: LogPlan, folder: Path) -> None:
         """Render the images of all frames into a folder that stands for that of the log."""
         renderer = _camera_renderer(self.networks[plan.network], self.config)
         weather = Weather.draw(plan.weather_seed)
-        for name in self.config.cameras:
-            (folder / name).mkdir(parents=True)
-        for number, frame in enumerate(plan.frames):
-            for name, file in renderer.render(frame, weather).items():
+        for number in plan.own_frames:
+            for name, file in renderer.render(plan.frames[number], weather).items():
                 (folder / image_path(plan, number, name).relative_to(plan.name)).write_bytes(file)
 
-    def records(self, plan: LogPlan) -> list[FrameRecord]:
+    def write_driven(self, task: RenderTask, driver: str, images: Sequence[Mapping[str, bytes]]) -> None:
+        """Write a log whose images were rendered while it was driven, by camera for each frame."""
+        plan = task.plan
+
+        def draw(folder: Path) -> None:
+            for number, files in enumerate(images):
+                for name, file in files.items():
+                    (folder / image_path(plan, number, name).relative_to(plan.name)).write_bytes(file)
+
+        self._write(task, draw, self.records(plan, driver))
+
+    def _write(self, task: RenderTask, draw: Callable[[Path], None], records: Sequence[FrameRecord]) -> None:
+        """Write images to a hidden folder, rename it, and write the log."""
+        layout, name = DataFolder(self.root), task.plan.name
+        images = layout.sensors(task.data_split) / name
+        draft = images.with_name(f".{name}.tmp")
+        shutil.rmtree(draft, ignore_errors=True)
+        for camera in self.config.cameras:
+            (draft / camera).mkdir(parents=True)
+        draw(draft)
+        shutil.rmtree(images, ignore_errors=True)
+        draft.rename(images)
+        write_log(layout.log(task.data_split, name), digest(name), records)
+
+    def records(self, plan: LogPlan, driver: str = "") -> list[FrameRecord]:
         """The frames of the log."""
         streets, index = _streets(self.networks[plan.network]), self.indices[plan.network]
         route = index.route(plan.route)
@@ -129,6 +144,7 @@ class LogRenderer:
                 cameras=cameras(plan, number, self.config),
                 yaw_rate=frame.yaw_rate,
                 vehicle_name="veh-w4s",
+                driver=driver,
             )
             for number, frame in enumerate(plan.frames)
         ]
@@ -136,7 +152,8 @@ class LogRenderer:
 
 def image_path(plan: LogPlan, frame: int, camera: str) -> Path:
     """Path of an image below the sensor folder of the split."""
-    return Path(plan.name) / camera / f"{digest(plan.name, frame, camera)}.jpg"
+    log, number = plan.image_of(frame)
+    return Path(log) / camera / f"{digest(log, number, camera)}.jpg"
 
 
 def cameras(plan: LogPlan, frame: int, config: CityConfig) -> list[Camera]:

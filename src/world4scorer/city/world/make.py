@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -26,11 +26,11 @@ from world4scorer.city.streets.places import PLACES, Network
 from world4scorer.city.streets.street_map import read_streets
 from world4scorer.city.world import manifest as manifest_io
 from world4scorer.city.world.commands import RouteReader
-from world4scorer.city.world.config import CityConfig, Share, Simulation
+from world4scorer.city.world.config import TRAINING_SPLIT, CityConfig, Share, Simulation, plain_config
 from world4scorer.city.world.demand import write_demand
-from world4scorer.city.world.log_plan import LogPlan, plan_log
+from world4scorer.city.world.log_plan import LogPlan, perturbed_logs, plan_log
 from world4scorer.city.world.log_renderer import LogRenderer, RenderBatch, RenderTask
-from world4scorer.city.world.manifest import LogEntry, SimulationEntry, is_rendered
+from world4scorer.city.world.manifest import DriveEntry, LogEntry, SimulationEntry, is_rendered
 from world4scorer.city.world.recording import record
 from world4scorer.city.world.segments import FUTURE_FRAMES, PAST_FRAMES, select_segments
 from world4scorer.datasets.navsim.filters import SceneFilter, Split, write_split
@@ -70,9 +70,7 @@ class SimulationRunner:
         place = PLACES[simulation.share.place]
         network = self.networks[place.network.name]
         streets = read_streets(network)
-        duration = self.config.warm_up + self.config.duration
-        demand = DataFolder(self.root).city_trips(simulation.name)
-        write_demand(streets, place, simulation.seed, duration, demand)
+        demand = self.write_demand(simulation)
         recording = record(network, demand, simulation.seed, self.config.warm_up, self.config.duration)
         routes = RouteReader(streets)
         segments = select_segments(recording, streets, place, simulation.decisions, simulation.share.selection)
@@ -80,6 +78,14 @@ class SimulationRunner:
             plan_log(segment, recording, routes, simulation.name, place.network.name, self.config.seed)
             for segment in segments
         ]
+
+    def write_demand(self, simulation: Simulation) -> Path:
+        """Write the trips of a simulation and return their file."""
+        place = PLACES[simulation.share.place]
+        streets = read_streets(self.networks[place.network.name])
+        demand = DataFolder(self.root).city_trips(simulation.name)
+        write_demand(streets, place, simulation.seed, self.config.warm_up + self.config.duration, demand)
+        return demand
 
 
 class CityProgress(JobProgress):
@@ -115,8 +121,46 @@ def make_city(
         missing = [simulation for simulation in config.simulations if not _is_done(config, root, simulation)]
         if not missing and manifest_io.read_manifest(root).get("complete"):
             return manifest_io.read_manifest(root)
-        manifest_io.write_manifest(root, {"config": _plain(config), "complete": False})
+        manifest_io.write_manifest(root, {"config": plain_config(config), "complete": False})
         return _make(config, root, missing, workers, show_progress)
+
+
+def make_traffic(config: CityConfig, root: str | os.PathLike[str]) -> None:
+    """Write streets, maps and traffic of a city below `root`, without logs: a world to drive in.
+
+    Takes seconds; a folder that is complete is left as it is.
+    """
+    root = Path(root)
+    _check_folder(config, root)
+    with resumable(root, "making this traffic", CityError, lock=LOCK):
+        if DataFolder(root).is_city and manifest_io.read_manifest(root).get("complete"):
+            return
+        networks, locations, paths = _write_networks(config, root)
+        _write_maps(DataFolder(root).maps, networks, paths, locations, config.devkit_maps)
+        for simulation in config.simulations:
+            SimulationRunner(root, config, paths).write_demand(simulation)
+            _write_simulation_entry(root, simulation, ())
+        names = [simulation.name for simulation in config.simulations]
+        manifest_io.write_manifest(root, {**_about(config, locations), "splits": {}, "simulations": names})
+
+
+def _write_networks(config: CityConfig, root: Path) -> tuple[dict[str, Network], dict[str, str], dict[str, Path]]:
+    """Networks of a configuration, their map names and their files, by name."""
+    networks = {PLACES[share.place].network.name: PLACES[share.place].network for share in config.shares}
+    locations = {n: net.devkit_location if config.devkit_maps else net.location for n, net in networks.items()}
+    paths = {name: build_network(network, DataFolder(root).city_network(name)) for name, network in networks.items()}
+    return networks, locations, paths
+
+
+def _about(config: CityConfig, locations: Mapping[str, str]) -> dict[str, Any]:
+    """The beginning of the manifest of a complete city."""
+    return {
+        "config": plain_config(config),
+        "complete": True,
+        "attribution": ATTRIBUTION,
+        "versions": {package: version(package) for package in ("world4scorer", "eclipse-sumo", "libsumo")},
+        "locations": dict(locations),
+    }
 
 
 def _make(
@@ -124,22 +168,17 @@ def _make(
 ) -> dict[str, Any]:
     folder = DataFolder(root)
     executor = local_executor(workers)
-    networks = {PLACES[share.place].network.name: PLACES[share.place].network for share in config.shares}
-    paths = {name: build_network(network, folder.city_network(name)) for name, network in networks.items()}
-    locations = {n: net.devkit_location if config.devkit_maps else net.location for n, net in networks.items()}
+    networks, locations, paths = _write_networks(config, root)
     indices = _write_maps(folder.maps, networks, paths, locations, config.devkit_maps)
     with CityProgress(len(missing), show_progress) as progress:
         for begin in range(0, len(missing), ROUND_SIMULATIONS):
             part = missing[begin : begin + ROUND_SIMULATIONS]
             plans = _simulate(executor, SimulationRunner(root, config, paths), part, root, progress)
+            plans = {each: [*found, *_perturbed(config, each, found)] for each, found in plans.items()}
             _render(executor, LogRenderer(root, config, paths, locations, indices), plans, root, progress)
     entries = [manifest_io.read_simulation(root, simulation.name) for simulation in config.simulations]
     manifest = {
-        "config": _plain(config),
-        "complete": True,
-        "attribution": ATTRIBUTION,
-        "versions": {package: version(package) for package in ("world4scorer", "eclipse-sumo", "libsumo")},
-        "locations": locations,
+        **_about(config, locations),
         "splits": {name: _write_split(root, name, entries) for name in dict.fromkeys(s.split for s in config.shares)},
         "places": {share.place: _place_entry(share, entries) for share in config.shares},
         "simulations": [entry.name for entry in entries],
@@ -151,7 +190,7 @@ def _make(
 def _check_folder(config: CityConfig, root: Path) -> None:
     """Refuse a folder with another dataset, or a city with other settings."""
     if DataFolder(root).is_city:
-        check_settings(root, manifest_io.read_manifest(root)["config"], _plain(config), CityError)
+        check_settings(root, manifest_io.read_manifest(root)["config"], plain_config(config), CityError)
     elif DataFolder(root).maps.exists() or DataFolder(root).all_logs.exists():
         raise CityError(f"{root}: holds a dataset that is no city; choose another folder")
 
@@ -161,14 +200,7 @@ def _is_done(config: CityConfig, root: Path, simulation: Simulation) -> bool:
     if not DataFolder(root).city_simulation(simulation.name).exists():
         return False
     entry = manifest_io.read_simulation(root, simulation.name)
-    return all(is_rendered(root, entry.data_split, log.name, log.frames, config) for log in entry.logs)
-
-
-def _plain(config: CityConfig) -> dict[str, Any]:
-    """The configuration as JSON values: lists instead of tuples; without the default selection, as in older cities."""
-    values = asdict(config)
-    shares = [{k: v for k, v in share.items() if (k, v) != ("selection", "ranked")} for share in values["shares"]]
-    return {**values, "shares": shares, "cameras": list(values["cameras"])}
+    return all(is_rendered(root, entry.data_split, log.name, log.images or log.frames, config) for log in entry.logs)
 
 
 def _write_maps(
@@ -194,6 +226,13 @@ def _simulate(
         plans[simulation] = found
         progress.simulated()
     return {simulation: plans[simulation] for simulation in simulations}
+
+
+def _perturbed(config: CityConfig, simulation: Simulation, plans: Sequence[LogPlan]) -> list[LogPlan]:
+    """Perturbed scenes of a simulation's logs; only training streets have any."""
+    if not config.perturbed or simulation.share.split != TRAINING_SPLIT:
+        return []
+    return [log for plan in plans for log in perturbed_logs(plan, config.perturbed)]
 
 
 def _render(
@@ -254,10 +293,8 @@ def _place_entry(share: Share, entries: Sequence[SimulationEntry]) -> dict[str, 
     return {"scenes": found, "wanted": share.decisions}
 
 
-def _write_split(root: Path, name: str, entries: Sequence[SimulationEntry]) -> dict[str, Any]:
-    """Write a split file in the devkit's format; returns the split's entry in the manifest."""
-    mine = [entry for entry in entries if entry.split == name]
-    logs = [log for entry in mine for log in entry.logs]
+def write_city_split(root: Path, name: str, data_split: str, logs: Sequence[LogEntry | DriveEntry]) -> None:
+    """Write the split file of some logs, whose scenes are their tokens, in the devkit's format."""
     scene_filter = SceneFilter(
         num_history_frames=PAST_FRAMES + 1,
         num_future_frames=FUTURE_FRAMES,
@@ -266,7 +303,14 @@ def _write_split(root: Path, name: str, entries: Sequence[SimulationEntry]) -> d
         log_names=tuple(log.name for log in logs),
         tokens=tuple(token for log in logs for token in log.tokens),
     )
-    write_split(DataFolder(root).splits, Split(name, mine[0].data_split, scene_filter))
+    write_split(DataFolder(root).splits, Split(name, data_split, scene_filter))
+
+
+def _write_split(root: Path, name: str, entries: Sequence[SimulationEntry]) -> dict[str, Any]:
+    """Write a split file in the devkit's format; returns the split's entry in the manifest."""
+    mine = [entry for entry in entries if entry.split == name]
+    logs = [log for entry in mine for log in entry.logs]
+    write_city_split(root, name, mine[0].data_split, logs)
     situations: dict[str, int] = {}
     for log in logs:
         for situation, count in log.situations.items():
@@ -275,6 +319,6 @@ def _write_split(root: Path, name: str, entries: Sequence[SimulationEntry]) -> d
         "data_split": mine[0].data_split,
         "places": sorted({entry.place for entry in mine}),
         "logs": len(logs),
-        "frames": sum(log.frames for log in logs),
+        "frames": sum(log.images or log.frames for log in logs),
         "situations": situations,
     }

@@ -1,4 +1,4 @@
-"""Manifest of a city dataset: `city/city.json`, and a file for each simulation."""
+"""Manifest of a city dataset: `city/city.json`, and a file for each simulation and each drive written as a log."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ class LogEntry:
     tokens: Sequence[str]
     """Tokens of the frames in the split."""
     situations: Mapping[str, int]
+    images: int | None = None
+    """Frames with images of their own; None for all. Others show those of the log that was perturbed."""
 
     @classmethod
     def of(cls, plan: LogPlan) -> LogEntry:
@@ -45,6 +47,7 @@ class LogEntry:
             route=list(plan.route),
             tokens=[plan.token(int(frame)) for frame in plan.decisions],
             situations=dict(plan.situations),
+            images=None if plan.source is None else len(plan.own_frames),
         )
 
 
@@ -60,10 +63,64 @@ class SimulationEntry:
     logs: Sequence[LogEntry]
 
 
+@dataclass(frozen=True)
+class DriveEntry:
+    """Entry of a drive that was written as a log: another driver than the expert, in traffic that reacted to it."""
+
+    name: str
+    """Name of the log."""
+    driver: str
+    """Name of the driver."""
+    route_name: str
+    """Name of the closed-loop route."""
+    simulation: str
+    place: str
+    frames: int
+    weather_seed: int
+    route: Sequence[str]
+    """Edges of the network."""
+    points: Sequence[Sequence[float]]
+    """Points x, y of the route that the driver was given, global [m]."""
+    tokens: Sequence[str]
+    """Tokens of the frames in the split."""
+    status: str
+    """How the drive ended."""
+
+
+def write_drive(root: Path, split: str, entry: DriveEntry) -> None:
+    """Record that a drive is written as a log."""
+    with atomic_write(DataFolder(root).city_drive(split, entry.name)) as stream:
+        stream.write(json.dumps(asdict(entry)).encode())
+
+
+def read_drives(root: Path, split: str) -> list[DriveEntry]:
+    """The drives of a split, by name."""
+    return [_read_drive(path) for path in sorted(DataFolder(root).city_drives(split).glob("*.json"))]
+
+
+def find_drive(root: str | os.PathLike[str], log: str) -> DriveEntry | None:
+    """The entry of a log, if it is that of a drive."""
+    path = DataFolder(Path(root)).find_city_drive(log)
+    return None if path is None else _read_drive(path)
+
+
+def _read_drive(path: Path) -> DriveEntry:
+    try:
+        return DriveEntry(**read_json(path, CityError, "delete it and drive again"))
+    except TypeError as error:
+        raise CityError(f"{path}: not the record of a drive ({error}); delete it and drive again") from error
+
+
 def write_simulation(root: Path, entry: SimulationEntry) -> None:
     """Record that a simulation is done, below the dataset folder `root`."""
     with atomic_write(DataFolder(root).city_simulation(entry.name)) as stream:
-        stream.write(json.dumps(asdict(entry), indent=1).encode())
+        stream.write(json.dumps(_without_none(asdict(entry)), indent=1).encode())
+
+
+def _without_none(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry whose logs have no fields without a value."""
+    logs = [{name: value for name, value in log.items() if value is not None} for log in entry["logs"]]
+    return {**entry, "logs": logs}
 
 
 def read_simulation(root: Path, name: str) -> SimulationEntry:
@@ -110,9 +167,20 @@ def read_config(manifest: Mapping[str, Any]) -> CityConfig:
     return CityConfig(**values)
 
 
+def weather_of_log(root: str | os.PathLike[str], name: str) -> tuple[str, int]:
+    """Place and weather seed of a log, whoever drove it."""
+    driven = find_drive(root, name)
+    if driven is not None:
+        return driven.place, driven.weather_seed
+    simulation, log = find_log(root, name)
+    return simulation.place, log.weather_seed
+
+
 def find_log(root: str | os.PathLike[str], name: str) -> tuple[SimulationEntry, LogEntry]:
-    """The entries of a log and of its simulation."""
+    """The entries of a log and of its simulation; not of drives, whose traffic no simulation repeats by itself."""
     manifest = read_manifest(root)
+    if find_drive(root, name) is not None:
+        raise CityError(f"{root}: log {name!r} is a drive, in traffic that reacted to it; choose a log of the expert")
     for simulation in manifest.get("simulations", ()):
         if name.startswith(simulation):
             entry = read_simulation(Path(root), simulation)

@@ -113,6 +113,11 @@ class CitySimulation:
     ) -> None:
         self.close()
 
+    @property
+    def cameras(self) -> tuple[str, ...]:
+        """Cameras that can be rendered."""
+        return self._config.cameras
+
     def close(self) -> None:
         """End the processes."""
         for process in (self._episode, self._undisturbed):

@@ -6,7 +6,7 @@ Shapes: T + 1 rows for T steps of 0.1 s and the step before them; A road users.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -47,6 +47,8 @@ class Trace:
     """Number of road users that SUMO teleported into this trace, each under a new name."""
     files: Mapping[int, Mapping[str, bytes]]
     """JPEG files by step and camera."""
+    rendered: Mapping[int, FrameState] = field(default_factory=dict)
+    """Ego and traffic at the steps with images, in coordinates of the street map."""
 
     def shifted(self, offset: NDArray[np.float64]) -> Trace:
         """The trace with `offset` (3,) added to poses."""
@@ -99,4 +101,5 @@ class TraceRecorder:
             finish_step=self._finish_step,
             teleported=sum(teleport_index(name) >= self._known for name in row),
             files=self._files,
+            rendered={step: self._frames[step] for step in self._files},
         )

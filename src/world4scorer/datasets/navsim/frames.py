@@ -115,6 +115,11 @@ class LogFrame:
             raise DatasetError(f"{self.where}: field 'cams' is missing")
         return {name: Camera.from_raw(name, cams[name], self.where) for name in CAMERAS if cams.get(name)}
 
+    @property
+    def driver(self) -> str:
+        """Who drove: name of a driver of the closed loop; empty for the expert of the dataset."""
+        return str(self.raw.get("driver", ""))
+
     @cached_property
     def global_boxes(self) -> NDArray[np.float64]:
         """(n, 5) see `Annotations.in_global_frame`; cached, because windows overlap."""

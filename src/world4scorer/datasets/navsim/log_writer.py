@@ -52,6 +52,8 @@ class FrameRecord:
     yaw_rate: float = 0.0
     """rad/s"""
     vehicle_name: str = "veh-00"
+    driver: str = ""
+    """Who drove: name of a driver of the closed loop; empty for the expert of the dataset."""
 
 
 def write_log(path: str | os.PathLike[str], log_token: str, records: Sequence[FrameRecord]) -> None:
@@ -78,7 +80,9 @@ def _raw_frame(record: FrameRecord, log_name: str, log_token: str, index: int) -
     velocity, acceleration = np.asarray(record.velocity, float), np.asarray(record.acceleration, float)
     motion = [*acceleration, 0.0, *velocity, 0.0, 0.0, 0.0, record.yaw_rate, 0.0, 0.0]
     to_global = _homogeneous(float(record.ego_pose[2]), position)
+    driven = {"driver": record.driver} if record.driver else {}
     return {
+        **driven,
         "token": record.token,
         "frame_idx": index,
         "timestamp": int(record.time_us),

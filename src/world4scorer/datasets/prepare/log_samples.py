@@ -25,7 +25,8 @@ from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import Split, windows
 from world4scorer.datasets.navsim.logs import Log
-from world4scorer.datasets.prepare.route_points import RouteSource, route_points
+from world4scorer.datasets.prepare.route_points import RouteInput, RouteSource, route_inputs
+from world4scorer.engine.routes.route import POLYLINE_DISTANCES
 from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.files import atomic_write
@@ -37,7 +38,10 @@ PARTS: Final = ".samples"
 META: Final = b"world4scorer.samples"
 VERSION: Final = 1
 ROUTES: Final = "routes"
-"""Option of samples with route points."""
+"""Option of samples with route points: `POLYLINES`, or True of earlier files, which have no polylines."""
+POLYLINES: Final = "polylines"
+POLYLINE_NUMBERS: Final = 2 * len(POLYLINE_DISTANCES)
+NO_ROUTE: Final = RouteInput(np.full(2, np.nan), np.full((len(POLYLINE_DISTANCES), 2), np.nan))
 TARGET_FRAMES_AHEAD: Final = 4
 """Key frames between a scene and the frame of its future target: two seconds."""
 
@@ -53,6 +57,7 @@ _COLUMNS: Final = {
     "image_size": pa.list_(pa.int32(), 2),
     "target_image": pa.string(),  # not in files of 0.1.0; see `front_images`
     "route_point": pa.list_(pa.float32(), 2),  # not in files of 0.1.0; NaN where the dataset knows no route
+    "route_polyline": pa.list_(pa.float32(), POLYLINE_NUMBERS),  # as the route point, and later than that
 }
 _SCHEMA: Final = pa.schema([pa.field(name, kind, nullable=name == "target_image") for name, kind in _COLUMNS.items()])
 
@@ -81,7 +86,7 @@ def _rows(log: Log, root: Path, split: Split, routes: RouteSource | None) -> Ite
     history, sensors = split.filter.num_history_frames, DataFolder(root).sensors(split.data_split)
     size: tuple[int, int] | None = None
     targets = front_images(log, TARGET_FRAMES_AHEAD)
-    points = {} if routes is None else route_points(routes, log)
+    along = {} if routes is None else route_inputs(routes, log)
     for window in windows(log, split.filter):
         now = window[history - 1]
         ahead = min(LOGGED_POSES, len(window) - history)
@@ -107,7 +112,8 @@ def _rows(log: Log, root: Path, split: Split, routes: RouteSource | None) -> Ite
             "translation": _joined([camera.translation for camera in cameras]),
             "image_size": size,
             "target_image": targets[now.token],
-            "route_point": points.get(now.token, (np.nan, np.nan)),
+            "route_point": along.get(now.token, NO_ROUTE).point,
+            "route_polyline": along.get(now.token, NO_ROUTE).polyline.ravel(),
         }
 
 
@@ -196,7 +202,9 @@ def is_made_with(store: Path, logs: Sequence[str], options: Mapping[str, Any]) -
 
 def _includes(made_with: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether samples are those asked for, maybe with route points that were not asked for."""
-    return made_with in (wanted, {**wanted, ROUTES: True})
+    return made_with in (wanted, {**wanted, ROUTES: POLYLINES}) or (
+        ROUTES not in wanted and made_with == {**wanted, ROUTES: True}
+    )
 
 
 def table_options(table: pa.Table) -> dict[str, Any]:

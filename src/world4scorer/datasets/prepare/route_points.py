@@ -1,4 +1,4 @@
-"""Route points: where the route of a log leads, 20 m ahead of the ego.
+"""Route points: where the route of a log leads, 20 m ahead of the ego, and its course for 60 m.
 
 The logs of NAVSIM name their route as roadblocks only; a dataset of the embedded city knows the streets that each ego
 was going to take (`city.world.global_plan.CityRoutes`). The point comes from a `RouteCursor`, as it does in driving.
@@ -6,7 +6,7 @@ was going to take (`city.world.global_plan.CityRoutes`). The point comes from a 
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from world4scorer.datasets.navsim.logs import Log
 from world4scorer.engine.routes import Route, RouteCursor
@@ -21,11 +21,20 @@ class RouteSource(Protocol):
         ...
 
 
-def route_points(source: RouteSource, log: Log) -> dict[str, Floats]:
-    """The route point (2,) at each frame of a log, by token."""
+class RouteInput(NamedTuple):
+    """What a planner may be told of its route, in the ego frame."""
+
+    point: Floats
+    """(2,) [m]"""
+    polyline: Floats
+    """(4, 2) see `RouteCursor.polyline`."""
+
+
+def route_inputs(source: RouteSource, log: Log) -> dict[str, RouteInput]:
+    """Route point and polyline at each frame of a log, by token."""
     cursor = RouteCursor(Route(source.route(log)))
-    points = {}
+    found = {}
     for frame in log.frames:
         cursor.advance(frame.ego_pose[:2])
-        points[frame.token] = cursor.route_point(frame.ego_pose)
-    return points
+        found[frame.token] = RouteInput(cursor.route_point(frame.ego_pose), cursor.polyline(frame.ego_pose))
+    return found

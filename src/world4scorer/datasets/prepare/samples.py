@@ -22,6 +22,7 @@ from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import Split
 from world4scorer.datasets.prepare.log_samples import (
     FILE,
+    POLYLINE_NUMBERS,
     LogSamples,
     is_made_with,
     read_table,
@@ -62,6 +63,12 @@ class Samples:
     """(S, 2) width, height of images as stored."""
     route_points: NDArray[np.float32] | None = None
     """(S, 2) in ego axes [m]; NaN, or None for all, where they are not known."""
+    route_polylines: NDArray[np.float32] | None = None
+    """(S, 8) four points of the route, see `RouteCursor.polyline`; NaN, or None for all, where they are not known."""
+    taught: NDArray[np.bool_] | None = None
+    """(S,) whether plans are to be like a teacher's; None where all are."""
+    teacher_plans: NDArray[np.float64] | None = None
+    """(S, 8, 3) the teacher's plans; NaN, or None for all, where the teacher is who drove."""
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -82,6 +89,33 @@ class Samples:
             elif isinstance(values, np.ndarray):
                 taken[field.name] = values[chosen]
         return Samples(**taken)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Samples]) -> Samples:
+        """Samples of several splits, one after the other; images by their whole paths."""
+        named = [replace(part, images=part._whole_paths()) for part in parts]
+        values: dict[str, Any] = {"sensors": parts[0].sensors}
+        for field in fields(cls):
+            each = [getattr(part, field.name) for part in named]
+            if all(isinstance(one, tuple) for one in each):
+                values[field.name] = tuple(item for one in each for item in one)
+            elif all(isinstance(one, np.ndarray) for one in each):
+                values[field.name] = np.concatenate(each)
+        if any(part.taught is not None for part in parts):
+            known = [np.ones(len(part), np.bool_) if part.taught is None else part.taught for part in parts]
+            values["taught"] = np.concatenate(known)
+        if any(part.teacher_plans is not None for part in parts):
+            values["teacher_plans"] = np.concatenate([part._known_teacher_plans() for part in parts])
+        return cls(**values)
+
+    def _known_teacher_plans(self) -> NDArray[np.float64]:
+        if self.teacher_plans is None:
+            return np.full((len(self), PLAN_POSES, 3), np.nan)
+        return self.teacher_plans
+
+    def _whole_paths(self) -> tuple[tuple[str, ...], ...]:
+        folder = self.sensors.resolve()
+        return tuple(tuple(str(folder / path) for path in views) for views in self.images)
 
     @classmethod
     def of_split(
@@ -109,14 +143,20 @@ class Samples:
             write_samples(store, logs, found)
         return cls._open(store / FILE, DataFolder(root).sensors(split.data_split))
 
-    def with_route_points(self) -> Samples:
-        """The same samples with ego statuses of 13 numbers; a DatasetError where the store has no route points."""
-        if self.route_points is None or np.isnan(self.route_points).any():
+    def with_route_points(self, polylines: bool = False) -> Samples:
+        """The same samples with ego statuses of 13 numbers, or of 21 with polylines.
+
+        A DatasetError where the store does not have them.
+        """
+        added = [self.route_points, *([self.route_polylines] if polylines else [])]
+        known = [numbers for numbers in added if numbers is not None and not np.isnan(numbers).any()]
+        if len(known) < len(added):
+            what = "21 take four points of the route" if polylines else "13 take a route point"
             raise DatasetError(
-                "ego_numbers: 13 take a route point, which the samples of this store lack; run `w4s prepare` again to "
+                f"ego_numbers: {what}, which the samples of this store lack; run `w4s prepare` again to "
                 "add them to those of a city (other datasets know no route)"
             )
-        return replace(self, ego_status=np.concatenate([self.ego_status, self.route_points], 1))
+        return replace(self, ego_status=np.concatenate([self.ego_status, *known], 1))
 
     @classmethod
     def _open(cls, path: Path, sensors: Path) -> Samples:
@@ -142,6 +182,9 @@ class Samples:
             translation=numbers("translation", views, 3),
             image_size=numbers("image_size", 2),
             route_points=numbers("route_point", 2) if "route_point" in table.column_names else None,
+            route_polylines=(
+                numbers("route_polyline", POLYLINE_NUMBERS) if "route_polyline" in table.column_names else None
+            ),
         )
 
 

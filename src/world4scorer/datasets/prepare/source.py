@@ -23,7 +23,7 @@ from world4scorer.datasets.navsim.map_reader import read_city_map
 from world4scorer.datasets.navsim.synthetic import read_synthetic_scene
 from world4scorer.datasets.pdm_closed.reference_progress import reference_progress
 from world4scorer.datasets.prepare.fill_store import SkippedScenes
-from world4scorer.datasets.prepare.log_samples import ROUTES, LogSamples, log_samples
+from world4scorer.datasets.prepare.log_samples import POLYLINES, ROUTES, LogSamples, log_samples
 from world4scorer.datasets.prepare.log_samples import VERSION as SAMPLES_VERSION
 from world4scorer.datasets.prepare.route_points import RouteSource
 from world4scorer.datasets.prepare.scene_builder import scene_builder
@@ -144,6 +144,8 @@ class NavsimSource:
         except DatasetError as error:
             return SkippedScenes(str(error).removeprefix(f"{now.where}: "))
         extras |= {"map_location": now.map_location}
+        if now.driver:
+            extras |= {"driver": now.driver}
         if self.progress and len(window) - history + 1 >= FRAMES_V1:
             found = reference_progress(scene)
             extras |= {"pdm_progress": found.official, "pdm_progress_published": found.published}
@@ -152,7 +154,7 @@ class NavsimSource:
     @cached_property
     def sample_options(self) -> dict[str, Any]:
         """What training samples depend on."""
-        routes = {} if self.routes is None else {ROUTES: True}
+        routes = {} if self.routes is None else {ROUTES: POLYLINES}
         return {"version": SAMPLES_VERSION, **routes, **NavsimSource(self.root, self.split).options()}
 
     def options(self) -> Mapping[str, Any]:

@@ -13,6 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
+from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.driving.bench2drive.clip_samples import samples_of
 from world4scorer.driving.bench2drive.clip_targets import missing_targets
 from world4scorer.driving.bench2drive.negatives import VocabularyNegatives
@@ -43,6 +46,9 @@ class ClipData:
     """File of future targets; None where no loss needs it."""
     validation: float = VALIDATION_SHARE
     """Share of validation clips; 0 trains on all of them."""
+    own: str | None = None
+    """Beginning of the names of clips that the planner drove itself: trained on, but neither imitated nor validated on.
+    """
 
     @property
     def bank(self) -> None:
@@ -55,7 +61,7 @@ def train_clips(config: TrainConfig, data: ClipData, out: Path, machine: Machine
     machine = machine or Machine()
     check_config(config)
     clips = PreparedClips.open(data.clips)
-    training, validation = split_clips(clips, data.validation)
+    training, validation = split_clips(clips, data.validation, data.own)
     negatives = None
     if config.loss_weights.bank:
         if data.vocabulary is None:
@@ -65,7 +71,7 @@ def train_clips(config: TrainConfig, data: ClipData, out: Path, machine: Machine
         raise ClipError(f"{data.targets}: {reason}; make it with `w4s b2d train --only-targets`")
     prepare_run(config, data, Path(out), machine)
     route_point = config.model.ego_numbers == EGO_NUMBERS + ROUTE_NUMBERS
-    samples = subsample(samples_of(training, route_point), config)
+    samples = subsample(untaught(samples_of(training, route_point), data.own), config)
     val = samples_of(validation, route_point)
     targets = open_targets(config, data.targets, samples)
     loaders = PlanningDataModule(config, samples, val, negatives, targets, machine.loaders)
@@ -83,19 +89,37 @@ def validation_share(out: Path, preset: str) -> float:
 
 
 def check_config(config: TrainConfig) -> None:
-    """Raise a ClipError if the configuration needs labels that clips do not have."""
+    """Raise a ClipError if the configuration needs labels or inputs that clips do not have."""
+    if config.model.ego_numbers > EGO_NUMBERS + ROUTE_NUMBERS:
+        raise ClipError(
+            f"model.ego_numbers: {config.model.ego_numbers}; prepared clips hold the route point alone, so 11 or 13"
+        )
     if config.losses.driving_direction:
         raise ClipError("losses.driving_direction: clips have no such labels; set it to false")
 
 
-def split_clips(clips: PreparedClips, share: float) -> tuple[PreparedClips, PreparedClips]:
-    """Training and validation clips; with a share of 0 all are for training, and one stands for those of validation."""
+def untaught(samples: Samples, own: str | None) -> Samples:
+    """The samples, those of own clips without anything to imitate."""
+    if own is None:
+        return samples
+    taught = np.array([not name.startswith(own) for name in samples.log_names])
+    if taught.all():
+        raise ClipError(f"own {own!r}: no training clip has a name that begins so")
+    return replace(samples, taught=taught)
+
+
+def split_clips(clips: PreparedClips, share: float, own: str | None = None) -> tuple[PreparedClips, PreparedClips]:
+    """Training and validation clips; those whose names begin with `own` are training clips.
+
+    With a share of 0 all are for training, and one stands for those of validation.
+    """
     if not 0 <= share < 1:
         raise ClipError(f"validation: {share}; a share of the clips, from 0 to less than 1")
-    names = sorted(clips.clips, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
+    driven = [name for name in clips.clips if own is not None and name.startswith(own)]
+    names = sorted(clips.clips.keys() - set(driven), key=lambda name: hashlib.sha256(name.encode()).hexdigest())
     if not share:
         return clips, clips.only(names[:1])
     count = max(1, round(share * len(names)))
     if count >= len(names):
         raise ClipError(f"{clips.folder}: {len(names)} clips are too few to train on some and validate with others")
-    return clips.only(sorted(names[count:])), clips.only(sorted(names[:count]))
+    return clips.only(sorted([*names[count:], *driven])), clips.only(sorted(names[:count]))

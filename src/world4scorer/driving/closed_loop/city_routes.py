@@ -41,6 +41,8 @@ from world4scorer.jobs.data_folder import DataFolder
 
 SCENARIOS: Final = ("signal", "left-turn", "right-turn", "pedestrian", "stopped-vehicle", "cut-in", "lane-change")
 """Scenario types, assigned round-robin while candidates last."""
+YIELD: Final = "yield"
+"""Scenario type of suites alone: the ego gives way at a junction."""
 MIN_ROUTE_LENGTH, MAX_ROUTE_LENGTH = 110.0, 260.0
 """Shortest and longest route [m]."""
 MAX_EXPERT_WAIT: Final = 40.0
@@ -105,8 +107,11 @@ class _Candidate:
     """Possible scenarios, with their staged events."""
 
 
-def find_routes(root: Path, split: str, count: int, seed: int = 0) -> list[CityRoute]:
-    """`count` routes of a split, round-robin over scenarios and spread over simulations; raises if there are fewer."""
+def find_routes(root: Path, split: str, count: int, seed: int = 0, simulations: int = 0) -> list[CityRoute]:
+    """`count` routes of a split, round-robin over scenarios and spread over simulations; raises if there are fewer.
+
+    All simulations of the split are looked at, or `simulations` of them, drawn by seed.
+    """
     manifest = read_manifest(root)
     config = read_config(manifest)
     entries = [read_simulation(root, name) for name in manifest.get("simulations", ())]
@@ -115,6 +120,8 @@ def find_routes(root: Path, split: str, count: int, seed: int = 0) -> list[CityR
         known = sorted({share.split for share in config.shares})
         raise CityError(f"{root}: no simulation of the split {split!r}; there are {', '.join(known)}")
     rng = np.random.default_rng([seed, 9])
+    if 0 < simulations < len(entries):
+        entries = [entries[index] for index in sorted(rng.permutation(len(entries))[:simulations])]
     found = {entry.name: list(_candidates(root, entry, config, rng)) for entry in entries}
     chosen = _choose(found, count, rng)
     if len(chosen) < count:
@@ -145,6 +152,14 @@ def _choose(
         else:
             missed += 1
     return chosen
+
+
+def routes_of_simulation(root: Path, name: str, seed: int) -> list[dict[str, CityRoute]]:
+    """All routes of a simulation: for each drive that can become one, its routes by scenario."""
+    entry, config = read_simulation(root, name), read_config(read_manifest(root))
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    found = list(_candidates(root, entry, config, rng))
+    return [{kind: _route(root, entry, config, one, kind) for kind in one.places} for one in found]
 
 
 def _candidates(
@@ -198,6 +213,7 @@ def _scenarios_of(
         "left-turn": situations.left_turn,
         "right-turn": situations.right_turn,
         "lane-change": situations.lane_change,
+        YIELD: situations.yielding,
     }
     places: dict[str, Event | None] = {name: None for name, flag in flags.items() if (flag & inside).any()}
     way = expert.travelled - expert.travelled[first]

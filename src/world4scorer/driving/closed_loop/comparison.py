@@ -12,10 +12,12 @@ from typing import Any, Final
 import numpy as np
 
 from world4scorer.drawing.finding import Finding, Table
-from world4scorer.driving.closed_loop.city_routes import SCENARIOS
+from world4scorer.driving.closed_loop.city_routes import SCENARIOS, YIELD
 from world4scorer.driving.closed_loop.driver_spec import FRAMEWISE, DriverSpec
 from world4scorer.driving.closed_loop.figure import draw_drives
-from world4scorer.driving.closed_loop.run import FinishedDrives, comfort_share
+from world4scorer.driving.closed_loop.measurements import comfort_share, drive_speed
+from world4scorer.driving.closed_loop.run import FinishedDrives
+from world4scorer.driving.closed_loop.suites import ABILITIES
 from world4scorer.evaluation.leaderboard.infractions import Infraction
 from world4scorer.evaluation.leaderboard.merge import Results
 from world4scorer.evaluation.leaderboard.records import RouteRecord
@@ -46,11 +48,12 @@ def compare_drivers(drives: FinishedDrives) -> Finding:
     changes = _changes(drives)
     crashed = {name: [record.route_id for record in some if record.crashed] for name, some in drives.records.items()}
     about = drives.about
+    routes = about["suite"] or about["split"]
     return Finding(
         name=NAME,
         title="Closed loop in the city",
         question="How well do drivers get along in traffic that reacts to them?",
-        data=f"{len(drives.routes)} routes of {about['split']}, {_kilometres(drives):.1f} km{_planner(about)}.",
+        data=f"{len(drives.routes)} routes of {routes}, {_kilometres(drives):.1f} km{_planner(about)}.",
         weights=about["weights"] or "",
         numbers={
             "drivers": {
@@ -63,6 +66,9 @@ def compare_drivers(drives: FinishedDrives) -> Finding:
                 for route in drives.routes
             ],
             "scores": {name: [_score(record) for record in some] for name, some in drives.records.items()},
+            "ends": {choice.name: _ends(drives, choice) for choice in drives.choices},
+            "abilities": {choice.name: _abilities(drives, choice) for choice in drives.choices},
+            "speeds": {choice.name: _speeds(drives, choice) for choice in drives.choices},
             "status": {name: [record.status for record in some] for name, some in drives.records.items()},
             "crashed": crashed,
             "benchmark": about["benchmark"],
@@ -71,6 +77,8 @@ def compare_drivers(drives: FinishedDrives) -> Finding:
         tables=(
             _main_table(drives, measured),
             _infraction_table(drives),
+            _speed_table(drives),
+            _ability_table(drives),
             _scenario_table(drives),
             *([_change_table(drives.choices, changes)] if changes else []),
         ),
@@ -99,7 +107,7 @@ def measure_driver(drives: FinishedDrives, choice: DriverSpec) -> RouteNumbers:
 
 
 def _scenarios(drives: FinishedDrives) -> list[str]:
-    return [name for name in SCENARIOS if any(route.scenario == name for route in drives.routes)]
+    return [name for name in (*SCENARIOS, YIELD) if any(route.scenario == name for route in drives.routes)]
 
 
 def _published_comfort(records: Sequence[RouteRecord]) -> float | None:
@@ -139,7 +147,8 @@ def _difference(one: RouteRecord, other: RouteRecord, value: Callable[[RouteReco
     return float("nan") if one.crashed or other.crashed else float(value(one)) - float(value(other))
 
 
-def _interval(numbers: dict[str, float | None] | None) -> Interval:
+def interval_of(numbers: Mapping[str, float | None] | None) -> Interval:
+    """An interval as it was before `plain` made JSON of it; unknown without numbers."""
     nothing = {"value": None, "low": None, "high": None}
     return Interval(*(np.nan if one is None else one for one in (numbers or nothing).values()))
 
@@ -174,6 +183,74 @@ def _infraction_table(drives: FinishedDrives) -> Table:
     return Table("Infractions", ("driver", "km", *INFRACTION_COLUMNS.values()), tuple(rows))
 
 
+def _ends(drives: FinishedDrives, choice: DriverSpec) -> dict[str, Any]:
+    """Shares of drives that ended blocked, off the route, or in either way."""
+    records = [record for record in drives.records[choice.name] if not record.crashed]
+    names = [record.route for record in records]
+    bootstrap = LogBootstrap(names, BOOTSTRAP_DRAWS)
+    blocked, deviated = (
+        np.array([bool(record.messages(kind)) for record in records])
+        for kind in (Infraction.BLOCKED, Infraction.DEVIATION)
+    )
+    ends = {"blocked": blocked, "deviated": deviated, "either": blocked | deviated}
+    return {name: plain(bootstrap.mean(flags)) for name, flags in ends.items()}
+
+
+def _speeds(drives: FinishedDrives, choice: DriverSpec) -> dict[str, float] | None:
+    """Speeds over all drives; None for records of earlier versions, which do not hold them."""
+    found = [(drive_speed(record), record) for record in drives.records[choice.name] if not record.crashed]
+    known = [(speed, record.duration_game or 0.0) for speed, record in found if speed is not None]
+    if not known or not sum(seconds for _, seconds in known):
+        return None
+    seconds = np.array([duration for _, duration in known])
+    speeds = [speed for speed, _ in known]
+    moving_seconds = seconds * (1 - np.array([speed.standing for speed in speeds]))
+    return {
+        "standing": float(np.average([speed.standing for speed in speeds], weights=seconds)),
+        "moving": float(
+            np.array([speed.moving for speed in speeds]) @ moving_seconds / max(moving_seconds.sum(), 1e-9)
+        ),
+        "most": max(speed.most for speed in speeds),
+        "speeding": float(np.average([speed.speeding for speed in speeds], weights=seconds)),
+    }
+
+
+def _speed_table(drives: FinishedDrives) -> Table:
+    rows = []
+    for choice in drives.choices:
+        ends, speeds = _ends(drives, choice), _speeds(drives, choice)
+        numbers = (
+            ["none"] * 4
+            if speeds is None
+            else [
+                f"{100 * speeds['standing']:.0f}",
+                f"{speeds['moving']:.1f}",
+                f"{speeds['most']:.1f}",
+                f"{100 * speeds['speeding']:.1f}",
+            ]
+        )
+        rows.append((choice.label, *(cell(interval_of(ends[name])) for name in ends), *numbers))
+    columns = ("driver", "blocked [%]", "left the route [%]", "either [%]")
+    speed_columns = ("standing [% of time]", "mean while moving [m/s]", "highest [m/s]", "above 50 km/h [% of time]")
+    return Table("Standing and speed", columns + speed_columns, tuple(rows))
+
+
+def _abilities(drives: FinishedDrives, choice: DriverSpec) -> dict[str, Any]:
+    """Success by ability, those without routes left out, and the mean over them."""
+    records = tuple(record for record in drives.records[choice.name] if not record.crashed)
+    routes = RouteSet(str(drives.about["split"]), len(records), tuple(record.route for record in records))
+    asked = {name: kinds for name, kinds in ABILITIES.items() if any(record.scenario in kinds for record in records)}
+    found = measure(Results(routes, records), None, asked, BOOTSTRAP_DRAWS)
+    return {**{name: plain(interval) for name, interval in found.abilities.items()}, "mean": plain(found.mean_ability)}
+
+
+def _ability_table(drives: FinishedDrives) -> Table:
+    rows = [(choice.label, _abilities(drives, choice)) for choice in drives.choices]
+    names = [*(name for name in ABILITIES if any(name in found for _, found in rows)), "mean"]
+    cells = [(label, *(cell(interval_of(found.get(name))) for name in names)) for label, found in rows]
+    return Table("Success by ability [%]", ("driver", *names), tuple(cells))
+
+
 def _scenario_table(drives: FinishedDrives) -> Table:
     rows = []
     for choice in drives.choices:
@@ -187,7 +264,7 @@ def _change_table(choices: Sequence[DriverSpec], changes: dict[str, dict[str, An
     rows = []
     for choice in choices:
         if choice.name in changes:
-            score, success = (_interval(changes[choice.name][name]) for name in ("driving_score", "success_rate"))
+            score, success = (interval_of(changes[choice.name][name]) for name in ("driving_score", "success_rate"))
             rows.append((choice.label, cell(score, signed=True), cell(success, signed=True), verdict(score)))
     columns = ("added", "Driving Score", "Success Rate [%]", "the Driving Score")
     return Table("Against the framewise choice, paired by route", columns, tuple(rows))

@@ -13,7 +13,7 @@ import io
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +37,8 @@ from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.frames import COMMANDS
 from world4scorer.driving.closed_loop.city_routes import CityRoute
+from world4scorer.driving.closed_loop.disturbance import Disturbance, DisturbanceConfig
+from world4scorer.driving.closed_loop.drive_log import DrivenFrames
 from world4scorer.driving.closed_loop.drivers import Driver
 from world4scorer.driving.closed_loop.infraction_monitor import (
     InfractionEvent,
@@ -89,6 +91,10 @@ class DriveResult:
     """Ego motion every 0.1 s, for comfort; None if the simulation crashed."""
     recording: DriveRecording | None
     """Full recording, if requested."""
+    speeds: Floats | None = None
+    """(R,) speed of the ego every 0.1 s [m/s]; None if the simulation crashed."""
+    frames: DrivenFrames | None = None
+    """Frames of a log, if requested."""
 
 
 def city_calibration(config: CityConfig) -> CameraCalibration:
@@ -106,6 +112,8 @@ def drive_route(
     name: str = "",
     rules: TerminationRules | None = None,
     with_recording: bool = False,
+    with_frames: bool = False,
+    disturbance: DisturbanceConfig | None = None,
 ) -> DriveResult:
     """Simulate a route until it terminates.
 
@@ -117,11 +125,16 @@ def drive_route(
         name: Name of the driver.
         rules: Termination rules.
         with_recording: Also return a full recording, with camera images for every driver.
+        with_frames: Also return frames to write as a log, with the images of all cameras.
+        disturbance: Disturb start and drive; not SUMO's driver, which follows no plans.
     """
     begun = time.monotonic()
+    disturbed = None if disturbance is None or driver is None else Disturbance(disturbance, route.name)
+    if disturbed is not None:
+        route = replace(route, start=disturbed.start(route.start))
     city.start(route.simulation, route.start, images=False)
     try:
-        return _Drive(city, world, route, driver, rules, with_recording).run(name, begun)
+        return _Drive(city, world, route, driver, rules, with_recording, with_frames, disturbed).run(name, begun)
     except SimulationLost:  # SUMO crashes occasionally when the ego drives unlike any of its own drivers
         nothing: dict[str, tuple[str, ...]] = dict.fromkeys(Infraction, ())
         return DriveResult(RouteRecord(route.name, STATUS_CRASHED, nothing, None, route.scenario), None, None)
@@ -136,10 +149,14 @@ class _Drive:
         driver: Driver | None,
         rules: TerminationRules | None,
         with_recording: bool,
+        with_frames: bool,
+        disturbance: Disturbance | None,
     ) -> None:
-        self.city, self.world, self.route, self.driver = city, world, route, driver
+        self.city, self.world, self.route, self.driver, self.disturbance = city, world, route, driver, disturbance
         self.monitor = InfractionMonitor(route, world.static_world, rules)
-        self.cameras: tuple[str, ...] = VIEWS if with_recording or (driver is not None and driver.uses_cameras) else ()
+        sees = with_recording or (driver is not None and driver.uses_cameras)
+        self.cameras: tuple[str, ...] = city.cameras if with_frames else VIEWS if sees else ()
+        self.frames: list[Trace] | None = [] if with_frames else None
         self.now = route.start.past[-1].step * TIME_STEP
         self.state = _state_from_sumo(route.start.past[-1])
         self.state[[State.X, State.Y, State.HEADING]] += world.offset
@@ -150,6 +167,7 @@ class _Drive:
         if self.driver is not None:
             self.driver.begin(self.route)
         before = self.city.drive(np.zeros((0, 3)), np.zeros((0, 2)), np.zeros((0, 2)), {0: self.cameras})
+        self._keep_frame(before)
         while self.monitor.end is None:
             before = self._advance(before)
         record = self.monitor.record(time.monotonic() - begun)
@@ -165,7 +183,22 @@ class _Drive:
                 points=self.route.points,
                 infractions=(*self.monitor.infractions, *self._outside_lanes(record)),
             )
-        return DriveResult(record, motion_of(np.array(self.recorder.states)), recording)
+        states = np.array(self.recorder.states)
+        return DriveResult(record, motion_of(states), recording, states[:, State.VELOCITY_X], self._driven_frames())
+
+    def _keep_frame(self, trace: Trace) -> None:
+        """Keep the last step of a trace for the log."""
+        if self.frames is not None:
+            self.frames.append(trace)
+
+    def _driven_frames(self) -> DrivenFrames | None:
+        if self.frames is None:
+            return None
+        last = [len(trace.signals) - 1 for trace in self.frames]
+        return DrivenFrames(
+            states=tuple(trace.rendered[step] for trace, step in zip(self.frames, last, strict=True)),
+            images=tuple(trace.files[step] for trace, step in zip(self.frames, last, strict=True)),
+        )
 
     def _outside_lanes(self, record: RouteRecord) -> list[InfractionEvent]:
         """Driving outside lanes, which is only known at the end."""
@@ -184,11 +217,13 @@ class _Drive:
             self.recorder.add_decision(None, None, observation.command, files if self.with_recording else {})
         else:
             answer = self.driver.drive(observation, agents_at(before, -1))
-            states = self._follow(answer.plan)
+            plan = answer.plan if self.disturbance is None else self.disturbance.disturb(answer.plan)
+            states = self._follow(plan)
             trace = self.city.drive(*_motion(states), cameras_at)
             self.recorder.add_decision(
                 answer.plan, answer.decision, observation.command, files if self.with_recording else {}
             )
+        self._keep_frame(trace)
         met = self.city.events_met() if self.route.event_distances else []
         for step, state in enumerate(states, 1):
             gone = trace.finish_step != NEVER and step >= trace.finish_step

@@ -1,7 +1,7 @@
 """Names of drivers: a planner with selection options, or a baseline.
 
-A planner's name lists what is added to framewise selection: `inertial`, `route`, `commands`, `creep`, joined by +, as
-in `inertial+route`. A weight may follow: `inertial=0.5`.
+A planner's name lists what is added to framewise selection: `inertial`, `route` or `path`, `limit`, `commands`,
+`creep`, joined by +, as in `inertial+route`. A weight may follow: `inertial=0.5`; after `limit` a speed [m/s].
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Final
 
 from world4scorer.driving.closed_loop.planner_agent import AgentOptions
 from world4scorer.engine.selection.route import ROUTE_WEIGHT as ROUTE_WEIGHT
+from world4scorer.engine.selection.speed_limit import URBAN_LIMIT
 from world4scorer.engine.selection.utility import Benchmark
 
 FRAMEWISE: Final = "framewise"
@@ -25,8 +26,8 @@ BASELINES: Final = {
     SUMO: "SUMO's driver, privileged",
 }
 """Drivers without a planner, with their labels in tables."""
-DEFAULT_WEIGHTS: Final = {"inertial": 1.0, "route": ROUTE_WEIGHT}
-"""Re-ranking weights of the paper."""
+DEFAULT_NUMBERS: Final = {"inertial": 1.0, "route": ROUTE_WEIGHT, "path": ROUTE_WEIGHT, "limit": URBAN_LIMIT}
+"""Re-ranking weights of the paper, `path` being route re-ranking at equal distances travelled; speed limit [m/s]."""
 DEFAULT_DRIVERS: Final = (FRAMEWISE, "inertial", "route", *BASELINES)
 
 
@@ -62,22 +63,31 @@ class DriverSpec:
         parts = [] if name == FRAMEWISE else name.split("+")
         for part in parts:
             kind, equals, number = part.partition("=")
-            if kind in DEFAULT_WEIGHTS:
-                weight = _weight(name, number) if equals else DEFAULT_WEIGHTS[kind]
-                options = replace(options, inertial=weight) if kind == "inertial" else replace(options, route=weight)
+            if kind in DEFAULT_NUMBERS:
+                options = _with_number(options, kind, _number(name, number) if equals else DEFAULT_NUMBERS[kind])
             elif part == "commands":
                 options = replace(options, keep_commands=True)
             elif part == "creep":
                 creeps = True
             else:
-                known = ", ".join([FRAMEWISE, *DEFAULT_WEIGHTS, "commands", "creep", *BASELINES])
+                known = ", ".join([FRAMEWISE, *DEFAULT_NUMBERS, "commands", "creep", *BASELINES])
                 raise ValueError(f"driver {name!r}: {part!r} is unknown; known are {known}, joined by +")
-        if len({part.partition("=")[0] for part in parts}) < len(parts):
-            raise ValueError(f"driver {name!r}: something is named twice")
+        kinds = {part.partition("=")[0] for part in parts}
+        if len(kinds) < len(parts) or {"route", "path"} <= kinds:
+            raise ValueError(f"driver {name!r}: something is named twice, or two rules for the route")
         return cls(name, options, creeps)
 
 
-def _weight(name: str, number: str) -> float:
+def _with_number(options: AgentOptions, kind: str, number: float) -> AgentOptions:
+    """The options with one more thing that has a number."""
+    if kind == "inertial":
+        return replace(options, inertial=number)
+    if kind == "limit":
+        return replace(options, speed_limit=number)
+    return replace(options, route=number, route_rule="published" if kind == "route" else "equal-distance")
+
+
+def _number(name: str, number: str) -> float:
     try:
         return float(number)
     except ValueError:

@@ -26,9 +26,10 @@ from world4scorer.engine.routes.route import Route, RouteCursor
 from world4scorer.engine.scene.ego_snapshot import EgoSnapshot
 from world4scorer.engine.scene.indices import State
 from world4scorer.engine.selection.inertial import InertialReranker, check_weight
-from world4scorer.engine.selection.route import route_agreement, route_utility
+from world4scorer.engine.selection.route import RouteRule, check_rule, route_agreement, route_utility
+from world4scorer.engine.selection.speed_limit import limited_utility
 from world4scorer.engine.selection.utility import Benchmark
-from world4scorer.planner.model.config import EGO_NUMBERS, ROUTE_NUMBERS
+from world4scorer.planner.model.config import EGO_CHOICES, EGO_NUMBERS
 from world4scorer.planner.model.images import fit_intrinsics, fit_view, normalise
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.planner import Planner
@@ -46,10 +47,17 @@ class AgentOptions:
     """Weight of route re-ranking in standard deviations of the utility; 4 in the paper, 0 for none."""
     keep_commands: bool = False
     """Take the command from the nodes of the route and keep it until a node is passed."""
+    route_rule: RouteRule = "published"
+    """How route re-ranking compares plans with the route."""
+    speed_limit: float = 0.0
+    """Speed above which plans lose utility [m/s]; 0 for none."""
 
     def __post_init__(self) -> None:
         check_weight(self.inertial)
         check_weight(self.route)
+        check_rule(self.route_rule)
+        if not 0 <= self.speed_limit < np.inf:
+            raise ValueError(f"speed limit {self.speed_limit}: want a speed [m/s], or 0 for none")
 
 
 def v2_error_message(planner: object) -> str:
@@ -101,7 +109,7 @@ class Decision:
     plans: NDArray[np.float32]
     """(N, T, 3) in ego axes"""
     utility: NDArray[np.float64]
-    """(N,) predicted utility"""
+    """(N,) predicted utility, less what the speed limit costs"""
     ranked: NDArray[np.float64]
     """(N,) utility after route re-ranking, before inertial re-ranking"""
     chosen: int
@@ -134,7 +142,7 @@ class PlannerAgent:
     @property
     def takes_route_point(self) -> bool:
         """Whether the planner was trained with a route point."""
-        return self.planner.config.ego_numbers == EGO_NUMBERS + ROUTE_NUMBERS
+        return self.planner.config.ego_numbers > EGO_NUMBERS
 
     def begin(self, name: str, route: Route | None = None, keeper: CommandTracker | None = None) -> None:
         """Start a drive; resets all state."""
@@ -164,18 +172,22 @@ class PlannerAgent:
         if self.options.keep_commands:
             assert self._keeper is not None
             command = one_hot(self._keeper.command(observation.pose))
-        point = ahead = None
+        point = ahead = polyline = None
         if self._cursor is not None:
             self._cursor.advance(observation.pose[:2])
+            polyline = self._cursor.polyline(observation.pose)
             point, ahead = self._cursor.route_point(observation.pose), self._cursor.ahead(observation.pose)
         views = self.views(observation) if views is None else views
-        scored = self.planner(views, self._status(observation, command, point), self._cameras(observation))
+        scored = self.planner(views, self._status(observation, command, point, polyline), self._cameras(observation))
         plans = scored.plans[0].float().cpu().numpy()
         utility = scored.utility(self.options.benchmark)[0].double().cpu().numpy()
+        if self.options.speed_limit:
+            utility = limited_utility(utility, plans, self.options.speed_limit)
         ranked = utility
         if self.options.route:
             assert ahead is not None
-            ranked = route_utility(utility, route_agreement(plans, ahead), self.options.route)
+            agreement = route_agreement(plans, ahead, self.options.route_rule)
+            ranked = route_utility(utility, agreement, self.options.route, self.options.route_rule)
         return Decision(plans, utility, ranked, self._choose(observation, plans, ranked), command, point)
 
     def _choose(self, observation: Observation, plans: NDArray[np.float32], ranked: NDArray[np.float64]) -> int:
@@ -194,12 +206,19 @@ class PlannerAgent:
         return normalise(torch.from_numpy(np.stack(views))[None].to(self._device))
 
     def _status(
-        self, observation: Observation, command: NDArray[np.float32], point: NDArray[np.float64] | None
+        self,
+        observation: Observation,
+        command: NDArray[np.float32],
+        point: NDArray[np.float64] | None,
+        polyline: NDArray[np.float64] | None,
     ) -> Tensor:
         numbers: list[Any] = [np.zeros(3), observation.velocity, observation.acceleration, command]
         if self.takes_route_point:
             assert point is not None
             numbers.append(point)
+        if self.planner.config.ego_numbers == EGO_CHOICES[-1]:
+            assert polyline is not None
+            numbers.append(polyline.ravel())
         return torch.from_numpy(np.concatenate(numbers).astype(np.float32))[None].to(self._device)
 
     def _cameras(self, observation: Observation) -> Cameras | None:

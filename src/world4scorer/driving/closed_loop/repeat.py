@@ -1,4 +1,4 @@
-"""Finished drives driven again with recording, which is deterministic: films and sheets of them."""
+"""Finished drives driven again, which is deterministic: checks, films and sheets of them."""
 
 from __future__ import annotations
 
@@ -6,23 +6,45 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from world4scorer.driving.closed_loop.city_routes import CityRoute
+from world4scorer.driving.closed_loop.drive_config import DriveConfig, DriveError
 from world4scorer.driving.closed_loop.driver_spec import DriverSpec
 from world4scorer.driving.closed_loop.recording import DriveRecording
-from world4scorer.driving.closed_loop.run import (
-    DriveConfig,
-    DriveError,
-    DriveWorker,
-    FinishedDrives,
-    read_record,
-    record_path,
-)
+from world4scorer.driving.closed_loop.run import FinishedDrives
+from world4scorer.driving.closed_loop.worker import DriveWorker
+from world4scorer.evaluation.leaderboard.records import RouteRecord
 
 FILM_HEIGHT: Final = 720
 """Height of films [pixels]."""
 SCENARIOS: Final = "scenarios"
 """Stands for one sheet of all scenarios among the names of routes."""
 SHEET_ROWS: Final = 6
+
+
+def repeat_drives(plan: DriveConfig, drives: FinishedDrives, count: int) -> int:
+    """Repeat drives of `count` routes, spread evenly, with every driver; returns how many gave the same result.
+
+    Another result is an error: closed-loop scores are only comparable if drives can be repeated.
+    """
+    chosen = {int(index) for index in np.linspace(0, len(drives.routes) - 1, min(count, len(drives.routes)))}
+    worker = DriveWorker(plan, drives.folder)
+    for index in sorted(chosen):
+        for choice in drives.choices:
+            check_repeated(
+                worker.drive(drives.routes[index], choice).record, drives.records[choice.name][index], choice
+            )
+    return len(chosen) * len(drives.choices)
+
+
+def check_repeated(again: RouteRecord, before: RouteRecord, choice: DriverSpec) -> None:
+    """Raise an error unless two drives of a route ended alike, with the same infractions."""
+    if (again.status, again.scores, again.infractions) != (before.status, before.scores, before.infractions):
+        raise DriveError(
+            f"{before.route_id} with {choice.name}: ended in {again.status!r}, but before in {before.status!r}; "
+            "were the drives made with another version?"
+        )
 
 
 def film_drives(
@@ -46,7 +68,7 @@ def film_drives(
             if recording is None:
                 continue  # the simulation crashed
             path = drives.folder / "films" / f"{route.name}_{choice.name}.{ending}"
-            film_drive(plan.data, recording, path, height=height)
+            film_drive(plan.world, recording, path, height=height)
             yield path
 
 
@@ -95,10 +117,5 @@ def _recorded(
 ) -> DriveRecording | None:
     """A drive repeated with recording, which is deterministic; None where the simulation crashes."""
     result = driving.drive(route, choice, with_recording=True)
-    before = read_record(record_path(drives.folder, choice, route))
-    if (result.record.status, result.record.scores) != (before.status, before.scores):
-        raise DriveError(
-            f"{route.name} with {choice.name}: ended in {result.record.status!r}, but before in {before.status!r}; "
-            "were the drives made with another version?"
-        )
+    check_repeated(result.record, drives.records[choice.name][drives.routes.index(route)], choice)
     return result.recording

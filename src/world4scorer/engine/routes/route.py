@@ -18,6 +18,8 @@ SPACING: Final = 1.0
 """Distance between points of a route [m]."""
 ROUTE_POINT_DISTANCE: Final = 20.0
 """Beeline from the ego to its route point [m]."""
+POLYLINE_DISTANCES: Final = (10.0, 20.0, 40.0, 60.0)
+"""Distances along the route of the points that describe its course [m]."""
 ROUTE_AHEAD_DISTANCE: Final = 30.0
 """Length of the route ahead that plans are compared with [m]."""
 
@@ -87,6 +89,18 @@ class RouteCursor:
         a, b, c = step @ step, start @ step, start @ start - distance**2
         share = (-b + np.sqrt(b * b - a * c)) / a
         return to_ego_axes(points[last - 1] + share * step, here)
+
+    def polyline(self, pose: ArrayLike) -> Floats:
+        """The route 10, 20, 40 and 60 m ahead along it, (4, 2) in the ego frame, each divided by its distance.
+
+        So a straight route is (1, 0) four times. Beyond its end the route goes on straight. Call `advance` before.
+        """
+        route, distances = self.route, np.array(POLYLINE_DISTANCES)
+        along = route.distance[self.index] + distances
+        places = np.column_stack([np.interp(along, route.distance, route.points[:, axis]) for axis in (0, 1)])
+        last = route.points[-1] - route.points[-2]
+        places += np.maximum(along - route.length, 0.0)[:, None] * last / np.linalg.norm(last)
+        return np.asarray(to_ego_axes(places, np.asarray(pose, np.float64)) / distances[:, None])
 
     def ahead(self, pose: ArrayLike, reach: float = ROUTE_AHEAD_DISTANCE) -> Floats:
         """The points (m, 2) of the next `reach` metres of the route, in the ego frame [m]; at least one."""

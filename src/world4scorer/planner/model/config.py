@@ -15,6 +15,12 @@ EGO_NUMBERS: Final = 11
 ROUTE_NUMBERS: Final = 2
 """Additional values of a route point: forward, left [m]."""
 
+POLYLINE_NUMBERS: Final = 8
+"""Additional values of four points of the route, after those of a route point."""
+
+EGO_CHOICES: Final = (EGO_NUMBERS, EGO_NUMBERS + ROUTE_NUMBERS, EGO_NUMBERS + ROUTE_NUMBERS + POLYLINE_NUMBERS)
+"""Values of an ego status: alone, with a route point, with a route point and four points of the route."""
+
 VIT, DENSE, FROZEN_VIT = "vit", "dense", "frozen-vit"
 ENCODERS: Final = (VIT, DENSE, FROZEN_VIT)
 
@@ -69,7 +75,7 @@ class ModelConfig:
     poses: int = 8
     """Poses of a plan, 0.5 s apart."""
     ego_numbers: int = EGO_NUMBERS
-    """Values of the ego status; 13 with a route point."""
+    """Values of the ego status; 13 with a route point, 21 with that and four points of the route."""
     readout: bool = True
     """Read the visual future from states."""
     future_width: int = 384

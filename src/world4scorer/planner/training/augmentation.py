@@ -62,6 +62,7 @@ def mirror_batch(batch: Batch, chosen_B: Tensor) -> Batch:
         trajectory=mirror_poses(batch.trajectory, chosen_B),
         trajectory_warped=mirror_poses(batch.trajectory_warped, chosen_B),
         bank=None if batch.bank is None else mirror_poses(batch.bank, chosen_B),
+        imitation=None if batch.imitation is None else mirror_poses(batch.imitation, chosen_B),
         future_valid=future_valid,
     )
 
@@ -72,10 +73,10 @@ def mirror_poses(poses: Tensor, chosen_B: Tensor) -> Tensor:
 
 
 def mirror_status(status_BE: Tensor) -> Tensor:
-    """Mirrored ego status (B, 11), or (B, 13) with a route point."""
+    """Mirrored ego status (B, 11), or with points of the route after it (B, 13 or 21)."""
     known = status_BE[:, MIRRORED_STATUS] * status_BE.new_tensor(STATUS_SIGNS)
-    point = status_BE[:, len(MIRRORED_STATUS) :]
-    return torch.cat([known, point * point.new_tensor(POSE_SIGNS[: point.shape[1]])], 1)
+    points = status_BE[:, len(MIRRORED_STATUS) :]
+    return torch.cat([known, points * points.new_tensor(POSE_SIGNS[:2]).repeat(points.shape[1] // 2)], 1)
 
 
 def mirror_cameras(cameras: Cameras, width: int) -> Cameras:

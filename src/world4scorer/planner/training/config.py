@@ -11,7 +11,7 @@ import torch
 
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.planner.model import config as models
-from world4scorer.planner.model.config import EGO_NUMBERS, ROUTE_NUMBERS, ModelConfig
+from world4scorer.planner.model.config import EGO_CHOICES, ModelConfig
 from world4scorer.planner.training.augmentation import AugmentationConfig
 from world4scorer.planner.training.dataset import BankDraw
 from world4scorer.planner.training.grid_mask import GridMaskConfig
@@ -75,8 +75,10 @@ class TrainConfig:
         for name in ("epochs", "batch"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: {getattr(self, name)}; at least 1")
-        if self.model.ego_numbers not in (EGO_NUMBERS, EGO_NUMBERS + ROUTE_NUMBERS):
-            raise ValueError(f"model.ego_numbers: {self.model.ego_numbers}; 11, or 13 with a route point")
+        if self.model.ego_numbers not in EGO_CHOICES:
+            raise ValueError(
+                f"model.ego_numbers: {self.model.ego_numbers}; 11, or 13 with a route point, or 21 with four more"
+            )
         if self.augmentation.mirror and self.model.cameras != len(VIEWS):
             raise ValueError(f"mirror: needs all {len(VIEWS)} cameras, so that left and right can change places")
         varied = self.augmentation.mirror or self.augmentation.light or self.grid_mask.probability

@@ -6,11 +6,16 @@ import lightning.pytorch as pl
 from torch.utils.data import DataLoader
 
 from world4scorer.datasets.prepare.samples import Samples
-from world4scorer.planner.features.feature_cache import FeatureCache
-from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.batches import EpochBatches, TrainingLoader
 from world4scorer.planner.training.config import TrainConfig
-from world4scorer.planner.training.dataset import Batch, Negatives, PlanningDataset, collate
+from world4scorer.planner.training.dataset import (
+    Batch,
+    FeatureSource,
+    Negatives,
+    PlanningDataset,
+    TargetSource,
+    collate,
+)
 
 
 class PlanningDataModule(pl.LightningDataModule):
@@ -22,9 +27,9 @@ class PlanningDataModule(pl.LightningDataModule):
         samples: Samples,
         val: Samples,
         bank: Negatives | None = None,
-        targets: FutureTargets | None = None,
+        targets: TargetSource | None = None,
         loaders: int = 0,
-        features: tuple[FeatureCache, FeatureCache] | None = None,
+        features: tuple[FeatureSource, FeatureSource] | None = None,
     ) -> None:
         super().__init__()
         images = config.model.images

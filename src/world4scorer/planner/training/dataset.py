@@ -20,12 +20,10 @@ from torch.utils.data import Dataset
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.planner.bank import CandidateBank
 from world4scorer.planner.bank.candidate_bank import BankSample
-from world4scorer.planner.features.feature_cache import FeatureCache
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.dense_encoder import Perception
 from world4scorer.planner.model.images import ImageError, fit_intrinsics, normalise, read_view
 from world4scorer.planner.model.plan_sampling import Cameras
-from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.time_warp import imitation_targets
 
 Key = tuple[int, int]
@@ -41,7 +39,7 @@ class Batch(NamedTuple):
     perception: Perception | None
     """Cached features of a frozen encoder"""
     ego_status: Tensor
-    """(B, 11), or 13 with a route point"""
+    """(B, 11), or 13 with a route point, or 21 with four more"""
     cameras: Cameras
     trajectory: Tensor
     """(B, T, 3) logged"""
@@ -57,6 +55,10 @@ class Batch(NamedTuple):
     """(B, E)"""
     future_valid: Tensor | None
     """(B,) which scenes have a future"""
+    imitation: Tensor | None = None
+    """(B, T, 3) what to imitate, where it is not the logged trajectory for all"""
+    taught: Tensor | None = None
+    """(B,) in which scenes anything is imitated; None for all"""
 
     @property
     def image(self) -> Tensor | Perception:
@@ -84,6 +86,26 @@ class Negatives(Protocol):
         ...
 
 
+class TargetSource(Protocol):
+    """Future targets by token."""
+
+    def __contains__(self, token: object) -> bool: ...
+
+    def features(self, tokens: Sequence[str]) -> tuple[Tensor, Tensor]:
+        """Targets (B, E) and which scenes have one (B,)."""
+        ...
+
+
+class FeatureSource(Protocol):
+    """Cached features by token."""
+
+    def __contains__(self, token: object) -> bool: ...
+
+    def read(self, token: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Patches (C, V, h, w) and map features (F, X, Y) of a scene."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class BankNegatives:
     """Plans of a bank."""
@@ -105,10 +127,10 @@ class PlanningDataset(Dataset[dict[str, Any]]):
         model: ModelConfig,
         *,
         bank: Negatives | None = None,
-        targets: FutureTargets | None = None,
+        targets: TargetSource | None = None,
         seed: int = 0,
         images: bool = True,
-        features: FeatureCache | None = None,
+        features: FeatureSource | None = None,
     ) -> None:
         self.samples, self.model, self.seed, self.images = samples, model, seed, images
         self.bank, self.targets, self.features = bank, targets, features
@@ -131,6 +153,13 @@ class PlanningDataset(Dataset[dict[str, Any]]):
             "trajectory": logged,
             "trajectory_warped": warped,
         }
+        if samples.taught is not None:
+            sample["taught"] = samples.taught[index]
+        if samples.teacher_plans is not None:
+            teacher = samples.teacher_plans[index]
+            given = np.isfinite(teacher).all()
+            sample["imitation"] = teacher if given else logged
+            sample["trajectory_warped"] = teacher if given else warped
         if self.features is not None:
             sample["patches"], sample["features"] = self.features.read(token)
         else:

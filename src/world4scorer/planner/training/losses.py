@@ -115,6 +115,8 @@ class Targets(NamedTuple):
     """(B,) which scenes have one"""
     bank: Tensor | None = None
     """(B, K, T, 3) plans of the bank; used by coverage only"""
+    taught: Tensor | None = None
+    """(B,) in which scenes a trajectory is imitated; None for all"""
 
 
 class Losses(NamedTuple):
@@ -130,10 +132,10 @@ class Losses(NamedTuple):
 
 
 def count_labels(targets: Targets, config: LossConfig) -> Tensor:
-    """(5,) what means are taken over, in this order.
+    """(6,) what means are taken over, in this order.
 
     Valid labels of TTC of generated plans, scenes with a bank, scenes with a future, good bank plans, valid labels of
-    TTC of bank plans.
+    TTC of bank plans, scenes with something to imitate where these are not all.
     """
     device = targets.trajectory.device
     counted = (
@@ -142,6 +144,7 @@ def count_labels(targets: Targets, config: LossConfig) -> Tensor:
         targets.future_valid,
         _is_good(targets, config) if config.coverage else None,
         _bank_ttc_valid(targets) if config.bank and config.bank_like_generated else None,
+        targets.taught,
     )
     zero = torch.zeros((), device=device)
     return torch.stack([zero if valid is None else valid.to(device).sum().float() for valid in counted])
@@ -160,13 +163,13 @@ def compute_losses(
     the mean of their gradients is the gradient of the whole batch. `screen` is the loss of a vocabulary's screen.
     """
     counts = count_labels(targets, config) if counts is None else counts
-    ttc_count, bank_count, future_count, good_count, bank_ttc_count = counts
+    ttc_count, bank_count, future_count, good_count, bank_ttc_count, taught_count = counts
     imitation = score = future = bank = coverage = None
     if config.imitation:
-        imitation = winner_takes_all(predictions.plans, targets.trajectory)
+        imitation = winner_takes_all(predictions.plans, targets.trajectory, targets.taught, taught_count)
         if config.warped_target:
             warped = _required(targets.trajectory_warped, "trajectory_warped")
-            imitation = imitation + winner_takes_all(predictions.plans, warped)
+            imitation = imitation + winner_takes_all(predictions.plans, warped, targets.taught, taught_count)
     if config.score:
         score = score_loss(predictions.logits, _required(targets.labels, "labels"), ttc_count, config.components)
     if config.future:
@@ -200,10 +203,13 @@ def compute_losses(
     return Losses(total, imitation, score, future, bank, coverage, screen)
 
 
-def winner_takes_all(plans_BNT3: Tensor, target_BT3: Tensor) -> Tensor:
-    """L_WTA for one target: |error| summed over a pose, mean over poses, least over plans, mean over scenes."""
+def winner_takes_all(
+    plans_BNT3: Tensor, target_BT3: Tensor, taught_B: Tensor | None = None, taught_count: Tensor | None = None
+) -> Tensor:
+    """L_WTA for one target: |error| summed over a pose, mean over poses, least over plans, mean over taught scenes."""
     error_BN = (plans_BNT3 - target_BT3[:, None]).abs().sum(-1).mean(-1)
-    return error_BN.min(1).values.mean()  # not amin, which splits the gradient among ties
+    error_B = error_BN.min(1).values  # not amin, which splits the gradient among ties
+    return error_B.mean() if taught_B is None else _mean(error_B[taught_B], taught_count)
 
 
 def score_loss(

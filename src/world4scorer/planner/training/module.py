@@ -92,7 +92,7 @@ class ScorerModule(pl.LightningModule):
         if config.permuted_labels != "none" and bank_labels is not None:
             bank_labels = permute_labels(bank_labels)
         targets = Targets(
-            batch.trajectory,
+            batch.trajectory if batch.imitation is None else batch.imitation,
             batch.trajectory_warped,
             labels,
             bank_labels,
@@ -100,6 +100,7 @@ class ScorerModule(pl.LightningModule):
             batch.future,
             batch.future_valid,
             batch.bank,
+            batch.taught,
         )
         counts = self._of_all(count_labels(targets, weights)).mean(0)
         losses = compute_losses(predictions, targets, weights, counts, screen)

@@ -44,6 +44,7 @@ from world4scorer.planner.training.data_module import PlanningDataModule
 from world4scorer.planner.training.inputs import open_bank, open_targets
 from world4scorer.planner.training.labels import PlanLabeller, SceneLabeller
 from world4scorer.planner.training.module import ScorerModule
+from world4scorer.planner.training.rollouts import RolloutData, TrainInputs, join_rollouts
 from world4scorer.planner.training.split_samples import split_samples
 from world4scorer.planner.training.warm_start import load_planner_weights
 
@@ -69,6 +70,8 @@ class TrainData:
     """File of future targets of the split; None if no loss needs it."""
     val_data: Path | None = None
     """Dataset folder of the validation split, if another."""
+    rollouts: tuple[RolloutData, ...] = ()
+    """Splits of drives that are trained on too."""
 
 
 @dataclass(frozen=True)
@@ -110,17 +113,22 @@ def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | No
     val = split_samples(data.val_data or data.data, data.val_split, data.val_store, numbers)
     labellers = SceneLabeller(SceneStore(data.store)), SceneLabeller(SceneStore(data.val_store))
     bank, targets = open_bank(config, data.bank, samples), open_targets(config, data.targets, samples)
-    features = None
-    if config.model.frozen_encoder and config.model.images:
-        val_data = data.val_data or data.data
-        encoder = _frozen_encoder(config)
-        device = "cuda" if machine.accelerator != "cpu" and torch.cuda.is_available() else "cpu"
-        features = (
-            _cached(encoder, samples_of_split, data.data, data.split, device),
-            _cached(encoder, val, val_data, data.val_split, device),
-        )
-    loaders = PlanningDataModule(config, samples, val, bank, targets, machine.loaders, features)
-    return fit(config, samples, labellers, loaders, out, machine)
+    cached = val_features = None
+    encoder = _frozen_encoder(config) if config.model.frozen_encoder and config.model.images else None
+    device = "cuda" if machine.accelerator != "cpu" and torch.cuda.is_available() else "cpu"
+
+    def cache(scenes: Samples, root: Path, split: str) -> FeatureCache:
+        assert encoder is not None
+        return _cached(encoder, scenes, root, split, device)
+
+    if encoder is not None:
+        cached = cache(samples_of_split, data.data, data.split)
+        val_features = cache(val, data.val_data or data.data, data.val_split)
+    inputs = TrainInputs(samples, labellers[0], bank, targets, cached)
+    inputs = join_rollouts(inputs, config, data.rollouts, cache)
+    features = None if inputs.features is None or val_features is None else (inputs.features, val_features)
+    loaders = PlanningDataModule(config, inputs.samples, val, inputs.bank, inputs.targets, machine.loaders, features)
+    return fit(config, inputs.samples, (inputs.labeller, labellers[1]), loaders, out, machine)
 
 
 def _frozen_encoder(config: TrainConfig) -> FrozenEncoder:
@@ -297,7 +305,7 @@ def claim_run_folder(config: TrainConfig, data: Any, out: Path) -> None:
 
     `data` is a dataclass of names and paths: where the data lie.
     """
-    described = {name: _described(value) for name, value in asdict(data).items()}
+    described = {name: _described(value) for name, value in asdict(data).items() if value != ()}
     run = RunFolder(out)
     if not _is_configured(run.config_file, config):
         Settings(run.config_file, json.loads(config.to_json()), indent=2).match(ValueError)
@@ -312,8 +320,12 @@ def _is_configured(path: Path, config: TrainConfig) -> bool:
         return False  # and `Settings` says why
 
 
-def _described(value: str | Path | None) -> str | None:
+def _described(value: Any) -> Any:
     """Absolute paths, independent of the working directory."""
+    if isinstance(value, tuple):
+        return [_described(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _described(part) for name, part in value.items()}
     return str(value.resolve()) if isinstance(value, Path) else value
 
 

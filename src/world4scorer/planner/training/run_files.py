@@ -11,8 +11,9 @@ import numpy as np
 
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.run_folder import RunFolder
-from world4scorer.planner.model.config import EGO_NUMBERS, ModelConfig
+from world4scorer.planner.model.config import EGO_NUMBERS, ROUTE_NUMBERS, ModelConfig
 from world4scorer.planner.training.config import TrainConfig
+from world4scorer.planner.training.rollouts import RolloutData
 from world4scorer.planner.training.run import TrainData
 
 
@@ -52,17 +53,19 @@ def _read_config(run: RunFolder) -> TrainConfig:
 def has_direction_labels(folder: Path, model: ModelConfig) -> bool:
     """Whether the planner of a folder was trained for driving direction compliance.
 
-    Read from the configuration of its run. Without it, a planner with a route point counts as Bench2Drive's, whose
-    training leaves that prediction untrained.
+    Read from the configuration of its run. Without it, a planner with a route point alone counts as Bench2Drive's,
+    whose training leaves that prediction untrained.
     """
     run = RunFolder(folder.absolute().parent)
     if run.exists:
         return _read_config(run).losses.driving_direction
-    return model.ego_numbers == EGO_NUMBERS
+    return model.ego_numbers != EGO_NUMBERS + ROUTE_NUMBERS
 
 
-def _as_read(name: str, value: str | None) -> Any:
-    return value if value is None or name.endswith("split") else Path(value)
+def _as_read(name: str, value: Any) -> Any:
+    if name == "rollouts":
+        return tuple(RolloutData(**{key: _as_read(key, part) for key, part in one.items()}) for one in value)
+    return value if value is None or name.endswith("split") or name == "imitation" else Path(value)
 
 
 def read_history(run: Path) -> tuple[dict[str, float], ...]:

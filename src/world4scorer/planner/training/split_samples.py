@@ -8,7 +8,7 @@ from pathlib import Path
 from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.store import SceneStore
-from world4scorer.planner.model.config import EGO_NUMBERS
+from world4scorer.planner.model.config import EGO_CHOICES, EGO_NUMBERS
 
 logger = logging.getLogger(__name__)
 
@@ -17,7 +17,7 @@ def split_samples(data: Path, split: str, store: Path, ego_numbers: int = EGO_NU
     """Samples of a split that are in the store, with an ego status of `ego_numbers` values."""
     found = find_split(split, data)
     samples = samples_in_store(Samples.of_split(data, found, store), store)
-    return samples if ego_numbers == EGO_NUMBERS else samples.with_route_points()
+    return samples if ego_numbers == EGO_NUMBERS else samples.with_route_points(ego_numbers == EGO_CHOICES[-1])
 
 
 def samples_in_store(samples: Samples, store: Path) -> Samples:

@@ -1,7 +1,7 @@
-"""Initialise a network with the weights of a planner, which may lack the route point.
+"""Initialise a network with the weights of a planner, which may lack the route point and the points after it.
 
-Two zero columns are then added to the ego encoder and everything else is copied, so that plans are the same as before
-until training changes them.
+Zero columns are then added to the ego encoder and everything else is copied, so that plans are the same as before until
+training changes them.
 """
 
 from __future__ import annotations
