@@ -81,7 +81,6 @@ def drive(
         workers: Processes; one for each core unless given.
         ray_address: Address of a Ray cluster that sees the same folders, instead of processes.
     """
-    from world4scorer.driving.closed_loop.comparison import compare_drivers
     from world4scorer.driving.closed_loop.disturbance import DisturbanceConfig
     from world4scorer.driving.closed_loop.drive_config import DriveConfig
     from world4scorer.driving.closed_loop.drive_log import DriveLogWriter
@@ -89,6 +88,7 @@ def drive(
     from world4scorer.driving.closed_loop.repeat import draw_drives, film_drives, repeat_drives
     from world4scorer.driving.closed_loop.run import drive_all, write_driver_results
     from world4scorer.driving.closed_loop.suites import find_suite
+    from world4scorer.driving.results.comparison import compare_drivers
 
     run, planner, data = _find_planner(checkpoint, data, weights)
     names = drivers or default_drivers(planner is not None, run is not None)
@@ -148,7 +148,7 @@ def compare_drives(first: Drives, second: Drives, /, out: OptionalFolder = None)
         second: Drives of another.
         out: Also write the table (JSON, Markdown) to this folder.
     """
-    from world4scorer.driving.closed_loop.paired import compare_pair
+    from world4scorer.driving.results.paired import compare_pair
 
     finding = compare_pair(first, second)
     command = f"w4s compare-drives {first} {second}"

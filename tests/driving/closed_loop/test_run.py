@@ -14,7 +14,6 @@ from world4scorer.city.streets.errors import CityError
 from world4scorer.city.world.events import EventKind
 from world4scorer.city.world.simulation import CitySimulation
 from world4scorer.driving.closed_loop.city_routes import CityRoute, find_routes
-from world4scorer.driving.closed_loop.comparison import compare_drivers
 from world4scorer.driving.closed_loop.drive import DrivingWorld, drive_route
 from world4scorer.driving.closed_loop.drive_config import DriveConfig, DriveError
 from world4scorer.driving.closed_loop.driver_spec import DriverSpec
@@ -23,6 +22,7 @@ from world4scorer.driving.closed_loop.recording import DriveRecording
 from world4scorer.driving.closed_loop.repeat import check_repeated, repeat_drives
 from world4scorer.driving.closed_loop.run import FinishedDrives, drive_all, write_driver_results
 from world4scorer.driving.closed_loop.suites import ABILITIES
+from world4scorer.driving.results.comparison import compare_drivers
 from world4scorer.evaluation.leaderboard.records import read_results
 from world4scorer.jobs.executors import SerialExecutor
 

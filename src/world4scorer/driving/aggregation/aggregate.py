@@ -19,8 +19,8 @@ from world4scorer import __version__
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.driving.aggregation.rounds import Aggregation, RoundResult
-from world4scorer.driving.closed_loop.comparison import interval_of
 from world4scorer.driving.closed_loop.drive_config import DriveError
+from world4scorer.driving.results.comparison import interval_of
 from world4scorer.evaluation.scores.bootstrap import cell
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.files import read_json, write_json

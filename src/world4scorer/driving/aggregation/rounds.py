@@ -14,12 +14,12 @@ from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.prepare.fill_store import prepare
 from world4scorer.datasets.prepare.source import NavsimSource
 from world4scorer.driving.aggregation.config import AggregateConfig
-from world4scorer.driving.closed_loop.comparison import NAME, compare_drivers
 from world4scorer.driving.closed_loop.drive_config import DriveConfig, DriveError
 from world4scorer.driving.closed_loop.drive_log import DriveLogWriter
 from world4scorer.driving.closed_loop.driver_spec import DriverSpec
 from world4scorer.driving.closed_loop.run import drive_all
 from world4scorer.driving.closed_loop.suites import find_suite
+from world4scorer.driving.results.comparison import NAME, compare_drivers
 from world4scorer.evaluation.pools.pool_files import digest_of_planner
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor

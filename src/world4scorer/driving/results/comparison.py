@@ -14,10 +14,10 @@ import numpy as np
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.driving.closed_loop.city_routes import SCENARIOS, YIELD
 from world4scorer.driving.closed_loop.driver_spec import FRAMEWISE, DriverSpec
-from world4scorer.driving.closed_loop.figure import draw_drives
 from world4scorer.driving.closed_loop.measurements import comfort_share, drive_speed
 from world4scorer.driving.closed_loop.run import FinishedDrives
 from world4scorer.driving.closed_loop.suites import ABILITIES
+from world4scorer.driving.results.figure import draw_drives
 from world4scorer.evaluation.leaderboard.infractions import Infraction
 from world4scorer.evaluation.leaderboard.merge import Results
 from world4scorer.evaluation.leaderboard.records import RouteRecord

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.route_records import record
-from world4scorer.driving.closed_loop.figure import INFRACTION_COLOURS, draw_drives
+from world4scorer.driving.results.figure import INFRACTION_COLOURS, draw_drives
 from world4scorer.evaluation.leaderboard.merge import Results
 from world4scorer.evaluation.leaderboard.route_set import RouteSet
 from world4scorer.evaluation.scores.route_results import WORDS, measure

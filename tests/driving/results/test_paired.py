@@ -11,7 +11,7 @@ import pytest
 from tests.support.route_records import crashed, record
 from world4scorer.driving.closed_loop.drive_config import DriveError
 from world4scorer.driving.closed_loop.measurements import measure_speed
-from world4scorer.driving.closed_loop.paired import compare_pair
+from world4scorer.driving.results.paired import compare_pair
 from world4scorer.evaluation.leaderboard.infractions import Infraction
 
 
