@@ -31,7 +31,7 @@ def test_a_run_on_clips_drives_in_the_city_that_is_given(of_clips: Path, tmp_pat
     (of_clips / "planner" / "config.json").touch()
     assert cli.main(words) == 2
     assert f"--data: {of_clips} was trained on clips; name the city" in capsys.readouterr().err
-    assert _find_planner(of_clips, tmp_path) == (None, of_clips / "planner", tmp_path)
+    assert _find_planner(of_clips, tmp_path, "best") == (None, of_clips / "planner", tmp_path)
     with pytest.raises(ValueError, match=rf"b2d: was trained on clips .* give {of_clips / 'planner'}"):
         read_run(of_clips)
 
@@ -42,5 +42,5 @@ def test_a_run_on_scenes_knows_its_city(tmp_path: Path) -> None:
     (run / "planner").mkdir()
     (run / "planner" / "config.json").touch()
     assert not RunFolder(run).trained_on_clips and not RunFolder(tmp_path).trained_on_clips
-    assert _find_planner(run, None) == (run, run / "planner", tmp_path / "data")
-    assert _find_planner(run, tmp_path) == (run, run / "planner", tmp_path)
+    assert _find_planner(run, None, "best") == (run, run / "planner", tmp_path / "data")
+    assert _find_planner(run, tmp_path, "best") == (run, run / "planner", tmp_path)

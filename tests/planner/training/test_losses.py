@@ -212,6 +212,7 @@ def test_processes_with_unequal_shares_give_the_gradient_of_the_whole(bank_like_
         future=torch.randn(scenes, 7),
         future_valid=torch.tensor([False, False, True, False]),
         bank=torch.randn(scenes, 3, 8, 3),
+        taught=torch.tensor([True, False, True, True]),
     )
     config = LossConfig(coverage=0.5, bank_like_generated=bank_like_generated)
 
