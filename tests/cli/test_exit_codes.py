@@ -61,6 +61,8 @@ BAD_INPUT = [
     "drive --checkpoint none --data empty --out out",
     "drive --data empty --drivers sumo --out out",
     "drive --data empty --drivers nowhere --out out",
+    "compare-drives none empty",
+    "aggregate none --out out",
     "compare none --out out",
     "compare empty --out garbage/x",
     "study auxiliary-target none",

@@ -14,7 +14,7 @@ from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersModel
 
 from tests.support.model_golden import FOLDER, TINY, WEIGHTS, inputs, outputs, tiny_planner
 from world4scorer import cli
-from world4scorer.cli import requirements
+from world4scorer.cli import exit_codes
 from world4scorer.planner.model import COMPONENTS, config, paper
 from world4scorer.planner.planner import Planner
 
@@ -220,7 +220,7 @@ def test_profile_of_a_folder_with_times(tmp_path, capsys):
 
 
 def test_without_torch(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(requirements, "find_spec", lambda name: None)
+    monkeypatch.setattr(exit_codes, "find_spec", lambda name: None)
     for words in (["import", WEIGHTS, "--out", tmp_path / "x"], ["export", tmp_path, "--out", "x"], ["profile"]):
         assert run(*words) == 1
         assert "pip install 'world4scorer[train]'" in capsys.readouterr().err

@@ -15,6 +15,6 @@ def write_run(folder: Path, training_set: TrainingSet, data: TrainData) -> Path:
     """Write configuration and data."""
     folder.mkdir()
     RunFolder(folder).config_file.write_text(training_set.config.to_json())
-    known = {name: None if value is None else str(value) for name, value in asdict(data).items()}
+    known = {name: None if value is None else str(value) for name, value in asdict(data).items() if name != "rollouts"}
     RunFolder(folder).data_file.write_text(json.dumps(known))
     return folder

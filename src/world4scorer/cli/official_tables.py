@@ -75,24 +75,26 @@ class TwoStageData(NamedTuple):
 def find_two_stage(source: Path, split: str, data: Path | None, store: Path | None) -> TwoStageData | None:
     """The split, if it has two stages; None for all others, and where it cannot be looked up."""
     from world4scorer.datasets.navsim.filters import read_split
-    from world4scorer.datasets.navsim.splits import find_split
+    from world4scorer.datasets.navsim.splits import split_file
+    from world4scorer.jobs.files import read_json
 
-    root = data
-    if root is None and RunFolder(source).data_file.is_file() and not RunFolder(source).trained_on_clips:
-        from world4scorer.planner.training.run_files import read_run
-
-        _, trained = read_run(source)
-        root = trained.val_data or trained.data
+    root, run = data, RunFolder(source)
+    if root is None and run.data_file.is_file() and not run.trained_on_clips:
+        trained = read_json(run.data_file, ValueError)
+        root = Path(trained.get("val_data") or trained["data"])
     if root is None and store is not None and store.parent == DataFolder(store.parent.parent).stores:
         root = store.parent.parent
-    if root is not None:
-        found = find_split(split, root)
-    elif split.endswith((".yaml", ".yml")):
-        found = read_split(split)
+    if split.endswith((".yaml", ".yml")):
+        path: Path | None = Path(split)
+    elif root is not None:
+        path = split_file(split, root)
     else:
         raise UsageError(
             f"--split {split}: name the dataset folder that has it by --data, or give the path of its file"
         )
+    if path is None:
+        return None
+    found = read_split(path)
     if not found.two_stage:
         return None
     if store is None:

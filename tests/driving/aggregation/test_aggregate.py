@@ -73,7 +73,7 @@ def test_one_round(run: Path, training_set: TrainingSet) -> None:
     (drive,) = read_drives(data.data, work.split(1))
     assert before["own_scenes"] == 0 and after["own_scenes"] == len(drive.tokens) >= 3
     trained, trained_on = read_run(work.folder(1) / "run")
-    assert trained.model.ego_numbers == 21 and trained.from_planner == str(RunFolder(run).planner.resolve())
+    assert trained.model.ego_numbers == 21 and trained.from_planner == str(RunFolder(run).best_planner.resolve())
     assert [one.split for one in trained_on.rollouts] == [work.split(1)]
     store = SceneStore(trained_on.rollouts[0].store)
     assert {store.extras(token)["driver"] for token in drive.tokens} == {"framewise"}

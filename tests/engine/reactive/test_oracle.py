@@ -44,8 +44,9 @@ def test_outlines_are_those_of_geos(seed):
     half_width = rng.uniform(0.7, 1.4)
     expected = LineString(points).buffer(half_width, cap_style="flat", quad_segs=16)
     found = ring_of(points, half_width).buffer(0)
-    # Later versions of GEOS leave out one of two corner points that are closer than 5 % of the half width.
-    assert found.symmetric_difference(expected).area < 2e-3 * half_width * (1 + expected.length)
+    # Later versions of GEOS leave out one of two corner points that are closer than 5 % of the half width, which turns
+    # an edge by as much.
+    assert found.symmetric_difference(expected).area < 0.05 * half_width * (1 + steps.max())
 
 
 def test_straight_outline_is_a_rectangle():

@@ -33,7 +33,11 @@ def run(training_set: TrainingSet, tmp_path_factory: pytest.TempPathFactory) -> 
     folder = tmp_path_factory.mktemp("stability") / "run"
     folder.mkdir()
     RunFolder(folder).config_file.write_text(training_set.config.to_json())
-    known = {name: None if value is None else str(value) for name, value in asdict(training_set.data).items()}
+    known = {
+        name: None if value is None else str(value)
+        for name, value in asdict(training_set.data).items()
+        if name != "rollouts"
+    }
     RunFolder(folder).data_file.write_text(json.dumps(known))
     torch.manual_seed(0)
     planner = Planner(training_set.config.model)

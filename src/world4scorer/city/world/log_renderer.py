@@ -93,6 +93,7 @@ class LogRenderer:
         """Render the images of all frames into a folder that stands for that of the log."""
         renderer = _camera_renderer(self.networks[plan.network], self.config)
         weather = Weather.draw(plan.weather_seed)
+        self._make_camera_folders(folder)
         for number in plan.own_frames:
             for name, file in renderer.render(plan.frames[number], weather).items():
                 (folder / image_path(plan, number, name).relative_to(plan.name)).write_bytes(file)
@@ -102,11 +103,16 @@ class LogRenderer:
         plan = task.plan
 
         def draw(folder: Path) -> None:
+            self._make_camera_folders(folder)
             for number, files in enumerate(images):
                 for name, file in files.items():
                     (folder / image_path(plan, number, name).relative_to(plan.name)).write_bytes(file)
 
         self._write(task, draw, self.records(plan, driver))
+
+    def _make_camera_folders(self, folder: Path) -> None:
+        for camera in self.config.cameras:
+            (folder / camera).mkdir(parents=True)
 
     def _write(self, task: RenderTask, draw: Callable[[Path], None], records: Sequence[FrameRecord]) -> None:
         """Write images to a hidden folder, rename it, and write the log."""
@@ -114,8 +120,6 @@ class LogRenderer:
         images = layout.sensors(task.data_split) / name
         draft = images.with_name(f".{name}.tmp")
         shutil.rmtree(draft, ignore_errors=True)
-        for camera in self.config.cameras:
-            (draft / camera).mkdir(parents=True)
         draw(draft)
         shutil.rmtree(images, ignore_errors=True)
         draft.rename(images)

@@ -114,7 +114,7 @@ class Aggregation:
         )
         logs = DriveLogWriter(data.data, split, config.thinning)
         choices = [DriverSpec.parse(config.driver)]
-        drive_all(plan, choices, self.folder(number) / "drives", self.executor, self.show, logs)
+        drive_all(plan, choices, self.folder(number) / "rollouts", self.executor, self.show, logs)
         source = NavsimSource(data.data, find_split(split, data.data), routes=city_routes(data.data))
         prepare(source, layout.store(split), self.executor, show_progress=self.show)
         return self.supervise(number)
@@ -183,7 +183,7 @@ class Aggregation:
             suite = find_suite(config.suite)
             plan = replace(plan, suite=suite.name, split=suite.config.shares[0].split, routes=suite.count)
         choice = DriverSpec.parse(config.driver)
-        out = self.folder(number) / "evaluation"
+        out = RunFolder(self.folder(number)).evaluation
         finding = compare_drivers(drive_all(plan, [choice], out, self.executor, self.show))
         finding.save(out, f"w4s aggregate {self.run.name}")
         numbers = read_json(out / f"{NAME}.json", DriveError)["numbers"]
