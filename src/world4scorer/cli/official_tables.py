@@ -81,13 +81,16 @@ def find_two_stage(source: Path, split: str, data: Path | None, store: Path | No
     root, run = data, RunFolder(source)
     if root is None and run.data_file.is_file() and not run.trained_on_clips:
         trained = read_json(run.data_file, ValueError)
-        root = Path(trained.get("val_data") or trained["data"])
+        known = trained.get("val_data") or trained.get("data")
+        root = None if known is None else Path(known)
     if root is None and store is not None and store.parent == DataFolder(store.parent.parent).stores:
         root = store.parent.parent
     if split.endswith((".yaml", ".yml")):
         path: Path | None = Path(split)
     elif root is not None:
         path = split_file(split, root)
+    elif run.data_file.is_file():
+        return None
     else:
         raise UsageError(
             f"--split {split}: name the dataset folder that has it by --data, or give the path of its file"

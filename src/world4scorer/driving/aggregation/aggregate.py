@@ -1,7 +1,7 @@
 """Rounds of aggregation, until one no longer pays.
 
-OUT/round_N/rollouts, /run, /evaluation are those of round N; OUT/rounds.json lists what was measured; OUT/planner is the
-planner that drove best. Drives are splits of the city's dataset. An interrupted command resumes where it was.
+OUT/round_N/rollouts, /run, /evaluation are those of round N; OUT/rounds.json lists what was measured; OUT/planner is
+the planner that drove best. Drives are splits of the city's dataset. An interrupted command resumes where it was.
 
 >>> aggregate(Aggregation(Path("runs/city"), Path("runs/own"), AggregateConfig(), executor, Machine()))
 """
