@@ -1,7 +1,7 @@
 """Suites: fixed sets of closed-loop routes with traffic of their own.
 
 `city-220` is the benchmark: 220 routes on the test towns, 44 for each of Bench2Drive's five abilities. Its manifest
-(`city_220.json`) names every route with a digest; a machine that finds other routes is told so. `city-val` is its
+(`city_220.json`) names every route with a digest; finding other routes is an error. `city-val` is its
 small counterpart on the validation town, on which rules are settled and training is watched.
 
 >>> routes = suite_routes(SUITES["city-220"], Path("city"))
