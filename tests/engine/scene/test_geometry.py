@@ -14,6 +14,7 @@ from world4scorer.engine.scene.geometry import (
     arc_length_hypot,
     box_corners,
     direction,
+    plan_of_steps,
     relative_points,
     relative_poses,
     rotate,
@@ -93,3 +94,9 @@ def test_corners_of_many_boxes_are_those_of_each():
     many = box_corners(boxes, *sizes.T)
     for box, size, corners in zip(boxes, sizes, many, strict=True):
         np.testing.assert_array_equal(box_corners(box, *size), corners)
+
+
+def test_a_plan_of_steps_has_every_fifth_pose_ahead():
+    steps = np.stack([np.arange(51.0), np.zeros(51), np.zeros(51)], axis=1)
+    plan = plan_of_steps(steps, np.array([2.0, 1.0, 0.0]))
+    np.testing.assert_allclose(plan, np.stack([np.arange(5.0, 41.0, 5.0) - 2.0, np.full(8, -1.0), np.zeros(8)], axis=1))

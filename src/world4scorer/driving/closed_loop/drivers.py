@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +23,11 @@ from world4scorer.driving.closed_loop.city_routes import CityRoute
 from world4scorer.driving.closed_loop.infraction_monitor import SurroundingAgents
 from world4scorer.driving.closed_loop.planner_agent import Decision, Observation, PlannerAgent, ego_state
 from world4scorer.engine.scene.ego_snapshot import EgoSnapshot
-from world4scorer.engine.scene.geometry import direction, relative_poses, wrap
-from world4scorer.engine.scene.indices import PLAN_POSES
+from world4scorer.engine.scene.geometry import direction, plan_of_steps, relative_poses, wrap
 from world4scorer.evaluation.scores.agents import constant_velocity
 
 if TYPE_CHECKING:
     from world4scorer.planner.training.controls import EgoStatusPlanner
-
-STEPS_PER_POSE: Final = 5
-"""Steps of 0.1 s of the reference planner between two poses of a plan."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +127,7 @@ class PdmClosedDriver:
     def drive(self, observation: Observation, others: SurroundingAgents) -> DriverOutput:
         """Plan from ground truth."""
         poses = self._preparer.plan(self._frame(observation, others)).poses_v1
-        ahead = poses[STEPS_PER_POSE : STEPS_PER_POSE * PLAN_POSES + 1 : STEPS_PER_POSE]
-        return DriverOutput(relative_poses(ahead, observation.pose))
+        return DriverOutput(plan_of_steps(poses, observation.pose))
 
     def _frame(self, observation: Observation, others: SurroundingAgents) -> LogFrame:
         assert self._route is not None

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from world4scorer.engine.scene.indices import DT, PLAN_INTERVAL, PLAN_POSES
+
 Floats = NDArray[np.float64]
 
 
@@ -72,6 +74,12 @@ def relative_poses(poses: Floats, origin: Floats) -> Floats:
     """Global poses (..., 3) x, y, heading in the frame of the pose `origin` (3,)."""
     heading = wrap(poses[..., 2] - origin[2])
     return np.concatenate([relative_points(poses[..., :2], origin), heading[..., None]], axis=-1)
+
+
+def plan_of_steps(poses: Floats, origin: Floats) -> Floats:
+    """The plan (8, 3) in the frame of `origin` (3,) that follows global poses (S, 3) of every step, now first."""
+    stride = round(PLAN_INTERVAL / DT)
+    return relative_poses(poses[stride : stride * PLAN_POSES + 1 : stride], origin)
 
 
 def box_corners(pose: NDArray[Any], front: ArrayLike, rear: ArrayLike, side: ArrayLike) -> Floats:

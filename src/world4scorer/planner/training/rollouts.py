@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,7 @@ from torch import Tensor
 
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.store import SceneStore
-from world4scorer.engine.scene.geometry import relative_poses
-from world4scorer.engine.scene.indices import PLAN_POSES
+from world4scorer.engine.scene.geometry import plan_of_steps
 from world4scorer.planner.bank.candidate_bank import BankSample
 from world4scorer.planner.features.feature_cache import FeatureCache
 from world4scorer.planner.targets.future_targets import FutureTargets
@@ -32,8 +31,6 @@ from world4scorer.planner.training.labels import PlanLabeller, SceneLabeller
 from world4scorer.planner.training.split_samples import split_samples
 
 Imitation = Literal["off", "pdm-closed"]
-STEPS_PER_POSE: Final = 5
-"""Steps of 0.1 s of the reference plan between two poses of a plan."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +112,7 @@ def _taught(samples: Samples, store: SceneStore, imitation: Imitation) -> Sample
 def reference_plan(store: SceneStore, token: str) -> NDArray[np.float64]:
     """PDM-Closed's plan (8, 3) of a scene, in the ego frame, every 0.5 s."""
     scene = store[token]
-    poses = scene.reference[STEPS_PER_POSE : STEPS_PER_POSE * PLAN_POSES + 1 : STEPS_PER_POSE]
-    return np.asarray(relative_poses(poses, scene.ego_state[:3]))
+    return plan_of_steps(scene.reference, scene.ego_state[:3])
 
 
 def _owners(samples: Sequence[Samples]) -> dict[str, int]:
