@@ -25,7 +25,8 @@ from world4scorer.cli.arguments import (
 from world4scorer.cli.command_line import command_line
 from world4scorer.cli.data import prepare_missing_store
 from world4scorer.cli.exit_codes import UsageError, require_device, require_torch
-from world4scorer.cli.official_tables import AgentName, evaluate_stages, find_two_stage, write_official_table
+from world4scorer.cli.official_tables import AgentName, write_official_table
+from world4scorer.cli.two_stage import evaluate_stages, find_two_stage
 from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.planner.bundled import planner_folder
 

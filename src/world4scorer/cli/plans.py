@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
@@ -21,8 +21,14 @@ from world4scorer.cli.arguments import (
     metavar,
 )
 from world4scorer.cli.data import prepare_missing_store
-from world4scorer.cli.exit_codes import INPUT_ERROR, UsageError
+from world4scorer.cli.exit_codes import INPUT_ERROR, UsageError, require_torch
+from world4scorer.cli.two_stage import TwoStageData, find_two_stage
 from world4scorer.jobs.run_folder import Weights
+from world4scorer.planner.bundled import planner_folder
+
+if TYPE_CHECKING:
+    from world4scorer.evaluation.pools.choices import Selection
+    from world4scorer.evaluation.scores.submit import ChosenPlans
 
 Metric = Literal["labels-v1", "pdms-v1.1", "epdms-v2.2", "epdms-pre151", "all"]
 OptionalRunOrPools = Annotated[Path | None, tyro.conf.Positional, metavar("RUN|POOLS")]
@@ -115,13 +121,14 @@ def submit(
 ) -> int:
     """Write a planner's choices as a NAVSIM submission; or check one.
 
-    Scene store and pools of a run are made where they are missing. --check FILE examines a file before the day's only
+    Scene store and pools of a run are made where they are missing. A two-stage split gives plans for both stages, each
+    pair of frames re-ranked by itself. --check FILE examines a file before the day's only
     upload: keys, metadata, tokens, shapes, numbers, sampling, expected score; exit code 1 unless it is ready.
 
     Example: w4s submit runs/navsim --split navtest --out submission.pkl --team-name us
 
     Args:
-        source: Training run, or folder of pools.
+        source: Training run, or folder of pools; for a two-stage split also a planner with --data.
         out: The submission (.pkl); a JSON file beside it says how it was made.
         check: Check this submission instead: against --split with --data, or --store, whose scenes also score it.
         split: Name of a split, or its YAML file; a run's validation split unless given.
@@ -146,33 +153,60 @@ def submit(
     if out.suffix != ".pkl":
         raise UsageError(f"--out {out}: must end in .pkl")
     from world4scorer.evaluation.pools.open import open_pools
+    from world4scorer.evaluation.pools.pool_files import is_pools
     from world4scorer.evaluation.scores.submit import submit as choose
     from world4scorer.jobs.files import check_file
 
     check_file(out)
-    prepare_missing_store(source, split, data, store)
-    pools = open_pools(source, store, data=data, split=split, weights=weights)
-    made = choose(pools, form, selection or ("framewise" if form == "v1.1" else "reranked"), weight)
+    selection = selection or ("framewise" if form == "v1.1" else "reranked")
+    stages = None if split is None or is_pools(source) else find_two_stage(source, split, data, store)
+    if stages is not None:
+        made = _submit_two_stage(source, stages, form, selection, weight, weights)
+        print(f"{stages.split.name}: {len(made.plans):,} plans, {len(made.second_stage):,} of the second stage")
+    else:
+        prepare_missing_store(source, split, data, store)
+        pools = open_pools(source, store, data=data, split=split, weights=weights)
+        made = choose(pools, form, selection, weight)
+        print(pools.describe())
     notes = made.save(out, team_name, authors, email, institution, country)
     expected = ", ".join(f"{name} {score:.4f}" for name, score in made.scores.items())
-    print(f"{pools.describe()}\n{made.selection}, form {made.version}; expected here: {expected}")
+    print(f"{made.selection}, form {made.version}; expected here: {expected}")
     print(f"written: {out}, {notes}; next: w4s submit --check {out}")
     return 0
+
+
+def _submit_two_stage(
+    source: Path, stages: TwoStageData, form: str, selection: Selection, weight: float, weights: Weights
+) -> ChosenPlans:
+    from world4scorer.evaluation.two_stage.groups import read_groups
+
+    require_torch("w4s submit")
+    from world4scorer.evaluation.two_stage.submit import submit_two_stage
+
+    if form == "v1.1":
+        raise UsageError(f"--form v1.1: has one stage; {stages.split.name} needs v2.2")
+    asked = stages.planner_source(planner_folder(source), weights)
+    return submit_two_stage(asked, read_groups(stages.split), *stages.second_stage, selection, weight)
 
 
 def _check(path: Path, split: str | None, store: Path | None, data: Path | None) -> int:
     from world4scorer.datasets.navsim.splits import find_split
     from world4scorer.datasets.store import SceneStore
     from world4scorer.evaluation.scores.check_submission import check_submission
+    from world4scorer.evaluation.two_stage.groups import read_groups
+    from world4scorer.evaluation.two_stage.submission import check_two_stage_submission
 
-    wanted = None
+    wanted, scenes = None, None if store is None else SceneStore(store)
     if split is not None:
         if data is None and not split.endswith((".yaml", ".yml")):
             raise UsageError("--split: needs --data, which knows it; or give the path of its YAML file")
-        wanted = find_split(split, Path() if data is None else data).filter.tokens
-        if wanted is None and store is None:
+        wanted = find_split(split, Path() if data is None else data)
+        if wanted.filter.tokens is None and store is None:
             raise UsageError(f"--split {split}: lists no tokens; give --store with its prepared scenes")
-    report = check_submission(path, wanted, None if store is None else SceneStore(store))
+    if wanted is not None and wanted.two_stage:
+        report = check_two_stage_submission(path, read_groups(wanted), scenes)
+    else:
+        report = check_submission(path, None if wanted is None else wanted.filter.tokens, scenes)
     *found, verdict = report.lines()
     print("\n".join(found))
     print(verdict if report.is_ready else f"w4s: {verdict}", file=sys.stdout if report.is_ready else sys.stderr)

@@ -12,6 +12,7 @@ from world4scorer import cli
 from world4scorer.city.follow_ups.make import NAME, make_two_stage
 from world4scorer.city.world.config import CityConfig
 from world4scorer.datasets.navsim.filters import Split, read_split
+from world4scorer.datasets.navsim.submissions import read_submission, write_submission
 from world4scorer.datasets.navsim.synthetic import read_synthetic_scene
 from world4scorer.datasets.prepare.fill_store import prepare
 from world4scorer.datasets.prepare.source import NavsimSource, find_synthetic
@@ -85,6 +86,41 @@ def test_a_planner_goes_through_both_stages(
     again = tmp_path / "again.csv"
     assert cli.main(["evaluate", str(written), *arguments[2:], "--out", str(again)]) == 0
     assert again.read_text() == out.read_text()
+
+
+def test_a_planner_is_submitted_for_both_stages(
+    root: Path, store: SceneStore, split: Split, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    out, where = tmp_path / "s.pkl", ["--data", str(root), "--split", NAME]
+    assert cli.main(["submit", "city", *where, "--out", str(out), "--team-name", "us"]) == 0
+    expected = json.loads(out.with_suffix(".json").read_text())["expected"]
+    assert cli.main(["submit", "--check", str(out), *where, "--store", str(store.folder)]) == 0
+    printed = capsys.readouterr().out
+    assert all(f"expected {name}: {score:.4f}" in printed for name, score in expected.items()) and len(expected) == 3
+    submission, groups = read_submission(out), read_groups(split)
+    free = tmp_path / "free.pkl"
+    assert cli.main(["submit", "city", *where, "--out", str(free), "--selection", "framewise"]) == 0
+    framewise = read_submission(free)
+    for group in groups:
+        for _, previous in group.pairs:
+            stage = "plans" if len(previous) == 16 else "second_stage"
+            assert (getattr(submission, stage)[previous] == getattr(framewise, stage)[previous]).all()
+    comfort = [
+        evaluate_two_stage(store, one.plans, one.second_stage, groups).means(2)["two_frame_extended_comfort"]
+        for one in (submission, framewise)
+    ]
+    assert comfort[0] >= comfort[1]
+
+    del submission.second_stage[groups[0].follow_ups[0][0]]
+    write_submission(out, submission.plans, version="v2.2", second_stage=submission.second_stage)
+    assert cli.main(["submit", "--check", str(out), *where]) == 1
+    printed = capsys.readouterr()
+    assert "second stage: 1 of" in printed.out and "DO NOT upload" in printed.err
+    write_submission(out, submission.plans, version="v1.1")
+    assert cli.main(["submit", "--check", str(out), *where]) == 1
+    assert "needs form v2.2" in capsys.readouterr().out
+    assert cli.main(["submit", "city", *where, "--out", str(out), "--form", "v1.1"]) == 2
 
 
 def test_made_again_it_is_the_same(root: Path, split: Split, tiny: CityConfig) -> None:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,6 +49,17 @@ class SubmissionReport:
         """Whether nothing speaks against an upload."""
         return not self.errors
 
+    def plus(
+        self, facts: Sequence[str] = (), errors: Sequence[str] = (), warnings: Sequence[str] = ()
+    ) -> SubmissionReport:
+        """This report with more lines."""
+        return replace(
+            self,
+            facts=(*self.facts, *facts),
+            errors=(*self.errors, *errors),
+            warnings=(*self.warnings, *warnings),
+        )
+
     def lines(self) -> list[str]:
         """Facts, warnings, errors, and the verdict in the last line."""
         verdict = "ready to upload" if self.is_ready else f"DO NOT upload: {len(self.errors)} errors"
@@ -60,28 +71,36 @@ def check_submission(
     path: Path, wanted: Collection[str] | None = None, store: SceneStore | None = None
 ) -> SubmissionReport:
     """Check a file: form, metadata, tokens (those of a split, else of the store), shapes, numbers, sampling, score."""
-    try:
-        submission = read_submission(path)
-    except ValueError as error:  # what cannot be read at all
-        return SubmissionReport(path, errors=(str(error).removeprefix(f"{path}: "),))
-    content = load_restricted(path, DEVKIT_NAMES)
-    errors, warnings = [*_form_errors(content, submission)], [*_header_warnings(submission.header)]
-    facts = [f"form {submission.version}, {len(submission.plans):,} plans, {len(submission.second_stage):,} of stage 2"]
+    submission, report = examine(path)
+    if submission is None:
+        return report
     if wanted is None and store is not None:
         wanted = [token for token in store if len(token) != SYNTHETIC_TOKEN_LENGTH]
     if wanted is None:
-        warnings.append("tokens were not compared; give --split with --data, or --store")
+        report = report.plus(warnings=["tokens were not compared; give --split with --data, or --store"])
     else:
-        errors += _token_errors(submission, wanted)
-    warnings += _speed_warnings(submission)
-    scores = None
-    if store is not None and not errors:
-        tokens = [token for token in (wanted or submission.plans) if token in store]
-        scores = evaluate_plans(store, submission.plans, metric=METRICS[submission.version], tokens=tokens)
-        facts.append(f"expected {scores.metric} on {len(tokens):,} scenes: {scores.score:.4f}")
-        if wanted is not None and len(tokens) < len(wanted):
-            warnings.append(f"the store has {len(tokens):,} of {len(wanted):,} tokens; the score is of these alone")
-    return SubmissionReport(path, tuple(facts), tuple(errors), tuple(warnings), scores)
+        report = report.plus(errors=_token_errors(submission, wanted))
+    if store is None or report.errors:
+        return report
+    tokens = [token for token in (wanted or submission.plans) if token in store]
+    scores = evaluate_plans(store, submission.plans, metric=METRICS[submission.version], tokens=tokens)
+    report = report.plus([f"expected {scores.metric} on {len(tokens):,} scenes: {scores.score:.4f}"])
+    if wanted is not None and len(tokens) < len(wanted):
+        line = f"the store has {len(tokens):,} of {len(wanted):,} tokens; the score is of these alone"
+        report = report.plus(warnings=[line])
+    return replace(report, scores=scores)
+
+
+def examine(path: Path) -> tuple[Submission | None, SubmissionReport]:
+    """What a file says of itself: form, metadata, shapes, numbers, sampling; None where it cannot be read."""
+    try:
+        submission = read_submission(path)
+    except ValueError as error:
+        return None, SubmissionReport(path, errors=(str(error).removeprefix(f"{path}: "),))
+    errors = _form_errors(load_restricted(path, DEVKIT_NAMES), submission)
+    warnings = [*_header_warnings(submission.header), *_speed_warnings(submission)]
+    counts = f"{len(submission.plans):,} plans, {len(submission.second_stage):,} of stage 2"
+    return submission, SubmissionReport(path).plus([f"form {submission.version}, {counts}"], errors, warnings)
 
 
 def _form_errors(content: Any, submission: Submission) -> Sequence[str]:

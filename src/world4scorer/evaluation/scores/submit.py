@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ class ChosenPlans:
     """Token -> (8, 3)"""
     scores: Mapping[str, float]
     """Mean score of these plans by metric, 0 to 1."""
+    second_stage: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    """Token -> (8, 3), for two-stage splits."""
 
     def save(
         self,
@@ -51,6 +53,7 @@ class ChosenPlans:
             path,
             self.plans,
             version=self.version,
+            second_stage=self.second_stage or None,
             team_name=team_name,
             authors=authors,
             email=email,
@@ -60,7 +63,8 @@ class ChosenPlans:
         notes = path.with_suffix(".json")
         kept = {name: self.about[name] for name in ("planner", "checkpoint", "weights", "split") if name in self.about}
         content = {"world4scorer": __version__, **kept, "version": self.version, "selection": self.selection}
-        content |= {"weight": self.weight, "tokens": len(self.plans), "expected": dict(self.scores)}
+        content |= {"weight": self.weight, "tokens": len(self.plans) + len(self.second_stage)}
+        content["expected"] = dict(self.scores)
         write_json(notes, content)
         return notes
 

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from world4scorer.datasets.navsim.submissions import Submission, read_submission, write_submission
+from world4scorer.datasets.store import SceneStore
+from world4scorer.evaluation.scores.check_submission import SubmissionReport, examine
+from world4scorer.evaluation.two_stage.evaluate import IncompleteEvaluationError, TwoStageResult, evaluate_two_stage
 from world4scorer.evaluation.two_stage.groups import StageGroup, first_stage_tokens, second_stage_tokens
 
 MAX_LISTED: Final = 5
@@ -52,6 +55,34 @@ def write_two_stage_submission(
     if problems:
         raise ValueError(f"{path}: {'; '.join(problems)}; the official evaluation needs every token once")
     write_submission(path, first, version="v2.2", second_stage=second, **header)
+
+
+def check_two_stage_submission(
+    path: Path, groups: Sequence[StageGroup], store: SceneStore | None = None
+) -> SubmissionReport:
+    """Check a file as `check_submission` does, against the groups of a two-stage split; a store also scores it."""
+    submission, report = examine(path)
+    if submission is None:
+        return report
+    if submission.version != "v2.2":
+        return report.plus(errors=[f"form {submission.version} has one stage; a two-stage split needs form v2.2"])
+    report = report.plus(errors=submission_problems(submission.plans, submission.second_stage, groups))
+    if store is None or report.errors:
+        return report
+    try:
+        result = evaluate_two_stage(store, submission.plans, submission.second_stage, groups)
+    except IncompleteEvaluationError as error:
+        return report.plus(warnings=[str(error)])
+    return report.plus([f"expected {name}: {score:.4f}" for name, score in scores_of(result).items()])
+
+
+def scores_of(result: TwoStageResult) -> dict[str, float]:
+    """The benchmark's score, and those of both stages, by name."""
+    return {
+        result.metric: result.combined,
+        f"{result.metric} stage one": result.stage_one,
+        f"{result.metric} stage two": result.stage_two,
+    }
 
 
 def _listed(tokens: Sequence[str]) -> str:
