@@ -35,7 +35,7 @@ from world4scorer.engine.outcomes.extended_comfort import extended_comfort  # no
 from world4scorer.engine.rollout.plans import roll_out_kernel  # noqa: E402
 
 OFFICIAL_MS = {"label 64 plans": 266.0, "re-rank 64 plans": 178.0}
-"""Median milliseconds of single calls of the official code on the same golden scenes, on one core of another machine."""
+"""Median milliseconds of single calls of the official code on the same golden scenes, one core of another machine."""
 
 
 def best(function, repeats=5):
@@ -275,9 +275,9 @@ def markdown(result):
             "# Outcomes: speed",
             f"Made by `{result['command']}` with world4scorer {result['version']}, Python {machine['python']}, "
             f"{machine['cores']} cores, {result['scenes']}.",
-            "64 plans a scene, one core, medians over scenes of single calls. The oracle is the NumPy, SciPy and Shapely version of "
-            "the same rules in `tests/support/oracle`, timed in the same run. The official times were measured once on "
-            "a quiet machine of the same kind.",
+            "64 plans a scene, one core, medians over scenes of single calls. The oracle is the NumPy, SciPy and "
+            "Shapely version of the same rules in `tests/support/oracle`, timed in the same run. The official times "
+            "were measured in the same way on the same scenes, once, on another machine.",
             table(compared),
             "Threads (`label_batch`):",
             table(result["threads"]),

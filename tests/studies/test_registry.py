@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from world4scorer.cli.demo import stages
-from world4scorer.cli.study import SUBCOMMANDS
+from world4scorer.cli.study.subcommands import SUBCOMMANDS
 from world4scorer.studies.registry import STUDIES
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -68,7 +68,7 @@ COMMANDS: Final = (
     Command("evaluate", JUDGE, "judge:evaluate"),
     Command("submit", JUDGE, "plans:submit"),
     Command("compare", JUDGE, "judge:compare"),
-    Command("study", JUDGE, "study", "Repeat a study of the paper on a run or its pools."),
+    Command("study", JUDGE, "study.subcommands", "Repeat a study of the paper on a run or its pools."),
     Command("drive", JUDGE, "drive:drive"),
     Command("compare-drives", JUDGE, "drive:compare_drives"),
     Command("b2d", JUDGE, "b2d", "Bench2Drive: clips, training, the agent, results."),

@@ -272,7 +272,13 @@ def _pools(
 
 
 def compare(
-    run: Run, /, out: AnyPath, weights: Weights = "best", blind_scenes: int = 8192, pools: OptionalFile = None
+    run: Run,
+    /,
+    out: AnyPath,
+    weights: Weights = "best",
+    blind_scenes: int = 8192,
+    pools: OptionalFile = None,
+    min_gap: float = 0.0,
 ) -> int:
     """Compare a run's planner with simple controls.
 
@@ -287,6 +293,7 @@ def compare(
         weights: Planner of the run: the one with the best validation score, or the last.
         blind_scenes: Maximum number of training scenes of the scorer without images.
         pools: Also save the planner's plans in these scenes (.npz), for example for `w4s bank histogram`.
+        min_gap: Pairs of plans count for ordering accuracy if their PDMS differ by more.
     """
     require_torch("w4s compare")
     from world4scorer.evaluation.scores.comparison import compare as compare_run
@@ -295,8 +302,9 @@ def compare(
     if pools is not None and pools.suffix != ".npz":
         raise UsageError(f"--pools {pools}: must end in .npz")
     check_folder(out.parent)
-    comparison = compare_run(run, blind_scenes, pools_file=pools, weights=weights)
-    command = f"w4s compare {run.name} --out {out.name}{'' if weights == 'best' else ' --weights last'}"
+    comparison = compare_run(run, blind_scenes, pools_file=pools, weights=weights, min_gap=min_gap)
+    given = {"weights": weights, "blind_scenes": blind_scenes, "min_gap": min_gap}
+    command = f"{command_line(['w4s', 'compare'], compare, run, given)} --out {out.name}"
     comparison.save(out, command)
     print(comparison.markdown(command))
     return 0

@@ -216,7 +216,8 @@ def test_numbers_from_files_read_with_arrow_alone(pool_folder, tmp_path):
 def test_pools_can_be_studied_without_torch(pool_folder, tmp_path, study):
     code = (
         "import sys; from pathlib import Path; sys.modules['torch'] = None; "
-        "from world4scorer.studies.shared.options import StudyOptions; from world4scorer.cli.study import SUBCOMMANDS; "
+        "from world4scorer.studies.shared.options import StudyOptions; "
+        "from world4scorer.cli.study.subcommands import SUBCOMMANDS; "
         "SUBCOMMANDS[sys.argv[1]](Path(sys.argv[2]), options=StudyOptions(Path(sys.argv[3]), draws=10))"
     )
     words = [sys.executable, "-c", code, study, str(pool_folder), str(tmp_path)]

@@ -12,7 +12,7 @@ import pytest
 from tests.support.random_pools import random_pools
 from tests.support.scenes import make_map, make_plans, make_scene
 from tests.support.stored_pools import write_pools
-from world4scorer.cli.study import SUBCOMMANDS
+from world4scorer.cli.study.subcommands import SUBCOMMANDS
 from world4scorer.datasets.store import SceneStore, write_shard
 from world4scorer.engine.outcomes.extended_comfort import extended_comfort
 from world4scorer.engine.outcomes.v2 import epdms

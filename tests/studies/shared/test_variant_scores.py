@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.random_pools import random_pools
 from world4scorer.cli.command_line import command_line
-from world4scorer.cli.study import SUBCOMMANDS
+from world4scorer.cli.study.subcommands import SUBCOMMANDS
 from world4scorer.evaluation.scores.bootstrap import LogBootstrap
 from world4scorer.studies.auxiliary_target import study as auxiliary_target
 from world4scorer.studies.coverage import study as coverage

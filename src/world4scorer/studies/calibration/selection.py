@@ -61,10 +61,11 @@ def scale(
     heads: Mapping[str, Head],
     half: NDArray[np.int64],
     with_bias: bool = False,
+    min_gap: float = 0.0,
 ) -> Scaled:
     """Scale all heads by what is fitted on the other half (S,) of the logs."""
     fitted = cross_fit(heads, half, with_bias)
-    (old, old_chosen), (new, new_chosen) = (_scores(pools, of) for of in (heads, fitted.heads))
+    (old, old_chosen), (new, new_chosen) = (_scores(pools, of, min_gap) for of in (heads, fitted.heads))
     return Scaled(
         scalings=fitted.scalings,
         heads={name: _head_changes(bootstrap, heads[name], head) for name, head in fitted.heads.items()},
@@ -92,7 +93,7 @@ def _ratio_change(bootstrap: LogBootstrap, before: tuple[Any, Any], after: tuple
 
 
 def _scores(
-    pools: ScoredPools, heads: Mapping[str, Head], min_gap: float = 0.0
+    pools: ScoredPools, heads: Mapping[str, Head], min_gap: float
 ) -> tuple[dict[str, tuple[Floats, Floats]], NDArray[np.int64]]:
     """Scores as ratios of sums over frames (S,), and the v1 choices (S,)."""
     logits = np.stack([head.logits for head in heads.values()], axis=-1)

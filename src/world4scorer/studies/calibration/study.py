@@ -28,14 +28,23 @@ from world4scorer.studies.calibration.tables import (
 from world4scorer.studies.calibration.temperature import half_of_frames
 
 
-def calibration(pools: ScoredPools, against: ScoredPools | None = None, seed: int = 0, draws: int = 10_000) -> Finding:
-    """Measure every head, on other pools too if given, and scale them by temperatures of other logs."""
+def calibration(
+    pools: ScoredPools,
+    against: ScoredPools | None = None,
+    seed: int = 0,
+    draws: int = 10_000,
+    min_gap: float = 0.0,
+) -> Finding:
+    """Measure every head, on other pools too if given, and scale them by temperatures of other logs.
+
+    Pairs of plans count for the ordering if their PDMS differ by more than `min_gap`.
+    """
     heads, bootstrap = heads_of(pools), LogBootstrap(pools.log_names, draws)
     found = {name: measure(bootstrap, head) for name, head in heads.items()}
     there = None if against is None else _measured(against, draws)
     names = _names(pools, against)
     half = half_of_frames(pools.log_names, seed)
-    kinds = {kind: scale(bootstrap, pools, heads, half, with_bias=kind == "temperature_and_bias") for kind in WORDS}
+    kinds = {kind: scale(bootstrap, pools, heads, half, kind == "temperature_and_bias", min_gap) for kind in WORDS}
     tables = [head_table(found, names[0])]
     if there is not None:
         tables += [head_table(there, names[1]), gap_table(found, there, names)]
@@ -49,6 +58,7 @@ def calibration(pools: ScoredPools, against: ScoredPools | None = None, seed: in
         numbers={
             "bins": BINS,
             "seed": seed,
+            "min_gap": min_gap,
             "heads": _numbers(found),
             "against": None if there is None else _numbers(there),
             "scaled": {kind: _scaled_numbers(one) for kind, one in kinds.items()},
