@@ -85,19 +85,23 @@ def test_resets_repeat_in_any_order(simulation: CitySimulation, log: Log) -> Non
     assert np.array_equal(boxes(keep_going(simulation, 10)), later)
 
 
-def test_the_others_react_to_the_ego(simulation: CitySimulation, log: Log) -> None:
-    """Somebody drives at another speed if the ego brakes to a standstill instead of going on."""
-    simulation.reset(log.name, FRAME)
-    went_on = keep_going(simulation, 60)
-    simulation.reset(log.name, FRAME)
-    stopped = keep_going(simulation, 60, slowing=0.3)
-    there = {token: row for row, token in enumerate(stopped.annotations.track_tokens)}
-    moved = [
-        np.linalg.norm(stopped.annotations.velocity[there[token]] - went_on.annotations.velocity[row])
-        for row, token in enumerate(went_on.annotations.track_tokens)
-        if token in there
-    ]
-    assert max(moved) > 0.1
+def test_the_others_react_to_the_ego(city: Path, simulation: CitySimulation) -> None:
+    """In some log somebody drives at another speed if the ego brakes to a standstill instead of going on."""
+
+    def reaction(name: str) -> float:
+        simulation.reset(name, FRAME, images=False)
+        went_on = keep_going(simulation, 60)
+        simulation.reset(name, FRAME, images=False)
+        stopped = keep_going(simulation, 60, slowing=0.3)
+        there = {token: row for row, token in enumerate(stopped.annotations.track_tokens)}
+        return max(
+            float(np.linalg.norm(stopped.annotations.velocity[there[token]] - went_on.annotations.velocity[row]))
+            for row, token in enumerate(went_on.annotations.track_tokens)
+            if token in there
+        )
+
+    entry = read_simulation(city, read_manifest(city)["simulations"][0])
+    assert any(reaction(log.name) > 0.1 for log in entry.logs)
 
 
 def test_the_history_follows_the_steps(simulation: CitySimulation, log: Log) -> None:
