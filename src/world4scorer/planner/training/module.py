@@ -17,7 +17,7 @@ from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor, nn
 
 from world4scorer.engine.outcomes.results import V1_COLUMNS
-from world4scorer.engine.selection.pool_metrics import ORDERING_MARGIN, PoolMetrics, pool_metrics
+from world4scorer.engine.selection.pool_metrics import PoolMetrics, pool_metrics
 from world4scorer.planner.model.components import COMPONENTS, DDC
 from world4scorer.planner.model.generator import VocabularyGenerator
 from world4scorer.planner.model.network import Network
@@ -132,7 +132,7 @@ class ScorerModule(pl.LightningModule):
             passed = self.network(batch.image, batch.ego_status, None, batch.cameras)
         scores = self.val_labels.submit(batch.tokens, passed.plans).result().numpy()[..., PDMS]
         worth = utility(dict(zip(COMPONENTS, passed.logits.unbind(-1), strict=True)), "v1")
-        self._validated.append(pool_metrics(worth.float().cpu().numpy(), scores, ORDERING_MARGIN))
+        self._validated.append(pool_metrics(worth.float().cpu().numpy(), scores))
 
     def on_validation_epoch_end(self) -> None:
         """Put the scenes of all processes together: `val/score` is the mean PDMS of the selected plans."""
