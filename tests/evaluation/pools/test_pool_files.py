@@ -66,5 +66,5 @@ def test_what_is_not_finite_is_refused(folder, store):
 
 
 def test_log_names_cannot_leave_the_folder(folder):
-    with pytest.raises(PoolError, match="cannot name a file"):
+    with pytest.raises(PoolError, match="cannot be a file name"):
         folder.path("../elsewhere")

@@ -24,9 +24,15 @@ import yaml
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.datasets.navsim.logs import Log
+from world4scorer.jobs.names import safe_name
 
 OFFICIAL_COUNTS: Final[Mapping[str, tuple[int, int]]] = {"navtrain": (1_192, 103_288), "navtest": (136, 12_146)}
 """Logs and tokens of the official splits."""
+
+MAX_YAML_DEPTH: Final = 20
+"""Levels of lists and mappings in a YAML file; those of the devkit have six."""
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The C reader is ten times faster: navtrain lists 100,000 tokens."""
 
 Window = tuple[LogFrame, ...]
 """Consecutive frames: history, the last of which is now, then future."""
@@ -114,7 +120,7 @@ def read_scene_filter(path: str | os.PathLike[str]) -> SceneFilter:
         if values.get(key) is not None:
             if not isinstance(values[key], list):
                 raise DatasetError(f"{path}: {key} must be a list or null")
-            values[key] = tuple(str(name) for name in values[key])
+            values[key] = tuple(safe_name(f"{path}: {key}", str(name), DatasetError) for name in values[key])
     try:
         return SceneFilter(**values)
     except DatasetError as error:
@@ -130,6 +136,10 @@ def read_split(path: str | os.PathLike[str]) -> Split:
     )
     if name is None or not isinstance(raw.get("data_split"), str):
         raise DatasetError(f"{path}: a split needs `defaults: [scene_filter: <name>]` and `data_split: <folder>`")
+    data_split = safe_name(f"{path}: data_split", raw["data_split"], DatasetError)
+    chosen = read_scene_filter(
+        path.parent / "scene_filter" / f"{safe_name(f'{path}: scene_filter', name, DatasetError)}.yaml"
+    )
     chain = raw.get("reactive_all_mapping") or []
     try:
         two_stage = tuple((str(a), str(b), tuple((str(c), str(d)) for c, d in pairs)) for a, b, pairs in chain)
@@ -137,9 +147,10 @@ def read_split(path: str | os.PathLike[str]) -> Split:
         raise DatasetError(
             f"{path}: reactive_all_mapping must list [token, previous, [[token, previous], ...]]"
         ) from error
-    return Split(
-        path.stem, raw["data_split"], read_scene_filter(path.parent / "scene_filter" / f"{name}.yaml"), two_stage
-    )
+    split = Split(path.stem, data_split, chosen, two_stage)
+    for token in (*(token for pair in two_stage for token in pair[:2]), *split.second_stage_tokens):
+        safe_name(f"{path}: reactive_all_mapping", token, DatasetError)
+    return split
 
 
 def write_split(folder: str | os.PathLike[str], split: Split) -> Path:
@@ -163,11 +174,23 @@ def write_split(folder: str | os.PathLike[str], split: Split) -> Path:
     return path
 
 
+def check_yaml(text: str) -> None:
+    """Refuse nesting that crashes a reader, and aliases, which can stand for more than memory holds."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.AliasEvent):
+            raise yaml.YAMLError("it has aliases (*name); write what they stand for")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_YAML_DEPTH:
+            raise yaml.YAMLError(f"it is nested more than {MAX_YAML_DEPTH} levels deep")
+
+
 def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The keys and values of a YAML file of the devkit."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # navtrain lists 100,000 tokens: the C reader is 10x faster
     try:
-        raw = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=loader)
+        text = Path(path).read_text(encoding="utf-8")
+        check_yaml(text)
+        raw = yaml.load(text, Loader=_LOADER)
     except FileNotFoundError:
         raise DatasetError(f"{path}: no such file; filters come with the NAVSIM devkit (config/common)") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

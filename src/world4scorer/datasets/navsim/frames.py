@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from world4scorer.datasets.navsim.annotations import Annotations
 from world4scorer.datasets.navsim.cameras import CAMERAS, Camera
 from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.jobs.names import safe_name
 
 COMMANDS: Final = ("left", "forward", "right", "unknown")
 """Meaning of the one-hot driving command."""
@@ -91,8 +92,8 @@ class LogFrame:
             ) from error
         anns = raw.get("anns")
         return cls(
-            token=str(raw["token"]),
-            log_name=str(raw["log_name"]),
+            token=safe_name(f"{where}: token", str(raw["token"]), DatasetError),
+            log_name=safe_name(f"{where}: log_name", str(raw["log_name"]), DatasetError),
             scene_token=str(raw["scene_token"]),
             map_location=str(raw["map_location"]),
             time_us=time_us,

@@ -19,6 +19,7 @@ from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.pickles import load_restricted
 from world4scorer.engine.scene.checks import SceneError, as_array
 from world4scorer.engine.scene.plan import as_plans
+from world4scorer.jobs.names import safe_name
 
 PLAN_KEYS: Final = ("plans", "proposals", "trajectories", "trajectory", "poses")
 """Names under which a dict may hold the plans; the first that is there counts. Dumps that hold the chosen plan beside
@@ -45,7 +46,8 @@ def read_pools(path: str | os.PathLike[str]) -> dict[str, PlanPool]:
     content = load_restricted(path, DEVKIT_NAMES)
     if not isinstance(content, dict):
         raise DatasetError(f"{path}: holds a {type(content).__name__}; a pool dump is a dict by token")
-    return {str(token): _pool(path, str(token), value) for token, value in content.items()}
+    named = {safe_name(f"{path}: token", str(token), DatasetError): value for token, value in content.items()}
+    return {token: _pool(path, token, value) for token, value in named.items()}
 
 
 def _pool(path: Path, token: str, value: Any) -> PlanPool:

@@ -23,6 +23,7 @@ from world4scorer.engine.scene.checks import SceneError
 from world4scorer.engine.scene.indices import PLAN_INTERVAL, PLAN_POSES
 from world4scorer.engine.scene.plan import as_plans
 from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.names import safe_name
 
 SubmissionVersion = Literal["v1.1", "v2.2"]
 Plans = Mapping[str, NDArray[np.float64]]
@@ -59,7 +60,7 @@ def read_submission(path: str | os.PathLike[str]) -> Submission:
         second = _only_seed(path, content, "second_stage_predictions") if "second_stage_predictions" in content else {}
         return Submission("v2.2", first, second, header)
     if content and all(isinstance(value, np.ndarray | Trajectory) for value in content.values()):
-        return Submission("v1.1", {str(token): _plan(path, token, value) for token, value in content.items()})
+        return Submission("v1.1", _plans(path, content))
     raise DatasetError(
         f"{path}: neither 'predictions' (v1.1) nor 'first_stage_predictions' (v2.2) "
         f"among its keys {sorted(map(str, content))}"
@@ -73,7 +74,14 @@ def _only_seed(path: Path, content: Mapping[str, Any], key: str) -> dict[str, ND
         raise DatasetError(
             f"{path}: {key!r} must be a list with one dict, as the official scripts need it; found {found}"
         )
-    return {str(token): _plan(path, token, value) for token, value in seeds[0].items()}
+    return _plans(path, seeds[0])
+
+
+def _plans(path: Path, given: Mapping[Any, Any]) -> dict[str, NDArray[np.float64]]:
+    return {
+        safe_name(f"{path}: token", str(token), DatasetError): _plan(path, token, value)
+        for token, value in given.items()
+    }
 
 
 def _plan(path: Path, token: object, value: Any) -> NDArray[np.float64]:

@@ -24,6 +24,7 @@ from world4scorer.datasets.navsim.frames import LogFrame, rotation_about_z
 from world4scorer.datasets.navsim.logs import FRAME_US
 from world4scorer.datasets.navsim.pickles import Shim, load_restricted
 from world4scorer.engine.scene.indices import Light
+from world4scorer.jobs.names import safe_name
 
 SYNTHETIC_TOKEN_LENGTH: Final = 17
 """Characters of a second-stage token; logged frames have 16."""
@@ -148,8 +149,8 @@ def read_synthetic_scene(path: str | os.PathLike[str]) -> SyntheticScene:
         where = f"{path}: frame"
         frames = tuple(_frame(frame, meta, f"{where} {index}") for index, frame in enumerate(raw["frames"]))
         return SyntheticScene(
-            token=str(meta.get("initial_token", path.stem)),
-            log_name=str(meta["log_name"]),
+            token=safe_name(f"{path}: initial_token", str(meta.get("initial_token", path.stem)), DatasetError),
+            log_name=safe_name(f"{path}: log_name", str(meta["log_name"]), DatasetError),
             map_location=str(meta["map_name"]),
             original_scene=str(meta["corresponding_original_scene"]),
             original_token=str(meta["corresponding_original_initial_token"]),

@@ -19,6 +19,7 @@ from world4scorer.datasets.store.schema import StoreError
 from world4scorer.datasets.store.shard import Shard
 from world4scorer.datasets.store.shard_writer import shard_path
 from world4scorer.engine.scene.scene import Scene
+from world4scorer.jobs.names import safe_name
 
 
 class UnknownTokenError(StoreError, KeyError):
@@ -41,6 +42,8 @@ class SceneStore:
         self._entries: dict[str, ShardEntry] = {entry.log_name: entry for entry in read_entries(self.folder)}
         self._locations: dict[str, tuple[str, int]] = {}
         for name, entry in self._entries.items():
+            for token in (name, *entry.tokens):
+                safe_name(f"{self.folder}: token or log name", token, StoreError)
             self._locations.update(zip(entry.tokens, ((name, row) for row in range(len(entry.tokens))), strict=True))
         if len(self._locations) != sum(len(entry.tokens) for entry in self._entries.values()):
             raise StoreError(self._repeated())

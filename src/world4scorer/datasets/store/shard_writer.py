@@ -32,6 +32,7 @@ from world4scorer.datasets.store.shared_tables import LaneTable, NameTable, Poly
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.scene.tracks import Tracks
 from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.names import safe_name
 
 SUFFIX = ".arrow"
 
@@ -56,9 +57,7 @@ class ShardInfo:
 
 def shard_path(folder: str | os.PathLike[str], log_name: str) -> Path:
     """Return the path of a log's shard in a store."""
-    if not log_name or log_name.startswith(".") or "/" in log_name or os.sep in log_name or "\0" in log_name:
-        raise StoreError(f"log name {log_name!r} cannot name a file")
-    return Path(folder) / f"{log_name}{SUFFIX}"
+    return Path(folder) / f"{safe_name(f'{folder}: log name', log_name, StoreError)}{SUFFIX}"
 
 
 def write_shard(

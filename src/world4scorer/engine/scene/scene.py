@@ -15,6 +15,7 @@ from world4scorer.engine.scene.lanes import Lanes
 from world4scorer.engine.scene.map import PolygonMap
 from world4scorer.engine.scene.packed import MapArrays, pack_map
 from world4scorer.engine.scene.tracks import Lights, Tracks
+from world4scorer.jobs.names import safe_name
 
 MAX_TIME_US: Final = 1 << 53
 """Maximum time stamp [us], exact as a float64: the year 2255."""
@@ -76,6 +77,8 @@ class Scene:
 
     def _check(self) -> None:
         put = object.__setattr__
+        for name in ("token", "log_name"):
+            safe_name(name, getattr(self, name), SceneError)
         put(self, "time_us", int(self.time_us))
         if not 0 <= self.time_us < MAX_TIME_US:
             raise SceneError(f"time_us: {self.time_us} is no time stamp in microseconds")

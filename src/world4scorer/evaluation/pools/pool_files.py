@@ -24,6 +24,7 @@ from world4scorer.engine.scene.indices import PLAN_POSES
 from world4scorer.engine.selection.utility import OUTCOMES
 from world4scorer.jobs.files import atomic_write, read_json, write_json
 from world4scorer.jobs.model_folder import ModelFolder
+from world4scorer.jobs.names import safe_name
 from world4scorer.jobs.resumable import Settings
 from world4scorer.jobs.run_folder import RunFolder
 
@@ -96,9 +97,7 @@ class PoolFolder:
 
     def path(self, log_name: str) -> Path:
         """Where the pools of a log lie."""
-        if not log_name or log_name.startswith(".") or "/" in log_name or os.sep in log_name or "\0" in log_name:
-            raise PoolError(f"log name {log_name!r} cannot name a file")
-        return self.folder / f"{log_name}{SUFFIX}"
+        return self.folder / f"{safe_name(f'{self.folder}: log name', log_name, PoolError)}{SUFFIX}"
 
     def outcomes_path(self, log_name: str) -> Path:
         """Where the outcomes of a log lie."""
@@ -149,7 +148,9 @@ class PoolFolder:
 
 
 def _checked(path: Path, log: LogPool) -> LogPool:
-    """The same pools; a PoolError names the first frame whose plans or utilities are not finite."""
+    """The same pools; a PoolError names the first frame with a bad token, or plans or utilities that are not finite."""
+    for token in log.tokens:
+        safe_name(f"{path}: token", token, PoolError)
     for name in ("plans", "utility_v1", "utility_v2"):
         values = getattr(log, name)
         good = np.isfinite(values.reshape(len(values), -1)).all(1)
