@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from world4scorer.drawing import style
-from world4scorer.drawing.charts import OTHER, OURS, PAPER, chart
+from world4scorer.drawing.charts import PAPER, SERIES, chart
 from world4scorer.driving.sheets.sheet_drive import Floats, SheetDrive, SheetFault
 
 FRAMES: Final = 6
@@ -50,7 +50,7 @@ def draw_sheet(drives: Sequence[SheetDrive], compared: bool = False) -> Figure:
     if faulty is not None:
         rows.append((faulty, faulty.faults[0]))
     names = list(dict.fromkeys(drive.driver for drive in drives))
-    colours = dict(zip(names, (OURS, OTHER, *[style.INK] * len(names)), strict=False))
+    colours = dict(zip(names, SERIES * len(names), strict=False))
     aspect = _aspect(drives)
     height = len(rows) * (PANEL_WIDTH * aspect + TITLE_HEIGHT) + LEGEND_HEIGHT
     figure, axes = chart(count + 1, len(rows), size=(PANEL_WIDTH * (count + 1), height), squeeze=False)
