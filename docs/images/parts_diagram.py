@@ -7,34 +7,27 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import matplotlib
 import tyro
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from world4scorer.drawing import style
+from world4scorer.drawing.diagram import (
+    GIVEN,
+    LEARNED,
+    RULE,
+    TEACHER,
+    TEACHER_INK,
+    Box,
+    arrow_across,
+    bent_arrow,
+    blank_diagram,
+    draw_box,
+)
 
 OUT: Final = Path(__file__).with_name("parts.svg")
-GIVEN: Final = "#ecebe7"
-LEARNED: Final = "#cfe3f1"
-RULE: Final = "#d3ece2"
-TEACHER: Final = "#fbe3cc"
-
-
-class Box(NamedTuple):
-    """A rounded box: its middle, size, fill, and text with the name in the first line."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    fill: str
-    text: str
-
 
 UPPER: Final = 5.55
 LOWER: Final = 1.75
@@ -55,21 +48,17 @@ BOXES: Final = {
 
 def main(out: Path = OUT) -> None:
     """Draw the picture; words stay words, so that they can be searched and scaled."""
-    figure = Figure(figsize=(12.8, 4.6))
-    FigureCanvasAgg(figure)
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, 19.6), ylim=(0.75, 7.75))
-    axes.axis("off")
+    figure, axes = blank_diagram((12.8, 4.6), (0, 19.6), (0.75, 7.75))
     heading(axes, 7.35, "Deciding")
     heading(axes, 3.4, "Learning")
     for box in BOXES.values():
-        draw(axes, box)
+        draw_box(axes, box)
     chain = ("seen", "encoder", "generator", "predictor", "heads", "utility", "rerank")
     for left, right in pairwise(chain):
-        across(axes, BOXES[left], BOXES[right])
+        arrow_across(axes, BOXES[left], BOXES[right])
     axes.annotate("", (19.45, UPPER), (18.65, UPPER), arrowprops={"arrowstyle": "-|>", "color": style.INK, "lw": 1.6})
     axes.text(19.05, UPPER + 0.22, "plan", ha="center", fontsize=9, color=style.INK)
-    curve(axes, (3.95, UPPER + 0.78), (9.3, UPPER + 0.78), -0.22, style.INK, "-")
+    bent_arrow(axes, (3.95, UPPER + 0.78), (9.3, UPPER + 0.78), -0.22, style.INK, "-")
     axes.text(6.6, 7.12, "all plans attend to the same scene tokens", ha="center", fontsize=8.5, color=style.INK)
     teach(axes, (4.85, 2.52), (6.2, 4.78), "imitate the nearest", (4.1, 3.95))
     teach(axes, (8.25, 2.52), (9.0, 4.78), "predict it from the\nexecuted plan's state", (6.95, 3.42))
@@ -86,44 +75,12 @@ def heading(axes: Axes, y: float, text: str) -> None:
     axes.text(0.3, y, text, fontsize=12.5, weight="bold", color=style.INK, va="center")
 
 
-def draw(axes: Axes, box: Box) -> None:
-    """A box with its text."""
-    left, low = box.x - box.width / 2, box.y - box.height / 2
-    axes.add_patch(
-        FancyBboxPatch(
-            (left, low), box.width, box.height, boxstyle="round,pad=0,rounding_size=0.16", facecolor=box.fill,
-            edgecolor=style.FAINT, linewidth=0.9,
-        )
-    )  # fmt: skip
-    name, rest = box.text.split("\n", 1)
-    axes.text(box.x, box.y + 0.44, name, ha="center", va="center", fontsize=10.5, weight="bold", color=style.INK)
-    axes.text(box.x, box.y - 0.2, rest, ha="center", va="center", fontsize=9, color=style.INK, linespacing=1.3)
-
-
-def across(axes: Axes, left: Box, right: Box) -> None:
-    """An arrow from a box to its right neighbour."""
-    ends = ((left.x + left.width / 2, left.y), (right.x - right.width / 2, right.y))
-    axes.annotate("", ends[1], ends[0], arrowprops={"arrowstyle": "-|>", "color": style.INK, "lw": 1.6})
-
-
-def curve(
-    axes: Axes, start: tuple[float, float], end: tuple[float, float], bend: float, colour: str, line: str
-) -> None:
-    """A bent arrow."""
-    axes.add_patch(
-        FancyArrowPatch(
-            start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>", mutation_scale=13, color=colour,
-            linestyle=line, linewidth=1.4,
-        )
-    )  # fmt: skip
-
-
 def teach(
     axes: Axes, start: tuple[float, float], end: tuple[float, float], text: str, where: tuple[float, float]
 ) -> None:
     """An arrow from what teaches to what learns, with what is learned."""
-    curve(axes, start, end, 0.0, style.FAULT, "--")
-    axes.text(*where, text, ha="center", va="center", fontsize=9, color="#a34700", linespacing=1.25)
+    bent_arrow(axes, start, end, 0.0, style.FAULT, "--")
+    axes.text(*where, text, ha="center", va="center", fontsize=9, color=TEACHER_INK, linespacing=1.25)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ from world4scorer.cli.exit_codes import UsageError, require_torch
 Preset = Literal["paper", "city"]
 RouteSetName = Annotated[str, metavar("FILE|N")]
 Paths = Annotated[tuple[Path, ...], metavar("PATH [PATH ...]")]
+Routes = Annotated[tuple[str, ...], metavar("ROUTE [ROUTE ...]")]
 Address = Annotated[str, metavar("ADDRESS")]
 OptionalName = Annotated[str | None, metavar("NAME")]
 OptionalPrecision = Annotated[Literal["fp32", "bf16", "fp16", "bf16-vit"] | None, HIDE_DEFAULT]
@@ -410,6 +411,58 @@ def routes(file: PositionalFile, /, out: Folder, parts: int = 1, done: Paths = (
     return 0
 
 
+def sheets(
+    files: PositionalPaths,
+    /,
+    routes: File,
+    saves: Folder,
+    out: Folder,
+    sheets: Routes = ("scenarios",),
+    name: str = "ours",
+    against: Paths = (),
+    against_saves: OptionalFolder = None,
+    against_name: str = "baseline",
+) -> int:
+    """Draw drives in CARLA as sheets of camera frames with a map.
+
+    From records of the leaderboard and what the agent wrote while driving: SAVE_NAME/metric_info.json, and images of
+    the front camera in SAVE_NAME/rgb_front, which Bench2Drive's agents write, and ours with "images": true.
+
+    Example: w4s b2d sheets run --routes b2d220.xml --saves saves --out sheets
+
+    Args:
+        files: Result files of the leaderboard, or folders of them.
+        routes: XML file of the routes.
+        saves: Folder that the agent wrote to: its metric_dir, or SAVE_PATH.
+        out: Folder of the sheets.
+        sheets: Routes to draw as sheets of camera frames with a map, every driver a row and the first infraction
+            enlarged; `scenarios` for the best route of each scenario on one sheet.
+        name: Name of the driver.
+        against: Result files of another driver, or folders of them, to compare with.
+        against_saves: Folder that the other driver's agent wrote to.
+        against_name: Name of the other driver.
+    """
+    from world4scorer.drawing.birdseye import save
+    from world4scorer.driving.bench2drive.route_sheets import CarlaDrives
+    from world4scorer.driving.sheets.draw import draw_sheet
+    from world4scorer.jobs.files import check_folder
+
+    if bool(against) != (against_saves is not None):
+        raise UsageError("--against and --against-saves: give both or neither")
+    check_folder(out)
+    drives = [CarlaDrives.open(name, files, saves, routes)]
+    if against_saves is not None:
+        drives.append(CarlaDrives.open(against_name, against, against_saves, routes))
+    for route in dict.fromkeys(sheets):
+        if route == "scenarios":
+            figure = draw_sheet([drives[0].sheet_drive(best) for best in drives[0].best_by_scenario()])
+        else:
+            figure = draw_sheet([one.sheet_drive(route) for one in drives], compared=True)
+        save(figure, out / f"{route}.png")
+        print(f"sheet: {out / route}.png")
+    return 0
+
+
 def _must_end_in(path: Path, suffix: str) -> None:
     if path.suffix != suffix:
         raise UsageError(f"--out {path}: must end in {suffix}")
@@ -425,4 +478,5 @@ SUBCOMMANDS: Final[dict[str, Callable[..., int]]] = {
     "agent": agent,
     "results": results,
     "routes": routes,
+    "sheets": sheets,
 }

@@ -63,6 +63,7 @@ COMMANDS: Final = (
     Command("pretrain", LEARN, "learn:pretrain", reads_words=True),
     Command("probe", LEARN, "learn:probe"),
     Command("train", LEARN, "learn:train", reads_words=True),
+    Command("diagram", LEARN, "learn:diagram"),
     Command("aggregate", LEARN, "drive:aggregate"),
     Command("pools", JUDGE, "judge:pools"),
     Command("evaluate", JUDGE, "judge:evaluate"),

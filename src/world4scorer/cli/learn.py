@@ -1,14 +1,17 @@
-"""Commands of `Learn`: targets, pretrain, probe, train."""
+"""Commands of `Learn`: targets, pretrain, probe, train, diagram."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from world4scorer.cli.arguments import AnyPath, Encoder, File, Folder, OptionalFolder, Split
-from world4scorer.cli.exit_codes import require_device, require_torch
+from world4scorer.cli.arguments import HIDE_DEFAULT, AnyPath, Encoder, File, Folder, OptionalFolder, Split, metavar
+from world4scorer.cli.exit_codes import UsageError, require_device, require_torch
 from world4scorer.jobs.data_folder import DataFolder
+
+OptionalPreset = Annotated[Literal["paper", "baseline", "city", "city-vit"] | None, HIDE_DEFAULT]
+OptionalRun = Annotated[Path | None, metavar("RUN")]
 
 
 def targets(
@@ -130,3 +133,45 @@ def train(words: Sequence[str]) -> int:
     from world4scorer.cli.train_options import run
 
     return run(words)
+
+
+def diagram(
+    out: Folder,
+    preset: OptionalPreset = None,
+    run: OptionalRun = None,
+    format: Literal["png", "svg", "pdf"] = "png",
+) -> int:
+    """Draw a model and how it learns: gradient routes and an overview.
+
+    From a configuration: sizes and parameters are read off its network, which losses train which parts is asked of
+    autograd on a small network of the same structure. Writes OUT/gradient_routes and OUT/overview.
+
+    Example: w4s diagram --preset paper --out figures
+
+    Args:
+        out: Folder of the figures.
+        preset: Named training configuration; the paper's unless given.
+        run: Training run whose configuration is drawn instead.
+        format: Format of the figures.
+    """
+    require_torch("w4s diagram")
+    from world4scorer.drawing.birdseye import save
+    from world4scorer.jobs.files import check_file
+    from world4scorer.planner.diagrams.gradient_figure import draw_gradient_routes
+    from world4scorer.planner.diagrams.overview_figure import draw_overview
+    from world4scorer.planner.training.config import PRESETS
+    from world4scorer.planner.training.run_files import read_config
+
+    if preset is not None and run is not None:
+        raise UsageError("give either --preset or --run")
+    name = preset or "paper"
+    config, title = (PRESETS[name](), f"preset {name}") if run is None else (read_config(run), f"run {run.name}")
+    for figure, draw, words in (
+        ("gradient_routes", draw_gradient_routes, "Gradient routes"),
+        ("overview", draw_overview, "Overview"),
+    ):
+        path = out / f"{figure}.{format}"
+        check_file(path)
+        save(draw(config, f"{words}: {title}"), path)
+        print(f"written: {path}")
+    return 0

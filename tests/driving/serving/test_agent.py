@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import socket
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 carla = pytest.importorskip("carla")
 
@@ -110,6 +112,18 @@ def test_metrics_at_ten_hertz_into_the_benchmarks_folder(module, tmp_path, monke
         ride.agent.destroy()
     rows = json.loads((tmp_path / "saved" / "RouteB" / "metric_info.json").read_text())
     assert list(rows) == ["0", "2", "4"]
+
+
+def test_images_of_the_front_camera(module, tmp_path):
+    with serving() as where:
+        ride = Ride(module, tmp_path, where, images=True)
+        for _ in range(21):
+            ride.tick()
+        ride.agent.destroy()
+    files = sorted((tmp_path / "metrics" / "RouteB" / "rgb_front").iterdir())
+    assert [file.name for file in files] == ["0000.png", "0001.png", "0002.png"]
+    image = np.random.default_rng(0).integers(0, 256, (5, 7, 3), np.uint8)
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(module.as_png(image)))), image)
 
 
 def test_a_server_that_dies_and_returns(module, tmp_path, capsys):
@@ -290,6 +304,7 @@ def test_what_the_server_refuses_is_said(module, tmp_path, capsys):
         ('{"request_seconds": 0}', "request_seconds: 0"),
         ('{"metric_every": 0.5}', "metric_every: 0.5"),
         ('{"creep": 1}', "creep: 1"),
+        ('{"images": "yes"}', "images: 'yes'"),
         ('{"options": []}', "options: an object"),
         ('{"metric_dir": 3}', "metric_dir"),
     ],

@@ -14,7 +14,7 @@ from world4scorer.evaluation.pools import ScoredPools, framewise, inertial
 from world4scorer.studies.consecutive.figure import EXAMPLE_FRAMES, example
 from world4scorer.studies.consecutive.plan_change import plan_change
 from world4scorer.studies.consecutive.study import changes, consecutive, distance_to_logged
-from world4scorer.studies.consecutive.turn import draw_turn, pick_turn
+from world4scorer.studies.consecutive.turn import MOVING, draw_turn, pick_turn
 
 
 def along_a_circle(start: float, times: np.ndarray, radius: float = 30.0, speed: float = 8.0) -> tuple:
@@ -150,20 +150,43 @@ def test_the_turn_is_that_of_its_rule(seed: int) -> None:
     rng = np.random.default_rng(seed)
     human = pools.human_plan.copy()
     human[:, -1, 2] = rng.uniform(-0.8, 0.8, len(pools))
-    pools, gain = replace(pools, human_plan=human), np.where(rng.random(len(pools)) < 0.5, rng.random(len(pools)), 0.0)
-    picked = pick_turn(pools, gain)
-    fitting = [s for s in range(len(pools)) if pools.previous[s] >= 0 and abs(human[s, -1, 2]) > np.radians(20)]
+    pools, gain = replace(pools, human_plan=human), rng.random(len(pools))
+    human[:, :, :2] *= 10
+    plans = pools.plans * np.array([10, 10, 1])
+    pools = replace(pools, human_plan=human, plans=plans)
+    off, on = (rng.integers(0, plans.shape[1], len(pools)) for _ in range(2))
+
+    def away(s: int) -> float:
+        return min(float(np.hypot(*plan[-1, :2])) for plan in (human[s], plans[s, off[s]], plans[s, on[s]]))
+
+    def gap(s: int, plan: int) -> float:
+        return float(np.hypot(*(plans[s, plan, :, :2] - human[s, :, :2]).T).mean())
+
+    fitting = [
+        s
+        for s in range(len(pools))
+        if pools.previous[s] >= 0
+        and abs(human[s, -1, 2]) > np.radians(20)
+        and min(away(s), away(s - 1)) >= MOVING
+        and gap(s, on[s]) < gap(s, off[s])
+    ]
     best = max(fitting, key=lambda s: gain[s])
-    assert picked is not None and picked[:2] == [best - 1, best]
-    assert len(set(np.asarray(pools.log_names)[picked])) == 1
-    assert pick_turn(pools, np.zeros(len(pools))) is None
+    assert gain[best] > 0 and pick_turn(pools, off, on, gain) == [best - 1, best]
+    assert pools.log_names[best - 1] == pools.log_names[best]
+    assert pick_turn(pools, off, on, np.zeros(len(pools))) is None
+    assert pick_turn(pools, off, off, gain) is None  # nothing comes nearer
+    assert pick_turn(replace(pools, plans=plans * 0), off, on, gain) is None  # nothing moves
 
 
 def test_a_turn_is_drawn_from_stored_scenes(tmp_path: Path) -> None:
     pools = ScoredPools.open(store_pools(tmp_path))
     human = pools.human_plan.copy()
     human[:, -1, 2] = 1.0
-    pools, chosen = replace(pools, human_plan=human), framewise(pools.utility_v2)
-    figure = draw_turn(pools, SceneStore(tmp_path / "store"), chosen, chosen, np.arange(float(len(pools))))
+    human[:, :, 0] = np.linspace(2, 16, 8)
+    plans = np.repeat(human[:, None], pools.plans.shape[1], 1)
+    plans[:, 0, :, 1] = 3.0
+    pools = replace(pools, human_plan=human, plans=plans)
+    off, on = np.zeros(len(pools), np.int64), np.ones(len(pools), np.int64)
+    figure = draw_turn(pools, SceneStore(tmp_path / "store"), off, on, np.arange(float(len(pools))))
     assert figure is not None and len(figure.axes) == 2
     assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim()

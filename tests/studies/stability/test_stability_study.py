@@ -20,8 +20,10 @@ from world4scorer.planner.training.dataset import collate
 from world4scorer.planner.training.losses import INVALID_TTC
 from world4scorer.planner.training.supervision import TrainedScenes
 from world4scorer.studies.shared.options import StabilityOptions
-from world4scorer.studies.stability.scenes import KINDS, KeptScenes, Measure
+from world4scorer.studies.stability.scenes import KINDS, KeptScenes, Measure, RivalRadii, SceneRadii
 from world4scorer.studies.stability.study import stability
+from world4scorer.studies.stability.surface_figure import shown_plans
+from world4scorer.studies.stability.surfaces import pick_scene, read_surfaces
 
 FEW = StabilityOptions(supervised=3, scenes=2, rivals=2, detailed=1, mu=1.0, scales=(5.0,), draws=50)
 FLAGS = ["--supervised", "3", "--scenes", "2", "--rivals", "2", "--detailed", "1", "--mu", "1.0", "--scales", "5.0"]
@@ -101,9 +103,11 @@ def test_the_study(run, tmp_path, monkeypatch):
     assert shares == sorted(shares, reverse=True)
     assert all(one["out"]["value"] <= one["out_future"]["value"] for one in numbers["certified"].values())
     assert (out / "stability.png").stat().st_size > 5000
+    assert (out / "stability_surfaces.png").stat().st_size > 5000
 
     # Again: nothing is measured that is there.
     monkeypatch.setattr(Measure, "__call__", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr("world4scorer.studies.stability.study.Geometry.of", lambda *_: pytest.fail("prepared again"))
     again = stability(run, replace(FEW, other=run), out)
     assert json.loads(json.dumps(again.numbers)) == numbers
     # What is damaged, or of another question, would be.
@@ -113,6 +117,39 @@ def test_the_study(run, tmp_path, monkeypatch):
     assert KeptScenes(file.parent, "another").read(file.stem) is None
     file.write_text("{")
     assert KeptScenes(file.parent, signature).read(file.stem) is None
+
+
+def test_surfaces_disagree_only_without_futures(run, tmp_path):
+    """At a budget between the two critical ones, the lead of the choice over its rival turns only without futures."""
+    stability(run, FEW, tmp_path)
+    file = tmp_path / "stability_scenes" / "surfaces.json"
+    surfaces = read_surfaces(file, json.loads(file.read_text())["signature"])
+    scene = KeptScenes(file.parent, surfaces_signature(file)).read(surfaces.token)
+    pair = scene.nearest
+    assert (surfaces.choice, surfaces.rival) == (scene.choice, pair.rival)
+    assert pair.critical_out < surfaces.epsilon < pair.critical
+    for future, radius in ((False, pair.out), (True, pair.both)):
+        towards_choice, towards_rival = (one[scene.choice] - one[pair.rival] for one in surfaces.surfaces(future))
+        assert towards_choice - pair.lead == pytest.approx(surfaces.epsilon * radius, rel=1e-3)
+        assert pair.lead - towards_rival == pytest.approx(surfaces.epsilon * radius, rel=1e-3)
+        assert (towards_rival > 0) == future
+    assert {scene.choice, pair.rival} <= set(shown_plans(surfaces).tolist())
+    assert read_surfaces(file, "another") is None
+
+
+def surfaces_signature(file):
+    return json.loads(file.read_text())["signature"].split()[0]
+
+
+def test_the_scene_of_the_surfaces():
+    def scene(lead, out, both, smaller=True):
+        pair = RivalRadii(1, False, lead, out, both, 0.0, smaller, 1.0, 1)
+        return SceneRadii("token", 0, 9.0, (pair,), (), {}, {}, None)
+
+    scenes = [scene(1.0, 2.0, 1.9), scene(1.0, 2.0, 1.5), scene(1.0, 2.0, 1.0, smaller=False), scene(0.0, 2.0, 1.0)]
+    assert pick_scene(scenes, [True] * 4) == 1
+    assert pick_scene(scenes, [True, False, True, True]) == 0
+    assert pick_scene(scenes[2:], [True, True]) is None
 
 
 def test_errors(run, tmp_path):

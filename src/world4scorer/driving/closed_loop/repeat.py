@@ -79,18 +79,19 @@ def draw_drives(plan: DriveConfig, drives: FinishedDrives, names: Sequence[str])
     OUT/sheets/scenarios.png: the first driver on the route of each scenario on which it scores best, at most six.
     """
     from world4scorer.drawing.birdseye import save
-    from world4scorer.driving.closed_loop.sheet import draw_sheet
+    from world4scorer.driving.closed_loop.sheet import sheet_drive
+    from world4scorer.driving.sheets.draw import draw_sheet
 
     driving, first = DriveWorker(plan, drives.folder), drives.choices[0]
     for route in _routes_named(drives, [name for name in names if name != SCENARIOS]):
         found = [_recorded(driving, drives, route, choice) for choice in drives.choices]
         path = drives.folder / "sheets" / f"{route.name}.png"
-        save(draw_sheet([one for one in found if one is not None], enlarged=True), path)
+        save(draw_sheet([sheet_drive(one) for one in found if one is not None], compared=True), path)
         yield path
     if SCENARIOS in names:
         chosen = [_recorded(driving, drives, route, first) for route in best_by_scenario(drives, first)]
         path = drives.folder / "sheets" / f"{SCENARIOS}.png"
-        save(draw_sheet([one for one in chosen if one is not None]), path)
+        save(draw_sheet([sheet_drive(one) for one in chosen if one is not None]), path)
         yield path
 
 

@@ -24,6 +24,7 @@ import socket
 import struct
 import sys
 import time
+import zlib
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -92,6 +93,9 @@ PAUSE_TICKS = 40
 METRIC_WRITE_TICKS = 100
 """Ticks between writes of the metric file; a crash loses at most 5 s."""
 
+IMAGE_TICKS, IMAGE_STRIDE = 10, 4
+"""Ticks between images of the front camera that are written, and pixels between theirs."""
+
 DEFAULTS: dict[str, Any] = {
     "server": "127.0.0.1:4747",
     "options": {"keep_commands": True, "route": 4.0},
@@ -100,13 +104,15 @@ DEFAULTS: dict[str, Any] = {
     "setup_seconds": 60.0,
     "metric_dir": None,
     "metric_every": 1,
+    "images": False,
     "creep": True,
 }
 """server: 127.0.0.1:PORT or unix:PATH. options: of the drive, where they are to differ from the server's: inertial,
 route, keep_commands, benchmark; commands must be kept, by the server's options or by these. request_seconds: after
 which an answer is too late. connect_seconds: for which a connection is tried. setup_seconds: for which a route's start
 waits for the server. metric_dir: where metric files go; the environment's SAVE_PATH where null, nowhere without.
-metric_every: ticks between their rows. creep: whether to."""
+metric_every: ticks between their rows. images: whether to write the front camera beside them, a file every ten ticks.
+creep: whether to."""
 
 MIN_BACK_OFF, MAX_BACK_OFF = 0.5, 10.0
 """s between attempts to reach a server that is gone."""
@@ -199,6 +205,7 @@ class World4ScorerAgent(AutonomousAgent):
             return _braking()
         motion = Motion.of(hero)
         self._keep_metric()
+        self._keep_image(input_data)
         if self._plan is None or self._tick - self._plan.tick >= REPLAN_TICKS:
             self._plan = self._ask(input_data, timestamp, motion)
         if self._plan is None:
@@ -292,6 +299,19 @@ class World4ScorerAgent(AutonomousAgent):
             self._metric_info[self._tick] = self.get_metric_info()
         if self._tick % METRIC_WRITE_TICKS == METRIC_WRITE_TICKS - 1:
             self._write_metric()
+
+    def _keep_image(self, input_data: Mapping[str, Any]) -> None:
+        """Write the front camera; a full disk does not end the drive."""
+        folder = self._config["metric_dir"] or os.environ.get("SAVE_PATH")
+        name = CAMERAS[0][0]
+        if not self._config["images"] or not folder or self._tick % IMAGE_TICKS or name not in input_data:
+            return
+        small = np.asarray(input_data[name][1])[::IMAGE_STRIDE, ::IMAGE_STRIDE, 2::-1]
+        path = os.path.join(folder, self._save_name, "rgb_" + name, f"{self._tick // IMAGE_TICKS:04d}.png")
+        try:
+            write_bytes(path, as_png(small))
+        except OSError as error:
+            _log(f"{folder}: the front camera could not be written: {error}")
 
     def _write_metric(self) -> None:
         """Write atomically; a full disk does not end the drive."""
@@ -667,8 +687,9 @@ def read_config(path: str) -> dict[str, Any]:
             raise ValueError(f"{path}: {name}: {value!r}; seconds above zero are needed")
     if type(config["metric_every"]) is not int or config["metric_every"] < 1:
         raise ValueError(f"{path}: metric_every: {config['metric_every']!r}; a whole number above zero is needed")
-    if not isinstance(config["creep"], bool):
-        raise ValueError(f"{path}: creep: {config['creep']!r}; true or false is needed")
+    for name in ("creep", "images"):
+        if not isinstance(config[name], bool):
+            raise ValueError(f"{path}: {name}: {config[name]!r}; true or false is needed")
     if not isinstance(config["options"], dict):
         raise ValueError(f"{path}: options: an object is needed")
     if config["metric_dir"] is not None and not isinstance(config["metric_dir"], str):
@@ -700,16 +721,36 @@ def rotation(angle: float) -> Floats:
 
 def write_json(path: str, content: Any) -> None:
     """Write a JSON file atomically."""
+    write_bytes(path, json.dumps(content).encode())
+
+
+def write_bytes(path: str, content: bytes) -> None:
+    """Write a file atomically."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "w") as stream:
-            json.dump(content, stream)
+        with open(temporary, "wb") as stream:
+            stream.write(content)
         os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def as_png(image: NDArray[np.uint8]) -> bytes:
+    """A PNG file of colours (H, W, 3); CARLA's Python need not have a library for that."""
+    height, width, _ = image.shape
+    rows = np.concatenate([np.zeros((height, 1), np.uint8), image.reshape(height, 3 * width)], 1)  # 0: no filter
+    chunks = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(rows.tobytes(), 1)),
+        (b"IEND", b""),
+    )
+    parts = [
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
 def _position(transform: Any) -> tuple[float, float]:

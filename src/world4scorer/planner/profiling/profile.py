@@ -70,7 +70,7 @@ def profile(config: ModelConfig, scenes: int = 1) -> Profile:
     """
     with FakeTensorMode(), torch.no_grad():
         network = Network(config).eval()
-        image, ego, cameras = _inputs(config, scenes)
+        image, ego, cameras = blank_inputs(config, scenes)
         with TensorMemory() as memory:
             network(image, ego, None, cameras)
         with OperationCounter() as whole:
@@ -124,13 +124,13 @@ def count_parameters(network: Network) -> dict[str, int]:
 
 def latency(planner: Planner, scenes: int = 1, repeats: int = 10) -> float:
     """Median seconds of a pass on the planner's device, in its precision, after two passes to warm up."""
-    image, ego, cameras = _inputs(planner.config, scenes, *_place(planner))
+    image, ego, cameras = blank_inputs(planner.config, scenes, *_place(planner))
     return _median_seconds(lambda: planner(image, ego, cameras), image.device, repeats)
 
 
 def encoder_latency(planner: Planner, scenes: int = 1, repeats: int = 10) -> float:
     """The same of the image encoder alone; what is left of a pass is generation and scoring."""
-    image, _, _ = _inputs(planner.config, scenes, *_place(planner))
+    image, _, _ = blank_inputs(planner.config, scenes, *_place(planner))
     with torch.no_grad():
         return _median_seconds(lambda: planner.network.encode(image), image.device, repeats)
 
@@ -154,7 +154,7 @@ def _median_seconds(run: Callable[[], object], device: torch.device, repeats: in
 def peak_memory(planner: Planner, scenes: int = 1) -> int:
     """Bytes in use at most during a pass, weights included: measured on CUDA, tensors counted elsewhere."""
     parameter = next(planner.parameters())
-    image, ego, cameras = _inputs(planner.config, scenes, parameter.device, parameter.dtype)
+    image, ego, cameras = blank_inputs(planner.config, scenes, parameter.device, parameter.dtype)
     if parameter.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(parameter.device)
         planner(image, ego, cameras)
@@ -165,9 +165,10 @@ def peak_memory(planner: Planner, scenes: int = 1) -> int:
     return int(memory.peak + weights + image.nbytes)
 
 
-def _inputs(
+def blank_inputs(
     config: ModelConfig, scenes: int, device: torch.device | None = None, dtype: torch.dtype | None = None
 ) -> tuple[Tensor, Tensor, Cameras | None]:
+    """Images, ego statuses and cameras of the sizes that a model takes, all zero."""
     size = (config.cameras, 3, config.image_height, config.image_width)
     image = torch.zeros(scenes, *size, device=device, dtype=dtype)
     cameras = None

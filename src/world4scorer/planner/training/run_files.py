@@ -27,7 +27,7 @@ def read_run(run: Path, split: str | None = None) -> tuple[TrainConfig, TrainDat
         raise ValueError(
             f"{run}: was trained on clips (`w4s b2d train`); give {folder.planner}, and say which data to use"
         )
-    config = _read_config(folder)
+    config = read_config(run)
     try:
         raw = json.loads(folder.data_file.read_text())
         data = TrainData(**{name: _as_read(name, value) for name, value in raw.items()})
@@ -46,8 +46,12 @@ def looked_at(data: TrainData, root: Path | None, split: str | None, store: Path
     return replace(data, val_split=name, val_store=found, val_data=folder)
 
 
-def _read_config(run: RunFolder) -> TrainConfig:
-    return TrainConfig.from_json(run.config_file.read_text(), str(run.config_file))
+def read_config(run: Path) -> TrainConfig:
+    """The configuration of a run, whatever it was trained on."""
+    path = RunFolder(run).config_file
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file; {run} is not the folder of a training run")
+    return TrainConfig.from_json(path.read_text(), str(path))
 
 
 def has_direction_labels(folder: Path, model: ModelConfig) -> bool:
@@ -58,7 +62,7 @@ def has_direction_labels(folder: Path, model: ModelConfig) -> bool:
     """
     run = RunFolder(folder.absolute().parent)
     if run.exists:
-        return _read_config(run).losses.driving_direction
+        return read_config(run.root).losses.driving_direction
     return model.ego_numbers != EGO_NUMBERS + ROUTE_NUMBERS
 
 

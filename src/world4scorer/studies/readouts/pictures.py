@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import FancyArrowPatch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -54,7 +55,7 @@ def gallery(images: Mapping[str, Tensor], titles: Sequence[str]) -> Figure:
     wide, tall = IMAGE, IMAGE * shape[2] / shape[3]
     group, line = len(GALLERY_COLUMNS) * (wide + GAP) + 5 * GAP, tall + TITLE
     rows = -(-len(titles) // SIDE_BY_SIDE)
-    sheet = _Sheet(SIDE_BY_SIDE * group - 6 * GAP, rows * line + HEADER)
+    sheet = Sheet(SIDE_BY_SIDE * group - 6 * GAP, rows * line + HEADER)
     for scene, title in enumerate(titles):
         row, index = divmod(scene, SIDE_BY_SIDE)
         left, top = index * group, HEADER + row * line + TITLE
@@ -81,11 +82,11 @@ def query_picture(
     wide, tall = QUERY_IMAGE, QUERY_IMAGE * shape[2] / shape[3]
     above = tall * (BEHIND + AHEAD) / (2 * BESIDE)
     gap = 2 * GAP
-    sheet = _Sheet(above + len(columns) * (wide + gap), len(indices) * (tall + gap) + HEADER + TITLE)
+    sheet = Sheet(above + len(columns) * (wide + gap), len(indices) * (tall + gap) + HEADER + TITLE)
     sheet.words("queries", above / 2, HEADER - 0.06, fontsize=9, ha="center")
     for row, index in enumerate(indices):
         top = HEADER + row * (tall + gap)
-        _queries(sheet.axes(0.0, top, above, tall), pools, store, int(index), plans[row])
+        draw_queries(sheet.axes(0.0, top, above, tall), pools, store, int(index), plans[row])
         for column, (name, words) in enumerate(columns.items()):
             x = above + gap + column * (wide + gap)
             axes = sheet.image(images[name][row], x, top, wide, tall)
@@ -102,7 +103,7 @@ def query_picture(
     return sheet.figure
 
 
-class _Sheet:
+class Sheet:
     """A figure on which things are put by inches from the upper left corner; laying it out takes no time."""
 
     def __init__(self, width: float, height: float) -> None:
@@ -111,21 +112,32 @@ class _Sheet:
         FigureCanvasAgg(self.figure)
 
     def axes(self, left: float, top: float, width: float, height: float) -> Axes:
+        """Empty axes."""
         low = self.height - top - height
         axes = self.figure.add_axes((left / self.width, low / self.height, width / self.width, height / self.height))
         _bare(axes)
         return axes
 
     def image(self, image_3HW: Tensor, left: float, top: float, width: float, height: float) -> Axes:
+        """Axes filled by an image."""
         axes = self.axes(left, top, width, height)
         axes.imshow(as_bytes(image_3HW), interpolation="lanczos", aspect="auto")
         return axes
 
     def words(self, text: str, left: float, low: float, **plot_style: Any) -> None:
+        """Words whose lower edge lies at `low`."""
         self.figure.text(left / self.width, 1.0 - low / self.height, text, va="bottom", **plot_style)
 
+    def arrow(self, left: float, top: float, low: float, colour: str) -> None:
+        """An arrow down."""
+        ends = [(left / self.width, 1.0 - y / self.height) for y in (top, low)]
+        self.figure.add_artist(
+            FancyArrowPatch(*ends, transform=self.figure.transFigure, arrowstyle="-|>", mutation_scale=11, color=colour)
+        )
 
-def _queries(axes: Axes, pools: ScoredPools, store: SceneStore, index: int, plans: NDArray[np.int64]) -> None:
+
+def draw_queries(axes: Axes, pools: ScoredPools, store: SceneStore, index: int, plans: NDArray[np.int64]) -> None:
+    """A scene from above with the plans (3,) that are asked, and the executed one."""
     scene = store[pools.tokens[index]]
     frame = EgoFrame.of(scene)
     draw_map(axes, scene, frame)

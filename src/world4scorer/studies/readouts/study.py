@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from world4scorer.datasets.store import SceneStore
@@ -36,6 +37,7 @@ from world4scorer.studies.readout_networks.regions import has_labels, read_regio
 from world4scorer.studies.readouts.figure import draw
 from world4scorer.studies.readouts.measures import Fidelity, consistency, fidelity, fitted, query_grids, view_shift
 from world4scorer.studies.readouts.pictures import gallery, query_picture
+from world4scorer.studies.readouts.pipeline import QueryStages, pipeline_picture
 from world4scorer.studies.readouts.scenes import QUERIES, Junctions, drawn_scenes, junctions
 from world4scorer.studies.readouts.tables import Found, remarks, tables
 from world4scorer.studies.readouts.vectors import Predicted, observed, predicted
@@ -127,6 +129,7 @@ def readouts(
     pictures = _gallery(trained, many, measured)
     if turned is not None:
         pictures |= _queries(trained, pools, source, turned, crossing)
+        pictures["pipeline"] = _pipeline(trained, pools, source, turned, crossing)
     return Finding(
         name="readouts",
         title="What the planner foresees, as images",
@@ -231,3 +234,23 @@ def _queries(
         images["observed"] = fitted(as_images(pairs.future_views[rows]), like)
         pictures[key] = query_picture(pools, store, crossing.indices[rows], crossing.plans[rows], images)
     return pictures
+
+
+def _pipeline(
+    trained: Readouts, pools: ScoredPools, source: PlannerSource, turned: Scenes, crossing: Junctions
+) -> Figure:
+    """All stages of the first junction of the first picture of queries."""
+    pairs, asked = turned.pairs, turned.predicted.asked[:1]
+    seen = trained.condgrid.predict(pairs.now[:1].float(), pairs.vectors[:1], SHOWN_GUIDANCE)
+    grids = torch.cat([query_grids(trained, pairs.now[:1], asked, SHOWN_GUIDANCE)[0], seen])
+    images = trained.decoder.images(grids)
+    stages = QueryStages(
+        turned.predicted.states[0],
+        torch.cat([trained.scaled(asked[0]), pairs.vectors[:1]]),
+        pairs.now[0].float(),
+        grids,
+        fitted(as_images(pairs.now_views[:1]), images)[0],
+        images,
+    )
+    grid, store = PatchGrid.of(trained.encoder), SceneStore(source.store)
+    return pipeline_picture(stages, grid, pools, store, int(crossing.indices[0]), crossing.plans[0]).figure

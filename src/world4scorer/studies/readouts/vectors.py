@@ -31,6 +31,8 @@ class Predicted(NamedTuple):
     """(K, E)"""
     asked: Tensor
     """(K, Q, E) of the plans asked for"""
+    states: Tensor
+    """(K, Q, D) that these were read from"""
 
 
 def observed(run: Path, encoder: str, split: str | None = None) -> FutureTargets:
@@ -46,7 +48,7 @@ def predicted(
     planner: Planner, samples: Samples, pools: ScoredPools, indices: NDArray[np.int64], plans: NDArray[np.int64]
 ) -> Predicted:
     """Vectors of the driven plans, and of plans (K, Q) of the pools, at some indices of the pools (K,)."""
-    executed, asked = [], []
+    executed, asked, read = [], [], []
     number = 0
     for batch in pool_batches(samples.at([samples.index_of[pools.tokens[index]] for index in indices]), planner):
         rows = slice(number, number + len(batch.tokens))
@@ -58,5 +60,6 @@ def predicted(
         chosen = states[torch.arange(len(states))[:, None], torch.from_numpy(plans[rows])]
         executed.append(planner.readout(alone).float())
         asked.append(planner.readout(chosen).float())
+        read.append(chosen.float())
         number += len(batch.tokens)
-    return Predicted(torch.cat(executed), torch.cat(asked))
+    return Predicted(torch.cat(executed), torch.cat(asked), torch.cat(read))

@@ -124,7 +124,7 @@ class Measure:
         """Some scenes with their pools; `numbers` seed what is drawn."""
         indices = [self.validation.samples.index_of[token] for token in tokens]
         batch = collate([self.validation[index, 0] for index in indices])
-        calls, driven = self._calls(batch, plans_KNT3)
+        calls, driven = self.calls(batch, plans_KNT3)
         rivals, gradients = [], []
         for row, number in enumerate(numbers):
             call = calls.at(slice(row, row + 1))
@@ -167,7 +167,7 @@ class Measure:
         return result
 
     @torch.no_grad()
-    def _calls(self, batch: Batch, plans: Tensor) -> tuple[ScorerCall, ScorerCall]:
+    def calls(self, batch: Batch, plans: Tensor) -> tuple[ScorerCall, ScorerCall]:
         """Of the pools, and of what was driven."""
         network = self.planner.network
         scene, ego = network.encode(batch.image), network.encode_ego(batch.ego_status)

@@ -13,12 +13,14 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.finding import Finding
@@ -36,11 +38,17 @@ from world4scorer.studies.shared.options import StabilityOptions
 from world4scorer.studies.stability.figure import draw
 from world4scorer.studies.stability.numbers import Measured, numbers_of
 from world4scorer.studies.stability.scenes import KeptScenes, Measure, SceneRadii
+from world4scorer.studies.stability.surface_figure import draw_surfaces
+from world4scorer.studies.stability.surfaces import measure_surfaces, pick_scene, read_surfaces, write_surfaces
 from world4scorer.studies.stability.tables import remarks, tables
 
 NAME: Final = "stability"
 PARTS: Final = "stability_scenes"
 """Folder beside the finding, for scenes that are finished."""
+SURFACES: Final = "surfaces.json"
+"""File in that folder, of the scene whose score surfaces are drawn."""
+MOVING: Final = 10.0
+"""m that the choice of the scene leads away in four seconds, where there is such a scene."""
 GROUP: Final = 4
 """Scenes that are solved together, and kept together."""
 SPARE_SCENES: Final = 16
@@ -68,23 +76,22 @@ def stability(run: Path, question: StabilityOptions, out: Path) -> Finding:
     supervision = trained.supervision(planner, indices[: question.supervised])
     found: dict[str, SceneRadii] = {token: one for token in tokens if (one := kept.read(token)) is not None}
     missing = [number for number, token in enumerate(tokens) if token not in found]
-    if missing:
+
+    @cache
+    def prepared() -> Measure:
         geometry = replace(Geometry.of(supervision, question.mu), tolerance=TOLERANCE)
-        measure = Measure(
-            planner,
-            geometry,
-            validation,
-            store,
-            trained,
-            indices[question.supervised :],
-            question.rivals,
-            question.scales,
-        )
+        spare = indices[question.supervised :]
+        return Measure(planner, geometry, validation, store, trained, spare, question.rivals, question.scales)
+
+    def plans_of(numbers: Sequence[int]) -> Tensor:
+        return torch.from_numpy(np.asarray(pools.plans[[chosen[number] for number in numbers]], np.float32))
+
+    if missing:
+        measure = prepared()
 
         def measure_group(group: Sequence[int]) -> None:
-            plans = torch.from_numpy(np.asarray(pools.plans[[chosen[number] for number in group]], np.float32))
             names = [tokens[number] for number in group]
-            for one in measure(names, plans, group, group[0] < question.detailed, group[0] == 0):
+            for one in measure(names, plans_of(group), group, group[0] < question.detailed, group[0] == 0):
                 kept.write(one)
                 found[one.token] = one
 
@@ -107,6 +114,16 @@ def stability(run: Path, question: StabilityOptions, out: Path) -> Finding:
         question.draws,
     )
     numbers = numbers_of(measured)
+    pictures = {}
+    ends = [pools.plans[index, found[token].choice, -1, :2] for index, token in zip(chosen, tokens, strict=True)]
+    picked = pick_scene(measured.scenes, [bool(np.hypot(*end) > MOVING) for end in ends])
+    if picked is not None:
+        scene, plans, file = measured.scenes[picked], plans_of([picked]), kept.folder / SURFACES
+        surfaces = read_surfaces(file, f"{kept.signature} {scene.token}")
+        if surfaces is None:
+            surfaces = measure_surfaces(prepared(), scene, plans)
+            write_surfaces(file, f"{kept.signature} {scene.token}", surfaces)
+        pictures["surfaces"] = draw_surfaces(surfaces, store[scene.token], plans[0].numpy())
     return Finding(
         name=NAME,
         title="How firmly supervision holds choices",
@@ -118,6 +135,7 @@ def stability(run: Path, question: StabilityOptions, out: Path) -> Finding:
         tables=tables(measured, numbers),
         remarks=remarks(measured, numbers),
         figure=draw(measured),
+        pictures=pictures,
     )
 
 
