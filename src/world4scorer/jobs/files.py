@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +42,12 @@ def check_file(path: str | os.PathLike[str]) -> None:
     if Path(path).is_dir():
         raise ValueError(f"{path}: is a folder; name a file")
     check_folder(Path(path).parent)
+
+
+def check_regular(path: str | os.PathLike[str]) -> None:
+    """Raise an OSError unless this is a regular file: reading a pipe or a device may never end."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:

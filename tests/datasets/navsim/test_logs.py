@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from tests.support.navsim_golden import DATA_SPLIT, NavsimGolden
 from world4scorer.datasets.navsim.agent_input import agent_input, future_poses, history_poses
-from world4scorer.datasets.navsim.cameras import CAMERAS
+from world4scorer.datasets.navsim.cameras import CAMERAS, Camera
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import Split, windows
 from world4scorer.datasets.navsim.logs import Log, log_paths, read_log
@@ -170,3 +171,19 @@ def test_ego_boxes_are_no_obstacles(damaged: Any) -> None:
 def test_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no such folder"):
         log_paths(DataFolder(tmp_path).logs("mini"))
+
+
+@pytest.mark.parametrize("path", ["/etc/hostname", "../../other/CAM_F0/1.jpg", "log/../../x.jpg", "log/CAM_F0/1\0.jpg"])
+def test_camera_paths_stay_below_the_sensor_folder(logs: list[Log], path: str) -> None:
+    raw = logs[0].frames[0].raw["cams"]["CAM_F0"]
+    with pytest.raises(DatasetError, match="leaves the sensor folder"):
+        Camera.from_raw("CAM_F0", {**raw, "data_path": path}, "here")
+
+
+def test_a_pipe_is_no_image(logs: list[Log], tmp_path: Path) -> None:
+    camera = logs[0].frames[0].cameras["CAM_F0"]
+    pipe = tmp_path / camera.path
+    pipe.parent.mkdir(parents=True)
+    os.mkfifo(pipe)
+    with pytest.raises(DatasetError, match="not a regular file"):
+        camera.load(tmp_path)

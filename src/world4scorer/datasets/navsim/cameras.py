@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.jobs.files import check_regular
 
 CAMERAS: Final = ("CAM_F0", "CAM_L0", "CAM_L1", "CAM_L2", "CAM_R0", "CAM_R1", "CAM_R2", "CAM_B0")
 """Names in logs, in the order of the devkit."""
@@ -63,6 +64,9 @@ class Camera:
 
         if not isinstance(raw.get("data_path"), (str, os.PathLike)):
             raise DatasetError(f"{where}: camera {name} has no field 'data_path'")
+        path = PurePath(raw["data_path"])
+        if path.is_absolute() or ".." in path.parts or "\0" in str(path):
+            raise DatasetError(f"{where}: camera {name}, data_path {str(path)!r} leaves the sensor folder")
         return cls(
             name=name,
             path=str(raw["data_path"]),
@@ -78,6 +82,7 @@ class Camera:
 
         path = Path(sensor_root) / self.path
         try:
+            check_regular(path)
             with Image.open(path) as image:
                 return np.array(image.convert("RGB"))
         except FileNotFoundError:

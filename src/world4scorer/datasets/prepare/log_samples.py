@@ -29,7 +29,7 @@ from world4scorer.datasets.prepare.route_points import RouteInput, RouteSource, 
 from world4scorer.engine.routes.route import POLYLINE_DISTANCES
 from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import atomic_write, check_regular
 
 FILE: Final = "samples"
 """Name in the folder of the scene store."""
@@ -154,6 +154,7 @@ def _joined(arrays: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 def _image_size(path: Path) -> tuple[int, int]:
     """Of the first image of a log; all have the same."""
     try:
+        check_regular(path)
         with Image.open(path) as image:
             return image.size
     except OSError as error:

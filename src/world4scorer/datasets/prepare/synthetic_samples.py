@@ -16,6 +16,7 @@ from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.synthetic import SyntheticScene, read_synthetic_scene
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
+from world4scorer.jobs.files import check_regular
 
 
 def synthetic_samples(scenes: Path, sensors: Path, tokens: Sequence[str], history: int = 4) -> Samples:
@@ -51,6 +52,7 @@ def _cameras(scene: SyntheticScene, history: int) -> list[Camera]:
 
 def _size(path: Path) -> tuple[int, int]:
     try:
+        check_regular(path)
         with Image.open(path) as image:
             return image.size
     except OSError as error:

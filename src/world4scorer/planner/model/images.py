@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
+from world4scorer.jobs.files import check_regular
 from world4scorer.planner.model.config import ModelConfig
 
 MEAN: Final = (0.485, 0.456, 0.406)
@@ -31,6 +32,7 @@ class ImageError(ValueError):
 def read_view(path: str | os.PathLike[str], config: ModelConfig) -> NDArray[np.uint8]:
     """The image of a file as a view (H, W, 3)."""
     try:
+        check_regular(path)
         data = Path(path).read_bytes()
     except OSError as error:
         raise ImageError(f"{path}: {error.strerror}; the sensor blobs of this log are missing or incomplete") from error
