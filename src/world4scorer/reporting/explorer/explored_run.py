@@ -1,0 +1,195 @@
+"""What the explorer shows of a run, a folder of pools or a scene store: tables, scenes and images by log.
+
+>>> run = ExploredRun.open(Path("runs/city"))
+>>> run.logs[0].name, len(run.table(0)), len(run.scenes(0))
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from world4scorer.datasets.navsim.cameras import VIEWS
+from world4scorer.datasets.navsim.splits import find_split
+from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.datasets.store import SceneStore
+from world4scorer.engine.outcomes.batch import map_threads
+from world4scorer.engine.scene.indices import State
+from world4scorer.evaluation.pools.foreign import single_plans
+from world4scorer.evaluation.pools.open import kept_pools
+from world4scorer.evaluation.pools.outcome_files import judge_log
+from world4scorer.evaluation.pools.pool_files import LogPool, PoolFolder, is_pools
+from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.jobs.run_folder import RunFolder, Weights
+from world4scorer.reporting.explorer.log_map import LogMap
+from world4scorer.reporting.explorer.log_scenes import FramePlans, LogScenes
+from world4scorer.reporting.explorer.log_table import pack_table
+from world4scorer.reporting.explorer.situations import outliers, project, situations
+
+THUMBNAIL_QUALITY: Final = 60
+
+
+@dataclass(frozen=True)
+class ExploredLog:
+    """The frames of one log."""
+
+    name: str
+    place: str
+    """Location of its map."""
+    rows: slice
+    """Its frames among those of all logs."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExploredRun:
+    """Scored pools with their scenes, and images where the dataset is there."""
+
+    name: str
+    pools: ScoredPools
+    store: SceneStore
+    folder: PoolFolder | None
+    """Where states are read from; None for a scene store, whose plans are the human's."""
+    samples: Samples | None
+    """Images and cameras; None where the dataset is not known."""
+
+    @classmethod
+    def open(
+        cls,
+        source: Path,
+        split: str | None = None,
+        weights: Weights = "best",
+        store: Path | None = None,
+        data: Path | None = None,
+    ) -> ExploredRun:
+        """Open a training run, a folder of pools, or a scene store."""
+        name = source.resolve().name
+        if not is_pools(source) and not RunFolder(source).exists:
+            scenes = SceneStore(source)
+            if not len(scenes):
+                raise ValueError(f"{source}: neither a training run, nor pools, nor a scene store")
+            return cls(name, _human_pools(scenes), scenes, None, _samples(_store_about(scenes), scenes, data))
+        where = kept_pools(source, split, weights)
+        pools = ScoredPools.open(where, store)
+        scenes = SceneStore(pools.about["store"])
+        return cls(name, pools, scenes, PoolFolder(where), _samples(pools.about, scenes, data))
+
+    @cached_property
+    def logs(self) -> tuple[ExploredLog, ...]:
+        """All logs, in the order of the pools."""
+        names = np.asarray(self.pools.log_names)
+        edges = [0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)]
+        return tuple(
+            ExploredLog(str(names[first]), self._place(self.pools.tokens[first]), slice(first, end))
+            for first, end in zip(edges, edges[1:], strict=False)
+        )
+
+    @property
+    def cameras(self) -> tuple[str, ...]:
+        """Names of the cameras; none where images are not known."""
+        return () if self.samples is None else VIEWS
+
+    def table(self, log: int) -> bytes:
+        """What choosing and filtering need of a log."""
+        return pack_table(self.pools, self.logs[log].rows, self._situations, self._outliers)
+
+    def scenes(self, log: int) -> bytes:
+        """What is drawn of a log."""
+        entry, pools = self.logs[log], self.pools
+        frames = range(entry.rows.start, entry.rows.stop)
+        states = None if self.folder is None else self.folder.read(entry.name).states
+        first = self.store[pools.tokens[entry.rows.start]].ego_state[[State.X, State.Y]]
+        kept = LogScenes(LogMap(np.round(first)), pools.about["lqr"])
+        for number, index in enumerate(frames):
+            planned = FramePlans(
+                plans=pools.plans[index],
+                logits=None if pools.logits is None else pools.logits[index],
+                projected=None if states is None else project(states[number]),
+                cameras=self._calibration(pools.tokens[index]),
+            )
+            kept.add(self.store[pools.tokens[index]], planned)
+        return kept.pack({"log_name": entry.name, "frames": len(frames), "plans": pools.plans.shape[1]})
+
+    def image(self, frame: int, camera: int, width: int | None = None) -> bytes | None:
+        """A JPEG of a frame, by its index among all; None where there is none. With a width, small."""
+        if self.samples is None:
+            return None
+        index = self.samples.index_of.get(self.pools.tokens[frame])
+        if index is None:
+            return None
+        path = self.samples.sensors / self.samples.images[index][camera]
+        if not path.is_file():
+            return None
+        return path.read_bytes() if width is None else _shrunk(path, width)
+
+    def _place(self, token: str) -> str:
+        return str(self.store.extras(token).get("map_location", ""))
+
+    @cached_property
+    def _situations(self) -> NDArray[np.uint8]:
+        return situations(self.pools.human_plan)
+
+    @cached_property
+    def _outliers(self) -> NDArray[np.float32]:
+        """(S,) by the mean state of a frame; zeros for pools without states."""
+        means = []
+        for log in self.logs:
+            states = None if self.folder is None else self.folder.read(log.name).states
+            if states is None:
+                return np.zeros(len(self.pools), np.float32)
+            means.append(states.mean(1, np.float32))
+        return outliers(np.concatenate(means))
+
+    def _calibration(self, token: str) -> NDArray[np.float32] | None:
+        """(C, 23) cameras of a frame; NaN where they are not known."""
+        if self.samples is None:
+            return None
+        index, count = self.samples.index_of.get(token), len(VIEWS)
+        if index is None:
+            return np.full((count, 23), np.nan, np.float32)
+        samples = self.samples
+        size = np.broadcast_to(samples.image_size[index], (count, 2))
+        parts = (samples.intrinsics[index].reshape(count, 9), samples.rotation[index].reshape(count, 9))
+        return np.concatenate([*parts, samples.translation[index], size], axis=1).astype(np.float32)
+
+
+def _human_pools(scenes: SceneStore) -> ScoredPools:
+    """The human's plan as a pool of one, in every scene that has one."""
+    driven = {token: scenes[token].human_future for token in scenes}
+    plans = {token: plan for token, plan in driven.items() if plan is not None}
+    if not plans:
+        raise ValueError(f"{scenes.folder}: nobody drove in these scenes, so there is no plan to show; give pools")
+
+    def judged(log: LogPool) -> Any:
+        return log, judge_log(log, scenes)
+
+    logs = list(map_threads(judged, single_plans(plans, scenes, list(plans))))
+    return ScoredPools.join({**_store_about(scenes), "planner": "human", "lqr": "navsim"}, logs)
+
+
+def _store_about(scenes: SceneStore) -> dict[str, Any]:
+    options = scenes.provenance(scenes.logs[0]).get("options", {})
+    return {"split": options.get("split"), "store": str(scenes.folder)}
+
+
+def _samples(about: Any, scenes: SceneStore, data: Path | None) -> Samples | None:
+    """Images of the scenes; None where the dataset is not known, or not there."""
+    where, split = data or about.get("data"), about.get("split")
+    if where is None or split is None or not Path(where).is_dir():
+        return None
+    return Samples.of_split(Path(where), find_split(str(split), Path(where)), scenes.folder)
+
+
+def _shrunk(path: Path, width: int) -> bytes:
+    with Image.open(path) as image:
+        image.draft("RGB", (width, width))
+        small = image.convert("RGB").resize((width, max(1, round(image.height * width / image.width))))
+    kept = io.BytesIO()
+    small.save(kept, "JPEG", quality=THUMBNAIL_QUALITY)
+    return kept.getvalue()
