@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any, Final
 
-ASSETS: Final = "world4scorer.reporting.explorer.page_files"
+PACKAGE: Final = "world4scorer.reporting.explorer"
+FOLDER: Final = "page_files"
 CATALOGUE_ID: Final = "catalogue"
 
 
@@ -35,14 +36,14 @@ def policy(images: str, connections: str) -> str:
     """Content security policy of the page: nothing but its own script and style, images and connections as given."""
     digests = {name: _digest(read_asset(f"explorer.{name}")) for name in ("js", "css")}
     return (
-        f"default-src 'none'; script-src '{digests['js']}'; style-src '{digests['css']}'; img-src {images}; "
+        f"default-src 'none'; script-src '{digests['js']}'; style-src '{digests['css']}'; img-src data: {images}; "
         f"connect-src {connections}; base-uri 'none'; form-action 'none'"
     )
 
 
 def read_asset(name: str) -> str:
     """A file of the page, as text."""
-    return (files(ASSETS) / name).read_text("utf-8")
+    return (files(PACKAGE) / FOLDER / name).read_text("utf-8")
 
 
 def _digest(content: str) -> str:

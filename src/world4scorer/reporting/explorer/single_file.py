@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from world4scorer.jobs.files import atomic_write
-from world4scorer.jobs.progress import progress
+from world4scorer.jobs.progress import ProgressBar
 from world4scorer.reporting.explorer.catalogue import catalogue
 from world4scorer.reporting.explorer.explored_run import ExploredRun
 from world4scorer.reporting.explorer.page import policy, render_page
@@ -60,31 +60,38 @@ def write_single_file(
 
     A ValueError for a log that is not there, or named logs that do not fit.
     """
-    first = runs[0]
-    names = _order(first) if not logs else _known(first, logs)
-    room, blocks, taken = max_bytes - PAGE_BYTES, list[Block](), list[str]()
-    for name in progress(names, "logs", show_progress):
-        found = [block for number, run in enumerate(runs) for block in _blocks(number, run, name)]
-        size = sum(-(-len(content) // 3) * 4 + 100 for _, content in found)
-        if size > room:
-            if logs:
-                raise ValueError(f"--logs: {len(logs)} logs need more than {max_bytes / 1e6:.0f} MB; name fewer")
-            break
-        room -= size
-        blocks += found
-        taken.append(name)
+    blocks, taken = _collect(runs, logs, max_bytes, show_progress)
     if not taken:
         raise ValueError(f"{out}: the first log alone needs more than {max_bytes / 1e6:.0f} MB; serve it without --out")
+    first = runs[0]
     numbers = [[number for number, log in enumerate(run.logs) if log.name in taken] for run in runs]
     frames = sum(first.logs[number].rows.stop - first.logs[number].rows.start for number in numbers[0])
     report = FileReport(out, frames, len(first.pools), len(taken), len(first.logs), 0)
-    note = str(report).partition(": ")[2] if len(taken) < len(first.logs) else ""
-    page = render_page(
-        policy(images="blob:", connections="'none'"), catalogue(runs, numbers, _note(report) if note else ""), blocks
-    ).encode()
+    held = catalogue(runs, numbers, "" if len(taken) == len(first.logs) else _note(report))
+    page = render_page(policy(images="blob:", connections="'none'"), held, blocks).encode()
     with atomic_write(out) as stream:
         stream.write(page)
-    return FileReport(out, frames, len(first.pools), len(taken), len(first.logs), len(page))
+    return replace(report, bytes=len(page))
+
+
+def _collect(
+    runs: Sequence[ExploredRun], logs: Sequence[str], max_bytes: int, show_progress: bool
+) -> tuple[list[Block], list[str]]:
+    """Data blocks, and the names of the logs that they are of."""
+    names = _known(runs[0], logs) if logs else _order(runs[0])
+    room, blocks, taken = max_bytes - PAGE_BYTES, list[Block](), list[str]()
+    with ProgressBar("explorer", "logs", len(names), show_progress) as bar:
+        for name in names:
+            found = [block for number, run in enumerate(runs) for block in _blocks(number, run, name)]
+            room -= sum(-(-len(content) // 3) * 4 + 100 for _, content in found)
+            if room < 0:
+                break
+            blocks += found
+            taken.append(name)
+            bar.advance()
+    if logs and len(taken) < len(names):
+        raise ValueError(f"--logs: {len(names)} logs need more than {max_bytes / 1e6:.0f} MB; name fewer")
+    return blocks, taken
 
 
 def _note(report: FileReport) -> str:

@@ -1,0 +1,135 @@
+// Choosing among plans, as the engine does: framewise, or with inertial re-ranking; and what the choices score.
+
+import type { Benchmark, Catalogue } from "./catalogue.ts";
+import type { LogTable } from "./table.ts";
+
+export type Mode = "framewise" | "inertial";
+
+export interface Selection {
+  utility: Benchmark;
+  mode: Mode;
+  weight: number;
+}
+
+/** Plan chosen in each frame of a log. The first of equal ones wins, as in the engine. */
+export function choose(table: LogTable, selection: Selection, logFloor: number): Int32Array {
+  const { frames, plans } = table;
+  const utility = table.utility[selection.utility];
+  const penalty = selection.mode === "inertial" ? selection.weight * logFloor : 0;
+  const chosen = new Int32Array(frames);
+  for (let frame = 0; frame < frames; frame++) {
+    const paired = selection.mode === "inertial" && table.isPaired(frame);
+    const before = paired ? chosen[frame - 1]! : -1;
+    let best = -1;
+    let highest = -Infinity;
+    for (let plan = 0; plan < plans; plan++) {
+      let value = utility[frame * plans + plan]!;
+      if (paired && !table.continues(frame, plan, before)) value += penalty;
+      if (value > highest) {
+        highest = value;
+        best = plan;
+      }
+    }
+    chosen[frame] = best;
+  }
+  return chosen;
+}
+
+/** Scores of plans of a log, from the engine's tables and weights. */
+export class Scorer {
+  private readonly weighted: [number, number][];
+  private readonly product: number;
+  private readonly pdms: number;
+  private readonly whole: number;
+
+  constructor(private readonly catalogue: Catalogue) {
+    const { names, rules } = catalogue;
+    this.weighted = Object.entries(rules.v2_weights).map(([name, weight]) => [names.v2.indexOf(name), weight]);
+    this.product = names.v2.indexOf("product");
+    this.pdms = names.v1.indexOf("PDMS");
+    this.whole = this.weighted.reduce((sum, [, weight]) => sum + weight, 0);
+  }
+
+  /** EPDMS of a plan; extended comfort 0 or 1, or null for none. */
+  epdms(table: LogTable, frame: number, plan: number, comfort: number | null = null): number {
+    const unit = this.catalogue.units.score;
+    let total = 0;
+    for (const [column, weight] of this.weighted) total += weight * table.score2(frame, plan, column) * unit;
+    const product = table.score2(frame, plan, this.product) * unit;
+    if (comfort === null) return (product * total) / this.whole;
+    const weight = this.catalogue.rules.ec_weight;
+    return (product * (total + weight * comfort)) / (this.whole + weight);
+  }
+
+  /** A plan's own score by a benchmark: PDMS, or EPDMS without extended comfort. */
+  own(table: LogTable, frame: number, plan: number, benchmark: Benchmark): number {
+    if (benchmark === "v2") return this.epdms(table, frame, plan);
+    return table.score1(frame, plan, this.pdms) * this.catalogue.units.score;
+  }
+
+  /** Score of the best plan of a pool. */
+  oracle(table: LogTable, frame: number, benchmark: Benchmark): number {
+    let best = 0;
+    for (let plan = 0; plan < table.plans; plan++) best = Math.max(best, this.own(table, frame, plan, benchmark));
+    return best;
+  }
+}
+
+/** What the choices in a log lead to, frame by frame. */
+export interface LogResult {
+  chosen: Int32Array;
+  framewise: Int32Array;
+  /** EPDMS with extended comfort, or PDMS where the utility is v1. */
+  score: Float64Array;
+  /** The same of framewise choices. */
+  framewiseScore: Float64Array;
+  /** Extended comfort 0 or 1; NaN where there is no frame before. */
+  comfort: Float64Array;
+  /** The pool's best own score less that of the choice. */
+  regret: Float64Array;
+}
+
+export function evaluate(table: LogTable, selection: Selection, scorer: Scorer, logFloor: number): LogResult {
+  const framewise = choose(table, { ...selection, mode: "framewise" }, logFloor);
+  const chosen = selection.mode === "framewise" ? framewise : choose(table, selection, logFloor);
+  const size = table.frames;
+  const result: LogResult = {
+    chosen,
+    framewise,
+    score: new Float64Array(size),
+    framewiseScore: new Float64Array(size),
+    comfort: new Float64Array(size),
+    regret: new Float64Array(size),
+  };
+  for (let frame = 0; frame < size; frame++) {
+    const comfort = continued(table, chosen, frame);
+    result.comfort[frame] = comfort ?? NaN;
+    result.score[frame] = scoreOf(table, chosen, frame, selection.utility, scorer);
+    result.framewiseScore[frame] = scoreOf(table, framewise, frame, selection.utility, scorer);
+    const own = scorer.own(table, frame, chosen[frame]!, selection.utility);
+    result.regret[frame] = oracleOf(table, frame, selection.utility, scorer) - own;
+  }
+  return result;
+}
+
+function scoreOf(table: LogTable, chosen: Int32Array, frame: number, benchmark: Benchmark, scorer: Scorer): number {
+  const plan = chosen[frame]!;
+  return benchmark === "v1"
+    ? scorer.own(table, frame, plan, "v1")
+    : scorer.epdms(table, frame, plan, continued(table, chosen, frame));
+}
+
+function continued(table: LogTable, chosen: Int32Array, frame: number): number | null {
+  if (!table.isPaired(frame)) return null;
+  return table.continues(frame, chosen[frame]!, chosen[frame - 1]!) ? 1 : 0;
+}
+
+const oracles = new WeakMap<LogTable, Partial<Record<Benchmark, Float64Array>>>();
+
+/** The oracle does not depend on the choices, so it is computed once. */
+function oracleOf(table: LogTable, frame: number, benchmark: Benchmark, scorer: Scorer): number {
+  const known = oracles.get(table) ?? {};
+  oracles.set(table, known);
+  known[benchmark] ??= Float64Array.from({ length: table.frames }, (_, at) => scorer.oracle(table, at, benchmark));
+  return known[benchmark][frame]!;
+}
