@@ -23,6 +23,8 @@ export interface Shown {
 }
 
 export interface View {
+  /** What it draws; it is drawn again when one of these is another. */
+  inputs(app: App): unknown[];
   update(app: App): void;
 }
 
@@ -32,7 +34,7 @@ export class App {
   listed: Listed[] = [];
   hovered = -1;
   colours: Palette;
-  private readonly views: View[] = [];
+  private readonly drawn = new Map<View, unknown[]>();
   private scheduled = false;
   private listKey = "";
   private loaded = 0;
@@ -47,11 +49,19 @@ export class App {
       void this.load();
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
-    window.addEventListener("resize", () => this.redraw());
+    window.addEventListener("resize", () => {
+      for (const view of this.drawn.keys()) this.drawn.set(view, []);
+      this.redraw();
+    });
   }
 
   add(view: View): void {
-    this.views.push(view);
+    this.drawn.set(view, []);
+  }
+
+  /** Counts the tables that were loaded. */
+  get tables(): number {
+    return this.loaded;
   }
 
   /** The frame of the active run; null while it is loading. */
@@ -155,7 +165,12 @@ export class App {
     const dark = isDark(this.state.theme);
     if (dark !== this.colours.dark) this.colours = palette(this.model.catalogue.style, dark);
     document.documentElement.dataset["theme"] = dark ? "dark" : "light";
-    for (const view of this.views) view.update(this);
+    for (const [view, before] of this.drawn) {
+      const inputs = view.inputs(this);
+      if (before.length === inputs.length && inputs.every((input, at) => input === before[at])) continue;
+      this.drawn.set(view, inputs);
+      view.update(this);
+    }
     document.body.dataset["milliseconds"] = (performance.now() - begin).toFixed(2);
     if (this.active) document.body.dataset["state"] = "ready";
   }

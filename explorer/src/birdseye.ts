@@ -45,6 +45,14 @@ export class BirdsEye implements View {
     this.app.set({ view: this.port.panned(across, down) });
   }
 
+  inputs(app: App): unknown[] {
+    const { step, colour, utility, view, up, boxes, human, reference, others } = app.state;
+    const shown = app.shown[this.run];
+    const hovered = this.run === app.state.run ? app.hovered : -1;
+    const drawn = [shown?.scene, shown?.plan, shown?.chosen, shown?.framewise, hovered, app.colours];
+    return [...drawn, step, colour, utility, view, up, boxes, human, reference, others];
+  }
+
   update(app: App): void {
     const { context, width, height } = fitCanvas(this.canvas);
     const shown = app.shown[this.run];

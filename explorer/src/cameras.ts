@@ -27,6 +27,11 @@ export class Cameras implements View {
     }
   }
 
+  inputs(app: App): unknown[] {
+    const { active, state, hovered, colours } = app;
+    return [active?.scene, active?.plan, active?.chosen, hovered, state.colour, state.utility, state.others, colours];
+  }
+
   update(app: App): void {
     const shown = app.active;
     const known = shown && shown.scene.cameras.length > 0;

@@ -34,13 +34,24 @@ export function isDark(theme: string): boolean {
   return theme === "dark" || (theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
 }
 
+const SHADES = 256;
+const mixed = new Map<string[], string[]>();
+
 /** Colour of a share 0..1 between evenly spaced stops. */
 export function ramp(stops: string[], share: number): string {
-  const at = Math.min(Math.max(Number.isFinite(share) ? share : 0, 0), 1) * (stops.length - 1);
+  let shades = mixed.get(stops);
+  if (!shades) {
+    shades = Array.from({ length: SHADES }, (_, at) => mix(stops, at / (SHADES - 1)));
+    mixed.set(stops, shades);
+  }
+  return shades[Math.round(Math.min(Math.max(share || 0, 0), 1) * (SHADES - 1))]!;
+}
+
+function mix(stops: string[], share: number): string {
+  const at = share * (stops.length - 1);
   const left = Math.min(Math.floor(at), stops.length - 2);
   const [from, to] = [channels(stops[left]!), channels(stops[left + 1]!)];
-  const mixed = from.map((value, channel) => Math.round(value + (to[channel]! - value) * (at - left)));
-  return `rgb(${mixed.join(",")})`;
+  return `rgb(${from.map((value, channel) => Math.round(value + (to[channel]! - value) * (at - left))).join(",")})`;
 }
 
 function channels(colour: string): number[] {

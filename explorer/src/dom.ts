@@ -39,9 +39,26 @@ export function fillSelect(select: HTMLSelectElement, options: { value: string; 
   }
 }
 
+const sizes = new WeakMap<Element, { width: number; height: number }>();
+/** Sizes are noted when they change: to ask for them while the page is built makes the browser lay it out again. */
+const watcher = new ResizeObserver((entries) => {
+  let changed = false;
+  for (const { target, contentRect } of entries) {
+    const known = sizes.get(target);
+    const [width, height] = [Math.round(contentRect.width), Math.round(contentRect.height)];
+    changed ||= !known || known.width !== width || known.height !== height;
+    sizes.set(target, { width, height });
+  }
+  if (changed) window.dispatchEvent(new Event("resize"));
+});
+
 /** A canvas fitted to its box on the screen: its context in CSS pixels, and its size. */
 export function fitCanvas(canvas: HTMLCanvasElement): { context: CanvasRenderingContext2D; width: number; height: number } {
-  const { clientWidth: width, clientHeight: height } = canvas;
+  if (!sizes.has(canvas)) {
+    sizes.set(canvas, { width: canvas.clientWidth, height: canvas.clientHeight });
+    watcher.observe(canvas);
+  }
+  const { width, height } = sizes.get(canvas)!;
   const finer = window.devicePixelRatio || 1;
   const [across, down] = [Math.max(1, Math.round(width * finer)), Math.max(1, Math.round(height * finer))];
   if (canvas.width !== across || canvas.height !== down) {

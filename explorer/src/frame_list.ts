@@ -28,6 +28,10 @@ export class FrameList implements View {
     byId("differ-field").hidden = app.model.catalogue.runs.length < 2;
   }
 
+  inputs(app: App): unknown[] {
+    return [app.listed, app.state.token, app.state.run, app.colours];
+  }
+
   update(app: App): void {
     for (const name of ["broken", "situation", "place", "log", "sort", "search", "regret"] as const) {
       const input = byId<HTMLInputElement>(name);

@@ -37,8 +37,10 @@ async function start(): Promise<void> {
     return new BirdsEye(canvas, app, number);
   });
   const [toolbar, matrix] = [new Toolbar(app), new Matrix(app)];
-  const others = [new FrameList(app), new Strip(app), new SelectionPanel(app), new PlanPanel(), new StateSpace(app), new Cameras(app)];
-  for (const view of [...views, toolbar, matrix, ...others]) app.add(view);
+  // Canvases first: what follows changes the page's elements.
+  const canvases = [...views, matrix, new StateSpace(app), new Strip(app), new Cameras(app)];
+  const elements = [toolbar, new FrameList(app), new SelectionPanel(app), new PlanPanel()];
+  for (const view of [...canvases, ...elements]) app.add(view);
   bindKeys(app, views[0]!, toolbar, matrix);
   await app.load();
   await app.loadTables();

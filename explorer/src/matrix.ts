@@ -19,6 +19,10 @@ export class Matrix implements View {
     this.canvas.addEventListener("click", (event) => app.set({ plan: this.planAt(event) }));
   }
 
+  inputs(app: App): unknown[] {
+    return [app.active?.scene, app.active?.plan, app.hovered, app.state.column, app.state.utility, app.colours];
+  }
+
   update(app: App): void {
     const shown = app.active;
     if (!shown) return;
@@ -28,7 +32,8 @@ export class Matrix implements View {
     const sorting = planValues(app.model, table, scene, at.frame, app.state.column, app.state.utility);
     this.order = Array.from({ length: table.plans }, (_, plan) => plan);
     if (sorting) this.order.sort((a, b) => sorting.values[b]! - sorting.values[a]!);
-    this.canvas.style.height = `${table.plans * ROW}px`;
+    const height = `${table.plans * ROW}px`;
+    if (this.canvas.style.height !== height) this.canvas.style.height = height;
     const { context, width } = fitCanvas(this.canvas);
     const each = width / this.names.length;
     filled.forEach((found, column) => {

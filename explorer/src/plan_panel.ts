@@ -19,6 +19,10 @@ const ROWS: [string, string, string][] = [
 ];
 
 export class PlanPanel implements View {
+  inputs(app: App): unknown[] {
+    return [app.active?.scene, app.active?.plan, app.active?.result, app.state.utility];
+  }
+
   update(app: App): void {
     const shown = app.active;
     if (!shown) return;

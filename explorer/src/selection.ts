@@ -90,26 +90,41 @@ export interface LogResult {
 }
 
 export function evaluate(table: LogTable, selection: Selection, scorer: Scorer, logFloor: number): LogResult {
-  const framewise = choose(table, { ...selection, mode: "framewise" }, logFloor);
+  const { framewise, framewiseScore, oracle } = unchanging(table, selection.utility, scorer);
   const chosen = selection.mode === "framewise" ? framewise : choose(table, selection, logFloor);
-  const size = table.frames;
-  const result: LogResult = {
-    chosen,
-    framewise,
-    score: new Float64Array(size),
-    framewiseScore: new Float64Array(size),
-    comfort: new Float64Array(size),
-    regret: new Float64Array(size),
-  };
-  for (let frame = 0; frame < size; frame++) {
-    const comfort = continued(table, chosen, frame);
-    result.comfort[frame] = comfort ?? NaN;
-    result.score[frame] = scoreOf(table, chosen, frame, selection.utility, scorer);
-    result.framewiseScore[frame] = scoreOf(table, framewise, frame, selection.utility, scorer);
-    const own = scorer.own(table, frame, chosen[frame]!, selection.utility);
-    result.regret[frame] = oracleOf(table, frame, selection.utility, scorer) - own;
+  const [score, comfort, regret] = [0, 1, 2].map(() => new Float64Array(table.frames)) as [
+    Float64Array, Float64Array, Float64Array,
+  ];
+  for (let frame = 0; frame < table.frames; frame++) {
+    comfort[frame] = continued(table, chosen, frame) ?? NaN;
+    score[frame] = scoreOf(table, chosen, frame, selection.utility, scorer);
+    regret[frame] = oracle[frame]! - scorer.own(table, frame, chosen[frame]!, selection.utility);
   }
-  return result;
+  return { chosen, framewise, score, framewiseScore, comfort, regret };
+}
+
+/** What does not depend on mode and weight. */
+interface Unchanging {
+  framewise: Int32Array;
+  framewiseScore: Float64Array;
+  oracle: Float64Array;
+}
+
+const known = new WeakMap<LogTable, Partial<Record<Benchmark, Unchanging>>>();
+
+function unchanging(table: LogTable, utility: Benchmark, scorer: Scorer): Unchanging {
+  const ofTable = known.get(table) ?? {};
+  known.set(table, ofTable);
+  if (!ofTable[utility]) {
+    const framewise = choose(table, { utility, mode: "framewise", weight: 0 }, 0);
+    const each = (value: (frame: number) => number) => Float64Array.from({ length: table.frames }, (_, at) => value(at));
+    ofTable[utility] = {
+      framewise,
+      framewiseScore: each((frame) => scoreOf(table, framewise, frame, utility, scorer)),
+      oracle: each((frame) => scorer.oracle(table, frame, utility)),
+    };
+  }
+  return ofTable[utility];
 }
 
 function scoreOf(table: LogTable, chosen: Int32Array, frame: number, benchmark: Benchmark, scorer: Scorer): number {
@@ -122,14 +137,4 @@ function scoreOf(table: LogTable, chosen: Int32Array, frame: number, benchmark: 
 function continued(table: LogTable, chosen: Int32Array, frame: number): number | null {
   if (!table.isPaired(frame)) return null;
   return table.continues(frame, chosen[frame]!, chosen[frame - 1]!) ? 1 : 0;
-}
-
-const oracles = new WeakMap<LogTable, Partial<Record<Benchmark, Float64Array>>>();
-
-/** The oracle does not depend on the choices, so it is computed once. */
-function oracleOf(table: LogTable, frame: number, benchmark: Benchmark, scorer: Scorer): number {
-  const known = oracles.get(table) ?? {};
-  oracles.set(table, known);
-  known[benchmark] ??= Float64Array.from({ length: table.frames }, (_, at) => scorer.oracle(table, at, benchmark));
-  return known[benchmark][frame]!;
 }

@@ -25,6 +25,11 @@ export class SelectionPanel implements View {
     );
   }
 
+  inputs(app: App): unknown[] {
+    const { run, utility, mode, weight } = app.state;
+    return [app.active?.result, app.tables, run, utility, mode, weight];
+  }
+
   update(app: App): void {
     const { state } = app;
     for (const name of ["utility", "mode"] as const) byId<HTMLSelectElement>(name).value = state[name];

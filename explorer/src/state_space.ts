@@ -18,6 +18,11 @@ export class StateSpace implements View {
     this.canvas.addEventListener("click", (event) => app.set({ plan: this.nearest(event) }));
   }
 
+  inputs(app: App): unknown[] {
+    const { active, state, hovered, colours } = app;
+    return [active?.scene, active?.plan, active?.chosen, hovered, state.colour, state.utility, colours];
+  }
+
   update(app: App): void {
     const shown = app.active;
     const states = shown?.scene.states;

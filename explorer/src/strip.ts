@@ -18,6 +18,10 @@ export class Strip implements View {
     });
   }
 
+  inputs(app: App): unknown[] {
+    return [app.active?.result, app.active?.scene, app.colours];
+  }
+
   update(app: App): void {
     const shown = app.active;
     const { context, width, height } = fitCanvas(this.canvas);
@@ -84,13 +88,9 @@ export class Strip implements View {
   }
 
   private mark(frame: number): void {
-    for (const image of this.images.children) {
-      const current = (image as HTMLElement).dataset["frame"] === String(frame);
-      image.classList.toggle("current", current);
-      if (current) {
-        const left = (image as HTMLElement).offsetLeft - this.images.clientWidth / 2;
-        this.images.scrollLeft = left;
-      }
-    }
+    this.images.querySelector(".current")?.classList.remove("current");
+    const image = this.images.querySelector<HTMLElement>(`[data-frame="${frame}"]`);
+    image?.classList.add("current");
+    if (image) this.images.scrollLeft = image.offsetLeft - this.images.clientWidth / 2;
   }
 }

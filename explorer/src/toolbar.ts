@@ -44,6 +44,10 @@ export class Toolbar implements View {
     this.app.redraw();
   }
 
+  inputs(app: App): unknown[] {
+    return [app.state, app.colours, this.timer];
+  }
+
   update(app: App): void {
     const { state } = app;
     byId("play").textContent = this.timer ? "Pause" : "Play";
