@@ -26,7 +26,9 @@ from world4scorer.reporting.explorer.single_file import write_single_file
 from world4scorer.reporting.explorer.situations import SITUATIONS, situations
 
 HOSTILE = "<img src=x onerror=document.title='run'> </script> &amp; \"'"
-CHOICES = "Array.from(explorer.model.result(0, 0, {utility: arguments[0], mode: arguments[1], weight: arguments[2]}).chosen)"
+CHOICES = (
+    "Array.from(explorer.model.result(0, 0, {utility: arguments[0], mode: arguments[1], weight: arguments[2]}).chosen)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +99,9 @@ def test_what_is_drawn_is_what_the_engine_says(page: Page, server: ExplorerServe
         assert track["id"] == tracks.ids[row]
         assert [pose is not None for pose in track["poses"]] == tracks.valid[row, :STEPS].tolist()
         there = np.array([[pose["x"], pose["y"]] for pose in track["poses"] if pose is not None]).reshape(-1, 2)
-        np.testing.assert_allclose(there + origin, tracks.boxes[row, :STEPS][tracks.valid[row, :STEPS], :2], atol=LENGTH)
+        np.testing.assert_allclose(
+            there + origin, tracks.boxes[row, :STEPS][tracks.valid[row, :STEPS], :2], atol=LENGTH
+        )
     names = page.run("explorer.active.scene.causes.map((causes) => causes.map((cause) => cause.metric))")
     for plan, found in enumerate(names):
         for metric in ("NC", "DAC", "DDC", "TLC", "TTC", "LK", "HC"):
@@ -254,7 +258,9 @@ def test_a_click_on_a_plan_explains_it(page: Page, server: ExplorerServer) -> No
 def test_two_runs_side_by_side(page: Page, pools: Path, tmp_path: Path) -> None:
     others = store_pools(tmp_path, frames=6, plans=9, seed=0, logits=True)
     swapped = write_pools(
-        tmp_path / "swapped", tmp_path / "store", [log._replace(utility_v2=-log.utility_v2) for log in PoolFolder(others)]
+        tmp_path / "swapped",
+        tmp_path / "store",
+        [log._replace(utility_v2=-log.utility_v2) for log in PoolFolder(others)],
     )
     first, second = ScoredPools.open(pools), ScoredPools.open(swapped)
     with serving(pools, swapped) as running:

@@ -26,7 +26,9 @@ from world4scorer.reporting.explorer.situations import SITUATIONS
 FORMAT: Final = "world4scorer-explorer-1"
 
 
-def catalogue(runs: Sequence[ExploredRun], taken: Sequence[Sequence[int]] | None = None, note: str = "") -> dict[str, Any]:
+def catalogue(
+    runs: Sequence[ExploredRun], taken: Sequence[Sequence[int]] | None = None, note: str = ""
+) -> dict[str, Any]:
     """The catalogue of runs; `taken` lists for each the logs that are there, all unless given, `note` says why."""
     chosen = [range(len(run.logs)) for run in runs] if taken is None else taken
     return {

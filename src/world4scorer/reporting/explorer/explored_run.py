@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,7 +88,7 @@ class ExploredRun:
         edges = [0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)]
         return tuple(
             ExploredLog(str(names[first]), self._place(self.pools.tokens[first]), slice(first, end))
-            for first, end in zip(edges, edges[1:], strict=False)
+            for first, end in pairwise(edges)
         )
 
     @property

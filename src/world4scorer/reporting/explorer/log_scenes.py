@@ -47,7 +47,7 @@ class FramePlans(NamedTuple):
     projected: NDArray[np.float32] | None = None
     """(N, 2) the states in the plane of their largest spread, within -1..1."""
     cameras: NDArray[np.float32] | None = None
-    """(C, 23) of each camera: intrinsics, rotation (row by row), translation, image width and height; NaN if unknown."""
+    """(C, 23) intrinsics and rotation row by row, translation, image width and height; NaN where not known."""
 
 
 @dataclass
@@ -137,13 +137,14 @@ class LogScenes:
         filled[~valid.any(axis=1)] = [*pose, 0.0, 0.0, 0.0, 0.0]
         filled[..., :2] -= self.log_map.origin
         paths = encode_paths(filled[..., : Box.HEADING + 1])
-        moving = paths.steps.any(axis=(1, 2))
+        moving = np.asarray(paths.steps.any(axis=(1, 2)), np.uint8)
         self._add_ragged("track_start", paths.start)
-        self._add("track_steps", paths.steps[moving])
-        self._add("track_moving", moving.astype(np.uint8))
+        self._add("track_steps", paths.steps[moving > 0])
+        self._add("track_moving", moving)
         self._add("track_there", np.packbits(valid, axis=1, bitorder="little"))
         self._add("track_type", tracks.type.astype(np.uint8))
-        self._add("track_size", np.minimum(quantise(filled[:, 0, [Box.LENGTH, Box.WIDTH]], LENGTH), 65535).astype("u2"))
+        size = quantise(filled[:, 0, [Box.LENGTH, Box.WIDTH]], LENGTH)
+        self._add("track_size", np.minimum(size, np.iinfo(np.uint16).max).astype(np.uint16))
         ids = self._track_ids
         self._add("track_id", np.array([ids.setdefault(name, len(ids)) for name in tracks.ids], np.uint32))
 

@@ -1,4 +1,4 @@
-"""The page of the explorer as one HTML text: markup, style and script of the package, and data where it has to hold some.
+"""The page of the explorer as one HTML text: markup, style and script of the package, and data if it needs no server.
 
 Only scripts and styles of this package run: the content security policy names them by their digests. Data are JSON and
 base64 in blocks that no browser runs, with every `<` escaped.

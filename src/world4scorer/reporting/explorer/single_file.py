@@ -45,7 +45,9 @@ class FileReport:
 
     def __str__(self) -> str:
         taken = f"{self.path}: {self.frames:,} of {self.all_frames:,} frames, {self.logs} of {self.all_logs} logs"
-        chosen = "" if self.logs == self.all_logs else "; choose others with --logs NAME ..., or serve all without --out"
+        chosen = (
+            "" if self.logs == self.all_logs else "; choose others with --logs NAME ..., or serve all without --out"
+        )
         return f"{taken}, {self.bytes / 1e6:.1f} MB{chosen}"
 
 
