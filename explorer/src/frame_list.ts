@@ -69,13 +69,14 @@ export class FrameList implements View {
     fillSelect(byId("sort"), sorts.map(([value, { label }]) => ({ value, label })));
   }
 
-  /** Scroll to the frame that is shown, once after it changed. */
+  /** Scroll to the frame that is shown, once after it or the list has changed. */
   private follow(): void {
     const { state, listed, at } = this.app;
-    if (this.followed === state.token) return;
+    const key = `${listed.length} ${state.sort} ${state.token}`;
+    if (this.followed === key) return;
     const place = listed.findIndex((one) => one.log === at.log && one.frame === at.frame);
     if (place < 0) return;
-    this.followed = state.token;
+    this.followed = key;
     const top = place * ROW;
     if (top < this.list.scrollTop || top + ROW > this.list.scrollTop + this.list.clientHeight) {
       this.list.scrollTop = top - this.list.clientHeight / 2;
@@ -111,7 +112,7 @@ export class FrameList implements View {
         click: () => app.set({ token, plan: -1, step: 0 }),
       },
       score,
-      make("span", { class: "name" }, `${entry.name} · ${one.frame}`),
+      make("span", { class: "name" }, `${one.frame} · ${entry.name}`),
       make("span", { class: "notes" }, notes.filter(Boolean).join(" · ") || "no fault"),
     );
     row.style.top = `${place * ROW}px`;

@@ -58,8 +58,9 @@ export class PlanPanel implements View {
       const guess =
         predicted < 0 || !scene.logits ? null : sigmoid(scene.logits[plan * names.outcomes.length + predicted]!);
       const forgiven = raw !== null && truth2 !== null && raw < truth2;
+      const kind = name === "EP" ? "progress" : "fault"; // less than the reference's progress is no fault
       const head = make("th", { scope: "row", title: words }, name);
-      return make("tr", {}, head, cell(guess, "predicted"), cell(truth1), cell(truth2, forgiven ? "forgiven" : ""));
+      return make("tr", {}, head, cell(guess, "predicted"), cell(truth1, kind), cell(truth2, forgiven ? "forgiven" : kind));
     });
     byId("plan-table").replaceChildren(...rows);
   }
@@ -115,12 +116,12 @@ function continuity(app: App, shown: Shown): string {
 }
 
 /** A value 0..1 as a bar with its number; true values below 1 stand out, unless the human filter forgives them. */
-function cell(value: number | null, kind: "" | "predicted" | "forgiven" = ""): HTMLElement {
+function cell(value: number | null, kind: "fault" | "progress" | "predicted" | "forgiven"): HTMLElement {
   if (value === null) return make("td", { class: "none" }, "–");
   const bar = make("span", { class: "bar" });
   bar.style.width = `${100 * value}%`;
   const digits = kind === "predicted" || (value > 0 && value < 1) ? 3 : 0;
   const title = kind === "forgiven" ? "below 1, forgiven as the human fails there too" : "";
   const text = value.toFixed(digits) + (kind === "forgiven" ? "*" : "");
-  return make("td", { class: value < 1 && !kind ? "below" : "", title }, bar, make("span", { class: "value" }, text));
+  return make("td", { class: value < 1 && kind === "fault" ? "below" : "", title }, bar, make("span", { class: "value" }, text));
 }
