@@ -97,10 +97,10 @@ export class FrameList implements View {
     const score = make("span", { class: "score" }, percent(one.score));
     score.style.borderLeftColor = ramp(app.colours.utility, one.score);
     const notes = [
+      one.reasons.join(" "),
       one.regret > 0.005 ? `regret ${percent(one.regret, 0)}` : "",
       one.changed ? `re-ranked ${one.gain >= 0 ? "+" : ""}${percent(one.gain, 0)}` : "",
       Number.isFinite(one.difference) && Math.abs(one.difference) > 0.005 ? `A − B ${percent(one.difference, 0)}` : "",
-      one.reasons.join(" "),
     ];
     const row = make(
       "button",
