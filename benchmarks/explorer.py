@@ -23,7 +23,6 @@ from threading import Thread
 from typing import Any
 
 import tyro
-from selenium import webdriver
 
 from world4scorer.reporting.explorer.explored_run import ExploredRun
 from world4scorer.reporting.explorer.server import ExplorerServer
@@ -114,6 +113,8 @@ def wait(driver: Any, condition: str) -> float:
 @contextmanager
 def browser() -> Iterator[Any]:
     """A headless Chromium."""
+    from selenium import webdriver
+
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or "chromium"
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,900"):
@@ -138,8 +139,8 @@ def markdown(found: dict[str, Any]) -> list[str]:
     """Tables of what was measured."""
     data, file, server = found["data"], found["file"], found["server"]
     lines = [
-        "`python benchmarks/explorer.py RUN`; the standard city's validation split, 64 plans a frame, one core, no GPU;",
-        "the machine was busy with other work.",
+        "`python benchmarks/explorer.py RUN`; the standard city's validation split, 64 plans a frame, one core without a",
+        "GPU, on a machine that was busy with other work.",
         "",
         "| | |",
         "|---|--:|",

@@ -12,7 +12,6 @@ from threading import Thread
 
 import tyro
 from PIL import Image
-from selenium import webdriver
 
 from world4scorer.reporting.explorer.explored_run import ExploredRun
 from world4scorer.reporting.explorer.server import ExplorerServer
@@ -23,6 +22,8 @@ COLOURS = 256
 
 def main(run: tyro.conf.Positional[Path], token: str, dark_token: str) -> None:
     """The first by regret in light mode, the second coloured by drivable area compliance in dark mode."""
+    from selenium import webdriver
+
     views = {
         "explorer.png": f"#token={token}&sort=regret&changed=true&step=14",
         "explorer_dark.png": f"#token={dark_token}&theme=dark&colour=v2:DAC&broken=DAC&mode=framewise&reference=true",
