@@ -139,8 +139,8 @@ def markdown(found: dict[str, Any]) -> list[str]:
     """Tables of what was measured."""
     data, file, server = found["data"], found["file"], found["server"]
     lines = [
-        "`python benchmarks/explorer.py RUN`; the standard city's validation split, 64 plans a frame, one core without a",
-        "GPU, on a machine that was busy with other work.",
+        "`python benchmarks/explorer.py RUN`; the standard city's validation split, 64 plans a frame; one core without",
+        "a GPU, on a machine that was busy with other work.",
         "",
         "| | |",
         "|---|--:|",

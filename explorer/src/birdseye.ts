@@ -5,7 +5,7 @@ import { ramp, ranks, type Palette } from "./colours.ts";
 import { fitCanvas } from "./dom.ts";
 import { drawFaults } from "./faults.ts";
 import { planValues } from "./plan_values.ts";
-import type { Pose, Scene, Track } from "./scenes.ts";
+import type { Drive, Pose, Scene, Track } from "./scenes.ts";
 import { Viewport } from "./viewport.ts";
 
 const BEHIND = 11;
@@ -128,6 +128,7 @@ function draw(context: CanvasRenderingContext2D, port: Viewport, shown: Shown, a
   context.rotate(-scene.ego.heading);
   context.translate(-scene.ego.x, -scene.ego.y);
   drawMap(context, port, shown, colours, state.step);
+  if (shown.scenes.drive) drawDrive(context, port, shown.scenes.drive, colours);
   for (const track of scene.tracks) drawTrack(context, port, track, state.step, colours);
   context.restore();
   if (state.others) drawPlans(context, port, shown, app);
@@ -174,6 +175,17 @@ function drawMap(
   for (const light of scene.lights) {
     const status = light.changes.filter(([from]) => from <= step).at(-1)?.[1];
     if (light.onRoute && light.polygon >= 0 && status === RED) context.fill(scenes.map[light.polygon]!.path, "evenodd");
+  }
+}
+
+/** The route that a driver was given, and its infractions with their numbers. */
+function drawDrive(context: CanvasRenderingContext2D, port: Viewport, drive: Drive, colours: Palette): void {
+  line(context, port, drive.points.map(([x, y]) => ({ x, y, heading: 0 })), colours.centerline, 3);
+  context.fillStyle = colours.fault;
+  for (const [, , x, y] of drive.infractions) {
+    context.beginPath();
+    context.arc(x, y, 8 / port.scale, 0, 2 * Math.PI);
+    context.fill();
   }
 }
 

@@ -29,6 +29,8 @@ export interface Rules {
   utility_weights: Record<Benchmark, Record<string, number>>;
   multiplied: string[];
   added: string[];
+  route_weight: number;
+  route_min_spread: number;
 }
 
 export interface Names {

@@ -78,7 +78,7 @@ export class Model {
     const table = this.tables[run]?.[log];
     if (!table) return null;
     const results = this.results.byRun[run]!;
-    results[log] ??= evaluate(table, selection, this.scorer, this.catalogue.rules.log_floor);
+    results[log] ??= evaluate(table, selection, this.scorer);
     return results[log];
   }
 }

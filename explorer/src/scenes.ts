@@ -68,6 +68,17 @@ export interface Scene {
   cameras: CameraModel[];
 }
 
+/** The drive that a log is, where a planner drove. */
+export interface Drive {
+  driver: string;
+  route: string;
+  status: string;
+  /** From the origin of the log [m]. */
+  points: [number, number][];
+  /** Kind, time since the start [s], place. */
+  infractions: [string, number, number, number][];
+}
+
 export interface MapShape {
   layer: number;
   path: Path2D;
@@ -78,6 +89,7 @@ export class LogScenes {
   readonly plans: number;
   readonly map: MapShape[];
   readonly mapIds: string[];
+  readonly drive: Drive | null;
   private readonly content: Container;
   private readonly trackIds: string[];
   private readonly lights: [number, number, [number, number][]][][];
@@ -91,6 +103,7 @@ export class LogScenes {
     this.mapIds = header["map_ids"] as string[];
     this.trackIds = header["track_ids"] as string[];
     this.lights = header["lights"] as typeof this.lights;
+    this.drive = (header["drive"] as Drive | undefined) ?? null;
     this.map = this.decodeMap();
   }
 

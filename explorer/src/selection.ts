@@ -1,9 +1,10 @@
-// Choosing among plans, as the engine does: framewise, or with inertial re-ranking; and what the choices score.
+// Choosing among plans, as the engine does: framewise, with inertial or route re-ranking; and what the choices score.
 
-import type { Benchmark, Catalogue } from "./catalogue.ts";
+import type { Benchmark, Catalogue, Rules } from "./catalogue.ts";
+import type { Numbers } from "./container.ts";
 import type { LogTable } from "./table.ts";
 
-export type Mode = "framewise" | "inertial";
+export type Mode = "framewise" | "inertial" | "route";
 
 export interface Selection {
   utility: Benchmark;
@@ -12,10 +13,10 @@ export interface Selection {
 }
 
 /** Plan chosen in each frame of a log. The first of equal ones wins, as in the engine. */
-export function choose(table: LogTable, selection: Selection, logFloor: number): Int32Array {
+export function choose(table: LogTable, selection: Selection, rules: Rules): Int32Array {
   const { frames, plans } = table;
-  const utility = table.utility[selection.utility];
-  const penalty = selection.mode === "inertial" ? selection.weight * logFloor : 0;
+  const utility = selection.mode === "route" ? routeUtility(table, selection, rules) : table.utility[selection.utility];
+  const penalty = selection.mode === "inertial" ? selection.weight * rules.log_floor : 0;
   const chosen = new Int32Array(frames);
   for (let frame = 0; frame < frames; frame++) {
     const paired = selection.mode === "inertial" && table.isPaired(frame);
@@ -35,6 +36,31 @@ export function choose(table: LogTable, selection: Selection, logFloor: number):
   return chosen;
 }
 
+/** Utilities re-weighted by agreement with the route; unchanged where the route is not known, or all agree alike. */
+function routeUtility(table: LogTable, selection: Selection, rules: Rules): ArrayLike<number> {
+  const base = table.utility[selection.utility];
+  const { agreement, plans } = table;
+  if (!agreement) return base;
+  const weighted = Float64Array.from(base);
+  for (let begin = 0; begin < base.length; begin += plans) {
+    const agreed = spreadOf(agreement.subarray(begin, begin + plans));
+    if (agreed.spread < rules.route_min_spread) continue;
+    const { spread } = spreadOf(base.subarray(begin, begin + plans));
+    for (let at = begin; at < begin + plans; at++) {
+      weighted[at]! += (selection.weight * spread * (agreement[at]! - agreed.mean)) / agreed.spread;
+    }
+  }
+  return weighted;
+}
+
+function spreadOf(values: Numbers): { mean: number; spread: number } {
+  let [sum, squares] = [0, 0];
+  for (const value of values) sum += value;
+  const mean = sum / values.length;
+  for (const value of values) squares += (value - mean) ** 2;
+  return { mean, spread: Math.sqrt(squares / values.length) };
+}
+
 /** Scores of plans of a log, from the engine's tables and weights. */
 export class Scorer {
   private readonly weighted: [number, number][];
@@ -48,6 +74,10 @@ export class Scorer {
     this.product = names.v2.indexOf("product");
     this.pdms = names.v1.indexOf("PDMS");
     this.whole = this.weighted.reduce((sum, [, weight]) => sum + weight, 0);
+  }
+
+  get rules(): Rules {
+    return this.catalogue.rules;
   }
 
   /** EPDMS of a plan; extended comfort 0 or 1, or null for none. */
@@ -89,9 +119,9 @@ export interface LogResult {
   regret: Float64Array;
 }
 
-export function evaluate(table: LogTable, selection: Selection, scorer: Scorer, logFloor: number): LogResult {
+export function evaluate(table: LogTable, selection: Selection, scorer: Scorer): LogResult {
   const { framewise, framewiseScore, oracle } = unchanging(table, selection.utility, scorer);
-  const chosen = selection.mode === "framewise" ? framewise : choose(table, selection, logFloor);
+  const chosen = selection.mode === "framewise" ? framewise : choose(table, selection, scorer.rules);
   const [score, comfort, regret] = [0, 1, 2].map(() => new Float64Array(table.frames)) as [
     Float64Array, Float64Array, Float64Array,
   ];
@@ -116,7 +146,7 @@ function unchanging(table: LogTable, utility: Benchmark, scorer: Scorer): Unchan
   const ofTable = known.get(table) ?? {};
   known.set(table, ofTable);
   if (!ofTable[utility]) {
-    const framewise = choose(table, { utility, mode: "framewise", weight: 0 }, 0);
+    const framewise = choose(table, { utility, mode: "framewise", weight: 0 }, scorer.rules);
     const each = (value: (frame: number) => number) => Float64Array.from({ length: table.frames }, (_, at) => value(at));
     ofTable[utility] = {
       framewise,

@@ -3,24 +3,26 @@
 import type { App, View } from "./app.ts";
 import { byId, make, percent } from "./dom.ts";
 import type { LogResult } from "./selection.ts";
-import type { State } from "./state.ts";
+import { DEFAULTS, type State } from "./state.ts";
 
 export class SelectionPanel implements View {
   constructor(app: App) {
-    for (const name of ["utility", "mode"] as const) {
-      byId(name).addEventListener("input", (event) => {
-        app.set({ [name]: (event.target as HTMLSelectElement).value } as Partial<State>);
-      });
-    }
+    byId("mode").addEventListener("input", (event) => {
+      const mode = (event.target as HTMLSelectElement).value as State["mode"];
+      app.set({ mode, weight: mode === "route" ? app.model.catalogue.rules.route_weight : DEFAULTS.weight });
+    });
+    byId("utility").addEventListener("input", (event) => {
+      app.set({ utility: (event.target as HTMLSelectElement).value as State["utility"] });
+    });
     for (const id of ["weight", "weight-number"]) {
       byId(id).addEventListener("input", (event) => {
         const weight = Number((event.target as HTMLInputElement).value);
-        if (Number.isFinite(weight) && weight >= 0) app.set({ weight, mode: "inertial" });
+        if (Number.isFinite(weight) && weight >= 0) app.set({ weight, mode: rerankedMode(app) });
       });
     }
     byId("weights").append(
       ...[0, 0.25, 0.5, 1, 2].map((weight) =>
-        make("button", { type: "button", click: () => app.set({ weight, mode: "inertial" }) }, String(weight)),
+        make("button", { type: "button", click: () => app.set({ weight, mode: rerankedMode(app) }) }, String(weight)),
       ),
     );
   }
@@ -37,6 +39,8 @@ export class SelectionPanel implements View {
       const input = byId<HTMLInputElement>(id);
       if (document.activeElement !== input || id === "weight") input.value = String(state.weight);
     }
+    const route = app.active?.table.agreement !== null;
+    byId<HTMLSelectElement>("mode").querySelector<HTMLOptionElement>("option:last-child")!.disabled = !route;
     byId("weight-field").classList.toggle("idle", state.mode === "framewise");
     const run = app.model.catalogue.runs[state.run]!;
     const all = run.logs.map((_, log) => app.model.result(state.run, log, state)).filter((one) => one !== null);
@@ -45,6 +49,11 @@ export class SelectionPanel implements View {
     byId("selection-head").textContent = state.utility === "v1" ? "PDMS" : "EPDMS";
     byId("selection-results").replaceChildren(...rows.map(([name, results]) => row(name, results)));
   }
+}
+
+/** Re-ranking that a weight belongs to: the one that is on, or inertial. */
+function rerankedMode(app: App): State["mode"] {
+  return app.state.mode === "framewise" ? "inertial" : app.state.mode;
 }
 
 function row(name: string, results: LogResult[]): HTMLElement {

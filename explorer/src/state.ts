@@ -69,7 +69,7 @@ export const DEFAULTS: Readonly<State> = {
 
 const CHOICES: Partial<Record<keyof State, string[]>> = {
   utility: ["v1", "v2"],
-  mode: ["framewise", "inertial"],
+  mode: ["framewise", "inertial", "route"],
   theme: ["auto", "light", "dark"],
 };
 

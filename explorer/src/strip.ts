@@ -3,6 +3,7 @@
 import type { App, View } from "./app.ts";
 import { ramp } from "./colours.ts";
 import { byId, fitCanvas, make, percent } from "./dom.ts";
+import type { Drive } from "./scenes.ts";
 
 const CHOICE_HEIGHT = 5;
 
@@ -46,7 +47,16 @@ export class Strip implements View {
     byId("frame-words").textContent =
       `frame ${at.frame} of ${table.frames} · ${shown.scene.speed.toFixed(1)} m/s · ` +
       `${app.model.catalogue.names.situations[table.situation[at.frame]!]} · score ${percent(result.score[at.frame]!)}`;
+    this.describeDrive(shown.scenes.drive);
     this.mark(at.frame);
+  }
+
+  private describeDrive(drive: Drive | null): void {
+    const place = byId("drive-words");
+    place.hidden = !drive;
+    if (!drive) return;
+    const events = drive.infractions.map(([kind, time]) => `${kind} at ${time.toFixed(1)} s`);
+    place.textContent = `${drive.driver} on ${drive.route}: ${drive.status}. ${events.join(", ") || "No infraction"}.`;
   }
 
   private go(frame: number): void {

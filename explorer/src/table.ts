@@ -16,6 +16,8 @@ export class LogTable {
   readonly situation: Uint8Array;
   readonly outlier: Float32Array;
   readonly timeUs: Float64Array;
+  /** (F, N) agreement of plans with the route; null where it is not known. */
+  readonly agreement: Float64Array | null;
   private readonly interval: Float32Array;
   private readonly flags: Uint8Array;
   private readonly flagBytes: number;
@@ -31,6 +33,7 @@ export class LogTable {
     this.situation = content.array("situation");
     this.outlier = content.array("outlier");
     this.timeUs = content.array("time_us");
+    this.agreement = content.has("route_agreement") ? content.array<Float64Array>("route_agreement") : null;
     this.interval = content.array("interval");
     this.flags = content.array("continues");
     this.flagBytes = content.shape("continues")[1]!;

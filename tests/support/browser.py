@@ -114,9 +114,10 @@ def open_browser(width: int = 1280, height: int = 900) -> Iterator[Page]:
 
 
 @contextmanager
-def serving(*pools: Path) -> Iterator[ExplorerServer]:
-    """A server of folders of pools, for the length of a block."""
-    with ExplorerServer([ExploredRun.open(folder) for folder in pools]) as server:
+def serving(*sources: Path | ExploredRun) -> Iterator[ExplorerServer]:
+    """A server of runs, or of folders of pools, for the length of a block."""
+    runs = [ExploredRun.open(source) if isinstance(source, Path) else source for source in sources]
+    with ExplorerServer(runs) as server:
         thread = Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:

@@ -7,12 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.recorded_drives import DRIVER, as_drives
 from tests.support.stored_pools import LOGS, store_pools
 from tests.support.typed_arrays import TypedArrays, poses, read_typed
 from world4scorer import epdms
 from world4scorer.drawing.ego_frame import EgoFrame
+from world4scorer.engine.routes.route import Route, RouteCursor
 from world4scorer.engine.scene.geometry import wrap
 from world4scorer.engine.scene.indices import STEPS
+from world4scorer.engine.selection.route import route_agreement
 from world4scorer.evaluation.pools import ScoredPools
 from world4scorer.reporting.explorer.catalogue import catalogue
 from world4scorer.reporting.explorer.explored_run import ExploredRun
@@ -194,6 +197,25 @@ def test_the_catalogue_names_frames_and_rules(run: ExploredRun, pools: ScoredPoo
     assert [token for log in described["logs"] for token in log["tokens"]] == list(pools.tokens)
     assert content["rules"]["log_floor"] == np.log(0.01)
     assert described["has_logits"] and described["cameras"] == []
+
+
+def test_logs_that_are_drives(run: ExploredRun, pools: ScoredPools, tmp_path: Path) -> None:
+    assert (
+        "drive" not in read_typed(run.scenes(LOG)).header and "route_agreement" not in read_typed(run.table(LOG)).arrays
+    )
+    driven = as_drives(run, tmp_path)
+    header = read_typed(driven.scenes(LOG)).header
+    assert header["drive"]["driver"] == DRIVER and header["drive"]["status"] == "Completed"
+    ((kind, time, *place),) = header["drive"]["infractions"]  # slowness is no event
+    assert (kind, time) == ("collisions vehicle", 12.5)
+    rows = run.logs[LOG].rows
+    np.testing.assert_allclose(np.array(place) + header["origin"], pools.ego_pose[rows.start, :2] + 5, atol=0.01)
+    points = np.array(header["drive"]["points"]) + header["origin"]
+    cursor = RouteCursor(Route(points))
+    agreements = read_typed(driven.table(LOG)).arrays["route_agreement"]
+    for pose, plans, found in zip(pools.ego_pose[rows], pools.plans[rows], agreements, strict=True):
+        cursor.advance(pose[:2])
+        np.testing.assert_allclose(found, route_agreement(plans, cursor.ahead(pose)), atol=0.01)
 
 
 def test_a_scene_store_shows_the_humans_plans(run: ExploredRun, pools: ScoredPools) -> None:

@@ -11,13 +11,16 @@ import pytest
 
 from tests.support.browser import Page, open_browser, serving
 from tests.support.golden_pools import GOLDEN_LOGS, golden_pools
+from tests.support.recorded_drives import DRIVER, as_drives
 from tests.support.scenes import make_log, make_plans
 from tests.support.stored_pools import store_pools, write_pools
+from tests.support.typed_arrays import read_typed
 from world4scorer import roll_out
 from world4scorer.datasets.store import SceneStore, write_shard
 from world4scorer.drawing.ego_frame import EgoFrame
 from world4scorer.engine.outcomes.results import V1_COLUMNS, V2_COLUMNS, epdms_of_table
 from world4scorer.engine.scene.indices import STEPS
+from world4scorer.engine.selection.route import route_utility
 from world4scorer.evaluation.pools import LogPool, PoolFolder, ScoredPools, continued, framewise, inertial
 from world4scorer.reporting.explorer.explored_run import ExploredRun
 from world4scorer.reporting.explorer.rounding import LENGTH
@@ -276,6 +279,30 @@ def test_two_runs_side_by_side(page: Page, pools: Path, tmp_path: Path) -> None:
         assert page.run("explorer.active.chosen") == int(
             inertial(second, second.utility_v2)[first.tokens.index(page.run("explorer.state.token"))]
         )
+        assert page.errors == []
+
+
+def test_drives_and_route_reranking(page: Page, pools: Path, scored: ScoredPools, tmp_path: Path) -> None:
+    run = as_drives(ExploredRun.open(pools), tmp_path)
+    with serving(run) as running:
+        page.open(f"{running.address}#token={scored.tokens[8]}")
+        words = page.run("document.getElementById('drive-words').textContent")
+        assert words == f"{DRIVER} on route_1: Completed. collisions vehicle at 12.5 s."
+        plain = framewise(scored.utility_v2)
+        for weight in (1.0, 4.0):
+            page.act("explorer.set({mode: 'route', weight: arguments[0]})", weight)
+            for log, entry in enumerate(run.logs):
+                agreements = read_typed(run.table(log)).arrays["route_agreement"]
+                expected = [
+                    int(route_utility(utility, agreed, weight).argmax())
+                    for utility, agreed in zip(scored.utility_v2[entry.rows], agreements, strict=True)
+                ]
+                assert page.run(f"Array.from(explorer.model.result(0, {log}, explorer.state).chosen)") == expected
+                plain[entry.rows] -= expected
+        assert plain.any()  # the route changed something
+        page.put("mode", "framewise")
+        page.put("mode", "route")
+        assert page.run("explorer.state.weight") == 4
         assert page.errors == []
 
 

@@ -16,6 +16,7 @@ from world4scorer.engine.outcomes.results import EC_WEIGHT, V1_COLUMNS, V2_WEIGH
 from world4scorer.engine.scene.indices import Layer, Light, TrackType
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, HALF_WIDTH, REAR_OVERHANG
 from world4scorer.engine.selection.inertial import LOG_FLOOR
+from world4scorer.engine.selection.route import MIN_SPREAD, ROUTE_WEIGHT
 from world4scorer.engine.selection.utility import ADDED, MULTIPLIED, OUTCOMES, UTILITY_WEIGHTS
 from world4scorer.reporting.explorer.explored_run import ExploredRun
 from world4scorer.reporting.explorer.log_scenes import CAUSES
@@ -73,6 +74,8 @@ def _rules() -> dict[str, Any]:
         "utility_weights": UTILITY_WEIGHTS,
         "multiplied": MULTIPLIED,
         "added": ADDED,
+        "route_weight": ROUTE_WEIGHT,
+        "route_min_spread": MIN_SPREAD,
     }
 
 

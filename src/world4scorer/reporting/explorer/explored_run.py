@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from world4scorer.city.world.manifest import DriveEntry, find_drive
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.prepare.samples import Samples
@@ -29,6 +31,7 @@ from world4scorer.evaluation.pools.outcome_files import judge_log
 from world4scorer.evaluation.pools.pool_files import LogPool, PoolFolder, is_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.jobs.run_folder import RunFolder, Weights
+from world4scorer.reporting.explorer.drives import describe_drive, route_agreements
 from world4scorer.reporting.explorer.log_map import LogMap
 from world4scorer.reporting.explorer.log_scenes import FramePlans, LogScenes
 from world4scorer.reporting.explorer.log_table import pack_table
@@ -57,8 +60,10 @@ class ExploredRun:
     store: SceneStore
     folder: PoolFolder | None
     """Where states are read from; None for a scene store, whose plans are the human's."""
+    data: Path | None
+    """Folder of the dataset; None where it is not known, or not there."""
     samples: Samples | None
-    """Images and cameras; None where the dataset is not known."""
+    """Images and cameras; None without the dataset."""
 
     @classmethod
     def open(
@@ -75,11 +80,12 @@ class ExploredRun:
             scenes = SceneStore(source)
             if not len(scenes):
                 raise ValueError(f"{source}: neither a training run, nor pools, nor a scene store")
-            return cls(name, _human_pools(scenes), scenes, None, _samples(_store_about(scenes), scenes, data))
+            about = _store_about(scenes)
+            return cls(name, _human_pools(scenes), scenes, None, *_dataset(about, scenes, data))
         where = kept_pools(source, split, weights)
         pools = ScoredPools.open(where, store)
         scenes = SceneStore(pools.about["store"])
-        return cls(name, pools, scenes, PoolFolder(where), _samples(pools.about, scenes, data))
+        return cls(name, pools, scenes, PoolFolder(where), *_dataset(pools.about, scenes, data))
 
     @cached_property
     def logs(self) -> tuple[ExploredLog, ...]:
@@ -98,7 +104,9 @@ class ExploredRun:
 
     def table(self, log: int) -> bytes:
         """What choosing and filtering need of a log."""
-        return pack_table(self.pools, self.logs[log].rows, self._situations, self._outliers)
+        pools, rows, drive = self.pools, self.logs[log].rows, self._drive(log)
+        agreements = None if drive is None else route_agreements(drive, pools.ego_pose[rows], pools.plans[rows])
+        return pack_table(pools, rows, self._situations, self._outliers, agreements)
 
     def scenes(self, log: int) -> bytes:
         """What is drawn of a log."""
@@ -115,7 +123,11 @@ class ExploredRun:
                 cameras=self._calibration(pools.tokens[index]),
             )
             kept.add(self.store[pools.tokens[index]], planned)
-        return kept.pack({"log_name": entry.name, "frames": len(frames), "plans": pools.plans.shape[1]})
+        drive = self._drive(log)
+        header: dict[str, Any] = {"log_name": entry.name, "frames": len(frames), "plans": pools.plans.shape[1]}
+        if drive is not None:
+            header["drive"] = describe_drive(drive, kept.log_map.origin)
+        return kept.pack(header)
 
     def image(self, frame: int, camera: int, width: int | None = None) -> bytes | None:
         """A JPEG of a frame, by its index among all; None where there is none. With a width, small."""
@@ -128,6 +140,10 @@ class ExploredRun:
         if not path.is_file():
             return None
         return path.read_bytes() if width is None else _shrunk(path, width)
+
+    def _drive(self, log: int) -> DriveEntry | None:
+        """The drive that a log is; None for logs of a dataset's own driver."""
+        return None if self.data is None else find_drive(self.data, self.logs[log].name)
 
     def _place(self, token: str) -> str:
         return str(self.store.extras(token).get("map_location", ""))
@@ -179,12 +195,12 @@ def _store_about(scenes: SceneStore) -> dict[str, Any]:
     return {"split": options.get("split"), "store": str(scenes.folder)}
 
 
-def _samples(about: Any, scenes: SceneStore, data: Path | None) -> Samples | None:
-    """Images of the scenes; None where the dataset is not known, or not there."""
+def _dataset(about: Mapping[str, Any], scenes: SceneStore, data: Path | None) -> tuple[Path | None, Samples | None]:
+    """Folder of the dataset and images of the scenes; None where they are not known, or not there."""
     where, split = data or about.get("data"), about.get("split")
     if where is None or split is None or not Path(where).is_dir():
-        return None
-    return Samples.of_split(Path(where), find_split(str(split), Path(where)), scenes.folder)
+        return None, None
+    return Path(where), Samples.of_split(Path(where), find_split(str(split), Path(where)), scenes.folder)
 
 
 def _shrunk(path: Path, width: int) -> bytes:

@@ -22,8 +22,17 @@ V2_KEPT: Final = V2_COLUMNS[:-1]
 """`pdm_score` is left out: EPDMS follows from the others."""
 
 
-def pack_table(pools: ScoredPools, rows: slice, situations: NDArray[np.uint8], outliers: NDArray[np.float32]) -> bytes:
-    """The table of the frames `rows`, those of one log; `situations` and `outliers` (S,) of all frames."""
+def pack_table(
+    pools: ScoredPools,
+    rows: slice,
+    situations: NDArray[np.uint8],
+    outliers: NDArray[np.float32],
+    agreements: NDArray[np.float64] | None = None,
+) -> bytes:
+    """The table of the frames `rows`, those of one log; `situations` and `outliers` (S,) of all frames.
+
+    `agreements` (F, N) are those of the plans with the route, where it is known.
+    """
     filtered, raw = (_scores(table[rows, :, : len(V2_KEPT)]) for table in (pools.v2, pools.v2_raw))
     continues = pools.continues[rows]
     arrays: dict[str, NDArray[Any]] = {
@@ -39,6 +48,8 @@ def pack_table(pools: ScoredPools, rows: slice, situations: NDArray[np.uint8], o
     }
     if not np.array_equal(filtered, raw):
         arrays["v2_raw"] = raw
+    if agreements is not None:
+        arrays["route_agreement"] = agreements
     header = {"format": FORMAT, "log_name": pools.log_names[rows.start], "tokens": pools.tokens[rows]}
     return pack({**header, "v1": V1_COLUMNS, "v2": V2_KEPT}, arrays)
 
