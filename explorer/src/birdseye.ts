@@ -46,11 +46,11 @@ export class BirdsEye implements View {
   }
 
   inputs(app: App): unknown[] {
-    const { step, colour, utility, view, up, boxes, human, reference, others } = app.state;
+    const { step, colour, utility, view, up, boxes, human, reference, others, branch } = app.state;
     const shown = app.shown[this.run];
     const hovered = this.run === app.state.run ? app.hovered : -1;
     const drawn = [shown?.scene, shown?.plan, shown?.chosen, shown?.framewise, hovered, app.colours];
-    return [...drawn, step, colour, utility, view, up, boxes, human, reference, others];
+    return [...drawn, step, colour, utility, view, up, boxes, human, reference, others, branch];
   }
 
   update(app: App): void {
@@ -129,7 +129,9 @@ function draw(context: CanvasRenderingContext2D, port: Viewport, shown: Shown, a
   context.translate(-scene.ego.x, -scene.ego.y);
   drawMap(context, port, shown, colours, state.step);
   if (shown.scenes.drive) drawDrive(context, port, shown.scenes.drive, colours);
-  for (const track of scene.tracks) drawTrack(context, port, track, state.step, colours);
+  const branch = state.branch ? scene.branches.find((one) => one.plan === shown.plan) : undefined;
+  for (const track of branch?.tracks ?? scene.tracks) drawTrack(context, port, track, state.step, colours);
+  if (branch) line(context, port, branch.ego, colours.ink, 2, [3, 4]);
   context.restore();
   if (state.others) drawPlans(context, port, shown, app);
   const { framewise, plan, chosen } = shown;

@@ -23,7 +23,7 @@ export class Cameras implements View {
     for (const camera of sorted) {
       const canvas = make("canvas", { "data-camera": camera });
       this.canvases.push(canvas);
-      this.box.append(make("figure", {}, canvas, make("figcaption", {}, names[camera]![1])));
+      byId("branch-view").before(make("figure", {}, canvas, make("figcaption", {}, names[camera]![1])));
     }
   }
 
@@ -34,10 +34,21 @@ export class Cameras implements View {
 
   update(app: App): void {
     const shown = app.active;
-    const known = shown && shown.scene.cameras.length > 0;
+    this.showBranch(shown);
+    const known = shown && (shown.scene.cameras.length > 0 || shown.scene.branches.length > 0);
     this.box.hidden = !known;
     if (!known) return;
     for (const canvas of this.canvases) void this.draw(canvas, shown, Number(canvas.dataset["camera"]));
+  }
+
+  /** What the front camera sees two seconds on, if the plan was driven as a branch. */
+  private showBranch(shown: Shown | null): void {
+    const branch = shown?.scene.branches.find((one) => one.plan === shown.plan);
+    const figure = byId("branch-view");
+    figure.hidden = !branch?.view.length;
+    const image = byId<HTMLImageElement>("branch-image");
+    if (image.src) URL.revokeObjectURL(image.src);
+    if (branch?.view.length) image.src = URL.createObjectURL(new Blob([branch.view.slice()], { type: "image/jpeg" }));
   }
 
   private async draw(canvas: HTMLCanvasElement, shown: Shown, camera: number): Promise<void> {

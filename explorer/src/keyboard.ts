@@ -42,6 +42,7 @@ export function bindKeys(app: App, view: BirdsEye, toolbar: Toolbar, matrix: Mat
     b: () => app.set({ boxes: !app.state.boxes }),
     h: () => app.set({ human: !app.state.human }),
     r: () => app.set({ reference: !app.state.reference }),
+    n: () => app.set({ branch: !app.state.branch }),
     f: () => app.set({ up: !app.state.up }),
     x: () => app.model.catalogue.runs.length > 1 && app.set({ run: 1 - app.state.run, plan: -1 }),
     "/": () => byId("search").focus(),

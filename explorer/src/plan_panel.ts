@@ -43,6 +43,16 @@ export class PlanPanel implements View {
     this.fillTable(app, shown);
     this.fillReasons(app, shown);
     this.fillParts(app, shown);
+    this.fillBranches(app, shown);
+  }
+
+  /** Plans that were driven as branches, as buttons. */
+  private fillBranches(app: App, shown: Shown): void {
+    const buttons = shown.scene.branches.map(({ plan }) =>
+      make("button", { type: "button", "aria-pressed": String(plan === shown.plan), click: () => app.set({ plan }) }, `${plan}`),
+    );
+    byId("branches").hidden = !buttons.length;
+    byId("branches").replaceChildren("driven as branches: plans ", ...buttons);
   }
 
   private fillTable(app: App, shown: Shown): void {

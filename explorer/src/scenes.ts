@@ -1,7 +1,7 @@
 // What is drawn of a log: map, traffic, plans, rollouts, causes, predicted scores, cameras.
 
 import type { Catalogue } from "./catalogue.ts";
-import { Container } from "./container.ts";
+import { Container, type Numbers } from "./container.ts";
 
 export const STEPS = 41;
 const THERE_BYTES = Math.ceil(STEPS / 8);
@@ -66,6 +66,16 @@ export interface Scene {
   /** (N, 2) within -1..1; null where states are not known. */
   states: Float64Array | null;
   cameras: CameraModel[];
+  branches: Branch[];
+}
+
+/** A plan that was not executed, driven in the city: poses and traffic in metres from the origin of the log. */
+export interface Branch {
+  plan: number;
+  ego: Pose[];
+  tracks: Track[];
+  /** JPEG of the front camera two seconds on. */
+  view: Uint8Array;
 }
 
 /** The drive that a log is, where a planner drove. */
@@ -154,6 +164,7 @@ export class LogScenes {
       logits: this.scaled("logits", frame, this.plans * 6, this.catalogue.units.utility),
       states: this.scaled("states", frame, this.plans * 2, 1e-4),
       cameras: this.decodeCameras(frame),
+      branches: this.decodeBranches(frame),
     };
   }
 
@@ -202,8 +213,7 @@ export class LogScenes {
   }
 
   private decodeReference(frame: number): Pose[] {
-    const start = this.content.array("reference_start");
-    const from = [0, 1, 2].map((axis) => start[3 * frame + axis]!) as [number, number, number];
+    const from = this.start("reference_start", frame);
     return this.path(this.content.array("reference"), frame * 3 * (STEPS - 1), from);
   }
 
@@ -216,7 +226,6 @@ export class LogScenes {
   private decodeTracks(frame: number): Track[] {
     const [begin, end] = this.range("track_start", frame);
     const content = this.content;
-    const start = content.array("track_start");
     const steps = content.array<Int16Array>("track_steps");
     const moving = content.array("track_moving");
     const there = content.array("track_there");
@@ -228,7 +237,7 @@ export class LogScenes {
     for (let row = 0; row < begin; row++) moved += moving[row]!;
     const tracks: Track[] = [];
     for (let row = begin; row < end; row++) {
-      const from = [0, 1, 2].map((axis) => start[3 * row + axis]!) as [number, number, number];
+      const from = this.start("track_start", row);
       const poses = moving[row] ? this.path(steps, moved++ * 3 * (STEPS - 1), from) : this.standing(from);
       tracks.push({
         id: this.trackIds[ids[row]!]!,
@@ -236,7 +245,7 @@ export class LogScenes {
         length: sizes[2 * row]! * unit,
         width: sizes[2 * row + 1]! * unit,
         moves: moving[row] === 1,
-        poses: poses.map((pose, step) => ((there[row * THERE_BYTES + (step >> 3)]! >> (step & 7)) & 1 ? pose : null)),
+        poses: present(poses, there, row),
       });
     }
     return tracks;
@@ -257,6 +266,50 @@ export class LogScenes {
     return causes;
   }
 
+  private decodeBranches(frame: number): Branch[] {
+    if (!this.content.has("branch_plan")) return [];
+    const [begin, end] = this.range("branch_plan", frame);
+    const plans = this.content.array("branch_plan");
+    return Array.from({ length: end - begin }, (_, at) => {
+      const row = begin + at;
+      const [first, last] = this.range("branch_view", row);
+      return {
+        plan: plans[row]!,
+        ego: this.path(this.content.array("branch_steps"), row * 3 * (STEPS - 1), this.start("branch_start", row)),
+        tracks: this.decodeBranchTracks(row),
+        view: this.content.array<Uint8Array>("branch_view").slice(first, last),
+      };
+    });
+  }
+
+  private decodeBranchTracks(branch: number): Track[] {
+    const [begin, end] = this.range("branch_track", branch);
+    if (begin === end) return [];
+    const there = this.content.array("branch_track_there");
+    const types = this.content.array("branch_track_type");
+    const sizes = this.content.array("branch_track_size");
+    const unit = this.catalogue.units.length;
+    return Array.from({ length: end - begin }, (_, at) => {
+      const row = begin + at;
+      const poses = this.path(
+        this.content.array("branch_track_steps"), row * 3 * (STEPS - 1), this.start("branch_track_start", row),
+      );
+      return {
+        id: "",
+        type: types[row]!,
+        length: sizes[2 * row]! * unit,
+        width: sizes[2 * row + 1]! * unit,
+        moves: true,
+        poses: present(poses, there, row),
+      };
+    });
+  }
+
+  private start(name: string, row: number): [number, number, number] {
+    const numbers = this.content.array(name);
+    return [numbers[3 * row]!, numbers[3 * row + 1]!, numbers[3 * row + 2]!];
+  }
+
   private decodeCameras(frame: number): CameraModel[] {
     if (!this.content.has("cameras")) return [];
     const count = this.content.shape("cameras")[1]!;
@@ -268,4 +321,9 @@ export class LogScenes {
       return { intrinsics: part(0, 9), rotation: part(9, 18), translation: part(18, 21), width, height };
     });
   }
+}
+
+/** Poses at the steps whose bits are set; null at the others. */
+function present(poses: Pose[], bits: Numbers, row: number): (Pose | null)[] {
+  return poses.map((pose, step) => ((bits[row * THERE_BYTES + (step >> 3)]! >> (step & 7)) & 1 ? pose : null));
 }

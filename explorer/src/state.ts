@@ -30,6 +30,8 @@ export interface State {
   human: boolean;
   reference: boolean;
   others: boolean;
+  /** Traffic and path of a plan's branch instead of the replay, where there is one. */
+  branch: boolean;
   /** Forward is up instead of to the right. */
   up: boolean;
   /** Middle [m] and scale [pixels/m] of the bird's-eye view; empty for one that fits the plans. */
@@ -61,6 +63,7 @@ export const DEFAULTS: Readonly<State> = {
   human: true,
   reference: false,
   others: true,
+  branch: true,
   up: false,
   view: "",
   column: "utility",

@@ -5,7 +5,7 @@ import { byId, fillSelect } from "./dom.ts";
 import { columns } from "./plan_values.ts";
 import { LAST_STEP, type State } from "./state.ts";
 
-const SHOWN = ["others", "boxes", "human", "reference", "up"] as const;
+const SHOWN = ["others", "boxes", "human", "reference", "branch", "up"] as const;
 
 export class Toolbar implements View {
   private timer = 0;
@@ -45,7 +45,7 @@ export class Toolbar implements View {
   }
 
   inputs(app: App): unknown[] {
-    return [app.state, app.colours, this.timer];
+    return [app.state, app.active?.scene, app.colours, this.timer];
   }
 
   update(app: App): void {
@@ -56,6 +56,7 @@ export class Toolbar implements View {
     byId<HTMLSelectElement>("colour").value = state.colour;
     byId<HTMLSelectElement>("theme").value = state.theme;
     for (const name of SHOWN) byId<HTMLInputElement>(name).checked = state[name];
+    byId("branch-field").hidden = !app.active?.scene.branches.length;
     byId("good").textContent = app.colours.dark ? "bright is good" : "dark is good";
     const bar = byId("ramp");
     bar.style.background = `linear-gradient(to right, ${app.colours.utility.join(", ")})`;

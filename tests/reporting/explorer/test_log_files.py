@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.support.recorded_drives import DRIVER, as_drives
+from tests.support.stored_branches import CHOSEN, write_branches
 from tests.support.stored_pools import LOGS, store_pools
 from tests.support.typed_arrays import TypedArrays, poses, read_typed
 from world4scorer import epdms
@@ -216,6 +218,27 @@ def test_logs_that_are_drives(run: ExploredRun, pools: ScoredPools, tmp_path: Pa
     for pose, plans, found in zip(pools.ego_pose[rows], pools.plans[rows], agreements, strict=True):
         cursor.advance(pose[:2])
         np.testing.assert_allclose(found, route_agreement(plans, cursor.ahead(pose)), atol=0.01)
+
+
+def test_branches(run: ExploredRun, pools: ScoredPools, tmp_path: Path) -> None:
+    made = write_branches(run, LOG, FRAME, tmp_path)
+    scenes = read_typed(replace(run, branches=tmp_path).scenes(LOG))
+    arrays, origin = scenes.arrays, np.array(scenes.header["origin"])
+    assert scenes.rows("branch_plan", FRAME).tolist() == CHOSEN.tolist()
+    assert len(arrays["branch_plan"]) == len(CHOSEN)
+    ego = poses(arrays["branch_start"], arrays["branch_steps"])
+    others = poses(arrays["branch_track_start"], arrays["branch_track_steps"])
+    for at, branch in enumerate(made.branches[2:]):
+        close(ego[at, :, :2] + origin, branch.ego[:STEPS, :2], LENGTH)
+        bits = arrays["branch_track_there"][2 * at : 2 * at + 2]
+        there = np.unpackbits(bits, axis=1, bitorder="little", count=STEPS) > 0
+        np.testing.assert_array_equal(there, branch.there[:, :STEPS])
+        found = others[2 * at : 2 * at + 2, :, :2] + origin
+        close(found[there], branch.poses[:, :STEPS, :2][there], LENGTH)
+        assert scenes.rows("branch_view", at).tobytes() == branch.view
+    others_plans = replace(pools, plans=pools.plans + 1)
+    strange = read_typed(replace(run, pools=others_plans, branches=tmp_path).scenes(LOG))
+    assert len(strange.arrays["branch_plan"]) == 0  # branches of another planner's plans
 
 
 def test_a_scene_store_shows_the_humans_plans(run: ExploredRun, pools: ScoredPools) -> None:

@@ -13,6 +13,7 @@ from tests.support.browser import Page, open_browser, serving
 from tests.support.golden_pools import GOLDEN_LOGS, golden_pools
 from tests.support.recorded_drives import DRIVER, as_drives
 from tests.support.scenes import make_log, make_plans
+from tests.support.stored_branches import CHOSEN, write_branches
 from tests.support.stored_pools import store_pools, write_pools
 from tests.support.typed_arrays import read_typed
 from world4scorer import roll_out
@@ -303,6 +304,24 @@ def test_drives_and_route_reranking(page: Page, pools: Path, scored: ScoredPools
         page.put("mode", "framewise")
         page.put("mode", "route")
         assert page.run("explorer.state.weight") == 4
+        assert page.errors == []
+
+
+def test_branches_replace_the_replay(page: Page, pools: Path, scored: ScoredPools, tmp_path: Path) -> None:
+    run = ExploredRun.open(pools)
+    made = write_branches(run, 1, 2, tmp_path)
+    with serving(replace(run, branches=tmp_path)) as running:
+        page.open(f"{running.address}#token={made.token}&plan={CHOSEN[0]}")
+        driven = page.run("explorer.active.scene.branches.map(({plan, tracks}) => [plan, tracks.length])")
+        assert driven == [[int(plan), 2] for plan in CHOSEN]
+        page.wait("return document.getElementById('branch-image').naturalWidth === 32")
+        with_branch = page.picture()
+        page.put("branch", False)
+        assert page.picture() != with_branch
+        page.act("document.querySelector('#branches button:last-child').click()")
+        assert page.run("explorer.state.plan") == CHOSEN[1]
+        page.act("explorer.move(1)")
+        assert page.run("document.getElementById('branches').hidden")
         assert page.errors == []
 
 

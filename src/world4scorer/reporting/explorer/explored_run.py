@@ -32,10 +32,12 @@ from world4scorer.evaluation.pools.pool_files import LogPool, PoolFolder, is_poo
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.reporting.explorer.drives import describe_drive, route_agreements
+from world4scorer.reporting.explorer.log_branches import read_branches
 from world4scorer.reporting.explorer.log_map import LogMap
 from world4scorer.reporting.explorer.log_scenes import FramePlans, LogScenes
 from world4scorer.reporting.explorer.log_table import pack_table
 from world4scorer.reporting.explorer.situations import outliers, project, situations
+from world4scorer.studies.branches.records import Branch
 
 THUMBNAIL_QUALITY: Final = 60
 
@@ -64,6 +66,8 @@ class ExploredRun:
     """Folder of the dataset; None where it is not known, or not there."""
     samples: Samples | None
     """Images and cameras; None without the dataset."""
+    branches: Path | None = None
+    """Folder of counterfactual branches, if the run has some."""
 
     @classmethod
     def open(
@@ -85,7 +89,9 @@ class ExploredRun:
         where = kept_pools(source, split, weights)
         pools = ScoredPools.open(where, store)
         scenes = SceneStore(pools.about["store"])
-        return cls(name, pools, scenes, PoolFolder(where), *_dataset(pools.about, scenes, data))
+        branches = RunFolder(source).branches(str(pools.about.get("split")))
+        dataset = _dataset(pools.about, scenes, data)
+        return cls(name, pools, scenes, PoolFolder(where), *dataset, branches if branches.is_dir() else None)
 
     @cached_property
     def logs(self) -> tuple[ExploredLog, ...]:
@@ -114,6 +120,7 @@ class ExploredRun:
         frames = range(entry.rows.start, entry.rows.stop)
         states = None if self.folder is None else self.folder.read(entry.name).states
         first = self.store[pools.tokens[entry.rows.start]].ego_state[[State.X, State.Y]]
+        branches = {} if self.branches is None else read_branches(self.branches, entry.name)
         kept = LogScenes(LogMap(np.round(first)), pools.about["lqr"])
         for number, index in enumerate(frames):
             planned = FramePlans(
@@ -123,6 +130,8 @@ class ExploredRun:
                 cameras=self._calibration(pools.tokens[index]),
             )
             kept.add(self.store[pools.tokens[index]], planned)
+            if branches:
+                kept.add_branches(self._branches_of(index, branches))
         drive = self._drive(log)
         header: dict[str, Any] = {"log_name": entry.name, "frames": len(frames), "plans": pools.plans.shape[1]}
         if drive is not None:
@@ -140,6 +149,12 @@ class ExploredRun:
         if not path.is_file():
             return None
         return path.read_bytes() if width is None else _shrunk(path, width)
+
+    def _branches_of(self, index: int, branches: Mapping[str, Any]) -> dict[int, Branch]:
+        """Branches of a frame by plan; none if they are of other plans, by another planner of the run."""
+        plans, by_plan = branches.get(self.pools.tokens[index], (None, {}))
+        same = plans is not None and np.array_equal(plans, self.pools.plans[index, list(by_plan)])
+        return by_plan if same else {}
 
     def _drive(self, log: int) -> DriveEntry | None:
         """The drive that a log is; None for logs of a dataset's own driver."""

@@ -22,11 +22,13 @@ from world4scorer.engine.scene.geometry import relative_poses
 from world4scorer.engine.scene.indices import PLAN_POSES, STEPS, Box, State
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.scene.tracks import Tracks
+from world4scorer.reporting.explorer.log_branches import LogBranches
 from world4scorer.reporting.explorer.log_map import LogMap
-from world4scorer.reporting.explorer.motion import encode_paths
+from world4scorer.reporting.explorer.motion import encode_paths, hold
 from world4scorer.reporting.explorer.rounding import LENGTH, UTILITY, quantise
 from world4scorer.reporting.explorer.surroundings import MAP_REACH
 from world4scorer.reporting.explorer.typed_file import pack
+from world4scorer.studies.branches.records import Branch
 
 FORMAT: Final = "world4scorer-scenes-1"
 CAUSES: Final = ("NC", "DAC", "DDC", "TLC", "TTC", "LK", "HC")
@@ -60,6 +62,7 @@ class LogScenes:
     _counts: dict[str, list[int]] = field(default_factory=dict)
     _lights: list[Any] = field(default_factory=list)
     _track_ids: dict[str, int] = field(default_factory=dict)
+    _branches: LogBranches | None = None
 
     def add(self, scene: Scene, planned: FramePlans) -> None:
         """Simulate the plans of a frame, and keep all that is drawn of it."""
@@ -84,11 +87,18 @@ class LogScenes:
         if planned.cameras is not None:
             self._add("cameras", planned.cameras[None])
 
+    def add_branches(self, branches: Mapping[int, Branch]) -> None:
+        """Keep branches of the frame that was added last, by plan."""
+        self._branches = self._branches or LogBranches(self.log_map.origin)
+        self._branches.add(branches)
+
     def pack(self, header: Mapping[str, Any]) -> bytes:
         """The file; `header` names log and frames."""
         arrays: dict[str, NDArray[Any]] = self.log_map.arrays()
         arrays |= {name: np.concatenate(parts) for name, parts in self._columns.items()}
         arrays |= {f"{name}_ends": np.cumsum(counts, dtype=np.uint32) for name, counts in self._counts.items()}
+        if self._branches is not None:
+            arrays |= self._branches.arrays()
         about = {
             "format": FORMAT,
             **header,
@@ -129,11 +139,8 @@ class LogScenes:
         self._lights.append(found)
 
     def _add_tracks(self, tracks: Tracks, pose: Floats) -> None:
-        valid, boxes = tracks.valid[:, :STEPS], tracks.boxes[:, :STEPS]
-        # Where a track is absent, the last pose before is repeated: it is never drawn.
-        last = np.maximum.accumulate(np.where(valid, np.arange(STEPS), -1), axis=1)
-        last = np.where(last < 0, valid.argmax(axis=1)[:, None], last)
-        filled = np.nan_to_num(np.take_along_axis(boxes, last[..., None], axis=1))
+        valid = tracks.valid[:, :STEPS]
+        filled = hold(tracks.boxes[:, :STEPS], valid)
         filled[~valid.any(axis=1)] = [*pose, 0.0, 0.0, 0.0, 0.0]
         filled[..., :2] -= self.log_map.origin
         paths = encode_paths(filled[..., : Box.HEADING + 1])

@@ -24,6 +24,14 @@ class Paths(NamedTuple):
     """(K, T - 1, 3) the first is the way to the second pose, later ones are changes of that way."""
 
 
+def hold(values: NDArray[Any], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Values (K, T, D) where they are valid (K, T); elsewhere the last ones before, or the first: never drawn."""
+    steps = np.arange(valid.shape[1])
+    last = np.maximum.accumulate(np.where(valid, steps, -1), axis=1)
+    last = np.where(last < 0, valid.argmax(axis=1)[:, None], last)
+    return np.asarray(np.nan_to_num(np.take_along_axis(values, last[..., None], axis=1)), np.float64)
+
+
 def encode_paths(poses: NDArray[Any]) -> Paths:
     """Encode poses (K, T, 3) x, y [m], heading [rad]; headings are unwrapped. Jumps of 300 m in a step are cut off."""
     unwrapped = np.array(poses, np.float64)
