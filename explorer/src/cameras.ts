@@ -23,7 +23,7 @@ export class Cameras implements View {
     for (const camera of sorted) {
       const canvas = make("canvas", { "data-camera": camera });
       this.canvases.push(canvas);
-      byId("branch-view").before(make("figure", {}, canvas, make("figcaption", {}, names[camera]![1])));
+      byId("predicted-view").before(make("figure", {}, canvas, make("figcaption", {}, names[camera]![1])));
     }
   }
 
@@ -35,6 +35,7 @@ export class Cameras implements View {
   update(app: App): void {
     const shown = app.active;
     this.showBranch(shown);
+    this.showPrediction(shown);
     const known = shown && (shown.scene.cameras.length > 0 || shown.scene.branches.length > 0);
     this.box.hidden = !known;
     if (!known) return;
@@ -49,6 +50,15 @@ export class Cameras implements View {
     const image = byId<HTMLImageElement>("branch-image");
     if (image.src) URL.revokeObjectURL(image.src);
     if (branch?.view.length) image.src = URL.createObjectURL(new Blob([branch.view.slice()], { type: "image/jpeg" }));
+  }
+
+  /** What the plan's state predicts to be seen: the nearest view of the training. */
+  private showPrediction(shown: Shown | null): void {
+    const address = shown && this.app.model.view(shown.run, shown.at, shown.plan);
+    byId("predicted-view").hidden = !address;
+    const image = byId<HTMLImageElement>("predicted-image");
+    image.onerror = () => (byId("predicted-view").hidden = true); // images of the training may have gone
+    if (address && image.getAttribute("src") !== address) image.src = address;
   }
 
   private async draw(canvas: HTMLCanvasElement, shown: Shown, camera: number): Promise<void> {

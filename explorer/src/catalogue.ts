@@ -16,6 +16,8 @@ export interface RunEntry {
   split: string | null;
   plans: number;
   has_logits: boolean;
+  /** Whether predicted views can be asked for. */
+  has_views: boolean;
   /** Names and what people call them. */
   cameras: [string, string][];
   logs: LogEntry[];

@@ -71,6 +71,12 @@ export class Model {
     return this.source.image(run, this.log(run, at.log).number, at.frame, camera);
   }
 
+  /** Address of the view that a plan predicts; null where it cannot be asked for. */
+  view(run: number, at: FrameRef, plan: number): string | null {
+    if (!this.catalogue.runs[run]!.has_views) return null;
+    return this.source.view(run, this.log(run, at.log).number, at.frame, plan);
+  }
+
   /** What a selection leads to in a log; null where its table is not loaded. */
   result(run: number, log: number, selection: Selection): LogResult | null {
     const key = `${selection.utility} ${selection.mode} ${selection.weight}`;

@@ -8,6 +8,8 @@ export interface Source {
   data(kind: "table" | "scenes", run: number, log: number): Promise<ArrayBuffer>;
   /** Address of an image; null where there is none. */
   image(run: number, log: number, frame: number, camera: number): Promise<string | null>;
+  /** Address of the view that a plan's state predicts; null where there is none. */
+  view(run: number, log: number, frame: number, plan: number): string | null;
 }
 
 export function openSource(): Source {
@@ -30,6 +32,10 @@ class ServerSource implements Source {
 
   async image(run: number, log: number, frame: number, camera: number): Promise<string | null> {
     return `image/${run}/${log}/${frame}/${camera}`;
+  }
+
+  view(run: number, log: number, frame: number, plan: number): string {
+    return `view/${run}/${log}/${frame}/${plan}`;
   }
 
   private async get(path: string): Promise<Response> {
@@ -57,6 +63,10 @@ class EmbeddedSource implements Source {
     const key = `${run}-${log}`;
     if (!this.images.has(key)) this.images.set(key, this.unpackImages(run, log));
     return (await this.images.get(key)!)[frame] || null;
+  }
+
+  view(): null {
+    return null;
   }
 
   private async unpackImages(run: number, log: number): Promise<string[]> {

@@ -19,6 +19,7 @@ from world4scorer.engine.scene.geometry import wrap
 from world4scorer.engine.scene.indices import STEPS
 from world4scorer.engine.selection.route import route_agreement
 from world4scorer.evaluation.pools import ScoredPools
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.reporting.explorer.catalogue import catalogue
 from world4scorer.reporting.explorer.explored_run import ExploredRun
 from world4scorer.reporting.explorer.log_scenes import CAUSES
@@ -221,8 +222,9 @@ def test_logs_that_are_drives(run: ExploredRun, pools: ScoredPools, tmp_path: Pa
 
 
 def test_branches(run: ExploredRun, pools: ScoredPools, tmp_path: Path) -> None:
-    made = write_branches(run, LOG, FRAME, tmp_path)
-    scenes = read_typed(replace(run, branches=tmp_path).scenes(LOG))
+    source = RunFolder(tmp_path)
+    made = write_branches(run, LOG, FRAME, source.branches("mini"))
+    scenes = read_typed(replace(run, source=source).scenes(LOG))
     arrays, origin = scenes.arrays, np.array(scenes.header["origin"])
     assert scenes.rows("branch_plan", FRAME).tolist() == CHOSEN.tolist()
     assert len(arrays["branch_plan"]) == len(CHOSEN)
@@ -237,7 +239,7 @@ def test_branches(run: ExploredRun, pools: ScoredPools, tmp_path: Path) -> None:
         close(found[there], branch.poses[:, :STEPS, :2][there], LENGTH)
         assert scenes.rows("branch_view", at).tobytes() == branch.view
     others_plans = replace(pools, plans=pools.plans + 1)
-    strange = read_typed(replace(run, pools=others_plans, branches=tmp_path).scenes(LOG))
+    strange = read_typed(replace(run, pools=others_plans, source=source).scenes(LOG))
     assert len(strange.arrays["branch_plan"]) == 0  # branches of another planner's plans
 
 

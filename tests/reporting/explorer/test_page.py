@@ -23,6 +23,7 @@ from world4scorer.engine.outcomes.results import V1_COLUMNS, V2_COLUMNS, epdms_o
 from world4scorer.engine.scene.indices import STEPS
 from world4scorer.engine.selection.route import route_utility
 from world4scorer.evaluation.pools import LogPool, PoolFolder, ScoredPools, continued, framewise, inertial
+from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.reporting.explorer.explored_run import ExploredRun
 from world4scorer.reporting.explorer.rounding import LENGTH
 from world4scorer.reporting.explorer.server import ExplorerServer
@@ -309,8 +310,9 @@ def test_drives_and_route_reranking(page: Page, pools: Path, scored: ScoredPools
 
 def test_branches_replace_the_replay(page: Page, pools: Path, scored: ScoredPools, tmp_path: Path) -> None:
     run = ExploredRun.open(pools)
-    made = write_branches(run, 1, 2, tmp_path)
-    with serving(replace(run, branches=tmp_path)) as running:
+    source = RunFolder(tmp_path)
+    made = write_branches(run, 1, 2, source.branches("mini"))
+    with serving(replace(run, source=source)) as running:
         page.open(f"{running.address}#token={made.token}&plan={CHOSEN[0]}")
         driven = page.run("explorer.active.scene.branches.map(({plan, tracks}) => [plan, tracks.length])")
         assert driven == [[int(plan), 2] for plan in CHOSEN]

@@ -30,7 +30,10 @@ FORMAT: Final = "world4scorer-explorer-1"
 def catalogue(
     runs: Sequence[ExploredRun], taken: Sequence[Sequence[int]] | None = None, note: str = ""
 ) -> dict[str, Any]:
-    """The catalogue of runs; `taken` lists for each the logs that are there, all unless given, `note` says why."""
+    """The catalogue of runs; `taken` lists for each the logs that are there, all unless given, `note` says why.
+
+    Predicted views are found when they are asked for, so only a server, which has all logs, offers them.
+    """
     chosen = [range(len(run.logs)) for run in runs] if taken is None else taken
     return {
         "format": FORMAT,
@@ -40,11 +43,11 @@ def catalogue(
         "style": _style(),
         "ego_box": [FRONT_OVERHANG, REAR_OVERHANG, HALF_WIDTH],
         "note": note,
-        "runs": [_describe_run(run, logs) for run, logs in zip(runs, chosen, strict=True)],
+        "runs": [_describe_run(run, logs, taken is None) for run, logs in zip(runs, chosen, strict=True)],
     }
 
 
-def _describe_run(run: ExploredRun, logs: Sequence[int]) -> dict[str, Any]:
+def _describe_run(run: ExploredRun, logs: Sequence[int], with_views: bool) -> dict[str, Any]:
     pools = run.pools
     return {
         "name": run.name,
@@ -52,6 +55,7 @@ def _describe_run(run: ExploredRun, logs: Sequence[int]) -> dict[str, Any]:
         "split": pools.about.get("split"),
         "plans": pools.plans.shape[1],
         "has_logits": pools.logits is not None,
+        "has_views": with_views and run.has_views,
         "cameras": [[name, CAMERA_LABELS[name]] for name in run.cameras],
         "logs": [
             {

@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -36,10 +36,13 @@ from world4scorer.reporting.explorer.log_branches import read_branches
 from world4scorer.reporting.explorer.log_map import LogMap
 from world4scorer.reporting.explorer.log_scenes import FramePlans, LogScenes
 from world4scorer.reporting.explorer.log_table import pack_table
+from world4scorer.reporting.explorer.retrieved_views import RetrievedViews, can_retrieve
 from world4scorer.reporting.explorer.situations import outliers, project, situations
 from world4scorer.studies.branches.records import Branch
 
 THUMBNAIL_QUALITY: Final = 60
+KEPT_STATES: Final = 8
+"""Logs whose states stay in memory."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,8 @@ class ExploredRun:
     """Folder of the dataset; None where it is not known, or not there."""
     samples: Samples | None
     """Images and cameras; None without the dataset."""
-    branches: Path | None = None
-    """Folder of counterfactual branches, if the run has some."""
+    source: RunFolder | None = None
+    """The training run, if it is one: its branches and predicted views are shown."""
 
     @classmethod
     def open(
@@ -89,9 +92,8 @@ class ExploredRun:
         where = kept_pools(source, split, weights)
         pools = ScoredPools.open(where, store)
         scenes = SceneStore(pools.about["store"])
-        branches = RunFolder(source).branches(str(pools.about.get("split")))
-        dataset = _dataset(pools.about, scenes, data)
-        return cls(name, pools, scenes, PoolFolder(where), *dataset, branches if branches.is_dir() else None)
+        run = RunFolder(source) if RunFolder(source).exists else None
+        return cls(name, pools, scenes, PoolFolder(where), *_dataset(pools.about, scenes, data), run)
 
     @cached_property
     def logs(self) -> tuple[ExploredLog, ...]:
@@ -118,9 +120,10 @@ class ExploredRun:
         """What is drawn of a log."""
         entry, pools = self.logs[log], self.pools
         frames = range(entry.rows.start, entry.rows.stop)
-        states = None if self.folder is None else self.folder.read(entry.name).states
+        states = self._states(entry.name)
         first = self.store[pools.tokens[entry.rows.start]].ego_state[[State.X, State.Y]]
-        branches = {} if self.branches is None else read_branches(self.branches, entry.name)
+        split = str(pools.about.get("split"))
+        branches = {} if self.source is None else read_branches(self.source.branches(split), entry.name)
         kept = LogScenes(LogMap(np.round(first)), pools.about["lqr"])
         for number, index in enumerate(frames):
             planned = FramePlans(
@@ -149,6 +152,29 @@ class ExploredRun:
         if not path.is_file():
             return None
         return path.read_bytes() if width is None else _shrunk(path, width)
+
+    def view(self, log: int, frame: int, plan: int) -> bytes | None:
+        """JPEG of what the planner predicts to be seen two seconds into a plan: the nearest view of its training."""
+        states = self._states(self.logs[log].name) if self._views is not None else None
+        if self._views is None or states is None:
+            return None
+        path = self._views.nearest(states[frame, plan])
+        return path.read_bytes() if path.is_file() else None
+
+    @property
+    def has_views(self) -> bool:
+        """Whether predicted views can be asked for."""
+        return self.source is not None and can_retrieve(self.source, self.pools.weights)
+
+    @cached_property
+    def _views(self) -> RetrievedViews | None:
+        return None if self.source is None else RetrievedViews.of_run(self.source, self.pools.weights)
+
+    @cached_property
+    def _states(self) -> Callable[[str], NDArray[Any] | None]:
+        """States (F, N, D) by log, or None; those asked for last stay in memory."""
+        folder = self.folder
+        return lru_cache(KEPT_STATES)(lambda name: None if folder is None else folder.read(name).states)
 
     def _branches_of(self, index: int, branches: Mapping[str, Any]) -> dict[int, Branch]:
         """Branches of a frame by plan; none if they are of other plans, by another planner of the run."""

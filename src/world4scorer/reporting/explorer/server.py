@@ -29,6 +29,7 @@ KEPT_LOGS: Final = 64
 TABLE: Final = re.compile(r"/data/(\d{1,4})/(\d{1,7})/table")
 SCENES: Final = re.compile(r"/data/(\d{1,4})/(\d{1,7})/scenes")
 IMAGE: Final = re.compile(r"/image/(\d{1,4})/(\d{1,7})/(\d{1,7})/(\d{1,2})")
+VIEW: Final = re.compile(r"/view/(\d{1,4})/(\d{1,7})/(\d{1,7})/(\d{1,5})")
 BINARY, JPEG, JSON, HTML = "application/octet-stream", "image/jpeg", "application/json", "text/html; charset=utf-8"
 
 Answer = tuple[str, bytes]
@@ -69,6 +70,7 @@ class ExplorerServer(ThreadingHTTPServer):
             (TABLE, lambda run, log: self._data("table", run, log)),
             (SCENES, lambda run, log: self._data("scenes", run, log)),
             (IMAGE, self._image),
+            (VIEW, self._view),
         ):
             if found := pattern.fullmatch(path):
                 act: Callable[..., Answer | None] = find
@@ -92,6 +94,15 @@ class ExplorerServer(ThreadingHTTPServer):
         if frame >= rows.stop - rows.start or camera >= len(chosen.cameras):
             return None
         content = chosen.image(rows.start + frame, camera)
+        return None if content is None else (JPEG, content)
+
+    def _view(self, run: int, log: int, frame: int, plan: int) -> Answer | None:
+        if run >= len(self.runs) or log >= len(self.runs[run].logs):
+            return None
+        chosen, rows = self.runs[run], self.runs[run].logs[log].rows
+        if frame >= rows.stop - rows.start or plan >= chosen.pools.plans.shape[1]:
+            return None
+        content = chosen.view(log, frame, plan)
         return None if content is None else (JPEG, content)
 
 
