@@ -18,6 +18,11 @@ from world4scorer.reporting.explorer.server import ExplorerServer
 
 HERE = Path(__file__).parent
 COLOURS = 256
+LOADED = (
+    "return document.body.dataset.tables === 'all' && (document.getElementById('predicted-view').hidden "
+    "|| document.getElementById('predicted-image').naturalWidth > 0)"
+)
+"""All frames, and the predicted view where there is one."""
 
 
 def main(run: tyro.conf.Positional[Path], token: str, dark_token: str) -> None:
@@ -38,7 +43,7 @@ def main(run: tyro.conf.Positional[Path], token: str, dark_token: str) -> None:
         for name, view in views.items():
             driver.get("about:blank")
             driver.get(server.address + view)
-            while not driver.execute_script("return document.body.dataset.tables === 'all'"):
+            while not driver.execute_script(LOADED):
                 time.sleep(0.1)
             time.sleep(2)  # images
             driver.save_screenshot(str(HERE / name))

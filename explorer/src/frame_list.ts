@@ -63,7 +63,7 @@ export class FrameList implements View {
     const faults = [...new Set([...names.v2, ...names.v1])].filter((name) => !["EP", "PDMS", "product"].includes(name));
     fillSelect(byId("broken"), [
       { value: "", label: "any choice" },
-      ...[...faults, "EC"].map((name) => ({ value: name, label: `choice has ${name} < 1` })),
+      ...[...faults, "EC"].map((name) => ({ value: name, label: `choice: ${name} < 1` })),
     ]);
     const sorts = Object.entries(SORTS).filter(([key]) => key !== "difference" || runs.length > 1);
     fillSelect(byId("sort"), sorts.map(([value, { label }]) => ({ value, label })));

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -272,12 +274,17 @@ def _serve(runs: list[ExploredRun], port: int, browser: bool) -> None:
 
     with ExplorerServer(runs, port) as server:
         print(f"{server.address} shows {runs[0].pools.describe()} Stop with Ctrl-C.", flush=True)
-        if browser:
+        if browser and _has_screen():
             webbrowser.open(server.address)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
             print("stopped")
+
+
+def _has_screen() -> bool:
+    """Whether a browser would open in a window: one in the terminal would take it over."""
+    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
 def frames(

@@ -38,6 +38,13 @@ def test_it_listens_on_the_loopback_interface_only(server: ExplorerServer) -> No
     assert server.server_address[0] == "127.0.0.1"
 
 
+@pytest.mark.parametrize("port", [None, 70_000])
+def test_a_port_that_cannot_be_had_is_named(server: ExplorerServer, port: int | None) -> None:
+    wanted = server.server_port if port is None else port
+    with pytest.raises(ValueError, match=f"port {wanted}: cannot listen there"):
+        ExplorerServer(server.runs, wanted)
+
+
 def test_page_catalogue_and_data(server: ExplorerServer) -> None:
     answer, content = ask(server, "/")
     assert answer.status == 200 and b"<canvas" in content and b'id="catalogue"' not in content

@@ -49,7 +49,10 @@ class ExplorerServer(ThreadingHTTPServer):
         self._catalogue = json.dumps(catalogue(self.runs)).encode()
         self._lock = Lock()
         self._packed = lru_cache(KEPT_LOGS)(self._pack)
-        super().__init__((HOST, port), _Handler)
+        try:
+            super().__init__((HOST, port), _Handler)
+        except (OSError, OverflowError) as error:
+            raise ValueError(f"port {port}: cannot listen there ({error}); choose another, or none") from error
 
     @property
     def address(self) -> str:
