@@ -209,7 +209,7 @@ export class App {
   /** A state that shows something: an address may name frames and runs that are not there. */
   private repair(): void {
     const runs = this.model.catalogue.runs;
-    if (this.state.run >= runs.length) this.state.run = 0;
+    if (!runs[this.state.run]?.logs.length) this.state.run = 0;
     if (!this.model.locate(this.state.run, this.state.token)) {
       this.state.token = runs[this.state.run]!.logs[0]!.tokens[0]!;
     }

@@ -262,6 +262,8 @@ def explore(
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--out {out}: the page is an HTML file; name it .html")
     runs = [ExploredRun.open(source, split, weights, store, data) for source in sources]
+    if len(runs) == 2 and set(runs[0].pools.tokens).isdisjoint(runs[1].pools.tokens):
+        raise ValueError(f"{sources[0]} and {sources[1]}: no frame in common; give two of the same split")
     if out is not None:
         print(write_single_file(runs, out, logs, show_progress=True))
         return 0

@@ -5,17 +5,22 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
+from tests.support.scenes import make_log
 from tests.support.stored_pools import store_pools
 from tests.support.typed_arrays import read_typed
 from world4scorer.cli.run import main
-from world4scorer.reporting.explorer.explored_run import ExploredRun
+from world4scorer.datasets.store import write_shard
+from world4scorer.reporting.explorer.explored_run import ExploredRun, shrink
 from world4scorer.reporting.explorer.page import read_asset, render_page
 from world4scorer.reporting.explorer.single_file import PAGE_BYTES, write_single_file
 
@@ -44,6 +49,33 @@ def test_the_command_writes_everything(pools: Path, tmp_path: Path, capsys: Any)
         for kind, content in (("table", run.table(log)), ("scenes", run.scenes(log))):
             packed = gzip.decompress(base64.b64decode(blocks(page)[f"{kind}-0-{log}"]))
             assert packed == content and read_typed(packed)
+
+
+def test_a_scene_store_and_two_sources(pools: Path, tmp_path: Path, capsys: Any) -> None:
+    out, store = tmp_path / "explorer.html", pools.parent / "store"
+    assert main(["explore", str(store), "--out", str(out)]) == 0
+    assert catalogue(out.read_text())["runs"][0]["plans"] == 1
+    assert main(["explore", str(store), "--out", str(out), "--split", "mini"]) == 1
+    assert "is a scene store" in capsys.readouterr().err
+    assert main(["explore", str(pools), str(store), "--out", str(out)]) == 0
+    both = catalogue(out.read_text())["runs"]
+    assert [run["plans"] for run in both] == [6, 1] and both[0]["logs"][0]["tokens"] == both[1]["logs"][0]["tokens"]
+    others = random_store(tmp_path / "others")
+    assert main(["explore", str(pools), str(others), "--out", str(out)]) == 1
+    assert "no frame in common" in capsys.readouterr().err
+
+
+def random_store(folder: Path) -> Path:
+    scenes = [replace(scene, token=f"other{number}") for number, scene in enumerate(make_log("other", 2, seed=3))]
+    write_shard(folder, "other", scenes, {"options": {"split": "mini"}})
+    return folder
+
+
+def test_images_are_made_smaller_never_larger(tmp_path: Path) -> None:
+    for width, expected in ((800, 256), (196, 196)):
+        Image.new("RGB", (width, width // 2)).save(tmp_path / "image.jpg")
+        with Image.open(io.BytesIO(shrink(tmp_path / "image.jpg", 256))) as small:
+            assert small.size == (expected, expected // 2)
 
 
 def test_named_logs_only(pools: Path, tmp_path: Path, capsys: Any) -> None:

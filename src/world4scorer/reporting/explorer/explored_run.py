@@ -23,15 +23,13 @@ from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.store import SceneStore
-from world4scorer.engine.outcomes.batch import map_threads
 from world4scorer.engine.scene.indices import State
-from world4scorer.evaluation.pools.foreign import single_plans
 from world4scorer.evaluation.pools.open import kept_pools
-from world4scorer.evaluation.pools.outcome_files import judge_log
-from world4scorer.evaluation.pools.pool_files import LogPool, PoolFolder, is_pools
+from world4scorer.evaluation.pools.pool_files import PoolFolder, is_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.reporting.explorer.drives import describe_drive, route_agreements
+from world4scorer.reporting.explorer.human_plans import describe_store, human_pools
 from world4scorer.reporting.explorer.log_branches import read_branches
 from world4scorer.reporting.explorer.log_map import LogMap
 from world4scorer.reporting.explorer.log_scenes import FramePlans, LogScenes
@@ -87,8 +85,9 @@ class ExploredRun:
             scenes = SceneStore(source)
             if not len(scenes):
                 raise ValueError(f"{source}: neither a training run, nor pools, nor a scene store")
-            about = _store_about(scenes)
-            return cls(name, _human_pools(scenes), scenes, None, *_dataset(about, scenes, data))
+            if split is not None or store is not None:
+                raise ValueError(f"--split and --store belong to runs and pools; {source} is a scene store")
+            return cls(name, human_pools(scenes), scenes, None, *_dataset(describe_store(scenes), scenes, data))
         where = kept_pools(source, split, weights)
         pools = ScoredPools.open(where, store)
         scenes = SceneStore(pools.about["store"])
@@ -151,7 +150,7 @@ class ExploredRun:
         path = self.samples.sensors / self.samples.images[index][camera]
         if not path.is_file():
             return None
-        return path.read_bytes() if width is None else _shrunk(path, width)
+        return path.read_bytes() if width is None else shrink(path, width)
 
     def view(self, log: int, frame: int, plan: int) -> bytes | None:
         """JPEG of what the planner predicts to be seen two seconds into a plan: the nearest view of its training."""
@@ -217,25 +216,6 @@ class ExploredRun:
         return np.concatenate([*parts, samples.translation[index], size], axis=1).astype(np.float32)
 
 
-def _human_pools(scenes: SceneStore) -> ScoredPools:
-    """The human's plan as a pool of one, in every scene that has one."""
-    driven = {token: scenes[token].human_future for token in scenes}
-    plans = {token: plan for token, plan in driven.items() if plan is not None}
-    if not plans:
-        raise ValueError(f"{scenes.folder}: nobody drove in these scenes, so there is no plan to show; give pools")
-
-    def judged(log: LogPool) -> Any:
-        return log, judge_log(log, scenes)
-
-    logs = list(map_threads(judged, single_plans(plans, scenes, list(plans))))
-    return ScoredPools.join({**_store_about(scenes), "planner": "human", "lqr": "navsim"}, logs)
-
-
-def _store_about(scenes: SceneStore) -> dict[str, Any]:
-    options = scenes.provenance(scenes.logs[0]).get("options", {})
-    return {"split": options.get("split"), "store": str(scenes.folder)}
-
-
 def _dataset(about: Mapping[str, Any], scenes: SceneStore, data: Path | None) -> tuple[Path | None, Samples | None]:
     """Folder of the dataset and images of the scenes; None where they are not known, or not there."""
     where, split = data or about.get("data"), about.get("split")
@@ -244,10 +224,13 @@ def _dataset(about: Mapping[str, Any], scenes: SceneStore, data: Path | None) ->
     return Path(where), Samples.of_split(Path(where), find_split(str(split), Path(where)), scenes.folder)
 
 
-def _shrunk(path: Path, width: int) -> bytes:
+def shrink(path: Path, width: int) -> bytes:
+    """An image as a JPEG of at most this width [pixels]."""
     with Image.open(path) as image:
-        image.draft("RGB", (width, width))
-        small = image.convert("RGB").resize((width, max(1, round(image.height * width / image.width))))
+        share = min(1.0, width / image.width)
+        size = max(1, round(image.width * share)), max(1, round(image.height * share))
+        image.draft("RGB", size)
+        small = image.convert("RGB").resize(size)
     kept = io.BytesIO()
     small.save(kept, "JPEG", quality=THUMBNAIL_QUALITY)
     return kept.getvalue()
