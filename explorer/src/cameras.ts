@@ -9,10 +9,13 @@ import type { CameraModel, Pose } from "./scenes.ts";
 const MIN_DEPTH = 0.5;
 /** Pixels of the canvas for one of the image: lines stay fine where images are small. */
 const FINER = 3;
+/** Milliseconds that a plan must be shown before its predicted view is asked for. */
+const VIEW_DELAY = 200;
 
 export class Cameras implements View {
   private readonly box = byId("cameras");
   private readonly canvases: HTMLCanvasElement[] = [];
+  private waiting = 0;
   private readonly images = new Map<string, HTMLImageElement | null>();
 
   constructor(private readonly app: App) {
@@ -57,8 +60,11 @@ export class Cameras implements View {
     const address = shown && this.app.model.view(shown.run, shown.at, shown.plan);
     byId("predicted-view").hidden = !address;
     const image = byId<HTMLImageElement>("predicted-image");
+    window.clearTimeout(this.waiting);
+    if (!address || image.getAttribute("src") === address) return;
     image.onerror = () => (byId("predicted-view").hidden = true); // images of the training may have gone
-    if (address && image.getAttribute("src") !== address) image.src = address;
+    // Asked for once the plan stays: each answer is a search.
+    this.waiting = window.setTimeout(() => (image.src = address), VIEW_DELAY);
   }
 
   private async draw(canvas: HTMLCanvasElement, shown: Shown, camera: number): Promise<void> {

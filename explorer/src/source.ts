@@ -40,7 +40,7 @@ class ServerSource implements Source {
 
   private async get(path: string): Promise<Response> {
     const answer = await fetch(path);
-    if (!answer.ok) throw new Error(`the server answers ${answer.status} to ${path}`);
+    if (!answer.ok) throw new Error(`the server answers ${answer.status} to ${path}: ${await answer.text()}`);
     return answer;
   }
 }

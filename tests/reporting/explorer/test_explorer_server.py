@@ -104,6 +104,25 @@ def test_nothing_can_be_changed(server: ExplorerServer, method: str) -> None:
     assert ask(server, "/", method=method)[0].status == 501
 
 
+def test_a_file_that_has_gone_is_named(tmp_path: Path) -> None:
+    pools = store_pools(tmp_path)
+    with serving(pools) as running:
+        (pools / "beta.arrow").unlink()
+        answer, content = ask(running, "/data/0/1/scenes")
+        assert answer.status == 500 and b"beta.arrow: no such file" in content
+        assert ask(running, "/catalogue.json")[0].status == 200
+
+
+def test_browsers_that_do_not_wait_are_no_errors(server: ExplorerServer, caplog: pytest.LogCaptureFixture) -> None:
+    for error, logged in ((BrokenPipeError(), 0), (RuntimeError("odd"), 1)):
+        caplog.clear()
+        try:
+            raise error
+        except type(error):
+            server.handle_error(None, None)
+        assert len(caplog.records) == logged
+
+
 def test_images_of_a_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(store_pools(tmp_path)) as running:
         run = type(running.runs[0])

@@ -10,7 +10,9 @@ another site could reach this server by a name that resolves to the loopback add
 from __future__ import annotations
 
 import json
+import logging
 import re
+import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from http import HTTPStatus
@@ -22,6 +24,8 @@ from urllib.parse import urlsplit
 from world4scorer.reporting.explorer.catalogue import catalogue
 from world4scorer.reporting.explorer.explored_run import ExploredRun
 from world4scorer.reporting.explorer.page import policy, render_page
+
+logger = logging.getLogger(__name__)
 
 HOST: Final = "127.0.0.1"
 KEPT_LOGS: Final = 64
@@ -47,7 +51,7 @@ class ExplorerServer(ThreadingHTTPServer):
         self.policy = policy(images="'self' blob:", connections="'self'")
         self._page = render_page(self.policy).encode()
         self._catalogue = json.dumps(catalogue(self.runs)).encode()
-        self._lock = Lock()
+        self._lock, self._view_lock = Lock(), Lock()
         self._packed = lru_cache(KEPT_LOGS)(self._pack)
         try:
             super().__init__((HOST, port), _Handler)
@@ -105,8 +109,14 @@ class ExplorerServer(ThreadingHTTPServer):
         chosen, rows = self.runs[run], self.runs[run].logs[log].rows
         if frame >= rows.stop - rows.start or plan >= chosen.pools.plans.shape[1]:
             return None
-        content = chosen.view(log, frame, plan)
+        with self._view_lock:  # the first one reads the planner and its targets
+            content = chosen.view(log, frame, plan)
         return None if content is None else (JPEG, content)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that asks for something else meanwhile is no error; others go to the log."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            logger.exception("a request failed")
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -125,7 +135,11 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.server.is_own(self.headers.get("Host", "")):
             self._send(HTTPStatus.MISDIRECTED_REQUEST, "text/plain", b"this server answers its own address only\n")
             return
-        found = self.server.answer(urlsplit(self.path).path)
+        try:
+            found = self.server.answer(urlsplit(self.path).path)
+        except ValueError as error:  # a file that is damaged or has gone: the page shows what and where
+            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain; charset=utf-8", f"{error}\n".encode())
+            return
         if found is None:
             self._send(HTTPStatus.NOT_FOUND, "text/plain", b"not here\n")
         else:
