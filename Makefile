@@ -6,7 +6,7 @@ RUNS := -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 PYTHON ?= $(shell for python in $(CANDIDATES); do $$python $(RUNS) && echo $$python && break; done)
 BIN := .venv/bin
 
-.PHONY: setup demo test check docs bench clean
+.PHONY: setup demo test check docs page bench clean
 
 setup: .venv/.ready
 
@@ -34,6 +34,10 @@ check: setup
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The site: site/index.html. With search: $(BIN)/python -m http.server -d site"
+
+# The explorer's page from its TypeScript sources; needs Node, which nothing else does.
+page:
+	cd explorer && npm ci && npm run check && npm run build
 
 bench: setup
 	$(BIN)/python benchmarks/exactness.py

@@ -77,6 +77,7 @@ COMMANDS: Final = (
     Command("report", JUDGE, "judge:report"),
     Command("show", LOOK, "look:show"),
     Command("film", LOOK, "look:film"),
+    Command("explore", LOOK, "look:explore"),
     Command("frames", LOOK, "look:frames"),
     Command("score", ANY_PLANNER, "plans:score"),
     Command("rerank", ANY_PLANNER, "plans:rerank"),

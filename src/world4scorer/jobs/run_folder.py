@@ -13,6 +13,7 @@
     RUN/variants/STUDY/VARIANT-SEED/          training runs of the studies that train
     RUN/features/, readouts/, branches/SPLIT  intermediate results of studies
     RUN/frames/SPLIT/                         frames as JSON, for a viewer
+    RUN/explorer.html                         the run in a browser, in one file
     RUN/film.mp4, RUN/report.html             a film of a log; the page of the run
 
 A run that was stopped resumes from its last checkpoint.
@@ -154,6 +155,11 @@ class RunFolder:
     def frames(self) -> Path:
         """Frames as JSON: of a folder of pools, or by split."""
         return self.root / "frames"
+
+    @property
+    def explorer_file(self) -> Path:
+        """The run in a browser, in one file; the report's scenes lead to it."""
+        return self.root / "explorer.html"
 
     @property
     def film_file(self) -> Path:

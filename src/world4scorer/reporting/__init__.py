@@ -1,4 +1,4 @@
-"""What people look at: the report of a run, films, and frame files for viewers.
+"""What people look at: the report of a run, films, and the explorer.
 
 Knows `studies`, `evaluation` and the rooms above them.
 """

@@ -67,6 +67,8 @@ def test_the_log_is_what_was_driven_and_seen(driven: Path, drives: FinishedDrive
         for name, file in images.items():
             path = DataFolder(driven).sensors(SPLIT) / frame.cameras[name].path
             assert path.read_bytes() == file
+    events = [[event.kind.value, event.time, *event.place] for event in again.recording.infractions]
+    assert [list(infraction) for infraction in entry.infractions] == events
     assert entry.status == again.record.status == drives.records["constant-velocity"][0].status
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -274,6 +275,22 @@ def test_a_folder_of_pools_has_a_gallery_and_no_training(pools: Path, tmp_path: 
     first = out.read_bytes()
     write_report(pools, out)
     assert out.read_bytes() == first
+
+
+def test_scenes_lead_to_the_explorer_where_there_is_one(pools: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pages" / "page.html"
+    write_report(pools, out)
+    assert "Open in the explorer" not in read_page(out).text
+    assert main(["explore", str(pools), "--out", str(pools / "explorer.html")]) == 0
+    try:
+        write_report(pools, out)
+    finally:
+        (pools / "explorer.html").unlink()
+    scored = ScoredPools.open(pools)
+    shown = [scored.tokens[index] for index in Gallery(scored).indices().values()]
+    there = os.path.relpath(pools / "explorer.html", out.parent)
+    links = [link["href"] for link in Page(out.read_text()).all("a") if "#token=" in (link["href"] or "")]
+    assert links == [f"{there}#token={token}" for token in shown]
 
 
 def test_pools_need_neither_torch_nor_a_template_engine(pools: Path) -> None:

@@ -85,6 +85,8 @@ class DriveEntry:
     """Tokens of the frames in the split."""
     status: str
     """How the drive ended."""
+    infractions: Sequence[Sequence[Any]] = ()
+    """Kind, time since the start [s], x, y [m, global] of each; none in entries of earlier versions."""
 
 
 def write_drive(root: Path, split: str, entry: DriveEntry) -> None:

@@ -3,7 +3,7 @@
 Where things go, below OUT:
 
     city/         the dataset, with store/, bank/ and targets/ inside
-    run/          the training run: planner, pools, evaluation, studies, frames, film, report.html
+    run/          the training run: planner, pools, evaluation, studies, film, explorer.html, report.html
     agents.csv    drivers without a model, on the same scenes
 """
 
@@ -20,7 +20,6 @@ from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.bank.candidate_bank import TOKENS
-from world4scorer.reporting.explorer.index import INDEX
 
 Preset = Literal["quick", "tiny"]
 
@@ -204,15 +203,15 @@ def _judging(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
 
 def _looking(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
     run = str(demo.run.root)
-    judged = ("evaluate", *(f"study {study}" for study in STUDIES))
+    judged = ("evaluate", *(f"study {study}" for study in STUDIES), "explorer")
     return (
         Stage(
-            "frames",
-            "every frame with its 64 plans as JSON, for a viewer",
-            ("frames", run, *LAST),
-            demo.run.frames / VAL / INDEX,
+            "explorer",
+            "every frame with its 64 plans in one page for the browser",
+            ("explore", run, *LAST, "--out", str(demo.run.explorer_file)),
+            demo.run.explorer_file,
             ("pools",),
-            15 if preset == "quick" else 4,
+            20 if preset == "quick" else 4,
         ),
         Stage(
             "film",

@@ -107,10 +107,10 @@ class Summary:
         run = demo.run
         looks = (
             (f"{run.report_file}", "everything on one page: open it in a browser"),
+            (f"{run.explorer_file}", "every frame with its plans, reasons of zeros, re-ranking live: in a browser too"),
             (f"{run.film_file}", "a drive with the plans and the choice of every frame"),
             (f"{run.evaluation / CSV}", "every frame with the plan taken and its scores"),
             (f"{run.studies}", "every study: numbers, tables, figure"),
-            (f"{run.frames}", "every frame as JSON, for a viewer"),
             (f"{demo.out}/{FILE}.md", "the table above"),
         )
         width = max(len(path) for path, _ in looks)

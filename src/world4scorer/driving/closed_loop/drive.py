@@ -95,6 +95,8 @@ class DriveResult:
     """(R,) speed of the ego every 0.1 s [m/s]; None if the simulation crashed."""
     frames: DrivenFrames | None = None
     """Frames of a log, if requested."""
+    infractions: tuple[InfractionEvent, ...] = ()
+    """With times and places."""
 
 
 def city_calibration(config: CityConfig) -> CameraCalibration:
@@ -171,6 +173,7 @@ class _Drive:
         while self.monitor.end is None:
             before = self._advance(before)
         record = self.monitor.record(time.monotonic() - begun)
+        infractions = (*self.monitor.infractions, *self._outside_lanes(record))
         recording = None
         if self.with_recording:
             recording = self.recorder.finish(
@@ -181,10 +184,11 @@ class _Drive:
                 status=record.status,
                 score=0.0 if record.scores is None else record.scores.composed,
                 points=self.route.points,
-                infractions=(*self.monitor.infractions, *self._outside_lanes(record)),
+                infractions=infractions,
             )
         states = np.array(self.recorder.states)
-        return DriveResult(record, motion_of(states), recording, states[:, State.VELOCITY_X], self._driven_frames())
+        speeds = states[:, State.VELOCITY_X]
+        return DriveResult(record, motion_of(states), recording, speeds, self._driven_frames(), infractions)
 
     def _keep_frame(self, trace: Trace) -> None:
         """Keep the last step of a trace for the log."""

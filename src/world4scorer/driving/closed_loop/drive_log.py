@@ -12,7 +12,7 @@ seconds on are what was really driven and seen.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -33,6 +33,7 @@ from world4scorer.city.world.segments import FUTURE_FRAMES, PAST_FRAMES
 from world4scorer.city.world.traffic import TIME_STEP
 from world4scorer.driving.closed_loop.city_routes import CityRoute
 from world4scorer.driving.closed_loop.drive_config import DriveError
+from world4scorer.driving.closed_loop.infraction_monitor import InfractionEvent
 from world4scorer.jobs.data_folder import DataFolder
 
 STANDING_SPEED: Final = 0.1
@@ -111,7 +112,14 @@ class DriveLogWriter:
         """Whether a drive is written."""
         return DataFolder(self.root).city_drive(self.split, self.log_name(route, driver)).is_file()
 
-    def write(self, route: CityRoute, driver: str, status: str, frames: DrivenFrames) -> None:
+    def write(
+        self,
+        route: CityRoute,
+        driver: str,
+        status: str,
+        frames: DrivenFrames,
+        infractions: Sequence[InfractionEvent] = (),
+    ) -> None:
         """Write a drive; its entry comes last."""
         name, (renderer, offset) = self.log_name(route, driver), _log_renderer(self.root, route.place)
         plan = LogPlan(
@@ -139,6 +147,7 @@ class DriveLogWriter:
             points=route.points.tolist(),
             tokens=[plan.token(int(frame)) for frame in plan.decisions],
             status=status,
+            infractions=[[event.kind.value, event.time, *event.place] for event in infractions],
         )
         write_drive(self.root, self.split, entry)
 

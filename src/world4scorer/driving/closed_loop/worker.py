@@ -75,7 +75,7 @@ class DriveWorker:
             result = self.drive(task.route, choice, with_frames=self.logs is not None)
             record = with_measurements(result)
             if self.logs is not None and result.frames is not None:
-                self.logs.write(task.route, choice.name, record.status, result.frames)
+                self.logs.write(task.route, choice.name, record.status, result.frames, result.infractions)
             write_json(record_path(self.out, choice, task.route), record.to_json())
 
     def is_done(self, route: CityRoute, choice: DriverSpec) -> bool:

@@ -51,6 +51,8 @@ class Contents:
     """Folders of pools that are not shown."""
     warnings: Mapping[str, str] = field(default_factory=dict)
     """By name of a finding: that it belongs to other weights than the rest of the page."""
+    explorer: str = ""
+    """Where the explorer's file lies, as seen from the page; empty where there is none."""
 
 
 def read_contents(

@@ -70,6 +70,11 @@ def link(anchor: str, title: str) -> Html:
     return Html(f'<a href="#{escape(anchor)}">{text(title)}</a>')
 
 
+def outside_link(address: str, title: str) -> Html:
+    """A link to another file."""
+    return Html(f'<a href="{escape(address)}">{text(title)}</a>')
+
+
 def missing(what: str, command: str) -> Html:
     """What is not there, and the command that would make it."""
     return Html(f'<p class="missing">{text(what)}: <code>{escape(command)}</code></p>')

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from world4scorer.datasets.store import SceneStore
 from world4scorer.drawing.curves import draw_curves
@@ -23,6 +24,7 @@ from world4scorer.reporting.report.page import (
     joined,
     link,
     missing,
+    outside_link,
     paragraph,
     picture,
     source,
@@ -203,16 +205,20 @@ def _frames(contents: Contents) -> Part:
         joined(
             paragraph(words),
             thumbnails(small),
-            *map(_shown, frames, anchors),
+            *(_shown(frame, anchor, contents.explorer) for frame, anchor in zip(frames, anchors, strict=True)),
             *map(paragraph, rest),
             source(f"{contents.pools_name}; any other frame: w4s show {contents.name} TOKEN"),
+            source(f"All frames in a browser: w4s explore {contents.name}"),
         ),
     )
 
 
-def _shown(frame: ShownFrame, anchor: str) -> Html:
+def _shown(frame: ShownFrame, anchor: str, explorer: str) -> Html:
+    """A frame with its caption, and a link to it in the explorer where there is one."""
+    address = f"{quote(explorer)}#token={quote(frame.token, safe='')}"
+    there = outside_link(address, "Open in the explorer.") if explorer else ""
     caption = Html(
-        f"<p><strong>{text(frame.title)}</strong>: {text(frame.rule)}.</p>{paragraph(frame.caption)}"
+        f"<p><strong>{text(frame.title)}</strong>: {text(frame.rule)}. {there}</p>{paragraph(frame.caption)}"
         f"{source(f'{frame.log_name}, {frame.token}')}"
     )
     return picture(frame.png, frame.token, f"The scene from above. {frame.title}: {frame.caption}", caption, anchor)

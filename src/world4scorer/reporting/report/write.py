@@ -7,6 +7,8 @@ Nothing outside the file is needed to read it: pictures and style are inside, no
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 
 from world4scorer import __version__
@@ -36,6 +38,9 @@ def write_report(
     path = RunFolder(source).report_file if out is None else out
     check_file(path)
     contents = read_contents(source, split, store, weights)
+    explorer = RunFolder(source).explorer_file
+    if explorer.is_file():
+        contents = replace(contents, explorer=Path(os.path.relpath(explorer, path.parent)).as_posix())
     run = "A training run: what it was, how it scores, and what the studies of the paper find in it"
     pools = "A planner's pools: how they score, and what the studies of the paper find in them"
     made = page(
