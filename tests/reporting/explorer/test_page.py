@@ -31,6 +31,8 @@ from world4scorer.reporting.explorer.single_file import write_single_file
 from world4scorer.reporting.explorer.situations import SITUATIONS, situations
 
 HOSTILE = "<img src=x onerror=document.title='run'> </script> &amp; \"'"
+HOSTILE_NAME = "&lt;img onerror=document.title='run'&gt; &amp; `${1}'"
+"""Hostile as far as tokens and log names can be: angle brackets are refused where they enter."""
 CHOICES = (
     "Array.from(explorer.model.result(0, 0, {utility: arguments[0], mode: arguments[1], weight: arguments[2]}).chosen)"
 )
@@ -328,11 +330,10 @@ def test_branches_replace_the_replay(page: Page, pools: Path, scored: ScoredPool
 
 
 def test_hostile_names_are_shown_as_text(page: Page, tmp_path: Path) -> None:
-    name = HOSTILE.replace("/", "")
-    scenes = []
+    name, scenes = HOSTILE_NAME, []
     for number, scene in enumerate(make_log(name, 3, seed=1)):
         tracks = replace(scene.tracks, ids=tuple(f"{HOSTILE}{row}" for row in range(len(scene.tracks.ids))))
-        scenes.append(replace(scene, token=f"{HOSTILE}{number}", tracks=tracks, tracks_v2=None))
+        scenes.append(replace(scene, token=f"{HOSTILE_NAME}{number}", tracks=tracks, tracks_v2=None))
     write_shard(tmp_path / "store", name, scenes, {"options": {"split": HOSTILE}})
     plans = np.stack([make_plans(scene, 40, 3) for scene in scenes]).astype("f4")
     utility = np.random.default_rng(0).normal(size=plans.shape[:2]).astype("f4")
