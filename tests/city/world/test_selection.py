@@ -64,7 +64,7 @@ def test_validation_and_test_keep_their_seeds_and_sizes(name: str, places: list[
     assert (
         shares
         == {
-            "tiny": [("city_val", 50)],
+            "tiny": [("city_val", 30)],
             "quick": [("city_val", 1000), ("city_test", 150), ("city_test", 150)],
             "standard": [("city_val", 3000), ("city_test", 1000), ("city_test", 1000)],
         }[name]

@@ -190,11 +190,11 @@ PRESETS: Final[dict[str, CityConfig]] = {
     "tiny": CityConfig(
         shares=(
             Share("city_train", "trainval", "ingolstadt", 1, 60),
-            Share("city_val", "trainval", "braunschweig", 1, 50),
+            Share("city_val", "trainval", "braunschweig", 1, 30),
         ),
         height=56,
         width=98,
-        warm_up=35.0,  # after the switch of the crossing's signals, which catches cars inside
+        warm_up=25.0,
         duration=45.0,
     ),
     "quick": CityConfig(
