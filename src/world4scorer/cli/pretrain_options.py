@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import tyro
 
-from world4scorer.cli.arguments import Folder, OptionalCount, OptionalEncoder, Split
+from world4scorer.cli.arguments import Encoder, Folder, OptionalCount, OptionalEncoder, Split
 from world4scorer.cli.overview import description
 from world4scorer.jobs.data_folder import DataFolder
+from world4scorer.planner.forecasting.config import ForecastConfig
 from world4scorer.planner.pretraining.config import PretrainConfig
 from world4scorer.planner.pretraining.dense_config import DensePretrainConfig
 
-Recipe = Literal["dense", "masked"]
+if TYPE_CHECKING:
+    from world4scorer.planner.pretraining.training_loop import PretrainReport
+
+Recipe = Literal["dense", "forecast", "masked"]
 DEFAULT_RECIPE: Final = "dense"
 
 
@@ -27,9 +31,10 @@ DEFAULT_RECIPE: Final = "dense"
 class DensePretrainCommand:
     """Pretrain an image encoder of the city.
 
-    With maps, classes and depths of rendered frames as labels (`--recipe dense`), or without labels as a masked
-    autoencoder (`--recipe masked`, which has other options: see its --help). Missing dense views are rendered first.
-    Can be interrupted and run again: it ends with the same weights.
+    With maps, classes and depths of rendered frames as labels (`--recipe dense`); then with what happened next, for its
+    forecast (`--recipe forecast`); or without labels as a masked autoencoder (`--recipe masked`). Each has options of
+    its own: see their --help. Missing dense views are rendered first. Can be interrupted and run again: it ends with
+    the same weights.
 
     Example: w4s pretrain --data city --out encoder
     """
@@ -75,8 +80,41 @@ class MaskedPretrainCommand:
     config: Annotated[PretrainConfig, tyro.conf.arg(name="")] = field(default_factory=PretrainConfig)
 
 
-PretrainCommand = DensePretrainCommand | MaskedPretrainCommand
-COMMANDS: Final[dict[str, type[PretrainCommand]]] = {"dense": DensePretrainCommand, "masked": MaskedPretrainCommand}
+@dataclass(frozen=True)
+class ForecastPretrainCommand:
+    """Teach a dense encoder to forecast where road users will be, from two frames.
+
+    With what happened in the scenes of a split; the encoder's other weights stay as they are. Missing scene stores and
+    features are made first. Can be interrupted and run again: it ends with the same weights.
+
+    Example: w4s pretrain --recipe forecast --data city --out encoder
+    """
+
+    data: Folder
+    """Dataset folder of a city."""
+    out: Folder
+    """Folder of the encoder: config.json, model.safetensors, pretraining.json, history.json, curves.png, checkpoint."""
+    recipe: Recipe = "forecast"
+    """How the encoder learns."""
+    split: Split = "city_train"
+    """Name of a split: its scenes are learned from."""
+    val_split: Split = "city_val"
+    """Split that is measured on; nothing is learned from it."""
+    start_from: Encoder = "city"
+    """The encoder that gets a forecast, or another one instead of its own: `city`, or the folder of one."""
+    threads: int = 1
+    """Threads of torch; the same number gives the same bits."""
+    workers: OptionalCount = None
+    """Processes that prepare scenes; one for each core unless given."""
+    config: Annotated[ForecastConfig, tyro.conf.arg(name="")] = field(default_factory=ForecastConfig)
+
+
+PretrainCommand = DensePretrainCommand | ForecastPretrainCommand | MaskedPretrainCommand
+COMMANDS: Final[dict[str, type[PretrainCommand]]] = {
+    "dense": DensePretrainCommand,
+    "forecast": ForecastPretrainCommand,
+    "masked": MaskedPretrainCommand,
+}
 
 
 def parse(words: Sequence[str]) -> PretrainCommand:
@@ -105,6 +143,8 @@ def run(words: Sequence[str]) -> int:
         train, val = (open_dense_views(command.data, split) for split in (command.split, command.val_split))
         start = None if command.start_from is None else load_dense_encoder(command.start_from)
         report = pretrain_dense(train, val, command.out, command.config, start=start, show_progress=True)
+    elif isinstance(command, ForecastPretrainCommand):
+        report = _pretrain_forecast(command)
     else:
         from world4scorer.planner.pretraining.pretrain import pretrain
 
@@ -116,6 +156,23 @@ def run(words: Sequence[str]) -> int:
     )
     print(f"next: w4s probe --encoder {command.out} --data {command.data} --out report")
     return 0
+
+
+def _pretrain_forecast(command: ForecastPretrainCommand) -> PretrainReport | None:
+    from world4scorer.cli.data import fill_store
+    from world4scorer.jobs.executors import local_executor
+    from world4scorer.planner.forecasting.pretrain import SplitScenes, pretrain_forecast
+    from world4scorer.planner.model.dense_encoder_files import load_dense_encoder
+    from world4scorer.planner.training.split_samples import split_samples
+
+    def prepared(split: str) -> SplitScenes:
+        store = DataFolder(command.data).store(split)
+        fill_store(command.data, split, store, local_executor(command.workers))
+        return SplitScenes(split, split_samples(command.data, split, store), store)
+
+    train, val = prepared(command.split), prepared(command.val_split)
+    encoder = load_dense_encoder(command.start_from)
+    return pretrain_forecast(command.data, train, val, encoder, command.out, command.config, show_progress=True)
 
 
 def prepare_dense_views(data: Path, workers: int | None = None) -> None:

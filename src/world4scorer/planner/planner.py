@@ -24,10 +24,11 @@ from world4scorer.jobs.tensor_files import as_safetensors, check_tensors, read_t
 from world4scorer.planner.bundled import planner_folder
 from world4scorer.planner.model.components import COMPONENTS
 from world4scorer.planner.model.config import ModelConfig
-from world4scorer.planner.model.dense_encoder import Perception
+from world4scorer.planner.model.dense_encoder import DenseEncoder, Perception
 from world4scorer.planner.model.dinov2 import load_dinov2
 from world4scorer.planner.model.encoder import SceneEncoder
-from world4scorer.planner.model.network import Forward, Network
+from world4scorer.planner.model.images import Frames
+from world4scorer.planner.model.network import Forward, FrozenSceneEncoder, Network
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.model.released import export_released, load_released
 from world4scorer.planner.model.utility import Benchmark, utility
@@ -70,7 +71,7 @@ class Planner(nn.Module):
     if TYPE_CHECKING:  # torch leaves the type of a module's calls open
 
         def __call__(
-            self, image: Tensor | Perception, ego_status: Tensor, cameras: Cameras | None = None
+            self, image: Tensor | Frames | Perception, ego_status: Tensor, cameras: Cameras | None = None
         ) -> ScoredPlans:
             """Propose plans and score them, see `forward`."""
 
@@ -80,7 +81,9 @@ class Planner(nn.Module):
         return self.network.config
 
     @torch.no_grad()
-    def forward(self, image: Tensor | Perception, ego_status: Tensor, cameras: Cameras | None = None) -> ScoredPlans:
+    def forward(
+        self, image: Tensor | Frames | Perception, ego_status: Tensor, cameras: Cameras | None = None
+    ) -> ScoredPlans:
         """Propose plans and score them.
 
         Args:
@@ -93,10 +96,36 @@ class Planner(nn.Module):
 
     @torch.no_grad()
     def score(
-        self, image: Tensor | Perception, ego_status: Tensor, plans: Tensor, cameras: Cameras | None = None
+        self, image: Tensor | Frames | Perception, ego_status: Tensor, plans: Tensor, cameras: Cameras | None = None
     ) -> ScoredPlans:
         """Score plans (B, N, T, 3) from elsewhere; those of one call are seen together, as the model's own are."""
         return _scored(self.network(image, ego_status, plans, cameras))
+
+    @torch.no_grad()
+    def perceive(
+        self,
+        image: Tensor,
+        before: Perception | None = None,
+        pose_before: Tensor | None = None,
+        cameras: Cameras | None = None,
+    ) -> Perception:
+        """What a frozen encoder makes of views (B, C, 3, H, W): for a drive, in which each frame is encoded once.
+
+        Args:
+            image: As in `forward`.
+            before: What this returned half a second before; None at the beginning.
+            pose_before: (B, 3) ego pose then, in the present ego frame [m, rad].
+            cameras: If given, they are compared with those that the encoder was taught with.
+        """
+        encoder = self.network.encoder
+        if not isinstance(encoder, FrozenSceneEncoder):
+            raise ValueError("this planner encodes images itself; give them to it")
+        if not isinstance(encoder.perceiver, DenseEncoder):
+            return encoder.perceive(image)
+        if cameras is not None:
+            encoder.perceiver.config.check_cameras(cameras)
+        seen = encoder.perceiver.look(image.to(self.network.dtype))
+        return encoder.perceiver.foresee(seen, None if before is None else before.features, pose_before)
 
     @torch.no_grad()
     def readout(self, states: Tensor) -> Tensor:
@@ -110,7 +139,7 @@ class Planner(nn.Module):
 
     def stability(
         self,
-        image: Tensor | Perception,
+        image: Tensor | Frames | Perception,
         ego_status: Tensor,
         geometry: Geometry,
         cameras: Cameras | None = None,

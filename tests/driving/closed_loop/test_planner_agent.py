@@ -27,6 +27,7 @@ from world4scorer.engine.routes import CommandTracker, RoadOption, Route
 from world4scorer.engine.selection.route import route_agreement
 from world4scorer.engine.selection.speed_limit import limited_utility
 from world4scorer.planner.model.config import ModelConfig, city
+from world4scorer.planner.model.images import Frames
 from world4scorer.planner.planner import Planner
 
 SIZE = (112, 196)
@@ -71,6 +72,22 @@ def test_route_reranking_adds_agreement() -> None:
     agreed = route_agreement(decision.plans, ahead)
     expected = decision.utility + 4 * decision.utility.std() * (agreed - agreed.mean()) / agreed.std()
     assert decision.ranked == pytest.approx(expected) and decision.chosen == int(np.argmax(expected))
+
+
+def test_a_forecast_looks_at_the_frame_before() -> None:
+    made = planner(replace(city(), forecast=True))
+    agent = PlannerAgent(made, rig=rig())
+    agent.begin("drive")
+    agent.decide(observation(0.0))
+    second = agent.decide(observation(0.5, x=2.5))
+    views = agent.views(observation())
+    frames = Frames(views, views, torch.tensor([[-2.5, 0.0, 0.0]]))
+    status = torch.tensor([[0, 0, 0, 5.0, 0, 0, 0, 0, 1, 0, 0]])
+    wanted = made(frames, status, agent._cameras(observation())).utility("v1")[0].double().numpy()
+    assert second.utility == pytest.approx(wanted, abs=1e-5)
+    late = agent.decide(observation(3.0, x=2.5))  # too long ago to show motion
+    alone = made(views, status, agent._cameras(observation())).utility("v1")[0].double().numpy()
+    assert late.utility == pytest.approx(alone, abs=1e-5)
 
 
 def test_inertia_needs_a_last_choice() -> None:

@@ -58,7 +58,7 @@ def maps(drivable_from: float = -16.0) -> Maps:
     sizes = DenseEncoderConfig()
     direction = torch.zeros(1, 2, CELLS[0] // 2, CELLS[1] // 2)
     direction[:, 0] = 1.0
-    return Maps(classes, direction, torch.zeros(1, sizes.map_width, *sizes.map_cells))
+    return Maps(classes, direction, torch.zeros(1, sizes.map_width, *sizes.map_cells), None)
 
 
 def test_plans_read_the_road_they_lead_over_and_the_direction_of_lanes():
@@ -80,7 +80,8 @@ def test_plans_read_the_road_they_lead_over_and_the_direction_of_lanes():
 def test_the_screen_reads_nearest_cells():
     plans = integrate(torch.tensor([6.0]), torch.randn(1, 5, 8, 2) * torch.tensor([1.0, 0.2]))
     classes = torch.randn(1, len(MAP_CLASSES), *CELLS)
-    found = nearest(classes, plans).view(5, 8 * len(SCREENED_POINTS), len(DECISIVE_CLASSES))
+    points = box_points(plans, SCREENED_POINTS).flatten(1, 3)
+    found = nearest(classes[:, list(DECISIVE_CLASSES)], points).view(5, 8 * len(SCREENED_POINTS), len(DECISIVE_CLASSES))
     for plan in range(5):
         places = box_points(plans[0, plan], SCREENED_POINTS).reshape(-1, 2).double().numpy()
         for index, (x, y) in enumerate(places):
@@ -119,7 +120,9 @@ def test_chosen_plans_are_good_and_differ():
 
 def least_drivable(seen: Maps, plans: torch.Tensor) -> torch.Tensor:
     """The least probability (B, K) of the drivable area that plans meet."""
-    return nearest(seen.classes, plans)[..., 0].sigmoid().amin((-1, -2))
+    points = box_points(plans, SCREENED_POINTS)
+    met = nearest(seen.classes[:, :1], points.flatten(1, 3)).view(points.shape[:-1])
+    return met.sigmoid().amin((-1, -2))
 
 
 def test_a_planner_chooses_plans_on_the_road():

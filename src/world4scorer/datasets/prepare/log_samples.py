@@ -24,9 +24,11 @@ from world4scorer.datasets.navsim.agent_input import future_poses
 from world4scorer.datasets.navsim.cameras import FRONT, VIEWS
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import Split, windows
+from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.datasets.navsim.logs import Log
 from world4scorer.datasets.prepare.route_points import RouteInput, RouteSource, route_inputs
 from world4scorer.engine.routes.route import POLYLINE_DISTANCES
+from world4scorer.engine.scene.geometry import relative_poses
 from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.files import atomic_write, check_regular
@@ -58,6 +60,8 @@ _COLUMNS: Final = {
     "target_image": pa.string(),  # not in files of 0.1.0; see `front_images`
     "route_point": pa.list_(pa.float32(), 2),  # not in files of 0.1.0; NaN where the dataset knows no route
     "route_polyline": pa.list_(pa.float32(), POLYLINE_NUMBERS),  # as the route point, and later than that
+    "images_before": pa.list_(pa.string()),  # not in files of 0.1.0; empty where the log has no frame 0.5 s before
+    "pose_before": pa.list_(pa.float32(), 3),  # likewise; NaN there
 }
 _SCHEMA: Final = pa.schema([pa.field(name, kind, nullable=name == "target_image") for name, kind in _COLUMNS.items()])
 
@@ -87,6 +91,7 @@ def _rows(log: Log, root: Path, split: Split, routes: RouteSource | None) -> Ite
     size: tuple[int, int] | None = None
     targets = front_images(log, TARGET_FRAMES_AHEAD)
     along = {} if routes is None else route_inputs(routes, log)
+    before = dict(zip((frame.token for frame in log.frames), log.rows_after(-1).tolist(), strict=True))
     for window in windows(log, split.filter):
         now = window[history - 1]
         ahead = min(LOGGED_POSES, len(window) - history)
@@ -114,7 +119,18 @@ def _rows(log: Log, root: Path, split: Split, routes: RouteSource | None) -> Ite
             "target_image": targets[now.token],
             "route_point": along.get(now.token, NO_ROUTE).point,
             "route_polyline": along.get(now.token, NO_ROUTE).polyline.ravel(),
+            **frame_before(None if before[now.token] < 0 else log.frames[before[now.token]], now),
         }
+
+
+def frame_before(before: LogFrame | None, now: LogFrame) -> dict[str, Any]:
+    """Images of the frame before and its ego pose in the ego frame of now; none and NaN where it is not there."""
+    if before is None or any(name not in before.cameras for name in VIEWS):
+        return {"images_before": [], "pose_before": np.full(3, np.nan)}
+    return {
+        "images_before": [before.cameras[name].path for name in VIEWS],
+        "pose_before": relative_poses(before.ego_pose[None], now.ego_pose)[0],
+    }
 
 
 def front_images(log: Log, frames_ahead: int) -> dict[str, str | None]:
@@ -195,10 +211,15 @@ def join_samples(store: Path, logs: Sequence[str]) -> None:
         write_samples(store, logs, found)
 
 
-def is_made_with(store: Path, logs: Sequence[str], options: Mapping[str, Any]) -> bool:
-    """Whether the file of a store holds the samples of these logs; a damaged file does not."""
+def is_made_with(store: Path, logs: Sequence[str], options: Mapping[str, Any], whole: bool = False) -> bool:
+    """Whether the file of a store holds the samples of these logs, with `whole` all that samples can hold today.
+
+    A damaged file does not.
+    """
     table = _readable(store / FILE)
-    return table is not None and _includes(table_options(table), {**options, "logs": list(logs)})
+    if table is None or (whole and table.column_names != _SCHEMA.names):
+        return False
+    return _includes(table_options(table), {**options, "logs": list(logs)})
 
 
 def _includes(made_with: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

@@ -65,6 +65,10 @@ class Samples:
     """(S, 2) in ego axes [m]; NaN, or None for all, where they are not known."""
     route_polylines: NDArray[np.float32] | None = None
     """(S, 8) four points of the route, see `RouteCursor.polyline`; NaN, or None for all, where they are not known."""
+    images_before: tuple[tuple[str, ...], ...] | None = None
+    """(S, C) paths of the images 0.5 s before, none where the log has no such frame; None where they are not known."""
+    pose_before: NDArray[np.float32] | None = None
+    """(S, 3) ego pose of that frame in the current ego frame; NaN where there is none."""
     taught: NDArray[np.bool_] | None = None
     """(S,) whether plans are to be like a teacher's; None where all are."""
     teacher_plans: NDArray[np.float64] | None = None
@@ -93,7 +97,7 @@ class Samples:
     @classmethod
     def joined(cls, parts: Sequence[Samples]) -> Samples:
         """Samples of several splits, one after the other; images by their whole paths."""
-        named = [replace(part, images=part._whole_paths()) for part in parts]
+        named = [part._with_whole_paths() for part in parts]
         values: dict[str, Any] = {"sensors": parts[0].sensors}
         for field in fields(cls):
             each = [getattr(part, field.name) for part in named]
@@ -113,9 +117,14 @@ class Samples:
             return np.full((len(self), PLAN_POSES, 3), np.nan)
         return self.teacher_plans
 
-    def _whole_paths(self) -> tuple[tuple[str, ...], ...]:
+    def _with_whole_paths(self) -> Samples:
         folder = self.sensors.resolve()
-        return tuple(tuple(str(folder / path) for path in views) for views in self.images)
+
+        def whole(images: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+            return tuple(tuple(str(folder / path) for path in views) for views in images)
+
+        before = None if self.images_before is None else whole(self.images_before)
+        return replace(self, images=whole(self.images), images_before=before)
 
     @classmethod
     def of_split(
@@ -125,14 +134,16 @@ class Samples:
         folder: Path,
         executor: Executor | None = None,
         routes: RouteSource | None = None,
+        whole: bool = False,
     ) -> Samples:
         """The samples of a split, from the file in `folder` (that of the scene store); with `routes`, route points too.
 
-        What `prepare` has not left there, as in stores of 0.1.0, is read from the logs and the file written.
+        What `prepare` has not left there, as in stores of 0.1.0, is read from the logs and the file written; with
+        `whole` also where the file lacks what samples did not hold when it was written.
         """
         source = NavsimSource(root, split, routes=routes)
         logs, options, store = source.log_names(), source.sample_options, Path(folder)
-        if not is_made_with(store, logs, options):
+        if not is_made_with(store, logs, options, whole):
             found = stored_samples(store, logs, options)
             missing = [name for name in logs if name not in found]
             executor = ProcessExecutor() if executor is None else executor
@@ -157,6 +168,15 @@ class Samples:
                 "add them to those of a city (other datasets know no route)"
             )
         return replace(self, ego_status=np.concatenate([self.ego_status, *known], 1))
+
+    def frames_before(self) -> tuple[Sequence[tuple[str, ...]], NDArray[np.float32]]:
+        """Images and ego poses (S, 3) half a second before; a DatasetError where the store does not have them."""
+        if self.images_before is None or self.pose_before is None:
+            raise DatasetError(
+                f"{self.sensors}: the samples of this scene store do not name the frames before, which a forecast "
+                "needs; run `w4s prepare` again"
+            )
+        return self.images_before, self.pose_before
 
     @classmethod
     def _open(cls, path: Path, sensors: Path) -> Samples:
@@ -185,13 +205,17 @@ class Samples:
             route_polylines=(
                 numbers("route_polyline", POLYLINE_NUMBERS) if "route_polyline" in table.column_names else None
             ),
+            images_before=(
+                tuple(map(tuple, table["images_before"].to_pylist())) if "images_before" in table.column_names else None
+            ),
+            pose_before=numbers("pose_before", 3) if "pose_before" in table.column_names else None,
         )
 
 
 def add_route_points(root: Path, split: Split, store: Path, routes: RouteSource, executor: Executor) -> None:
-    """Make the samples of a store again if they have no route points, as those of 0.1.0."""
+    """Make the samples of a store again if they lack route points or frames before, as those of 0.1.0."""
     if (store / FILE).is_file():
-        Samples.of_split(root, split, store, executor, routes)
+        Samples.of_split(root, split, store, executor, routes, whole=True)
 
 
 @dataclass(frozen=True)

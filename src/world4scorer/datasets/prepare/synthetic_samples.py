@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -14,6 +15,7 @@ from PIL import Image
 from world4scorer.datasets.navsim.cameras import VIEWS, Camera
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.synthetic import SyntheticScene, read_synthetic_scene
+from world4scorer.datasets.prepare.log_samples import frame_before
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
 from world4scorer.jobs.files import check_regular
@@ -24,6 +26,7 @@ def synthetic_samples(scenes: Path, sensors: Path, tokens: Sequence[str], histor
     found = [read_synthetic_scene(scenes / f"{token}.pkl") for token in tokens]
     cameras = [_cameras(scene, history) for scene in found]
     frames = [scene.frames[history - 1] for scene in found]
+    earlier = [_frame_before(scene, sensors, history) for scene in found]
     status = [np.concatenate([np.zeros(3), now.velocity, now.acceleration, now.command]) for now in frames]
     return Samples(
         tokens=tuple(tokens),
@@ -37,7 +40,16 @@ def synthetic_samples(scenes: Path, sensors: Path, tokens: Sequence[str], histor
         rotation=np.array([[camera.rotation for camera in row] for row in cameras]),
         translation=np.array([[camera.translation for camera in row] for row in cameras]),
         image_size=np.array([_size(sensors / row[0].path) for row in cameras], np.int32),
+        images_before=tuple(tuple(one["images_before"]) for one in earlier),
+        pose_before=np.array([one["pose_before"] for one in earlier], np.float32),
     )
+
+
+def _frame_before(scene: SyntheticScene, sensors: Path, history: int) -> dict[str, Any]:
+    """What is known of the frame before; its images need not be there, as planners of NAVSIM look at one frame."""
+    now, before = scene.frames[history - 1], scene.frames[history - 2]
+    found = frame_before(before, now)
+    return found if all((sensors / path).is_file() for path in found["images_before"]) else frame_before(None, now)
 
 
 def _cameras(scene: SyntheticScene, history: int) -> list[Camera]:

@@ -32,7 +32,7 @@ def samples_of(clips: PreparedClips, route_point: bool) -> Samples:
             images.append(tuple(f"{folder}/{image_name(camera, int(frame))}" for camera in range(len(CAMERA_FOLDERS))))
         for key, values in _arrays(clip, route_point).items():
             parts.setdefault(key, []).append(values)
-    joined: dict[str, NDArray[Any]] = {key: np.concatenate(values) for key, values in parts.items()}
+    joined: dict[str, Any] = {key: np.concatenate(values) for key, values in parts.items()}
     return Samples(tokens=tuple(tokens), log_names=tuple(names), sensors=clips.images, images=tuple(images), **joined)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -168,9 +168,9 @@ def _candidates(
     place = PLACES[entry.place]
     folder = DataFolder(root)
     network = folder.city_network(place.network.name)
-    streets = read_streets(network)
+    streets, _ = _streets(network)
     recording = record(network, folder.city_trips(entry.name), entry.seed, config.warm_up, config.duration)
-    links, lengths, static_world = signal_links(streets), edge_lengths(streets), StaticWorld(streets, config.seed)
+    links, lengths, static_world = signal_links(streets), edge_lengths(streets), _static_world(network, config.seed)
     for drive in recording.drives:
         expert = expert_drive(drive)
         rows = frame_rows(expert)
@@ -193,6 +193,17 @@ def _candidates(
             continue  # or hit a static object close to a lane
         places = _scenarios_of(expert, situations, first, last, streets, rng)
         yield _Candidate(expert, situations, first, last, places)
+
+
+@lru_cache(4)  # towns take seconds to read, and every route of one asks for it
+def _streets(network: Path) -> tuple[StreetMap, RouteReader]:
+    streets = read_streets(network)
+    return streets, RouteReader(streets)
+
+
+@lru_cache(4)
+def _static_world(network: Path, seed: int) -> StaticWorld:
+    return StaticWorld(_streets(network)[0], seed)
 
 
 def _waits_long(expert: ExpertDrive, first: int, last: int) -> bool:
@@ -252,10 +263,8 @@ def _on_open_lane(expert: ExpertDrive, row: int, streets: StreetMap, left: float
 
 def _has_neighbour(expert: ExpertDrive, row: int, side: int, streets: StreetMap) -> bool:
     lane = streets.lanes[expert.drive.lane[row]]
-    return any(
-        other.edge == lane.edge and other.index == lane.index + side and other.use is LaneUse.DRIVE
-        for other in streets.lanes.values()
-    )
+    other = streets.lanes.get(f"{lane.edge}_{lane.index + side}")  # SUMO's names of lanes
+    return other is not None and other.use is LaneUse.DRIVE
 
 
 def _event(kind: EventKind, expert: ExpertDrive, row: int, streets: StreetMap, side: int = -1) -> Event:
@@ -265,10 +274,9 @@ def _event(kind: EventKind, expert: ExpertDrive, row: int, streets: StreetMap, s
 
 
 def _route(root: Path, entry: SimulationEntry, config: CityConfig, one: _Candidate, scenario: str) -> CityRoute:
-    streets = read_streets(DataFolder(root).city_network(PLACES[entry.place].network.name))
+    streets, reader = _streets(DataFolder(root).city_network(PLACES[entry.place].network.name))
     expert, drive, first = one.expert, one.expert.drive, one.first
     name = f"{entry.name}_{drive.name}_{drive.first_step + first:05d}"
-    reader = RouteReader(streets)
     event = one.places[scenario]
     edge = next(edge for lane in drive.lane[first:] if (edge := reader.edge_of(lane, drive.route)) is not None)
     past = tuple(

@@ -13,7 +13,7 @@ Shapes: C cameras, N plans, T poses.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -24,15 +24,22 @@ from torch import Tensor
 from world4scorer.engine.routes.commands import CommandTracker, one_hot
 from world4scorer.engine.routes.route import Route, RouteCursor
 from world4scorer.engine.scene.ego_snapshot import EgoSnapshot
+from world4scorer.engine.scene.geometry import relative_poses
 from world4scorer.engine.scene.indices import State
 from world4scorer.engine.selection.inertial import InertialReranker, check_weight
 from world4scorer.engine.selection.route import RouteRule, check_rule, route_agreement, route_utility
 from world4scorer.engine.selection.speed_limit import limited_utility
 from world4scorer.engine.selection.utility import Benchmark
 from world4scorer.planner.model.config import EGO_CHOICES, EGO_NUMBERS
+from world4scorer.planner.model.dense_encoder import Perception
 from world4scorer.planner.model.images import fit_intrinsics, fit_view, normalise
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.planner import Planner
+
+FRAME_SECONDS: Final = 0.5
+"""Time between the two frames that a forecast is made from [s]."""
+MAX_JITTER: Final = 0.05
+"""Largest deviation from it [s]."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +145,7 @@ class PlannerAgent:
         self._cursor: RouteCursor | None = None
         self._keeper: CommandTracker | None = None
         self._fitted: tuple[tuple[int, int], Cameras] | None = None
+        self._before: tuple[Observation, Perception] | None = None
 
     @property
     def takes_route_point(self) -> bool:
@@ -155,6 +163,7 @@ class PlannerAgent:
         self._cursor = None if route is None else RouteCursor(route)
         self._keeper = keeper
         self._reranker.reset()
+        self._before = None
 
     @property
     def travelled(self) -> float | None:
@@ -177,8 +186,8 @@ class PlannerAgent:
             self._cursor.advance(observation.pose[:2])
             polyline = self._cursor.polyline(observation.pose)
             point, ahead = self._cursor.route_point(observation.pose), self._cursor.ahead(observation.pose)
-        views = self.views(observation) if views is None else views
-        scored = self.planner(views, self._status(observation, command, point, polyline), self._cameras(observation))
+        image = self._perceive(observation, self.views(observation) if views is None else views)
+        scored = self.planner(image, self._status(observation, command, point, polyline), self._cameras(observation))
         plans = scored.plans[0].float().cpu().numpy()
         utility = scored.utility(self.options.benchmark)[0].double().cpu().numpy()
         if self.options.speed_limit:
@@ -189,6 +198,19 @@ class PlannerAgent:
             agreement = route_agreement(plans, ahead, self.options.route_rule)
             ranked = route_utility(utility, agreement, self.options.route, self.options.route_rule)
         return Decision(plans, utility, ranked, self._choose(observation, plans, ranked), command, point)
+
+    def _perceive(self, observation: Observation, views: Tensor) -> Tensor | Perception:
+        """The views, or for a planner with a forecast what its encoder makes of them and of the frame before."""
+        if not self.planner.config.forecast:
+            return views
+        before = pose_before = None
+        if self._before is not None and abs(observation.time - self._before[0].time - FRAME_SECONDS) < MAX_JITTER:
+            earlier, before = self._before
+            pose = relative_poses(earlier.pose[None], observation.pose)
+            pose_before = torch.from_numpy(pose).to(self._device, torch.float32)
+        seen = self.planner.perceive(views, before, pose_before, self._cameras(observation))
+        self._before = observation, seen
+        return seen
 
     def _choose(self, observation: Observation, plans: NDArray[np.float32], ranked: NDArray[np.float64]) -> int:
         if not self.options.inertial:

@@ -3,10 +3,11 @@
     DATA/features/DIGEST/SPLIT/about.json      tokens in order, shapes
     DATA/features/DIGEST/SPLIT/00000.npy       512 scenes each
 
-The digest is the encoder's, so that other weights never meet old features. A scene of the city's encoder takes 224 kB,
-one of a frozen ViT 2 C V h w bytes.
+The digest is the encoder's, so that other weights never meet old features. A scene of the city's encoder takes 306 kB,
+one of a frozen ViT 2 C V h w bytes. An encoder with a forecast also looks at the frame before each scene.
 
-Shapes: C cameras, V features of a patch, h x w patches or blocks of patches, F features of a map cell, X x Y cells.
+Shapes: C cameras, V features of a patch, h x w patches or blocks of patches, F features of a map cell, X x Y cells,
+T times of a forecast.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class FeatureCache:
     def __init__(self, folder: Path, tokens: Sequence[str], shapes: Shapes) -> None:
         self.folder = folder
         self._row = {token: row for row, token in enumerate(tokens)}
-        self._patches, self._cells = shapes
+        self._shapes = shapes
         self._open: dict[int, NDArray[np.float16]] = {}
 
     def __len__(self) -> int:
@@ -63,14 +64,14 @@ class FeatureCache:
         """Whether all samples are in it."""
         return all(token in self for token in samples.tokens)
 
-    def read(self, token: str) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
-        """Patches (C, V, h, w) and map features (F, X, Y) of a scene."""
+    def read(self, token: str) -> tuple[NDArray[np.float16], ...]:
+        """Patches (C, V, h, w), map features (F, X, Y) and forecast (4T, X, Y), if there is one, of a scene."""
         block, row = divmod(self._row[token], BLOCK)
         if block not in self._open:
             self._open[block] = np.load(_block_file(self.folder, block), mmap_mode="r")
-        numbers = self._open[block][row]
-        size = int(np.prod(self._patches))
-        return numbers[:size].reshape(self._patches), numbers[size:].reshape(self._cells)
+        ends = np.cumsum([math.prod(shape) for shape in self._shapes])[:-1]
+        parts = np.split(self._open[block][row], ends)
+        return tuple(part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True))
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,9 @@ class CacheTask:
     block: int
     tokens: tuple[str, ...]
     images: tuple[tuple[str, ...], ...]
+    images_before: tuple[tuple[str, ...], ...]
+    """Of the frames before, none for scenes without one; empty for an encoder without a forecast."""
+    poses_before: tuple[tuple[float, ...], ...]
 
     def __str__(self) -> str:
         return f"block {self.block}"
@@ -98,6 +102,7 @@ def cache_features(
     """The cache of a split, made or completed where it is missing; by all cores, or by another device."""
     if isinstance(encoder, DenseEncoder):
         check_calibration(samples, encoder.config)
+    images_before, poses_before = samples.frames_before() if makes_forecast(encoder) else ((), ())
     folder = DataFolder(data).features(encoder.digest(), split)
     about = {
         "format": FORMAT,
@@ -109,6 +114,8 @@ def cache_features(
             start // BLOCK,
             tuple(samples.tokens[start : start + BLOCK]),
             tuple(samples.images[start : start + BLOCK]),
+            tuple(images_before[start : start + BLOCK]),
+            tuple(tuple(map(float, pose)) for pose in poses_before[start : start + BLOCK]),
         )
         for start in range(0, len(samples), BLOCK)
     ]
@@ -146,6 +153,11 @@ def find_features(encoder: FrozenEncoder, samples: Samples) -> FeatureCache | No
         if found is not None and found.holds(samples):
             return found
     return None
+
+
+def makes_forecast(encoder: FrozenEncoder) -> bool:
+    """Whether an encoder looks at two frames."""
+    return isinstance(encoder, DenseEncoder) and encoder.forecast is not None
 
 
 def check_calibration(samples: Samples, config: DenseEncoderConfig) -> None:
@@ -194,11 +206,26 @@ class _Encode:
             np.lib.format.write_array_header_1_0(stream, {"descr": "<f2", "fortran_order": False, "shape": shape})
             for start in range(0, len(task.tokens), batch):
                 chosen = range(start, min(start + batch, len(task.tokens)))
-                views = np.stack([self._views(task.tokens[k], task.images[k], sizes) for k in chosen])
                 with torch.inference_mode():
-                    seen: Perception = encoder(normalise(torch.from_numpy(views).to(self.device)))
-                rows = torch.cat([seen.patches.flatten(1), seen.features.flatten(1)], 1)
+                    seen = self._perceive(encoder, task, chosen)
+                rows = torch.cat([part.flatten(1) for part in seen if part is not None], 1)
                 stream.write(rows.half().cpu().numpy().astype("<f2").tobytes())
+
+    def _perceive(self, encoder: FrozenEncoder, task: CacheTask, chosen: Sequence[int]) -> Perception:
+        """What an encoder makes of scenes; a frame is encoded once, though it may be of now and of before."""
+        now = [task.images[k] for k in chosen]
+        before = [task.images_before[k] for k in chosen] if task.images_before else []
+        scene_of = dict(zip([*before, *now], [task.tokens[k] for k in chosen] * 2, strict=False))
+        row = {images: row for row, images in enumerate(filter(None, scene_of))}
+        views = np.stack([self._views(scene_of[images], images, encoder.view_sizes) for images in row])
+        image = normalise(torch.from_numpy(views).to(self.device))
+        seen: Perception = encoder.look(image) if isinstance(encoder, DenseEncoder) else encoder(image)
+        rows = [row[images] for images in now]
+        here = Perception(seen.patches[rows], seen.features[rows])
+        if not isinstance(encoder, DenseEncoder) or encoder.forecast is None:
+            return here
+        poses = torch.tensor([task.poses_before[k] for k in chosen], device=self.device)
+        return encoder.foresee(here, seen.features[[row.get(images, 0) for images in before]], poses)
 
     def _views(self, token: str, images: Sequence[str], sizes: ModelConfig) -> NDArray[np.uint8]:
         try:

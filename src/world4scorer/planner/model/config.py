@@ -102,6 +102,9 @@ class ModelConfig:
     worst_points: bool = False
     """Plan sampling and the choice of manoeuvres also read the worst that a plan has met until each step, from the maps
     of a dense encoder."""
+    forecast: bool = False
+    """A dense encoder also sees the frame half a second before, and plans read where road users will be
+    (`forecast.py`)."""
     anchors: bool = False
     """Plans are manoeuvres found in the training data, corrected, instead of free poses (`anchors.py`)."""
     vocabulary: int = 0
@@ -130,6 +133,8 @@ class ModelConfig:
             raise ValueError(f"sampling_cell: {self.sampling_cell} does not divide the sides of the image")
         if self.worst_points and self.encoder != DENSE:
             raise ValueError(f"worst_points: read from maps, so they need the encoder {DENSE!r}")
+        if self.forecast and self.encoder != DENSE:
+            raise ValueError(f"forecast: made by the encoder {DENSE!r} alone")
         if self.encoder not in ENCODERS:
             raise ValueError(f"encoder: {self.encoder!r}; choose from {', '.join(ENCODERS)}")
         if self.encoder == FROZEN_VIT and (self.lora_rank or self.train_vit):

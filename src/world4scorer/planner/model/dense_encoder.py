@@ -12,7 +12,7 @@ X x Y cells of the feature map (2 m), 4X x 4Y cells of maps (0.5 m).
 from __future__ import annotations
 
 import copy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,7 +23,9 @@ from torch.nn import functional
 from world4scorer.datasets.dense.labels import CELL, CELLS, X_RANGE, Y_RANGE
 from world4scorer.jobs.tensor_files import tensors_digest
 from world4scorer.planner.model.config import DENSE, ModelConfig
-from world4scorer.planner.model.images import check_images
+from world4scorer.planner.model.convolutions import ConvolutionBlock, Norm, ResidualBlock
+from world4scorer.planner.model.forecast import FORECAST_FEATURES, Forecast
+from world4scorer.planner.model.images import Frames, check_images
 from world4scorer.planner.model.plan_sampling import Cameras, best_view, project
 
 MAP_CLASSES: Final = ("drivable", "lane", "crosswalk", "vehicle", "person", "red", "boundary")
@@ -42,8 +44,6 @@ FINE_STRIDE: Final = 4
 """Pixels per cell of a view's fine features."""
 SHARP_STRIDE: Final = 2
 """Pixels per cell of a view's sharp features: thirty metres ahead a pixel is four metres of road."""
-EPSILON: Final = 1e-5
-"""Added to variances before division."""
 CENTRE_RATE: Final = 0.01
 """Weight of a batch in the running mean of patches."""
 FINE_PER_PATCH: Final = 4
@@ -88,6 +88,8 @@ class DenseEncoderConfig:
     """Features of the map network at its coarsest level."""
     place: int = 16
     """Learned features of each cell's place."""
+    forecast: int = 0
+    """Features of the forecast network at its finest level; 0 for an encoder without a forecast."""
 
     @property
     def cameras(self) -> Cameras:
@@ -160,59 +162,20 @@ class Perception(NamedTuple):
     """(B, C, V, h, w)"""
     features: Tensor
     """(B, F, X, Y) not negative; empty where the encoder makes no map"""
+    forecast: Tensor | None = None
+    """(B, 4T, X, Y) logits of occupancy (`forecast.py`); None from an encoder without a forecast"""
 
     def to(self, device: torch.device) -> Perception:
         """The same on a device."""
-        return Perception(*(part.to(device) for part in self))
+        return Perception(*(part.to(device) for part in self if part is not None))
+
+    def at(self, rows: slice) -> Perception:
+        """Some of the scenes."""
+        return Perception(*(part[rows] for part in self if part is not None))
 
 
-Shapes = tuple[tuple[int, ...], tuple[int, ...]]
-"""Shapes of a scene's patches and features in a `Perception`."""
-
-
-class _Norm(nn.Module):
-    """Batch normalisation whose state is floating-point numbers alone, as files of weights want it."""
-
-    mean: Tensor
-    variance: Tensor
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.weight, self.bias = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
-        self.register_buffer("mean", torch.zeros(width))
-        self.register_buffer("variance", torch.ones(width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        mean, variance = self.mean, self.variance
-        return functional.batch_norm(x, mean, variance, self.weight, self.bias, self.training, eps=EPSILON)
-
-    def scale_and_shift(self) -> tuple[Tensor, Tensor]:
-        """What it does to features (width,), outside of training."""
-        scale = self.weight.detach() / (self.variance + EPSILON).sqrt()
-        return scale, self.bias.detach() - self.mean * scale
-
-
-class _Block(nn.Sequential):
-    """Convolution, normalisation, ReLU."""
-
-    def __init__(self, inputs: int, outputs: int, kernel: int = 3, stride: int = 1) -> None:
-        super().__init__(
-            nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False),
-            _Norm(outputs),
-            nn.ReLU(inplace=True),
-        )
-
-
-class _Residual(nn.Module):
-    """Two convolutions beside a shortcut."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.first = _Block(width, width)
-        self.second = nn.Sequential(nn.Conv2d(width, width, 3, 1, 1, bias=False), _Norm(width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return functional.relu(x + self.second(self.first(x)))
+Shapes = tuple[tuple[int, ...], ...]
+"""Shapes of a scene's patches, features and forecast, if there is one, in a `Perception`."""
 
 
 class ViewNetwork(nn.Module):
@@ -222,16 +185,18 @@ class ViewNetwork(nn.Module):
         super().__init__()
         self.fine = nn.Sequential(
             nn.Conv2d(3, config.fine, FINE_STRIDE, FINE_STRIDE),
-            _Block(config.fine, config.fine),
-            _Block(config.fine, config.fine),
+            ConvolutionBlock(config.fine, config.fine),
+            ConvolutionBlock(config.fine, config.fine),
         )
-        self.middle = nn.Sequential(_Block(config.fine, config.middle, 3, 2), _Residual(config.middle))
-        self.patches = nn.Sequential(_Block(config.middle, config.patch_width, 3, 2), _Residual(config.patch_width))
+        self.middle = nn.Sequential(ConvolutionBlock(config.fine, config.middle, 3, 2), ResidualBlock(config.middle))
+        self.patches = nn.Sequential(
+            ConvolutionBlock(config.middle, config.patch_width, 3, 2), ResidualBlock(config.patch_width)
+        )
         widths = (config.fine, config.middle, config.patch_width)
         self.laterals = nn.ModuleList(nn.Conv2d(width, config.lifted, 1) for width in widths)
-        self.norm = _Norm(config.lifted)
+        self.norm = Norm(config.lifted)
         self.sharpen = (
-            _Block(config.fine + config.lifted, config.sharp * (FINE_STRIDE // SHARP_STRIDE) ** 2, 1)
+            ConvolutionBlock(config.fine + config.lifted, config.sharp * (FINE_STRIDE // SHARP_STRIDE) ** 2, 1)
             if config.sharp
             else None
         )
@@ -319,15 +284,17 @@ class MapNetwork(nn.Module):
         inputs = READINGS * (config.lifted + config.sharp)
         self.place = nn.Parameter(torch.zeros(config.place, *config.map_cells))
         self.inner = nn.Sequential(
-            _Block(inputs + config.place, config.map_width, 1), _Block(config.map_width, config.map_width)
+            ConvolutionBlock(inputs + config.place, config.map_width, 1),
+            ConvolutionBlock(config.map_width, config.map_width),
         )
         self.outer = nn.Sequential(
-            _Block(config.map_width, config.map_inner, 3, 2),
-            _Residual(config.map_inner),
-            _Block(config.map_inner, config.map_inner),
+            ConvolutionBlock(config.map_width, config.map_inner, 3, 2),
+            ResidualBlock(config.map_inner),
+            ConvolutionBlock(config.map_inner, config.map_inner),
         )
         self.join = nn.Sequential(
-            _Block(config.map_width + config.map_inner, config.map_width, 1), _Block(config.map_width, config.map_width)
+            ConvolutionBlock(config.map_width + config.map_inner, config.map_width, 1),
+            ConvolutionBlock(config.map_width, config.map_width),
         )
 
     def forward(self, lifted: Tensor) -> Tensor:
@@ -369,6 +336,7 @@ class DenseEncoder(nn.Module):
         self.lift_sharp = Lift(self.config, SHARP_STRIDE) if self.config.sharp else None
         self.map = MapNetwork(self.config)
         self.heads = MapHeads(self.config)
+        self.forecast = Forecast(self.config.map_width, self.config.forecast) if self.config.forecast else None
         self.register_buffer("centre", torch.zeros(self.config.patch_width))
 
     @property
@@ -380,17 +348,30 @@ class DenseEncoder(nn.Module):
     def shapes(self) -> Shapes:
         """Shapes of what it perceives in a scene."""
         config = self.config
-        return (len(config.mounts), config.patch_width, *config.patches), (config.map_width, *config.map_cells)
+        patches = len(config.mounts), config.patch_width, *config.patches
+        forecast = ((FORECAST_FEATURES, *config.map_cells),) if config.forecast else ()
+        return patches, (config.map_width, *config.map_cells), *forecast
 
     def digest(self) -> str:
         """16 hex digits that change with any weight or size."""
-        return tensors_digest(asdict(self.config), self.state_dict())
+        sizes = asdict(self.config)
+        if not self.config.forecast:
+            del sizes["forecast"]  # encoders had none, and keep their digests
+        return tensors_digest(sizes, self.state_dict())
+
+    def without_forecast(self) -> DenseEncoder:
+        """The same encoder for one frame; itself if it makes no forecast."""
+        if self.forecast is None:
+            return self
+        copied = copy.deepcopy(self)
+        copied.config, copied.forecast = replace(self.config, forecast=0), None
+        return copied
 
     def fused(self) -> DenseEncoder:
         """A copy for use alone, with normalisations folded into the convolutions before them: the same, but faster."""
         copied = copy.deepcopy(self).requires_grad_(False).eval()
         for module in copied.modules():
-            if isinstance(module, nn.Sequential) and len(module) > 1 and isinstance(module[1], _Norm):
+            if isinstance(module, nn.Sequential) and len(module) > 1 and isinstance(module[1], Norm):
                 convolution, norm = module[0], module[1]
                 assert isinstance(convolution, nn.Conv2d)
                 scale, shift = norm.scale_and_shift()
@@ -399,9 +380,35 @@ class DenseEncoder(nn.Module):
                 module[1] = nn.Identity()
         return copied
 
-    def forward(self, image_BC3HW: Tensor) -> Perception:
-        """Encode normalised images."""
+    def forward(self, image: Tensor | Frames) -> Perception:
+        """Encode normalised images (B, C, 3, H, W), or those of two frames."""
+        if not isinstance(image, Frames):
+            return self.foresee(self.look(image))
+        if self.forecast is None:
+            return self.look(image.now)
+        both = self.look(torch.cat([image.now, image.before]))
+        return self.foresee(both.at(slice(len(image.now))), both.features[len(image.now) :], image.pose_before)
+
+    def look(self, image_BC3HW: Tensor) -> Perception:
+        """Encode normalised images, without a forecast."""
         return self.perceive(self.encode_views(image_BC3HW))
+
+    def foresee(
+        self, seen: Perception, features_before: Tensor | None = None, pose_before: Tensor | None = None
+    ) -> Perception:
+        """Add the forecast, if this encoder makes one, to what is seen; from one frame alone where no other is given.
+
+        Args:
+            seen: What `look` returned.
+            features_before: (B, F, X, Y) what it returned half a second before.
+            pose_before: (B, 3) ego pose then, in the present ego frame [m, rad]; NaN for scenes without a frame before.
+        """
+        if self.forecast is None:
+            return seen
+        features = seen.features
+        if features_before is None or pose_before is None:
+            features_before, pose_before = features, features.new_full((len(features), 3), torch.nan)
+        return seen._replace(forecast=self.forecast(features, features_before, pose_before.to(features.dtype)))
 
     def encode_views(self, image_BC3HW: Tensor) -> ViewFeatures:
         """Features of all views."""

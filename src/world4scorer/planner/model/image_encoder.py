@@ -133,7 +133,7 @@ def load_encoder(source: str | os.PathLike[str]) -> ImageEncoder:
     """A bundled encoder (its name), one that `save_encoder` wrote, or DINOv2 from a file or folder of weights."""
     source = BUNDLED.get(str(source), source)
     if is_dense_encoder(source):
-        return DenseImageEncoder(load_dense_encoder(source))
+        return DenseImageEncoder(load_dense_encoder(source).without_forecast())
     path = weights_file(source)
     beside = path.with_suffix(".json")
     config_file = beside if beside.is_file() else ModelFolder(path.parent).config_file

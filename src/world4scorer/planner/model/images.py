@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +23,25 @@ MEAN: Final = (0.485, 0.456, 0.406)
 """ImageNet mean of red, green, blue, 0 to 1."""
 STD: Final = (0.229, 0.224, 0.225)
 """Standard deviations of the same."""
+
+
+class Frames(NamedTuple):
+    """Normalised images of two frames, half a second apart."""
+
+    now: Tensor
+    """(B, C, 3, H, W)"""
+    before: Tensor
+    """(B, C, 3, H, W)"""
+    pose_before: Tensor
+    """(B, 3) ego pose of the frame before in the present ego frame [m, rad]; NaN for scenes without one"""
+
+    def to(self, dtype: torch.dtype) -> Frames:
+        """The same with images in another precision."""
+        return self._replace(now=self.now.to(dtype), before=self.before.to(dtype))
+
+    def at(self, rows: slice) -> Frames:
+        """Some of the scenes."""
+        return Frames(*(part[rows] for part in self))
 
 
 class ImageError(ValueError):

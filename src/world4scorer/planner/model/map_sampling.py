@@ -1,8 +1,9 @@
 """Plan sampling from maps: what a dense encoder sees where a plan leads.
 
 At every pose of a plan and half-way between poses, the corners and the centre of the car's box are read from the maps
-of the encoder; at the poses, the feature map as well. The worst points so far are read on their own. A linear layer,
-zero before training, adds the reading to the plan's query, as `plan_sampling.py` does with image features.
+of the encoder; at the poses, the feature map as well, and the forecast of the time of each pose. The worst points so
+far are read on their own. A linear layer, zero before training, adds the reading to the plan's query, as
+`plan_sampling.py` does with image features.
 
 Shapes: B scenes, N plans, T poses, K = 5 points of a box, M maps, F features of a map cell, D width,
 X x Y cells of the feature map, 4X x 4Y cells of maps.
@@ -10,6 +11,7 @@ X x Y cells of the feature map, 4X x 4Y cells of maps.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import torch
@@ -20,6 +22,7 @@ from world4scorer.datasets.dense.labels import X_RANGE, Y_RANGE
 from world4scorer.engine.scene import vehicle
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.dense_encoder import MAP_CLASSES, DenseEncoderConfig, MapHeads, Perception
+from world4scorer.planner.model.forecast import forecast_maps
 from world4scorer.planner.model.plan_sampling import Cameras
 
 BOX_POINTS: Final = (
@@ -36,6 +39,8 @@ DECISIVE_CLASSES: Final = tuple(MAP_CLASSES.index(name) for name in ("drivable",
 """Maps of which one bad point decides the outcome of a plan."""
 BADNESS: Final = (-1.0, 1.0, 1.0, 1.0)
 """Sign of their logits where they are bad: not drivable, or occupied."""
+OCCUPIED: Final = (1.0,)
+"""The same for a forecast."""
 WORST_SCALE: Final = 4.0
 """Logit that counts as one in the worst so far."""
 WORST_LIMIT: Final = 3.0
@@ -51,6 +56,8 @@ class Maps(NamedTuple):
     """(B, 2, 2X, 2Y) cosine and sine of lane headings"""
     features: Tensor
     """(B, F, X, Y)"""
+    forecast: Tensor | None
+    """(B, T, 2X, 2Y) logits of occupancy at the times of a plan's poses, if the encoder makes a forecast"""
 
     def detach(self) -> Maps:
         """Itself: nothing in it is trained."""
@@ -60,8 +67,9 @@ class Maps(NamedTuple):
     @torch.no_grad()
     def of(cls, heads: MapHeads, perception: Perception) -> Maps:
         """The maps that a frozen encoder's features stand for."""
-        features = perception.features
-        return cls(heads(features), heads.directions(features), features)
+        features, forecast = perception.features, perception.forecast
+        occupied = None if forecast is None else forecast_maps(forecast)
+        return cls(heads(features), heads.directions(features), features, occupied)
 
 
 def map_positions(points: Tensor) -> Tensor:
@@ -86,6 +94,10 @@ def read_map(map_BMXY: Tensor, points_BU2: Tensor) -> Tensor:
     return read[:, :, 0].transpose(1, 2)
 
 
+ReadMap = Callable[[Tensor, Tensor], Tensor]
+"""Values (B, U, M) of maps (B, M, X, Y) at points (B, U, 2) [m]."""
+
+
 class MapSampling(nn.Module):
     """Plans and maps to an addition to the plans' queries."""
 
@@ -96,6 +108,7 @@ class MapSampling(nn.Module):
         self.worst = config.worst_points
         numbers = steps * (len(BOX_POINTS) * len(MAP_CLASSES) + 2) + config.poses * config.sampling_width
         numbers += steps * len(DECISIVE_CLASSES) if self.worst else 0
+        numbers += config.poses * (len(BOX_POINTS) + 1) if config.forecast else 0
         self.out = nn.Linear(numbers, config.width)
         nn.init.zeros_(self.out.weight)
         nn.init.zeros_(self.out.bias)
@@ -120,14 +133,25 @@ class MapSampling(nn.Module):
         read = [logits.sigmoid().flatten(2), along, across, features.reshape(scenes, plans, -1)]
         if self.worst:
             read.append(worst_so_far(logits[..., list(DECISIVE_CLASSES)]))
+        if maps.forecast is not None:
+            met = read_forecast(maps.forecast, boxes[:, :, STEPS_PER_POSE - 1 :: STEPS_PER_POSE])
+            read += [met.sigmoid().flatten(2), worst_so_far(met[..., None], OCCUPIED)]
         return torch.cat(read, -1)
 
 
-def worst_so_far(logits: Tensor) -> Tensor:
+def read_forecast(forecast_BTXY: Tensor, points_BNTK2: Tensor, read: ReadMap = read_map) -> Tensor:
+    """Logits (B, N, T, K) of the forecast for the time of each pose, at points around it."""
+    scenes, plans, times, points, _ = points_BNTK2.shape
+    by_time = points_BNTK2.transpose(1, 2).reshape(scenes * times, plans * points, 2)
+    found = read(forecast_BTXY.flatten(0, 1)[:, None], by_time)
+    return found.view(scenes, times, plans, points).transpose(1, 2)
+
+
+def worst_so_far(logits: Tensor, badness: tuple[float, ...] = BADNESS) -> Tensor:
     """The worst that any point of the car has met until each step (..., steps * maps).
 
-    Of logits (..., steps, K, maps) of `DECISIVE_CLASSES`. A plan leaves the road or collides at its worst point; a
-    linear layer cannot find that among all points.
+    Of logits (..., steps, K, maps) of `DECISIVE_CLASSES`, or of others with their signs. A plan leaves the road or
+    collides at its worst point; a linear layer cannot find that among all points.
     """
-    worst = (logits * logits.new_tensor(BADNESS)).amax(-2).cummax(-2).values
+    worst = (logits * logits.new_tensor(badness)).amax(-2).cummax(-2).values
     return (worst / WORST_SCALE).clamp(-WORST_LIMIT, WORST_LIMIT).flatten(-2)

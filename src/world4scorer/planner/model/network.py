@@ -13,8 +13,10 @@ from torch import Tensor, nn
 from world4scorer.planner.model.config import DENSE, POSE_NUMBERS, ModelConfig
 from world4scorer.planner.model.dense_encoder import DenseEncoder, DenseEncoderConfig, Perception
 from world4scorer.planner.model.encoder import SceneEncoder
+from world4scorer.planner.model.forecast import FORECAST_WIDTH
 from world4scorer.planner.model.frozen_vit import FrozenEncoder, FrozenViT
 from world4scorer.planner.model.generator import Generator, VocabularyGenerator
+from world4scorer.planner.model.images import Frames
 from world4scorer.planner.model.map_sampling import Maps, MapSampling
 from world4scorer.planner.model.plan_sampling import Cameras, PlanSampling, Readable
 from world4scorer.planner.model.scene_reader import SceneReader
@@ -74,19 +76,20 @@ class FrozenSceneEncoder(nn.Module):
         return self
 
     @torch.no_grad()
-    def perceive(self, image_BC3HW: Tensor) -> Perception:
+    def perceive(self, image: Tensor | Frames) -> Perception:
         """What the frozen encoder makes of normalised images."""
-        perceived: Perception = self.perceiver(image_BC3HW.to(self.reader.queries.dtype))
+        perceived: Perception = self.perceiver(image.to(self.reader.queries.dtype))
         return perceived
 
-    def forward(self, image: Tensor | Perception) -> tuple[Tensor, Perception]:
+    def forward(self, image: Tensor | Frames | Perception) -> tuple[Tensor, Perception]:
         """Scene tokens, and what they were read from."""
         perception = image if isinstance(image, Perception) else self.perceive(image)
         return self.reader(perception), perception
 
 
 def _dense_encoder(config: ModelConfig) -> DenseEncoder:
-    sizes = DenseEncoderConfig(config.image_height, config.image_width, config.crop_top)
+    width = FORECAST_WIDTH if config.forecast else 0
+    sizes = DenseEncoderConfig(config.image_height, config.image_width, config.crop_top, forecast=width)
     if config.cameras != len(sizes.mounts):
         raise ValueError(f"cameras: {config.cameras}; the dense encoder looks at {len(sizes.mounts)} views")
     return DenseEncoder(sizes)
@@ -124,14 +127,15 @@ class Network(nn.Module):
         """Precision of the parameters."""
         return self.ego_encoder.weight.dtype
 
-    def encode(self, image: Tensor | Perception) -> SceneFeatures:
+    def encode(self, image: Tensor | Frames | Perception) -> SceneFeatures:
         """Encode normalised images (B, C, 3, H, W); empty for a model without images.
 
-        A model with a frozen encoder also takes what that encoder has perceived before, from a cache.
+        A model with a forecast takes two frames; one with a frozen encoder also takes what that encoder has perceived
+        before, from a cache.
         """
         config = self.config
         if not config.images:
-            scenes = len(image.patches) if isinstance(image, Perception) else len(image)
+            scenes = len(image) if isinstance(image, Tensor) else len(image[0])
             tokens = self.ego_encoder.weight.new_zeros(scenes, config.cameras * config.scene_queries, config.width)
             return SceneFeatures(tokens, None)
         image_BC3HW = None
@@ -140,8 +144,8 @@ class Network(nn.Module):
             if isinstance(self.encoder.perceiver, DenseEncoder):
                 return SceneFeatures(tokens, Maps.of(self.encoder.perceiver.heads, perception))
             patches = perception.patches
-        elif isinstance(image, Perception):
-            raise ValueError("image: features of a frozen encoder, but this model encodes images itself")
+        elif not isinstance(image, Tensor):
+            raise ValueError("image: features or frames for a frozen encoder, but this model encodes images itself")
         else:
             image_BC3HW = image.to(self.dtype)
             tokens, patches = self.encoder(image_BC3HW)
@@ -186,14 +190,14 @@ class Network(nn.Module):
 
     def forward(
         self,
-        image: Tensor | Perception,
+        image: Tensor | Frames | Perception,
         ego_status: Tensor,
         plans_BNT3: Tensor | None = None,
         cameras: Cameras | None = None,
     ) -> Forward:
         """Score the model's own plans, or those that are given."""
         perceiver = self.encoder.perceiver if isinstance(self.encoder, FrozenSceneEncoder) else None
-        if isinstance(perceiver, DenseEncoder) and isinstance(image, Tensor) and cameras is not None:
+        if isinstance(perceiver, DenseEncoder) and not isinstance(image, Perception) and cameras is not None:
             perceiver.config.check_cameras(cameras)
         scene = self.encode(image)
         ego = self.encode_ego(ego_status)

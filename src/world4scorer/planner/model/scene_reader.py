@@ -23,7 +23,7 @@ class SceneReader(nn.Module):
 
     def __init__(self, config: ModelConfig, shapes: Shapes) -> None:
         super().__init__()
-        (_, patch_width, rows, columns), (map_width, *cells) = shapes
+        (_, patch_width, rows, columns), (map_width, *cells) = shapes[:2]
         self.queries = nn.Parameter(torch.randn(config.cameras, config.scene_queries, config.width) * INITIAL_SPREAD)
         self.keys = nn.Linear(patch_width, config.width)
         self.values = nn.Linear(patch_width, config.width)

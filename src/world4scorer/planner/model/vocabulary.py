@@ -14,9 +14,17 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from world4scorer.datasets.dense.labels import CELL, X_RANGE, Y_RANGE
+from world4scorer.datasets.dense.labels import X_RANGE, Y_RANGE
 from world4scorer.planner.model.config import ModelConfig
-from world4scorer.planner.model.map_sampling import BOX_POINTS, DECISIVE_CLASSES, Maps, box_points, worst_so_far
+from world4scorer.planner.model.map_sampling import (
+    BOX_POINTS,
+    DECISIVE_CLASSES,
+    OCCUPIED,
+    Maps,
+    box_points,
+    read_forecast,
+    worst_so_far,
+)
 from world4scorer.planner.model.scorer import plan_motion
 
 SCREENED_POINTS: Final = BOX_POINTS[:3]
@@ -35,33 +43,35 @@ class Screen(nn.Module):
         super().__init__()
         self.worst = config.worst_points
         points = len(SCREENED_POINTS) + (1 if self.worst else 0)
-        self.read = nn.Linear(config.poses * points * len(DECISIVE_CLASSES) + 2 * config.plan_numbers, HIDDEN)
+        numbers = config.poses * points * len(DECISIVE_CLASSES) + 2 * config.plan_numbers
+        numbers += config.poses * (len(SCREENED_POINTS) + 1) if config.forecast else 0
+        self.read = nn.Linear(numbers, HIDDEN)
         self.ego = nn.Linear(config.width, HIDDEN)
         self.out = nn.Sequential(nn.GELU(), nn.Linear(HIDDEN, HIDDEN), nn.GELU(), nn.Linear(HIDDEN, 1))
 
     def forward(self, plans_BKT3: Tensor, maps: Maps, ego_BD: Tensor) -> Tensor:
         """Logits (B, K)."""
-        met = nearest(maps.classes, plans_BKT3)
+        points = box_points(plans_BKT3, SCREENED_POINTS)
+        met = nearest(maps.classes[:, list(DECISIVE_CLASSES)], points.flatten(1, 3)).view(*points.shape[:-1], -1)
         read = [met.sigmoid().movedim(-1, 2).flatten(2), plan_motion(plans_BKT3).flatten(2)]
         if self.worst:
             read.append(worst_so_far(met))
+        if maps.forecast is not None:
+            ahead = read_forecast(maps.forecast, points, nearest)
+            read += [ahead.sigmoid().flatten(2), worst_so_far(ahead[..., None], OCCUPIED)]
         logits: Tensor = self.out(self.read(torch.cat(read, -1)) + self.ego(ego_BD)[:, None])[..., 0]
         return logits
 
 
-def nearest(classes_BMXY: Tensor, plans_BKT3: Tensor) -> Tensor:
-    """Logits (B, K, T, points, maps) of decisive maps along plans, of the cells nearest to points of the car's box."""
-    _, _, rows, columns = classes_BMXY.shape
-    points = box_points(plans_BKT3, SCREENED_POINTS)
-    row = ((points[..., 0] - X_RANGE[0]) / CELL).long()
-    column = ((points[..., 1] - Y_RANGE[0]) / CELL).long()
+def nearest(map_BMXY: Tensor, points_BU2: Tensor) -> Tensor:
+    """Values (B, U, M) at points [m], of the cells that they lie in; zero beyond the map."""
+    _, maps, rows, columns = map_BMXY.shape
+    row = ((points_BU2[..., 0] - X_RANGE[0]) * (rows / (X_RANGE[1] - X_RANGE[0]))).floor().long()
+    column = ((points_BU2[..., 1] - Y_RANGE[0]) * (columns / (Y_RANGE[1] - Y_RANGE[0]))).floor().long()
     inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
     cell = row.clamp(0, rows - 1) * columns + column.clamp(0, columns - 1)
-    table = classes_BMXY[:, list(DECISIVE_CLASSES)].flatten(2)
-    index = cell.flatten(1)[:, None].expand(-1, len(DECISIVE_CLASSES), -1)
-    read = table.gather(2, index) * inside.flatten(1)[:, None]
-    logits: Tensor = read.unflatten(2, cell.shape[1:]).movedim(1, -1)
-    return logits
+    read = map_BMXY.flatten(2).gather(2, cell[:, None].expand(-1, maps, -1)) * inside[:, None]
+    return read.transpose(1, 2)
 
 
 def choose_different(logits_BK: Tensor, plans_BKT3: Tensor, count: int) -> Tensor:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import torch
@@ -21,8 +21,6 @@ from world4scorer.jobs.files import write_json
 from world4scorer.jobs.progress import JobProgress
 from world4scorer.jobs.resumable import check_settings
 from world4scorer.jobs.tensor_files import read_checkpoint, write_checkpoint
-from world4scorer.planner.pretraining.config import PretrainConfig
-from world4scorer.planner.pretraining.dense_config import DensePretrainConfig
 from world4scorer.planner.pretraining.schedule import decay_groups, learning_rate, loss_curve
 
 CHECKPOINT_FILE: Final = "checkpoint.pt"
@@ -35,7 +33,32 @@ LOSS: Final = "loss"
 
 StepLosses = Callable[[int], Mapping[str, Tensor]]
 """Terms of the loss of a step by name, the total as `LOSS`."""
-Recipe = PretrainConfig | DensePretrainConfig
+
+
+class Recipe(Protocol):
+    """What the loop asks of a recipe's configuration."""
+
+    @property
+    def steps(self) -> int: ...  # noqa: D102
+
+    @property
+    def learning_rate(self) -> float: ...  # noqa: D102
+
+    @property
+    def warm_up(self) -> float: ...  # noqa: D102
+
+    @property
+    def weight_decay(self) -> float: ...  # noqa: D102
+
+    @property
+    def clip(self) -> float: ...  # noqa: D102
+
+    @property
+    def checkpoint_every(self) -> int: ...  # noqa: D102
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for a report."""
+        ...
 
 
 class PretrainProgress(JobProgress):

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from world4scorer.planner.model.components import COMPONENTS, EP, TTC
 from world4scorer.planner.model.dense_encoder import Perception
+from world4scorer.planner.model.images import Frames
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.stability.observations import WeightedReading
@@ -42,7 +43,7 @@ class LossWeights:
 class SupervisedScenes:
     """Some scenes that a planner was trained on; what is None was not supervised."""
 
-    image: Tensor | Perception
+    image: Tensor | Frames | Perception
     """(B, C, 3, H, W) normalised, or what a frozen encoder has perceived"""
     ego_status: Tensor
     """(B, 11)"""

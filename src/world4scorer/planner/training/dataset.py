@@ -22,7 +22,7 @@ from world4scorer.planner.bank import CandidateBank
 from world4scorer.planner.bank.candidate_bank import BankSample
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.dense_encoder import Perception
-from world4scorer.planner.model.images import ImageError, fit_intrinsics, normalise, read_view
+from world4scorer.planner.model.images import Frames, ImageError, fit_intrinsics, normalise, read_view
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.training.time_warp import imitation_targets
 
@@ -36,6 +36,10 @@ class Batch(NamedTuple):
     tokens: tuple[str, ...]
     views: Tensor | None
     """(B, C, H, W, 3) bytes; None with cached features"""
+    views_before: Tensor | None
+    """(B, C, H, W, 3) half a second before, for models with a forecast; zeros where there is none"""
+    pose_before: Tensor | None
+    """(B, 3) ego pose then, in the current ego frame; NaN where there is none"""
     perception: Perception | None
     """Cached features of a frozen encoder"""
     ego_status: Tensor
@@ -61,12 +65,14 @@ class Batch(NamedTuple):
     """(B,) in which scenes anything is imitated; None for all"""
 
     @property
-    def image(self) -> Tensor | Perception:
-        """What a network encodes: cached features, or normalised images (B, C, 3, H, W)."""
+    def image(self) -> Tensor | Frames | Perception:
+        """What a network encodes: cached features, or normalised images (B, C, 3, H, W) of one or two frames."""
         if self.perception is not None:
             return self.perception
         assert self.views is not None
-        return normalise(self.views)
+        if self.views_before is None or self.pose_before is None:
+            return normalise(self.views)
+        return Frames(normalise(self.views), normalise(self.views_before), self.pose_before)
 
 
 @dataclass(frozen=True)
@@ -101,8 +107,8 @@ class FeatureSource(Protocol):
 
     def __contains__(self, token: object) -> bool: ...
 
-    def read(self, token: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Patches (C, V, h, w) and map features (F, X, Y) of a scene."""
+    def read(self, token: str) -> tuple[np.ndarray[Any, Any], ...]:
+        """Patches (C, V, h, w), map features (F, X, Y) and forecast (4T, X, Y), if there is one, of a scene."""
         ...
 
 
@@ -161,9 +167,13 @@ class PlanningDataset(Dataset[dict[str, Any]]):
             sample["imitation"] = teacher if given else logged
             sample["trajectory_warped"] = teacher if given else warped
         if self.features is not None:
-            sample["patches"], sample["features"] = self.features.read(token)
+            sample |= zip(Perception._fields, self.features.read(token), strict=False)
         else:
-            sample["views"] = self._views(index)
+            sample["views"] = self._views(index, samples.images[index])
+            if self.model.forecast:
+                images_before, poses_before = samples.frames_before()
+                sample["views_before"] = self._views(index, images_before[index])
+                sample["pose_before"] = np.array(poses_before[index], np.float32)
         if self.bank is not None:
             rng = np.random.default_rng((self.seed, epoch, index))
             drawn = self.bank.draw(token, rng)
@@ -173,13 +183,12 @@ class PlanningDataset(Dataset[dict[str, Any]]):
             sample |= {"future": features[0].numpy(), "future_valid": bool(valid[0])}
         return sample
 
-    def _views(self, index: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    def _views(self, index: int, images: Sequence[str]) -> np.ndarray[Any, np.dtype[np.uint8]]:
         model = self.model
-        if not self.images:
+        if not self.images or not images:
             return np.zeros((model.cameras, model.image_height, model.image_width, 3), np.uint8)
         try:
-            paths = self.samples.images[index][: model.cameras]
-            return np.stack([read_view(self.samples.sensors / path, model) for path in paths])
+            return np.stack([read_view(self.samples.sensors / path, model) for path in images[: model.cameras]])
         except ImageError as error:
             raise ImageError(f"scene {self.samples.tokens[index]!r}: {error}") from error
 
@@ -195,7 +204,7 @@ def collate(samples: Sequence[dict[str, Any]]) -> Batch:
 
     tensors = {field: stacked(field) for field in Batch._fields if field not in ("tokens", "cameras", "perception")}
     cameras = Cameras(*(stacked(name) for name in Cameras._fields))  # type: ignore[arg-type]
-    patches, features = stacked("patches"), stacked("features")
-    perception = None if patches is None or features is None else Perception(patches.float(), features.float())
+    perceived = [part.float() for name in Perception._fields if (part := stacked(name)) is not None]
+    perception = Perception(*perceived) if perceived else None
     tokens = tuple(sample["tokens"] for sample in samples)
     return Batch(tokens=tokens, cameras=cameras, perception=perception, **tensors)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from world4scorer.planner.model.dense_encoder import Perception
 from world4scorer.planner.model.generator import VocabularyGenerator
+from world4scorer.planner.model.images import Frames
 from world4scorer.planner.model.map_sampling import Maps
 from world4scorer.planner.model.network import Ego, Network, SceneFeatures
 from world4scorer.planner.model.plan_sampling import Cameras
@@ -46,7 +47,7 @@ class Predictions(NamedTuple):
 
 
 def propose(
-    network: Network, image: Tensor | Perception, ego_status: Tensor, cameras: Cameras | None = None
+    network: Network, image: Tensor | Frames | Perception, ego_status: Tensor, cameras: Cameras | None = None
 ) -> Proposed:
     """Encode the scenes and generate plans."""
     scene = network.encode(image)

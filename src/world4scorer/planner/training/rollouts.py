@@ -170,6 +170,6 @@ class JoinedFeatures:
     def __contains__(self, token: object) -> bool:
         return any(token in part for part in self.parts)
 
-    def read(self, token: str) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
-        """Patches and map features of a scene."""
+    def read(self, token: str) -> tuple[NDArray[np.float16], ...]:
+        """Patches, map features and forecast, if there is one, of a scene."""
         return next(part for part in self.parts if token in part).read(token)

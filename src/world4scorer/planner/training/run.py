@@ -215,7 +215,14 @@ def _load_weights(network: Network, config: TrainConfig) -> None:
         return
     elif config.model.encoder == DENSE:
         assert isinstance(network.encoder, FrozenSceneEncoder)
-        network.encoder.perceiver.load_state_dict(load_dense_encoder(config.vit_weights).state_dict())
+        encoder = load_dense_encoder(config.vit_weights)
+        if config.model.forecast and encoder.forecast is None:
+            raise ValueError(
+                f"vit_weights: {config.vit_weights} makes no forecast; teach it with `w4s pretrain --recipe forecast`, "
+                "or give --model.no-forecast"
+            )
+        encoder = encoder if config.model.forecast else encoder.without_forecast()
+        network.encoder.perceiver.load_state_dict(encoder.state_dict())
     elif config.vit_weights in (MASKED, CITY):  # what runs of 0.1.0 call it
         load_city_encoder(network)
     else:

@@ -231,8 +231,7 @@ class Measure:
     def _again(self, batch: Batch, row: int, plans: Tensor) -> ScorerCall:
         """A call of other plans in the scene of a row."""
         network, one = self.planner.network, slice(row, row + 1)
-        whole = batch.image
-        image = whole[one] if isinstance(whole, Tensor) else type(whole)(*(part[one] for part in whole))
+        image = batch.image[one] if isinstance(batch.image, Tensor) else batch.image.at(one)
         scene, ego = network.encode(image), network.encode_ego(batch.ego_status[one])
         return self.scorer.call(plans, scene, ego, type(batch.cameras)(*(part[one] for part in batch.cameras)))
 
