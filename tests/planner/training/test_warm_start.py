@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 import pytest
@@ -9,9 +10,11 @@ import torch
 
 from tests.support.model_golden import tiny_inputs, tiny_planner
 from world4scorer.planner.model import city, paper
+from world4scorer.planner.model.dense_encoder import DenseEncoder
+from world4scorer.planner.model.images import Frames
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.planner import Planner
-from world4scorer.planner.training.warm_start import load_planner_weights
+from world4scorer.planner.training.warm_start import load_forecast, load_planner_weights
 
 
 def test_plans_and_scores_are_the_same_whatever_the_route_point():
@@ -40,6 +43,27 @@ def test_everything_else_is_copied(preset, numbers):
             assert torch.equal(mine[name][:, :11], tensor) and not mine[name][:, 11:].any()
         else:
             assert torch.equal(mine[name], tensor), name
+
+
+def test_a_forecast_is_added_without_changing_plans():
+    torch.manual_seed(0)
+    plain = Planner(city())
+    plain.network.generator.anchors.normal_(0.0, 0.5)
+    network = Network(replace(city(), forecast=True))
+    load_planner_weights(network, plain)
+    encoder = copy.deepcopy(network.encoder.perceiver)
+    torch.nn.init.normal_(encoder.forecast.out.weight)
+    load_forecast(network, encoder)
+    assert torch.equal(network.encoder.perceiver.forecast.out.weight, encoder.forecast.out.weight)
+    image, ego = torch.rand(1, 4, 3, 84, 196), torch.zeros(1, 11)
+    frames = Frames(image, torch.rand_like(image), torch.tensor([[-2.0, 0.0, 0.0]]))
+    before, after = plain(image, ego), Planner.from_network(network)(frames, ego)
+    torch.testing.assert_close(after.plans, before.plans, rtol=0, atol=1e-5)
+    torch.testing.assert_close(after.utility(), before.utility(), rtol=0, atol=1e-5)
+    with pytest.raises(ValueError, match="taken away"):
+        load_planner_weights(Network(city()), Planner(replace(city(), forecast=True)))
+    with pytest.raises(ValueError, match="not taught with"):
+        load_forecast(network, DenseEncoder(encoder.config))
 
 
 def test_the_route_point_can_be_learnt():

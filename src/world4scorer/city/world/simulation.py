@@ -101,6 +101,7 @@ class CitySimulation:
         self._undisturbed: _Process | None = None
         self._undisturbed_name = ""
         self._undisturbed_step = 0
+        self._undisturbed_offset = np.zeros(2)
         self._episode: _Process | None = None
         self._offset = np.zeros(3)
         self._log = ""
@@ -139,18 +140,31 @@ class CitySimulation:
         start = EpisodeStart(entry.name, entry.vehicle, tuple(entry.route), entry.weather_seed, past)
         return self._begin(start, offset, images)
 
-    def start(self, simulation: str, start: EpisodeStart, *, images: bool | Sequence[str] = True) -> Observation:
-        """Take over a vehicle of a simulation at the last step of `start.past`; `images` as for `observe`."""
-        entry = read_simulation(self._root, simulation)
-        return self._begin(start, self._prepare(entry, start.past[-1].step), images)
+    def start(
+        self,
+        simulation: str,
+        start: EpisodeStart,
+        *,
+        images: bool | Sequence[str] = True,
+        preload: bool = False,
+    ) -> Observation:
+        """Take over a vehicle of a simulation at the last step of `start.past`; `images` as for `observe`.
 
-    def _begin(self, start: EpisodeStart, offset: Floats, images: bool | Sequence[str] = True) -> Observation:
+        With `preload` the scenery is built before the traffic is forked, so that later starts share it; with images
+        always.
+        """
+        entry = read_simulation(self._root, simulation)
+        return self._begin(start, self._prepare(entry, start.past[-1].step), images, preload)
+
+    def _begin(
+        self, start: EpisodeStart, offset: Floats, images: bool | Sequence[str] = True, preload: bool = False
+    ) -> Observation:
         assert self._undisturbed is not None
         if self._episode is not None:
             self._episode.close()
         self._offset = np.append(offset, 0.0)
         self._log = start.name
-        if images is not False:
+        if images is not False or preload:
             self._undisturbed.ask("preload", start.past[-1].pose)
         self._episode = self._undisturbed.branch()
         self._episode.ask("take_over", start)
@@ -248,9 +262,10 @@ class CitySimulation:
             setup = SimulationSetup(network, folder.city_trips(simulation.name), simulation.seed, self._config)
             self._undisturbed = _Process.start(setup)
             self._undisturbed_name = simulation.name
+            self._undisturbed_offset = read_streets(network).offset
         assert self._undisturbed is not None
         self._undisturbed_step = int(self._undisturbed.ask("advance", step))
-        return read_streets(network).offset
+        return self._undisturbed_offset
 
     def _past(self, simulation: SimulationEntry, entry: LogEntry, frame: int, offset: Floats) -> tuple[EgoState, ...]:
         """The last frames of the log up to `frame`."""

@@ -134,7 +134,8 @@ def drive_route(
     disturbed = None if disturbance is None or driver is None else Disturbance(disturbance, route.name)
     if disturbed is not None:
         route = replace(route, start=disturbed.start(route.start))
-    city.start(route.simulation, route.start, images=False)
+    sees = with_recording or with_frames or (driver is not None and driver.uses_cameras)
+    city.start(route.simulation, route.start, images=False, preload=sees)
     try:
         return _Drive(city, world, route, driver, rules, with_recording, with_frames, disturbed).run(name, begun)
     except SimulationLost:  # SUMO crashes occasionally when the ego drives unlike any of its own drivers

@@ -40,6 +40,8 @@ from world4scorer.planner.pretraining.training_loop import LOSS, PretrainReport,
 BEFORE: Final = "_before"
 """Suffix of a split's name for cached features of the frames before its scenes."""
 VALIDATION_BATCH: Final = 32
+OCCUPIED_PROBABILITY: Final = 0.3
+"""Cells above it count as occupied in measurements: hardly any is more probable some seconds ahead."""
 
 
 class ForecastBatch(NamedTuple):
@@ -178,7 +180,7 @@ def pretrain_forecast(
 
 @torch.no_grad()
 def forecast_iou(network: Forecast, scenes: ForecastScenes, config: ForecastConfig) -> dict[str, dict[str, float]]:
-    """IoU of near cells at a probability of one half, by time: from two frames, and from one."""
+    """IoU of near cells by time: from two frames, and from one."""
     rows = np.unique(np.linspace(0, len(scenes) - 1, min(config.validation_scenes, len(scenes))).round().astype(int))
     step = SCALE // FORECAST_SCALE
     near = torch.from_numpy(near_cells()[::step, ::step].copy())
@@ -188,7 +190,8 @@ def forecast_iou(network: Forecast, scenes: ForecastScenes, config: ForecastConf
         batch = scenes.batch(rows[start : start + VALIDATION_BATCH])
         truth = (batch.occupied > 0) & near
         for number, pose in enumerate((batch.pose_before, torch.full_like(batch.pose_before, torch.nan))):
-            found = (forecast_maps(network(batch.features, batch.features_before, pose)) > 0) & near
+            logits = forecast_maps(network(batch.features, batch.features_before, pose))
+            found = (logits.sigmoid() > OCCUPIED_PROBABILITY) & near
             counts[number, 0] += (found & truth).sum((0, 2, 3))
             counts[number, 1] += (found | truth).sum((0, 2, 3))
     network.train()

@@ -46,7 +46,7 @@ from world4scorer.planner.training.labels import PlanLabeller, SceneLabeller
 from world4scorer.planner.training.module import ScorerModule
 from world4scorer.planner.training.rollouts import RolloutData, TrainInputs, join_rollouts
 from world4scorer.planner.training.split_samples import split_samples
-from world4scorer.planner.training.warm_start import load_planner_weights
+from world4scorer.planner.training.warm_start import load_forecast, load_planner_weights
 
 PRECISIONS: Final = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed", "bf16-vit": "32-true"}
 NETWORK: Final = "network."
@@ -210,7 +210,10 @@ def make_network(config: TrainConfig, samples: Samples) -> Network:
 def _load_weights(network: Network, config: TrainConfig) -> None:
     """Put the initial weights of a run into its network: those of a planner, or of the encoder alone."""
     if config.from_planner:
-        load_planner_weights(network, Planner.from_pretrained(config.from_planner))
+        planner = Planner.from_pretrained(config.from_planner)
+        load_planner_weights(network, planner)
+        if config.model.forecast and not planner.config.forecast:
+            load_forecast(network, load_dense_encoder(config.vit_weights or CITY))
     elif not config.vit_weights:
         return
     elif config.model.encoder == DENSE:

@@ -1,6 +1,7 @@
-"""Initialise a network with the weights of a planner, which may lack the route point and the points after it.
+"""Initialise a network with the weights of a planner, which may lack inputs: the route point, the points after it, and
+the forecast.
 
-Zero columns are then added to the ego encoder and everything else is copied, so that plans are the same as before until
+Zero columns are then added where these enter and everything else is copied, so that plans are the same as before until
 training changes them.
 """
 
@@ -11,24 +12,32 @@ from typing import Final
 
 import torch
 
-from world4scorer.planner.model.network import Network
+from world4scorer.planner.model.dense_encoder import DenseEncoder
+from world4scorer.planner.model.network import FrozenSceneEncoder, Network
 from world4scorer.planner.planner import Planner
 
-EGO_WEIGHT: Final = "ego_encoder.weight"
-"""(width, ego numbers)"""
+WIDENED: Final = ("ego_encoder.weight", "plan_sampling.out.weight", "generator.screen.read.weight")
+"""(outputs, inputs) weights whose last inputs a planner may lack."""
+FORECAST: Final = "encoder.perceiver.forecast."
+"""Prefix of the forecast's weights, which come from an encoder."""
 NON_STRUCTURAL: Final = ("dropout", "drop_path", "train_vit", "vit_layer_scale")
 """Settings that do not change parameter shapes."""
 
 
 def load_planner_weights(network: Network, planner: Planner) -> None:
-    """Copy a planner's weights into a network of the same sizes; ego numbers that the planner lacks get zeros."""
+    """Copy a planner's weights into a network of the same sizes; inputs that the planner lacks get zeros.
+
+    A forecast that the planner lacks stays as it is in the network: see `load_forecast`.
+    """
     mine, theirs = network.config, planner.config
     if theirs.ego_numbers > mine.ego_numbers:
         raise ValueError(
             f"from_planner: it knows {theirs.ego_numbers} numbers of the ego, the model {mine.ego_numbers}; "
             "a route point cannot be taken away"
         )
-    alike = {name: getattr(mine, name) for name in ("ego_numbers", *NON_STRUCTURAL)}
+    if theirs.forecast and not mine.forecast:
+        raise ValueError("from_planner: it has a forecast, which cannot be taken away")
+    alike = {name: getattr(mine, name) for name in ("ego_numbers", "forecast", *NON_STRUCTURAL)}
     if replace(theirs, **alike) != mine:
         differs = next(name for name, value in vars(mine).items() if getattr(replace(theirs, **alike), name) != value)
         raise ValueError(
@@ -36,7 +45,20 @@ def load_planner_weights(network: Network, planner: Planner) -> None:
             "both must have the same sizes"
         )
     tensors = {name: tensor.clone() for name, tensor in planner.network.state_dict().items()}
-    weight = tensors[EGO_WEIGHT]
-    missing = mine.ego_numbers - theirs.ego_numbers
-    tensors[EGO_WEIGHT] = torch.cat([weight, weight.new_zeros(len(weight), missing)], 1)
+    own = network.state_dict()
+    for name in filter(tensors.__contains__, WIDENED):
+        missing = own[name].shape[1] - tensors[name].shape[1]
+        tensors[name] = torch.cat([tensors[name], tensors[name].new_zeros(len(tensors[name]), missing)], 1)
+    if mine.forecast and not theirs.forecast:
+        tensors |= {name: tensor for name, tensor in own.items() if name.startswith(FORECAST)}
     network.load_state_dict(tensors)
+
+
+def load_forecast(network: Network, encoder: DenseEncoder) -> None:
+    """Copy the forecast of an encoder that is otherwise the network's own."""
+    assert isinstance(network.encoder, FrozenSceneEncoder) and isinstance(network.encoder.perceiver, DenseEncoder)
+    perceiver = network.encoder.perceiver
+    if encoder.forecast is None or encoder.without_forecast().digest() != perceiver.without_forecast().digest():
+        raise ValueError("vit_weights: its forecast was not taught with the encoder of the planner in from_planner")
+    assert perceiver.forecast is not None
+    perceiver.forecast.load_state_dict(encoder.forecast.state_dict())
