@@ -8,6 +8,9 @@ import type { LogResult } from "./selection.ts";
 import { readHash, writeHash, type State } from "./state.ts";
 import type { LogTable } from "./table.ts";
 
+/** Milliseconds between two addresses: browsers refuse more than a hundred in 30 s. */
+const ADDRESS_INTERVAL = 350;
+
 /** The frame that is shown of a run. */
 export interface Shown {
   run: number;
@@ -38,14 +41,22 @@ export class App {
   private scheduled = false;
   private listKey = "";
   private loaded = 0;
+  private complete = false;
   private loading = 0;
+  private addressTimer = 0;
+  /** Token of the frame that the address names. */
+  private addressed: string;
 
   constructor(readonly model: Model) {
     this.colours = palette(model.catalogue.style, false);
     this.repair();
+    this.addressed = this.state.token;
     window.addEventListener("hashchange", () => {
+      window.clearTimeout(this.addressTimer);
+      this.addressTimer = 0;
       this.state = readHash(location.hash);
       this.repair();
+      this.addressed = this.state.token;
       void this.load();
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
@@ -78,10 +89,19 @@ export class App {
     const moved = changes.token !== undefined && changes.token !== this.state.token;
     this.state = { ...this.state, ...changes };
     this.repair();
-    if (moved) history.pushState(null, "", writeHash(this.state));
-    else history.replaceState(null, "", writeHash(this.state));
+    this.addressTimer ||= window.setTimeout(() => this.writeAddress(), ADDRESS_INTERVAL);
     if (moved || changes.run !== undefined) void this.load();
     else this.redraw();
+  }
+
+  /** What the address says of the state, a moment after it has changed. */
+  get link(): string {
+    return writeHash(this.state);
+  }
+
+  /** Go to a frame: its choice, at the beginning. Planes of states are of one frame, so a brush ends with it. */
+  show(token: string): void {
+    this.set({ token, plan: -1, step: 0, brush: "" });
   }
 
   hover(plan: number): void {
@@ -96,12 +116,11 @@ export class App {
     const place = this.listed.findIndex((one) => one.log === log && one.frame === frame);
     if (place >= 0) {
       const next = this.listed[Math.min(Math.max(place + by, 0), this.listed.length - 1)]!;
-      this.set({ token: this.model.token(this.state.run, next), plan: -1, step: 0 });
+      this.show(this.model.token(this.state.run, next));
       return;
     }
     const tokens = this.model.log(this.state.run, log).tokens;
-    const token = tokens[Math.min(Math.max(frame + by, 0), tokens.length - 1)]!;
-    this.set({ token, plan: -1, step: 0 });
+    this.show(tokens[Math.min(Math.max(frame + by, 0), tokens.length - 1)]!);
   }
 
   /** Load the frame of every run, then draw. */
@@ -136,7 +155,7 @@ export class App {
         if (this.loaded % 8 === 0) this.redraw();
       }
     }
-    document.body.dataset["tables"] = "all";
+    this.complete = true;
     this.redraw();
   }
 
@@ -157,6 +176,14 @@ export class App {
     document.body.dataset["state"] = "failed";
   }
 
+  /** The browser's way back leads to the frames that were looked at. */
+  private writeAddress(): void {
+    this.addressTimer = 0;
+    if (this.state.token === this.addressed) history.replaceState(null, "", this.link);
+    else history.pushState(null, "", this.link);
+    this.addressed = this.state.token;
+  }
+
   private async draw(): Promise<void> {
     const shown = await Promise.all(this.model.catalogue.runs.map((_, run) => this.find(run)));
     const begin = performance.now();
@@ -173,6 +200,7 @@ export class App {
     }
     document.body.dataset["milliseconds"] = (performance.now() - begin).toFixed(2);
     if (this.active) document.body.dataset["state"] = "ready";
+    if (this.complete) document.body.dataset["tables"] = "all";
   }
 
   private async find(run: number): Promise<Shown | null> {

@@ -1,56 +1,63 @@
 // The bird's-eye view: map, route, traffic at a step, plans, the explained plan's rollout, and reasons of its zeros.
 
 import type { App, Shown, View } from "./app.ts";
-import { ramp, ranks, type Palette } from "./colours.ts";
-import { fitCanvas } from "./dom.ts";
+import { opacities, type Point } from "./brush.ts";
+import { ramp, type Palette } from "./colours.ts";
+import { DRAG_PIXELS, fitCanvas } from "./dom.ts";
 import { drawFaults } from "./faults.ts";
-import { planValues } from "./plan_values.ts";
-import type { Drive, Pose, Scene, Track } from "./scenes.ts";
+import { byShare, planShares } from "./plan_values.ts";
+import type { Pose, Scene } from "./scenes.ts";
+import { box, line } from "./strokes.ts";
+import { drawMap, drawTrack, markInfractions, statusAt } from "./surroundings.ts";
 import { Viewport } from "./viewport.ts";
 
 const BEHIND = 11;
 const MIN_AHEAD = 34;
 const BEYOND = 14;
 const BESIDE = 9;
-const MIN_MOVEMENT = 0.5;
 const HOVER_PIXELS = 12;
-const RED = 2;
-const LANES = [0, 11];
-/** Bottom first. */
-const FILLED_LAYERS = [5, 17, 15, 1];
+
+/** Fingers or the mouse on the view: where each began and is, and the view at the beginning. */
+interface Gesture {
+  port: Viewport;
+  began: Map<number, Point>;
+  now: Map<number, Point>;
+  moved: boolean;
+}
 
 export class BirdsEye implements View {
   private port = new Viewport(1, 1, { x: 0, y: 0, scale: 10 }, false);
-  private dragged: { x: number; y: number; moved: boolean } | null = null;
+  private gesture: Gesture | null = null;
 
   constructor(private readonly canvas: HTMLCanvasElement, private readonly app: App, private readonly run: number) {
     canvas.addEventListener("wheel", (event) => this.zoomAt(event), { passive: false });
     canvas.addEventListener("pointerdown", (event) => {
-      this.dragged = { x: event.offsetX, y: event.offsetY, moved: false };
       canvas.setPointerCapture(event.pointerId);
+      this.regrip([...(this.gesture?.now ?? []), [event.pointerId, pointOf(event)]]);
     });
     canvas.addEventListener("pointermove", (event) => this.pointerMoves(event));
     canvas.addEventListener("pointerup", (event) => this.pointerUp(event));
+    canvas.addEventListener("pointercancel", (event) => this.release(event.pointerId));
     canvas.addEventListener("pointerleave", () => app.hover(-1));
     canvas.addEventListener("dblclick", () => app.set({ view: "" }));
   }
 
   /** Zoom around the middle of the view. */
   zoom(factor: number): void {
-    this.app.set({ view: this.port.zoomed(factor, this.port.width / 2, this.port.height / 2) });
+    this.app.set({ view: this.port.zoomed(factor, { x: this.port.width / 2, y: this.port.height / 2 }) });
   }
 
   /** Move the view by pixels. */
   pan(across: number, down: number): void {
-    this.app.set({ view: this.port.panned(across, down) });
+    this.app.set({ view: this.port.dragged({ x: 0, y: 0 }, { x: across, y: down }) });
   }
 
   inputs(app: App): unknown[] {
-    const { step, colour, utility, view, up, boxes, human, reference, others, branch } = app.state;
+    const { step, colour, utility, view, up, boxes, human, reference, others, branch, brush } = app.state;
     const shown = app.shown[this.run];
     const hovered = this.run === app.state.run ? app.hovered : -1;
     const drawn = [shown?.scene, shown?.plan, shown?.chosen, shown?.framewise, hovered, app.colours];
-    return [...drawn, step, colour, utility, view, up, boxes, human, reference, others, branch];
+    return [...drawn, step, colour, utility, view, up, boxes, human, reference, others, branch, brush];
   }
 
   update(app: App): void {
@@ -66,31 +73,46 @@ export class BirdsEye implements View {
 
   private zoomAt(event: WheelEvent): void {
     event.preventDefault();
-    this.app.set({ view: this.port.zoomed(Math.exp(-event.deltaY * 0.0015), event.offsetX, event.offsetY) });
+    this.app.set({ view: this.port.zoomed(Math.exp(-event.deltaY * 0.0015), pointOf(event)) });
   }
 
   private pointerMoves(event: PointerEvent): void {
-    const drag = this.dragged;
-    if (!drag) {
-      if (this.run === this.app.state.run) this.app.hover(this.nearest(event.offsetX, event.offsetY));
+    const { gesture } = this;
+    if (!gesture?.now.has(event.pointerId)) {
+      if (this.run === this.app.state.run) this.app.hover(this.nearest(pointOf(event)));
       return;
     }
-    const [across, down] = [event.offsetX - drag.x, event.offsetY - drag.y];
-    if (!drag.moved && Math.hypot(across, down) < 4) return;
-    this.dragged = { x: event.offsetX, y: event.offsetY, moved: true };
-    this.app.set({ view: this.port.panned(across, down) });
+    gesture.now.set(event.pointerId, pointOf(event));
+    const [before, after] = [grip(gesture.began), grip(gesture.now)];
+    const far = Math.hypot(after.middle.x - before.middle.x, after.middle.y - before.middle.y) >= DRAG_PIXELS;
+    gesture.moved ||= far || gesture.now.size > 1;
+    if (!gesture.moved) return;
+    const factor = before.width > 0 ? after.width / before.width : 1;
+    this.app.set({ view: gesture.port.dragged(before.middle, after.middle, factor) });
   }
 
   private pointerUp(event: PointerEvent): void {
-    const drag = this.dragged;
-    this.dragged = null;
-    if (!drag || drag.moved) return;
-    const plan = this.nearest(event.offsetX, event.offsetY);
+    const clicked = this.gesture?.now.has(event.pointerId) && !this.gesture.moved;
+    this.release(event.pointerId);
+    if (!clicked) return;
+    const plan = this.nearest(pointOf(event));
     this.app.set(this.run === this.app.state.run ? { plan } : { run: this.run, plan });
   }
 
+  /** Begin anew with these pointers, from the view as it is. */
+  private regrip(pointers: [number, Point][]): void {
+    const moved = this.gesture?.moved ?? false;
+    this.gesture = pointers.length
+      ? { port: this.port, began: new Map(pointers), now: new Map(pointers), moved: moved || pointers.length > 1 }
+      : null;
+  }
+
+  private release(pointer: number): void {
+    this.regrip([...(this.gesture?.now ?? [])].filter(([id]) => id !== pointer));
+  }
+
   /** Plan whose rollout passes nearest to a point of the screen; -1 where none is near. */
-  private nearest(x: number, y: number): number {
+  private nearest({ x, y }: Point): number {
     const shown = this.app.shown[this.run];
     if (!shown) return -1;
     let [best, least] = [-1, HOVER_PIXELS];
@@ -103,6 +125,19 @@ export class BirdsEye implements View {
     });
     return best;
   }
+}
+
+function pointOf(event: MouseEvent): Point {
+  return { x: event.offsetX, y: event.offsetY };
+}
+
+/** Middle of the first two pointers, and how far they are apart: 0 for one alone. */
+function grip(pointers: Map<number, Point>): { middle: Point; width: number } {
+  const [one, other = one] = [...pointers.values()] as [Point, Point?];
+  return {
+    middle: { x: (one.x + other.x) / 2, y: (one.y + other.y) / 2 },
+    width: Math.hypot(one.x - other.x, one.y - other.y),
+  };
 }
 
 /** A view that holds all plans, with the margins of the project's pictures. */
@@ -127,8 +162,10 @@ function draw(context: CanvasRenderingContext2D, port: Viewport, shown: Shown, a
   context.save();
   context.rotate(-scene.ego.heading);
   context.translate(-scene.ego.x, -scene.ego.y);
-  drawMap(context, port, shown, colours, state.step);
-  if (shown.scenes.drive) drawDrive(context, port, shown.scenes.drive, colours);
+  const red = app.model.catalogue.names.lights.indexOf("red");
+  drawMap(context, port, shown, colours, (light) => light.onRoute && statusAt(light, state.step) === red);
+  const { drive } = shown.scenes;
+  if (drive) line(context, port, drive.points.map(([x, y]) => ({ x, y, heading: 0 })), colours.centerline, 3);
   const branch = state.branch ? scene.branches.find((one) => one.plan === shown.plan) : undefined;
   for (const track of branch?.tracks ?? scene.tracks) drawTrack(context, port, track, state.step, colours);
   if (branch) line(context, port, branch.ego, colours.ink, 2, [3, 4]);
@@ -146,94 +183,18 @@ function draw(context: CanvasRenderingContext2D, port: Viewport, shown: Shown, a
   drawEgo(context, port, scene.rollouts[plan]![state.step]!, app, state.step);
   drawFaults(context, port, shown, app);
   context.restore();
+  if (drive) markInfractions(context, port, scene.ego, drive, colours);
   drawScale(context, port, colours);
 }
 
-function drawMap(
-  context: CanvasRenderingContext2D, port: Viewport, shown: Shown, colours: Palette, step: number,
-): void {
-  const { scene, scenes } = shown;
-  const hairline = 1 / port.scale;
-  for (const layer of FILLED_LAYERS) {
-    context.fillStyle = context.strokeStyle = colours.layers[layer] ?? colours.ground;
-    context.lineWidth = hairline; // closes the gaps between neighbours
-    for (const shape of scenes.map) {
-      if (shape.layer !== layer) continue;
-      context.fill(shape.path, "evenodd");
-      context.stroke(shape.path);
-    }
-  }
-  context.fillStyle = colours.route;
-  for (const polygon of scene.route) context.fill(scenes.map[polygon]!.path, "evenodd");
-  context.strokeStyle = colours.lane_edge;
-  for (const shape of scenes.map) if (LANES.includes(shape.layer)) context.stroke(shape.path);
-  context.strokeStyle = colours.centerline;
-  context.setLineDash([6 * hairline, 5 * hairline]);
-  context.beginPath();
-  scene.centerline.forEach(([x, y], at) => (at ? context.lineTo(x, y) : context.moveTo(x, y)));
-  context.stroke();
-  context.setLineDash([]);
-  context.fillStyle = hatched(context, colours.red_light, port.scale);
-  for (const light of scene.lights) {
-    const status = light.changes.filter(([from]) => from <= step).at(-1)?.[1];
-    if (light.onRoute && light.polygon >= 0 && status === RED) context.fill(scenes.map[light.polygon]!.path, "evenodd");
-  }
-}
-
-/** The route that a driver was given, and its infractions with their numbers. */
-function drawDrive(context: CanvasRenderingContext2D, port: Viewport, drive: Drive, colours: Palette): void {
-  line(context, port, drive.points.map(([x, y]) => ({ x, y, heading: 0 })), colours.centerline, 3);
-  context.fillStyle = colours.fault;
-  for (const [, , x, y] of drive.infractions) {
-    context.beginPath();
-    context.arc(x, y, 8 / port.scale, 0, 2 * Math.PI);
-    context.fill();
-  }
-}
-
-function hatched(context: CanvasRenderingContext2D, colour: string, scale: number): CanvasPattern | string {
-  const tile = document.createElement("canvas");
-  tile.width = tile.height = 8;
-  const brush = tile.getContext("2d")!;
-  brush.strokeStyle = colour;
-  brush.beginPath();
-  brush.moveTo(-2, 10);
-  brush.lineTo(10, -2);
-  brush.stroke();
-  const pattern = context.createPattern(tile, "repeat");
-  pattern?.setTransform(new DOMMatrix([1 / scale, 0, 0, 1 / scale, 0, 0]));
-  return pattern ?? colour;
-}
-
-function drawTrack(
-  context: CanvasRenderingContext2D, port: Viewport, track: Track, step: number, colours: Palette,
-): void {
-  const fill = colours.tracks[track.type] ?? colours.faint;
-  const there = track.poses.filter((pose) => pose !== null);
-  const [first, last] = [there[0], there.at(-1)];
-  if (track.moves && first && last && Math.hypot(last.x - first.x, last.y - first.y) >= MIN_MOVEMENT) {
-    context.globalAlpha = 0.7;
-    line(context, port, there, fill, 1.4);
-    context.globalAlpha = 1;
-  }
-  const pose = track.poses[step];
-  if (!pose) return;
-  box(context, pose, track.length / 2, track.length / 2, track.width / 2);
-  context.fillStyle = fill;
-  context.fill();
-  context.strokeStyle = colours.ink;
-  context.lineWidth = 0.8 / port.scale;
-  context.stroke();
-}
-
 function drawPlans(context: CanvasRenderingContext2D, port: Viewport, shown: Shown, app: App): void {
-  const found = planValues(app.model, shown.table, shown.scene, shown.at.frame, app.state.colour, app.state.utility);
-  const values = found?.values ?? new Float64Array(shown.table.plans);
-  const shares = found?.ranked ? ranks(values) : values;
-  const order = Array.from(shares.keys()).sort((a, b) => shares[a]! - shares[b]!);
-  for (const plan of order) {
-    if (plan !== shown.plan) line(context, port, shown.scene.rollouts[plan]!, ramp(app.colours.utility, shares[plan]!), 1.4);
+  const [shares, visible] = [planShares(app, shown), opacities(app, shown)];
+  for (const plan of byShare(shares)) {
+    if (plan === shown.plan) continue;
+    context.globalAlpha = visible[plan]!;
+    line(context, port, shown.scene.rollouts[plan]!, ramp(app.colours.utility, shares[plan]!), 1.4);
   }
+  context.globalAlpha = 1;
 }
 
 function drawRollout(context: CanvasRenderingContext2D, port: Viewport, shown: Shown, app: App, plan: number): void {
@@ -300,28 +261,4 @@ function drawScale(context: CanvasRenderingContext2D, port: Viewport, colours: P
   context.font = "13px system-ui, sans-serif";
   context.textAlign = "center";
   context.fillText(`${metres} m`, left + (metres * port.scale) / 2, low - 6);
-}
-
-/** A line through poses; width and dashes in pixels. */
-function line(
-  context: CanvasRenderingContext2D, port: Viewport, poses: Pose[], colour: string, width: number, dashes: number[] = [],
-): void {
-  context.strokeStyle = colour;
-  context.lineWidth = width / port.scale;
-  context.lineJoin = "round";
-  context.setLineDash(dashes.map((length) => length / port.scale));
-  context.beginPath();
-  for (const { x, y } of poses) context.lineTo(x, y);
-  context.stroke();
-  context.setLineDash([]);
-}
-
-/** The outline of a box around a pose as the context's path. */
-export function box(context: CanvasRenderingContext2D, pose: Pose, front: number, rear: number, side: number): void {
-  const [c, s] = [Math.cos(pose.heading), Math.sin(pose.heading)];
-  context.beginPath();
-  for (const [ahead, beside] of [[front, side], [-rear, side], [-rear, -side], [front, -side]] as const) {
-    context.lineTo(pose.x + ahead * c - beside * s, pose.y + ahead * s + beside * c);
-  }
-  context.closePath();
 }

@@ -1,9 +1,10 @@
 // Camera images with plans projected onto the ground in them.
 
 import type { App, Shown, View } from "./app.ts";
-import { ramp, ranks } from "./colours.ts";
+import { opacities } from "./brush.ts";
+import { ramp } from "./colours.ts";
 import { byId, make } from "./dom.ts";
-import { planValues } from "./plan_values.ts";
+import { byShare, planShares } from "./plan_values.ts";
 import type { CameraModel, Pose } from "./scenes.ts";
 
 const MIN_DEPTH = 0.5;
@@ -32,7 +33,8 @@ export class Cameras implements View {
 
   inputs(app: App): unknown[] {
     const { active, state, hovered, colours } = app;
-    return [active?.scene, active?.plan, active?.chosen, hovered, state.colour, state.utility, state.others, colours];
+    const { colour, utility, others, brush } = state;
+    return [active?.scene, active?.plan, active?.chosen, hovered, colour, utility, others, brush, colours];
   }
 
   update(app: App): void {
@@ -86,10 +88,12 @@ export class Cameras implements View {
     const pixel = model.width / 400;
     const { rollouts } = shown.scene;
     if (state.others) {
-      const found = planValues(this.app.model, shown.table, shown.scene, shown.at.frame, state.colour, state.utility);
-      const shares = found ? (found.ranked ? ranks(found.values) : found.values) : new Float64Array(rollouts.length);
-      const order = Array.from(shares.keys()).sort((a, b) => shares[a]! - shares[b]!);
-      for (const plan of order) path(context, model, rollouts[plan]!, ramp(colours.utility, shares[plan]!), pixel);
+      const [shares, visible] = [planShares(this.app, shown), opacities(this.app, shown)];
+      for (const plan of byShare(shares)) {
+        context.globalAlpha = visible[plan]!;
+        path(context, model, rollouts[plan]!, ramp(colours.utility, shares[plan]!), pixel);
+      }
+      context.globalAlpha = 1;
     }
     path(context, model, rollouts[shown.chosen]!, colours.ego, 3 * pixel);
     if (shown.plan !== shown.chosen) path(context, model, rollouts[shown.plan]!, colours.ink, 3 * pixel);

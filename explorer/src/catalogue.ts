@@ -13,7 +13,6 @@ export interface LogEntry {
 export interface RunEntry {
   name: string;
   about: string;
-  split: string | null;
   plans: number;
   has_logits: boolean;
   /** Whether predicted views can be asked for. */
@@ -45,12 +44,12 @@ export interface Names {
   checks: string[];
   situations: string[];
   layers: Record<string, string>;
-  track_types: string[];
   lights: string[];
 }
 
 export interface Style {
   utility: string[];
+  /** Layers that are filled, bottom first. */
   layers: Record<string, string>;
   tracks: string[];
   ground: string;

@@ -9,7 +9,7 @@ export interface Palette extends Style {
 /** Dark ground; trajectories keep hues that colour-blind readers tell apart, brighter than on paper. */
 const DARK: Partial<Style> = {
   utility: ["#6b5a1a", "#a08763", "#a992d8", "#f1e9ff"],
-  layers: { 5: "#2c2f34", 17: "#2c2f34", 15: "#37332a", 1: "#363a40" },
+  layers: { drivable_area: "#2c2f34", roadblock: "#2c2f34", carpark_area: "#37332a", intersection: "#363a40" },
   tracks: ["#9aa5b0", "#e69f00", "#f0c400", "#b59a6a", "#b59a6a", "#b59a6a", "#b59a6a"],
   ground: "#17191c",
   lane_edge: "#4a4f57",

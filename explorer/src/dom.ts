@@ -1,5 +1,8 @@
 // Elements of the page. Text is always set as text: tokens and names may hold anything.
 
+/** A pointer that moves farther while it is down drags; else it clicks. */
+export const DRAG_PIXELS = 4;
+
 type Attributes = Record<string, string | number | boolean | ((event: Event) => void)>;
 
 /** The element with an id, which the page has. */

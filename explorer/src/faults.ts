@@ -1,9 +1,9 @@
 // Reasons of the explained plan's zeros, marked at their steps and objects, with numbers.
 
 import type { App, Shown } from "./app.ts";
-import { box } from "./birdseye.ts";
 import { LOCATED_METRICS, TRACK_METRICS } from "./reasons.ts";
 import type { Cause } from "./scenes.ts";
+import { box } from "./strokes.ts";
 import type { Viewport } from "./viewport.ts";
 
 const NUMBER_GAP = 26;

@@ -109,7 +109,7 @@ export class FrameList implements View {
         type: "button",
         "data-token": token,
         "aria-current": String(token === app.state.token),
-        click: () => app.set({ token, plan: -1, step: 0 }),
+        click: () => app.show(token),
       },
       score,
       make("span", { class: "name" }, `${one.frame} · ${entry.name}`),

@@ -1,9 +1,10 @@
 // Plans times components as a table of colours; a click on a column sorts, on a row chooses the plan.
 
 import type { App, View } from "./app.ts";
-import { ramp, ranks } from "./colours.ts";
+import { opacities } from "./brush.ts";
+import { ramp } from "./colours.ts";
 import { byId, fitCanvas, make } from "./dom.ts";
-import { columns, planValues, type ColumnName } from "./plan_values.ts";
+import { columns, planValues, sharesOf, type ColumnName } from "./plan_values.ts";
 
 const ROW = 9;
 
@@ -20,7 +21,8 @@ export class Matrix implements View {
   }
 
   inputs(app: App): unknown[] {
-    return [app.active?.scene, app.active?.plan, app.hovered, app.state.column, app.state.utility, app.colours];
+    const { column, utility, brush } = app.state;
+    return [app.active?.scene, app.active?.plan, app.hovered, column, utility, brush, app.colours];
   }
 
   update(app: App): void {
@@ -36,14 +38,17 @@ export class Matrix implements View {
     if (this.canvas.style.height !== height) this.canvas.style.height = height;
     const { context, width } = fitCanvas(this.canvas);
     const each = width / this.names.length;
+    const visible = opacities(app, shown);
     filled.forEach((found, column) => {
       if (!found) return;
-      const shares = found.ranked ? ranks(found.values) : found.values;
+      const shares = sharesOf(found);
       this.order.forEach((plan, row) => {
+        context.globalAlpha = visible[plan]!;
         context.fillStyle = ramp(app.colours.utility, shares[plan]!);
         context.fillRect(column * each, row * ROW, each - 1, ROW - 1);
       });
     });
+    context.globalAlpha = 1;
     this.outline(context, shown.plan, width, app.colours.ego);
     this.outline(context, app.hovered, width, app.colours.fault);
   }
@@ -52,6 +57,12 @@ export class Matrix implements View {
   neighbour(plan: number, by: number): number {
     const row = this.order.indexOf(plan);
     return this.order[Math.min(Math.max(row + by, 0), this.order.length - 1)] ?? plan;
+  }
+
+  /** Column that comes after another. */
+  columnAfter(key: string): string {
+    const at = this.names.findIndex((name) => name.key === key);
+    return this.names[(at + 1) % this.names.length]?.key ?? key;
   }
 
   private outline(context: CanvasRenderingContext2D, plan: number, width: number, colour: string): void {

@@ -1,6 +1,8 @@
 // Values of a frame's plans by name: utilities, predicted probabilities, true sub-scores.
 
+import type { App, Shown } from "./app.ts";
 import type { Benchmark, Catalogue } from "./catalogue.ts";
+import { ranks } from "./colours.ts";
 import type { Model } from "./model.ts";
 import type { Scene } from "./scenes.ts";
 import type { LogTable } from "./table.ts";
@@ -67,6 +69,23 @@ export function planValues(
   return kind === "v1"
     ? make((plan) => table.score1(frame, plan, at) * units.score)
     : make((plan) => table.score2(frame, plan, at) * units.score);
+}
+
+/** Shares 0..1 that stand for values: the values, or the share of the other plans that each beats. */
+export function sharesOf({ values, ranked }: PlanValues): Float64Array {
+  return ranked ? ranks(values) : values;
+}
+
+/** Shares of a frame's plans by the colour that is asked for; zeros where it is not known. */
+export function planShares(app: App, shown: Shown): Float64Array {
+  const { colour, utility } = app.state;
+  const found = planValues(app.model, shown.table, shown.scene, shown.at.frame, colour, utility);
+  return found ? sharesOf(found) : new Float64Array(shown.table.plans);
+}
+
+/** Plans with the lowest share first: the good ones are drawn above the others. */
+export function byShare(shares: Float64Array): number[] {
+  return Array.from(shares.keys()).sort((a, b) => shares[a]! - shares[b]!);
 }
 
 export interface UtilityPart {

@@ -34,7 +34,7 @@ export interface Light {
   /** Number of the map's polygon; -1 for none. */
   polygon: number;
   onRoute: boolean;
-  /** Steps and states. */
+  /** Steps and states, by their index among the catalogue's names. */
   changes: [number, number][];
 }
 
@@ -90,7 +90,7 @@ export interface Drive {
 }
 
 export interface MapShape {
-  layer: number;
+  layer: string;
   path: Path2D;
 }
 
@@ -130,7 +130,8 @@ export class LogScenes {
     const points = this.content.array<Int32Array>("map_points");
     const ends = this.content.array("map_ring_ends");
     const owners = this.content.array("map_ring_polygon");
-    const shapes = Array.from(this.content.array("map_layer"), (layer) => ({ layer, path: new Path2D() }));
+    const names = this.catalogue.names.layers;
+    const shapes = Array.from(this.content.array("map_layer"), (code) => ({ layer: names[code] ?? "", path: new Path2D() }));
     const unit = this.catalogue.units.length;
     let begin = 0;
     ends.forEach((end, ring) => {

@@ -9,7 +9,9 @@ export class SelectionPanel implements View {
   constructor(app: App) {
     byId("mode").addEventListener("input", (event) => {
       const mode = (event.target as HTMLSelectElement).value as State["mode"];
-      app.set({ mode, weight: mode === "route" ? app.model.catalogue.rules.route_weight : DEFAULTS.weight });
+      const { route_weight: published } = app.model.catalogue.rules;
+      const kept = app.state.mode === "route" ? DEFAULTS.weight : app.state.weight;
+      app.set({ mode, weight: mode === "route" ? published : kept }); // weights of the two kinds are not alike
     });
     byId("utility").addEventListener("input", (event) => {
       app.set({ utility: (event.target as HTMLSelectElement).value as State["utility"] });
@@ -52,7 +54,7 @@ export class SelectionPanel implements View {
 }
 
 /** Re-ranking that a weight belongs to: the one that is on, or inertial. */
-function rerankedMode(app: App): State["mode"] {
+export function rerankedMode(app: App): State["mode"] {
   return app.state.mode === "framewise" ? "inertial" : app.state.mode;
 }
 

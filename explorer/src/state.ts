@@ -36,6 +36,8 @@ export interface State {
   up: boolean;
   /** Middle [m] and scale [pixels/m] of the bird's-eye view; empty for one that fits the plans. */
   view: string;
+  /** Corners of a rectangle in the plane of the states: plans outside it fade; empty for none. */
+  brush: string;
   /** Column of the matrix that sorts its rows. */
   column: string;
   theme: string;
@@ -66,6 +68,7 @@ export const DEFAULTS: Readonly<State> = {
   branch: true,
   up: false,
   view: "",
+  brush: "",
   column: "utility",
   theme: "auto",
 };
@@ -107,4 +110,10 @@ function parse(text: string, like: State[keyof State], choices?: string[]): Stat
   if (typeof like === "boolean") return text === "true" ? true : text === "false" ? false : undefined;
   if (typeof like === "number") return text !== "" && Number.isFinite(Number(text)) ? Number(text) : undefined;
   return choices && !choices.includes(text) ? undefined : text;
+}
+
+/** So many numbers, with commas between; null for any other text. */
+export function parseNumbers(text: string, count: number): number[] | null {
+  const numbers = text.split(",").map((word) => (word.trim() ? Number(word) : NaN));
+  return numbers.length === count && numbers.every(Number.isFinite) ? numbers : null;
 }

@@ -61,7 +61,7 @@ export class Strip implements View {
 
   private go(frame: number): void {
     const token = this.app.model.log(this.app.state.run, this.app.at.log).tokens[frame];
-    if (token) this.app.set({ token, plan: -1, step: 0 });
+    if (token) this.app.show(token);
   }
 
   /** One image for each frame of the log, loaded when it comes into sight. */

@@ -1,5 +1,8 @@
 // From metres in the ego frame to pixels: zoom, pan, forward to the right or up.
 
+import type { Point } from "./brush.ts";
+import { parseNumbers } from "./state.ts";
+
 export interface Middle {
   x: number;
   y: number;
@@ -19,9 +22,8 @@ export class Viewport {
   ) {}
 
   static parse(text: string): Middle | null {
-    const [x, y, scale] = text.split(",").map(Number);
-    if (x === undefined || y === undefined || scale === undefined) return null;
-    return [x, y, scale].every(Number.isFinite) && scale > 0 ? { x, y, scale } : null;
+    const [x, y, scale] = (parseNumbers(text, 3) ?? [0, 0, 0]) as [number, number, number];
+    return scale > 0 ? { x, y, scale } : null;
   }
 
   get scale(): number {
@@ -37,25 +39,23 @@ export class Viewport {
     context.translate(-x, -y);
   }
 
-  toScreen(x: number, y: number): { x: number; y: number } {
+  toScreen(x: number, y: number): Point {
     const [ahead, left] = [(x - this.middle.x) * this.scale, (y - this.middle.y) * this.scale];
     const [across, down] = this.up ? [-left, -ahead] : [ahead, -left];
     return { x: this.width / 2 + across, y: this.height / 2 + down };
   }
 
   /** The view after zooming around a point of the screen, as the state holds it. */
-  zoomed(factor: number, across: number, down: number): string {
+  zoomed(factor: number, around: Point): string {
+    return this.dragged(around, around, factor);
+  }
+
+  /** The view after a point of the screen was dragged to another, with a zoom around it. */
+  dragged(from: Point, to: Point, factor = 1): string {
     const scale = Math.min(Math.max(this.scale * factor, MIN_SCALE), MAX_SCALE);
-    const rest = 1 - this.scale / scale;
-    return this.shifted((across - this.width / 2) * rest, (down - this.height / 2) * rest, scale);
-  }
-
-  /** The view after dragging by pixels. */
-  panned(across: number, down: number): string {
-    return this.shifted(-across, -down, this.scale);
-  }
-
-  private shifted(across: number, down: number, scale: number): string {
+    const share = this.scale / scale;
+    const across = from.x - this.width / 2 - (to.x - this.width / 2) * share;
+    const down = from.y - this.height / 2 - (to.y - this.height / 2) * share;
     const [ahead, left] = this.up ? [-down, -across] : [across, -down];
     const x = this.middle.x + ahead / this.scale;
     const y = this.middle.y + left / this.scale;

@@ -68,6 +68,26 @@ class Page:
         self.wait("return document.body.dataset.milliseconds !== '' && document.body.dataset.state === 'ready'")
 
     @property
+    def address(self) -> str:
+        """Address of the view; it is written a moment after the last change."""
+        self.wait("return decodeURIComponent(location.hash) === decodeURIComponent(explorer.link)")
+        found: str = self.driver.current_url
+        return found
+
+    def drag(self, name: str, *pointers: tuple[tuple[float, float], tuple[float, float]]) -> None:
+        """Drag one or more fingers over an element, each between two points given as shares of its box."""
+        self.act(
+            "const element = document.querySelector(arguments[0]), box = element.getBoundingClientRect();"
+            "element.setPointerCapture = () => {};"  # fingers that are not there cannot be captured
+            "const send = (type, end) => arguments[1].forEach((pointer, at) => element.dispatchEvent(new PointerEvent("
+            "type, {pointerId: at + 1, bubbles: true, clientX: box.left + pointer[end][0] * box.width,"
+            "clientY: box.top + pointer[end][1] * box.height})));"
+            "send('pointerdown', 0); send('pointermove', 1); send('pointerup', 1);",
+            name,
+            pointers,
+        )
+
+    @property
     def listed(self) -> list[str]:
         """Tokens of the frames that pass the filters, in order."""
         found: list[str] = self.run(

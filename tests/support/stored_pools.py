@@ -1,4 +1,4 @@
-"""A small scene store and a folder of pools on it, with real outcomes, drawn utilities and drawn logits."""
+"""A small scene store and a folder of pools on it: real outcomes; drawn utilities, logits and states."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from world4scorer.evaluation.pools import LogPool, PoolFolder
 from world4scorer.evaluation.pools.pool_files import digest_of_tokens
 
 LOGS = ("alpha", "beta", "gamma")
+STATE_WIDTH = 8
 
 
 def write_pools(folder: Path, store: Path, logs: Sequence[LogPool]) -> Path:
@@ -26,8 +27,10 @@ def write_pools(folder: Path, store: Path, logs: Sequence[LogPool]) -> Path:
     return folder
 
 
-def store_pools(root: Path, frames: int = 5, plans: int = 6, seed: int = 0, logits: bool = False) -> Path:
-    """Write ROOT/store and ROOT/pools, which have no logits unless wanted; returns the latter."""
+def store_pools(
+    root: Path, frames: int = 5, plans: int = 6, seed: int = 0, logits: bool = False, states: bool = False
+) -> Path:
+    """Write ROOT/store and ROOT/pools, which have no logits and states unless wanted; returns the latter."""
     rng = np.random.default_rng(seed)
     logs = []
     for number, name in enumerate(LOGS):
@@ -42,11 +45,12 @@ def store_pools(root: Path, frames: int = 5, plans: int = 6, seed: int = 0, logi
                 np.stack([make_plans(scene, plans, seed + place) for place, scene in enumerate(scenes)]).astype("f4"),
                 utility,
                 utility + rng.normal(0, 0.3, utility.shape).astype(np.float32),
-                _draw_logits([seed, number], frames, plans) if logits else None,
+                _draw([seed, number], (frames, plans, len(OUTCOMES))) if logits else None,
+                _draw([seed, number], (frames, plans, STATE_WIDTH)) if states else None,
             )
         )
     return write_pools(root / "pools", root / "store", logs)
 
 
-def _draw_logits(seed: Sequence[int], frames: int, plans: int) -> np.ndarray:
-    return np.random.default_rng(seed).normal(1, 2, (frames, plans, len(OUTCOMES))).astype(np.float32)
+def _draw(seed: Sequence[int], shape: tuple[int, ...]) -> np.ndarray:
+    return np.random.default_rng(seed).normal(1, 2, shape).astype(np.float32)

@@ -163,15 +163,17 @@ def submit(
     if stages is not None:
         made = _submit_two_stage(source, stages, form, selection, weight, weights)
         print(f"{stages.split.name}: {len(made.plans):,} plans, {len(made.second_stage):,} of the second stage")
+        against = f"--split {split} --data {stages.root} --store {stages.store}"
     else:
         prepare_missing_store(source, split, data, store)
         pools = open_pools(source, store, data=data, split=split, weights=weights)
         made = choose(pools, form, selection, weight)
         print(pools.describe())
+        against = f"--store {pools.about['store']}"
     notes = made.save(out, team_name, authors, email, institution, country)
     expected = ", ".join(f"{name} {score:.4f}" for name, score in made.scores.items())
     print(f"{made.selection}, form {made.version}; expected here: {expected}")
-    print(f"written: {out}, {notes}; next: w4s submit --check {out}")
+    print(f"written: {out}, {notes}; next: w4s submit --check {out} {against}")
     return 0
 
 

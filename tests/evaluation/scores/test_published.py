@@ -30,7 +30,7 @@ def test_rows_are_those_that_findings_show_beside_ours():
         ("Drive-JEPA", "drive_jepa"),
         ("TransFuser", "transfuser"),
     ):
-        assert table[name] == tuple("" if value is None else f"{value:g}" for value in reported[key])
+        assert table[name] == tuple("" if value is None else f"{value:.1f}" for value in reported[key])
     driving = {row[0]: float(row[1]) for row in published_table("bench2drive").rows}
     assert driving["World4Scorer"] == paper("bench2drive")["driving_score"]
     cube = {row[0]: float(row[1]) for row in published_table("cube").rows}

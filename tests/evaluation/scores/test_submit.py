@@ -141,7 +141,11 @@ def test_our_own_table_agrees_and_changes_are_found(pools, store, tmp_path: Path
 def test_the_commands(folder: Path, tmp_path: Path, capsys) -> None:
     out, store = str(tmp_path / "s.pkl"), str(folder.parent / "store")
     assert cli.main(["submit", str(folder), "--out", out, "--team-name", "us"]) == 0
-    assert "reranked, form v2.2; expected here: epdms-v2.2 0." in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "reranked, form v2.2; expected here: epdms-v2.2 0." in printed
+    assert printed.endswith(f"next: w4s submit --check {out} --store {store}\n")
+    assert cli.main(["submit", "--check", out]) == 1  # no verdict without the tokens of a split
+    assert "DO NOT upload: 1 error\n" in capsys.readouterr().err
     assert cli.main(["submit", "--check", out, "--store", store]) == 0
     printed = capsys.readouterr().out
     assert "metadata is empty: authors" in printed and "ready to upload" in printed

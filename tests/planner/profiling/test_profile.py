@@ -42,6 +42,13 @@ def test_the_paper_numbers():
     assert "35,520,926" in text and "349.9 G" in text and "927.1 G" in text
 
 
+@pytest.mark.parametrize("config", [paper(), baseline(), city(), city_vit()], ids=["paper", "baseline", "dense", "vit"])
+def test_parts_make_up_the_whole(config):
+    with torch.device("meta"):
+        whole = sum(parameter.numel() for parameter in Network(config).parameters())
+    assert profile(config).total_parameters == whole
+
+
 @pytest.mark.parametrize("config", [city(), city_vit()], ids=["dense", "vit"])
 def test_real_tensors_count_as_fake_ones_do(config):
     planner = Planner(config)

@@ -46,7 +46,7 @@ def page() -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def pools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return store_pools(tmp_path_factory.mktemp("page"), frames=6, plans=9, logits=True)
+    return store_pools(tmp_path_factory.mktemp("page"), frames=6, plans=9, logits=True, states=True)
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +213,7 @@ def test_links_reproduce_views(page: Page, server: ExplorerServer, scored: Score
     page.act("explorer.set({token: arguments[0], plan: 3})", scored.tokens[9])
     for key in ("+", "a", "f"):
         page.press(key)
-    address, state, picture = page.driver.current_url, page.run("explorer.state"), page.picture()
+    address, state, picture = page.address, page.run("explorer.state"), page.picture()
     listed = page.listed
     page.open(address)
     assert page.run("explorer.state") == state
@@ -246,6 +246,65 @@ def test_keys(page: Page, server: ExplorerServer, scored: ScoredPools) -> None:
     assert page.run("explorer.state.mode") == "framewise"
     page.press("]")
     assert (page.run("explorer.state.mode"), page.run("explorer.state.weight")) == ("inertial", 1.25)
+
+
+def test_every_key_does_something(page: Page, server: ExplorerServer, scored: ScoredPools) -> None:
+    page.open(f"{server.address}#token={scored.tokens[2]}&step=3&plan=2&weight=2&broken=EC")
+    drawn = ("[", "u", "c", "o", "p", "b", "h", "r", "f", "t", "k", "g", ",", "+", "-", "w", "a", "s", "d", "m", "e")
+    for key in drawn:
+        before = page.run("explorer.link")
+        page.press(key)
+        assert page.run("explorer.link") != before, key
+    page.press("0")
+    page.press("Escape")
+    assert page.run("[explorer.state.view, explorer.state.brush, explorer.state.plan]") == ["", "", -1]
+    assert page.run("[explorer.state.mode, explorer.state.weight, explorer.state.broken]") == ["framewise", 1.75, ""]
+    page.press("m")
+    assert page.run("[explorer.state.mode, explorer.state.weight]") == ["inertial", 1.75]
+    page.driver.execute_script("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '?', bubbles: true}))")
+    assert page.run("document.getElementById('help').open")
+
+
+def test_the_way_back_leads_through_the_frames(page: Page, server: ExplorerServer, scored: ScoredPools) -> None:
+    page.open(server.address)
+    for _ in range(150):  # browsers refuse so many addresses within seconds
+        page.driver.execute_script("explorer.set({step: (explorer.state.step + 1) % 41})")
+    page.act("explorer.show(arguments[0])", scored.tokens[5])
+    assert f"token={scored.tokens[5]}" in page.address
+    page.driver.back()
+    page.wait("return explorer.state.token === arguments[0]", scored.tokens[0])
+    assert page.errors == []
+
+
+def test_fingers_move_and_zoom(page: Page, server: ExplorerServer) -> None:
+    page.open(f"{server.address}#view=10,0,8")
+    page.drag(".birdseye", ((0.5, 0.5), (0.4, 0.5)))
+    width = page.run("document.querySelector('.birdseye').getBoundingClientRect().width")
+    x, y, scale = (float(number) for number in page.run("explorer.state.view").split(","))
+    assert (x, y, scale) == (pytest.approx(10 + 0.1 * width / 8, abs=0.02), 0, 8)
+    page.drag(".birdseye", ((0.4, 0.5), (0.3, 0.5)), ((0.6, 0.5), (0.7, 0.5)))
+    zoomed = [float(number) for number in page.run("explorer.state.view").split(",")]
+    assert zoomed == pytest.approx([x, y, 16], abs=0.02)
+    assert page.run("explorer.state.plan") == -1  # no finger has clicked
+
+
+def test_brushed_states_leave_their_plans_in_sight(page: Page, server: ExplorerServer, scored: ScoredPools) -> None:
+    page.open(f"{server.address}#token={scored.tokens[1]}")
+    states = np.array(page.run("Array.from(explorer.active.scene.states)")).reshape(-1, 2)
+    plain, pictures = page.picture(), "document.getElementById(arguments[0]).toDataURL()"
+    views = ["state-space", "matrix"]
+    before = [page.run(pictures, view) for view in views]
+    page.drag("#state-space", ((0.0, 0.0), (0.5, 1.0)))
+    left, low, right, high = (float(number) for number in page.run("explorer.state.brush").split(","))
+    within = ((states >= [left, low]) & (states <= [right, high])).all(1)
+    assert 0 < within.sum() < len(states) and right == pytest.approx(0, abs=0.01)
+    assert page.picture() != plain
+    assert all(page.run(pictures, view) != old for view, old in zip(views, before, strict=True))
+    brushed = page.picture()
+    page.open(page.address)
+    assert page.picture() == brushed
+    page.press("ArrowRight")
+    assert page.run("explorer.state.brush") == ""
 
 
 def test_a_click_on_a_plan_explains_it(page: Page, server: ExplorerServer) -> None:

@@ -190,3 +190,9 @@ def test_a_turn_is_drawn_from_stored_scenes(tmp_path: Path) -> None:
     figure = draw_turn(pools, SceneStore(tmp_path / "store"), off, on, np.arange(float(len(pools))))
     assert figure is not None and len(figure.axes) == 2
     assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim()
+
+
+def test_it_says_when_there_is_no_turn(tmp_path: Path) -> None:
+    pools = ScoredPools.open(store_pools(tmp_path))
+    finding = consecutive(pools, weight=0.0, draws=20, store=SceneStore(tmp_path / "store"))  # repairs nothing
+    assert "turn" not in finding.pictures and any("no picture of a turn" in remark for remark in finding.remarks)

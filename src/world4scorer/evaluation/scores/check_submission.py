@@ -62,7 +62,8 @@ class SubmissionReport:
 
     def lines(self) -> list[str]:
         """Facts, warnings, errors, and the verdict in the last line."""
-        verdict = "ready to upload" if self.is_ready else f"DO NOT upload: {len(self.errors)} errors"
+        count = f"{len(self.errors)} error{'' if len(self.errors) == 1 else 's'}"
+        verdict = "ready to upload" if self.is_ready else f"DO NOT upload: {count}"
         marked = [("", self.facts), ("warning: ", self.warnings), ("error: ", self.errors)]
         return [f"  {mark}{line}" for mark, lines in marked for line in lines] + [f"{self.path}: {verdict}"]
 
@@ -77,7 +78,7 @@ def check_submission(
     if wanted is None and store is not None:
         wanted = [token for token in store if len(token) != SYNTHETIC_TOKEN_LENGTH]
     if wanted is None:
-        report = report.plus(warnings=["tokens were not compared; give --split with --data, or --store"])
+        report = report.plus(errors=["tokens were not compared; give --split with --data, or --store"])
     else:
         report = report.plus(errors=_token_errors(submission, wanted))
     if store is None or report.errors:

@@ -106,13 +106,15 @@ def count_parameters(network: Network) -> dict[str, int]:
     else:
         name = "vit" if isinstance(encoder.perceiver, FrozenViT) else "dense encoder"
         counts = {name: _size(encoder.perceiver), "scene reader": _size(encoder.reader)}
-    screen = network.generator.screen if isinstance(network.generator, VocabularyGenerator) else None
+    generator = network.generator
+    vocabulary = generator if isinstance(generator, VocabularyGenerator) else None
     counts |= {
         "ego encoder": _size(network.ego_encoder),
-        "proposal queries": network.generator.queries.numel(),
-        "screen": 0 if screen is None else _size(screen),
-        "generator": _size(network.generator.decoder),
-        "trajectory head": _size(network.generator.head),
+        "proposal queries": generator.queries.numel(),
+        "screen": 0 if vocabulary is None else _size(vocabulary.screen),
+        "embedding of manoeuvres": 0 if vocabulary is None else _size(vocabulary.embed),
+        "generator": _size(generator.decoder),
+        "trajectory head": _size(generator.head),
         "action encoder": _size(network.action_encoder),
         "predictor": _size(network.predictor),
         "score heads": _size(network.heads),

@@ -52,7 +52,6 @@ def _describe_run(run: ExploredRun, logs: Sequence[int], with_views: bool) -> di
     return {
         "name": run.name,
         "about": pools.describe(),
-        "split": pools.about.get("split"),
         "plans": pools.plans.shape[1],
         "has_logits": pools.logits is not None,
         "has_views": with_views and run.has_views,
@@ -94,7 +93,6 @@ def _names() -> dict[str, Any]:
         "checks": [name.replace("_", " ") for name in CHECKS],
         "situations": SITUATIONS,
         "layers": {int(layer): layer.name.lower() for layer in Layer},
-        "track_types": [kind.name.lower().replace("_", " ") for kind in TrackType],
         "lights": [light.name.lower() for light in Light],
     }
 
@@ -102,7 +100,7 @@ def _names() -> dict[str, Any]:
 def _style() -> dict[str, Any]:
     return {
         "utility": style.UTILITY,
-        "layers": {int(layer): colour for layer, colour in style.LAYER_FILL.items()},
+        "layers": {layer.name.lower(): colour for layer, colour in style.LAYER_FILL.items()},
         "tracks": [style.TRACK_FILL[kind] for kind in TrackType],
         "ground": style.GROUND,
         "lane_edge": style.LANE_EDGE,

@@ -26,6 +26,7 @@ from world4scorer.studies.consecutive.turn import draw_turn
 
 MEASURES: Final = {"heading": "heading [rad]", "lateral": "lateral [m]", "distance": "distance [m]"}
 IN_PAPER: Final = {"heading": "heading_jitter_drop", "lateral": "lateral_drop", "distance": "l2_drop"}
+NO_TURN: Final = ("There is no picture of a turn: no repaired pair turns, moves and comes nearer to what was driven.",)
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +71,10 @@ def consecutive(
             "distance_to_logged": {part: plain(one) for part, one in to_log.items()},
         },
         tables=(_count_table(counts, reported), _difference_table(found, reported), _logged_table(to_log, reported)),
-        remarks=_remarks(counts, reductions, to_log["change"]),
+        remarks=(
+            *_remarks(counts, reductions, to_log["change"]),
+            *(NO_TURN if store is not None and turn is None else ()),
+        ),
         paper=reported,
         figure=draw(pools, off, on, before, after, repaired, reductions, to_log, reported),
         pictures={} if turn is None else {"turn": turn},
