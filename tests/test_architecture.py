@@ -127,6 +127,13 @@ def test_only_the_version_comes_from_the_top():
                 assert [alias.name for alias in node.names] == ["__version__"], path
 
 
+def test_only_public_modules_stand_beside_the_rooms():
+    """`compat` passes on names and does nothing itself."""
+    assert {path.stem for path in SOURCE.glob("*.py")} == {"__init__", "__main__", "compat"}
+    body = ast.parse((SOURCE / "compat.py").read_text()).body
+    assert all(isinstance(node, ast.ImportFrom | ast.Assign) or node is body[0] for node in body)
+
+
 def test_rooms_and_corners_say_what_lives_there():
     for path in SOURCE.rglob("__init__.py"):
         assert ast.get_docstring(ast.parse(path.read_text())), path

@@ -16,6 +16,7 @@ from world4scorer.datasets.navsim.filters import SceneFilter, Split, write_split
 from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.navsim.submissions import write_submission
 from world4scorer.datasets.store import SceneStore
+from world4scorer.drawing.finding import Finding
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +112,31 @@ def test_evaluate_names_missing_tokens(golden, store, tmp_path, capsys):
     assert "give --split as well" in capsys.readouterr().err
     assert cli.main([*arguments, "--allow-missing"]) == 0
     assert "85 of 90 tokens" in capsys.readouterr().out
+
+
+def test_which_names_the_rule_behind_a_score(golden, store, tmp_path, capsys):
+    """The official means are among the scores, and one of them is found by what would be printed of it."""
+    plans, name = trajectories(golden, 3)
+    write_submission(tmp_path / "s.pkl", plans, version="v2.2")
+    rows = [row for row in golden.scores("v2") if row["agent"] == name]
+    official = {
+        None: np.mean([row["v1"]["score"] for row in golden.scores("v1") if row["agent"] == name]),
+        "v2.2": np.mean([row["filtered"]["epdms"] for row in rows]),
+        "pre-151": np.mean([row["unfiltered"]["epdms"] for row in rows]),
+    }
+    command = ["which", str(tmp_path / "s.pkl"), "--store", str(store), "--out", str(tmp_path / "out")]
+    assert cli.main([*command, "--score", f"{100 * official['v2.2']:.2f}"]) == 0
+    verdict = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("- "))
+    assert "human filter v2.2, replay traffic, with EC, LQR navsim (official script)" in verdict
+    finding = Finding.load(tmp_path / "out" / "which.json")
+    assert finding.command.startswith("w4s which s.pkl --score")
+    assert len(finding.numbers["scores"]) == 2 + 2 * 3 * 2 * 2
+    found = {row["human_filter"]: row["score"] for row in finding.numbers["scores"] if row["official"]}
+    assert found == pytest.approx(official, abs=1e-9)
+    assert cli.main([*command, "--score", "good"]) == 1
+    assert "give a score as printed" in capsys.readouterr().err
+    assert cli.main([*command, "--split", str(golden.split_file)]) == 2
+    assert "not a two-stage split" in capsys.readouterr().err
 
 
 def test_evaluate_compares_agents(golden, store, tmp_path, capsys):

@@ -17,12 +17,17 @@ class Devkit:
     def __init__(self) -> None:
         self.modules: list[str] = []
 
-    def define(self, module: str, name: str, enum: bool = False) -> type:
+    def define(self, module: str, name: str, enum: bool = False, arguments: tuple[str, ...] = ()) -> type:
+        """A class of that name; an enumeration by its value, one with `arguments` by a call of its constructor."""
+
         def __init__(self: Any, *value: Any, **fields: Any) -> None:
             self.__dict__.update(fields, **({"value": value[0]} if value else {}))
 
         def __reduce__(self: Any) -> Any:
             return type(self), (self.value,)
+
+        def reduce_to_call(self: Any) -> Any:
+            return type(self), tuple(getattr(self, argument) for argument in arguments)
 
         parts = module.split(".")
         for depth in range(1, len(parts) + 1):
@@ -35,6 +40,8 @@ class Devkit:
         body: dict[str, Any] = {"__init__": __init__, "__module__": module}
         if enum:
             body["__reduce__"] = __reduce__
+        elif arguments:
+            body["__reduce__"] = reduce_to_call
         kind = type(name, (), body)
         setattr(sys.modules[module], name, kind)
         return kind

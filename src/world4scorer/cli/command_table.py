@@ -68,6 +68,7 @@ COMMANDS: Final = (
     Command("pools", JUDGE, "judge:pools"),
     Command("evaluate", JUDGE, "judge:evaluate"),
     Command("submit", JUDGE, "plans:submit"),
+    Command("which", JUDGE, "plans:which"),
     Command("compare", JUDGE, "judge:compare"),
     Command("study", JUDGE, "study.subcommands", "Repeat a study of the paper on a run or its pools."),
     Command("drive", JUDGE, "drive:drive"),

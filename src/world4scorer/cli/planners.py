@@ -9,7 +9,6 @@ import tyro
 
 from world4scorer.cli.arguments import (
     HIDE_DEFAULT,
-    File,
     Folder,
     OptionalCount,
     OptionalFile,
@@ -28,6 +27,8 @@ OptionalPreset = Annotated[Preset | None, HIDE_DEFAULT]
 Precision = Literal["fp32", "tf32", "bf16", "fp16"]
 Weight = Annotated[float, metavar("WEIGHT")]
 Speed = Annotated[float, metavar("M/S")]
+OptionalRepository = Annotated[str | None, metavar("USER/REPO")]
+OptionalRevision = Annotated[str | None, metavar("REVISION")]
 OptionalCheckpoint = Annotated[Path | None, tyro.conf.Positional, metavar("CHECKPOINT")]
 
 
@@ -42,16 +43,19 @@ def import_planner(
     dinov2: OptionalPath = None,
     preset: Preset = "paper",
     seed: int = 3,
+    download: bool = False,
+    revision: OptionalRevision = None,
     overwrite: bool = False,
 ) -> int:
     """Make a planner folder from a released checkpoint.
 
-    Or initialise one with DINOv2 weights (--dinov2). Writes nothing if anything is wrong.
+    Or from a repository of a Hugging Face hub (user/repo), an encoder's as well; or initialise one with DINOv2 weights
+    (--dinov2). Writes nothing if anything is wrong.
 
     Example: w4s import epoch23.ckpt --out planner
 
     Args:
-        checkpoint: Released checkpoint (.ckpt) or safetensors file, or the folder of a planner.
+        checkpoint: Released checkpoint (.ckpt) or safetensors file, the folder of a planner, or a repository.
         out: Folder for config.json and model.safetensors.
         heads: Attention heads of the decoders, which released files do not contain; 1 unless given.
         vit_heads: Attention heads of the ViT; 6 unless given.
@@ -59,10 +63,20 @@ def import_planner(
         dinov2: DINOv2 weights, a file or a folder, under timm's names or Hugging Face's.
         preset: With --dinov2, the model to initialise.
         seed: With --dinov2, seed of all other weights.
+        download: Fetch the repository from the hub; otherwise it must be in the local cache.
+        revision: Branch, tag or commit of the repository.
         overwrite: Replace another planner in that folder.
     """
     require_torch("w4s import")
-    from world4scorer.planner.conversion import description, read_planner, save_planner, start_planner
+    from world4scorer.planner.conversion import (
+        copy_encoder,
+        description,
+        encoder_notes,
+        read_planner,
+        save_planner,
+        start_planner,
+    )
+    from world4scorer.planner.hub import is_repository, repository_folder
 
     if (checkpoint is None) == (dinov2 is None):
         raise UsageError("give either a checkpoint or --dinov2")
@@ -72,6 +86,14 @@ def import_planner(
         planner = start_planner(preset, dinov2, seed)
     else:
         assert checkpoint is not None
+        if is_repository(checkpoint):
+            checkpoint = repository_folder(checkpoint, download, revision)
+        elif download or revision is not None:
+            raise UsageError(f"--download, --revision: {checkpoint} is not the name of a repository (user/repo)")
+        if encoder_notes(checkpoint) is not None:
+            copy_encoder(checkpoint, out, overwrite)
+            print(f"written: {out}, an encoder")
+            return 0
         planner = read_planner(checkpoint, heads, vit_heads, image_size)
     save_planner(planner, out, overwrite)
     print(description(planner))
@@ -80,32 +102,55 @@ def import_planner(
 
 
 def export_planner(
-    folder: PositionalFolder, /, *, out: File, weights: Weights = "best", overwrite: bool = False
+    folder: PositionalFolder,
+    /,
+    *,
+    out: OptionalFile = None,
+    hub: OptionalRepository = None,
+    private: bool = False,
+    weights: Weights = "best",
+    overwrite: bool = False,
 ) -> int:
-    """Write a planner as a safetensors file under the released names.
+    """Write a planner under the released names, or upload it to a hub.
+
+    A model card is written from what the run has measured of these weights. Encoders can be uploaded as well.
 
     Example: w4s export planner --out planner.safetensors
 
     Args:
-        folder: Folder of a planner, or of the run that trained it.
+        folder: Folder of a planner, or of the run that trained it; with --hub also of an encoder.
         out: File (.safetensors).
+        hub: Upload to this repository (user/repo) of a Hugging Face hub; needs a token that may write (HF_TOKEN).
+        private: Make the repository a private one, if it is new.
         weights: Planner of a run: the one with the best validation score, or the last.
         overwrite: Replace another file.
     """
     require_torch("w4s export")
     from world4scorer.evaluation.pools.pool_files import digest_of_planner
     from world4scorer.evaluation.pools.scored import DIGEST_DIGITS
-    from world4scorer.planner.conversion import read_planner, save_released
+    from world4scorer.planner.conversion import encoder_notes, push_encoder, read_planner, save_released
 
+    if (out is None) == (hub is None):
+        raise UsageError("give either --out or --hub")
     folder = planner_folder(folder)
-    if RunFolder(folder).exists:
+    notes = None if hub is None else encoder_notes(folder)
+    if hub is not None and notes is not None:
+        print(f"uploaded: {push_encoder(folder, hub, notes, private or None)}, an encoder")
+        return 0
+    run = folder if RunFolder(folder).exists else None
+    if run is not None:
         folder = RunFolder(folder).finished_planner(weights)
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder; `w4s import` makes one from a checkpoint")
     planner = read_planner(folder)
-    save_released(planner, out, overwrite)
     tensors = sum(parameter.numel() for parameter in planner.parameters())
-    print(f"written: {out}, {tensors:,} parameters, from {folder} ({digest_of_planner(folder)[:DIGEST_DIGITS]})")
+    if hub is not None:
+        where = f"uploaded: {planner.push_to_hub(hub, run=run, private=private or None)}"
+    else:
+        assert out is not None
+        save_released(planner, out, overwrite)
+        where = f"written: {out}"
+    print(f"{where}, {tensors:,} parameters, from {folder} ({digest_of_planner(folder)[:DIGEST_DIGITS]})")
     return 0
 
 

@@ -7,12 +7,18 @@ from pathlib import Path
 from typing import Final
 
 from world4scorer.jobs.model_folder import ModelFolder
+from world4scorer.planner.hub import cached_folder
 
 BUNDLED_PLANNERS: Final = {"city": Path(__file__).parent / "weights" / "city_planner"}
 """Folders by name; docs/model-card.md describes them."""
 
 
 def planner_folder(source: str | os.PathLike[str]) -> Path:
-    """The folder of a bundled planner (its name), or the path as it is; a planner's folder of that name comes first."""
+    """The folder of a bundled planner (its name), or the path as it is; a planner's folder of that name comes first.
+
+    A repository (user/repo) that the local hub cache has is its folder there; nothing is downloaded.
+    """
     path, bundled = Path(source), BUNDLED_PLANNERS.get(str(source))
-    return path if bundled is None or ModelFolder(path).exists else bundled
+    if bundled is not None and not ModelFolder(path).exists:
+        return bundled
+    return cached_folder(source) or path

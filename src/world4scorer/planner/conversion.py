@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import torch
 
+from world4scorer.jobs.files import read_json
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import SAFETENSORS, as_safetensors, write_together
+from world4scorer.planner.hub import CARD_FILE, upload
 from world4scorer.planner.model.config import PRESETS, ModelConfig
 from world4scorer.planner.model.released import released_tensors
+from world4scorer.planner.model_card import encoder_card
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.profiling.profile import count_parameters
 
@@ -46,6 +49,26 @@ def read_planner(
         if not tensor.isfinite().all():
             raise ValueError(f"{path}: {name} holds numbers that are not finite; the file is damaged")
     return planner
+
+
+def encoder_notes(folder: Path) -> dict[str, Any] | None:
+    """How the encoder of a folder was made; None if the folder is not that of an encoder."""
+    config_file = ModelFolder(folder).config_file
+    raw = read_json(config_file) if config_file.is_file() else {}
+    return dict(raw.get("made", {})) if str(raw.get("format", "")).startswith("world4scorer-") else None
+
+
+def copy_encoder(source: Path, folder: Path, overwrite: bool = False) -> None:
+    """Write the files of an encoder's folder to another one."""
+    files = zip(ModelFolder(folder).files, ModelFolder(source).files, strict=True)
+    _write({there: here.read_bytes() for there, here in files}, overwrite)
+
+
+def push_encoder(folder: Path, name: str, notes: Mapping[str, Any], private: bool | None = None) -> str:
+    """Upload the folder of an encoder to a repository (user/repo), with a model card; returns its address."""
+    files = {path.name: path.read_bytes() for path in ModelFolder(folder).files}
+    card = encoder_card(name, notes).encode()
+    return upload(name, {**files, CARD_FILE: card}, message="Upload encoder", private=private)
 
 
 def start_planner(preset: str, dinov2: Path, seed: int) -> Planner:

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import as_safetensors, check_tensors, read_tensors, write_together
 from world4scorer.planner.bundled import planner_folder
+from world4scorer.planner.hub import CARD_FILE, is_repository, repository_folder, upload
 from world4scorer.planner.model.components import COMPONENTS
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.dense_encoder import DenseEncoder, Perception
@@ -32,6 +33,7 @@ from world4scorer.planner.model.network import Forward, FrozenSceneEncoder, Netw
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.model.released import export_released, load_released
 from world4scorer.planner.model.utility import Benchmark, utility
+from world4scorer.planner.model_card import digest_of_files, model_card
 from world4scorer.planner.stability.decisions import Stability, compared, stability
 from world4scorer.planner.stability.geometry import Geometry
 
@@ -219,10 +221,40 @@ class Planner(nn.Module):
         weights_file, config_file = ModelFolder(Path(folder)).files
         return {weights_file: as_safetensors(self.network.state_dict()), config_file: self.config.to_json().encode()}
 
+    def push_to_hub(
+        self,
+        name: str,
+        *,
+        run: str | os.PathLike[str] | None = None,
+        private: bool | None = None,
+        message: str = "Upload planner",
+    ) -> str:
+        """Upload to a repository (user/repo) with a model card, which holds what `run` has measured of these weights.
+
+        The repository is made if it is missing; returns its address. Needs a token that may write (`HF_TOKEN`).
+        """
+        weights, config = self.files(Path()).values()
+        count = sum(parameter.numel() for parameter in self.parameters())
+        found = None if run is None else Path(run)
+        card = model_card(name, self.config, count, digest_of_files(weights, config), found)
+        weights_file, config_file = ModelFolder(Path()).files
+        files = {weights_file.name: weights, config_file.name: config, CARD_FILE: card.encode()}
+        return upload(name, files, message=message, private=private)
+
     @classmethod
-    def from_pretrained(cls, folder: str | os.PathLike[str]) -> Planner:
-        """A bundled planner (its name, "city"), or what `save_pretrained` wrote, in the precision it was saved in."""
-        weights_file, config_file = ModelFolder(planner_folder(folder)).files
+    def from_pretrained(
+        cls, folder: str | os.PathLike[str], *, download: bool = False, revision: str | None = None
+    ) -> Planner:
+        """A bundled planner (its name, "city"), or what `save_pretrained` wrote, in the precision it was saved in.
+
+        Args:
+            folder: Name or folder of the planner; or a repository (user/repo) of a Hugging Face hub.
+            download: Whether a repository may be fetched from the hub; otherwise it must be in the local cache.
+            revision: Branch, tag or commit of a repository.
+        """
+        named = is_repository(folder)
+        path = repository_folder(folder, download, revision) if named else planner_folder(folder)
+        weights_file, config_file = ModelFolder(path).files
         if not config_file.is_file():
             raise ValueError(f"{config_file}: no such file; {folder} is not the folder of a planner")
         config = ModelConfig.from_json(config_file.read_text(), str(config_file))

@@ -16,13 +16,8 @@ from world4scorer.driving.closed_loop.creep import CreepingDriver
 from world4scorer.driving.closed_loop.drive import DrivingWorld, city_calibration, drive_route
 from world4scorer.driving.closed_loop.drivers import DriverOutput, PlannerDriver
 from world4scorer.driving.closed_loop.infraction_monitor import TerminationRules
-from world4scorer.driving.closed_loop.planner_agent import (
-    AgentOptions,
-    CameraCalibration,
-    Decision,
-    Observation,
-    PlannerAgent,
-)
+from world4scorer.driving.closed_loop.observation import CameraCalibration, Decision, Observation
+from world4scorer.driving.closed_loop.planner_agent import AgentOptions, PlannerAgent
 from world4scorer.engine.routes import CommandTracker, RoadOption, Route
 from world4scorer.engine.selection.route import route_agreement
 from world4scorer.engine.selection.speed_limit import limited_utility

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tests.support.route_follower import CRUISE, RouteFollower, arc
-from world4scorer.driving.closed_loop.planner_agent import AgentOptions, Observation, PlannerAgent
+from world4scorer.driving.closed_loop.observation import Observation
+from world4scorer.driving.closed_loop.planner_agent import AgentOptions, PlannerAgent
 from world4scorer.driving.serving.fields import RequestError
 from world4scorer.driving.serving.protocol import Message, MessageKind
 from world4scorer.driving.serving.requests import steering_angle

@@ -19,11 +19,13 @@ import math
 import os
 import pickle
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
+
+from world4scorer.datasets.navsim.errors import DatasetError
 
 _IMMUTABLE_TYPE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: attributes of the class cannot be set
 _PLAIN_KINDS = "biufcSUO"  # no structured, void or time types: the formats read here have none
@@ -47,6 +49,26 @@ class Shim:
             if not isinstance(part, dict) or not all(isinstance(key, str) for key in part):
                 raise TypeError(f"state of {type(self).__name__} is not a mapping of names")
             self.__dict__.update(part)
+
+
+class InertObject(Shim):
+    """Stand-in for an object of any class: what it was made with, and its fields."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self.arguments = arguments
+
+
+_NEEDED: Final = object()
+
+
+def pickled_field(thing: Any, name: str, default: Any = _NEEDED) -> Any:
+    """A field of an object of the devkits or its stand-in, stored with or without a leading underscore."""
+    for key in (name, f"_{name}"):
+        if hasattr(thing, key):
+            return getattr(thing, key)
+    if default is _NEEDED:
+        raise DatasetError(f"{type(thing).__name__}: has no field {name!r}; the pickle is of another version")
+    return default
 
 
 class _Call:
@@ -193,19 +215,23 @@ _DAMAGE = (
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, stream: io.BufferedIOBase, names: Mapping[tuple[str, str], Any]) -> None:
+    def __init__(self, stream: io.BufferedIOBase, names: Mapping[tuple[str, str], Any], inert: Collection[str]) -> None:
         super().__init__(stream)
         self._names = names
+        self._inert = inert
 
     def find_class(self, module: str, name: str) -> Any:
-        try:
+        if (module, name) in self._names:
             return self._names[module, name]
-        except KeyError:
-            raise UnsafePickle(f"{module}.{name}") from None
+        if module.partition(".")[0] in self._inert:
+            return InertObject
+        raise UnsafePickle(f"{module}.{name}")
 
 
 def load_restricted(
-    source: str | os.PathLike[str] | bytes, allowed: Mapping[tuple[str, str], Any] | None = None
+    source: str | os.PathLike[str] | bytes,
+    allowed: Mapping[tuple[str, str], Any] | None = None,
+    inert: Collection[str] = (),
 ) -> Any:
     """Unpickle an object made of NumPy arrays, builtin containers and the caller's `allowed` names.
 
@@ -213,6 +239,7 @@ def load_restricted(
         source: path of the pickle, or its bytes.
         allowed: further names, (module, name) -> what to use in its place. A class must define `__setstate__`
             (see `Shim`); a function is wrapped so that the pickle can only call it.
+        inert: packages whose other names become an `InertObject`, which keeps what it is given and does nothing.
 
     Raises:
         UnsafePickle: the pickle names something else; the message holds the file and `module.name`.
@@ -224,7 +251,7 @@ def load_restricted(
     else:
         label, data = str(source), Path(source).read_bytes()
     try:
-        return _Unpickler(io.BytesIO(data), names).load()
+        return _Unpickler(io.BytesIO(data), names, inert).load()
     except UnsafePickle as error:
         raise UnsafePickle(
             f"{label}: the pickle asks for {error}, which is not allowed here. Nothing of it was run; "

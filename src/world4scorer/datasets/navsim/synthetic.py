@@ -22,7 +22,7 @@ from world4scorer.datasets.navsim.annotations import TYPE_NAMES, Annotations
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.frames import LogFrame, rotation_about_z
 from world4scorer.datasets.navsim.logs import FRAME_US
-from world4scorer.datasets.navsim.pickles import Shim, load_restricted
+from world4scorer.datasets.navsim.pickles import InertObject, load_restricted, pickled_field
 from world4scorer.engine.scene.indices import Light
 from world4scorer.jobs.names import safe_name
 
@@ -30,14 +30,7 @@ SYNTHETIC_TOKEN_LENGTH: Final = 17
 """Characters of a second-stage token; logged frames have 16."""
 
 
-class _NuplanObject(Shim):
-    """Stand-in for any nuPlan object; its pickled fields become attributes."""
-
-    def __init__(self, *arguments: Any) -> None:
-        self.arguments = arguments
-
-
-class _NuplanEnum:
+class NuplanEnum:
     """A member of a nuPlan enumeration, by value."""
 
     def __init__(self, *value: Any) -> None:
@@ -72,7 +65,8 @@ _ENUMS: Final = {
 }
 
 
-def _path(*parts: Any) -> str:
+def joined_path(*parts: Any) -> str:
+    """A pickled path as text."""
     return str(PurePath(*(str(part) for part in parts)))
 
 
@@ -81,11 +75,11 @@ def _outline(*_: Any) -> None:
 
 
 ALLOWED: Final[Mapping[tuple[str, str], Any]] = {
-    **dict.fromkeys(_OBJECTS, _NuplanObject),
-    **dict.fromkeys(_ENUMS, _NuplanEnum),
-    ("pathlib", "PosixPath"): _path,
-    ("pathlib", "PurePosixPath"): _path,
-    ("pathlib", "WindowsPath"): _path,
+    **dict.fromkeys(_OBJECTS, InertObject),
+    **dict.fromkeys(_ENUMS, NuplanEnum),
+    ("pathlib", "PosixPath"): joined_path,
+    ("pathlib", "PurePosixPath"): joined_path,
+    ("pathlib", "WindowsPath"): joined_path,
     ("shapely.io", "from_wkb"): _outline,
 }
 """Names that second-stage pickles may use, and their stand-ins."""
@@ -165,7 +159,7 @@ def read_synthetic_scene(path: str | os.PathLike[str]) -> SyntheticScene:
 def _lights(entry: Any) -> tuple[tuple[str, bool], ...]:
     """Lane connectors of an entry of `extended_lights`, an object or a plain list, and whether their lights are red."""
     return tuple(
-        (str(_field(light, "lane_connector_id")), _field(light, "status").value == Light.RED)
+        (str(pickled_field(light, "lane_connector_id")), pickled_field(light, "status").value == Light.RED)
         for light in getattr(entry, "traffic_lights", entry)
     )
 
@@ -227,17 +221,25 @@ def tracked_objects(detections: Any) -> Annotations:
         raise DatasetError("extended_detections_tracks: an entry holds no tracked objects")
     rows, kinds, velocities, instances, tracks = [], [], [], [], []
     for thing in objects:
-        kind = _field(thing, "tracked_object_type").value
+        kind = pickled_field(thing, "tracked_object_type").value
         if kind not in TYPE_NAMES.values():
             continue
-        box, meta, velocity = _field(thing, "box"), _field(thing, "metadata"), _field(thing, "velocity", None)
-        centre = _field(box, "center")
-        size = [float(_field(box, side)) for side in ("length", "width", "height")]
-        rows.append([_field(centre, "x"), _field(centre, "y"), 0.0, *size, _field(centre, "heading")])
-        velocities.append([0.0, 0.0, 0.0] if velocity is None else [_field(velocity, "x"), _field(velocity, "y"), 0.0])
+        box, meta, velocity = (
+            pickled_field(thing, "box"),
+            pickled_field(thing, "metadata"),
+            pickled_field(thing, "velocity", None),
+        )
+        centre = pickled_field(box, "center")
+        size = [float(pickled_field(box, side)) for side in ("length", "width", "height")]
+        rows.append(
+            [pickled_field(centre, "x"), pickled_field(centre, "y"), 0.0, *size, pickled_field(centre, "heading")]
+        )
+        velocities.append(
+            [0.0, 0.0, 0.0] if velocity is None else [pickled_field(velocity, "x"), pickled_field(velocity, "y"), 0.0]
+        )
         kinds.append(kind)
-        instances.append(str(_field(meta, "token")))
-        tracks.append(str(_field(meta, "track_token")))
+        instances.append(str(pickled_field(meta, "token")))
+        tracks.append(str(pickled_field(meta, "track_token")))
     return Annotations(
         np.array(rows, np.float64).reshape(-1, 7),
         np.array(kinds, np.int8),
@@ -245,16 +247,3 @@ def tracked_objects(detections: Any) -> Annotations:
         tuple(instances),
         tuple(tracks),
     )
-
-
-_NEEDED: Final = object()
-
-
-def _field(thing: Any, name: str, default: Any = _NEEDED) -> Any:
-    """A pickled field, stored with or without a leading underscore."""
-    for key in (name, f"_{name}"):
-        if hasattr(thing, key):
-            return getattr(thing, key)
-    if default is _NEEDED:
-        raise DatasetError(f"extended_detections_tracks: an object has no field {name!r}")
-    return default

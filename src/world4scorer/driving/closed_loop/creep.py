@@ -14,7 +14,7 @@ import numpy as np
 from world4scorer.driving.closed_loop.city_routes import CityRoute
 from world4scorer.driving.closed_loop.drivers import Driver, DriverOutput
 from world4scorer.driving.closed_loop.infraction_monitor import SurroundingAgents
-from world4scorer.driving.closed_loop.planner_agent import Observation
+from world4scorer.driving.closed_loop.observation import Observation
 
 STANDING_SPEED: Final = 0.1
 """Speed below which the ego stands [m/s]."""

@@ -46,7 +46,7 @@ from world4scorer.driving.closed_loop.infraction_monitor import (
     SurroundingAgents,
     TerminationRules,
 )
-from world4scorer.driving.closed_loop.planner_agent import CameraCalibration, Observation
+from world4scorer.driving.closed_loop.observation import CameraCalibration, Observation
 from world4scorer.driving.closed_loop.recording import DriveRecorder, DriveRecording
 from world4scorer.driving.closed_loop.static_world import StaticWorld
 from world4scorer.engine.rollout.plans import roll_out
@@ -137,23 +137,25 @@ def drive_route(
     sees = with_recording or with_frames or (driver is not None and driver.uses_cameras)
     city.start(route.simulation, route.start, images=False, preload=sees)
     try:
-        return _Drive(city, world, route, driver, rules, with_recording, with_frames, disturbed).run(name, begun)
+        return RouteDrive(city, world, route, driver, rules, with_recording, with_frames, disturbed).run(name, begun)
     except SimulationLost:  # SUMO crashes occasionally when the ego drives unlike any of its own drivers
         nothing: dict[str, tuple[str, ...]] = dict.fromkeys(Infraction, ())
         return DriveResult(RouteRecord(route.name, STATUS_CRASHED, nothing, None, route.scenario), None, None)
 
 
-class _Drive:
+class RouteDrive:
+    """A drive under way: `begin`, then `advance` by half a second until `monitor.end` says how it ended."""
+
     def __init__(
         self,
         city: CitySimulation,
         world: DrivingWorld,
         route: CityRoute,
         driver: Driver | None,
-        rules: TerminationRules | None,
-        with_recording: bool,
-        with_frames: bool,
-        disturbance: Disturbance | None,
+        rules: TerminationRules | None = None,
+        with_recording: bool = False,
+        with_frames: bool = False,
+        disturbance: Disturbance | None = None,
     ) -> None:
         self.city, self.world, self.route, self.driver, self.disturbance = city, world, route, driver, disturbance
         self.monitor = InfractionMonitor(route, world.static_world, rules)
@@ -166,13 +168,18 @@ class _Drive:
         self.recorder = DriveRecorder([self.state])
         self.with_recording = with_recording
 
-    def run(self, name: str, begun: float) -> DriveResult:
+    def begin(self) -> None:
+        """Look around from the start of the route, where the simulation stands."""
         if self.driver is not None:
             self.driver.begin(self.route)
-        before = self.city.drive(np.zeros((0, 3)), np.zeros((0, 2)), np.zeros((0, 2)), {0: self.cameras})
-        self._keep_frame(before)
+        self.trace = self.city.drive(np.zeros((0, 3)), np.zeros((0, 2)), np.zeros((0, 2)), {0: self.cameras})
+        self._keep_frame(self.trace)
+
+    def run(self, name: str, begun: float) -> DriveResult:
+        """Drive to the end; `begun` is when it began, by the monotonic clock [s]."""
+        self.begin()
         while self.monitor.end is None:
-            before = self._advance(before)
+            self.advance()
         record = self.monitor.record(time.monotonic() - begun)
         infractions = (*self.monitor.infractions, *self._outside_lanes(record))
         recording = None
@@ -211,10 +218,10 @@ class _Drive:
         messages = record.messages(Infraction.OUTSIDE_LANES)
         return [InfractionEvent(Infraction.OUTSIDE_LANES, self.monitor.time, place, message) for message in messages]
 
-    def _advance(self, before: Trace) -> Trace:
-        """Replan from the last row of the trace and drive to the next replan step; returns the new trace."""
-        files = before.files.get(len(before.signals) - 1, {})
-        observation = self._observe(files)
+    def advance(self) -> None:
+        """Replan and drive to the next replan step."""
+        before, files = self.trace, self._files
+        observation = self.observe()
         cameras_at = {STEPS_PER_FRAME: self.cameras} if self.cameras else {}
         if self.driver is None:
             trace, frames = self.city.drive_with_sumo(STEPS_PER_FRAME, cameras_at)
@@ -238,10 +245,16 @@ class _Drive:
                 break
         self.now += STEPS_PER_FRAME * TIME_STEP
         self.recorder.add_motion(states, trace)  # the last half second is simulated to its end
-        return trace
+        self.trace = trace
 
-    def _observe(self, files: Mapping[str, bytes]) -> Observation:
-        state = self.state
+    @property
+    def _files(self) -> Mapping[str, bytes]:
+        """Images of now by camera."""
+        return self.trace.files.get(len(self.trace.signals) - 1, {})
+
+    def observe(self) -> Observation:
+        """Images and ego state of now."""
+        state, files = self.state, self._files
         pose, speed = state[[State.X, State.Y, State.HEADING]], float(state[State.VELOCITY_X])
         command = self.world.routes.command_at(self.route.start.route, pose - self.world.offset)
         return Observation(

@@ -21,12 +21,13 @@ from world4scorer.datasets.navsim.map_reader import read_city_map
 from world4scorer.datasets.prepare.scene_builder import SceneBuilder
 from world4scorer.driving.closed_loop.city_routes import CityRoute
 from world4scorer.driving.closed_loop.infraction_monitor import SurroundingAgents
-from world4scorer.driving.closed_loop.planner_agent import Decision, Observation, PlannerAgent, ego_state
+from world4scorer.driving.closed_loop.observation import Decision, Observation, ego_state
 from world4scorer.engine.scene.ego_snapshot import EgoSnapshot
 from world4scorer.engine.scene.geometry import direction, plan_of_steps, relative_poses, wrap
 from world4scorer.evaluation.scores.agents import constant_velocity
 
 if TYPE_CHECKING:
+    from world4scorer.driving.closed_loop.planner_agent import PlannerAgent
     from world4scorer.planner.training.controls import EgoStatusPlanner
 
 

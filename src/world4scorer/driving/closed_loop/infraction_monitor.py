@@ -23,7 +23,7 @@ from world4scorer.engine.scene.geometry import direction
 from world4scorer.engine.scene.indices import State, TrackType
 from world4scorer.engine.scene.vehicle import FRONT_OVERHANG, REAR_AXLE_TO_CENTRE
 from world4scorer.evaluation.leaderboard.infractions import Infraction, outside_lanes, slower_than_others
-from world4scorer.evaluation.leaderboard.records import COMPLETED, PERFECT, RouteRecord
+from world4scorer.evaluation.leaderboard.records import COMPLETED, PERFECT, RouteRecord, Scores
 from world4scorer.evaluation.leaderboard.scores import is_success, route_scores
 
 SPEED_CHECKPOINTS: Final = 20
@@ -219,24 +219,33 @@ class InfractionMonitor:
     def _add(self, kind: Infraction, now: Floats, message: str) -> None:
         self.infractions.append(InfractionEvent(kind, self.time, (float(now[0]), float(now[1])), message))
 
-    def record(self, seconds: float) -> RouteRecord:
-        """Record of the finished drive; `seconds` is the wall-clock time of the simulation."""
-        assert self.end is not None, "the drive is not over"
+    @property
+    def scores(self) -> Scores:
+        """Scores of the drive if it ended now."""
+        return self._so_far()[1]
+
+    def _so_far(self) -> tuple[dict[str, tuple[str, ...]], Scores]:
+        """Messages by infraction, and scores."""
         infractions: dict[str, tuple[str, ...]] = dict.fromkeys(Infraction, ())
         for event in self.infractions:
             infractions[event.kind] += (event.message,)
         share = self._outside / max(self.distance_driven, 1e-9)
         if self._outside > 0:
             infractions[Infraction.OUTSIDE_LANES] = (outside_lanes(self._outside, share),)
-        length = self.route.route.length
-        completion = 100.0 if self.end == COMPLETED else 100 * min(self.progress / length, 1.0)
+        completion = 100.0 if self.end == COMPLETED else 100 * min(self.progress / self.route.route.length, 1.0)
+        return infractions, route_scores(completion, infractions, share)
+
+    def record(self, seconds: float) -> RouteRecord:
+        """Record of the finished drive; `seconds` is the wall-clock time of the simulation."""
+        assert self.end is not None, "the drive is not over"
+        infractions, scores = self._so_far()
         record = RouteRecord(
             route_id=self.route.name,
             status=self.end,
             infractions=infractions,
-            scores=route_scores(completion, infractions, share),
+            scores=scores,
             scenario_name=self.route.scenario,
-            route_length=length,
+            route_length=self.route.route.length,
             duration_game=self.time,
             duration_system=round(seconds, 2),
         )

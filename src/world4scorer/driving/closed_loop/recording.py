@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from world4scorer.city.world.trace import Trace
 from world4scorer.driving.closed_loop.infraction_monitor import InfractionEvent
-from world4scorer.driving.closed_loop.planner_agent import Decision
+from world4scorer.driving.closed_loop.observation import Decision
 from world4scorer.evaluation.leaderboard.infractions import Infraction
 from world4scorer.jobs.files import atomic_write
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from world4scorer.driving.closed_loop.planner_agent import AgentOptions, CameraCalibration, Observation
+from world4scorer.driving.closed_loop.observation import CameraCalibration, Observation
+from world4scorer.driving.closed_loop.planner_agent import AgentOptions
 from world4scorer.driving.serving.fields import Fields, RequestError
 from world4scorer.driving.serving.protocol import Message
 from world4scorer.engine.routes.commands import COMMAND_COUNT, CommandTracker, RoadOption, one_hot

@@ -17,13 +17,8 @@ import numpy as np
 
 from world4scorer import __version__
 from world4scorer.driving.clips.rig import CAMERA_FOLDERS, mounted_cameras
-from world4scorer.driving.closed_loop.planner_agent import (
-    AgentOptions,
-    CameraCalibration,
-    Decision,
-    PlannerAgent,
-    v2_error_message,
-)
+from world4scorer.driving.closed_loop.observation import CameraCalibration, Decision
+from world4scorer.driving.closed_loop.planner_agent import AgentOptions, PlannerAgent, v2_error_message
 from world4scorer.driving.serving.fields import RequestError
 from world4scorer.driving.serving.protocol import VERSION, Limits, Message, MessageKind
 from world4scorer.driving.serving.requests import BeginRequest, read_begin, read_decide, read_hello

@@ -80,14 +80,20 @@ def judge_v1(plans, reference, ego_state, time_us, profile, polygons, boxes, val
     One call does it all, so that a thread gives the GIL away once and takes it back once.
     """
     states, residuals = roll_out_kernel(plans, reference, ego_state, time_us, profile)
+    return states, residuals, judge_rollouts_v1(states, polygons, boxes, valid, types, line, filters)
+
+
+@kernel
+def judge_rollouts_v1(states, polygons, boxes, valid, types, line, filters):
+    """Judge states (11, T, L) by v1.1."""
     ego = ego_boxes(states)
     grid = build_grid(polygons, ego)
     traffic = nearby_traffic(boxes, valid, types, min(WINDOW_V1, boxes.shape[1]), False, ego)
     found = _empty(states.shape[2])
     _common(polygons, grid, traffic, ego, line, False, STEPS_V1, found)
-    history = np.empty((0, ego_state.size))
+    history = np.empty((0, states.shape[0]))
     _comfort(states, history, False, filters, found)
-    return states, residuals, found
+    return found
 
 
 @kernel
@@ -99,13 +105,20 @@ def judge_v2(
     `history` (H, 11) are the rows in front of the rollouts; lights close polygons `areas` (K,) when `red` (K, T..).
     """
     states, residuals = roll_out_kernel(plans, reference, ego_state, time_us, profile)
+    found = judge_rollouts_v2(states, polygons, boxes, valid, types, line, filters, history, areas, red)
+    return states, residuals, found
+
+
+@kernel
+def judge_rollouts_v2(states, polygons, boxes, valid, types, line, filters, history, areas, red):
+    """Judge states (11, T, L) by v2.2; tracks that overlap the ego now are left out."""
     ego = ego_boxes(states)
     grid = build_grid(polygons, ego)
     traffic = nearby_traffic(boxes, valid, types, TRAFFIC_STEPS_V2, True, ego)
     found = _empty(states.shape[2])
     _common(polygons, grid, traffic, ego, line, True, STEPS_V2, found)
     _only_v2(polygons, grid, ego, states, line, filters, history, areas, red, found)
-    return states, residuals, found
+    return found
 
 
 @kernel

@@ -13,6 +13,7 @@ import torch
 
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import check_tensors, read_tensors, write_bytes, write_tensors
+from world4scorer.planner.hub import cached_folder
 from world4scorer.planner.model.dense_encoder import DenseEncoder, DenseEncoderConfig
 
 FORMAT: Final = "world4scorer-dense-encoder-1"
@@ -22,8 +23,8 @@ CITY_FILE: Final = Path(__file__).parent / "weights" / "city_encoder.safetensors
 
 
 def dense_encoder_file(source: str | os.PathLike[str]) -> Path:
-    """The weights of the bundled encoder (its name), or of a file or folder."""
-    path = CITY_FILE if str(source) == CITY else Path(source)
+    """The weights of the bundled encoder (its name), of a file or folder, or of a repository in the hub cache."""
+    path = CITY_FILE if str(source) == CITY else cached_folder(source) or Path(source)
     return ModelFolder(path).files[0] if path.is_dir() else path
 
 

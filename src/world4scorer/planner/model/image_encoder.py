@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import Tensors, read_tensors, tensors_digest, write_bytes, write_tensors
+from world4scorer.planner.hub import is_repository, repository_folder
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.dense_encoder import DenseEncoder
 from world4scorer.planner.model.dense_encoder_files import (
@@ -129,9 +130,14 @@ class DenseImageEncoder(ImageEncoder):
         return self.encoder.digest()
 
 
-def load_encoder(source: str | os.PathLike[str]) -> ImageEncoder:
-    """A bundled encoder (its name), one that `save_encoder` wrote, or DINOv2 from a file or folder of weights."""
+def load_encoder(source: str | os.PathLike[str], *, download: bool = False) -> ImageEncoder:
+    """A bundled encoder (its name), one that `save_encoder` wrote, or DINOv2 from a file or folder of weights.
+
+    A repository (user/repo) is taken from the local hub cache, or with `download` from the hub.
+    """
     source = BUNDLED.get(str(source), source)
+    if is_repository(source):
+        source = repository_folder(source, download)
     if is_dense_encoder(source):
         return DenseImageEncoder(load_dense_encoder(source).without_forecast())
     path = weights_file(source)

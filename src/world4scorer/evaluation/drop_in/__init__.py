@@ -1,0 +1,1 @@
+"""The calling conventions of the devkits' scorer and of published training loops; public as `world4scorer.compat`."""
