@@ -15,7 +15,8 @@ setup: .venv/.ready
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) --editable '.[dev]'
-	$(BIN)/w4s doctor  # compiles the kernels, and checks them
+	@# Both compile their kernels, a core each, and check them.
+	@$(BIN)/w4s doctor --city & city=$$!; $(BIN)/w4s doctor && wait $$city
 	touch $@
 
 # The first picture, with the planner that comes with the package.

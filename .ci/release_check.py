@@ -99,6 +99,8 @@ def check(extra: str, wheel: Path, version: str, work: Path) -> str:
     if run(python, "-m", "world4scorer", "--version", **options).split()[-1] != version:
         raise Failed(f"{extra}: `w4s --version` is not {version}")
     report = run(python, "-m", "world4scorer", "doctor", **options)
+    if extra == "city":
+        run(python, "-m", "world4scorer", "doctor", "--city", **options)
     run(python, "-c", PROOF[extra], **options)
     packages = run(python, "-m", "pip", "list", "--format=freeze", **options).splitlines()
     return f"{len(packages)} packages; w4s doctor: {report.count('ok  ')} checks"

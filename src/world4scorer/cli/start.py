@@ -51,19 +51,21 @@ def demo(out: OptionalFolder = None, preset: Literal["quick", "tiny"] = "quick",
     return 0
 
 
-def doctor(store: OptionalFolder = None) -> int:
+def doctor(store: OptionalFolder = None, city: bool = False) -> int:
     """Check this installation: versions, threads, a numerical self-test.
 
-    Compares rollouts and scores of a bundled log with those of the official implementation.
+    Compares rollouts and scores of a bundled log with those of the official implementation. Compiles the kernels that
+    are not compiled yet.
 
     Example: w4s doctor
 
     Args:
         store: Also read a whole scene store and compare its checksums.
+        city: Check the embedded world instead: make a city of one log, in a temporary folder, and prepare its scenes.
     """
-    from world4scorer.cli.doctor import examine, examine_store
+    from world4scorer.cli.doctor import examine, examine_city, examine_store
 
-    findings = examine()
+    findings = examine_city() if city else examine()
     if store is not None:
         findings.append(examine_store(store))
     for finding in findings:
