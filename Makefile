@@ -6,7 +6,7 @@ RUNS := -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 PYTHON ?= $(shell for python in $(CANDIDATES); do $$python $(RUNS) && echo $$python && break; done)
 BIN := .venv/bin
 
-.PHONY: setup demo test check docs page bench clean
+.PHONY: setup try demo test check docs notebooks page bench release-check clean
 
 setup: .venv/.ready
 
@@ -14,9 +14,14 @@ setup: .venv/.ready
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	$(BIN)/w4s doctor  # compiles the kernels, and checks them
+	$(BIN)/python -m pip install --quiet $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) --editable '.[dev]'
+	@# Both compile their kernels, a core each, and check them.
+	@$(BIN)/w4s doctor --city & city=$$!; $(BIN)/w4s doctor && wait $$city
 	touch $@
+
+# The first picture, with the planner that comes with the package.
+try: setup
+	$(BIN)/w4s demo --ready
 
 demo: setup
 	$(BIN)/w4s demo --out out/demo
@@ -34,6 +39,14 @@ check: setup
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The site: site/index.html. With search: $(BIN)/python -m http.server -d site"
+
+# Runs the notebooks and keeps what they print; the tests only run them.
+notebooks: setup
+	$(BIN)/jupyter execute --inplace notebooks/*.ipynb
+
+# Builds sdist and wheel, and tests the wheel in empty environments. EXTRAS='base train' chooses; all unless given.
+release-check:
+	$(PYTHON) .ci/release_check.py $(EXTRAS)
 
 # The explorer's page from its TypeScript sources; needs Node, which nothing else does.
 page:

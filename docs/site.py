@@ -1,7 +1,7 @@
 """MkDocs hooks of this site (`hooks:` in mkdocs.yml).
 
 * Files outside docs/ become part of the site: the README below its introduction as
-  start.md, CHANGELOG.md and all of results/. A result page shows its pictures.
+  start.md, CHANGELOG.md, SECURITY.md, the notebooks and all of results/. A result page shows its pictures.
 * Links are written for the repository, so that they work on a code host; they are converted to links of the site.
 * A list may follow a paragraph without a blank line, as on a code host.
 * `<!-- include: ../results/NAME.md -->` becomes that file without its title, or, with #SECTION behind the name, the
@@ -23,7 +23,7 @@ from mkdocs.structure.pages import Page
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 DOCS: Final = "docs/"
-SITE_PATHS: Final = {"README.md": "start.md", "CHANGELOG.md": "changelog.md"}
+SITE_PATHS: Final = {"README.md": "start.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"}
 """Site paths of files in the repository's top folder."""
 RESULTS: Final = ("*.md", "*.png", "*.json")
 
@@ -40,6 +40,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the files outside docs/."""
     outside = [Path(name) for name in SITE_PATHS]
     outside += [path.relative_to(ROOT) for kind in RESULTS for path in sorted((ROOT / "results").rglob(kind))]
+    outside += [path.relative_to(ROOT) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
     for path in outside:
         source = path.as_posix()
         files.append(File.generated(config, site_path(source), abs_src_path=str(ROOT / path)))

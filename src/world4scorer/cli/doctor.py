@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import tempfile
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.resources import files
@@ -15,6 +16,8 @@ import numpy as np
 PACKAGES: Final = ("numpy", "numba", "llvmlite", "tyro", "rich")
 REFERENCE: Final = "doctor_reference.npz"
 TOLERANCE: Final = 1e-9
+CITY_SCENES: Final = 4
+"""Few enough for one log."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,40 @@ def examine_store(folder: Path) -> Finding:
     except StoreError as error:
         return Finding("store", str(error), sound=False)
     return Finding("store", f"{len(store):,} scenes of {len(store.logs):,} logs, {store.bytes / 1e6:.1f} MB")
+
+
+def examine_city() -> list[Finding]:
+    """Make a city of one log in a temporary folder and prepare its scenes; compiles the kernels of both."""
+    installed = _city()
+    if not installed.sound or not installed.text.startswith("SUMO"):
+        return [Finding(installed.topic, installed.text, sound=False)]
+    from world4scorer.city.streets.errors import CityError
+    from world4scorer.city.world.config import Share, preset
+    from world4scorer.city.world.make import make_city
+    from world4scorer.datasets.navsim.splits import find_split
+    from world4scorer.datasets.prepare.fill_store import prepare
+    from world4scorer.datasets.prepare.source import NavsimSource
+    from world4scorer.datasets.store import SceneStore, StoreError
+    from world4scorer.jobs.executors import SerialExecutor
+
+    share = Share("city_val", "trainval", "braunschweig", 1, CITY_SCENES)
+    started = perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        data, store = Path(folder, "city"), Path(folder, "store")
+        try:
+            made = make_city(preset("tiny", shares=(share,)), data, workers=1)
+            source = NavsimSource(data, find_split(share.split, data))
+            prepare(source, store, SerialExecutor(), show_progress=False)
+            scenes = len(SceneStore(store))
+        except (CityError, StoreError) as error:
+            return [installed, Finding("city made", str(error), sound=False)]
+    frames = made["splits"][share.split]["frames"]
+    seconds = perf_counter() - started
+    return [
+        installed,
+        Finding("city made", f"{frames} frames, {scenes} scenes prepared", sound=scenes > 0),
+        Finding("city time", f"{seconds:.2f} s, kernels loaded or compiled included"),
+    ]
 
 
 def _city() -> Finding:

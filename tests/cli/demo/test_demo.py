@@ -5,10 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from world4scorer import cli
 from world4scorer.cli.demo.ledger import FILE
 from world4scorer.cli.demo.pace import Pace, in_words
+from world4scorer.cli.demo.ready_stages import IMAGE_SIZE, PLANNER, ready_stages
 from world4scorer.cli.demo.run import StageFailed, run_stages
 from world4scorer.cli.demo.stages import OUT, Stage, stages
+from world4scorer.cli.demo.summary import FEW_LOGS, Row, Summary
+from world4scorer.planner.bundled import BUNDLED_PLANNERS
 
 
 @pytest.fixture
@@ -138,14 +142,40 @@ def test_a_killed_stage_is_reported(chain, tmp_path):
         run(chain, tmp_path, lambda stage, log: -9)
 
 
-@pytest.mark.parametrize("preset", ["quick", "tiny"])
-def test_each_stage_comes_after_what_it_needs(preset):
+@pytest.mark.parametrize(
+    ("chain", "minutes"),
+    [(stages("quick"), 15), (stages("tiny"), 15), (ready_stages(), 2)],
+    ids=["quick", "tiny", "ready"],
+)
+def test_each_stage_comes_after_what_it_needs(chain, minutes):
     known = set()
-    for stage in stages(preset):
+    for stage in chain:
         assert known.issuperset(stage.needs), stage.name
         assert stage.name not in known
         known.add(stage.name)
-    assert sum(stage.seconds for stage in stages(preset)) < 15 * 60
+    assert sum(stage.seconds for stage in chain) < minutes * 60
+
+
+def test_the_ready_city_has_images_that_the_bundled_planner_takes():
+    config = json.loads((BUNDLED_PLANNERS[PLANNER] / "config.json").read_text())
+    assert (
+        "--height",
+        str(config["image_height"] + config["crop_top"]),
+        "--width",
+        str(config["image_width"]),
+    ) == IMAGE_SIZE
+
+
+def test_ready_has_a_city_of_its_own(capsys):
+    assert cli.main(["demo", "--ready", "--preset", "tiny"]) == 2
+    assert "--ready has a city of its own" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("logs", [FEW_LOGS - 1, FEW_LOGS])
+def test_few_logs_are_said_to_be_few(logs):
+    summary = Summary(100, logs, (Row("expert", 90.0, None, None),), (), {}, {}, "w4s demo --ready")
+    assert (f"{logs} logs are few" in summary.text()) == (logs < FEW_LOGS) == ("are few" in summary.markdown())
+    assert "studies" not in summary.text() and "Studies" not in summary.markdown()
 
 
 def test_pace(chain):

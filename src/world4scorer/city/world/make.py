@@ -18,6 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from world4scorer import __version__
 from world4scorer.city.streets.errors import CityError
 from world4scorer.city.streets.map_export import export_map
 from world4scorer.city.streets.map_index import MapIndex
@@ -158,7 +159,7 @@ def _about(config: CityConfig, locations: Mapping[str, str]) -> dict[str, Any]:
         "config": plain_config(config),
         "complete": True,
         "attribution": ATTRIBUTION,
-        "versions": {package: version(package) for package in ("world4scorer", "eclipse-sumo", "libsumo")},
+        "versions": {"world4scorer": __version__} | {name: version(name) for name in ("eclipse-sumo", "libsumo")},
         "locations": dict(locations),
     }
 

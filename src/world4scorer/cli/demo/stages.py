@@ -5,6 +5,8 @@ Where things go, below OUT:
     city/         the dataset, with store/, bank/ and targets/ inside
     run/          the training run: planner, pools, evaluation, studies, film, explorer.html, report.html
     agents.csv    drivers without a model, on the same scenes
+
+`ready_stages` has those of `w4s demo --ready`, which trains nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.bank.candidate_bank import TOKENS
 
-Preset = Literal["quick", "tiny"]
+Preset = Literal["quick", "tiny", "ready"]
+"""City and training of the demo; `ready` takes the bundled planner."""
 
 TRAIN: Final = "city_train"
 VAL: Final = "city_val"
@@ -74,6 +77,8 @@ class DemoFolder:
     """Paths of the demo."""
 
     out: Path
+    subject: str = "run"
+    """Folder of what is judged: a training run, or pools."""
 
     @property
     def city(self) -> DataFolder:
@@ -82,8 +87,8 @@ class DemoFolder:
 
     @property
     def run(self) -> RunFolder:
-        """The training run."""
-        return RunFolder(self.out / "run")
+        """The training run, or the folder of pools, which keeps its results under the same names."""
+        return RunFolder(self.out / self.subject)
 
     @property
     def agents(self) -> Path:
@@ -99,7 +104,7 @@ def stages(preset: Preset = "quick") -> tuple[Stage, ...]:
 
 def _data(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
     city, data = demo.city, ("--data", str(demo.city.root), "--split")
-    train, val = city.store(TRAIN), city.store(VAL)
+    train = city.store(TRAIN)
     bank, targets = city.bank(TRAIN), city.targets(TRAIN, "future")
     return (
         Stage(
@@ -118,14 +123,7 @@ def _data(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
             ("city",),
             60 if preset == "quick" else 15,
         ),
-        Stage(
-            "prepare val",
-            "scenes to be judged on",
-            ("prepare", *data, VAL, "--store", str(val)),
-            val / INDEX_NAME,
-            ("city",),
-            4,
-        ),
+        prepare_val_stage(demo),
         Stage(
             "bank",
             "bad plans for every scene, with their outcomes",
@@ -159,9 +157,34 @@ def _training(demo: DemoFolder, preset: Preset) -> Stage:
     )
 
 
-def _judging(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
-    run, store = str(demo.run.root), str(demo.city.store(VAL))
+def agents_stage(demo: DemoFolder) -> Stage:
+    """Drivers that need no model, on the scenes of the planner."""
     agents = ("--agents", "human", "constant-velocity", "stationary")
+    return Stage(
+        "agents",
+        "the expert, constant velocity, standing still",
+        ("evaluate", *agents, "--store", str(demo.city.store(VAL)), "--out", str(demo.agents)),
+        demo.agents.with_suffix(".json"),
+        ("prepare val",),
+        4,
+    )
+
+
+def prepare_val_stage(demo: DemoFolder) -> Stage:
+    """Scenes that planners and agents are judged on."""
+    store = demo.city.store(VAL)
+    return Stage(
+        "prepare val",
+        "scenes to be judged on",
+        ("prepare", "--data", str(demo.city.root), "--split", VAL, "--store", str(store)),
+        store / INDEX_NAME,
+        ("city",),
+        4,
+    )
+
+
+def _judging(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
+    run = str(demo.run.root)
     return (
         Stage(
             "pools",
@@ -171,14 +194,7 @@ def _judging(demo: DemoFolder, preset: Preset) -> tuple[Stage, ...]:
             ("train",),
             15 if preset == "quick" else 7,
         ),
-        Stage(
-            "agents",
-            "the expert, constant velocity, standing still",
-            ("evaluate", *agents, "--store", store, "--out", str(demo.agents)),
-            demo.agents.with_suffix(".json"),
-            ("prepare val",),
-            4,
-        ),
+        agents_stage(demo),
         Stage(
             "evaluate",
             "PDMS v1.1, EPDMS v2.2, framewise and re-ranked",

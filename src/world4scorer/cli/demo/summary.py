@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from world4scorer import __version__
 from world4scorer.cli.demo.ledger import Ledger
-from world4scorer.cli.demo.stages import STUDIES, DemoFolder, Stage
+from world4scorer.cli.demo.stages import STUDIES, DemoFolder, Preset, Stage
 from world4scorer.drawing.finding import Finding, Table, save_result
 from world4scorer.evaluation.scores.frames import CSV
 from world4scorer.evaluation.scores.paper import paper
@@ -27,6 +27,15 @@ MEANINGS: Final = (
     "v2; re-ranked prefers plans that continue the last choice.",
     "The planner sees images and its own speed. The outcomes of its 64 plans are what it was trained to predict.",
 )
+
+
+COMMANDS: Final[Mapping[Preset, str]] = {
+    "quick": "w4s demo",
+    "tiny": "w4s demo --preset tiny",
+    "ready": "w4s demo --ready",
+}
+FEW_LOGS: Final = 10
+"""Below this number of logs the table says that it tells little."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +73,12 @@ class Summary:
     """That made it."""
 
     @classmethod
-    def read(cls, stages: Sequence[Stage], ledger: Ledger) -> Summary:
+    def read(cls, stages: Sequence[Stage], ledger: Ledger, demo: DemoFolder) -> Summary:
         """Collect it from what the stages made."""
-        demo = DemoFolder(ledger.folder)
         evaluation = Finding.load(demo.run.evaluation_file).numbers
         agents = {row["agent"]: row for row in json.loads(demo.agents.with_suffix(".json").read_bytes())["agents"]}
-        studies = {study: Finding.load(demo.run.study_file(study)) for study in STUDIES}
+        names = {stage.name for stage in stages}
+        studies = {one: Finding.load(demo.run.study_file(one)) for one in STUDIES if f"study {one}" in names}
         return cls(
             frames=evaluation["frames"],
             logs=evaluation["logs"],
@@ -77,7 +86,7 @@ class Summary:
             paper=_paper(),
             findings={study: found.remarks[0] for study, found in studies.items()},
             seconds={stage.name: taken for stage in stages if (taken := ledger.seconds(stage)) is not None},
-            command="w4s demo" if ledger.preset == "quick" else f"w4s demo --preset {ledger.preset}",
+            command=COMMANDS[ledger.preset],
         )
 
     @property
@@ -98,9 +107,17 @@ class Summary:
         for row in (table.columns, *table.rows):
             name, *values = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
             lines.append("  ".join(("", row[0].ljust(len(name)), *values)))
-        lines += ["", *(f"  {text}" for text in MEANINGS), ""]
-        lines += ["What the studies say:", "", *(f"  {study}: {text}" for study, text in self.findings.items())]
+        lines += ["", *(f"  {text}" for text in self.meanings)]
+        if self.findings:
+            lines += ["", "What the studies say:", ""]
+            lines += [f"  {study}: {text}" for study, text in self.findings.items()]
         return "\n".join(lines)
+
+    @property
+    def meanings(self) -> tuple[str, ...]:
+        """What the numbers mean, and how much."""
+        few = f"{self.logs} logs are few: these numbers show that it works, not how well. `make demo` has more."
+        return (*MEANINGS, few) if self.logs < FEW_LOGS else MEANINGS
 
     def where(self, demo: DemoFolder) -> str:
         """Where to look next."""
@@ -110,7 +127,7 @@ class Summary:
             (f"{run.explorer_file}", "every frame with its plans, reasons of zeros, re-ranking live: in a browser too"),
             (f"{run.film_file}", "a drive with the plans and the choice of every frame"),
             (f"{run.evaluation / CSV}", "every frame with the plan taken and its scores"),
-            (f"{run.studies}", "every study: numbers, tables, figure"),
+            *([(f"{run.studies}", "every study: numbers, tables, figure")] if self.findings else []),
             (f"{demo.out}/{FILE}.md", "the table above"),
         )
         width = max(len(path) for path, _ in looks)
@@ -141,8 +158,8 @@ class Summary:
             f"{table.title}. Made by `{self.command}`, whose stages took {self.minutes:.1f} minutes on "
             f"{os.cpu_count()} cores.\n",
             table.markdown(),
-            *(f"- {text}" for text in MEANINGS),
-            "\n## Studies\n",
+            *(f"- {text}" for text in self.meanings),
+            *(["\n## Studies\n"] if self.findings else []),
             *(f"- `w4s study {study}`: {text}" for study, text in self.findings.items()),
             "\n## Time\n",
             times.markdown(),
