@@ -63,12 +63,21 @@ def environment(folder: Path) -> Path:
     return folder / ("Scripts" if os.name == "nt" else "bin") / "python"
 
 
+def copy_tracked(folder: Path) -> Path:
+    """Copy what git tracks: nothing else is released, and building leaves nothing in the checkout."""
+    for name in run("git", "ls-files", "-z", cwd=ROOT).split("\0"):
+        if name and (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / name)
+    return folder
+
+
 def build(work: Path) -> tuple[Path, str]:
     """Build sdist and wheel into dist/ and look inside; returns the wheel and its version."""
     python = environment(work / "build")
     run(python, "-m", "pip", "install", "--quiet", "build")
     shutil.rmtree(ROOT / "dist", ignore_errors=True)
-    run(python, "-m", "build", "--outdir", ROOT / "dist", ROOT)
+    run(python, "-m", "build", "--outdir", ROOT / "dist", copy_tracked(work / "source"))
     (wheel,), (sdist,) = (ROOT / "dist").glob("*.whl"), (ROOT / "dist").glob("*.tar.gz")
     version = re.search(r'^__version__ = "(.+)"$', (ROOT / "src/world4scorer/__init__.py").read_text(), re.MULTILINE)
     assert version is not None
