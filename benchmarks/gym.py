@@ -54,7 +54,8 @@ def main(options: Options) -> None:
         "# The city as a Gymnasium environment",
         "",
         f"Made by `python benchmarks/gym.py` with world4scorer {__version__}, Python {platform.python_version()}, "
-        f"{os.cpu_count()} cores, {options.steps} steps each, straight on at the ego's speed.",
+        f"{os.cpu_count()} cores (load {os.getloadavg()[1]:.1f}: other work slows this down where it is above 1), "
+        f"{options.steps} steps each, straight on at the ego's speed.",
         "",
         "| | steps per second | simulated seconds per second |",
         "|---|--:|--:|",

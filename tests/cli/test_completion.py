@@ -86,8 +86,8 @@ def test_syntax(here, shell):
 @pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if not command.has_subcommands])
 def test_flags_are_those_of_the_command_line(capsys, name):
     assert cli.main([*name.split(), "--help"]) == 0
-    if name == "pretrain":  # the other recipe has options of its own
-        assert cli.main([name, "--recipe", "masked", "--help"]) == 0
+    for recipe in ("forecast", "masked") if name == "pretrain" else ():  # each has options of its own
+        assert cli.main([name, "--recipe", recipe, "--help"]) == 0
     told = re.findall(r"^[^\w-]*(?:-h, )?(--\w[\w.-]*(?:, --\w[\w.-]*)*)", capsys.readouterr().out, re.MULTILINE)
     assert {flag for flags in told for flag in flags.split(", ")} == set(COMMANDS[name].flags)
 

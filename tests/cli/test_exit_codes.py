@@ -54,6 +54,7 @@ BAD_INPUT = [
     "submit none --out x.pkl",
     "submit --check garbage.pkl",
     "evaluate none",
+    "which none --store none",
     "evaluate empty",
     "evaluate garbage.pkl --store none --out out",
     "evaluate garbage.pkl --store none --out x.csv",

@@ -75,7 +75,7 @@ def examine_city() -> list[Finding]:
     share = Share("city_val", "trainval", "braunschweig", 1, CITY_SCENES)
     started = perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        data, store = Path(folder, "city"), Path(folder, "store")
+        data, store = Path(folder, "dataset"), Path(folder, "scenes")
         try:
             made = make_city(preset("tiny", shares=(share,)), data, workers=1)
             source = NavsimSource(data, find_split(share.split, data))

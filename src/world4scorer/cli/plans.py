@@ -242,7 +242,7 @@ def which(
         store: Scene store whose frames are scored.
         score: Reported score, as printed: 51.5 and 51.50 are rounded differently. Above 1 it is in percent.
         out: Folder of which.json and which.md; only printed unless given.
-        split: Two-stage split, or its YAML file, for the scores of both stages.
+        split: Name of a split with two stages, or its YAML file, for the scores of both.
         data: Dataset folder that knows the split, if it is not the store's.
         allow_missing: Leave out frames without a plan, instead of failing.
         threads: Threads; one for each core unless given.

@@ -63,26 +63,16 @@ def test_the_return_of_an_episode_is_its_driving_score(city: Path, env: CityEnv,
         env.step(straight_on(1.0))
 
 
-def test_plans_of_a_pool(city: Path, routes: list[CityRoute]) -> None:
+def test_environments_in_parallel_choose_from_a_pool(city: Path, routes: list[CityRoute]) -> None:
     pool = np.stack([straight_on(speed) for speed in (0.0, 4.0)])
-    env = CityEnv(city, routes=routes[:1], images=False, pool=pool, comfort=0.5)
-    assert env.action_space.n == 2
-    env.reset(seed=0)
-    rewards = [env.step(1)[1] for _ in range(2)]
-    assert rewards[0] < 0.5  # nothing to continue yet
-    with pytest.raises(ValueError, match="plans 0 to 1"):
-        env.step(2)
-    env.close()
-
-
-def test_environments_in_parallel(city: Path, routes: list[CityRoute]) -> None:
-    make = partial(CityEnv, city, routes=routes, images=False)
+    make = partial(CityEnv, city, routes=routes[:1], images=False, pool=pool, comfort=0.5)
     envs = gymnasium.vector.SyncVectorEnv([make, make])
     observations, _ = envs.reset(seed=3)
-    assert observations["route"].shape == (2, 4, 2)
-    plans = np.stack([straight_on(3.0)] * 2).astype(np.float32)
-    _, rewards, *_ = envs.step(plans)
-    assert rewards.shape == (2,)
+    assert observations["route"].shape == (2, 4, 2) and envs.single_action_space.n == 2
+    _, rewards, *_ = envs.step(np.array([1, 1]))
+    assert rewards.shape == (2,) and (rewards < 0.5).all()  # nothing to continue yet
+    with pytest.raises(ValueError, match="plans 0 to 1"):
+        envs.step(np.array([1, 2]))
     envs.close()
 
 

@@ -192,4 +192,4 @@ def test_a_fused_encoder_is_the_same_encoder():
         fused = encoder.fused()
         for ours, theirs in zip(fused(image), encoder(image), strict=True):
             torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-3)
-    assert sum(type(module).__name__ == "_Norm" for module in fused.modules()) == 1  # after a sum, not a convolution
+    assert sum(type(module).__name__ == "Norm" for module in fused.modules()) == 1  # after a sum, not a convolution

@@ -24,7 +24,7 @@ class MetricCacheFolder:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
-        self._paths = {path.parent.name: path for path in sorted(self.folder.glob(f"*/*/*/{FILE_NAME}"))}
+        self._paths = {path.parent.name: path for path in sorted(self.folder.rglob(FILE_NAME))}
         if not self._paths:
             raise DatasetError(f"{self.folder}: no metric caches (LOG/unknown/TOKEN/{FILE_NAME}) in this folder")
         self.read = lru_cache(KEPT)(self._read)

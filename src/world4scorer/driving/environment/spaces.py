@@ -24,7 +24,7 @@ FARTHEST: Final = (160.0, 80.0, math.pi)
 Observed = dict[str, NDArray[Any]]
 
 
-def observation_space(height: int, width: int, images: bool) -> spaces.Dict:
+def observation_space(height: int, width: int, images: bool) -> spaces.Space[Any]:
     """Space of observations: `images` (cameras, height, width, 3), `ego`, `command` and `route`."""
     parts: dict[str, spaces.Space[Any]] = {
         "ego": spaces.Box(-np.inf, np.inf, (len(EGO),), np.float32),

@@ -146,9 +146,10 @@ def _judge_v1(states: Floats, scene: Scene) -> Judgement:
             f"observation: {tracks.steps} steps of 0.1 s; v1.1 needs {TRAFFIC_STEPS_V1}. A cache of v2.2 is too short; "
             "take one of v1.1, or version='v2.2'"
         )
-    return judge_rollouts_v1(
+    found: Judgement = judge_rollouts_v1(
         states, scene.packed_map, tracks.boxes, tracks.valid, tracks.type, scene.centerline, comfort_filters_v1()
     )
+    return found
 
 
 def _judge_v2(states: Floats, scene: Scene) -> Judgement:
@@ -156,7 +157,7 @@ def _judge_v2(states: Floats, scene: Scene) -> Judgement:
     if scene.past_states is not None and scene.past_time_us is not None:
         history = history_rows(scene.past_states, scene.past_time_us)
     red = (scene.lights.status == Light.RED) & scene.lights.on_route[:, None]
-    found = judge_rollouts_v2(
+    found: Judgement = judge_rollouts_v2(
         states, scene.packed_map, tracks.boxes, tracks.valid, tracks.type, scene.centerline,
         comfort_filters_v2(len(history) + STEPS), history, scene.lights.polygon, red,
     )  # fmt: skip

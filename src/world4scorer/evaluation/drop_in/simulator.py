@@ -71,4 +71,4 @@ def check_sampling(sampling: Any) -> None:
 
 
 def _is_row(state: Any) -> bool:
-    return np.shape(state) == (len(State),)
+    return bool(np.shape(state) == (len(State),))

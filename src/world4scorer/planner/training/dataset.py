@@ -36,10 +36,6 @@ class Batch(NamedTuple):
     tokens: tuple[str, ...]
     views: Tensor | None
     """(B, C, H, W, 3) bytes; None with cached features"""
-    views_before: Tensor | None
-    """(B, C, H, W, 3) half a second before, for models with a forecast; zeros where there is none"""
-    pose_before: Tensor | None
-    """(B, 3) ego pose then, in the current ego frame; NaN where there is none"""
     perception: Perception | None
     """Cached features of a frozen encoder"""
     ego_status: Tensor
@@ -63,6 +59,10 @@ class Batch(NamedTuple):
     """(B, T, 3) what to imitate, where it is not the logged trajectory for all"""
     taught: Tensor | None = None
     """(B,) in which scenes anything is imitated; None for all"""
+    views_before: Tensor | None = None
+    """(B, C, H, W, 3) half a second before, for models with a forecast; zeros where there is none"""
+    pose_before: Tensor | None = None
+    """(B, 3) ego pose then, in the current ego frame; NaN where there is none"""
 
     @property
     def image(self) -> Tensor | Frames | Perception:
