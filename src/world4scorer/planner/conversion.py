@@ -15,6 +15,7 @@ from world4scorer.jobs.files import read_json
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import SAFETENSORS, as_safetensors, write_together
 from world4scorer.planner.hub import CARD_FILE, upload
+from world4scorer.planner.model import dense_encoder_files, image_encoder
 from world4scorer.planner.model.config import PRESETS, ModelConfig
 from world4scorer.planner.model.released import released_tensors
 from world4scorer.planner.model_card import encoder_card
@@ -25,6 +26,8 @@ HEADS: Final = 1
 """Attention heads of the paper's decoders."""
 VIT_HEADS: Final = 6
 """Attention heads of the paper's ViT."""
+ENCODER_FORMATS: Final = (dense_encoder_files.FORMAT, image_encoder.FORMAT)
+"""Formats of files that say what an encoder is."""
 
 
 def read_planner(
@@ -55,7 +58,7 @@ def encoder_notes(folder: Path) -> dict[str, Any] | None:
     """How the encoder of a folder was made; None if the folder is not that of an encoder."""
     config_file = ModelFolder(folder).config_file
     raw = read_json(config_file) if config_file.is_file() else {}
-    return dict(raw.get("made", {})) if str(raw.get("format", "")).startswith("world4scorer-") else None
+    return dict(raw.get("made", {})) if raw.get("format") in ENCODER_FORMATS else None
 
 
 def copy_encoder(source: Path, folder: Path, overwrite: bool = False) -> None:
