@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.stored_pools import store_pools
 from world4scorer.evaluation.pools.pool_files import INFO, digest_of_planner
+from world4scorer.jobs.files import read_json
 
 WITHOUT_TORCH = """
 import json, sys
@@ -48,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (run / "data.json").write_text(json.dumps({"val_split": "mini"}))
         if name != "unasked":
             shutil.copytree(pools, run / "pools" / "mini")
-            about = json.loads((pools / INFO).read_text()) | {"weights": digest_of_planner(run / "planner")}
+            about = read_json(pools / INFO) | {"weights": digest_of_planner(run / "planner")}
             (run / "pools" / "mini" / INFO).write_text(json.dumps(about))
     (root / "former" / "planner" / "model.safetensors").write_text("{ }")
     next((root / "unfinished" / "pools" / "mini").glob("*.arrow")).unlink()

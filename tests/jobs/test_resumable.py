@@ -15,7 +15,7 @@ import pytest
 from tests.support.processes import WITH_TESTS
 from world4scorer.jobs.executors import ProcessExecutor, SerialExecutor
 from world4scorer.jobs.files import hold_lock, write_json
-from world4scorer.jobs.resumable import LISTED_FAILURES, Settings, resumable, run_tasks
+from world4scorer.jobs.resumable import LISTED_FAILURES, Settings, resumable, run_tasks, withdrawn_if_refused
 
 
 class WorkError(ValueError):
@@ -264,3 +264,31 @@ def test_a_folder_without_permission_is_an_os_error(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(PermissionError), resumable(tmp_path, "working"):
         raise AssertionError("entered")
+
+
+def test_a_refused_call_leaves_nothing_behind(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "folder"
+    with pytest.raises(WorkError), resumable(out, "working", WorkError, settings(out)):
+        raise WorkError("no such split")
+    assert list(tmp_path.iterdir()) == []
+    with resumable(out, "working", WorkError, settings(out, seed=4)):
+        (out / "finished.txt").write_text("work")
+    with pytest.raises(WorkError), resumable(out, "working", WorkError, settings(out, seed=4)):
+        raise WorkError("something else")
+    assert (out / "settings.json").is_file() and (out / "finished.txt").is_file()
+
+
+def test_settings_stay_with_work_that_is_finished(tmp_path: Path) -> None:
+    with pytest.raises(WorkError), resumable(tmp_path / "out", "working", WorkError, settings(tmp_path / "out")):
+        (tmp_path / "out" / "one.txt").write_text("work")
+        raise WorkError("the second failed")
+    assert (tmp_path / "out" / "settings.json").is_file()
+
+
+def test_files_of_others_are_not_taken_back(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    claim = tmp_path / "config.json"
+    with pytest.raises(ValueError, match="refused"), withdrawn_if_refused(tmp_path, claim):
+        claim.write_text("{}")
+        raise ValueError("refused")
+    assert (tmp_path / "notes.txt").is_file()

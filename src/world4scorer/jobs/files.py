@@ -11,17 +11,23 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
+from world4scorer.jobs.checksums import UNSEALED, check_content, seal, seal_file
+
+CHECKSUM: Final = "checksum"
+"""Field of a JSON file, and name in the metadata of other formats."""
+
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str], durable: bool = True) -> Iterator[IO[bytes]]:
+def atomic_write(path: str | os.PathLike[str], durable: bool = True, *, checksum: bool = False) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path` and rename it to `path` once the block has ended without an error.
 
     Without `durable`, the file is not flushed to disk: it survives a crash of the program, maybe not of the machine.
+    With `checksum`, the mark `checksums.UNSEALED` in what is written becomes the checksum of the file.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -29,8 +35,10 @@ def atomic_write(path: str | os.PathLike[str], durable: bool = True) -> Iterator
     try:
         with open(temporary, "wb") as stream:
             yield stream
+            stream.flush()
+            if checksum:
+                seal_file(temporary)
             if durable:
-                stream.flush()
                 os.fsync(stream.fileno())
         os.replace(temporary, target)
     finally:
@@ -79,10 +87,23 @@ def hold_lock(path: str | os.PathLike[str], lock_error: Exception) -> Iterator[N
         lock.release()
 
 
-def write_json(path: str | os.PathLike[str], content: Mapping[str, Any], indent: int = 1) -> None:
-    """Write JSON for people to read, whole or not at all."""
-    with atomic_write(path) as stream:
-        stream.write((json.dumps(content, indent=indent) + "\n").encode())
+def write_json(
+    path: str | os.PathLike[str],
+    content: Mapping[str, Any],
+    indent: int | None = 1,
+    *,
+    durable: bool = True,
+    allow_nan: bool = True,
+) -> None:
+    """Write JSON for people and `read_json` to read, whole or not at all, with a checksum as its last field."""
+    with atomic_write(path, durable) as stream:
+        stream.write(json_content(content, indent, allow_nan))
+
+
+def json_content(content: Mapping[str, Any], indent: int | None = 1, allow_nan: bool = True) -> bytes:
+    """What `write_json` writes."""
+    named = {**content, CHECKSUM: UNSEALED.decode()}
+    return seal((json.dumps(named, indent=indent, allow_nan=allow_nan) + "\n").encode())
 
 
 def write_csv(path: str | os.PathLike[str], rows: Iterable[Iterable[Any]]) -> None:
@@ -98,12 +119,28 @@ def read_json(
     error: type[ValueError] = ValueError,
     remedy: str = "delete its folder, or choose another",
 ) -> dict[str, Any]:
-    """Read a JSON object; raises `error`, with what to do about it, if there is none."""
+    """Read a JSON object, without its checksum; raises `error`, with what to do about it, if there is none."""
     try:
-        found = json.loads(Path(path).read_bytes())
-    except (OSError, ValueError) as cause:
-        reason = cause.strerror if isinstance(cause, OSError) else cause
+        content = Path(path).read_bytes()
+    except OSError as cause:
+        raise error(f"{path}: cannot be read as JSON ({cause.strerror}); {remedy}") from cause
+    return parse_json(content, path, error, remedy)
+
+
+def parse_json(
+    content: bytes,
+    path: str | os.PathLike[str],
+    error: type[ValueError] = ValueError,
+    remedy: str = "delete its folder, or choose another",
+) -> dict[str, Any]:
+    """The same for the content of a file, or of a line of it."""
+    check_content(content, path, error, f"{remedy}; if you changed it on purpose, remove its field {CHECKSUM!r}")
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as cause:
+        reason = "nested too deeply" if isinstance(cause, RecursionError) else cause
         raise error(f"{path}: cannot be read as JSON ({reason}); {remedy}") from cause
     if not isinstance(found, dict):
         raise error(f"{path}: holds no JSON object; {remedy}")
+    found.pop(CHECKSUM, None)
     return found

@@ -5,7 +5,8 @@
 ...     job.run_missing(choose_executor(), work, logs, "bank", "logs", is_done=lambda log: path_of(log).is_file())
 
 The process may be killed at any time. The same call resumes; a call with other settings, or a second one at the same
-time, is refused before anything is written.
+time, is refused before anything is written. A call that is refused for what it was given leaves nothing behind, so that
+it can be corrected.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
@@ -171,7 +172,8 @@ def resumable(
     for one in settings:
         one.check(error)
     lock_error = error(f"{folder}: another run is {activity}; wait for it, or stop it first")
-    with hold_lock(folder / lock, lock_error):
+    claims = [one.path for one in settings]
+    with withdrawn_if_refused(folder, *claims, locks=(lock,)), hold_lock(folder / lock, lock_error):
         for one in settings:
             one.match(error)
         for leftover in (path for pattern in leftovers for path in folder.glob(pattern)):
@@ -180,6 +182,41 @@ def resumable(
             else:
                 leftover.unlink(missing_ok=True)
         yield Job(folder, error)
+
+
+@contextmanager
+def withdrawn_if_refused(
+    folder: str | os.PathLike[str], *claims: Path, locks: Sequence[str] = (LOCK,)
+) -> Iterator[None]:
+    """Take back new files that claim a folder (settings) if the block ends with an error that users can cause.
+
+    Only where nothing else was written: with finished work in the folder, they stay for the call that resumes.
+
+    Args:
+        folder: The folder; removed if it is new and empty.
+        claims: The files.
+        locks: Lock files below the folder, which do not count as work.
+    """
+    folder = Path(folder)
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    new = {path for path in claims if not path.exists()}
+    try:
+        yield
+    except (ValueError, OSError):
+        own = new | {folder / name for name in locks}
+        if folder.is_dir() and all(path in own or path.is_dir() for path in folder.rglob("*")):
+            for path in own if missing else new:
+                path.unlink(missing_ok=True)
+            _remove_empty(folder, missing)
+        raise
+
+
+def _remove_empty(folder: Path, above: Sequence[Path]) -> None:
+    """Remove empty folders below one, and those of `above` (it and its parents, innermost first) that are empty."""
+    below = sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True)
+    for path in (*below, *above):
+        with suppress(OSError):  # no longer empty: someone else's now
+            path.rmdir()
 
 
 def run_tasks(

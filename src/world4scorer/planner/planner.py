@@ -188,7 +188,7 @@ class Planner(nn.Module):
     def files(self, folder: str | os.PathLike[str]) -> dict[Path, bytes]:
         """Files written by `save_pretrained`: content by path."""
         weights_file, config_file = ModelFolder(Path(folder)).files
-        return {weights_file: as_safetensors(self.network.state_dict()), config_file: self.config.to_json().encode()}
+        return {weights_file: as_safetensors(self.network.state_dict()), config_file: self.config.to_file()}
 
     @classmethod
     def from_pretrained(cls, folder: str | os.PathLike[str]) -> Planner:
@@ -196,7 +196,7 @@ class Planner(nn.Module):
         weights_file, config_file = ModelFolder(planner_folder(folder)).files
         if not config_file.is_file():
             raise ValueError(f"{config_file}: no such file; {folder} is not the folder of a planner")
-        config = ModelConfig.from_json(config_file.read_text(), str(config_file))
+        config = ModelConfig.from_json(config_file.read_bytes(), str(config_file))
         tensors = read_tensors(weights_file)
         with torch.device("meta"):
             network = Network(config)

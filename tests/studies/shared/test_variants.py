@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.support.small_training import MACHINE
+from tests.support.tampering import tamper
 from world4scorer.cli.run import main
 from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.jobs.run_folder import RunFolder
@@ -151,7 +153,8 @@ def test_targets_of_a_variant_are_made_like_those_of_the_run(run, tmp_path, trai
     known = training_set.data.targets
     digest = FutureTargets.open(known).notes.encoder.encode()
     foreign = tmp_path / "future.arrow"
-    foreign.write_bytes(known.read_bytes().replace(digest, b"0" * len(digest)))
+    shutil.copy(known, foreign)
+    tamper(foreign, lambda content: content.replace(digest, b"0" * len(digest)))
     city = tmp_path / "city"
     (city / "targets").mkdir(parents=True)
     for one in training_set.data.data.iterdir():

@@ -24,10 +24,12 @@ import torch
 from numpy.typing import NDArray
 
 from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.jobs.array_files import map_array, write_array
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, local_executor
-from world4scorer.jobs.files import atomic_write, read_json
+from world4scorer.jobs.files import read_json
 from world4scorer.jobs.resumable import Settings, resumable
+from world4scorer.jobs.sources import check_source
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.dense_encoder import DenseEncoder, DenseEncoderConfig, Perception, Shapes
 from world4scorer.planner.model.frozen_vit import FrozenEncoder
@@ -39,6 +41,9 @@ BLOCK: Final = 512
 BATCH_PIXELS: Final = 1_100_000
 """Pixels at a time, but at least a scene: 16 scenes of the city."""
 FORMAT: Final = "world4scorer-features-1"
+ABOUT: Final = "about.json"
+IMAGES: Final = "images"
+"""Name of the digest of the images in it; caches of 0.1.0 have none."""
 
 
 class FeatureCache:
@@ -67,7 +72,9 @@ class FeatureCache:
         """Patches (C, V, h, w) and map features (F, X, Y) of a scene."""
         block, row = divmod(self._row[token], BLOCK)
         if block not in self._open:
-            self._open[block] = np.load(_block_file(self.folder, block), mmap_mode="r")
+            self._open[block] = map_array(
+                _block_file(self.folder, block), ValueError, "delete it; `w4s train` makes it again"
+            )
         numbers = self._open[block][row]
         size = int(np.prod(self._patches))
         return numbers[:size].reshape(self._patches), numbers[size:].reshape(self._cells)
@@ -103,7 +110,10 @@ def cache_features(
         "format": FORMAT,
         "tokens": list(samples.tokens),
         "shapes": [list(shape) for shape in encoder.shapes],
+        IMAGES: samples.images_digest(),
     }
+    known = read_json(folder / ABOUT) if (folder / ABOUT).is_file() else about
+    check_source(folder, "images", known.get(IMAGES), about[IMAGES], ValueError, "delete it and train again")
     tasks = [
         CacheTask(
             start // BLOCK,
@@ -112,7 +122,9 @@ def cache_features(
         )
         for start in range(0, len(samples), BLOCK)
     ]
-    with resumable(folder, "caching features there", ValueError, Settings(folder / "about.json", about)) as job:
+    with resumable(
+        folder, "caching features there", ValueError, Settings(folder / ABOUT, about, ignored=(IMAGES,))
+    ) as job:
         job.run_missing(
             executor or local_executor(None if device == "cpu" else 1),
             _Encode(type(encoder), encoder.config, _weights(encoder), samples.sensors, folder, device),
@@ -130,9 +142,9 @@ def cache_features(
 def open_features(encoder: FrozenEncoder, data: Path, split: str) -> FeatureCache | None:
     """The complete cache of a split, if there is one."""
     folder = DataFolder(data).features(encoder.digest(), split)
-    if not (folder / "about.json").is_file():
+    if not (folder / ABOUT).is_file():
         return None
-    tokens = read_json(folder / "about.json", ValueError)["tokens"]
+    tokens = read_json(folder / ABOUT, ValueError)["tokens"]
     blocks = range((len(tokens) + BLOCK - 1) // BLOCK)
     complete = all(_block_file(folder, block).is_file() for block in blocks)
     return FeatureCache(folder, tokens, encoder.shapes) if complete else None
@@ -189,16 +201,15 @@ class _Encode:
         sizes = encoder.view_sizes
         batch = max(1, BATCH_PIXELS // (sizes.cameras * sizes.image_height * sizes.image_width))
         shape = len(task.tokens), sum(map(math.prod, encoder.shapes))
-        with atomic_write(_block_file(self.folder, task.block)) as stream:
+        with write_array(_block_file(self.folder, task.block), "<f2", shape) as append:
             # Written batch by batch: a block of a ViT's tokens can take gigabytes.
-            np.lib.format.write_array_header_1_0(stream, {"descr": "<f2", "fortran_order": False, "shape": shape})
             for start in range(0, len(task.tokens), batch):
                 chosen = range(start, min(start + batch, len(task.tokens)))
                 views = np.stack([self._views(task.tokens[k], task.images[k], sizes) for k in chosen])
                 with torch.inference_mode():
                     seen: Perception = encoder(normalise(torch.from_numpy(views).to(self.device)))
                 rows = torch.cat([seen.patches.flatten(1), seen.features.flatten(1)], 1)
-                stream.write(rows.half().cpu().numpy().astype("<f2").tobytes())
+                append(rows.half().cpu().numpy())
 
     def _views(self, token: str, images: Sequence[str], sizes: ModelConfig) -> NDArray[np.uint8]:
         try:

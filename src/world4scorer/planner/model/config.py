@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, get_type_hints
 
+from world4scorer.jobs.files import json_content, parse_json
+
 POSE_NUMBERS: Final = 3
 """Values of a pose: x forward [m], y left [m], heading [rad]."""
 
@@ -176,14 +178,15 @@ class ModelConfig:
         """The configuration as text for `config.json`."""
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=2) + "\n"
 
+    def to_file(self) -> bytes:
+        """The content of `config.json`: the same with a checksum."""
+        return json_content(json.loads(self.to_json()), 2)
+
     @classmethod
-    def from_json(cls, text: str, where: str) -> ModelConfig:
+    def from_json(cls, text: str | bytes, where: str) -> ModelConfig:
         """Read what `to_json` wrote; `where` names the file in errors."""
-        try:
-            raw = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{where}: not JSON ({error})") from error
-        if not isinstance(raw, dict) or raw.pop("format", None) != FORMAT:
+        raw = parse_json(text.encode() if isinstance(text, str) else text, where, remedy="copy the planner again")
+        if raw.pop("format", None) != FORMAT:
             raise ValueError(f"{where}: not a planner's configuration ({FORMAT!r} expected as 'format')")
         return cls(**_checked(raw, where))
 

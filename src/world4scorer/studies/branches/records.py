@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.engine.scene.indices import STEPS
-from world4scorer.jobs.files import atomic_write, read_json
+from world4scorer.jobs.files import atomic_write, read_json, write_json
 
 FORMAT: Final = "world4scorer-branches-1"
 SUFFIX: Final = ".npz"
@@ -155,8 +154,7 @@ def kept_scenes(path: Path) -> dict[str, SceneBranches]:
 
 def lose(path: Path, asked: AskedScene) -> None:
     """Note, beside the file of a log, a scene in which SUMO crashed: it would crash again."""
-    with atomic_write(_lost_path(path)) as stream:
-        stream.write(json.dumps({**lost(path), asked.token: asked.digest()}, indent=1).encode())
+    write_json(_lost_path(path), {**lost(path), asked.token: asked.digest()})
 
 
 def lost(path: Path) -> dict[str, str]:

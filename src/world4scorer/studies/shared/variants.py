@@ -96,7 +96,7 @@ def _check_folder(job: _Job) -> None:
     path = RunFolder(job.folder).config_file
     if not path.is_file():
         return
-    found: Mapping[str, Any] = asdict(TrainConfig.from_json(path.read_text(), str(path)))
+    found: Mapping[str, Any] = asdict(TrainConfig.from_json(path.read_bytes(), str(path)))
     wanted: Mapping[str, Any] = asdict(job.config)
     if RunFolder(job.folder).data_file.is_file():
         found = {**found, **_resolved(read_run(job.folder)[1])}
