@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 
 from tests.support.processes import WITH_TESTS
 from world4scorer.jobs.executors import ProcessExecutor, SerialExecutor
-from world4scorer.jobs.files import hold_lock, write_json
+from world4scorer.jobs.files import hold_lock, read_json, write_json
 from world4scorer.jobs.resumable import LISTED_FAILURES, Settings, resumable, run_tasks, withdrawn_if_refused
 
 
@@ -138,7 +137,7 @@ def test_child_processes_do_not_keep_the_lock(tmp_path: Path) -> None:
 def test_other_settings_are_named(tmp_path: Path) -> None:
     with resumable(tmp_path, "working", WorkError, settings(tmp_path, version="1")):
         pass
-    assert json.loads((tmp_path / "settings.json").read_bytes()) == {"seed": 3, "sizes": {"width": 8}, "version": "1"}
+    assert read_json(tmp_path / "settings.json") == {"seed": 3, "sizes": {"width": 8}, "version": "1"}
     with resumable(tmp_path, "working", WorkError, settings(tmp_path, version="2")):
         pass
     assert settings(tmp_path).match(WorkError)["version"] == "1"  # kept as it was written

@@ -1,17 +1,24 @@
-"""NumPy files: written whole or not at all with a checksum, mapped after comparing it."""
+"""NumPy files: written whole or not at all with a checksum, mapped after comparing it; archives of arrays."""
 
 from __future__ import annotations
 
+import math
 import os
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from world4scorer.jobs.checksums import MAKE_AGAIN, UNSEALED, check_checksum
 from world4scorer.jobs.files import atomic_write
+
+MAX_UNPACKED: Final = 2**30
+"""Bytes that an archive may unpack to, however small it is."""
+MAX_EXPANSION: Final = 100
+"""How many times its size a larger one may unpack to."""
 
 
 @contextmanager
@@ -25,6 +32,37 @@ def write_array(
         np.lib.format.write_array_header_1_0(stream, header)
         yield lambda rows: stream.write(np.ascontiguousarray(rows, kind).tobytes())
         stream.write(UNSEALED)  # readers of NumPy files take no notice of what follows the numbers
+
+
+@contextmanager
+def open_archive(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """The arrays of an `.npz` file by name, without pickled objects; ZIP's checksums are compared as they are read.
+
+    What they declare is compared with what the file holds before memory is taken: a ValueError for an array larger than
+    its entry, and for a file that unpacks to more than `MAX_UNPACKED` bytes and `MAX_EXPANSION` times its size.
+    """
+    os.stat(path)  # a missing file is an OSError of its own
+    if not zipfile.is_zipfile(path):
+        raise ValueError("no .npz archive, or cut short")
+    with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+        whole = sum(entry.file_size for entry in entries)
+        if whole > max(MAX_UNPACKED, MAX_EXPANSION * os.path.getsize(path)):
+            raise ValueError(f"it unpacks to {whole:,} bytes, which is more than any file of its size should")
+        for entry in entries:
+            with archive.open(entry) as member:
+                _check_header(member, entry)
+    with np.load(path, allow_pickle=False) as arrays:
+        yield arrays
+
+
+def _check_header(member: IO[bytes], entry: zipfile.ZipInfo) -> None:
+    version = np.lib.format.read_magic(member)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(member)
+    size = math.prod(shape) * dtype.itemsize
+    if size > (there := entry.file_size - member.tell()):
+        raise ValueError(f"{entry.filename}: an array of {size:,} bytes in {there:,}")
 
 
 def map_array(

@@ -41,8 +41,21 @@ def atomic_write(path: str | os.PathLike[str], durable: bool = True, *, checksum
             if durable:
                 os.fsync(stream.fileno())
         os.replace(temporary, target)
+    except OSError as error:
+        if error.filename is None:  # writing to an open file does not say to which
+            error.filename = os.fspath(target)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The content of a file; errors name it, those of reading after it was opened, too."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise
 
 
 def check_file(path: str | os.PathLike[str]) -> None:
@@ -127,6 +140,14 @@ def read_json(
     return parse_json(content, path, error, remedy)
 
 
+def load_json(content: str | bytes) -> Any:
+    """What JSON text stands for; a ValueError for what is no JSON, or is nested too deeply to be read."""
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def parse_json(
     content: bytes,
     path: str | os.PathLike[str],
@@ -136,10 +157,9 @@ def parse_json(
     """The same for the content of a file, or of a line of it."""
     check_content(content, path, error, f"{remedy}; if you changed it on purpose, remove its field {CHECKSUM!r}")
     try:
-        found = json.loads(content)
-    except (ValueError, RecursionError) as cause:
-        reason = "nested too deeply" if isinstance(cause, RecursionError) else cause
-        raise error(f"{path}: cannot be read as JSON ({reason}); {remedy}") from cause
+        found = load_json(content)
+    except ValueError as cause:
+        raise error(f"{path}: cannot be read as JSON ({cause}); {remedy}") from cause
     if not isinstance(found, dict):
         raise error(f"{path}: holds no JSON object; {remedy}")
     found.pop(CHECKSUM, None)

@@ -7,7 +7,6 @@ box size by a small one; missing speeds and accelerations are filled in by the c
 from __future__ import annotations
 
 import gzip
-import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from world4scorer.driving.clips.axes import flip_y, heading_from_compass, headin
 from world4scorer.driving.clips.ego_car import rear_axle
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.engine.routes.commands import RoadOption
+from world4scorer.jobs.files import load_json
 
 EGO_CLASS: Final = "ego_vehicle"
 OBSTACLE_CLASSES: Final = ("vehicle", "walker")
@@ -76,7 +76,7 @@ class Annotation:
 def read_annotation(path: Path) -> Annotation:
     """Read one file."""
     try:
-        raw = json.loads(gzip.decompress(path.read_bytes()))
+        raw = load_json(gzip.decompress(path.read_bytes()))
     except FileNotFoundError:
         raise ClipError(f"{path}: no such file; unpack this clip again") from None
     except (OSError, EOFError, zlib.error, ValueError) as error:

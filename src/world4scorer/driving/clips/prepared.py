@@ -25,6 +25,7 @@ from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.outcomes import Surroundings, label_plans
 from world4scorer.engine.scene.geometry import relative_poses
 from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
+from world4scorer.jobs.array_files import open_archive
 from world4scorer.jobs.files import atomic_write, read_json, write_json
 
 FORMAT: Final = "world4scorer-clips-1"
@@ -120,7 +121,7 @@ class PreparedClip:
     def open(cls, path: Path) -> PreparedClip:
         """Read what `save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open_archive(path) as file:
                 if str(file["format"]) != FORMAT:
                     raise ClipError(f"{path}: a file of {file['format']}, not of {FORMAT}; prepare this clip again")
                 values: dict[str, Any] = {name: file[name] for name in cls.__dataclass_fields__}

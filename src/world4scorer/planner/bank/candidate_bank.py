@@ -127,7 +127,11 @@ class CandidateBank:
             raise BankError(f"{folder}: this bank is not finished; run the same `w4s bank` command again")
         named = _load(folder / TOKENS, ("N",), "SU")
         count = len(named)
-        tokens = tuple(str(token) for token in (np.char.decode(named, "utf-8") if named.dtype.kind == "S" else named))
+        try:
+            texts = np.char.decode(named, "utf-8") if named.dtype.kind == "S" else named
+        except UnicodeDecodeError as error:
+            raise BankError(f"{folder / TOKENS}: damaged: {error}; copy it again") from error
+        tokens = tuple(str(token) for token in texts)
         rows = {token: row for row, token in enumerate(tokens)}
         if len(rows) != count:
             repeated = next(token for row, token in enumerate(tokens) if rows[token] != row)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.engine.scene.indices import PLAN_POSES
-from world4scorer.jobs.array_files import write_array
+from world4scorer.jobs.array_files import open_archive, write_array
 from world4scorer.jobs.files import atomic_write, write_json
 from world4scorer.jobs.resumable import Settings
 from world4scorer.planner.bank.candidate_bank import BANK_FILES, LABEL_COUNT, NOTES, PARTS, TOKENS, BankError
@@ -79,7 +79,7 @@ class BankParts:
         shutil.rmtree(self.place)
 
     def _read(self, log_name: str, name: str) -> NDArray[Any]:
-        with np.load(self.path(log_name), allow_pickle=False) as part:
+        with open_archive(self.path(log_name)) as part:
             return np.asarray(part[name])
 
 

@@ -131,6 +131,9 @@ class DenseImageEncoder(ImageEncoder):
 
 def load_encoder(source: str | os.PathLike[str]) -> ImageEncoder:
     """A bundled encoder (its name), one that `save_encoder` wrote, or DINOv2 from a file or folder of weights."""
+    if str(source) not in BUNDLED and not Path(source).exists():
+        names = ", ".join(repr(name) for name in BUNDLED)
+        raise ValueError(f"{source}: no such encoder; give {names}, or a file or folder of weights")
     source = BUNDLED.get(str(source), source)
     if is_dense_encoder(source):
         return DenseImageEncoder(load_dense_encoder(source))

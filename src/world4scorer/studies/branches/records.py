@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.engine.scene.indices import STEPS
+from world4scorer.jobs.array_files import open_archive
 from world4scorer.jobs.files import atomic_write, read_json, write_json
 
 FORMAT: Final = "world4scorer-branches-1"
@@ -131,7 +132,7 @@ def write_log(path: Path, scenes: Sequence[SceneBranches]) -> None:
 def read_log(path: Path) -> list[SceneBranches]:
     """The branches of a log."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open_archive(path) as archive:
             fields = {name: archive[name] for name in archive.files}
         if str(fields["format"]) != FORMAT:
             raise BranchError(f"{path}: not branches of the format {FORMAT!r}; delete it to make them anew")
