@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import pickletools
 import re
+from functools import lru_cache
 from typing import Final
 
 MAX_DIGITS: Final = 20
 """Digits of a number that are looked at: more than any memory has places."""
 SMALL_NUMBER: Final = 65_536
 """Numbers below need no memory to speak of."""
+SHORT_DATA: Final = 40
+"""Bytes of data below which an instruction is part of a run: names and tokens."""
 PUT: Final = b"p"
 LONG_PUT: Final = b"r"
 STOP: Final = b"."
@@ -29,8 +32,8 @@ LENGTH_BYTES: Final = {
 """Size of the length that precedes the data of an instruction."""
 
 
-def _instructions() -> tuple[re.Pattern[bytes], dict[bytes, int]]:
-    """A pattern of instructions without data of their own length, and the size of the length of the others."""
+def _instructions() -> tuple[list[bytes], dict[bytes, int]]:
+    """Patterns of instructions of fixed length or with short data, and the size of the length of those with more."""
     fixed, sized = [], {}
     for instruction in pickletools.opcodes:
         code, argument = instruction.code.encode("latin-1"), instruction.arg
@@ -44,19 +47,27 @@ def _instructions() -> tuple[re.Pattern[bytes], dict[bytes, int]]:
         elif argument.n >= 0:
             fixed.append(re.escape(code) + rb".{%d}" % argument.n)
         else:
-            sized[code] = LENGTH_BYTES[argument.n]
-    small = re.escape(LONG_PUT) + rb"..\x00\x00"  # a small number
-    return re.compile(rb"(?:" + b"|".join([*fixed, small]) + rb")*+", re.DOTALL), sized
+            size = sized[code] = LENGTH_BYTES[argument.n]
+            lengths = (re.escape(length.to_bytes(size, "little")) + rb".{%d}" % length for length in range(SHORT_DATA))
+            fixed.append(re.escape(code) + rb"(?:" + b"|".join(lengths) + rb")")
+    return fixed, sized
 
 
 _FIXED, _SIZED = _instructions()
 
 
+@lru_cache(8)
+def _run(most: int) -> re.Pattern[bytes]:
+    """A run of such instructions, with numbers of the memo up to `most` times 65,536."""
+    numbers = re.escape(LONG_PUT) + rb"..[\x00-\x%02x]\x00" % most
+    return re.compile(rb"(?:" + b"|".join([*_FIXED, numbers]) + rb")*+", re.DOTALL)
+
+
 def check_memo(data: bytes) -> None:
     """Raise a ValueError for a number of the memo beyond the length of the pickle; other faults are left alone."""
-    place = 0
+    place, run = 0, _run(min(255, len(data) // SMALL_NUMBER))
     while True:
-        found = _FIXED.match(data, place)
+        found = run.match(data, place)
         assert found is not None  # it may match nothing
         place = found.end()
         code = data[place : place + 1]

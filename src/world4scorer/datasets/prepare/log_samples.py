@@ -228,13 +228,14 @@ def log_stamps(table: pa.Table) -> dict[str, Stamp]:
     return stamps
 
 
-def check_logs(store: Path, folder: Path, logs: Sequence[str], remedy: str) -> None:
+def check_logs(store: Path, folder: Path, logs: Sequence[str], command: str) -> None:
     """Raise a DatasetError for a log in `folder` that changed since the samples of a store were made from it."""
     table = _readable(store / FILE)
     known = {} if table is None else log_stamps(table)
     for name in logs:
         if has_changed(folder / f"{name}.pkl", known.get(name)):
-            raise DatasetError(f"{folder / f'{name}.pkl'}: changed since {store} was made from it; {remedy}")
+            again = f"delete {store / f'{name}.arrow'} and run {command} again"
+            raise DatasetError(f"{folder / f'{name}.pkl'}: changed since {store} was made from it; {again}")
 
 
 def read_table(path: Path) -> pa.Table:

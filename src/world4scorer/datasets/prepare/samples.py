@@ -136,7 +136,7 @@ class Samples:
         """
         source = NavsimSource(root, split, routes=routes)
         logs, options, store = source.log_names(), source.sample_options, Path(folder)
-        again = f"run `w4s prepare --data {root} --split {split.name} --store {store}` again"
+        again = f"`w4s prepare --data {root} --split {split.name} --store {store}`"
         check_logs(store, DataFolder(root).logs(split.data_split), logs, again)
         if not is_made_with(store, logs, options):
             found = stored_samples(store, logs, options)
