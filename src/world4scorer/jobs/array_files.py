@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 import os
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +13,7 @@ from typing import IO, Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from world4scorer.jobs.checksums import MAKE_AGAIN, UNSEALED, check_checksum
+from world4scorer.jobs.checksums import MAKE_AGAIN, UNSEALED, check_content
 from world4scorer.jobs.files import atomic_write
 
 MAX_UNPACKED: Final = 2**30
@@ -57,24 +58,41 @@ def open_archive(path: str | os.PathLike[str]) -> Iterator[Any]:
 
 
 def _check_header(member: IO[bytes], entry: zipfile.ZipInfo) -> None:
-    version = np.lib.format.read_magic(member)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(member)
+    shape, _, dtype = _read_header(member)
     size = math.prod(shape) * dtype.itemsize
     if size > (there := entry.file_size - member.tell()):
         raise ValueError(f"{entry.filename}: an array of {size:,} bytes in {there:,}")
+
+
+def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns come first, and type of an array; the stream is then at its numbers."""
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    return read(stream)
 
 
 def map_array(
     path: str | os.PathLike[str], error: type[ValueError] = ValueError, remedy: str = MAKE_AGAIN
 ) -> NDArray[Any]:
     """Map an array; a file that is damaged or no array raises `error`, a missing one FileNotFoundError."""
-    has_checksum = check_checksum(path, error, remedy)
     try:
-        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+        with open(path, "rb") as stream:
+            # One mapping for the checksum and the numbers: the second finds its pages there.
+            content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+            has_checksum = check_content(content, path, error, remedy)
+            shape, fortran, dtype = _read_header(stream)
+            offset = stream.tell()
+    except FileNotFoundError:
+        raise
     except (ValueError, EOFError, OSError) as cause:
+        if isinstance(cause, error) and str(path) in str(cause):
+            raise
         raise error(f"{path}: cannot be read as an array ({cause}); {remedy}") from cause
-    size = mapped.offset + mapped.nbytes + (len(UNSEALED) if has_checksum else 0)
-    if os.path.getsize(path) != size:
-        raise error(f"{path}: damaged: {os.path.getsize(path)} bytes instead of {size}; {remedy}")
-    return np.asarray(mapped)  # plain arrays are indexed several times faster than memmaps
+    size = offset + math.prod(shape) * dtype.itemsize + (len(UNSEALED) if has_checksum else 0)
+    if dtype.hasobject or len(content) != size:
+        why = "it holds pickled objects" if dtype.hasobject else f"{len(content):,} bytes instead of {size:,}"
+        raise error(f"{path}: cannot be read as an array ({why}); {remedy}")
+    if not math.prod(shape):
+        return np.empty(shape, dtype)
+    array: NDArray[Any] = np.frombuffer(content, dtype, math.prod(shape), offset)
+    return array.reshape(shape, order="F" if fortran else "C")

@@ -39,9 +39,8 @@ def has_changed(path: str | os.PathLike[str], known: Mapping[str, Any] | None) -
     status = os.stat(path)
     if status.st_size != known["bytes"]:
         return True
-    if status.st_mtime_ns == known["changed_ns"]:
-        return False
-    return _digest(os.fspath(path), status.st_size, status.st_mtime_ns) != known["xxh3"]
+    same_time = status.st_mtime_ns == known["changed_ns"]
+    return not same_time and _digest(os.fspath(path), status.st_size, status.st_mtime_ns) != str(known["xxh3"])
 
 
 def check_source(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -68,3 +70,11 @@ def test_what_is_not_finite_is_refused(folder, store):
 def test_log_names_cannot_leave_the_folder(folder):
     with pytest.raises(PoolError, match="cannot be a file name"):
         folder.path("../elsewhere")
+
+
+def test_pools_of_other_scenes_or_images_are_not_continued(tmp_path: Path) -> None:
+    PoolFolder.begin(tmp_path / "old", {"planner": "x"})
+    PoolFolder.begin(tmp_path / "old", {"planner": "x", "scenes": "a", "images": "b"})  # as 0.1.0 left them
+    PoolFolder.begin(tmp_path / "new", {"planner": "x", "scenes": "a", "images": "b"})
+    with pytest.raises(PoolError, match=r'pools\.json: made with other settings \(scenes: "a", now "c"\)'):
+        PoolFolder.begin(tmp_path / "new", {"planner": "x", "scenes": "c", "images": "b"})
