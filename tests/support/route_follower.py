@@ -16,8 +16,8 @@ from world4scorer.driving.closed_loop.planner_agent import AgentOptions
 from world4scorer.driving.serving.address import Address, listening
 from world4scorer.driving.serving.server import PlannerServer
 from world4scorer.driving.serving.session import ServedPlanner
-from world4scorer.planner.model.components import COMPONENTS
 from world4scorer.planner.model.config import city
+from world4scorer.planner.model.utility import COMPONENTS
 from world4scorer.planner.planner import ScoredPlans
 
 SPEEDS = (4.0, 2.0, 0.0)
@@ -40,7 +40,9 @@ class RouteFollower(nn.Module):
         self.delay = 0.0
         """s that a call takes."""
 
-    def forward(self, image: Tensor, ego_status: Tensor, cameras: object = None) -> ScoredPlans:
+    def forward(
+        self, image: Tensor, ego_status: Tensor, cameras: object = None, corridor: Tensor | None = None
+    ) -> ScoredPlans:
         time.sleep(self.delay)
         self.commands.append(int(ego_status[0, 7:11].argmax()))
         self.views = [image]

@@ -23,7 +23,6 @@ from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import as_safetensors, check_tensors, read_tensors, write_together
 from world4scorer.planner.bundled import planner_folder
 from world4scorer.planner.hub import CARD_FILE, is_repository, repository_folder, upload
-from world4scorer.planner.model.components import COMPONENTS
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.dense_encoder import DenseEncoder, Perception
 from world4scorer.planner.model.dinov2 import load_dinov2
@@ -32,7 +31,7 @@ from world4scorer.planner.model.images import Frames
 from world4scorer.planner.model.network import Forward, FrozenSceneEncoder, Network
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.model.released import export_released, load_released
-from world4scorer.planner.model.utility import Benchmark, utility
+from world4scorer.planner.model.utility import COMPONENTS, Benchmark, utility
 from world4scorer.planner.model_card import digest_of_files, model_card
 from world4scorer.planner.stability.decisions import Stability, compared, stability
 from world4scorer.planner.stability.geometry import Geometry
@@ -73,7 +72,11 @@ class Planner(nn.Module):
     if TYPE_CHECKING:  # torch leaves the type of a module's calls open
 
         def __call__(
-            self, image: Tensor | Frames | Perception, ego_status: Tensor, cameras: Cameras | None = None
+            self,
+            image: Tensor | Frames | Perception,
+            ego_status: Tensor,
+            cameras: Cameras | None = None,
+            corridor: Tensor | None = None,
         ) -> ScoredPlans:
             """Propose plans and score them, see `forward`."""
 
@@ -84,7 +87,11 @@ class Planner(nn.Module):
 
     @torch.no_grad()
     def forward(
-        self, image: Tensor | Frames | Perception, ego_status: Tensor, cameras: Cameras | None = None
+        self,
+        image: Tensor | Frames | Perception,
+        ego_status: Tensor,
+        cameras: Cameras | None = None,
+        corridor: Tensor | None = None,
     ) -> ScoredPlans:
         """Propose plans and score them.
 
@@ -93,8 +100,9 @@ class Planner(nn.Module):
                 encoder of this planner has perceived in them.
             ego_status: (B, 11) pose (zeros), velocity [m/s], acceleration [m/s^2], command.
             cameras: Where they are; only models with plan sampling ask for it.
+            corridor: (B, m, 2) route ahead in the ego frame [m]: of a vocabulary, manoeuvres that leave it come last.
         """
-        return _scored(self.network(image, ego_status, None, cameras))
+        return _scored(self.network(image, ego_status, None, cameras, corridor))
 
     @torch.no_grad()
     def score(
@@ -219,7 +227,7 @@ class Planner(nn.Module):
     def files(self, folder: str | os.PathLike[str]) -> dict[Path, bytes]:
         """Files written by `save_pretrained`: content by path."""
         weights_file, config_file = ModelFolder(Path(folder)).files
-        return {weights_file: as_safetensors(self.network.state_dict()), config_file: self.config.to_json().encode()}
+        return {weights_file: as_safetensors(self.network.state_dict()), config_file: self.config.to_file()}
 
     def push_to_hub(
         self,
@@ -257,7 +265,7 @@ class Planner(nn.Module):
         weights_file, config_file = ModelFolder(path).files
         if not config_file.is_file():
             raise ValueError(f"{config_file}: no such file; {folder} is not the folder of a planner")
-        config = ModelConfig.from_json(config_file.read_text(), str(config_file))
+        config = ModelConfig.from_json(config_file.read_bytes(), str(config_file))
         tensors = read_tensors(weights_file)
         with torch.device("meta"):
             network = Network(config)

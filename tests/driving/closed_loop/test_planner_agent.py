@@ -19,6 +19,7 @@ from world4scorer.driving.closed_loop.infraction_monitor import TerminationRules
 from world4scorer.driving.closed_loop.observation import CameraCalibration, Decision, Observation
 from world4scorer.driving.closed_loop.planner_agent import AgentOptions, PlannerAgent
 from world4scorer.engine.routes import CommandTracker, RoadOption, Route
+from world4scorer.engine.selection.corridor import corridor_utility
 from world4scorer.engine.selection.route import route_agreement
 from world4scorer.engine.selection.speed_limit import limited_utility
 from world4scorer.planner.model.config import ModelConfig, city
@@ -67,6 +68,21 @@ def test_route_reranking_adds_agreement() -> None:
     agreed = route_agreement(decision.plans, ahead)
     expected = decision.utility + 4 * decision.utility.std() * (agreed - agreed.mean()) / agreed.std()
     assert decision.ranked == pytest.approx(expected) and decision.chosen == int(np.argmax(expected))
+
+
+def test_a_corridor_chooses_manoeuvres_and_plans() -> None:
+    made = planner()
+    made.network.generator.anchors.normal_(0.0, 0.4)
+    plain, near = (PlannerAgent(made, AgentOptions(corridor=loss), rig()) for loss in (0.0, 0.3))
+    for agent in (plain, near):
+        agent.begin("drive", ROUTE)
+    beside = observation(y=6.0)
+    decision, ahead = near.decide(beside), np.column_stack([np.arange(81.0), np.full(81, -6.0)])
+    assert decision.ranked == pytest.approx(corridor_utility(decision.utility, decision.plans, ahead, 0.3))
+    assert decision.chosen == int(np.argmax(decision.ranked))
+    assert decision.plans[:, -1, 1].mean() < plain.decide(beside).plans[:, -1, 1].mean() - 1.0
+    with pytest.raises(ValueError, match="a corridor needs one"):
+        near.begin("drive")
 
 
 def test_a_forecast_looks_at_the_frame_before() -> None:

@@ -21,8 +21,8 @@ from tests.support.route_follower import arc, serving
 from world4scorer.datasets.navsim import agent, served_planner
 from world4scorer.datasets.navsim.served_planner import ServedPlanner, ServerRefused, follows
 from world4scorer.engine.scene.geometry import relative_poses
-from world4scorer.planner.model.components import COMPONENTS
 from world4scorer.planner.model.config import city
+from world4scorer.planner.model.utility import COMPONENTS
 from world4scorer.planner.planner import ScoredPlans
 
 FILES = [Path(module.__file__) for module in (agent, served_planner)]
@@ -38,7 +38,9 @@ class TwoPlans(nn.Module):
         self.weight = nn.Parameter(torch.zeros(1))
         self.status: list[np.ndarray] = []
 
-    def forward(self, image: torch.Tensor, ego_status: torch.Tensor, cameras: object = None) -> ScoredPlans:
+    def forward(
+        self, image: torch.Tensor, ego_status: torch.Tensor, cameras: object = None, corridor: object = None
+    ) -> ScoredPlans:
         plans = torch.from_numpy(np.stack([arc(5.0, 0.0), arc(5.0, 0.08)]))[None].float()
         better = len(self.status) % 2
         self.status.append(ego_status[0].numpy().copy())

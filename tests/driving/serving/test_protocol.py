@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as npst
 
 from world4scorer.driving.serving.protocol import (
     DTYPES,
+    FIRST_ALLOCATION,
     HEADER,
     MAGIC,
     VERSION,
@@ -188,3 +189,33 @@ def test_hanging_up_between_frames_is_no_error():
     with there:
         here.close()
         assert MessageReader(there).read(5) is None
+
+
+def test_memory_is_taken_as_bytes_come_and_not_as_announced() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        reader = MessageReader(ours)
+        theirs.sendall(HEADER.pack(MAGIC, VERSION, MessageKind.DECIDE, 60, 60 * 2**20) + bytes(1000))
+        with pytest.raises(ProtocolError, match="its end did not come in time"):
+            reader.read(stall=0.05)
+        assert len(reader._memory) <= FIRST_ALLOCATION
+
+
+def test_a_message_larger_than_the_first_allocation_is_whole() -> None:
+    image = np.arange(5 * FIRST_ALLOCATION, dtype=np.uint8)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        sender = threading.Thread(target=send, args=(theirs, Message(MessageKind.DECIDE, {}, {"image": image})))
+        sender.start()
+        message = MessageReader(ours).read()
+        sender.join()
+    assert message is not None
+    np.testing.assert_array_equal(message.arrays["image"], image)
+
+
+def test_half_a_header_holds_no_place_for_long() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(MAGIC)
+        with pytest.raises(ProtocolError, match="its header did not come in time"):
+            MessageReader(ours).read(seconds=30.0, stall=0.05)

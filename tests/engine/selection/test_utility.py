@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from world4scorer.engine.selection.utility import utility_of_logits
-from world4scorer.planner.model.components import COMPONENTS
-from world4scorer.planner.model.utility import utility
+from world4scorer.planner.model.utility import COMPONENTS, utility
 
 LOGITS = np.random.default_rng(0).normal(0, 4, (5, 7, 6))
 

@@ -162,7 +162,7 @@ def test_damaged_files_are_named(encoder, tmp_path):
     with pytest.raises(ValueError, match="sizes beside it are damaged"):
         load_dense_encoder(tmp_path)
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(ValueError, match=r"config\.json: not JSON"):
+    with pytest.raises(ValueError, match=r"config\.json: cannot be read as JSON"):
         load_dense_encoder(tmp_path)
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ValueError, match="not a dense encoder"):

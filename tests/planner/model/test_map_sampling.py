@@ -132,7 +132,7 @@ def test_a_planner_chooses_plans_on_the_road():
     every = network.generator.manoeuvres(torch.tensor([7.0]))
 
     class KnowsTheRoad(torch.nn.Module):
-        def forward(self, plans, maps, ego):
+        def forward(self, plans, maps, ego, route):
             return 10 * least_drivable(maps, plans)
 
     network.generator.screen = KnowsTheRoad()

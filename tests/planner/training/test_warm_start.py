@@ -66,6 +66,24 @@ def test_a_forecast_is_added_without_changing_plans():
         load_forecast(network, DenseEncoder(encoder.config))
 
 
+def test_reading_along_the_route_is_added_without_changing_plans():
+    torch.manual_seed(0)
+    plain = Planner(city())
+    plain.network.generator.anchors.normal_(0.0, 0.5)
+    torch.nn.init.normal_(plain.network.plan_sampling.out.weight, std=0.1)
+    network = Network(replace(city(), ego_numbers=21, route_reading=True))
+    load_planner_weights(network, plain)
+    image, ego = torch.rand(1, 4, 3, 84, 196), torch.zeros(1, 11)
+    before, after = plain(image, ego), Planner.from_network(network)(image, torch.cat([ego, torch.ones(1, 10)], 1))
+    torch.testing.assert_close(after.plans, before.plans, rtol=0, atol=1e-6)
+    torch.testing.assert_close(after.utility(), before.utility(), rtol=0, atol=1e-5)
+    reading = Planner.from_network(network)
+    with pytest.raises(ValueError, match="neither may that go, nor a forecast come"):
+        load_planner_weights(Network(replace(city(), ego_numbers=21)), reading)
+    with pytest.raises(ValueError, match="nor a forecast come"):
+        load_planner_weights(Network(replace(reading.config, forecast=True)), reading)
+
+
 def test_the_route_point_can_be_learnt():
     network = Network(replace(tiny_planner().config, ego_numbers=13))
     load_planner_weights(network, tiny_planner())

@@ -151,9 +151,9 @@ class Aggregation:
         return RolloutData(data.data, split, store, bank, targets, self.config.imitation)
 
     def train(self, number: int, rollouts: Sequence[RolloutData]) -> Path:
-        """Fine-tune the planner of the round before on the logs and all own scenes so far."""
+        """Fine-tune the planner of the round before on the logs and all own scenes so far, also those of the run."""
         base, data = read_run(self.run)
-        data = replace(data, rollouts=tuple(rollouts))
+        data = replace(data, rollouts=(*data.rollouts, *rollouts))
         return train(self.train_config(base, number), data, self._run(number), self.machine)
 
     def train_config(self, base: TrainConfig, number: int) -> TrainConfig:

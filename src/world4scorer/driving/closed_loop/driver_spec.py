@@ -1,7 +1,8 @@
 """Names of drivers: a planner with selection options, or a baseline.
 
-A planner's name lists what is added to framewise selection: `inertial`, `route` or `path`, `limit`, `commands`,
-`creep`, joined by +, as in `inertial+route`. A weight may follow: `inertial=0.5`; after `limit` a speed [m/s].
+A planner's name lists what is added to framewise selection: `inertial`, `route` or `path`, `corridor`, `limit`,
+`start`, `commands`, `creep`, joined by +, as in `inertial+route`. A weight may follow: `inertial=0.5`; after `limit` a
+speed [m/s].
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from world4scorer.driving.closed_loop.planner_agent import AgentOptions
+from world4scorer.engine.selection.corridor import CORRIDOR_WEIGHT
 from world4scorer.engine.selection.route import ROUTE_WEIGHT as ROUTE_WEIGHT
 from world4scorer.engine.selection.speed_limit import URBAN_LIMIT
+from world4scorer.engine.selection.start import START_WEIGHT
 from world4scorer.engine.selection.utility import Benchmark
 
 FRAMEWISE: Final = "framewise"
@@ -26,8 +29,16 @@ BASELINES: Final = {
     SUMO: "SUMO's driver, privileged",
 }
 """Drivers without a planner, with their labels in tables."""
-DEFAULT_NUMBERS: Final = {"inertial": 1.0, "route": ROUTE_WEIGHT, "path": ROUTE_WEIGHT, "limit": URBAN_LIMIT}
-"""Re-ranking weights of the paper, `path` being route re-ranking at equal distances travelled; speed limit [m/s]."""
+DEFAULT_NUMBERS: Final = {
+    "inertial": 1.0,
+    "route": ROUTE_WEIGHT,
+    "path": ROUTE_WEIGHT,
+    "corridor": CORRIDOR_WEIGHT,
+    "limit": URBAN_LIMIT,
+    "start": START_WEIGHT,
+}
+"""Re-ranking weights of the paper, `path` being route re-ranking at equal distances travelled; utility lost outside the
+corridor [1/m]; speed limit [m/s]; utility gained by moving off."""
 DEFAULT_DRIVERS: Final = (FRAMEWISE, "inertial", "route", *BASELINES)
 
 
@@ -82,8 +93,12 @@ def _with_number(options: AgentOptions, kind: str, number: float) -> AgentOption
     """The options with one more thing that has a number."""
     if kind == "inertial":
         return replace(options, inertial=number)
+    if kind == "corridor":
+        return replace(options, corridor=number)
     if kind == "limit":
         return replace(options, speed_limit=number)
+    if kind == "start":
+        return replace(options, start=number)
     return replace(options, route=number, route_rule="published" if kind == "route" else "equal-distance")
 
 

@@ -57,7 +57,7 @@ class Decision:
     utility: NDArray[np.float64]
     """(N,) predicted utility, less what the speed limit costs"""
     ranked: NDArray[np.float64]
-    """(N,) utility after route re-ranking, before inertial re-ranking"""
+    """(N,) utility after corridor and route re-ranking, before inertial re-ranking"""
     chosen: int
     command: NDArray[np.float32]
     """(4,) command given to the planner."""

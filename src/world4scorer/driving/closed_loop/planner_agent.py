@@ -26,9 +26,11 @@ from world4scorer.engine.routes.commands import CommandTracker, one_hot
 from world4scorer.engine.routes.route import Route, RouteCursor
 from world4scorer.engine.scene.ego_snapshot import EgoSnapshot
 from world4scorer.engine.scene.geometry import relative_poses
+from world4scorer.engine.selection.corridor import CORRIDOR_LENGTH, corridor_utility
 from world4scorer.engine.selection.inertial import InertialReranker, check_weight
 from world4scorer.engine.selection.route import RouteRule, check_rule, route_agreement, route_utility
 from world4scorer.engine.selection.speed_limit import limited_utility
+from world4scorer.engine.selection.start import starting_utility
 from world4scorer.engine.selection.utility import Benchmark
 from world4scorer.planner.model.config import EGO_CHOICES, EGO_NUMBERS
 from world4scorer.planner.model.dense_encoder import Perception
@@ -58,10 +60,16 @@ class AgentOptions:
     """How route re-ranking compares plans with the route."""
     speed_limit: float = 0.0
     """Speed above which plans lose utility [m/s]; 0 for none."""
+    corridor: float = 0.0
+    """Utility that plans lose for each metre outside a corridor around the route; 0 for none."""
+    start: float = 0.0
+    """Utility that plans gain for moving off at once; 0 for none."""
 
     def __post_init__(self) -> None:
         check_weight(self.inertial)
         check_weight(self.route)
+        check_weight(self.corridor)
+        check_weight(self.start)
         check_rule(self.route_rule)
         if not 0 <= self.speed_limit < np.inf:
             raise ValueError(f"speed limit {self.speed_limit}: want a speed [m/s], or 0 for none")
@@ -98,9 +106,9 @@ class PlannerAgent:
 
     def begin(self, name: str, route: Route | None = None, keeper: CommandTracker | None = None) -> None:
         """Start a drive; resets all state."""
-        needs_route = self.takes_route_point or self.options.route > 0
+        needs_route = self.takes_route_point or self.options.route > 0 or self.options.corridor > 0
         if needs_route and route is None:
-            raise ValueError(f"drive {name!r}: no route; a route point or route re-ranking needs one")
+            raise ValueError(f"drive {name!r}: no route; a route point, route re-ranking or a corridor needs one")
         if self.options.keep_commands and keeper is None:
             raise ValueError(f"drive {name!r}: no nodes of the route; keeping commands needs them")
         self._name = name
@@ -125,23 +133,45 @@ class PlannerAgent:
         if self.options.keep_commands:
             assert self._keeper is not None
             command = one_hot(self._keeper.command(observation.pose))
-        point = ahead = polyline = None
+        point = polyline = None
         if self._cursor is not None:
             self._cursor.advance(observation.pose[:2])
             polyline = self._cursor.polyline(observation.pose)
-            point, ahead = self._cursor.route_point(observation.pose), self._cursor.ahead(observation.pose)
+            point = self._cursor.route_point(observation.pose)
         image = self._perceive(observation, self.views(observation) if views is None else views)
-        scored = self.planner(image, self._status(observation, command, point, polyline), self._cameras(observation))
+        status = self._status(observation, command, point, polyline)
+        scored = self.planner(image, status, self._cameras(observation), self._corridor(observation))
         plans = scored.plans[0].float().cpu().numpy()
         utility = scored.utility(self.options.benchmark)[0].double().cpu().numpy()
         if self.options.speed_limit:
             utility = limited_utility(utility, plans, self.options.speed_limit)
-        ranked = utility
-        if self.options.route:
-            assert ahead is not None
-            agreement = route_agreement(plans, ahead, self.options.route_rule)
-            ranked = route_utility(utility, agreement, self.options.route, self.options.route_rule)
+        if self.options.start:
+            utility = starting_utility(utility, plans, self.options.start)
+        ranked = self._follow_route(observation, plans, utility)
         return Decision(plans, utility, ranked, self._choose(observation, plans, ranked), command, point)
+
+    def _follow_route(
+        self, observation: Observation, plans: NDArray[np.float32], utility: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Utilities (N,) after what the options say of the route."""
+        options, ranked = self.options, utility
+        if options.corridor:
+            assert self._cursor is not None
+            ahead = self._cursor.ahead(observation.pose, CORRIDOR_LENGTH)
+            ranked = corridor_utility(ranked, plans, ahead, options.corridor)
+        if options.route:
+            assert self._cursor is not None
+            agreement = route_agreement(plans, self._cursor.ahead(observation.pose), options.route_rule)
+            ranked = route_utility(ranked, agreement, options.route, options.route_rule)
+        return ranked
+
+    def _corridor(self, observation: Observation) -> Tensor | None:
+        """The route (1, m, 2) that plans shall stay near, if the options ask for it."""
+        if not self.options.corridor:
+            return None
+        assert self._cursor is not None
+        ahead = self._cursor.ahead(observation.pose, CORRIDOR_LENGTH)
+        return torch.from_numpy(ahead[None]).to(self._device, torch.float32) if len(ahead) > 1 else None
 
     def _perceive(self, observation: Observation, views: Tensor) -> Tensor | Perception:
         """The views, or for a planner with a forecast what its encoder makes of them and of the frame before."""

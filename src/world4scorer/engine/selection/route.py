@@ -51,7 +51,9 @@ def route_agreement(plans: ArrayLike, ahead: ArrayLike, rule: RouteRule = "publi
     check_rule(rule)
     if rule == "published":
         weights = np.linspace(FIRST_WEIGHT, LAST_WEIGHT, poses.shape[1])
-        return np.asarray(np.exp(-(_distance(poses[..., :2], route) @ weights) / weights.sum() / DISTANCE_SCALE))
+        return np.asarray(
+            np.exp(-(polyline_distance(poses[..., :2], route) @ weights) / weights.sum() / DISTANCE_SCALE)
+        )
     return _agreement_at_distances(poses, route)
 
 
@@ -71,14 +73,14 @@ def _agreement_at_distances(poses: NDArray[np.float64], route: NDArray[np.float6
         along = arc_length(path)
         points[row] = np.column_stack([np.interp(distances, along, path[:, axis]) for axis in (0, 1)])
         reached[row] = distances <= along[-1]
-    away = _distance(points, route)
+    away = polyline_distance(points, route)
     excess = away - np.where(reached, away, np.inf).min(0, initial=np.inf)
     weights = np.where(reached, np.linspace(FIRST_WEIGHT, LAST_WEIGHT, len(distances)), 0.0)
     mean = np.where(reached, excess, 0.0) * weights
     return np.asarray(np.exp(-mean.sum(1) / np.maximum(weights.sum(1), 1e-9) / DISTANCE_SCALE))
 
 
-def _distance(points: NDArray[np.float64], line: NDArray[np.float64]) -> NDArray[np.float64]:
+def polyline_distance(points: NDArray[np.float64], line: NDArray[np.float64]) -> NDArray[np.float64]:
     """(N, T) distances of points (N, T, 2) to a polyline (m, 2).
 
     To the line, not to its points: those lie a metre apart, and plans ending between two of them would lose to plans

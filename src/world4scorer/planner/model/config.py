@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, get_type_hints
 
+from world4scorer.jobs.files import json_content, parse_json
+
 POSE_NUMBERS: Final = 3
 """Values of a pose: x forward [m], y left [m], heading [rad]."""
 
@@ -105,6 +107,9 @@ class ModelConfig:
     forecast: bool = False
     """A dense encoder also sees the frame half a second before, and plans read where road users will be
     (`forecast.py`)."""
+    route_reading: bool = False
+    """Plan sampling and the choice of manoeuvres also read where a plan leads along the points of the route
+    (`route_reading.py`)."""
     anchors: bool = False
     """Plans are manoeuvres found in the training data, corrected, instead of free poses (`anchors.py`)."""
     vocabulary: int = 0
@@ -135,6 +140,10 @@ class ModelConfig:
             raise ValueError(f"worst_points: read from maps, so they need the encoder {DENSE!r}")
         if self.forecast and self.encoder != DENSE:
             raise ValueError(f"forecast: made by the encoder {DENSE!r} alone")
+        if self.route_reading and not (self.encoder == DENSE and self.plan_sampling):
+            raise ValueError(f"route_reading: read with the maps, so it needs plan_sampling and the encoder {DENSE!r}")
+        if self.route_reading and self.ego_numbers != EGO_CHOICES[-1]:
+            raise ValueError(f"route_reading: needs the points of the route, so ego_numbers of {EGO_CHOICES[-1]}")
         if self.encoder not in ENCODERS:
             raise ValueError(f"encoder: {self.encoder!r}; choose from {', '.join(ENCODERS)}")
         if self.encoder == FROZEN_VIT and (self.lora_rank or self.train_vit):
@@ -181,14 +190,15 @@ class ModelConfig:
         """The configuration as text for `config.json`."""
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=2) + "\n"
 
+    def to_file(self) -> bytes:
+        """The content of `config.json`: the same with a checksum."""
+        return json_content(json.loads(self.to_json()), 2)
+
     @classmethod
-    def from_json(cls, text: str, where: str) -> ModelConfig:
+    def from_json(cls, text: str | bytes, where: str) -> ModelConfig:
         """Read what `to_json` wrote; `where` names the file in errors."""
-        try:
-            raw = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{where}: not JSON ({error})") from error
-        if not isinstance(raw, dict) or raw.pop("format", None) != FORMAT:
+        raw = parse_json(text.encode() if isinstance(text, str) else text, where, remedy="copy the planner again")
+        if raw.pop("format", None) != FORMAT:
             raise ValueError(f"{where}: not a planner's configuration ({FORMAT!r} expected as 'format')")
         return cls(**_checked(raw, where))
 

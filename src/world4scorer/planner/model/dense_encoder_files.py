@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -11,8 +10,9 @@ from typing import Any, Final
 
 import torch
 
+from world4scorer.jobs.files import read_json, write_json
 from world4scorer.jobs.model_folder import ModelFolder
-from world4scorer.jobs.tensor_files import check_tensors, read_tensors, write_bytes, write_tensors
+from world4scorer.jobs.tensor_files import COPY_AGAIN, check_tensors, read_tensors, write_tensors
 from world4scorer.planner.hub import cached_folder
 from world4scorer.planner.model.dense_encoder import DenseEncoder, DenseEncoderConfig
 
@@ -59,15 +59,10 @@ def save_dense_encoder(
 ) -> None:
     """Write weights (.safetensors) and sizes (.json); `notes` say how it was made."""
     write_tensors({name: tensor.to(dtype) for name, tensor in encoder.state_dict().items()}, weights)
-    text = json.dumps({"format": FORMAT, "sizes": asdict(encoder.config), "made": dict(notes or {})}, indent=2)
-    write_bytes(f"{text}\n".encode(), sizes)
+    write_json(sizes, {"format": FORMAT, "sizes": asdict(encoder.config), "made": dict(notes or {})}, 2)
 
 
 def _notes(path: Path) -> dict[str, Any]:
     beside = path.with_suffix(".json")
     config_file = beside if beside.is_file() else ModelFolder(path.parent).config_file
-    try:
-        raw = json.loads(config_file.read_bytes()) if config_file.is_file() else {}
-    except ValueError as error:
-        raise ValueError(f"{config_file}: not JSON: {error}") from error
-    return raw if isinstance(raw, dict) else {}
+    return read_json(config_file, remedy=COPY_AGAIN) if config_file.is_file() else {}

@@ -16,6 +16,7 @@ from world4scorer.planner.model.anchors import CONTROLS, integrate
 from world4scorer.planner.model.config import POSE_NUMBERS, ModelConfig
 from world4scorer.planner.model.decoder import Decoder
 from world4scorer.planner.model.map_sampling import Maps
+from world4scorer.planner.model.route_reading import outside_corridor
 from world4scorer.planner.model.scorer import plan_motion
 from world4scorer.planner.model.vocabulary import Screen, choose_different
 
@@ -24,6 +25,8 @@ CONTROL_SCALE: Final = (1.0, 0.2)
 CORRECTION: Final = (0.3, 0.02)
 """Largest change of a manoeuvre that was chosen for the scene: acceleration [m/s^2], yaw rate [rad/s]. Imitation pulls
 one plan of a pool; what it does to the others, which nothing holds, must not lead them off the road."""
+CORRIDOR_LOSS: Final = 1.0
+"""Logit of the screen that a manoeuvre loses for each metre outside the corridor around a route, on average."""
 
 
 class TrajectoryHead(nn.Module):
@@ -70,8 +73,16 @@ class Generator(nn.Module):
             nn.init.zeros_(self.head.poses.weight)
             nn.init.zeros_(self.head.poses.bias)
 
-    def forward(self, scene_BSD: Tensor, ego_BD: Tensor, speed_B: Tensor, readable: object = None) -> Tensor:
-        """Plans (B, N, T, 3); the speed [m/s] is what plans with anchors begin with. `readable` is not looked at."""
+    def forward(
+        self,
+        scene_BSD: Tensor,
+        ego_BD: Tensor,
+        speed_B: Tensor,
+        readable: object = None,
+        route_BS2: Tensor | None = None,
+        corridor_BS2: Tensor | None = None,
+    ) -> Tensor:
+        """Plans (B, N, T, 3); the speed [m/s] is what plans with anchors begin with. The rest is not looked at."""
         queries_BND = self.queries + ego_BD[:, None]
         decoded: Tensor = self.head(self.decoder(queries_BND, scene_BSD))
         if self.anchors is None:
@@ -96,12 +107,23 @@ class VocabularyGenerator(Generator):
         """All plans (B, K, T, 3) of the vocabulary, from speeds [m/s]."""
         return integrate(speed_B.float(), self.anchors.float().expand(len(speed_B), -1, -1, -1))
 
-    def forward(self, scene_BSD: Tensor, ego_BD: Tensor, speed_B: Tensor, readable: object = None) -> Tensor:
-        """Plans (B, N, T, 3)."""
+    def forward(
+        self,
+        scene_BSD: Tensor,
+        ego_BD: Tensor,
+        speed_B: Tensor,
+        readable: object = None,
+        route_BS2: Tensor | None = None,
+        corridor_BS2: Tensor | None = None,
+    ) -> Tensor:
+        """Plans (B, N, T, 3): manoeuvres that stay near a route [m], if there is one, come first."""
         assert isinstance(readable, Maps)
         with torch.no_grad():
             every = self.manoeuvres(speed_B)
-            chosen = choose_different(self.screen(every, readable, ego_BD), every, self.proposals)
+            worth = self.screen(every, readable, ego_BD, route_BS2)
+            if corridor_BS2 is not None:
+                worth = worth - CORRIDOR_LOSS * outside_corridor(every, corridor_BS2)
+            chosen = choose_different(worth, every, self.proposals)
             plans = every.gather(1, chosen[..., None, None].expand(-1, -1, *every.shape[2:]))
         queries_BND = self.queries + self.embed(plan_motion(plans).flatten(2)) + ego_BD[:, None]
         decoded: Tensor = self.head(self.decoder(queries_BND, scene_BSD))

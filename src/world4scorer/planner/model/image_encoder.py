@@ -11,7 +11,6 @@ Shapes: M images, R registers, P patches, V width.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,8 +19,9 @@ from typing import Any, Final, Literal
 import torch
 from torch import Tensor, nn
 
+from world4scorer.jobs.files import read_json, write_json
 from world4scorer.jobs.model_folder import ModelFolder
-from world4scorer.jobs.tensor_files import Tensors, read_tensors, tensors_digest, write_bytes, write_tensors
+from world4scorer.jobs.tensor_files import COPY_AGAIN, Tensors, read_tensors, tensors_digest, write_tensors
 from world4scorer.planner.hub import is_repository, repository_folder
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.dense_encoder import DenseEncoder
@@ -138,16 +138,16 @@ def load_encoder(source: str | os.PathLike[str], *, download: bool = False) -> I
     source = BUNDLED.get(str(source), source)
     if is_repository(source):
         source = repository_folder(source, download)
+    if not Path(source).exists():
+        names = ", ".join(repr(name) for name in BUNDLED)
+        raise ValueError(f"{source}: no such encoder; give {names}, or a file or folder of weights")
     if is_dense_encoder(source):
         return DenseImageEncoder(load_dense_encoder(source).without_forecast())
     path = weights_file(source)
     beside = path.with_suffix(".json")
     config_file = beside if beside.is_file() else ModelFolder(path.parent).config_file
-    try:
-        raw = json.loads(config_file.read_bytes()) if config_file.is_file() else {}
-    except ValueError as error:
-        raise ValueError(f"{config_file}: not JSON: {error}") from error
-    if isinstance(raw, dict) and raw.get("format") == FORMAT:
+    raw = read_json(config_file, remedy=COPY_AGAIN) if config_file.is_file() else {}
+    if raw.get("format") == FORMAT:
         config = _sizes_config(raw, str(config_file))
     else:
         config = _dinov2_config(read_tensors(path), path)
@@ -167,8 +167,7 @@ def save_encoder(
     """Write weights (.safetensors) and sizes (.json) of an encoder; `notes` say how it was made."""
     state = {name: tensor.to(dtype) for name, tensor in vit.state_dict().items()}
     write_tensors(to_theirs(state, hugging_face_names(state)), weights)
-    text = json.dumps({"format": FORMAT, **encoder_sizes(config), "made": dict(notes or {})}, indent=2)
-    write_bytes(f"{text}\n".encode(), sizes)
+    write_json(sizes, {"format": FORMAT, **encoder_sizes(config), "made": dict(notes or {})}, 2)
 
 
 def _sizes_config(raw: Mapping[str, Any], where: str) -> ModelConfig:

@@ -2,8 +2,8 @@
 
 At every pose of a plan and half-way between poses, the corners and the centre of the car's box are read from the maps
 of the encoder; at the poses, the feature map as well, and the forecast of the time of each pose. The worst points so
-far are read on their own. A linear layer, zero before training, adds the reading to the plan's query, as
-`plan_sampling.py` does with image features.
+far are read on their own. The network appends what it reads along the route, if it knows one. A linear layer, zero
+before training, adds all of it to the plan's query, as `plan_sampling.py` does with image features.
 
 Shapes: B scenes, N plans, T poses, K = 5 points of a box, M maps, F features of a map cell, D width,
 X x Y cells of the feature map, 4X x 4Y cells of maps.
@@ -24,6 +24,7 @@ from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.dense_encoder import MAP_CLASSES, DenseEncoderConfig, MapHeads, Perception
 from world4scorer.planner.model.forecast import forecast_maps
 from world4scorer.planner.model.plan_sampling import Cameras
+from world4scorer.planner.model.route_reading import READ_NUMBERS
 
 BOX_POINTS: Final = (
     (vehicle.REAR_AXLE_TO_CENTRE, 0.0),
@@ -109,12 +110,13 @@ class MapSampling(nn.Module):
         numbers = steps * (len(BOX_POINTS) * len(MAP_CLASSES) + 2) + config.poses * config.sampling_width
         numbers += steps * len(DECISIVE_CLASSES) if self.worst else 0
         numbers += config.poses * (len(BOX_POINTS) + 1) if config.forecast else 0
+        numbers += config.poses * READ_NUMBERS if config.route_reading else 0
         self.out = nn.Linear(numbers, config.width)
         nn.init.zeros_(self.out.weight)
         nn.init.zeros_(self.out.bias)
 
     def read(self, plans_BNT3: Tensor, readable: object, cameras: Cameras | None = None) -> Tensor:
-        """What maps say along plans (B, N, input width of `out`); `cameras` do not matter here."""
+        """What maps say along plans (B, N, numbers); `cameras` do not matter here."""
         if not isinstance(readable, Maps):
             raise ValueError("scene: without maps; encode it with the model that reads it")
         maps = readable

@@ -19,6 +19,7 @@ from world4scorer.planner.model.generator import Generator, VocabularyGenerator
 from world4scorer.planner.model.images import Frames
 from world4scorer.planner.model.map_sampling import Maps, MapSampling
 from world4scorer.planner.model.plan_sampling import Cameras, PlanSampling, Readable
+from world4scorer.planner.model.route_reading import read_route, route_points
 from world4scorer.planner.model.scene_reader import SceneReader
 from world4scorer.planner.model.scorer import ActionEncoder, Predictor, ScoreHeads
 from world4scorer.planner.model.vision_transformer import VisionTransformer
@@ -47,6 +48,10 @@ class Ego(NamedTuple):
     """(B, D)"""
     speed: Tensor
     """(B,) forward [m/s]"""
+    route: Tensor | None = None
+    """(B, 5, 2) from the ego along the route [m], if plans are read along it"""
+    corridor: Tensor | None = None
+    """(B, m, 2) route that the generator's plans shall stay near [m]"""
 
 
 class Forward(NamedTuple):
@@ -158,11 +163,12 @@ class Network(nn.Module):
         if ego_status.ndim != 2 or ego_status.shape[1] != self.config.ego_numbers:
             given = tuple(ego_status.shape)
             raise ValueError(f"ego_status: shape {given}; (scenes, {self.config.ego_numbers}) is needed")
-        return Ego(self.ego_encoder(ego_status.to(self.dtype)), ego_status[:, SPEED])
+        route = route_points(ego_status) if self.config.route_reading else None
+        return Ego(self.ego_encoder(ego_status.to(self.dtype)), ego_status[:, SPEED], route)
 
     def propose(self, scene: SceneFeatures, ego: Ego) -> Tensor:
         """Plans (B, N, T, 3)."""
-        plans: Tensor = self.generator(scene.tokens, ego.encoded, ego.speed, scene.readable)
+        plans: Tensor = self.generator(scene.tokens, ego.encoded, ego.speed, scene.readable, ego.route, ego.corridor)
         return plans
 
     def predict(self, plans_BNT3: Tensor, scene: SceneFeatures, ego: Ego, cameras: Cameras | None = None) -> Tensor:
@@ -171,10 +177,16 @@ class Network(nn.Module):
         plans_BNT3 = plans_BNT3.detach()
         queries = self.action_encoder(plans_BNT3, ego.encoded)
         if self.plan_sampling is not None and self.config.images:
-            read = self.plan_sampling.read(plans_BNT3, scene.readable, cameras)
+            read = self.read_along(plans_BNT3, scene, ego, cameras)
             queries = queries + self.plan_sampling.out(read.to(self.dtype))
         states: Tensor = self.predictor(queries, scene.tokens)
         return states
+
+    def read_along(self, plans_BNT3: Tensor, scene: SceneFeatures, ego: Ego, cameras: Cameras | None) -> Tensor:
+        """What plan sampling reads of plans: from the scene, and along the route where the model knows it."""
+        assert self.plan_sampling is not None
+        read = self.plan_sampling.read(plans_BNT3, scene.readable, cameras)
+        return read if ego.route is None else torch.cat([read, read_route(plans_BNT3, ego.route).to(read.dtype)], -1)
 
     def score(self, states_BND: Tensor, ego: Ego) -> Tensor:
         """Logits (B, N, 6) of states."""
@@ -194,13 +206,14 @@ class Network(nn.Module):
         ego_status: Tensor,
         plans_BNT3: Tensor | None = None,
         cameras: Cameras | None = None,
+        corridor: Tensor | None = None,
     ) -> Forward:
-        """Score the model's own plans, or those that are given."""
+        """Score the model's own plans, made to stay near a route (B, m, 2) if it is given, or plans that are given."""
         perceiver = self.encoder.perceiver if isinstance(self.encoder, FrozenSceneEncoder) else None
         if isinstance(perceiver, DenseEncoder) and not isinstance(image, Perception) and cameras is not None:
             perceiver.config.check_cameras(cameras)
         scene = self.encode(image)
-        ego = self.encode_ego(ego_status)
+        ego = self.encode_ego(ego_status)._replace(corridor=corridor)
         if len(ego.encoded) != len(scene.tokens):
             raise ValueError(f"ego_status: {len(ego.encoded)} scenes, but image has {len(scene.tokens)}")
         plans = self.propose(scene, ego) if plans_BNT3 is None else plans_BNT3.float()

@@ -10,9 +10,9 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from world4scorer.planner.model.components import COMPONENTS
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.decoder import Decoder
+from world4scorer.planner.model.utility import COMPONENTS
 
 PLAN_SCALE: Final = (0.05, 0.1, 1.0)
 """Scale of poses in motion queries: x, y [1/m], heading [1/rad]."""

@@ -1,4 +1,4 @@
-"""Utility of a plan from its six predictions.
+"""The six outcomes that the score heads predict, and the utility of a plan that they make.
 
 J = sum of a_m log p_m over NC, DAC, DDC  +  log of the sum of b_m p_m over TTC, EP, comfort,  p = sigmoid(logit).
 Computed from logits with log-sigmoid and log-sum-exp, so that it stays finite where p rounds to 0.
@@ -15,9 +15,20 @@ from torch import Tensor
 from torch.nn import functional
 
 from world4scorer.engine.selection.utility import UTILITY_WEIGHTS, Benchmark
-from world4scorer.planner.model.components import COMFORT, COMPONENTS, DAC, DDC, EP, LABEL_COLUMNS, NC, TTC
 
-__all__ = ["WEIGHTS", "Benchmark", "utility"]
+__all__ = ["COMPONENTS", "LABEL_COLUMNS", "WEIGHTS", "Benchmark", "utility"]
+
+NC: Final = "no_at_fault_collisions"
+DAC: Final = "drivable_area_compliance"
+DDC: Final = "driving_direction_compliance"
+TTC: Final = "time_to_collision_within_bound"
+EP: Final = "ego_progress"
+COMFORT: Final = "comfort"
+
+COMPONENTS: Final = (NC, DAC, DDC, TTC, EP, COMFORT)
+"""Outcomes under the names of released checkpoints, in the order of the columns of a pool file."""
+LABEL_COLUMNS: Final = {NC: "NC", DAC: "DAC", DDC: "DDC", TTC: "TTC", EP: "EP", COMFORT: "C"}
+"""The name that an outcome table gives to each."""
 
 WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
     benchmark: {name: weights[LABEL_COLUMNS[name]] for name in COMPONENTS}

@@ -25,6 +25,7 @@ from world4scorer.planner.model.map_sampling import (
     read_forecast,
     worst_so_far,
 )
+from world4scorer.planner.model.route_reading import READ_NUMBERS, read_route
 from world4scorer.planner.model.scorer import plan_motion
 
 SCREENED_POINTS: Final = BOX_POINTS[:3]
@@ -45,12 +46,13 @@ class Screen(nn.Module):
         points = len(SCREENED_POINTS) + (1 if self.worst else 0)
         numbers = config.poses * points * len(DECISIVE_CLASSES) + 2 * config.plan_numbers
         numbers += config.poses * (len(SCREENED_POINTS) + 1) if config.forecast else 0
+        numbers += config.poses * READ_NUMBERS if config.route_reading else 0
         self.read = nn.Linear(numbers, HIDDEN)
         self.ego = nn.Linear(config.width, HIDDEN)
         self.out = nn.Sequential(nn.GELU(), nn.Linear(HIDDEN, HIDDEN), nn.GELU(), nn.Linear(HIDDEN, 1))
 
-    def forward(self, plans_BKT3: Tensor, maps: Maps, ego_BD: Tensor) -> Tensor:
-        """Logits (B, K)."""
+    def forward(self, plans_BKT3: Tensor, maps: Maps, ego_BD: Tensor, route_BS2: Tensor | None = None) -> Tensor:
+        """Logits (B, K); a route [m] for models that read plans along it."""
         points = box_points(plans_BKT3, SCREENED_POINTS)
         met = nearest(maps.classes[:, list(DECISIVE_CLASSES)], points.flatten(1, 3)).view(*points.shape[:-1], -1)
         read = [met.sigmoid().movedim(-1, 2).flatten(2), plan_motion(plans_BKT3).flatten(2)]
@@ -59,6 +61,8 @@ class Screen(nn.Module):
         if maps.forecast is not None:
             ahead = read_forecast(maps.forecast, points, nearest)
             read += [ahead.sigmoid().flatten(2), worst_so_far(ahead[..., None], OCCUPIED)]
+        if route_BS2 is not None:
+            read.append(read_route(plans_BKT3, route_BS2))
         logits: Tensor = self.out(self.read(torch.cat(read, -1)) + self.ego(ego_BD)[:, None])[..., 0]
         return logits
 

@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 from torch.func import vjp, vmap
 
-from world4scorer.planner.model.components import COMPONENTS
-from world4scorer.planner.model.utility import Benchmark, utility
+from world4scorer.planner.model.utility import COMPONENTS, Benchmark, utility
 from world4scorer.planner.stability.conjugate_gradients import Solution
 from world4scorer.planner.stability.geometry import Geometry
 from world4scorer.planner.stability.observations import jacobian_product

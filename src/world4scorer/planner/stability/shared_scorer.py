@@ -123,10 +123,9 @@ class SharedScorer:
         """The calls that score plans of scenes, with all that does not depend on theta computed."""
         read = None
         if self._parts.sampled is not None:
-            sampling = self.network.plan_sampling
-            if cameras is None or scene.readable is None or sampling is None:
+            if cameras is None or scene.readable is None:
                 raise ValueError("cameras: missing; a model with plan sampling needs to know how the views were taken")
-            read = sampling.read(plans_BNT3, scene.readable, cameras).to(self.dtype)
+            read = self.network.read_along(plans_BNT3, scene, ego, cameras).to(self.dtype)
         fixed = (part.detach().to(self.dtype) for part in (plans_BNT3, scene.tokens, ego.encoded))
         plans, tokens, encoded = fixed
         return ScorerCall(plans, read, tokens, encoded)

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from world4scorer.planner.model.components import COMPONENTS, EP, TTC
 from world4scorer.planner.model.dense_encoder import Perception
 from world4scorer.planner.model.images import Frames
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.plan_sampling import Cameras
+from world4scorer.planner.model.utility import COMPONENTS, EP, TTC
 from world4scorer.planner.stability.observations import WeightedReading
 from world4scorer.planner.stability.shared_scorer import ScorerCall, SharedScorer
 

@@ -1,5 +1,5 @@
-"""Initialise a network with the weights of a planner, which may lack inputs: the route point, the points after it, and
-the forecast.
+"""Initialise a network with the weights of a planner, which may lack inputs: the route point, the points after it, the
+forecast, and the reading along the route.
 
 Zero columns are then added where these enter and everything else is copied, so that plans are the same as before until
 training changes them.
@@ -18,6 +18,8 @@ from world4scorer.planner.planner import Planner
 
 WIDENED: Final = ("ego_encoder.weight", "plan_sampling.out.weight", "generator.screen.read.weight")
 """(outputs, inputs) weights whose last inputs a planner may lack."""
+ADDED: Final = ("ego_numbers", "forecast", "route_reading")
+"""Settings for which a planner may lack inputs; those of a later one come after those of an earlier one."""
 FORECAST: Final = "encoder.perceiver.forecast."
 """Prefix of the forecast's weights, which come from an encoder."""
 NON_STRUCTURAL: Final = ("dropout", "drop_path", "train_vit", "vit_layer_scale")
@@ -37,7 +39,9 @@ def load_planner_weights(network: Network, planner: Planner) -> None:
         )
     if theirs.forecast and not mine.forecast:
         raise ValueError("from_planner: it has a forecast, which cannot be taken away")
-    alike = {name: getattr(mine, name) for name in ("ego_numbers", "forecast", *NON_STRUCTURAL)}
+    if theirs.route_reading and (not mine.route_reading or mine.forecast != theirs.forecast):
+        raise ValueError("from_planner: it reads plans along the route; neither may that go, nor a forecast come")
+    alike = {name: getattr(mine, name) for name in (*ADDED, *NON_STRUCTURAL)}
     if replace(theirs, **alike) != mine:
         differs = next(name for name, value in vars(mine).items() if getattr(replace(theirs, **alike), name) != value)
         raise ValueError(
