@@ -1,0 +1,122 @@
+"""Attack files, long work, readers and engine for a while, and count what held.
+
+    python benchmarks/faults.py --minutes 60
+    python benchmarks/faults.py --attacks kills disk --minutes 10
+    python benchmarks/faults.py --replay fuzz 17
+
+Writes results/faults.json and results/faults.md. Counts grow from run to run: each goes on with seeds that were not
+used yet, unless --fresh. Failures are listed with the seed that repeats them. Exit code 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # children are forked, which threads do not survive
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import tyro  # noqa: E402
+
+from tests.faults.attacks import ATTACKS  # noqa: E402
+from world4scorer import __version__  # noqa: E402
+from world4scorer.jobs.files import atomic_write, read_json, write_json  # noqa: E402
+
+FOLDER: Final = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""In memory where there is such a place: what is attacked is the order of steps, not the disk."""
+KEPT_FAILURES: Final = 100
+"""Of an attack, in the results."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the benchmark."""
+
+    minutes: float = 10.0
+    """How long, shared evenly by the attacks."""
+    attacks: tuple[str, ...] = tuple(ATTACKS)
+    """Which."""
+    replay: tuple[str, int] | None = None
+    """Attack and seed of a failure: run once more, nothing is written."""
+    fresh: bool = False
+    """Forget former runs."""
+    out: Path = ROOT / "results" / "faults"
+
+
+def run(content: dict[str, Any], name: str, minutes: float, out: Path) -> None:
+    """Run an attack for a while and add to its counts."""
+    entry = content["attacks"].setdefault(
+        name, {"what": ATTACKS[name].unit, "seeds": 0, "cases": 0, "compared": 0, "failures": [], "seconds": 0.0}
+    )
+    until = time.monotonic() + 60 * minutes
+    while time.monotonic() < until:
+        seed, start = entry["seeds"], time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="w4s-attack-", dir=FOLDER) as folder:
+            found = ATTACKS[name].run(seed, Path(folder))
+        entry["seeds"] += 1
+        entry["cases"] += found.cases
+        entry["compared"] += found.compared
+        entry["seconds"] = round(entry["seconds"] + time.monotonic() - start, 1)
+        entry["failures"] += [f"seed {seed}: {failure}" for failure in found.failures]
+        del entry["failures"][KEPT_FAILURES:]
+        write_json(out.with_suffix(".json"), content)
+
+
+def compared(entry: dict[str, Any]) -> str:
+    """How many cases were compared with the readable version."""
+    return f", {entry['compared']:,} of them compared with the readable version" if entry["compared"] else ""
+
+
+def markdown(content: dict[str, Any]) -> str:
+    """Lay the counts out as a table."""
+    entries = content["attacks"].values()
+    lines = [
+        "# Faults",
+        "",
+        f"Made by `python benchmarks/faults.py` in {sum(e['seconds'] for e in entries) / 3600:.2f} hours "
+        f"({content['machine']}, world4scorer {content['version']}). "
+        "What must hold: [reliability](../docs/reliability.md).",
+        "",
+        "| | cases | failures | hours |",
+        "|---|--:|--:|--:|",
+    ]
+    lines += [
+        f"| {entry['what']}{compared(entry)} | {entry['cases']:,} | {len(entry['failures'])} "
+        f"| {entry['seconds'] / 3600:.2f} |"
+        for entry in entries
+    ]
+    failures = [f"- {name}, {failure}" for name, entry in content["attacks"].items() for failure in entry["failures"]]
+    return "\n".join([*lines, *(["", "Failures:", "", *failures] if failures else [])]) + "\n"
+
+
+def main(options: Options) -> int:
+    """Run all attacks."""
+    if options.replay is not None:
+        name, seed = options.replay
+        with tempfile.TemporaryDirectory(prefix="w4s-attack-") as folder:
+            found = ATTACKS[name].run(seed, Path(folder))
+        print(*found.failures, f"{found.cases} cases, {len(found.failures)} failures", sep="\n")
+        return bool(found.failures)
+    file = options.out.with_suffix(".json")
+    content: dict[str, Any] = read_json(file) if file.is_file() and not options.fresh else {"attacks": {}}
+    content |= {"machine": platform.machine(), "version": __version__}
+    for name in options.attacks:
+        run(content, name, options.minutes / len(options.attacks), options.out)
+    table = markdown(content)
+    with atomic_write(options.out.with_suffix(".md")) as stream:
+        stream.write(table.encode())
+    print(table)
+    return any(entry["failures"] for entry in content["attacks"].values())
+
+
+if __name__ == "__main__":
+    sys.exit(main(tyro.cli(Options)))

@@ -1,0 +1,62 @@
+"""A small sample of what `python benchmarks/faults.py` does for hours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.attack import in_child
+from tests.faults.injection import Fault
+from tests.faults.interruptions import clocks, disk_faults, every_step, expected, inputs, kills, two_processes
+from tests.faults.work import WORK
+from tests.faults.worker_kills import worker_kills
+
+
+@pytest.mark.parametrize("fault", [Fault.TORN, Fault.ENOSPC])
+def test_every_step_of_writing(fault: Fault, tmp_path: Path) -> None:
+    found = every_step("settings", fault, tmp_path / "out")
+    assert found.cases > 20 and found.failures == ()
+
+
+@pytest.mark.parametrize("attack", [kills, disk_faults, clocks, two_processes])
+def test_a_sample(attack, tmp_path: Path) -> None:
+    found = attack(1, tmp_path)
+    assert found.cases and found.failures == ()
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("fault", Fault)
+@pytest.mark.parametrize("name", WORK)
+def test_every_step_of_all_work(name: str, fault: Fault, tmp_path: Path) -> None:
+    assert every_step(name, fault, tmp_path / "out").failures == ()
+
+
+def test_what_is_lost_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work that writes its files in place is not resumed to the same bytes."""
+
+    def in_place(inputs: Path, out: Path) -> None:
+        out.mkdir(exist_ok=True)
+        for name in ("a", "b"):
+            if not (out / name).is_file():
+                (out / name).write_bytes(bytes(5000))
+
+    monkeypatch.setitem(WORK, "in place", in_place)
+    found = every_step("in place", Fault.TORN, tmp_path / "out")
+    assert any('"other": ["a"]' in failure for failure in found.failures)
+
+
+def test_children_that_hang_or_crash_are_told() -> None:
+    import os
+    import time
+
+    assert in_child(lambda: time.sleep(5), timeout=0.1).died.startswith("hang")
+    assert in_child(lambda: os._exit(3)).died == "exit code 3"
+    assert in_child(os.abort).died == "SIGABRT"
+    assert in_child(lambda: {}["x"]).error.startswith("unexpected")
+    assert in_child(lambda: [1]).value == [1]
+    assert inputs().is_dir() and expected("settings")[0]
+
+
+def test_processes_that_are_killed(tmp_path: Path) -> None:
+    assert worker_kills(1, tmp_path, cases=3).failures == ()
