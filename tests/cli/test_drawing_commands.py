@@ -27,6 +27,7 @@ from world4scorer.evaluation.pools.choices import framewise, inertial
 from world4scorer.evaluation.pools.pool_files import LogPool
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.jobs.data_folder import DataFolder
+from world4scorer.jobs.files import read_json
 from world4scorer.reporting.film.decisions import Decisions, most_dynamic_log
 
 LOG = "2021.06.03.11.30.00_veh-38_00200_00220"
@@ -61,7 +62,7 @@ def pools(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         utility,
     )
     write_pools(folder / "pools", folder / "store", [log])
-    about = json.loads((folder / "pools" / "pools.json").read_bytes())
+    about = read_json(folder / "pools" / "pools.json")
     about |= {"data": str(dataset), "split": "synth_mini"}
     (folder / "pools" / "pools.json").write_text(json.dumps(about))
     return folder / "pools"

@@ -53,7 +53,7 @@ def test_configurations_that_cannot_be():
     ):
         with pytest.raises(ValueError, match=named):
             TrainConfig(**wrong)
-    with pytest.raises(ValueError, match="here: not JSON"):
+    with pytest.raises(ValueError, match="here: cannot be read as JSON"):
         TrainConfig.from_json("{", "here")
     with pytest.raises(ValueError, match=r"here.*'format'"):
         TrainConfig.from_json("{}", "here")

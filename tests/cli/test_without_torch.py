@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.stored_pools import store_pools
 from world4scorer.evaluation.pools.pool_files import INFO, digest_of_planner
+from world4scorer.jobs.files import read_json
 
 WITHOUT_TORCH = """
 import json, sys
@@ -48,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (run / "data.json").write_text(json.dumps({"val_split": "mini"}))
         if name != "unasked":
             shutil.copytree(pools, run / "pools" / "mini")
-            about = json.loads((pools / INFO).read_text()) | {"weights": digest_of_planner(run / "planner")}
+            about = read_json(pools / INFO) | {"weights": digest_of_planner(run / "planner")}
             (run / "pools" / "mini" / INFO).write_text(json.dumps(about))
     (root / "former" / "planner" / "model.safetensors").write_text("{ }")
     next((root / "unfinished" / "pools" / "mini").glob("*.arrow")).unlink()
@@ -77,14 +78,16 @@ def test_what_cannot_be_used_is_said(folder: Path) -> None:
         "evaluate unasked": "unasked/pools/mini: making pools needs torch: pip install 'world4scorer[train]'",
         "evaluate run --split other --out out": "run/pools/other: making pools needs torch",
         "evaluate run --data elsewhere --out out": "run/pools/mini: making pools needs torch",
-        "study interventions nothing": "nothing: neither a training run nor a folder of pools",
+        "study interventions nothing": "nothing: no such folder; give a training run or a folder of pools",
         "study interventions unasked": "unasked/pools/mini: making pools needs torch",
         "pools run": "w4s pools needs torch",
         "report run": "w4s report needs torch",
         "report nothing": "nothing: no such folder",
-        "evaluate nothing": "nothing: neither a training run nor a folder of pools",
+        "evaluate nothing": "nothing: no such folder; give a training run or a folder of pools",
     }
-    expected |= {f"study {name} nothing": "nothing: neither a training run nor" for name in (*STUDIES, *WITH_IMAGES)}
+    expected |= {
+        f"study {name} nothing": "nothing: no such folder; give a training run or" for name in (*STUDIES, *WITH_IMAGES)
+    }
     expected |= {f"study {name} unasked": "unasked/pools/mini: making pools needs torch" for name in STUDIES}
     expected |= {f"study {name} run": f"w4s study {name} of a run (not of a folder" for name in WITH_IMAGES}
     said = said_without_torch(folder, list(expected))

@@ -10,6 +10,7 @@ import pytest
 from world4scorer import __version__
 from world4scorer.drawing.charts import chart
 from world4scorer.drawing.finding import Finding, Table
+from world4scorer.jobs.files import read_json
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_a_renamed_file_keeps_its_pictures(finding: Finding, tmp_path: Path) -> 
 
 def test_files_without_pictures_and_digest(finding: Finding, tmp_path: Path) -> None:
     path = finding.save(tmp_path, "w4s study reranking city").with_suffix(".json")
-    content = json.loads(path.read_text())
+    content = read_json(path)
     for name in ("pictures", "weights", "remarks", "paper", "world4scorer"):
         del content[name]
     path.write_text(json.dumps(content))

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import socket
+import subprocess
 import sys
 import types
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support import worker_tasks as tasks
+from world4scorer.jobs import executors
 from world4scorer.jobs.executors import (
     Done,
     ProcessExecutor,
@@ -105,9 +109,10 @@ def test_ray_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
         remote=Remote,
         put=put,
         get=get,
-        wait=lambda references, num_returns: (references[:1], references[1:]),
+        wait=lambda references, num_returns, timeout: (references[:1], references[1:]),
     )
     monkeypatch.setitem(sys.modules, "ray", stand_in)
+    monkeypatch.setattr(executors, "_answers", lambda address: address == ("head", 10001))
     executor = choose_executor(ray_address="ray://head:10001")
     assert isinstance(executor, RayExecutor) and executor.workers == 3
     assert calls["address"] == "ray://head:10001"
@@ -115,3 +120,36 @@ def test_ray_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found[9].result == 81
     assert found[-3].error == "-3: ValueError: -3 is negative"
     assert found[7].error == "7: RuntimeError: node lost"
+    # Then the cluster is gone: no results, and no answer.
+    vars(stand_in)["wait"] = lambda references, num_returns, timeout: ([], references)
+    monkeypatch.setattr(executors, "_answers", lambda address: False)
+    with pytest.raises(ValueError, match="head:10001: the Ray cluster is gone; finished work is kept"):
+        list(executor.run(tasks.square, [1]))
+
+
+def test_a_ray_cluster_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in = types.ModuleType("ray")
+
+    def refuse(**options: Any) -> None:
+        raise ConnectionError("Could not find any running Ray instance.\nPages of text")
+
+    vars(stand_in).update(init=refuse)
+    monkeypatch.setitem(sys.modules, "ray", stand_in)
+    with socket.socket() as bound:  # bound, but nobody listens
+        bound.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{bound.getsockname()[1]}"
+        with pytest.raises(ValueError, match=f"{address}: no Ray cluster answers there within 10 s; start one"):
+            choose_executor(ray_address=address)
+    with pytest.raises(ValueError, match=r"^auto: .*\(Could not find any running Ray instance\.\); start one") as error:
+        choose_executor("ray")
+    assert "\n" not in str(error.value)
+
+
+def test_a_script_without_a_main_guard_is_told_so(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from world4scorer.jobs.executors import ProcessExecutor\n"
+        "for done in ProcessExecutor(1).run(abs, [-1]):\n    print(done.error, flush=True)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert "below `if __name__" in done.stdout and "memory" not in done.stdout

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.support.scene_factory import make_frame
 from tests.support.stored_pools import store_pools
+from tests.support.tampering import tamper
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import MAX_YAML_DEPTH, read_scene_filter, read_yaml
 from world4scorer.datasets.navsim.pools import read_pools
@@ -94,7 +95,7 @@ def test_pools_with_such_tokens_are_refused(tmp_path: Path) -> None:
         pools.write(log._replace(tokens=("../x", *log.tokens[1:])))
     path = pools.path(log.log_name)
     hostile = b"/" * len(log.tokens[0])
-    path.write_bytes(path.read_bytes().replace(log.tokens[0].encode(), hostile))
+    tamper(path, lambda content: content.replace(log.tokens[0].encode(), hostile))
     with pytest.raises(PoolError, match=r"token: '//+' cannot be a file name"):
         pools.read(log.log_name)
 

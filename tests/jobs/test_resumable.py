@@ -1,21 +1,21 @@
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from tests.support.processes import WITH_TESTS
 from world4scorer.jobs.executors import ProcessExecutor, SerialExecutor
-from world4scorer.jobs.files import hold_lock, write_json
-from world4scorer.jobs.resumable import LISTED_FAILURES, Settings, resumable, run_tasks
+from world4scorer.jobs.files import hold_lock, read_json, write_json
+from world4scorer.jobs.resumable import LISTED_FAILURES, Settings, resumable, run_tasks, withdrawn_if_refused
 
 
 class WorkError(ValueError):
@@ -138,7 +138,7 @@ def test_child_processes_do_not_keep_the_lock(tmp_path: Path) -> None:
 def test_other_settings_are_named(tmp_path: Path) -> None:
     with resumable(tmp_path, "working", WorkError, settings(tmp_path, version="1")):
         pass
-    assert json.loads((tmp_path / "settings.json").read_bytes()) == {"seed": 3, "sizes": {"width": 8}, "version": "1"}
+    assert read_json(tmp_path / "settings.json") == {"seed": 3, "sizes": {"width": 8}, "version": "1"}
     with resumable(tmp_path, "working", WorkError, settings(tmp_path, version="2")):
         pass
     assert settings(tmp_path).match(WorkError)["version"] == "1"  # kept as it was written
@@ -184,7 +184,7 @@ def test_leftovers_are_removed(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     with resumable(tmp_path, "working", lock="parts/.lock", leftovers=("parts/.*.tmp",)):
-        assert sorted(files(tmp_path)) == [".a.npz.0123.tmp", "e.npz", "parts/.lock", "parts/d.tmp"]
+        assert sorted(files(tmp_path)) == ["e.npz", "parts/.lock", "parts/d.tmp"]
     with resumable(tmp_path, "working"):
         assert sorted(files(tmp_path)) == [".lock", "e.npz", "parts/.lock", "parts/d.tmp"]
 
@@ -264,3 +264,69 @@ def test_a_folder_without_permission_is_an_os_error(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(PermissionError), resumable(tmp_path, "working"):
         raise AssertionError("entered")
+
+
+def test_a_refused_call_leaves_nothing_behind(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "folder"
+    with pytest.raises(WorkError), resumable(out, "working", WorkError, settings(out)):
+        raise WorkError("no such split")
+    assert list(tmp_path.iterdir()) == []
+    with resumable(out, "working", WorkError, settings(out, seed=4)):
+        (out / "finished.txt").write_text("work")
+    with pytest.raises(WorkError), resumable(out, "working", WorkError, settings(out, seed=4)):
+        raise WorkError("something else")
+    assert (out / "settings.json").is_file() and (out / "finished.txt").is_file()
+
+
+def test_settings_stay_with_work_that_is_finished(tmp_path: Path) -> None:
+    with pytest.raises(WorkError), resumable(tmp_path / "out", "working", WorkError, settings(tmp_path / "out")):
+        (tmp_path / "out" / "one.txt").write_text("work")
+        raise WorkError("the second failed")
+    assert (tmp_path / "out" / "settings.json").is_file()
+
+
+def test_files_of_others_are_not_taken_back(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    claim = tmp_path / "config.json"
+    with pytest.raises(ValueError, match="refused"), withdrawn_if_refused(tmp_path, claim):
+        claim.write_text("{}")
+        raise ValueError("refused")
+    assert (tmp_path / "notes.txt").is_file()
+
+
+def test_a_refused_process_takes_nothing_back_from_the_one_at_work(tmp_path: Path) -> None:
+    """It looked before the other one began."""
+    folder = tmp_path / "out"
+    with ExitStack() as other:
+        with pytest.raises(WorkError), withdrawn_if_refused(folder, folder / "settings.json"):
+            other.enter_context(resumable(folder, "counting", WorkError, settings(folder)))
+            (folder / "parts").mkdir()
+            with resumable(folder, "counting", WorkError, settings(folder)):
+                raise AssertionError("two at once")
+        assert (folder / "settings.json").is_file() and (folder / "parts").is_dir()
+
+
+def test_a_refused_call_leaves_no_lock_in_a_folder_of_others(tmp_path: Path) -> None:
+    with pytest.raises(WorkError), withdrawn_if_refused(tmp_path, tmp_path / "settings.json"):
+        raise WorkError("refused before anything was locked")
+    assert not any(tmp_path.iterdir())
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(WorkError), withdrawn_if_refused(tmp_path, tmp_path / "settings.json"):
+        raise WorkError("refused before anything was locked")
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_folder_that_is_removed_while_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, plain, removed = tmp_path / "out", FileLock.acquire, []
+
+    def acquire(lock: FileLock, **options: bool) -> object:
+        if not removed:
+            removed.append(True)
+            folder.rmdir()
+        return plain(lock, **options)
+
+    monkeypatch.setattr(FileLock, "acquire", acquire)
+    with hold_lock(folder / ".lock", WorkError("held")):
+        assert folder.is_dir() and removed

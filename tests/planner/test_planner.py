@@ -8,6 +8,7 @@ import torch
 
 import world4scorer
 from tests.support.model_golden import TINY, tiny_inputs, tiny_planner
+from world4scorer.jobs.files import read_json
 from world4scorer.planner.bundled import BUNDLED_PLANNERS, planner_folder
 from world4scorer.planner.model import COMPONENTS, ModelConfig, baseline, city, city_vit, paper
 from world4scorer.planner.model.dense_encoder_files import load_dense_encoder
@@ -47,7 +48,7 @@ def test_folder_round_trip(tmp_path):
 )
 def test_bad_folders(tmp_path, change, message):
     tiny_planner().save_pretrained(tmp_path)
-    raw = json.loads((tmp_path / "config.json").read_text())
+    raw = read_json(tmp_path / "config.json")
     change(raw)
     (tmp_path / "config.json").write_text(json.dumps(raw))
     with pytest.raises(ValueError, match=message):
@@ -58,7 +59,7 @@ def test_missing_and_broken_files(tmp_path):
     with pytest.raises(ValueError, match="not the folder of a planner"):
         Planner.from_pretrained(tmp_path)
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(ValueError, match="not JSON"):
+    with pytest.raises(ValueError, match="cannot be read as JSON"):
         Planner.from_pretrained(tmp_path)
     (tmp_path / "config.json").write_text(TINY.to_json())
     with pytest.raises(ValueError, match=r"model\.safetensors: no such file"):

@@ -223,7 +223,7 @@ def train(
     machine = Machine(accelerator, devices, nodes, loaders, label_threads, threads)
     check_machine(machine)
     if settings is not None:
-        config = TrainConfig.from_json(settings.read_text(), str(settings))
+        config = TrainConfig.from_json(settings.read_bytes(), str(settings))
     else:
         config = PRESETS[preset](devices * nodes)
     config = changed(

@@ -146,7 +146,8 @@ def fill_store(
             file=sys.stderr,
         )
     tokens = found.filter.tokens
-    report = prepare_store(source, store, executor, expected_scenes=None if tokens is None else len(tokens))
+    expected = None if tokens is None else len(tokens)
+    report = prepare_store(source, store, executor, data=data, expected_scenes=expected)
     if source.routes is not None:
         add_route_points(data, found, store, source.routes, executor)
     return report

@@ -10,7 +10,7 @@ import tyro
 
 from world4scorer.cli.arguments import Folder, OptionalAddress, OptionalCount, OptionalFolder, Run, metavar
 from world4scorer.cli.command_line import command_line
-from world4scorer.cli.exit_codes import UsageError, require_torch
+from world4scorer.cli.exit_codes import UsageError, require_city, require_torch
 from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.planner.bundled import planner_folder
 
@@ -48,9 +48,9 @@ def drive(
     and scores. Can be interrupted and run again: finished drives are kept. Writes a record for each drive, results in
     the leaderboard's layout for each driver, and a table (JSON, Markdown, figure).
 
-    Drivers: `framewise`, or `inertial`, `route`, `path`, `limit`, `commands`, `creep`, also several joined by +
-    (inertial+path), let the planner choose that way; `constant-velocity`, `ego-status`, `pdm-closed` and `sumo` need no
-    planner.
+    Drivers: `framewise`, or `inertial`, `route`, `path`, `corridor`, `limit`, `commands`, `creep`, also several joined
+    by + (inertial+corridor), let the planner choose that way; `constant-velocity`, `ego-status`, `pdm-closed` and
+    `sumo` need no planner.
 
     With --record NAME the drives are also written as logs into the city's dataset, as the split NAME with cameras: then
     `w4s prepare --split NAME`, banks, targets, training and pictures take them as they take the expert's logs.
@@ -81,10 +81,12 @@ def drive(
         workers: Processes; one for each core unless given.
         ray_address: Address of a Ray cluster that sees the same folders, instead of processes.
     """
+    require_torch("w4s drive")  # drivers without a planner need it as well: all are defined together
+    require_city("w4s drive")
     from world4scorer.driving.closed_loop.disturbance import DisturbanceConfig
     from world4scorer.driving.closed_loop.drive_config import DriveConfig
     from world4scorer.driving.closed_loop.drive_log import DriveLogWriter
-    from world4scorer.driving.closed_loop.driver_spec import EGO_STATUS, DriverSpec, default_drivers
+    from world4scorer.driving.closed_loop.driver_spec import DriverSpec, default_drivers
     from world4scorer.driving.closed_loop.repeat import draw_drives, film_drives, repeat_drives
     from world4scorer.driving.closed_loop.run import drive_all, write_driver_results
     from world4scorer.driving.closed_loop.suites import find_suite
@@ -93,8 +95,6 @@ def drive(
     run, planner, data = _find_planner(checkpoint, data, weights)
     names = drivers or default_drivers(planner is not None, run is not None)
     choices = [DriverSpec.parse(name, benchmark) for name in dict.fromkeys(names)]
-    if any(choice.options is not None or choice.name == EGO_STATUS for choice in choices):
-        require_torch("w4s drive")
     from world4scorer.jobs.executors import choose_executor
 
     disturbance = DisturbanceConfig(seed=seed) if disturbed else None
@@ -212,6 +212,7 @@ def aggregate(
         ray_address: Address of a Ray cluster that sees the same folders, instead of processes.
     """
     require_torch("w4s aggregate")
+    require_city("w4s aggregate")
     from world4scorer.driving.aggregation.aggregate import aggregate as run_rounds
     from world4scorer.driving.aggregation.config import AggregateConfig
     from world4scorer.driving.aggregation.rounds import Aggregation

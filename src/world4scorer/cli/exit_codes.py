@@ -28,6 +28,13 @@ def require_torch(command: str) -> None:
             raise ValueError(f"{command} needs {name}: pip install 'world4scorer[train]'")
 
 
+def require_city(command: str) -> None:
+    """Raise a ValueError that says how to install the traffic that a command lacks."""
+    for name in ("libsumo", "sumo", "sumolib"):
+        if find_spec(name) is None:
+            raise ValueError(f"{command} needs SUMO ({name}): pip install 'world4scorer[city]'")
+
+
 def require_device(device: str) -> None:
     """Raise a ValueError for a device that torch does not have here."""
     import torch

@@ -104,8 +104,8 @@ def probe(
         most: Maximum number of scenes that probes are trained on, and of frames whose maps are measured.
     """
     require_torch("w4s probe")
-    import json
 
+    from world4scorer.jobs.files import read_json
     from world4scorer.planner.model.image_encoder import MASKED, DenseImageEncoder, load_encoder
     from world4scorer.planner.pretraining.probe_report import probe_report
     from world4scorer.planner.pretraining.training_loop import REPORT_FILE
@@ -120,7 +120,7 @@ def probe(
         out,
         command=f"w4s probe --encoder {encoder} --data DATA --out {out.name}",
         others={MASKED: load_encoder(MASKED)} if isinstance(probed, DenseImageEncoder) else None,
-        pretraining=json.loads(made.read_text()) if made.is_file() else None,
+        pretraining=read_json(made, remedy="run `w4s pretrain` again") if made.is_file() else None,
         most=most,
     )
     print("\n".join(one.markdown() for one in found), end="")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from world4scorer import __version__
 from world4scorer.cube.errors import CubeError
+from world4scorer.jobs.array_files import open_archive
 from world4scorer.jobs.files import atomic_write, read_json
 from world4scorer.jobs.resumable import Settings
 
@@ -82,7 +83,7 @@ def read_arrays(path: Path, names: Iterable[str], remedy: str) -> dict[str, NDAr
     if not path.exists():
         raise CubeError(f"{path} is missing: {remedy}")
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with open_archive(path) as arrays:
             return {name: arrays[name] for name in names}
     except (OSError, EOFError, KeyError, ValueError, BadZipFile) as error:
         raise CubeError(f"{path} is damaged ({error}): delete it, and {remedy}") from error

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from world4scorer.cube.about import about, by_file, read_about, read_arrays, write_arrays
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.simulator.cube_env import ACTION, CubeSimulator, CubeState, Floats, this_process_simulator
+from world4scorer.jobs.array_files import map_array, write_array
 from world4scorer.jobs.executors import local_executor
-from world4scorer.jobs.files import atomic_write
 from world4scorer.jobs.resumable import resumable
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def read_episodes(folder: Path, kind: EpisodeKind) -> Episodes:
         if shard.kind is kind:
             parts.append(read_arrays(shard.path, RECORDED_FIELDS, RESUME_HINT))
             if config.pictures:
-                pictures += list(np.load(shard.pictures, mmap_mode="r", allow_pickle=False))
+                pictures += list(map_array(shard.pictures, CubeError, RESUME_HINT))
     joined = {name: np.concatenate([part[name] for part in parts]) for name in RECORDED_FIELDS}
     return Episodes(**joined, pictures=tuple(pictures))
 
@@ -182,8 +182,9 @@ def _make_shard(shard: _Shard) -> None:
     episodes = [_record(simulator, oracle, shard.kind, seed, shard.config) for seed in seeds]
     arrays = {name: np.stack([one[name] for one in episodes]) for name in RECORDED_FIELDS}
     if shard.config.pictures:
-        with atomic_write(shard.pictures, durable=False) as stream:
-            np.save(stream, _render_pictures(simulator, arrays, shard.config.pictures), allow_pickle=False)
+        pictures = _render_pictures(simulator, arrays, shard.config.pictures)
+        with write_array(shard.pictures, pictures.dtype, pictures.shape, durable=False) as append:
+            append(pictures)
     write_arrays(shard.path, arrays)
 
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from matplotlib.figure import Figure
 
 from world4scorer import __version__
 from world4scorer.drawing.birdseye import save
-from world4scorer.jobs.files import atomic_write, read_json
+from world4scorer.jobs.files import atomic_write, read_json, write_json
 
 DPI: Final = 130
 
@@ -139,7 +138,7 @@ def save_result(
     allow_nan: bool = False,
 ) -> None:
     """Write PATH.json, PATH.md and pictures by their paths, each atomically."""
-    _write(path.with_name(f"{path.name}.json"), (json.dumps(content, indent=1, allow_nan=allow_nan) + "\n").encode())
+    write_json(path.with_name(f"{path.name}.json"), content, allow_nan=allow_nan)
     _write(path.with_name(f"{path.name}.md"), markdown.encode())
     for target, picture in (pictures or {}).items():
         if isinstance(picture, Figure):

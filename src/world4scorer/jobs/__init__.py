@@ -1,6 +1,11 @@
 """Long work done safely, and where its files lie.
 
+checksums       one checksum for every file that is read again, inside the file
 files           files written whole or not at all, JSON, locks
+arrow_files, array_files
+                Arrow and NumPy files with checksums
+sources         what a derived file was made from
+names           tokens and log names that can be file names
 resumable       one writer per folder, matching settings, finished tasks skipped, failures reported together
 executors       tasks in a loop, in processes or on a Ray cluster
 progress        progress bars, on a terminal and in log files

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import socket
 import sys
 import threading
 import traceback
@@ -21,12 +22,28 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing.connection import wait as wait_for_any
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 
 ExecutorName = Literal["processes", "serial", "ray"]
+
+CONNECT_TIMEOUT: Final = 10.0
+"""Time within which a Ray cluster must answer [s]."""
+POLL_SECONDS: Final = 10.0
+"""Time after which a Ray cluster that gives no results is asked whether it is still there [s]."""
+START_RAY: Final = "start one with `ray start --head`, or leave the address out to use processes"
+KILLED: Final = "its process was killed, twice; most often memory ran out (use fewer workers), or native code crashed"
+NO_MAIN_GUARD: Final = (
+    "its process ended before it began: every process runs the script from its beginning, so put what the script does "
+    'below `if __name__ == "__main__":`, or use the serial executor'
+)
+
+
+_BROKEN: Final = (BrokenProcessPool, EOFError, ConnectionError)
+"""What starting a task raises if a process of the pool was killed: a worker, or the one that starts workers."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +136,7 @@ class ProcessExecutor:
                 for task in islice(source, room - len(running)):
                     try:
                         running[pool.submit(_work, task)] = task
-                    except BrokenProcessPool:
+                    except _BROKEN:
                         lost += [task, *running.values()]
                         return
                 if not running:
@@ -143,12 +160,8 @@ class ProcessExecutor:
         with self._pool(function, 1) as pool:
             try:
                 return pool.submit(_work, task).result()
-            except BrokenProcessPool:
-                return Done(
-                    task,
-                    error=f"{task}: its process was killed, twice; most often memory ran out (use fewer workers), "
-                    "or native code crashed",
-                )
+            except _BROKEN:
+                return Done(task, error=f"{task}: {NO_MAIN_GUARD if _lacks_main_guard() else KILLED}")
             except Exception as error:
                 return _failed(task, error)
 
@@ -157,6 +170,18 @@ class ProcessExecutor:
         start = "forkserver" if sys.platform.startswith("linux") else "spawn"
         context = multiprocessing.get_context(start)
         return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(function,))
+
+
+def _lacks_main_guard() -> bool:
+    """Whether this program is a script that every process it starts would run from its beginning."""
+    main = sys.modules.get("__main__")
+    path = getattr(main, "__file__", None)
+    if path is None or getattr(main, "__spec__", None) is not None:
+        return False
+    try:
+        return "__main__" not in Path(path).read_text("utf-8", "replace")
+    except OSError:
+        return False
 
 
 class RayExecutor:
@@ -170,7 +195,16 @@ class RayExecutor:
                 "Ray is not installed; `pip install 'world4scorer[cluster]'`, or leave the address out to use processes"
             ) from None
         self._ray = ray
-        ray.init(address=address, ignore_reinit_error=True, log_to_driver=False)
+        host = _host_and_port(address)
+        if host is not None and not _answers(host):
+            raise ValueError(f"{address}: no Ray cluster answers there within {CONNECT_TIMEOUT:g} s; {START_RAY}")
+        try:
+            ray.init(address=address, ignore_reinit_error=True, log_to_driver=False)
+        except (ConnectionError, RuntimeError, TimeoutError) as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise ValueError(f"{address}: no Ray cluster can be used there ({reason}); {START_RAY}") from error
+        # A client of a distant cluster reaches only the address that it was given.
+        self._head = host or _host_and_port(ray.get_runtime_context().gcs_address)
         self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def run(self, function: Callable[[_Task], _Result], tasks: Iterable[_Task]) -> Iterator[Done[_Task, _Result]]:
@@ -181,7 +215,11 @@ class RayExecutor:
         source = iter(tasks)
         running = {work.remote(shared, task): task for task in islice(source, self.workers)}
         while running:
-            finished, _ = ray.wait(list(running), num_returns=1)
+            finished, _ = ray.wait(list(running), num_returns=1, timeout=POLL_SECONDS)
+            if not finished and self._head is not None and not _answers(self._head):
+                # Ray itself would wait for a minute, write pages, and end the process.
+                gone = ":".join(map(str, self._head))
+                raise ValueError(f"{gone}: the Ray cluster is gone; finished work is kept, run the command again")
             for reference in finished:
                 task = running.pop(reference)
                 try:
@@ -190,6 +228,21 @@ class RayExecutor:
                     done = _failed(task, error)  # the node or its worker is gone
                 yield done
                 running |= {work.remote(shared, following): following for following in islice(source, 1)}
+
+
+def _host_and_port(address: str) -> tuple[str, int] | None:
+    """Of "HOST:PORT" or "ray://HOST:PORT"; None for names such as "auto"."""
+    host, separator, port = address.removeprefix("ray://").rpartition(":")
+    return (host.strip("[]"), int(port)) if separator and port.isdigit() else None
+
+
+def _answers(address: tuple[str, int]) -> bool:
+    """Whether anything listens at an address."""
+    try:
+        socket.create_connection(address, CONNECT_TIMEOUT).close()
+    except OSError:
+        return False
+    return True
 
 
 def _attempt(function: Callable[[_Task], _Result], task: _Task) -> Done[_Task, _Result]:

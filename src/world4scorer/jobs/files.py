@@ -8,20 +8,30 @@ import io
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
+from world4scorer.jobs.checksums import UNSEALED, check_content, seal, seal_file
+
+CHECKSUM: Final = "checksum"
+"""Field of a JSON file, and name in the metadata of other formats."""
+LOCK_ATTEMPTS: Final = 10
+"""To take a lock whose folder is being removed."""
+LINES: Final = "lines"
+"""Field of every line of JSON Lines: how many there are."""
+
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str], durable: bool = True) -> Iterator[IO[bytes]]:
+def atomic_write(path: str | os.PathLike[str], durable: bool = True, *, checksum: bool = False) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path` and rename it to `path` once the block has ended without an error.
 
     Without `durable`, the file is not flushed to disk: it survives a crash of the program, maybe not of the machine.
+    With `checksum`, the mark `checksums.UNSEALED` in what is written becomes the checksum of the file.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -29,12 +39,27 @@ def atomic_write(path: str | os.PathLike[str], durable: bool = True) -> Iterator
     try:
         with open(temporary, "wb") as stream:
             yield stream
+            stream.flush()
+            if checksum:
+                seal_file(temporary)
             if durable:
-                stream.flush()
                 os.fsync(stream.fileno())
         os.replace(temporary, target)
+    except OSError as error:
+        if error.filename is None:  # writing to an open file does not say to which
+            error.filename = os.fspath(target)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The content of a file; errors name it, those of reading after it was opened, too."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise
 
 
 def check_file(path: str | os.PathLike[str]) -> None:
@@ -67,22 +92,45 @@ def hold_lock(path: str | os.PathLike[str], lock_error: Exception) -> Iterator[N
 
     The operating system releases the lock with the process, however it ends; the empty file may stay.
     """
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, thread_local=False)
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise lock_error from None
+    for attempt in range(LOCK_ATTEMPTS):
+        try:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            lock.acquire(blocking=False)
+            break
+        except FileNotFoundError:  # a refused process has just removed its empty folder
+            if attempt == LOCK_ATTEMPTS - 1:
+                raise
+        except Timeout:
+            raise lock_error from None
     try:
         yield
     finally:
         lock.release()
 
 
-def write_json(path: str | os.PathLike[str], content: Mapping[str, Any], indent: int = 1) -> None:
-    """Write JSON for people to read, whole or not at all."""
-    with atomic_write(path) as stream:
-        stream.write((json.dumps(content, indent=indent) + "\n").encode())
+def write_json(
+    path: str | os.PathLike[str],
+    content: Mapping[str, Any],
+    indent: int | None = 1,
+    *,
+    durable: bool = True,
+    allow_nan: bool = True,
+) -> None:
+    """Write JSON for people and `read_json` to read, whole or not at all, with a checksum as its last field."""
+    with atomic_write(path, durable) as stream:
+        stream.write(json_content(content, indent, allow_nan))
+
+
+def json_content(content: Mapping[str, Any], indent: int | None = 1, allow_nan: bool = True) -> bytes:
+    """What `write_json` writes."""
+    named = {**content, CHECKSUM: UNSEALED.decode()}
+    return seal((json.dumps(named, indent=indent, allow_nan=allow_nan) + "\n").encode())
+
+
+def json_lines(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """JSON Lines for `read_json_lines`: each with a checksum, and with how many there are, as files may be cut."""
+    return b"".join(json_content({**row, LINES: len(rows)}, None) for row in rows)
 
 
 def write_csv(path: str | os.PathLike[str], rows: Iterable[Iterable[Any]]) -> None:
@@ -98,12 +146,45 @@ def read_json(
     error: type[ValueError] = ValueError,
     remedy: str = "delete its folder, or choose another",
 ) -> dict[str, Any]:
-    """Read a JSON object; raises `error`, with what to do about it, if there is none."""
+    """Read a JSON object, without its checksum; raises `error`, with what to do about it, if there is none."""
     try:
-        found = json.loads(Path(path).read_bytes())
-    except (OSError, ValueError) as cause:
-        reason = cause.strerror if isinstance(cause, OSError) else cause
-        raise error(f"{path}: cannot be read as JSON ({reason}); {remedy}") from cause
+        content = Path(path).read_bytes()
+    except OSError as cause:
+        raise error(f"{path}: cannot be read as JSON ({cause.strerror}); {remedy}") from cause
+    return parse_json(content, path, error, remedy)
+
+
+def load_json(content: str | bytes) -> Any:
+    """What JSON text stands for; a ValueError for what is no JSON, or is nested too deeply to be read."""
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def parse_json(
+    content: bytes,
+    path: str | os.PathLike[str],
+    error: type[ValueError] = ValueError,
+    remedy: str = "delete its folder, or choose another",
+) -> dict[str, Any]:
+    """The same for the content of a file, or of a line of it."""
+    check_content(content, path, error, f"{remedy}; if you changed it on purpose, remove its field {CHECKSUM!r}")
+    try:
+        found = load_json(content)
+    except ValueError as cause:
+        raise error(f"{path}: cannot be read as JSON ({cause}); {remedy}") from cause
     if not isinstance(found, dict):
         raise error(f"{path}: holds no JSON object; {remedy}")
+    found.pop(CHECKSUM, None)
+    return found
+
+
+def read_json_lines(path: str | os.PathLike[str], remedy: str) -> list[dict[str, Any]]:
+    """The objects of a JSON Lines file; a ValueError if one is damaged, or if lines are missing."""
+    lines = read_bytes(path).splitlines(keepends=True)  # checksums include the ends of lines
+    found = [parse_json(line, f"{path}, line {number}", remedy=remedy) for number, line in enumerate(lines, start=1)]
+    counts = {row.pop(LINES, len(lines)) for row in found}  # files of 0.1.0 do not say
+    if not found or counts != {len(lines)}:
+        raise ValueError(f"{path}: cut short: {len(lines)} of {max(counts, default='its')} lines; {remedy}")
     return found

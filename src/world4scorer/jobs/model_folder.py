@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+WEIGHT_FILES: Final = (".ckpt", ".pt", ".pth", ".bin", ".safetensors")
+"""How files of weights end."""
 
 
 @dataclass(frozen=True)

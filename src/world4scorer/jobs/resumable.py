@@ -5,7 +5,8 @@
 ...     job.run_missing(choose_executor(), work, logs, "bank", "logs", is_done=lambda log: path_of(log).is_file())
 
 The process may be killed at any time. The same call resumes; a call with other settings, or a second one at the same
-time, is refused before anything is written.
+time, is refused before anything is written. A call that is refused for what it was given leaves nothing behind, so that
+it can be corrected.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
@@ -155,7 +156,7 @@ def resumable(
     error: type[ValueError] = ValueError,
     *settings: Settings,
     lock: str = LOCK,
-    leftovers: Sequence[str] = LEFTOVERS,
+    leftovers: Sequence[str] = (),
 ) -> Iterator[Job]:
     """Hold a folder for the length of the block, with matching settings and without leftovers of a killed process.
 
@@ -165,21 +166,73 @@ def resumable(
         error: Raised for other settings and for a second process.
         settings: What must be the same to resume.
         lock: Path of the lock file within the folder.
-        leftovers: Patterns, within the folder, of unfinished files and folders to remove.
+        leftovers: Patterns, within the folder, of unfinished files and folders to remove, beside `LEFTOVERS`.
     """
     folder = Path(folder)
     for one in settings:
         one.check(error)
     lock_error = error(f"{folder}: another run is {activity}; wait for it, or stop it first")
-    with hold_lock(folder / lock, lock_error):
+    claims = [one.path for one in settings]
+    with withdrawn_if_refused(folder, *claims, lock=lock), hold_lock(folder / lock, lock_error):
         for one in settings:
             one.match(error)
-        for leftover in (path for pattern in leftovers for path in folder.glob(pattern)):
+        for leftover in (path for pattern in (*LEFTOVERS, *leftovers) for path in folder.glob(pattern)):
             if leftover.is_dir():
                 shutil.rmtree(leftover)
             else:
                 leftover.unlink(missing_ok=True)
         yield Job(folder, error)
+
+
+@contextmanager
+def withdrawn_if_refused(folder: str | os.PathLike[str], *claims: Path, lock: str = LOCK) -> Iterator[None]:
+    """Take back new files that claim a folder (settings) if the block ends with an error that users can cause.
+
+    Only where nothing else was written and no other process holds the folder: with finished work in it, they stay for
+    the call that resumes.
+
+    Args:
+        folder: The folder; removed if it is new and empty.
+        claims: The files.
+        lock: Lock file below the folder, which does not count as work.
+    """
+    folder = Path(folder)
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    new = {path for path in (*claims, folder / lock) if not path.exists()}
+    own = {*new, folder / lock}
+    try:
+        yield
+    except (ValueError, OSError):
+        # The lock may be another's by now, and the folder one that cannot be written to.
+        with suppress(_HeldByAnother, OSError):
+            if folder.is_dir() and _has_only(folder, own):
+                with hold_lock(folder / lock, _HeldByAnother()):
+                    _withdraw(folder, new, own, missing)
+        raise
+
+
+class _HeldByAnother(Exception):
+    """What is in a folder belongs to another process."""
+
+
+def _has_only(folder: Path, files: set[Path]) -> bool:
+    return all(path in files or path.is_dir() for path in folder.rglob("*"))
+
+
+def _withdraw(folder: Path, new: set[Path], own: set[Path], above: Sequence[Path]) -> None:
+    """Remove new files if there is nothing but our own, then empty folders, those of `above` as well."""
+    if _has_only(folder, own):
+        for path in new:
+            path.unlink(missing_ok=True)
+        _remove_empty(folder, above)
+
+
+def _remove_empty(folder: Path, above: Sequence[Path]) -> None:
+    """Remove empty folders below one, and those of `above` (it and its parents, innermost first) that are empty."""
+    below = sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True)
+    for path in (*below, *above):
+        with suppress(OSError):  # no longer empty: someone else's now
+            path.rmdir()
 
 
 def run_tasks(

@@ -21,13 +21,13 @@ A run that was stopped resumes from its last checkpoint.
 
 from __future__ import annotations
 
-import json
 import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from world4scorer.jobs.data_folder import split_name
+from world4scorer.jobs.files import read_json
 from world4scorer.jobs.model_folder import ModelFolder
 
 logger = logging.getLogger(__name__)
@@ -200,14 +200,14 @@ class RunFolder:
     def trained_on_clips(self) -> bool:
         """Whether this is a run of `w4s b2d train`: its data are clips, which have no split and no store."""
         try:
-            data = json.loads(self.data_file.read_bytes())
-        except (OSError, ValueError):
+            data = read_json(self.data_file)
+        except ValueError:
             return False
-        return isinstance(data, dict) and "clips" in data and "data" not in data
+        return "clips" in data and "data" not in data
 
     def validation_split(self) -> str:
         """Name of the split that the run is validated on."""
         try:
-            return split_name(json.loads(self.data_file.read_bytes())["val_split"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            return split_name(read_json(self.data_file)["val_split"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{self.data_file}: names no validation split ({error}); give --split") from error

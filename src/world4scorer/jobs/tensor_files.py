@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import pickle
@@ -11,25 +10,37 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from world4scorer.jobs.checksums import UNSEALED, check_checksum, seal
+from world4scorer.jobs.files import CHECKSUM, atomic_write
+
 SAFETENSORS: Final = ".safetensors"
+HEADER_LENGTH_BYTES: Final = 8
+"""At the start of a safetensors file: the length of its header."""
+HEADER_ALIGNMENT: Final = 8
+METADATA: Final = b'{"__metadata__":{'
+"""What the header begins with."""
+COMMENT_LENGTH_BYTES: Final = 2
+"""At the end of a ZIP archive without a comment: its length."""
+COPY_AGAIN: Final = "copy it again, or make it again with the command that wrote it"
 LISTED_NAMES: Final = 3
 """Names listed in an error message."""
 
 Tensors = dict[str, Tensor]
 
 
-def read_tensors(path: str | os.PathLike[str]) -> Tensors:
+def read_tensors(path: str | os.PathLike[str], remedy: str = COPY_AGAIN) -> Tensors:
     """Tensors by name from a safetensors file, or from a checkpoint (its `state_dict`, if it has one)."""
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
+    check_checksum(path, ValueError, remedy)
     if path.suffix == SAFETENSORS:
         try:
             return load_file(path)
@@ -40,19 +51,26 @@ def read_tensors(path: str | os.PathLike[str]) -> Tensors:
 
 def read_checkpoint(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The content of a checkpoint, from which training resumes."""
+    remedy = "delete it to start again, or put best.ckpt in its place if there is one"
+    check_checksum(path, ValueError, remedy)
     try:
         content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged stream makes the reader fail in every way there is
-        remedy = "delete it to start again, or put best.ckpt in its place if there is one"
         raise ValueError(f"{path}: not a readable checkpoint ({_reason(error)}); {remedy}") from error
     return content
 
 
 def write_checkpoint(content: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """Write a checkpoint, whole or not at all."""
-    stream = io.BytesIO()
-    torch.save(dict(content), stream)
-    write_bytes(stream.getvalue(), path)
+    with atomic_write(path, checksum=True) as stream:
+        torch.save(dict(content), stream)
+        add_comment(stream, UNSEALED)
+
+
+def add_comment(stream: IO[bytes], comment: bytes) -> None:
+    """Give the ZIP archive that has just been written, such as a checkpoint, a comment; the stream is at its end."""
+    stream.seek(-COMMENT_LENGTH_BYTES, os.SEEK_END)  # the last field of an archive without a comment
+    stream.write(len(comment).to_bytes(COMMENT_LENGTH_BYTES, "little") + comment)
 
 
 def tensors_digest(settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
@@ -115,9 +133,16 @@ def _listed(names: list[str]) -> str:
 
 
 def as_safetensors(tensors: Mapping[str, Tensor]) -> bytes:
-    """The content of a safetensors file."""
+    """The content of a safetensors file, with a checksum in its metadata."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    return save(plain, {"format": "pt"})
+    content = save(plain, {"format": "pt"})
+    # Put in by hand: the library writes several entries in an order that differs from process to process.
+    entry = b'"%b":"%b",' % (CHECKSUM.encode(), UNSEALED)
+    assert len(entry) % HEADER_ALIGNMENT == 0 and content.startswith(METADATA, HEADER_LENGTH_BYTES)
+    begin = HEADER_LENGTH_BYTES + len(METADATA)
+    length = int.from_bytes(content[:HEADER_LENGTH_BYTES], "little") + len(entry)
+    start = length.to_bytes(HEADER_LENGTH_BYTES, "little")
+    return seal(b"".join((start, content[HEADER_LENGTH_BYTES:begin], entry, content[begin:])))
 
 
 def write_tensors(tensors: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 
 from world4scorer.jobs.files import read_json
-from world4scorer.jobs.model_folder import ModelFolder
+from world4scorer.jobs.model_folder import WEIGHT_FILES, ModelFolder
 from world4scorer.jobs.tensor_files import SAFETENSORS, as_safetensors, write_together
 from world4scorer.planner.hub import CARD_FILE, upload
 from world4scorer.planner.model import dense_encoder_files, image_encoder
@@ -44,6 +44,11 @@ def read_planner(
                 config_file = ModelFolder(path).config_file.name
                 raise ValueError(f"{option}: {path} is a folder, whose {config_file} says it; leave the option out")
         planner = Planner.from_pretrained(path)
+    elif path.is_file() and path.suffix not in WEIGHT_FILES:
+        raise ValueError(
+            f"{path}: no planner; give the folder of a training run's planner, or a file of weights "
+            f"({', '.join(WEIGHT_FILES)})"
+        )
     else:
         planner = Planner.from_released(
             path, HEADS if heads is None else heads, VIT_HEADS if vit_heads is None else vit_heads, image_size

@@ -12,6 +12,7 @@ from world4scorer.cli.demo.ready_stages import IMAGE_SIZE, PLANNER, ready_stages
 from world4scorer.cli.demo.run import StageFailed, run_stages
 from world4scorer.cli.demo.stages import OUT, Stage, stages
 from world4scorer.cli.demo.summary import FEW_LOGS, Row, Summary
+from world4scorer.jobs.files import read_json
 from world4scorer.planner.bundled import BUNDLED_PLANNERS
 
 
@@ -95,7 +96,7 @@ def test_damaged_ledger(chain, tmp_path):
 
 def test_another_version_starts_anew(chain, tmp_path):
     run(chain, tmp_path, Recorder())
-    content = json.loads((tmp_path / FILE).read_text())
+    content = read_json(tmp_path / FILE)
     (tmp_path / FILE).write_text(json.dumps(content | {"world4scorer": "0.0.1"}))
     again = Recorder()
     run(chain, tmp_path, again)

@@ -73,6 +73,10 @@ def test_bad_files(tmp_path: Path) -> None:
     for text, words in (
         ("- 1\n- 2", "expected keys"),
         ("a: [", "not YAML"),
+        ("a: !!timestamp x", "not YAML"),
+        ("a: !!int ''", "not YAML"),
+        ("a: !!bool x", "not YAML"),
+        ("a: 2001-99-99", "not YAML"),
         ("num_history_frames: none", "num_history_frames"),
         ("tokens: abc", "tokens must be a list"),
     ):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import shapely
 
 from tests.support.navsim_golden import LOCATION, NavsimGolden
+from world4scorer.datasets.navsim import geopackage
 from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.geopackage import projected_crs, read_layers
@@ -208,3 +210,11 @@ def test_maps_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no layer"):
         write_map(tmp_path, LOCATION, {"rivers": nothing})
     assert not list(tmp_path.rglob("*.gpkg"))
+
+
+def test_a_geometry_that_cannot_be_read_names_its_layer(tmp_path, monkeypatch):
+    ring = struct.pack("<BIII6d", 1, 3, 1, 3, 0, 0, 1, 0, 1, 1)  # a polygon whose ring does not close
+    read = ({"fields": [], "crs": "epsg:32611"}, np.array([1]), np.array([ring], object), [])
+    monkeypatch.setattr(geopackage.pyogrio.raw, "read", lambda *_, **__: read)
+    with pytest.raises(DatasetError, match=r"layer 'lanes_polygons': a geometry cannot be read"):
+        geopackage._read_raw(tmp_path / "map.gpkg", "lanes_polygons", geometry=True)

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import pickle
+import shutil
 from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,6 +73,29 @@ def test_the_file_is_used_again_and_made_again_when_it_must(data, tmp_path, monk
         np.testing.assert_array_equal(one, other)
     (tmp_path / FILE).write_bytes(written[: len(written) // 2])
     assert of(data, tmp_path).tokens == first.tokens and (tmp_path / FILE).read_bytes() == written
+
+
+def test_a_log_that_changed_is_not_taken_for_the_one_that_was_read(data, tmp_path):
+    copy = Path(shutil.copytree(data, tmp_path / "data"))  # with times of its own
+    store = tmp_path / "store"
+    before = of(data, store)
+    assert of(copy, store).tokens == before.tokens
+    log = next((copy / "navsim_logs").glob("*/*.pkl"))
+    frames = pickle.loads(log.read_bytes())
+    frames[6]["ego_dynamic_state"][0] += 1.0
+    log.write_bytes(pickle.dumps(frames))
+    with pytest.raises(
+        DatasetError, match=rf"{log.name}: changed since .*delete .*{log.stem}\.arrow and run `w4s prepare"
+    ):
+        of(copy, store)
+
+
+def test_other_images_under_the_same_paths_are_told_apart(data, tmp_path):
+    samples = of(data, tmp_path / "store")
+    copy = replace(samples, sensors=Path(shutil.copytree(samples.sensors, tmp_path / "images")))
+    assert copy.images_digest() == samples.images_digest()
+    (copy.sensors / samples.images[0][0]).write_bytes(b"another image")
+    assert copy.images_digest() != samples.images_digest()
 
 
 def test_some_of_them(data, tmp_path):

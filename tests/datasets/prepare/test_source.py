@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +65,31 @@ def test_what_cannot_be_prepared_is_counted(compact: NavsimGolden, split: Split,
     assert report.scenes == 22
     (reason,) = report.skipped
     assert "block 777" in reason and report.skipped[reason] == 1
+
+
+def test_logs_that_changed_are_prepared_again(compact: NavsimGolden, split: Split, tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    logs = DataFolder(root).logs(DATA_SPLIT)
+    logs.mkdir(parents=True)
+    (root / "maps").symlink_to(compact.dataset / "maps")
+    log = log_paths(DataFolder(compact.dataset).logs(DATA_SPLIT))[0]
+    copied = Path(shutil.copy(log, logs))
+    few = replace(split, filter=replace(split.filter, max_scenes=3))
+
+    def again() -> tuple[int, int]:
+        source = NavsimSource(root, few, progress=False)
+        report = prepare(source, tmp_path / "store", SerialExecutor(), data=root, show_progress=False)
+        return report.logs, report.kept
+
+    assert again() == (1, 0)
+    before = SceneStore(tmp_path / "store").digest
+    os.utime(copied)
+    assert again() == (0, 1) and SceneStore(tmp_path / "store").digest == before  # the same log at another time
+    frames = load_restricted(copied)
+    frames[3]["ego_dynamic_state"] = np.asarray(frames[3]["ego_dynamic_state"]) + 0.5
+    copied.write_bytes(pickle.dumps(frames))
+    assert again() == (1, 0) and SceneStore(tmp_path / "store").digest != before
+    assert again() == (0, 1)
 
 
 def test_limits(compact: NavsimGolden, split: Split) -> None:

@@ -15,10 +15,11 @@ from world4scorer.datasets.prepare.fill_store import prepare
 from world4scorer.datasets.prepare.source import NavsimSource
 from world4scorer.datasets.store import SceneStore
 from world4scorer.datasets.store.digest import digest
-from world4scorer.datasets.store.schema import ADDED_IN_2, META_CHECKSUM, META_VERSION
+from world4scorer.datasets.store.schema import ADDED_IN_2, META_CHECKSUM, META_SOURCES, META_VERSION
 from world4scorer.datasets.store.shard import CHECKED_METADATA
 from world4scorer.engine.outcomes import epdms
 from world4scorer.engine.scene import SceneError
+from world4scorer.jobs import arrow_files
 from world4scorer.jobs.executors import SerialExecutor
 
 
@@ -26,7 +27,8 @@ def to_schema_1(path: Path) -> None:
     """Write a shard as version 1 did."""
     with pa.memory_map(str(path)) as source:
         batch = pa.ipc.open_file(source).get_batch(0)
-        notes = dict(batch.schema.metadata)
+        added = (arrow_files.META_CHECKSUM, META_SOURCES)
+        notes = {name: value for name, value in batch.schema.metadata.items() if name not in added}
         kept = [name for name in batch.schema.names if name not in ADDED_IN_2]
     schema = pa.schema([batch.schema.field(name) for name in kept])
     older = pa.RecordBatch.from_arrays([batch.column(name) for name in kept], schema=schema)

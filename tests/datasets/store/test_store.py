@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import world4scorer as w4s
 from tests.support.scenes import make_log, make_map, make_plans, make_scene
+from tests.support.tampering import tamper
 from world4scorer.datasets.store import PreparedScene, SceneStore, StoreError, UnknownTokenError, schema, write_shard
 from world4scorer.datasets.store.index import INDEX_NAME
 from world4scorer.engine.scene import Lights, PolygonMap, Scene, Tracks
@@ -212,7 +213,7 @@ def test_truncated_shard(folder: Path, kept: int) -> None:
     path = folder / "beta.arrow"
     content = path.read_bytes()
     path.write_bytes(content[:kept])
-    with pytest.raises(StoreError, match=r"beta\.arrow: not a readable shard"):
+    with pytest.raises(StoreError, match=r"beta\.arrow: (not a readable shard|damaged)"):
         SceneStore(folder)
 
 
@@ -226,6 +227,11 @@ def test_verify_names_the_damaged_shard(folder: Path) -> None:
     with pytest.raises(StoreError, match=r"beta\.arrow: damaged") as caught:
         store.verify()
     assert "alpha" not in str(caught.value)
+    with pytest.raises(StoreError, match=r"beta\.arrow: damaged .*`w4s prepare`"):
+        store[store.tokens_of("beta")[0]]  # found without `verify`, too
+    tamper(path, bytes)  # as a file of 0.1.0, whose checksum is that of the values alone
+    with pytest.raises(StoreError, match=r"beta\.arrow: damaged"):
+        store.verify()
 
 
 @settings(max_examples=60, deadline=None)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.carla_clips import NAME, RADIUS, SPEED, box, left_turn, write_clip, yaw_matrix
-from world4scorer.driving.clips import ego_car
+from world4scorer.driving.clips import annotation, ego_car
 from world4scorer.driving.clips.annotation import Obstacle, parse_annotation
 from world4scorer.driving.clips.axes import (
     compass_from_heading,
@@ -131,6 +131,13 @@ def test_cameras_of_numbers_that_nothing_can_hold(field):
     camera[field] = 10**400 if field == "image_size_x" else [[10**400] * 4] * 4
     with pytest.raises(ClipError, match=f"here: sensors.{CAMERA_SENSORS[0]}: .*fetch this clip again"):
         read_cameras(dict.fromkeys(CAMERA_SENSORS, camera), "here")
+
+
+def test_an_annotation_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    clip = write_clip(tmp_path, frames=5)
+    monkeypatch.setattr(annotation, "MAX_BYTES", 100)
+    with pytest.raises(ClipError, match=r"00000\.json\.gz: .* unpacks to more than 100 bytes"):
+        read_clip(clip)
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -176,6 +176,8 @@ def test_errors(folder, tmp_path):
         prepare(folder, every=0)
     with pytest.raises(ClipError, match=r"prepared\.json: no such file"):
         PreparedClips.open(tmp_path / "none")
+    assert not (tmp_path / "prepared").exists()  # refused commands leave nothing behind
+    (tmp_path / "prepared").mkdir()
     (tmp_path / "prepared" / "prepared.json").write_text("{}")
     with pytest.raises(ClipError, match="not a list of prepared clips"):
         PreparedClips.open(tmp_path / "prepared")

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from world4scorer.evaluation.pools import LogPool, PoolError, PoolFolder, ScoredPools
+from world4scorer.evaluation.pools.pool_files import ACTIVITY
+from world4scorer.jobs.resumable import resumable
 
 from .conftest import make_pool
 
@@ -68,3 +72,18 @@ def test_what_is_not_finite_is_refused(folder, store):
 def test_log_names_cannot_leave_the_folder(folder):
     with pytest.raises(PoolError, match="cannot be a file name"):
         folder.path("../elsewhere")
+
+
+def test_pools_of_other_scenes_or_images_are_not_continued(tmp_path: Path) -> None:
+    PoolFolder.begin(tmp_path / "old", {"planner": "x"})
+    PoolFolder.begin(tmp_path / "old", {"planner": "x", "scenes": "a", "images": "b"})  # as 0.1.0 left them
+    PoolFolder.begin(tmp_path / "new", {"planner": "x", "scenes": "a", "images": "b"})
+    with pytest.raises(PoolError, match=r'pools\.json: made with other settings \(scenes: "a", now "c"\)'):
+        PoolFolder.begin(tmp_path / "new", {"planner": "x", "scenes": "c", "images": "b"})
+
+
+def test_a_second_process_may_not_begin(folder, tmp_path):
+    with resumable(tmp_path / "new", ACTIVITY), pytest.raises(PoolError, match="another run is making these pools"):
+        PoolFolder.begin(tmp_path / "new", {"planner": "x"})
+    with resumable(folder.folder, ACTIVITY):
+        PoolFolder.begin(folder.folder, folder.about)  # has nothing to write

@@ -12,6 +12,7 @@ from tests.support.stored_pools import store_pools
 from world4scorer.evaluation.pools.open import kept_pools, planners_of_run, pools_of_weights
 from world4scorer.evaluation.pools.pool_files import INFO, describe_planner, digest_of_planner
 from world4scorer.evaluation.pools.scored import ScoredPools, weights_words
+from world4scorer.jobs.files import read_json
 from world4scorer.jobs.run_folder import RunFolder
 
 
@@ -34,7 +35,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 def keep_pools(run: RunFolder, made: Path, planner: Path, folder: Path) -> Path:
     shutil.copytree(made, folder)
-    about = json.loads((made / INFO).read_text()) | describe_planner(planner)
+    about = read_json(made / INFO) | describe_planner(planner)
     (folder / INFO).write_text(json.dumps(about))
     return folder
 

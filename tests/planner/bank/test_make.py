@@ -2,19 +2,21 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from world4scorer.datasets.store import SceneStore
+from world4scorer.datasets.store import SceneStore, write_shard
 from world4scorer.engine.outcomes import label
 from world4scorer.jobs.executors import ProcessExecutor, SerialExecutor
 from world4scorer.planner.bank import BankConfig, BankError, CandidateBank, make_bank
 from world4scorer.planner.bank.candidate_bank import PARTS
 from world4scorer.planner.bank.choice import is_unsafe
-from world4scorer.planner.bank.make import LOCK
+from world4scorer.planner.bank.make import LOCK, check_bank
 
 CONFIG = BankConfig(seed=5, proposals=80)
 
@@ -48,6 +50,24 @@ def test_notes_tell_how_it_was_made(pack: CandidateBank) -> None:
 def test_processes_give_the_same_bytes(packed: Path, store: Path, tmp_path: Path) -> None:
     make_bank(store, tmp_path, CONFIG, ProcessExecutor(2))
     assert content(tmp_path) == content(packed)
+
+
+def test_scenes_that_changed_make_a_bank_stale(packed: Path, store: Path, tmp_path: Path) -> None:
+    bank = Path(shutil.copytree(packed, tmp_path / "bank"))
+    other = Path(shutil.copytree(store, tmp_path / store.name))
+    check_bank(bank, SceneStore(other))
+    scenes = SceneStore(other)
+    first = list(scenes.scenes(scenes.logs[0]))
+    write_shard(other, scenes.logs[0], [replace(first[0], ego_state=first[0].ego_state + 1e-9), *first[1:]])
+    for refused in (
+        lambda: check_bank(bank, SceneStore(other)),
+        lambda: make_bank(other, bank, CONFIG, SerialExecutor()),
+    ):
+        with pytest.raises(
+            BankError, match=r"bank: made from other scenes than there are now; .* `w4s bank make` again"
+        ):
+            refused()
+    make_bank(store, bank, CONFIG, SerialExecutor())  # as it was
 
 
 class Killed(BaseException):

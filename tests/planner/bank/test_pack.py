@@ -63,10 +63,29 @@ def test_missing_and_truncated_files(folder: Path, name: str) -> None:
     whole = (folder / name).read_bytes()
     for part in (b"", whole[:40], whole[:-10]):
         (folder / name).write_bytes(part)
-        with pytest.raises(BankError, match=f"{name}: cannot be read"):
+        with pytest.raises(BankError, match=f"{name}: (cannot be read|damaged)"):
             CandidateBank.open(folder)
     (folder / name).unlink()
     with pytest.raises(BankError, match=f"{name}: missing"):
+        CandidateBank.open(folder)
+
+
+def test_a_flipped_bit_in_any_file(folder: Path) -> None:
+    for path in (path for path in folder.iterdir() if not path.name.startswith(".")):
+        whole = path.read_bytes()
+        changed = bytearray(whole)
+        changed[int(0.7 * len(whole))] ^= 4
+        path.write_bytes(changed)
+        with pytest.raises(BankError, match=f"{path.name}: damaged"):
+            CandidateBank.open(folder)
+        path.write_bytes(whole)
+
+
+def test_tokens_that_are_no_text(folder: Path) -> None:
+    tokens = np.load(folder / "tokens.npy")
+    tokens[0] = b"\xff\xfe"
+    np.save(folder / "tokens.npy", tokens)
+    with pytest.raises(BankError, match=r"tokens\.npy: damaged: 'utf-8' codec"):
         CandidateBank.open(folder)
 
 

@@ -8,11 +8,14 @@ import pytest
 import torch
 
 from tests.support.picture_dataset import HISTORY, SMALL, SPLIT, make_dataset
+from tests.support.scenes import make_log
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.logs import read_log
+from world4scorer.datasets.store import SceneStore, write_shard
 from world4scorer.planner.model.image_encoder import ImageEncoder, load_encoder, save_encoder
-from world4scorer.planner.targets.future_targets import FutureTargets, TargetError
+from world4scorer.planner.targets.future_targets import FutureTargets, TargetError, TargetNotes, write_file
 from world4scorer.planner.targets.make_targets import make_targets
+from world4scorer.planner.training.prepare_data import check_targets
 
 FRAMES = 14
 
@@ -173,3 +176,23 @@ def test_dinov2_weights_are_used_at_their_native_size(tmp_path):
     assert (config.image_height, config.image_width, config.crop_top) == (518, 518, 0)
     assert (config.vit_width, config.vit_layers, config.vit_heads, config.registers) == (128, 2, 2, 2)
     assert np.prod(config.grid) == 37 * 37
+
+
+def test_targets_of_other_scenes_or_of_another_encoder_are_refused(tmp_path):
+    write_shard(tmp_path / "store", "alpha", make_log("alpha", 2))
+    store, path = SceneStore(tmp_path / "store"), tmp_path / "t.arrow"
+    encoder = load_encoder("city-masked").digest()
+
+    def write(**notes):
+        write_file(path, ["a"], np.zeros((1, 4), np.float16), np.ones(1, np.bool_), TargetNotes(**notes))
+
+    write(scenes=store.digest, encoder=encoder)
+    check_targets(path, store.folder, "city-masked")
+    write()  # a file of 0.1.0 does not say
+    check_targets(path, store.folder, "city-masked")
+    write(scenes="other")
+    with pytest.raises(TargetError, match=r"t\.arrow: made from other scenes .*`w4s targets`"):
+        check_targets(path, store.folder, None)
+    write(encoder="other")
+    with pytest.raises(TargetError, match=r"t\.arrow: made from other features \(encoder city-masked\)"):
+        check_targets(path, store.folder, "city-masked")

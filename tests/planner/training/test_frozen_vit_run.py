@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from tests.support.small_training import MACHINE, SMALL
+from world4scorer.jobs.checksums import UNSEALED
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.planner.features.feature_cache import open_features
@@ -77,9 +78,9 @@ def test_the_cache_takes_the_space_that_the_documents_say(training_set, finished
     for split in ("city_train", "city_val"):
         cache = open_features(encoder, data, split)
         files = list(DataFolder(data).features(encoder.digest(), split).glob("*.npy"))
-        header = 128 * len(files)
+        around = (128 + len(UNSEALED)) * len(files)  # header and checksum
         scene = 2 * 4 * CONFIG.model.vit_width * math.ceil(3 / 2) * math.ceil(7 / 2)
-        assert sum(file.stat().st_size for file in files) == header + len(cache) * scene
+        assert sum(file.stat().st_size for file in files) == around + len(cache) * scene
 
 
 def test_images_give_the_numbers_of_the_cache(training_set, finished):

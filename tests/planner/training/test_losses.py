@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from tests.support.model_golden import tiny_inputs, tiny_planner
 from world4scorer.planner.model import COMPONENTS
-from world4scorer.planner.model.components import DDC
+from world4scorer.planner.model.utility import DDC
 from world4scorer.planner.training.losses import (
     LABEL_COLUMN,
     LossConfig,

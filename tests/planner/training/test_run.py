@@ -279,6 +279,7 @@ def test_what_is_missing_is_named(training_set, tmp_path):
         train(config, training_set.data, tmp_path / "b", MACHINE)
     with pytest.raises(ValueError, match="batch: 128"):
         train(replace(training_set.config, batch=128), training_set.data, tmp_path / "c", MACHINE)
+    assert not (tmp_path / "c").exists()  # and the corrected command is not refused for its batch
 
 
 @pytest.mark.parametrize("precision", ["bf16", "bf16-vit"])

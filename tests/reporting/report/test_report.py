@@ -18,12 +18,14 @@ import pytest
 from tests.support.random_pools import random_pools
 from tests.support.scenes import make_log, make_plans
 from tests.support.stored_pools import write_pools
+from tests.support.tampering import tamper
 from world4scorer.cli.run import main
 from world4scorer.datasets.store import write_shard
 from world4scorer.drawing.charts import chart
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.evaluation.pools.pool_files import LogPool, PoolFolder, digest_of_planner
 from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.jobs.files import read_json
 from world4scorer.planner.model import config as models
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.reporting.report.contents import load_findings
@@ -217,7 +219,7 @@ def test_damaged_findings_are_named(run: Path, content: str, message: str) -> No
 
 def test_damaged_tables_and_pictures_are_named(run: Path) -> None:
     path = finding("lambda", "Weight").save(run / "studies", "w4s study lambda")
-    sound = json.loads(path.with_suffix(".json").read_text())
+    sound = read_json(path.with_suffix(".json"))
     for change, message in (
         ({"tables": [{"title": "T", "columns": ["", "a"], "rows": [["x"]]}]}, "a row of 1 cells for 2 columns"),
         ({"tables": [{"title": "T", "columns": ["", "a"], "rows": [["x", 3]]}]}, "'rows' must be a list of texts"),
@@ -249,10 +251,10 @@ def test_what_is_no_run_is_refused(run: Path, tmp_path: Path, capsys: pytest.Cap
     with pytest.raises(ValueError, match=r"history\.jsonl: line 1 lacks 'step'"):
         write_report(run)
     (run / "history.jsonl").write_text("{\n")
-    with pytest.raises(ValueError, match=r"history\.jsonl: not JSON"):
+    with pytest.raises(ValueError, match=r"history\.jsonl, line 1: cannot be read as JSON"):
         write_report(run)
     (run / "data.json").write_text("{")
-    with pytest.raises(ValueError, match=r"data\.json: not what a training run writes"):
+    with pytest.raises(ValueError, match=r"data\.json: cannot be read as JSON"):
         write_report(run)
 
 
@@ -310,7 +312,7 @@ def test_a_run_shows_the_pools_of_its_validation_split(run: Path, pools: Path) -
     with pytest.raises(ValueError, match="another: made by a former planner of this run"):
         write_report(run)
     digest = digest_of_planner(run / "planner")
-    about.write_text(about.read_text().replace('"weights": "drawn"', f'"weights": "{digest}"'))
+    tamper(about, lambda content: content.replace(b'"weights": "drawn"', f'"weights": "{digest}"'.encode()))
     finding("reranking", "Re-ranking", weights="of another").save(run / "studies", "w4s study")
     with pytest.raises(ValueError, match=r"reranking\.json: about a former planner"):
         write_report(run)

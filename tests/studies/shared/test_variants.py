@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.support.small_training import MACHINE
+from tests.support.tampering import tamper
 from world4scorer.cli.run import main
+from world4scorer.datasets.store import SceneStore
 from world4scorer.evaluation.pools.open import open_pools
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.targets.future_targets import FutureTargets
@@ -54,7 +57,9 @@ def test_auxiliary_target(run, tmp_path, monkeypatch):
     }
     folder = RunFolder(run).variants("auxiliary-target")
     current = FutureTargets.open(read_run(folder / "current-5")[1].targets).notes
-    assert current == replace(FutureTargets.open(data.targets).notes, frame="current")
+    assert current == replace(
+        FutureTargets.open(data.targets).notes, frame="current", scenes=SceneStore(data.store).digest
+    )
     assert read_run(folder / "none-5")[1] == replace(data, targets=None)
     pools = open_pools(run, weights="last")
     selected = pools.at(pools.pdms, pools.utility_v1.argmax(1)).mean()
@@ -151,7 +156,8 @@ def test_targets_of_a_variant_are_made_like_those_of_the_run(run, tmp_path, trai
     known = training_set.data.targets
     digest = FutureTargets.open(known).notes.encoder.encode()
     foreign = tmp_path / "future.arrow"
-    foreign.write_bytes(known.read_bytes().replace(digest, b"0" * len(digest)))
+    shutil.copy(known, foreign)
+    tamper(foreign, lambda content: content.replace(digest, b"0" * len(digest)))
     city = tmp_path / "city"
     (city / "targets").mkdir(parents=True)
     for one in training_set.data.data.iterdir():

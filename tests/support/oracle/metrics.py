@@ -71,12 +71,14 @@ class World:
         )
 
     def inside(self, shapes, point):
-        return any(shape.contains(Point(point)) for shape in shapes)
+        place = Point(point)
+        return any(shape.contains(place) for shape in shapes)
 
     def areas(self, state):
         """MULTIPLE_LANES, NON_DRIVABLE, ONCOMING."""
         corners = self.corners(state)
-        held = [sum(lane.contains(Point(c)) for c in corners) for lane in self.lanes]
+        points = [Point(c) for c in corners]
+        held = [sum(lane.contains(point) for point in points) for lane in self.lanes]
         multiple = sum(h > 0 for h in held) > 1 and 4 not in held
         off_road = not all(self.inside(self.drivable, c) for c in corners)
         return multiple, off_road, not self.inside(self.route, centre(state))

@@ -156,7 +156,9 @@ class EventRunner:
             sumo.route.add(self.name, list(self.event.edges[:1]))
             sumo.vehicle.add(self.name, self.name, typeID=WALKER_TYPE)
             self._entered = True
-        if not self._entered:
+        elif self._entered and self.name not in sumo.vehicle.getIDList():  # SUMO removes what others run into
+            self._over = True
+        if not self._entered or self._over:
             return
         if to_go < PEDESTRIAN_LEAD_TIME * max(speed, MIN_APPROACH_SPEED):
             self.met = True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +12,7 @@ from world4scorer.city.streets.errors import CityError
 from world4scorer.city.world.config import CityConfig, Share
 from world4scorer.city.world.log_plan import LogPlan
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.jobs.files import atomic_write, read_json
+from world4scorer.jobs.files import read_json, write_json
 
 
 @dataclass(frozen=True)
@@ -91,8 +90,7 @@ class DriveEntry:
 
 def write_drive(root: Path, split: str, entry: DriveEntry) -> None:
     """Record that a drive is written as a log."""
-    with atomic_write(DataFolder(root).city_drive(split, entry.name)) as stream:
-        stream.write(json.dumps(asdict(entry)).encode())
+    write_json(DataFolder(root).city_drive(split, entry.name), asdict(entry), None)
 
 
 def read_drives(root: Path, split: str) -> list[DriveEntry]:
@@ -115,8 +113,7 @@ def _read_drive(path: Path) -> DriveEntry:
 
 def write_simulation(root: Path, entry: SimulationEntry) -> None:
     """Record that a simulation is done, below the dataset folder `root`."""
-    with atomic_write(DataFolder(root).city_simulation(entry.name)) as stream:
-        stream.write(json.dumps(_without_none(asdict(entry)), indent=1).encode())
+    write_json(DataFolder(root).city_simulation(entry.name), _without_none(asdict(entry)))
 
 
 def _without_none(entry: dict[str, Any]) -> dict[str, Any]:
@@ -146,8 +143,7 @@ def is_rendered(root: Path, data_split: str, name: str, frames: int, config: Cit
 
 def write_manifest(root: Path, values: Mapping[str, Any]) -> None:
     """Write `city/city.json`."""
-    with atomic_write(DataFolder(root).city_manifest) as stream:
-        stream.write(json.dumps(values, indent=1).encode())
+    write_json(DataFolder(root).city_manifest, values)
 
 
 def read_manifest(root: str | os.PathLike[str]) -> dict[str, Any]:

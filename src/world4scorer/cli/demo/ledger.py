@@ -6,14 +6,13 @@ again, whatever reads its results counts as open too.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from world4scorer import __version__
 from world4scorer.cli.demo.stages import Preset, Stage
-from world4scorer.jobs.files import write_json
+from world4scorer.jobs.files import read_json, write_json
 
 FILE: Final = "stages.json"
 
@@ -67,7 +66,7 @@ class Ledger:
 
     def _read(self) -> None:
         try:
-            content = json.loads(self.path.read_bytes())
+            content = read_json(self.path, remedy="delete it; finished work is kept")
             version, preset = content["world4scorer"], content["preset"]
             done = {
                 name: {"command": str(e["command"]), "seconds": float(e["seconds"])}

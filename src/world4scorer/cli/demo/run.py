@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from typing import Final
 from world4scorer.cli.demo.ledger import Ledger
 from world4scorer.cli.demo.pace import Pace, in_words
 from world4scorer.cli.demo.stages import DemoFolder, Preset, Stage
+from world4scorer.jobs.files import read_json
 from world4scorer.jobs.resumable import resumable
 
 LOGS: Final = "logs"
@@ -100,7 +100,7 @@ def _check_place(out: Path) -> None:
     if not notes.is_file():
         return
     try:
-        there = Path(json.loads(notes.read_bytes())["data"])
+        there = Path(read_json(notes, remedy=f"delete {notes.parent}, and the planner is trained again")["data"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
             f"{notes}: damaged ({error!r}); delete {notes.parent}, and the planner is trained again"

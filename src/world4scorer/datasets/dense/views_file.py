@@ -25,10 +25,12 @@ from PIL import Image
 
 from world4scorer.datasets.dense.labels import PIXEL_STRIDE, DenseLabels
 from world4scorer.datasets.navsim.errors import DatasetError
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.arrow_files import map_arrow, write_arrow
+from world4scorer.jobs.checksums import check_checksum
 
 FORMAT: Final = "world4scorer-dense-views-1"
 NOTES: Final = b"world4scorer"
+MAKE_AGAIN: Final = "delete it and make it again with `w4s city dense`"
 SCHEMA: Final = pa.schema(
     [
         ("token", pa.string()),
@@ -84,7 +86,7 @@ class DenseFrame:
 def write_dense_views(path: Path, geometry: ViewGeometry) -> Iterator[Any]:
     """A function that appends the frames of a log to a new file; the file appears whole, at the end."""
     notes = json.dumps({"format": FORMAT, **asdict(geometry)}).encode()
-    with atomic_write(path) as stream, pa.ipc.new_file(stream, SCHEMA.with_metadata({NOTES: notes})) as writer:
+    with write_arrow(path, SCHEMA.with_metadata({NOTES: notes})) as writer:
 
         def append(frames: Sequence[DenseFrame]) -> None:
             columns = {
@@ -95,14 +97,16 @@ def write_dense_views(path: Path, geometry: ViewGeometry) -> Iterator[Any]:
                 "twins": [None if frame.twins is None else list(frame.twins) for frame in frames],
                 "labels": [frame.labels.pack() for frame in frames],
             }
-            writer.write_batch(pa.RecordBatch.from_pydict(columns, schema=writer_schema))
+            writer.write_batch(pa.RecordBatch.from_pydict(columns, schema=SCHEMA))
 
-        writer_schema = SCHEMA.with_metadata({NOTES: notes})
         yield append
 
 
 class DenseViews:
-    """Frames of several files, by index. Picklable: files are opened again in another process."""
+    """Frames of several files, by index. Picklable: files are opened again in another process.
+
+    The checksum of a file is compared when one of its frames is first read: all files together may take gigabytes.
+    """
 
     def __init__(self, paths: Sequence[Path], geometry: ViewGeometry, tokens: Sequence[str], logs: Sequence[str]):
         self.paths, self.geometry = tuple(paths), geometry
@@ -125,12 +129,34 @@ class DenseViews:
         return len(self.tokens)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_table"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_tables", "_table", "_unchecked")}
+
+    @cached_property
+    def _tables(self) -> list[pa.Table]:
+        tables = []
+        for path in self.paths:
+            with _map(path, check=False) as reader:
+                tables.append(reader.read_all().replace_schema_metadata(None))
+        return tables
 
     @cached_property
     def _table(self) -> pa.Table:
-        tables = [pa.ipc.open_file(pa.memory_map(str(path))).read_all() for path in self.paths]
-        return pa.concat_tables([table.replace_schema_metadata(None) for table in tables])
+        return pa.concat_tables(self._tables)
+
+    @cached_property
+    def _unchecked(self) -> list[tuple[int, int, Path]]:
+        """Files whose checksums have not been compared yet, with the range of their frames."""
+        ends = np.cumsum([len(table) for table in self._tables]).tolist()
+        return list(zip([0, *ends[:-1]], ends, self.paths, strict=True))
+
+    def _check(self, index: int) -> None:
+        """Compare the checksum of the file of a frame, if that was not done yet."""
+        for entry in self._unchecked:
+            begin, end, path = entry
+            if begin <= index < end:
+                check_checksum(path, DatasetError, MAKE_AGAIN)
+                self._unchecked.remove(entry)
+                return
 
     @cached_property
     def poses(self) -> NDArray[np.float64]:
@@ -144,20 +170,27 @@ class DenseViews:
 
     def images(self, index: int, twin: bool = False) -> NDArray[np.uint8]:
         """(C, H, W, 3) views of a frame, without the rows that are cropped."""
+        self._check(index)
         files = self._table["twins" if twin else "images"][index].as_py()
         return np.stack([np.asarray(Image.open(io.BytesIO(file)))[self.geometry.crop_top :] for file in files])
 
     def labels(self, index: int) -> DenseLabels:
         """Labels of a frame."""
+        self._check(index)
         return DenseLabels.unpack(self._table["labels"][index].as_py(), self.geometry.label_shape)
 
 
 def _read_geometry(path: Path) -> str:
+    with _map(path, check=False) as reader:
+        metadata = reader.schema.metadata or {}
     try:
-        with pa.memory_map(str(path)) as source:
-            notes = json.loads((pa.ipc.open_file(source).schema.metadata or {})[NOTES])
+        notes = json.loads(metadata[NOTES])
         if notes.pop("format") != FORMAT:
             raise KeyError("format")
-    except (pa.ArrowException, OSError, KeyError, json.JSONDecodeError) as error:
-        raise DatasetError(f"{path}: not a readable file of dense views ({error}); make it again") from error
+    except (KeyError, ValueError) as error:
+        raise DatasetError(f"{path}: not a file of dense views ({error}); {MAKE_AGAIN}") from error
     return json.dumps(notes, sort_keys=True)
+
+
+def _map(path: Path, check: bool) -> Any:
+    return map_arrow(path, DatasetError, "file of dense views", MAKE_AGAIN, check=check)

@@ -131,9 +131,8 @@ def read_split(path: str | os.PathLike[str]) -> Split:
     """Read a split and the filter it names, which lies in the folder `scene_filter` beside it."""
     path = Path(path)
     raw = read_yaml(path)
-    name = next(
-        (d["scene_filter"] for d in raw.get("defaults", []) if isinstance(d, dict) and "scene_filter" in d), None
-    )
+    defaults = raw["defaults"] if isinstance(raw.get("defaults"), list) else []
+    name = next((d["scene_filter"] for d in defaults if isinstance(d, dict) and "scene_filter" in d), None)
     if name is None or not isinstance(raw.get("data_split"), str):
         raise DatasetError(f"{path}: a split needs `defaults: [scene_filter: <name>]` and `data_split: <folder>`")
     data_split = safe_name(f"{path}: data_split", raw["data_split"], DatasetError)
@@ -193,7 +192,8 @@ def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
         raw = yaml.load(text, Loader=_LOADER)
     except FileNotFoundError:
         raise DatasetError(f"{path}: no such file; filters come with the NAVSIM devkit (config/common)") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # The last five: what PyYAML makes of values that are not of the kind that they are said to be (`!!int x`).
         raise DatasetError(f"{path}: not YAML: {error}") from error
     if not isinstance(raw, dict):
         raise DatasetError(f"{path}: expected keys and values, found {type(raw).__name__}")

@@ -122,7 +122,10 @@ def _read_raw(path: Path, name: str, geometry: bool) -> VectorLayer:
         raise DatasetError(f"{where}: the layer is missing; is this a complete nuPlan map?") from None
     except DataSourceError as error:
         raise DatasetError(f"{path}: not a readable GeoPackage: {error}") from error
-    shapes = np.array([], object) if shapes is None else shapely.from_wkb(shapes)
+    try:
+        shapes = np.array([], object) if shapes is None else shapely.from_wkb(shapes)
+    except shapely.errors.GEOSException as error:
+        raise DatasetError(f"{where}: a geometry cannot be read: {error}") from error
     if geometry and (len(shapes) != len(ids) or shapely.is_missing(shapes).any()):
         raise DatasetError(f"{where}: a feature has no geometry")
     columns = dict(zip([str(field) for field in meta["fields"]], data, strict=True))

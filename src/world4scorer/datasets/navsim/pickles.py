@@ -4,7 +4,8 @@ A pickle is a program: it names callables and calls them. `load_restricted` reso
 (what numpy and the builtin containers need) plus the table of the caller, and every numpy name is answered by a
 stand-in written here, because numpy's own restoring functions trust what they are given.
 
-What a pickle can still do is use up memory, or, with containers nested a hundred thousand deep, end the process.
+What a pickle can still do is use up memory in proportion to its size, or, with containers nested a hundred thousand
+deep, end the process.
 
 Example::
 
@@ -20,12 +21,13 @@ import os
 import pickle
 import struct
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import numpy as np
 
 from world4scorer.datasets.navsim.errors import DatasetError
+from world4scorer.jobs.files import read_bytes
+from world4scorer.jobs.pickle_memo import check_memo
 
 _IMMUTABLE_TYPE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: attributes of the class cannot be set
 _PLAIN_KINDS = "biufcSUO"  # no structured, void or time types: the formats read here have none
@@ -210,6 +212,7 @@ _DAMAGE = (
     OverflowError,
     MemoryError,
     RecursionError,
+    SyntaxError,  # NumPy, of names of types
     struct.error,
 )
 
@@ -249,8 +252,9 @@ def load_restricted(
     if isinstance(source, bytes):
         label, data = "pickle", source
     else:
-        label, data = str(source), Path(source).read_bytes()
+        label, data = str(source), read_bytes(source)
     try:
+        check_memo(data)
         return _Unpickler(io.BytesIO(data), names, inert).load()
     except UnsafePickle as error:
         raise UnsafePickle(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -15,16 +16,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from world4scorer.datasets.prepare.log_samples import LogSamples, join_samples
+from world4scorer.datasets.prepare.log_samples import PARTS, LogSamples, join_samples
 from world4scorer.datasets.prepare.progress import PrepareProgress, human_bytes
 from world4scorer.datasets.store import SceneStore
 from world4scorer.datasets.store.index import shard_names
 from world4scorer.datasets.store.schema import SCHEMA_VERSION, StoreError
 from world4scorer.datasets.store.shard import Shard
-from world4scorer.datasets.store.shard_writer import SUFFIX, PreparedScene, shard_path, write_shard
+from world4scorer.datasets.store.shard_writer import PreparedScene, shard_path, write_shard
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.jobs.executors import Done, Executor, ProcessExecutor
 from world4scorer.jobs.resumable import check_settings, resumable, run_tasks
+from world4scorer.jobs.sources import Stamp, has_changed, stamp
+
+logger = logging.getLogger(__name__)
 
 TYPICAL_SCENE_BYTES: Final = 150_000
 """Bytes of a scene in a busy street, for the check of disk space."""
@@ -40,6 +44,19 @@ class SkippedScenes:
     count: int = 1
 
 
+@dataclass(frozen=True)
+class SourceFiles:
+    """Stands in a source's stream for the files that the scenes of a log are made from."""
+
+    root: Path
+    """Dataset folder; shards keep paths below it."""
+    paths: Sequence[Path]
+
+    def stamps(self) -> dict[str, Stamp]:
+        """Stamps of the files, by path below the dataset folder."""
+        return {path.relative_to(self.root).as_posix(): stamp(path) for path in self.paths}
+
+
 class SceneSource(Protocol):
     """Source of scenes; must be picklable for other processes."""
 
@@ -47,11 +64,11 @@ class SceneSource(Protocol):
         """Return the logs to prepare."""
         ...
 
-    def scenes(self, log_name: str) -> Iterable[Scene | PreparedScene | SkippedScenes | LogSamples]:
-        """Return the scenes of a log, in any order, what was left out, and training samples where there are any."""
+    def scenes(self, log_name: str) -> Iterable[Scene | PreparedScene | SkippedScenes | LogSamples | SourceFiles]:
+        """Return the scenes of a log, in any order, what was left out, training samples and source files, if any."""
         ...
 
-    def upgrade(self, log_name: str, shard: Shard) -> Iterable[PreparedScene]:
+    def upgrade(self, log_name: str, shard: Shard) -> Iterable[PreparedScene | SourceFiles]:
         """Return the scenes of a shard of an older schema, with what this version adds to them."""
         ...
 
@@ -111,15 +128,18 @@ class _PrepareLog:
     def __call__(self, log_name: str) -> _LogResult:
         skipped: Counter[str] = Counter()
         scenes: list[Scene | PreparedScene] = []
+        sources: dict[str, Stamp] = {}
         old = _older_shard(self.folder, log_name)
         for item in self.source.scenes(log_name) if old is None else self.source.upgrade(log_name, old):
             if isinstance(item, SkippedScenes):
                 skipped[item.reason] += item.count
             elif isinstance(item, LogSamples):
                 item.write(self.folder, log_name)  # before the shard, which says that the log is done
+            elif isinstance(item, SourceFiles):
+                sources |= item.stamps()
             else:
                 scenes.append(item)
-        size = write_shard(self.folder, log_name, scenes, self.provenance).bytes if scenes else 0
+        size = write_shard(self.folder, log_name, scenes, self.provenance, sources).bytes if scenes else 0
         return _LogResult(len(scenes), size, dict(skipped), peak_memory())
 
 
@@ -128,6 +148,7 @@ def prepare(
     folder: str | os.PathLike[str],
     executor: Executor | None = None,
     *,
+    data: Path | None = None,
     provenance: Mapping[str, Any] | None = None,
     expected_scenes: int | None = None,
     show_progress: bool = True,
@@ -135,14 +156,15 @@ def prepare(
     """Prepare every log of `source` that `folder` does not hold yet.
 
     Logs that fail are left out and named in a PrepareError once the others are done. Preparing no scene at all is an
-    error as well. `expected_scenes`, where known, lets the room on the disk be checked first.
+    error as well. `expected_scenes`, where known, lets the room on the disk be checked first. With the dataset folder
+    `data`, logs that changed there since they were prepared, or whose maps did, are prepared again.
     """
     executor = ProcessExecutor() if executor is None else executor
     folder = Path(folder)
     names = list(dict.fromkeys(source.log_names()))
     options = dict(source.options())
-    with resumable(folder, "preparing this store", StoreError, leftovers=(f".*{SUFFIX}.*.tmp",)):
-        kept = _finished(folder, names, options)
+    with resumable(folder, "preparing this store", StoreError, leftovers=(f"{PARTS}/.*.tmp",)):
+        kept = _finished(folder, names, options, data)
         missing = [name for name in names if name not in kept]
         _check_room(folder, None if expected_scenes is None else expected_scenes * len(missing) // max(len(names), 1))
         work = _PrepareLog(source, folder, {**(provenance or {}), "options": options})
@@ -191,13 +213,22 @@ def _run(work: _PrepareLog, names: Sequence[str], kept: int, executor: Executor,
     return PrepareReport(logs, kept, scenes, size, time.monotonic() - start, max(peak, peak_memory()), dict(skipped))
 
 
-def _finished(folder: Path, names: Sequence[str], options: Mapping[str, Any]) -> set[str]:
-    """Return the logs already in the store in the present schema; all there are checked to have the same options."""
+def _finished(folder: Path, names: Sequence[str], options: Mapping[str, Any], data: Path | None) -> set[str]:
+    """Return the logs already in the store, in the present schema and from the present files.
+
+    All that are there are checked to have the same options.
+    """
     finished = set()
     for name in sorted(set(shard_names(folder)) & set(names)):
         shard = Shard(shard_path(folder, name))
         check_settings(shard.path, shard.provenance.get("options") or {}, options, StoreError)
-        if shard.version == SCHEMA_VERSION:
+        changed = (
+            [] if data is None else [file for file, known in shard.sources.items() if has_changed(data / file, known)]
+        )
+        if changed:
+            logger.warning("%s: changed since %s was made, which is made again", changed[0], shard.path)
+            shard_path(folder, name).unlink()  # lest it be taken for one of an older schema
+        elif shard.version == SCHEMA_VERSION:
             finished.add(name)
     return finished
 

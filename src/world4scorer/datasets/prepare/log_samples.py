@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -30,14 +30,17 @@ from world4scorer.datasets.prepare.route_points import RouteInput, RouteSource, 
 from world4scorer.engine.routes.route import POLYLINE_DISTANCES
 from world4scorer.engine.scene.geometry import relative_poses
 from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
+from world4scorer.jobs.arrow_files import map_arrow, write_arrow
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.jobs.files import atomic_write, check_regular
+from world4scorer.jobs.files import check_regular
+from world4scorer.jobs.sources import Stamp, has_changed, stamp
 
 FILE: Final = "samples"
 """Name in the folder of the scene store."""
 PARTS: Final = ".samples"
 """Folder in that of the scene store, with a file for each log until they are joined."""
 META: Final = b"world4scorer.samples"
+META_SOURCES: Final = b"world4scorer.sources"
 VERSION: Final = 1
 ROUTES: Final = "routes"
 """Option of samples with route points: `POLYLINES`, or True of earlier files, which have no polylines."""
@@ -73,17 +76,20 @@ class LogSamples:
     table: pa.Table
     options: Mapping[str, Any]
     """What they depend on; samples of other options are never joined with these."""
+    source: Stamp = field(default_factory=dict)
+    """Stamp of the log; empty in files of 0.1.0."""
 
     def write(self, store: Path, log_name: str) -> None:
         """Keep them in the folder of a scene store until all logs are there."""
-        _write(store / PARTS / f"{log_name}.arrow", [self.table], self.options)
+        _write(store / PARTS / f"{log_name}.arrow", [self.table], self.options, {log_name: self.source})
 
 
 def log_samples(
     log: Log, root: Path, split: Split, routes: RouteSource | None, options: Mapping[str, Any]
 ) -> LogSamples:
     """The samples of a log; without `routes` they have no route points."""
-    return LogSamples(pa.Table.from_pylist(list(_rows(log, root, split, routes)), _SCHEMA), options)
+    table = pa.Table.from_pylist(list(_rows(log, root, split, routes)), _SCHEMA)
+    return LogSamples(table, options, stamp(log.path))
 
 
 def _rows(log: Log, root: Path, split: Split, routes: RouteSource | None) -> Iterator[dict[str, Any]]:
@@ -186,18 +192,20 @@ def stored_samples(store: Path, logs: Sequence[str], options: Mapping[str, Any])
         known = set(made_with.pop("logs", ()))
         if _includes(made_with, options) and known.issuperset(joined["log_name"].unique().to_pylist()):
             for name in known.intersection(logs):
-                found[name] = LogSamples(joined.filter(pc.equal(joined["log_name"], name)), options)
+                rows = joined.filter(pc.equal(joined["log_name"], name))
+                found[name] = LogSamples(rows, options, log_stamps(joined).get(name, {}))
     for name in logs:
         part = _readable(store / PARTS / f"{name}.arrow")
         if part is not None and _includes(table_options(part), options):
-            found[name] = LogSamples(part, options)
+            found[name] = LogSamples(part, options, log_stamps(part).get(name, {}))
     return found
 
 
 def write_samples(store: Path, logs: Sequence[str], found: Mapping[str, LogSamples]) -> None:
     """Write the samples of all logs to one file and remove the parts."""
     options = {**found[logs[0]].options, "logs": list(logs)}
-    _write(store / FILE, [found[name].table for name in sorted(logs)], options)
+    sources = {name: found[name].source for name in logs}
+    _write(store / FILE, [found[name].table for name in sorted(logs)], options, sources)
     shutil.rmtree(store / PARTS, ignore_errors=True)
 
 
@@ -235,13 +243,26 @@ def table_options(table: pa.Table) -> dict[str, Any]:
     return options
 
 
+def log_stamps(table: pa.Table) -> dict[str, Stamp]:
+    """Stamps of the logs that the samples of a table were made from."""
+    stamps: dict[str, Stamp] = json.loads((table.schema.metadata or {}).get(META_SOURCES, b"{}"))
+    return stamps
+
+
+def check_logs(store: Path, folder: Path, logs: Sequence[str], command: str) -> None:
+    """Raise a DatasetError for a log in `folder` that changed since the samples of a store were made from it."""
+    table = _readable(store / FILE)
+    known = {} if table is None else log_stamps(table)
+    for name in logs:
+        if has_changed(folder / f"{name}.pkl", known.get(name)):
+            again = f"delete {store / f'{name}.arrow'} and run {command} again"
+            raise DatasetError(f"{folder / f'{name}.pkl'}: changed since {store} was made from it; {again}")
+
+
 def read_table(path: Path) -> pa.Table:
     """Map a file of samples."""
-    try:
-        with pa.memory_map(str(path)) as stream:
-            return pa.ipc.open_file(stream).read_all()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DatasetError(f"{path}: not a readable file of samples ({error}); delete it to make it anew") from error
+    with map_arrow(path, DatasetError, "file of samples", "delete it and run `w4s prepare` again") as reader:
+        return reader.read_all()
 
 
 def _readable(path: Path) -> pa.Table | None:
@@ -251,8 +272,9 @@ def _readable(path: Path) -> pa.Table | None:
         return None  # damaged: made again
 
 
-def _write(path: Path, tables: Sequence[pa.Table], options: Mapping[str, Any]) -> None:
-    schema = _SCHEMA.with_metadata({META: json.dumps(options, sort_keys=True).encode()})
-    with atomic_write(path) as stream, pa.ipc.new_file(stream, schema) as writer:
+def _write(path: Path, tables: Sequence[pa.Table], options: Mapping[str, Any], sources: Mapping[str, Stamp]) -> None:
+    notes = {META: options, META_SOURCES: sources}
+    schema = _SCHEMA.with_metadata({key: json.dumps(value, sort_keys=True).encode() for key, value in notes.items()})
+    with write_arrow(path, schema) as writer:
         for table in tables:
             writer.write_table(table.cast(schema))

@@ -8,6 +8,8 @@ Shapes: S moments, C = 4 views, L = 10 logged poses.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -24,6 +26,7 @@ from world4scorer.datasets.prepare.log_samples import (
     FILE,
     POLYLINE_NUMBERS,
     LogSamples,
+    check_logs,
     is_made_with,
     read_table,
     stored_samples,
@@ -35,6 +38,7 @@ from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, ProcessExecutor
 from world4scorer.jobs.resumable import run_tasks
+from world4scorer.jobs.sources import stamp
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +147,8 @@ class Samples:
         """
         source = NavsimSource(root, split, routes=routes)
         logs, options, store = source.log_names(), source.sample_options, Path(folder)
+        again = f"`w4s prepare --data {root} --split {split.name} --store {store}`"
+        check_logs(store, DataFolder(root).logs(split.data_split), logs, again)
         if not is_made_with(store, logs, options, whole):
             found = stored_samples(store, logs, options)
             missing = [name for name in logs if name not in found]
@@ -153,6 +159,13 @@ class Samples:
                 raise DatasetError(f"{root}: the split {split.name!r} has no moment with {PLAN_POSES} frames to come")
             write_samples(store, logs, found)
         return cls._open(store / FILE, DataFolder(root).sensors(split.data_split))
+
+    def images_digest(self) -> str:
+        """What tells the images from others under the same paths, by the first of every log: logs are made whole."""
+        first = {log: views[0] for log, views in zip(reversed(self.log_names), reversed(self.images), strict=True)}
+        paths = {log: self.sensors / path for log, path in sorted(first.items())}
+        found = [(log, stamp(path)["xxh3"] if path.is_file() else "") for log, path in paths.items()]
+        return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16]
 
     def with_route_points(self, polylines: bool = False) -> Samples:
         """The same samples with ego statuses of 13 numbers, or of 21 with polylines.

@@ -18,11 +18,11 @@ from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.filters import Split, Window, windows
 from world4scorer.datasets.navsim.logs import Log, log_paths, read_log
-from world4scorer.datasets.navsim.map_files import LOCATIONS
+from world4scorer.datasets.navsim.map_files import LOCATIONS, map_path
 from world4scorer.datasets.navsim.map_reader import read_city_map
 from world4scorer.datasets.navsim.synthetic import read_synthetic_scene
 from world4scorer.datasets.pdm_closed.reference_progress import reference_progress
-from world4scorer.datasets.prepare.fill_store import SkippedScenes
+from world4scorer.datasets.prepare.fill_store import SkippedScenes, SourceFiles
 from world4scorer.datasets.prepare.log_samples import POLYLINES, ROUTES, LogSamples, log_samples
 from world4scorer.datasets.prepare.log_samples import VERSION as SAMPLES_VERSION
 from world4scorer.datasets.prepare.route_points import RouteSource
@@ -85,10 +85,11 @@ class NavsimSource:
         """The training samples of a log; a DatasetError where cameras, images or finite numbers are missing."""
         return log_samples(log, self.root, self.split, self.routes, self.sample_options)
 
-    def scenes(self, log_name: str) -> Iterator[PreparedScene | SkippedScenes | LogSamples]:
-        """The training samples of a log, its scenes in time order, and `SkippedScenes`."""
+    def scenes(self, log_name: str) -> Iterator[PreparedScene | SkippedScenes | LogSamples | SourceFiles]:
+        """The source files and training samples of a log, its scenes in time order, and `SkippedScenes`."""
         chosen, history = self.split.filter, self.split.filter.num_history_frames
         log = self.read(log_name)
+        yield self._source_files(log)
         try:
             samples = self.samples(log)
         except DatasetError:
@@ -110,9 +111,10 @@ class NavsimSource:
             else:
                 yield self._prepare(window, {"original_token": made.original_token})
 
-    def upgrade(self, log_name: str, shard: Shard) -> Iterator[PreparedScene]:
+    def upgrade(self, log_name: str, shard: Shard) -> Iterator[PreparedScene | SourceFiles]:
         """The scenes of a log as an older shard has them, with what it lacks, from the log and the map."""
         log = self.read(log_name)
+        yield self._source_files(log)
         frames = {frame.token: frame for frame in log.frames}
         files = {path.stem: path for path in self._follow_ups(log)}
         for row, token in enumerate(shard.tokens):
@@ -124,6 +126,14 @@ class NavsimSource:
                 raise DatasetError(f"{shard.path}: scene {token!r} is not in the log; delete the file and prepare anew")
             city = _city(DataFolder(self.root).maps, now.map_location)
             yield PreparedScene(add_traffic(shard.scene(row), city, now), shard.extras(row))
+
+    def _source_files(self, log: Log) -> SourceFiles:
+        """The log, the maps of its places, and second-stage scenes below the dataset folder."""
+        layout = DataFolder(self.root)
+        places = sorted({frame.map_location for frame in log.frames})
+        maps = [map_path(layout.maps, place) for place in places]
+        paths = [log.path, *maps, *self._follow_ups(log)]
+        return SourceFiles(self.root, [path for path in paths if path.is_relative_to(self.root) and path.is_file()])
 
     def _follow_ups(self, log: Log) -> Iterator[Path]:
         """Files of the second-stage scenes that follow scenes of a log, as the split's mapping lists them."""

@@ -21,13 +21,14 @@ from world4scorer.datasets.store.shard_writer import SUFFIX, shard_path
 from world4scorer.jobs.files import atomic_write
 
 INDEX_NAME: Final = "index"
-INDEX_VERSION: Final = b"index of schema 1"
+INDEX_VERSION: Final = b"index of schema 2"
 INDEX_CHECKSUM: Final = b"world4scorer.checksum"
 _SCHEMA: Final = pa.schema(
     [
         pa.field("log_name", pa.string()),
         pa.field("bytes", pa.int64()),
         pa.field("changed_ns", pa.int64()),
+        pa.field("checksum", pa.string()),
         pa.field("tokens", pa.list_(pa.string())),
         pa.field("time_us", pa.list_(pa.int64())),
     ]
@@ -41,6 +42,8 @@ class ShardEntry:
     log_name: str
     bytes: int
     changed_ns: int
+    checksum: str
+    """Of the scenes."""
     tokens: list[str]
     """In time order."""
     time_us: list[int]
@@ -82,7 +85,7 @@ def _look(path: Path, log_name: str, size: int, changed_ns: int) -> ShardEntry:
     shard = Shard(path)
     if shard.log_name != log_name:
         raise StoreError(f"{path}: holds log {shard.log_name!r}; rename it to {shard.log_name}{SUFFIX}")
-    return ShardEntry(log_name, size, changed_ns, shard.tokens, shard.time_us.tolist())
+    return ShardEntry(log_name, size, changed_ns, shard.checksum, shard.tokens, shard.time_us.tolist())
 
 
 def _read(path: Path) -> list[ShardEntry]:
@@ -91,7 +94,7 @@ def _read(path: Path) -> list[ShardEntry]:
         with pa.memory_map(str(path)) as source:
             batch = pa.ipc.open_file(source).get_batch(0)
             batch.validate(full=True)
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, ValueError):
         return []
     notes = batch.schema.metadata or {}
     if not batch.schema.equals(_SCHEMA) or notes.get(INDEX_CHECKSUM) != digest(batch, INDEX_VERSION).encode():

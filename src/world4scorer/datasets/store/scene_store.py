@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -93,6 +95,12 @@ class SceneStore:
     def bytes(self) -> int:
         """Size of all shards on disk."""
         return sum(entry.bytes for entry in self._entries.values())
+
+    @property
+    def digest(self) -> str:
+        """What tells these scenes from others, wherever the store lies."""
+        checksums = sorted((name, entry.checksum) for name, entry in self._entries.items())
+        return hashlib.sha256(json.dumps(checksums).encode()).hexdigest()[:16]
 
     def log_of(self, token: str) -> str:
         """Return the log of a token."""

@@ -1,7 +1,8 @@
 """One log's Arrow file, memory-mapped: scenes by row.
 
-Scenes come back without being checked again: what was written had been checked, and the checksum tells whether
-it is still that (`Shard.verify`).
+Scenes come back without being checked again: what was written had been checked, and the checksum of the file, compared
+when it is opened, tells whether it is still that. Files of 0.1.0 have none; theirs, of all values, is what
+`Shard.verify` compares.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from world4scorer.datasets.store.schema import (
     META_CHECKSUM,
     META_LOG,
     META_PROVENANCE,
+    META_SOURCES,
     META_VERSION,
     RAGGED,
     SCHEMA_VERSION,
@@ -34,9 +36,12 @@ from world4scorer.engine.scene.lanes import Lanes
 from world4scorer.engine.scene.map import PolygonMap
 from world4scorer.engine.scene.scene import MAX_PAST_US, Scene
 from world4scorer.engine.scene.tracks import Lights, Tracks
+from world4scorer.jobs.checksums import check_checksum
+from world4scorer.jobs.sources import Stamp
 
 _Type = TypeVar("_Type")
 
+PREPARE_AGAIN = "delete it and prepare the log again with `w4s prepare`"
 CHECKED_METADATA = (META_VERSION, META_LOG, META_PROVENANCE)
 """Metadata under the checksum, in this order."""
 
@@ -78,7 +83,7 @@ class Shard:
             self.log_name = self._metadata[META_LOG].decode()
             self._read_columns(self._batch)
         except (pa.ArrowException, ValueError, IndexError) as error:
-            raise StoreError(f"{path}: damaged: {error}; delete it and prepare the log again") from error
+            raise StoreError(f"{path}: damaged: {error}; {PREPARE_AGAIN}") from error
 
     def _read_columns(self, batch: pa.RecordBatch) -> None:
         self.tokens: list[str] = batch.column("token").to_pylist()
@@ -102,6 +107,11 @@ class Shard:
         """How the scenes were made."""
         return json.loads(self._metadata[META_PROVENANCE])  # type: ignore[no-any-return]
 
+    @property
+    def sources(self) -> dict[str, Stamp]:
+        """Stamps of the files that the scenes were made from, by name; none in files of 0.1.0."""
+        return json.loads(self._metadata.get(META_SOURCES, b"{}"))  # type: ignore[no-any-return]
+
     def extras(self, row: int) -> dict[str, Any]:
         """Return the extra values stored with the scene of a row."""
         return json.loads(self._extras[row].as_py())  # type: ignore[no-any-return]
@@ -122,9 +132,9 @@ class Shard:
             self._batch.validate(full=True)
             found = digest(self._batch, *(self._metadata[name] for name in CHECKED_METADATA))
         except (pa.ArrowException, ValueError, IndexError, UnicodeDecodeError) as error:
-            raise StoreError(f"{self.path}: damaged: {error}; delete it and prepare the log again") from error
+            raise StoreError(f"{self.path}: damaged: {error}; {PREPARE_AGAIN}") from error
         if found.encode() != self._metadata[META_CHECKSUM]:
-            raise StoreError(f"{self.path}: damaged: the checksum does not match; delete it and prepare the log again")
+            raise StoreError(f"{self.path}: damaged: the checksum does not match; {PREPARE_AGAIN}")
 
     def scene(self, row: int) -> Scene:
         """Return the scene of a row."""
@@ -249,6 +259,7 @@ def _trusted(kind: type[_Type], **fields: Any) -> _Type:
 
 def _open(path: Path) -> pa.RecordBatch:
     try:
+        check_checksum(path, StoreError, PREPARE_AGAIN)
         # Closing releases the file descriptor; the mapping lives as long as its arrays.
         with pa.memory_map(str(path)) as source:
             reader = pa.ipc.open_file(source)
@@ -260,11 +271,10 @@ def _open(path: Path) -> pa.RecordBatch:
         raise StoreError(f"{path}: no such shard") from None
     except (pa.ArrowException, OSError) as error:
         raise StoreError(
-            f"{path}: not a readable shard (cut short, damaged or another kind of file): {error}; "
-            "delete it and prepare the log again"
+            f"{path}: not a readable shard (cut short, damaged or another kind of file): {error}; {PREPARE_AGAIN}"
         ) from error
     if not batch.schema.equals(SCHEMAS[version]):
-        raise StoreError(f"{path}: its columns are not those of a scene shard; delete it and prepare the log again")
+        raise StoreError(f"{path}: its columns are not those of a scene shard; {PREPARE_AGAIN}")
     return batch
 
 
@@ -285,7 +295,7 @@ def _metadata(path: Path, schema: pa.Schema) -> dict[bytes, bytes]:
     metadata = dict(schema.metadata or {})
     missing = [name.decode() for name in (*CHECKED_METADATA, META_CHECKSUM) if name not in metadata]
     if missing:
-        raise StoreError(f"{path}: {missing[0]} is missing from its metadata; delete it and prepare the log again")
+        raise StoreError(f"{path}: {missing[0]} is missing from its metadata; {PREPARE_AGAIN}")
     return metadata
 
 

@@ -21,6 +21,7 @@ from world4scorer.datasets.store.schema import (
     META_CHECKSUM,
     META_LOG,
     META_PROVENANCE,
+    META_SOURCES,
     META_VERSION,
     RAGGED,
     SCHEMA,
@@ -31,8 +32,9 @@ from world4scorer.datasets.store.schema import (
 from world4scorer.datasets.store.shared_tables import LaneTable, NameTable, PolygonTable
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.scene.tracks import Tracks
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.arrow_files import write_arrow
 from world4scorer.jobs.names import safe_name
+from world4scorer.jobs.sources import Stamp
 
 SUFFIX = ".arrow"
 
@@ -65,10 +67,12 @@ def write_shard(
     log_name: str,
     scenes: Iterable[Scene | PreparedScene],
     provenance: Mapping[str, Any] | None = None,
+    sources: Mapping[str, Stamp] | None = None,
 ) -> ShardInfo:
     """Write the scenes of one log, sorted by time, atomically; an existing shard is replaced.
 
-    `provenance` (plain values) says how the scenes were made; versions are added.
+    `provenance` (plain values) says how the scenes were made; versions are added. `sources` are the stamps of the files
+    that they were made from; the checksum of the scenes does not depend on them.
     """
     path = shard_path(folder, log_name)
     prepared = [item if isinstance(item, PreparedScene) else PreparedScene(item) for item in scenes]
@@ -84,7 +88,8 @@ def write_shard(
         META_PROVENANCE: json.dumps(_versions() | dict(provenance or {}), sort_keys=True).encode(),
     }
     notes[META_CHECKSUM] = digest(batch, *notes.values()).encode()
-    with atomic_write(path) as stream, pa.ipc.new_file(stream, batch.schema.with_metadata(notes)) as writer:
+    notes[META_SOURCES] = json.dumps(dict(sources or {}), sort_keys=True).encode()
+    with write_arrow(path, batch.schema.with_metadata(notes)) as writer:
         writer.write_batch(batch)
     return ShardInfo(log_name, len(prepared), path.stat().st_size)
 

@@ -11,7 +11,6 @@ Shapes: R ticks, F images.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from world4scorer.evaluation.leaderboard.merge import Results, merge, result_fil
 from world4scorer.evaluation.leaderboard.records import RouteRecord
 from world4scorer.evaluation.leaderboard.route_set import route_set
 from world4scorer.evaluation.leaderboard.smoothness import METRIC_FILE
+from world4scorer.jobs.files import load_json
 
 TICK_SECONDS: Final = 0.05
 IMAGE_SECONDS: Final = 0.5
@@ -109,7 +109,7 @@ class CarlaDrives:
 def read_path(path: Path) -> tuple[Floats, Floats]:
     """Times (R,) from the first tick [s] and places (R, 2) of a metric file; ticks without an actor are left out."""
     try:
-        content = json.loads(path.read_bytes())
+        content = load_json(path.read_bytes())
         ticks = dict(enumerate(content)) if isinstance(content, list) else {int(key): content[key] for key in content}
         known = sorted((number, tick["location"]) for number, tick in ticks.items() if tick)
         numbers = np.array([number for number, _ in known], np.float64)

@@ -23,6 +23,7 @@ from world4scorer.driving.bench2drive.vocabulary import Vocabulary
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.prepared import PreparedClips
 from world4scorer.jobs.files import read_json
+from world4scorer.jobs.resumable import withdrawn_if_refused
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.model.config import EGO_NUMBERS, ROUTE_NUMBERS
 from world4scorer.planner.training.config import TrainConfig
@@ -69,15 +70,17 @@ def train_clips(config: TrainConfig, data: ClipData, out: Path, machine: Machine
         negatives = VocabularyNegatives(Vocabulary.open(data.vocabulary), training)
     if data.targets is not None and config.loss_weights.future and (reason := missing_targets(training, data.targets)):
         raise ClipError(f"{data.targets}: {reason}; make it with `w4s b2d train --only-targets`")
-    prepare_run(config, data, Path(out), machine)
-    route_point = config.model.ego_numbers == EGO_NUMBERS + ROUTE_NUMBERS
-    samples = subsample(untaught(samples_of(training, route_point), data.own), config)
-    val = samples_of(validation, route_point)
-    targets = open_targets(config, data.targets, samples)
-    loaders = PlanningDataModule(config, samples, val, negatives, targets, machine.loaders)
-    if not data.validation:
-        machine = replace(machine, validate_every=config.epochs + 1)  # never
-    return fit(config, samples, (training, validation), loaders, Path(out), machine)
+    run = RunFolder(Path(out))
+    with withdrawn_if_refused(run.root, run.config_file, run.data_file):
+        prepare_run(config, data, Path(out), machine)
+        route_point = config.model.ego_numbers == EGO_NUMBERS + ROUTE_NUMBERS
+        samples = subsample(untaught(samples_of(training, route_point), data.own), config)
+        val = samples_of(validation, route_point)
+        targets = open_targets(config, data.targets, samples)
+        loaders = PlanningDataModule(config, samples, val, negatives, targets, machine.loaders)
+        if not data.validation:
+            machine = replace(machine, validate_every=config.epochs + 1)  # never
+        return fit(config, samples, (training, validation), loaders, Path(out), machine)
 
 
 def validation_share(out: Path, preset: str) -> float:

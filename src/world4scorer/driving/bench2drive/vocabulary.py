@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.engine.scene.geometry import arc_length
 from world4scorer.engine.scene.indices import PLAN_INTERVAL, PLAN_POSES
+from world4scorer.jobs.array_files import open_archive
 from world4scorer.jobs.files import atomic_write
 
 FORMAT: Final = "world4scorer-vocabulary-1"
@@ -81,7 +82,7 @@ class Vocabulary:
     def open(cls, path: str | os.PathLike[str]) -> Vocabulary:
         """Read what `save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open_archive(path) as file:
                 if str(file["format"]) != FORMAT:
                     raise ClipError(f"{path}: a file of {file['format']}, not of {FORMAT}; make it again")
                 shapes, speeds = np.asarray(file["shapes"], np.float64), np.asarray(file["speeds"], np.float64)

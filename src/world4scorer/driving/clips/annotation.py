@@ -7,7 +7,6 @@ box size by a small one; missing speeds and accelerations are filled in by the c
 from __future__ import annotations
 
 import gzip
-import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +22,10 @@ from world4scorer.driving.clips.axes import flip_y, heading_from_compass, headin
 from world4scorer.driving.clips.ego_car import rear_axle
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.engine.routes.commands import RoadOption
+from world4scorer.jobs.files import load_json
 
+MAX_BYTES: Final = 1 << 26
+"""Of an annotation, unpacked; those of Bench2Drive have some 100,000."""
 EGO_CLASS: Final = "ego_vehicle"
 OBSTACLE_CLASSES: Final = ("vehicle", "walker")
 """Classes of boxes that a car can collide with."""
@@ -76,7 +78,11 @@ class Annotation:
 def read_annotation(path: Path) -> Annotation:
     """Read one file."""
     try:
-        raw = json.loads(gzip.decompress(path.read_bytes()))
+        with gzip.open(path) as stream:
+            content = stream.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise ValueError(f"it unpacks to more than {MAX_BYTES:,} bytes")
+        raw = load_json(content)
     except FileNotFoundError:
         raise ClipError(f"{path}: no such file; unpack this clip again") from None
     except (OSError, EOFError, zlib.error, ValueError) as error:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.driving.clips.errors import ClipError
 from world4scorer.engine.scene.geometry import to_global_axes
+from world4scorer.jobs.array_files import open_archive
 from world4scorer.jobs.files import atomic_write
 
 FORMAT: Final = "world4scorer-drivable-1"
@@ -76,7 +77,7 @@ class DrivableGrid:
     def open(cls, path: str | os.PathLike[str]) -> DrivableGrid:
         """Read what `save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open_archive(path) as file:
                 if str(file["format"]) != FORMAT:
                     raise ClipError(f"{path}: a file of {file['format']}, not of {FORMAT}; make it again")
                 columns, rows = (int(count) for count in file["shape"])

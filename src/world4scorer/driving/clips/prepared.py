@@ -10,7 +10,6 @@ Shapes: F frames of a clip, S samples of it, B frames with boxes, M boxes.
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,8 @@ from world4scorer.driving.clips.errors import ClipError
 from world4scorer.driving.clips.outcomes import Surroundings, label_plans
 from world4scorer.engine.scene.geometry import relative_poses
 from world4scorer.engine.scene.indices import LOGGED_POSES, PLAN_POSES
-from world4scorer.jobs.files import atomic_write, write_json
+from world4scorer.jobs.array_files import open_archive
+from world4scorer.jobs.files import atomic_write, read_json, write_json
 
 FORMAT: Final = "world4scorer-clips-1"
 MANIFEST: Final = "prepared.json"
@@ -121,7 +121,7 @@ class PreparedClip:
     def open(cls, path: Path) -> PreparedClip:
         """Read what `save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open_archive(path) as file:
                 if str(file["format"]) != FORMAT:
                     raise ClipError(f"{path}: a file of {file['format']}, not of {FORMAT}; prepare this clip again")
                 values: dict[str, Any] = {name: file[name] for name in cls.__dataclass_fields__}
@@ -159,7 +159,7 @@ class PreparedClips:
         if not path.is_file():
             raise ClipError(f"{path}: no such file; prepare clips with `w4s b2d prepare --out {folder}`")
         try:
-            raw = json.loads(path.read_bytes())
+            raw = read_json(path, ClipError, "prepare the clips again with `w4s b2d prepare`")
             if raw["format"] != FORMAT:
                 raise ClipError(f"{path}: clips of {raw['format']}, not of {FORMAT}; prepare them again")
             return cls(Path(folder), Path(raw["images"]), dict(raw["clips"]), dict(raw["left_out"]))

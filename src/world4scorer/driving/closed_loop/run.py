@@ -123,7 +123,9 @@ def _has_direction_labels(planner: Path) -> bool:
     from world4scorer.planner.training.run_files import has_direction_labels
 
     config = ModelFolder(planner).config_file
-    return not config.is_file() or has_direction_labels(planner, ModelConfig.from_json(config.read_text(), str(config)))
+    return not config.is_file() or has_direction_labels(
+        planner, ModelConfig.from_json(config.read_bytes(), str(config))
+    )
 
 
 def write_driver_results(drives: FinishedDrives) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +26,7 @@ from world4scorer.driving.closed_loop.measurements import with_measurements
 from world4scorer.driving.closed_loop.planner_agent import PlannerAgent
 from world4scorer.evaluation.leaderboard.records import RouteRecord
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.jobs.files import atomic_write, write_json
+from world4scorer.jobs.files import atomic_write, read_json, write_json
 
 if TYPE_CHECKING:
     from world4scorer.planner.planner import Planner
@@ -55,7 +54,7 @@ def record_path(out: Path, choice: DriverSpec, route: CityRoute) -> Path:
 def read_record(path: Path) -> RouteRecord:
     """The record of a finished drive."""
     try:
-        return RouteRecord.from_json(json.loads(path.read_bytes()))
+        return RouteRecord.from_json(read_json(path))
     except (OSError, ValueError) as error:
         raise DriveError(f"{path}: not the record of a drive ({error}); delete it to drive it again") from error
 
@@ -127,12 +126,11 @@ class DriveWorker:
 
     @cached_property
     def _ego_status(self) -> EgoStatusPlanner:
-        from safetensors.torch import load_file
-
+        from world4scorer.jobs.tensor_files import read_tensors
         from world4scorer.planner.training.controls import EgoStatusPlanner
 
         planner = EgoStatusPlanner()
-        planner.load_state_dict(load_file(self.out / EGO_STATUS_FILE))
+        planner.load_state_dict(read_tensors(self.out / EGO_STATUS_FILE, "delete it and run `w4s drive` again"))
         return planner.eval()
 
     def _driver(self, choice: DriverSpec, world: DrivingWorld) -> Driver | None:

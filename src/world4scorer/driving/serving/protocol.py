@@ -36,6 +36,11 @@ DTYPES: Final = {"uint8": "<u1", "int32": "<i4", "float32": "<f4", "float64": "<
 MESSAGE_TIMEOUT: Final = 30.0
 """Time within which a message must be transferred once it has begun [s]."""
 
+STALL_TIMEOUT: Final = 5.0
+"""Time within which the next bytes of a message must come [s]: one that stops half-way holds a client's place."""
+FIRST_ALLOCATION: Final = 2**20
+"""Bytes of memory for a message before any of it has come; more is taken as it comes, whatever was announced."""
+
 ErrorCode = Literal["version", "frame", "request", "busy", "internal"]
 """Protocol version, malformed message, invalid request, too many clients, server fault."""
 
@@ -132,14 +137,19 @@ class MessageReader:
         """May be changed between messages."""
         self._connection = connection
         self._memory = bytearray()
+        self._stall = STALL_TIMEOUT
 
-    def read(self, patience: float | None = None, seconds: float = MESSAGE_TIMEOUT) -> Message | None:
+    def read(
+        self, patience: float | None = None, seconds: float = MESSAGE_TIMEOUT, stall: float = STALL_TIMEOUT
+    ) -> Message | None:
         """The next message; None if the peer has closed the connection.
 
         Args:
             patience: Seconds to wait for a message to begin, then TimeoutError; no limit by default.
             seconds: Time within which it must be complete once it has begun.
+            stall: Time within which more of it must come [s].
         """
+        self._stall = stall
         self._connection.settimeout(patience)
         first = self._connection.recv(HEADER.size)
         if not first:
@@ -147,19 +157,29 @@ class MessageReader:
         until = time.monotonic() + seconds
         rest = self._receive(memoryview(bytearray(HEADER.size - len(first))), until, "its header")
         kind, text_bytes, array_bytes = read_header(first + bytes(rest), self.limits)
-        size = text_bytes + array_bytes
-        # Arrays of an earlier frame may still hold the old memory, which then stays theirs.
-        if len(self._memory) < size:
-            self._memory = bytearray(size)
-        body = self._receive(memoryview(self._memory)[:size], until, "its end")
+        body = self._receive_body(text_bytes + array_bytes, until)
         return read_body(kind, bytes(body[:text_bytes]), body[text_bytes:], self.limits)
+
+    def _receive_body(self, size: int, until: float) -> memoryview:
+        """The bytes after the header, in memory that grows with what has come."""
+        filled = 0
+        while filled < size:
+            if filled == len(self._memory):
+                # Arrays of an earlier frame may still hold the old memory, which then stays theirs.
+                larger = bytearray(min(size, max(FIRST_ALLOCATION, 2 * filled)))
+                larger[:filled] = self._memory
+                self._memory = larger
+            end = min(size, len(self._memory))
+            self._receive(memoryview(self._memory)[filled:end], until, "its end")
+            filled = end
+        return memoryview(self._memory)[:size]
 
     def _receive(self, place: memoryview, until: float, what: str) -> memoryview:
         filled = 0
         while filled < len(place):
             left = until - time.monotonic()
             try:
-                self._connection.settimeout(max(1e-3, left))
+                self._connection.settimeout(max(1e-3, min(left, self._stall)))
                 count = self._connection.recv_into(place[filled:])
             except TimeoutError:
                 raise ProtocolError(f"frame: {what} did not come in time; send frames in one go") from None

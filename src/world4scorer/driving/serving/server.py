@@ -122,7 +122,8 @@ class PlannerServer:
         reader = MessageReader(connection, HELLO_LIMITS)
         while True:
             try:
-                frame = reader.read(None if session.greeted else self._hello_timeout)
+                hello = () if session.greeted else (self._hello_timeout, self._hello_timeout)
+                frame = reader.read(*hello)
             except TimeoutError:
                 raise ProtocolError(f"hello: did not come within {self._hello_timeout:g} s") from None
             if frame is None:

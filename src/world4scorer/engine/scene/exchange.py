@@ -23,7 +23,8 @@ from world4scorer.engine.scene.map import PolygonMap
 from world4scorer.engine.scene.plan import as_plans
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.scene.tracks import Lights, Tracks
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.array_files import open_archive
+from world4scorer.jobs.files import atomic_write, load_json
 
 GRID_STEPS: Final = 51
 """Time steps of one frame on the shared grid."""
@@ -84,13 +85,13 @@ def read_exchange(path: str | os.PathLike[str]) -> list[Frame]:
     """
     path = Path(path)
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open_archive(path) as archive:
             fields = {name: archive[name] for name in archive.files if name in {*_NEEDED, *_OPTIONAL}}
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: no such file") from None
     except _UNREADABLE as error:
         why = "damaged, or with pickled objects" if zipfile.is_zipfile(path) else "no .npz archive, or cut short"
-        raise SceneError(f"{path}: not a readable exchange file: {why}") from error
+        raise SceneError(f"{path}: not a readable exchange file: {why} ({error})") from error
     try:
         return _frames(fields, path.stem)
     except SceneError as error:
@@ -160,8 +161,8 @@ def _optional(fields: Mapping[str, NDArray[Any]], name: str, frame: int) -> Any:
 
 def _read_meta(text: NDArray[Any]) -> dict[str, Any]:
     try:
-        meta = json.loads(str(text))
-    except json.JSONDecodeError as error:
+        meta = load_json(str(text))
+    except ValueError as error:
         raise SceneError(f"meta_json: not JSON: {error}") from error
     if not isinstance(meta, dict):
         raise SceneError("meta_json: expected a JSON object")

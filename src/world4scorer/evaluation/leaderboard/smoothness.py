@@ -16,7 +16,6 @@ together.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 from world4scorer.engine.outcomes.savgol import savgol
 from world4scorer.engine.scene.indices import DT
 from world4scorer.evaluation.leaderboard.records import RouteRecord
+from world4scorer.jobs.files import load_json
 
 CHUNK: Final = 20
 """Samples."""
@@ -80,7 +80,7 @@ NAMES: Final = {
 def read_motion(path: Path) -> Motion:
     """Read a `metric_info.json`: an object of ticks by number, each with vectors by name; or a list of ticks."""
     try:
-        content = json.loads(path.read_bytes())
+        content = load_json(path.read_bytes())
         ticks = _ticks(content)
         vectors = {part: np.array([tick[name] for tick in ticks], np.float64) for part, name in NAMES.items()}
     except OSError as error:

@@ -19,6 +19,7 @@ from world4scorer.datasets.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.selection.utility import OUTCOMES, Benchmark, utility_of_logits
 from world4scorer.evaluation.pools.pool_files import (
+    ACTIVITY,
     LogPool,
     PoolError,
     PoolFolder,
@@ -53,7 +54,7 @@ def import_dump(dump: Path, store: Path, out: Path, allow_missing: bool = False)
         "tokens": digest_of_tokens(known),
     }
     folder = PoolFolder.begin(out, about)
-    with resumable(out, "making these pools", PoolError):
+    with resumable(out, ACTIVITY, PoolError):
         for log in by_log(scenes, known):
             folder.write(_log_pool(dump, log, [pools[token] for token in log], scenes))
     return folder

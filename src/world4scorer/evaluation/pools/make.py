@@ -18,10 +18,18 @@ from numpy.typing import NDArray
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.store import SceneStore
 from world4scorer.evaluation.pools.planner_source import PlannerSource
-from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder, digest_of_plans, digest_of_tokens
+from world4scorer.evaluation.pools.pool_files import (
+    ACTIVITY,
+    INFO,
+    LogPool,
+    PoolError,
+    PoolFolder,
+    digest_of_plans,
+    digest_of_tokens,
+)
 from world4scorer.jobs.executors import SerialExecutor
-from world4scorer.jobs.resumable import resumable
-from world4scorer.planner.model.components import COMPONENTS
+from world4scorer.jobs.resumable import resumable, withdrawn_if_refused
+from world4scorer.planner.model.utility import COMPONENTS
 from world4scorer.planner.planner import Planner, ScoredPlans
 from world4scorer.planner.training.pools import pool_batches
 
@@ -43,25 +51,27 @@ def make_pools(
     """Ask a planner for its pools on every frame, or, with `plans` (N, 8, 3) by token, what it thinks of those."""
     samples, store = source.samples(), SceneStore(source.store)
     about = source.describe() | {"frames": len(samples), "tokens": digest_of_tokens(samples.tokens), "states": states}
+    about |= {"scenes": store.digest, "images": samples.images_digest()}
     if plans is not None:
         about |= {"plans_from": plans_from, "plans": digest_of_plans(_asked(plans, samples, plans_from))}
-    folder = PoolFolder.begin(out, about)
-    logs = dict(_by_log(samples, store))
-    if all(folder.path(name).is_file() for name in logs):
-        return folder  # nothing to write: the folder may be read-only
-    planner = source.load().to(device)
-    with resumable(out, "making these pools", PoolError) as job:
-        job.run_missing(
-            SerialExecutor(),
-            lambda name: folder.write(_pool_of(planner, samples.at(logs[name]), store, states, plans)),
-            list(logs),
-            "pools",
-            "logs",
-            is_done=lambda name: folder.path(name).is_file(),
-            unit="frames",
-            size=lambda name: len(logs[name]),
-            show=show_progress,
-        )
+    with withdrawn_if_refused(out, out / INFO):
+        folder = PoolFolder.begin(out, about)
+        logs = dict(_by_log(samples, store))
+        if all(folder.path(name).is_file() for name in logs):
+            return folder  # nothing to write: the folder may be read-only
+        planner = source.load().to(device)
+        with resumable(out, ACTIVITY, PoolError) as job:
+            job.run_missing(
+                SerialExecutor(),
+                lambda name: folder.write(_pool_of(planner, samples.at(logs[name]), store, states, plans)),
+                list(logs),
+                "pools",
+                "logs",
+                is_done=lambda name: folder.path(name).is_file(),
+                unit="frames",
+                size=lambda name: len(logs[name]),
+                show=show_progress,
+            )
     return folder
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Final
 
 from world4scorer.datasets.navsim.submissions import read_submission, tokens_with_plan
 from world4scorer.datasets.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
@@ -14,12 +13,10 @@ from world4scorer.evaluation.pools.foreign import single_plans
 from world4scorer.evaluation.pools.outcome_files import judge_log
 from world4scorer.evaluation.pools.pool_files import PoolError, PoolFolder, digest_of_planner, is_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
-from world4scorer.jobs.model_folder import ModelFolder
+from world4scorer.jobs.model_folder import WEIGHT_FILES, ModelFolder
 from world4scorer.jobs.run_folder import RunFolder, Weights
 
 logger = logging.getLogger(__name__)
-
-WEIGHT_FILES: Final = (".ckpt", ".pt", ".pth", ".bin", ".safetensors")
 
 
 def open_pools(
@@ -65,8 +62,16 @@ def pool_folder(
 
 
 def _check_run(source: Path) -> None:
-    if not RunFolder(source).exists:
-        raise PoolError(f"{source}: neither a training run nor a folder of pools (`w4s train`, `w4s pools` make them)")
+    if RunFolder(source).exists:
+        return
+    if not source.exists():
+        raise PoolError(f"{source}: no such folder; give a training run or a folder of pools")
+    if is_planner(source):
+        known = f"{source}: a planner, which has no pools of its own"
+        raise PoolError(f"{known}; make some: w4s pools {source} --data DATA --split SPLIT --out POOLS")
+    if is_submission(source):
+        raise PoolError(f"{source}: a submission has one plan per scene, no pools; `w4s evaluate {source}` scores it")
+    raise PoolError(f"{source}: neither a training run nor a folder of pools (`w4s train`, `w4s pools` make them)")
 
 
 def pools_of_weights(source: Path, split: str, weights: Weights) -> Path:

@@ -30,7 +30,7 @@ from world4scorer.engine.scene.indices import PLAN_POSES, State
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.selection.inertial import pair_interval
 from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder, column, numbers, read_table
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.arrow_files import write_arrow
 
 logger = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ def write_outcomes(path: Path, log: LogPool, outcomes: LogOutcomes, made_with: b
             values = np.packbits(values.reshape(len(values), -1), axis=1)
         fields[name] = column(values) if values.ndim > 1 else pa.array(values)
     table = pa.table(fields).replace_schema_metadata({META: made_with})
-    with atomic_write(path) as stream, pa.ipc.new_file(stream, table.schema) as writer:
+    with write_arrow(path, table.schema) as writer:
         writer.write_table(table)
 
 

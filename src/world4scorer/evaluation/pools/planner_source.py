@@ -60,7 +60,7 @@ class PlannerSource:
     def _ego_numbers(self) -> int:
         """Numbers of ego status that the planner takes; released checkpoints have no route point."""
         config = ModelFolder(self.planner).config_file
-        return ModelConfig.from_json(config.read_text(), str(config)).ego_numbers if config.is_file() else EGO_NUMBERS
+        return ModelConfig.from_json(config.read_bytes(), str(config)).ego_numbers if config.is_file() else EGO_NUMBERS
 
     def load(self) -> Planner:
         """The planner."""

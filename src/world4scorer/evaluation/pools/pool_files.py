@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from world4scorer.engine.scene.indices import PLAN_POSES
 from world4scorer.engine.selection.utility import OUTCOMES
-from world4scorer.jobs.files import atomic_write, read_json, write_json
+from world4scorer.jobs.arrow_files import map_arrow, write_arrow
+from world4scorer.jobs.files import read_json, write_json
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.names import safe_name
-from world4scorer.jobs.resumable import Settings
+from world4scorer.jobs.resumable import Settings, resumable
 from world4scorer.jobs.run_folder import RunFolder
 
 FORMAT: Final = "world4scorer-pools-1"
@@ -33,8 +34,13 @@ INFO: Final = "pools.json"
 OUTCOMES_FOLDER: Final = "outcomes"
 SUFFIX: Final = ".arrow"
 META: Final = b"world4scorer.pools"
+ACTIVITY: Final = "making these pools"
 PLACES: Final = ("planner", "store", "data", "checkpoint", "selected_on")
 """What is said of pools that does not tell them from others: they stay the same when folders move."""
+
+
+SOURCES: Final = ("scenes", "images")
+"""Digests of what the planner was asked about."""
 
 
 class PoolError(ValueError):
@@ -84,10 +90,13 @@ class PoolFolder:
         """Open a folder for pools made so; one that holds others already is an error. Names and paths may change."""
         path = Path(folder) / INFO
         wanted = {"format": FORMAT, **about}
-        if path.is_file():
-            cls(folder)  # whether it is a folder of pools at all
-        if Settings(path, wanted, ignored=PLACES).match(PoolError) != wanted:
-            write_json(path, wanted)
+        # Whether it is a folder of pools at all; those of 0.1.0 do not name their sources.
+        unsaid = [name for name in SOURCES if name not in cls(folder).about] if path.is_file() else []
+        settings = Settings(path, wanted, ignored=(*PLACES, *unsaid))
+        if settings.check(PoolError) != wanted:
+            with resumable(folder, ACTIVITY, PoolError):
+                settings.check(PoolError)  # which another process may have written in the meantime
+                write_json(path, wanted)
         return cls(folder)
 
     @property
@@ -118,7 +127,7 @@ class PoolFolder:
                 fields[name] = column(values)
         shape = {"log_name": log.log_name, "plans": log.plans.shape[1]}
         table = pa.table(fields).replace_schema_metadata({META: json.dumps(shape).encode()})
-        with atomic_write(self.path(log.log_name)) as stream, pa.ipc.new_file(stream, table.schema) as writer:
+        with write_arrow(self.path(log.log_name), table.schema) as writer:
             writer.write_table(table)
 
     def read(self, log_name: str, states: bool = True) -> LogPool:
@@ -161,13 +170,8 @@ def _checked(path: Path, log: LogPool) -> LogPool:
 
 def read_table(path: Path, meta: bytes) -> pa.Table:
     """An Arrow file of ours, mapped."""
-    try:
-        with pa.memory_map(str(path)) as stream:
-            table = pa.ipc.open_file(stream).read_all()
-    except FileNotFoundError:
-        raise PoolError(f"{path}: no such file") from None
-    except (pa.ArrowInvalid, OSError) as error:
-        raise PoolError(f"{path}: cannot be read ({error}); delete it and make it anew") from error
+    with map_arrow(path, PoolError, "file of pools", "delete it and run `w4s pools` again") as reader:
+        table = reader.read_all()
     if meta not in (table.schema.metadata or {}):
         raise PoolError(f"{path}: not a file of this kind ({meta.decode()})")
     return table

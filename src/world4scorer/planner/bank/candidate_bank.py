@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from world4scorer.engine.outcomes.results import V1_COLUMNS
 from world4scorer.engine.scene.indices import PLAN_POSES
+from world4scorer.jobs.array_files import map_array
 from world4scorer.jobs.files import read_json
 from world4scorer.planner.bank.choice import is_unsafe
 from world4scorer.planner.bank.config import MAX_CANDIDATES
@@ -126,7 +127,11 @@ class CandidateBank:
             raise BankError(f"{folder}: this bank is not finished; run the same `w4s bank` command again")
         named = _load(folder / TOKENS, ("N",), "SU")
         count = len(named)
-        tokens = tuple(str(token) for token in (np.char.decode(named, "utf-8") if named.dtype.kind == "S" else named))
+        try:
+            texts = np.char.decode(named, "utf-8") if named.dtype.kind == "S" else named
+        except UnicodeDecodeError as error:
+            raise BankError(f"{folder / TOKENS}: damaged: {error}; copy it again") from error
+        tokens = tuple(str(token) for token in texts)
         rows = {token: row for row, token in enumerate(tokens)}
         if len(rows) != count:
             repeated = next(token for row, token in enumerate(tokens) if rows[token] != row)
@@ -222,12 +227,9 @@ class CandidateBank:
 def _load(path: Path, shape: Sequence[int | str], kinds: str) -> NDArray[Any]:
     """Map an array and compare its shape and kind of type."""
     try:
-        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = map_array(path, BankError, "copy it again, or delete the bank and run `w4s bank make` again")
     except FileNotFoundError:
         raise BankError(f"{path}: missing; a bank is a folder of {TOKENS}, {CANDIDATES}, {SUBSCORES}, {MASK}") from None
-    except (ValueError, EOFError, OSError) as error:
-        raise BankError(f"{path}: cannot be read as an array ({error}); copy it again") from error
-    array = np.asarray(mapped)  # plain arrays are indexed several times faster than memmaps
     fits = array.ndim == len(shape) and all(
         isinstance(want, str) or want == size for want, size in zip(shape, array.shape, strict=True)
     )

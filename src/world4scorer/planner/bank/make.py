@@ -17,7 +17,8 @@ from world4scorer import __version__
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.outcomes.results import V1_COLUMNS
 from world4scorer.jobs.executors import Executor, ProcessExecutor
-from world4scorer.jobs.resumable import resumable
+from world4scorer.jobs.resumable import resumable, withdrawn_if_refused
+from world4scorer.jobs.sources import check_source
 from world4scorer.planner.bank.candidate_bank import NOTES, PARTS, BankError, read_notes
 from world4scorer.planner.bank.config import BankConfig
 from world4scorer.planner.bank.parts import BankParts
@@ -27,6 +28,7 @@ from world4scorer.planner.bank.scene_bank import Proposer, build_scene_bank
 FORMAT: Final = 1
 """Version of `bank.json`."""
 LOCK: Final = ".bank.lock"
+STALE: Final = "delete it and run `w4s bank make` again"
 
 
 @dataclass(frozen=True)
@@ -97,10 +99,13 @@ def build(
     if not scenes:
         raise BankError(f"{store.folder}: no scene to make a bank for")
     settings = {"config": config.as_dict(), "source": dict(source), "store": _identity(store), "scenes": scenes}
-    with resumable(out, "making this bank", BankError, lock=LOCK, leftovers=(f"{PARTS}/.*.tmp",)) as job:
+    parts = BankParts(out)
+    with (
+        withdrawn_if_refused(out, parts.settings_file, lock=LOCK),
+        resumable(out, "making this bank", BankError, lock=LOCK, leftovers=(f"{PARTS}/.*.tmp",)) as job,
+    ):
         if _finished(out, settings):
             return BankReport(scenes, 0, len(tokens), 0.0)
-        parts = BankParts(out)
         parts.begin(settings)
         made = job.run_missing(
             executor or ProcessExecutor(),
@@ -122,11 +127,31 @@ def _finished(out: Path, settings: Mapping[str, Any]) -> bool:
     if (out / PARTS).is_dir() or not any(out.glob("*.npy")):
         return False
     notes = read_notes(out / NOTES)
-    if {name: notes.get(name) for name in settings} != dict(settings):
+    known = {name: notes.get(name) for name in settings}
+    check_source(out, "scenes", _store_digest(notes), settings["store"]["digest"], BankError, STALE)
+    if isinstance(known["store"], dict):
+        known["store"] = {"digest": settings["store"]["digest"], **known["store"]}  # which banks of 0.1.0 do not say
+    if known != dict(settings):
         raise BankError(f"{out}: holds another bank already; give another folder")
     return True
 
 
+def check_bank(folder: Path, store: SceneStore) -> None:
+    """Raise a BankError if a bank was made from other scenes than a store holds now."""
+    check_source(folder, "scenes", _store_digest(read_notes(folder / NOTES)), store.digest, BankError, STALE)
+
+
+def _store_digest(notes: Mapping[str, Any]) -> str | None:
+    store = notes.get("store")
+    return store.get("digest") if isinstance(store, dict) else None
+
+
 def _identity(store: SceneStore) -> dict[str, Any]:
     """Identity of a store, independent of its path."""
-    return {"name": store.folder.resolve().name, "logs": len(store.logs), "scenes": len(store), "bytes": store.bytes}
+    return {
+        "name": store.folder.resolve().name,
+        "logs": len(store.logs),
+        "scenes": len(store),
+        "bytes": store.bytes,
+        "digest": store.digest,
+    }

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.engine.scene.indices import PLAN_POSES
+from world4scorer.jobs.array_files import open_archive, write_array
 from world4scorer.jobs.files import atomic_write, write_json
 from world4scorer.jobs.resumable import Settings
 from world4scorer.planner.bank.candidate_bank import BANK_FILES, LABEL_COUNT, NOTES, PARTS, TOKENS, BankError
@@ -36,13 +37,18 @@ class BankParts:
         """Folder of the parts."""
         return self.folder / PARTS
 
+    @property
+    def settings_file(self) -> Path:
+        """What the parts are made with."""
+        return self.place / SETTINGS
+
     def path(self, log_name: str) -> Path:
         """The part of a log."""
         return self.place / f"{log_name}{PART_SUFFIX}"
 
     def begin(self, settings: dict[str, Any]) -> None:
         """Start, or resume if the parts that are there were made with the same settings."""
-        path = self.place / SETTINGS
+        path = self.settings_file
         if not path.exists():
             shutil.rmtree(self.place, ignore_errors=True)  # parts without settings were left by a run killed at its end
         Settings(path, settings).match(BankError)
@@ -62,20 +68,18 @@ class BankParts:
     def join(self, log_names: Sequence[str], notes: dict[str, Any]) -> None:
         """Write the bank's files, the notes last, and remove the parts."""
         tokens = np.concatenate([self._read(name, "tokens") for name in log_names] or [np.zeros(0, "S1")])
-        with atomic_write(self.folder / TOKENS) as stream:
-            np.save(stream, tokens)
+        with write_array(self.folder / TOKENS, tokens.dtype, tokens.shape) as append:
+            append(tokens)
         for name, empty in _empty(0).items():
             shape = (len(tokens), *empty.shape[1:])
-            with atomic_write(self.folder / BANK_FILES[name]) as stream:
-                header = {"descr": empty.dtype.str, "fortran_order": False, "shape": shape}
-                np.lib.format.write_array_header_1_0(stream, header)
+            with write_array(self.folder / BANK_FILES[name], empty.dtype, shape) as append:
                 for log_name in log_names:
-                    stream.write(self._read(log_name, name).tobytes())
+                    append(self._read(log_name, name))
         write_json(self.folder / NOTES, notes)
         shutil.rmtree(self.place)
 
     def _read(self, log_name: str, name: str) -> NDArray[Any]:
-        with np.load(self.path(log_name), allow_pickle=False) as part:
+        with open_archive(self.path(log_name)) as part:
             return np.asarray(part[name])
 
 

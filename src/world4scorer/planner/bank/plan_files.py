@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.navsim.pools import read_pools
 from world4scorer.engine.scene.plan import as_plans
+from world4scorer.jobs.array_files import open_archive
 
 PICKLES: Final = (".pkl", ".pickle")
 
@@ -41,7 +42,7 @@ def _read_archive(path: Path) -> dict[str, NDArray[np.float32]]:
     if not zipfile.is_zipfile(path):
         raise PlanFileError(f"{path}: no .npz archive, or cut short")
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open_archive(path) as archive:
             for token, plans in _entries(archive):
                 if token in found:
                     raise ValueError(f"token {token!r} appears more than once")

@@ -9,9 +9,9 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from world4scorer.planner.diagrams.gradient_routes import part_of
-from world4scorer.planner.model.components import COMPONENTS
 from world4scorer.planner.model.config import DENSE, FROZEN_VIT, ModelConfig
 from world4scorer.planner.model.network import Network
+from world4scorer.planner.model.utility import COMPONENTS
 from world4scorer.planner.profiling.profile import blank_inputs
 
 

@@ -25,10 +25,12 @@ import torch
 from numpy.typing import NDArray
 
 from world4scorer.datasets.prepare.samples import Samples
+from world4scorer.jobs.array_files import map_array, write_array
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, local_executor
-from world4scorer.jobs.files import atomic_write, read_json
+from world4scorer.jobs.files import read_json
 from world4scorer.jobs.resumable import Settings, resumable
+from world4scorer.jobs.sources import check_source
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.dense_encoder import DenseEncoder, DenseEncoderConfig, Perception, Shapes
 from world4scorer.planner.model.frozen_vit import FrozenEncoder
@@ -40,6 +42,9 @@ BLOCK: Final = 512
 BATCH_PIXELS: Final = 1_100_000
 """Pixels at a time, but at least a scene: 16 scenes of the city."""
 FORMAT: Final = "world4scorer-features-1"
+ABOUT: Final = "about.json"
+IMAGES: Final = "images"
+"""Name of the digest of the images in it; caches of 0.1.0 have none."""
 
 
 class FeatureCache:
@@ -68,7 +73,9 @@ class FeatureCache:
         """Patches (C, V, h, w), map features (F, X, Y) and forecast (4T, X, Y), if there is one, of a scene."""
         block, row = divmod(self._row[token], BLOCK)
         if block not in self._open:
-            self._open[block] = np.load(_block_file(self.folder, block), mmap_mode="r")
+            self._open[block] = map_array(
+                _block_file(self.folder, block), ValueError, "delete it; `w4s train` makes it again"
+            )
         ends = np.cumsum([math.prod(shape) for shape in self._shapes])[:-1]
         parts = np.split(self._open[block][row], ends)
         return tuple(part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True))
@@ -104,11 +111,14 @@ def cache_features(
         check_calibration(samples, encoder.config)
     images_before, poses_before = samples.frames_before() if makes_forecast(encoder) else ((), ())
     folder = DataFolder(data).features(encoder.digest(), split)
-    about = {
+    about: dict[str, Any] = {
         "format": FORMAT,
         "tokens": list(samples.tokens),
         "shapes": [list(shape) for shape in encoder.shapes],
+        IMAGES: samples.images_digest(),
     }
+    known = read_json(folder / ABOUT) if (folder / ABOUT).is_file() else about
+    check_source(folder, "images", known.get(IMAGES), about[IMAGES], ValueError, "delete it and train again")
     tasks = [
         CacheTask(
             start // BLOCK,
@@ -119,7 +129,9 @@ def cache_features(
         )
         for start in range(0, len(samples), BLOCK)
     ]
-    with resumable(folder, "caching features there", ValueError, Settings(folder / "about.json", about)) as job:
+    with resumable(
+        folder, "caching features there", ValueError, Settings(folder / ABOUT, about, ignored=(IMAGES,))
+    ) as job:
         job.run_missing(
             executor or local_executor(None if device == "cpu" else 1),
             _Encode(type(encoder), encoder.config, _weights(encoder), samples.sensors, folder, device),
@@ -137,9 +149,9 @@ def cache_features(
 def open_features(encoder: FrozenEncoder, data: Path, split: str) -> FeatureCache | None:
     """The complete cache of a split, if there is one."""
     folder = DataFolder(data).features(encoder.digest(), split)
-    if not (folder / "about.json").is_file():
+    if not (folder / ABOUT).is_file():
         return None
-    tokens = read_json(folder / "about.json", ValueError)["tokens"]
+    tokens = read_json(folder / ABOUT, ValueError)["tokens"]
     blocks = range((len(tokens) + BLOCK - 1) // BLOCK)
     complete = all(_block_file(folder, block).is_file() for block in blocks)
     return FeatureCache(folder, tokens, encoder.shapes) if complete else None
@@ -201,15 +213,14 @@ class _Encode:
         sizes = encoder.view_sizes
         batch = max(1, BATCH_PIXELS // (sizes.cameras * sizes.image_height * sizes.image_width))
         shape = len(task.tokens), sum(map(math.prod, encoder.shapes))
-        with atomic_write(_block_file(self.folder, task.block)) as stream:
+        with write_array(_block_file(self.folder, task.block), "<f2", shape) as append:
             # Written batch by batch: a block of a ViT's tokens can take gigabytes.
-            np.lib.format.write_array_header_1_0(stream, {"descr": "<f2", "fortran_order": False, "shape": shape})
             for start in range(0, len(task.tokens), batch):
                 chosen = range(start, min(start + batch, len(task.tokens)))
                 with torch.inference_mode():
                     seen = self._perceive(encoder, task, chosen)
                 rows = torch.cat([part.flatten(1) for part in seen if part is not None], 1)
-                stream.write(rows.half().cpu().numpy().astype("<f2").tobytes())
+                append(rows.half().cpu().numpy())
 
     def _perceive(self, encoder: FrozenEncoder, task: CacheTask, chosen: Sequence[int]) -> Perception:
         """What an encoder makes of scenes; a frame is encoded once, though it may be of now and of before."""

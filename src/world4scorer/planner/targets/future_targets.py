@@ -25,13 +25,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.arrow_files import map_arrow, write_arrow
 from world4scorer.jobs.tensor_files import read_tensors
 from world4scorer.planner.model.image_encoder import Pooling
 
 FORMAT: Final = "world4scorer-future-targets-1"
 NOTES: Final = b"world4scorer.future_targets"
 SUFFIX: Final = ".arrow"
+MAKE_AGAIN: Final = "delete it and make it again with `w4s targets`"
 
 TargetFrame = Literal["future", "current"]
 """The frame two seconds ahead, or, as a control, the scene's own."""
@@ -53,6 +54,8 @@ class TargetNotes:
     """Rows cut off above them [pixels]."""
     centre: bool = False
     """Whether the mean of all targets of the file is taken off when they are read."""
+    scenes: str = ""
+    """Digest of the scene store whose scenes they are for; empty where there was none, and in files of 0.1.0."""
 
 
 class TargetError(ValueError):
@@ -150,16 +153,16 @@ def write_file(
     metadata = {NOTES: json.dumps({"format": FORMAT, **asdict(notes)}).encode()}
     batch = pa.RecordBatch.from_arrays(columns, names=["token", "features", "valid"])
     batch = batch.replace_schema_metadata(metadata)
-    with atomic_write(path) as stream, pa.ipc.new_file(stream, batch.schema) as writer:
+    with write_arrow(path, batch.schema) as writer:
         writer.write_batch(batch)
 
 
 def read_file(path: Path) -> tuple[list[str], NDArray[np.float16], NDArray[np.bool_], TargetNotes]:
     """Tokens, features (N, E), valid (N,) and notes; the features stay on disk until they are used."""
+    with map_arrow(path, TargetError, "file of targets", MAKE_AGAIN) as reader:
+        batch = reader.get_batch(0)
+        batch.validate(full=True)
     try:
-        with pa.memory_map(str(path)) as source:
-            batch = pa.ipc.open_file(source).get_batch(0)
-            batch.validate(full=True)
         notes = json.loads((batch.schema.metadata or {})[NOTES])
         if notes.pop("format") != FORMAT:
             raise TargetError(f"{path}: not targets of the format {FORMAT!r}; make them again")
@@ -167,8 +170,8 @@ def read_file(path: Path) -> tuple[list[str], NDArray[np.float16], NDArray[np.bo
         width = batch.schema.field("features").type.list_size
         valid = batch["valid"].to_numpy(zero_copy_only=False)
         return batch["token"].to_pylist(), features.reshape(-1, width), valid, TargetNotes(**notes)
-    except (pa.ArrowException, OSError, KeyError, TypeError, json.JSONDecodeError) as error:
-        raise TargetError(f"{path}: not a readable file of targets ({error}); make it again") from error
+    except (pa.ArrowException, KeyError, TypeError, json.JSONDecodeError) as error:
+        raise TargetError(f"{path}: not a file of targets ({error}); {MAKE_AGAIN}") from error
 
 
 def _read_released(path: Path) -> tuple[list[str], NDArray[np.float16], NDArray[np.bool_]]:

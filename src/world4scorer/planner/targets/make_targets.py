@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from multiprocessing import parent_process
 from pathlib import Path
@@ -80,8 +80,10 @@ def make_targets(
     that were finished are kept beside `out` until the run succeeds.
     """
     _check_name(out)
+    scenes = None if store is None else SceneStore(store)
     notes = target_notes(split, encoder, frame, pooling, centre)
-    images = SplitImages(data, find_split(split, data), None if store is None else SceneStore(store), frame)
+    notes = notes if scenes is None else replace(notes, scenes=scenes.digest)
+    images = SplitImages(data, find_split(split, data), scenes, frame)
     return make_image_targets(images, notes, encoder, out, executor, device, show_progress)
 
 

@@ -15,14 +15,19 @@ from torch.utils.data import DataLoader, Sampler
 from world4scorer.planner.training.dataset import Batch, Key, PlanningDataset, collate
 
 
+def check_batch(samples: int, batch: int, processes: int) -> None:
+    """Raise a ValueError unless batches of this size can be made of the samples and shared by the processes."""
+    if batch % processes:
+        raise ValueError(f"batch: {batch} scenes cannot be shared evenly by {processes} processes")
+    if samples < batch:
+        raise ValueError(f"batch: {batch} scenes, but the split has only {samples}; use a smaller batch")
+
+
 class EpochBatches(Sampler[list[Key]]):
     """Batches of (index, epoch) from batch `start` to the end of its epoch."""
 
     def __init__(self, samples: int, batch: int, *, seed: int, rank: int = 0, processes: int = 1) -> None:
-        if batch % processes:
-            raise ValueError(f"batch: {batch} scenes cannot be shared evenly by {processes} processes")
-        if samples < batch:
-            raise ValueError(f"batch: {batch} scenes, but the split has only {samples}; use a smaller batch")
+        check_batch(samples, batch, processes)
         self.samples, self.batch, self.seed, self.rank, self.processes = samples, batch, seed, rank, processes
         self.start = 0
         """Number of the next batch, counted over all epochs."""

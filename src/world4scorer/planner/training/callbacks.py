@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import time
 from pathlib import Path
@@ -11,11 +9,13 @@ from typing import Any
 
 import lightning.pytorch as pl
 from lightning.pytorch.callbacks import Callback, Checkpoint
+from lightning.pytorch.plugins.io import TorchCheckpointIO
 from lightning.pytorch.utilities import rank_zero_only
 from rich.progress import TaskID
 
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import atomic_write, json_lines
 from world4scorer.jobs.progress import Bar
+from world4scorer.jobs.tensor_files import write_checkpoint
 
 
 class RestoreSigterm(Callback):
@@ -119,11 +119,15 @@ class LastCheckpoint(Checkpoint):
         self._save(trainer)
 
     def _save(self, trainer: pl.Trainer) -> None:
-        """Write to a temporary file and rename; Lightning writes through another file system."""
-        beside = self.path.with_name(f".{self.path.name}.tmp")
-        trainer.save_checkpoint(beside)
-        if trainer.is_global_zero:
-            os.replace(beside, self.path)
+        trainer.save_checkpoint(self.path)
+
+
+class CheckpointFiles(TorchCheckpointIO):
+    """Checkpoints written whole or not at all, with a checksum; Lightning writes through another file system."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None) -> None:
+        """Write a checkpoint."""
+        write_checkpoint(checkpoint, path)
 
 
 class History(Callback):
@@ -146,7 +150,7 @@ class History(Callback):
         line = {"epoch": trainer.current_epoch + 1, "step": trainer.global_step, "seconds": self._seconds(), **numbers}
         self._lines = [kept for kept in self._lines if kept["step"] < line["step"]] + [line]
         with atomic_write(self.path) as stream:
-            stream.write("".join(json.dumps(kept) + "\n" for kept in self._lines).encode())
+            stream.write(json_lines(self._lines))
 
     def _seconds(self) -> float:
         return round(self._before + time.monotonic() - self._began, 1)

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 import torch
 
 from world4scorer.datasets.navsim.cameras import VIEWS
+from world4scorer.jobs.files import parse_json
 from world4scorer.planner.model import config as models
 from world4scorer.planner.model.config import EGO_CHOICES, ModelConfig
 from world4scorer.planner.training.augmentation import AugmentationConfig
@@ -107,13 +108,14 @@ class TrainConfig:
         return json.dumps({"format": FORMAT, **dataclasses.asdict(self)}, indent=2) + "\n"
 
     @classmethod
-    def from_json(cls, text: str, where: str) -> TrainConfig:
+    def from_json(cls, text: str | bytes, where: str) -> TrainConfig:
         """Read what `to_json` wrote; `where` names the file in errors."""
-        try:
-            raw = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{where}: not JSON ({error})") from error
-        if not isinstance(raw, dict) or raw.pop("format", None) != FORMAT:
+        raw = parse_json(
+            text.encode() if isinstance(text, str) else text,
+            where,
+            remedy="copy it again, or train again in another folder",
+        )
+        if raw.pop("format", None) != FORMAT:
             raise ValueError(f"{where}: not the configuration of a training run ({FORMAT!r} expected as 'format')")
         parts: dict[str, Any] = {
             "model": ModelConfig,

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from world4scorer.engine.outcomes.results import V1_COLUMNS
-from world4scorer.planner.model.components import COMPONENTS, DDC, EP, LABEL_COLUMNS, NC, TTC
+from world4scorer.planner.model.utility import COMPONENTS, DDC, EP, LABEL_COLUMNS, NC, TTC
 from world4scorer.planner.training.predictions import Predictions
 
 INVALID_TTC: Final = 2.0

@@ -18,10 +18,9 @@ from torch import Tensor, nn
 
 from world4scorer.engine.outcomes.results import V1_COLUMNS
 from world4scorer.engine.selection.pool_metrics import PoolMetrics, pool_metrics
-from world4scorer.planner.model.components import COMPONENTS, DDC
 from world4scorer.planner.model.generator import VocabularyGenerator
 from world4scorer.planner.model.network import Network
-from world4scorer.planner.model.utility import utility
+from world4scorer.planner.model.utility import COMPONENTS, DDC, utility
 from world4scorer.planner.pretraining.schedule import learning_rate
 from world4scorer.planner.training.augmentation import jitter_light, mirror_batch, mirror_poses
 from world4scorer.planner.training.config import TrainConfig

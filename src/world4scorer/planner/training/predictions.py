@@ -69,7 +69,7 @@ def screen_logits(network: Network, proposed: Proposed, plans_BKT3: Tensor) -> T
     """What the screen of a vocabulary says of plans (B, K); gradients reach the screen alone."""
     generator, maps = network.generator, proposed.scene.readable
     assert isinstance(generator, VocabularyGenerator) and isinstance(maps, Maps)
-    logits: Tensor = generator.screen(plans_BKT3, maps, proposed.ego.encoded.detach())
+    logits: Tensor = generator.screen(plans_BKT3, maps, proposed.ego.encoded.detach(), proposed.ego.route)
     return logits
 
 

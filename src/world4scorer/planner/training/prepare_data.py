@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from world4scorer.datasets.store import SceneStore
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import local_executor
+from world4scorer.jobs.sources import check_source
 from world4scorer.planner.bank import make_bank
 from world4scorer.planner.bank.candidate_bank import is_finished
-from world4scorer.planner.targets.future_targets import TargetFrame
+from world4scorer.planner.bank.make import check_bank
+from world4scorer.planner.model.image_encoder import load_encoder
+from world4scorer.planner.targets.future_targets import MAKE_AGAIN, FutureTargets, TargetError, TargetFrame
 from world4scorer.planner.targets.make_targets import make_targets
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.run import TrainData, check_start
@@ -88,6 +92,8 @@ def prepare_data(sources: DataSources, config: TrainConfig, nodes: int = 1) -> T
     if first and bank is not None and not is_finished(bank):
         logger.info("bank: making %s", bank)
         make_bank(store, bank, show_progress=True)
+    if bank is not None:
+        check_bank(bank, SceneStore(store))
     if first and targets is not None and not targets.is_file():
         logger.info("future targets: making %s", targets)
         encoder = sources.target_encoder or config.vit_weights
@@ -98,4 +104,21 @@ def prepare_data(sources: DataSources, config: TrainConfig, nodes: int = 1) -> T
         frame: TargetFrame = "current" if when == "current" else "future"
         executor = local_executor(None)  # threads of one process would wait for each other
         make_targets(data, split, encoder, targets, frame=frame, store=store, executor=executor, show_progress=True)
+    if targets is not None:
+        check_targets(targets, store, sources.target_encoder)
     return TrainData(data, split, store, val_split, val_store, bank, targets, sources.val_data)
+
+
+def check_targets(path: Path, store: Path, encoder: str | None) -> None:
+    """Raise a TargetError if targets were made from other scenes than those of a store, or by another encoder."""
+    notes = FutureTargets.open(path).notes
+    check_source(path, "scenes", notes.scenes, SceneStore(store).digest, TargetError, MAKE_AGAIN)
+    if encoder is not None:
+        check_source(
+            path,
+            f"features (encoder {encoder})",
+            notes.encoder,
+            load_encoder(encoder).digest(),
+            TargetError,
+            MAKE_AGAIN,
+        )

@@ -25,7 +25,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.datasets.store import SceneStore
 from world4scorer.engine.scene.indices import PLAN_POSES
-from world4scorer.jobs.resumable import Settings, resumable
+from world4scorer.jobs.resumable import Settings, resumable, withdrawn_if_refused
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.jobs.tensor_files import read_checkpoint, read_tensors
 from world4scorer.planner.features.feature_cache import FeatureCache, cache_features, open_features
@@ -37,8 +37,15 @@ from world4scorer.planner.model.frozen_vit import FrozenEncoder
 from world4scorer.planner.model.image_encoder import CITY, MASKED, load_city_encoder
 from world4scorer.planner.model.network import SPEED, FrozenSceneEncoder, Network
 from world4scorer.planner.planner import Planner
+from world4scorer.planner.training.batches import check_batch
 from world4scorer.planner.training.bf16_linear import use_bf16_products
-from world4scorer.planner.training.callbacks import History, LastCheckpoint, RestoreSigterm, TrainingProgress
+from world4scorer.planner.training.callbacks import (
+    CheckpointFiles,
+    History,
+    LastCheckpoint,
+    RestoreSigterm,
+    TrainingProgress,
+)
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.data_module import PlanningDataModule
 from world4scorer.planner.training.inputs import open_bank, open_targets
@@ -106,6 +113,12 @@ def train(config: TrainConfig, data: TrainData, out: Path, machine: Machine | No
     """Train a planner, or resume an interrupted run; returns the folder of the last planner."""
     machine = machine or Machine()
     out = Path(out)
+    run = RunFolder(out)
+    with withdrawn_if_refused(out, run.config_file, run.data_file):
+        return _train(config, data, out, machine)
+
+
+def _train(config: TrainConfig, data: TrainData, out: Path, machine: Machine) -> Path:
     prepare_run(config, data, out, machine)
     numbers = config.model.ego_numbers
     samples_of_split = split_samples(data.data, data.split, data.store, numbers)
@@ -165,11 +178,12 @@ def fit(
     machine: Machine,
 ) -> Path:
     """Train with labellers of training and validation scenes; returns the folder of the last planner."""
+    check_batch(len(samples), config.batch, machine.devices * machine.nodes)  # before anything is written
     steps = config.epochs * (len(samples) // config.batch)
     module = ScorerModule(config, make_network(config, samples), *labellers, steps, machine.label_threads)
     trainer = make_trainer(config, out, machine)
     if trainer.is_global_zero and int(os.environ.get("LOCAL_RANK", "0")) == 0:
-        with resumable(out, "training there"):
+        with resumable(out, "training there", leftovers=(f"{RunFolder(out).checkpoints.name}/.*.tmp",)):
             _fit(trainer, module, loaders, RunFolder(out).last_checkpoint)
             _keep_planners(config, module.network, out)
     else:
@@ -278,6 +292,7 @@ def make_trainer(config: TrainConfig, out: Path, machine: Machine) -> pl.Trainer
             best,
             LastCheckpoint(run.last_checkpoint, machine.checkpoint_every),
         ],
+        plugins=[CheckpointFiles()],
         use_distributed_sampler=False,
         num_sanity_val_steps=0,
         log_every_n_steps=10,
@@ -325,7 +340,7 @@ def claim_run_folder(config: TrainConfig, data: Any, out: Path) -> None:
 def _is_configured(path: Path, config: TrainConfig) -> bool:
     """Whether a file holds this configuration; settings that it does not know yet had today's defaults."""
     try:
-        return path.is_file() and TrainConfig.from_json(path.read_text(), str(path)) == config
+        return path.is_file() and TrainConfig.from_json(path.read_bytes(), str(path)) == config
     except ValueError:
         return False  # and `Settings` says why
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from world4scorer.jobs.data_folder import DataFolder
+from world4scorer.jobs.files import read_json, read_json_lines
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.model.config import EGO_NUMBERS, ROUTE_NUMBERS, ModelConfig
 from world4scorer.planner.training.config import TrainConfig
@@ -29,9 +29,9 @@ def read_run(run: Path, split: str | None = None) -> tuple[TrainConfig, TrainDat
         )
     config = read_config(run)
     try:
-        raw = json.loads(folder.data_file.read_text())
+        raw = read_json(folder.data_file, remedy="give the same `w4s train` command another --out")
         data = TrainData(**{name: _as_read(name, value) for name, value in raw.items()})
-    except (json.JSONDecodeError, AttributeError, TypeError) as error:
+    except (AttributeError, TypeError) as error:
         raise ValueError(f"{folder.data_file}: not what a training run writes ({error})") from error
     return config, data if split is None else looked_at(data, None, split)
 
@@ -51,7 +51,7 @@ def read_config(run: Path) -> TrainConfig:
     path = RunFolder(run).config_file
     if not path.is_file():
         raise ValueError(f"{path}: no such file; {run} is not the folder of a training run")
-    return TrainConfig.from_json(path.read_text(), str(path))
+    return TrainConfig.from_json(path.read_bytes(), str(path))
 
 
 def has_direction_labels(folder: Path, model: ModelConfig) -> bool:
@@ -77,10 +77,8 @@ def read_history(run: Path) -> tuple[dict[str, float], ...]:
     path = RunFolder(run).history_file
     if not path.is_file():
         raise ValueError(f"{path}: no such file; this run has not come to its first validation")
-    try:
-        return tuple(json.loads(line) for line in path.read_text().splitlines())
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path}: not JSON line by line ({error})") from error
+    remedy = "delete it; the next validation of `w4s train` writes it again"
+    return tuple(read_json_lines(path, remedy))
 
 
 def read_losses(run: Path) -> dict[str, Any]:

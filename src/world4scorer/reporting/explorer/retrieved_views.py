@@ -8,7 +8,6 @@ Shapes: V views, E features, D width of a state.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +19,7 @@ from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.prepare.log_samples import TARGET_FRAMES_AHEAD, stored_front_images
 from world4scorer.evaluation.pools.pool_files import digest_of_planner
 from world4scorer.jobs.data_folder import DataFolder
+from world4scorer.jobs.files import read_json
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.run_folder import RunFolder
 
@@ -50,7 +50,7 @@ class RetrievedViews:
 
         tensors = read_tensors(ModelFolder(planner).weights_file)
         weight, bias = (tensors[f"readout.{name}"].float().numpy() for name in ("weight", "bias"))
-        known = json.loads(run.data_file.read_bytes())
+        known = read_json(run.data_file)
         targets = FutureTargets.open(known["targets"])
         images = _images(Path(known["data"]), str(known["split"]), Path(known["store"]))
         tokens = [token for token in targets.tokens if token in images]
@@ -74,7 +74,7 @@ def can_retrieve(run: RunFolder, weights: str) -> bool:
     planner = _planner(run, weights)
     if planner is None or not run.exists or find_spec("torch") is None:
         return False
-    config, known = (json.loads(file.read_bytes()) for file in (ModelFolder(planner).config_file, run.data_file))
+    config, known = (read_json(file) for file in (ModelFolder(planner).config_file, run.data_file))
     targets = known.get("targets")
     return bool(config.get("readout", True) and known.get("data") and targets and Path(targets).is_file())
 

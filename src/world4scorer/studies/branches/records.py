@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.engine.scene.indices import STEPS
-from world4scorer.jobs.files import atomic_write, read_json
+from world4scorer.jobs.array_files import open_archive
+from world4scorer.jobs.files import atomic_write, read_json, write_json
 
 FORMAT: Final = "world4scorer-branches-1"
 SUFFIX: Final = ".npz"
@@ -132,7 +132,7 @@ def write_log(path: Path, scenes: Sequence[SceneBranches]) -> None:
 def read_log(path: Path) -> list[SceneBranches]:
     """The branches of a log."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open_archive(path) as archive:
             fields = {name: archive[name] for name in archive.files}
         if str(fields["format"]) != FORMAT:
             raise BranchError(f"{path}: not branches of the format {FORMAT!r}; delete it to make them anew")
@@ -155,8 +155,7 @@ def kept_scenes(path: Path) -> dict[str, SceneBranches]:
 
 def lose(path: Path, asked: AskedScene) -> None:
     """Note, beside the file of a log, a scene in which SUMO crashed: it would crash again."""
-    with atomic_write(_lost_path(path)) as stream:
-        stream.write(json.dumps({**lost(path), asked.token: asked.digest()}, indent=1).encode())
+    write_json(_lost_path(path), {**lost(path), asked.token: asked.digest()})
 
 
 def lost(path: Path) -> dict[str, str]:

@@ -9,7 +9,6 @@ May be killed at any time: finished networks are kept, the one in training resum
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from world4scorer.jobs.files import write_json
+from world4scorer.jobs.files import read_json, write_json
 from world4scorer.jobs.resumable import check_settings, resumable
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.jobs.tensor_files import check_tensors, read_tensors, write_tensors
@@ -208,7 +207,7 @@ def _targets(run: Path, data: TrainData) -> FutureTargets:
 
 def _made_with(notes: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads(notes.read_bytes())["settings"])
+        return dict(read_json(notes)["settings"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(
             f"{notes}: does not say how the network was made ({error}); delete it and the network to train another"

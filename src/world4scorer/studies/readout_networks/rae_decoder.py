@@ -15,7 +15,6 @@ Shapes: B grids, P patches, V channels, D width.
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from world4scorer.jobs.files import load_json
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import Tensors, check_tensors, read_tensors
 from world4scorer.planner.model.dinov2 import weights_file
@@ -166,7 +166,7 @@ def _heads(config: Path) -> int:
     if not config.is_file():
         return HEADS
     try:
-        raw: Any = json.loads(config.read_bytes())
+        raw: Any = load_json(config.read_bytes())
         heads = raw.get("decoder_num_attention_heads", HEADS) if isinstance(raw, dict) else None
     except ValueError as error:
         raise ValueError(f"{config}: not JSON: {error}") from error

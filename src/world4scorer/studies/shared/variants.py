@@ -96,7 +96,7 @@ def _check_folder(job: _Job) -> None:
     path = RunFolder(job.folder).config_file
     if not path.is_file():
         return
-    found: Mapping[str, Any] = asdict(TrainConfig.from_json(path.read_text(), str(path)))
+    found: Mapping[str, Any] = asdict(TrainConfig.from_json(path.read_bytes(), str(path)))
     wanted: Mapping[str, Any] = asdict(job.config)
     if RunFolder(job.folder).data_file.is_file():
         found = {**found, **_resolved(read_run(job.folder)[1])}
@@ -166,7 +166,7 @@ def _prepare(job: _Job, own: TrainConfig, own_data: TrainData, options: Training
     )
     if targets is not None and own_data.targets is not None:
         made, like = FutureTargets.open(targets).notes, FutureTargets.open(own_data.targets).notes
-        if like.encoder and replace(made, frame=like.frame) != like:
+        if like.encoder and replace(made, frame=like.frame, scenes=like.scenes) != like:
             raise ValueError(
                 f"{targets}: not made as {own_data.targets} was, so the variants would differ in more than the frame; "
                 "make it anew with `w4s targets`"

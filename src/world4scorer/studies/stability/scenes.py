@@ -8,7 +8,6 @@ Shapes: N plans, T poses, K pairs, P parameters.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ import torch
 from torch import Tensor
 
 from world4scorer.datasets.store import SceneStore
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import read_json, write_json
 from world4scorer.planner.bank.config import BankConfig
 from world4scorer.planner.bank.perturbations import Perturbations
 from world4scorer.planner.bank.scene_bank import build_scene_bank
@@ -292,7 +291,7 @@ class KeptScenes:
         """What was measured in a scene, if it was."""
         path = self.folder / f"{token}.json"
         try:
-            raw = json.loads(path.read_text())
+            raw = read_json(path)
             if raw.pop("signature") != self.signature:
                 return None
             raw["pairs"] = tuple(RivalRadii(**pair) for pair in raw["pairs"])
@@ -305,5 +304,4 @@ class KeptScenes:
         """Keep a scene."""
         content: dict[str, Any] = {"signature": self.signature, **asdict(measured)}
         content["others"] = str(measured.others)  # may be infinite, which JSON has no word for
-        with atomic_write(self.folder / f"{measured.token}.json") as stream:
-            stream.write(json.dumps(content).encode())
+        write_json(self.folder / f"{measured.token}.json", content, None)

@@ -11,7 +11,6 @@ Shapes: N plans, P parameters.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.func import jvp
 
-from world4scorer.jobs.files import atomic_write
+from world4scorer.jobs.files import read_json, write_json
 from world4scorer.planner.stability.radii import call_utilities, contrasts, radii
 from world4scorer.planner.training.dataset import collate
 from world4scorer.studies.stability.scenes import Measure, SceneRadii
@@ -81,7 +80,7 @@ def measure_surfaces(measure: Measure, picked: SceneRadii, plans_1NT3: Tensor) -
 def read_surfaces(path: Path, signature: str) -> ScoreSurfaces | None:
     """What was measured before, if everything it depends on is the same."""
     try:
-        raw: dict[str, Any] = json.loads(path.read_text())
+        raw: dict[str, Any] = read_json(path)
         if raw.pop("signature") != signature:
             return None
         raw |= {name: tuple(raw[name]) for name in ("scores", "out", "both")}
@@ -92,5 +91,4 @@ def read_surfaces(path: Path, signature: str) -> ScoreSurfaces | None:
 
 def write_surfaces(path: Path, signature: str, surfaces: ScoreSurfaces) -> None:
     """Keep surfaces."""
-    with atomic_write(path) as stream:
-        stream.write(json.dumps({"signature": signature, **asdict(surfaces)}).encode())
+    write_json(path, {"signature": signature, **asdict(surfaces)}, None)
