@@ -118,6 +118,16 @@ def test_chosen_plans_are_good_and_differ():
     assert torch.equal(choose_different(logits, plans, 120).sort(1).values, torch.arange(120).expand(2, -1))
 
 
+def test_at_rest_standing_is_one_plan():
+    controls = torch.zeros(1, 50, 8, 2)  # acceleration, yaw rate
+    controls[:, :40, :, 1] = torch.linspace(-0.3, 0.3, 40)[:, None]  # turning on the spot leads nowhere, too
+    controls[:, 40:, :, 0] = torch.linspace(0.5, 2.0, 10)[:, None]
+    logits = torch.full((1, 50), 3.0)
+    logits[:, 40:] = 0.0
+    chosen = choose_different(logits, integrate(torch.zeros(1), controls), 11)
+    assert sum(index < 40 for index in chosen[0].tolist()) == 1
+
+
 def least_drivable(seen: Maps, plans: torch.Tensor) -> torch.Tensor:
     """The least probability (B, K) of the drivable area that plans meet."""
     points = box_points(plans, SCREENED_POINTS)

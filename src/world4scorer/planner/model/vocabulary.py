@@ -35,6 +35,10 @@ SPREAD: Final = 0.7
 """Distance of plans below which they count as alike [m]."""
 ALIKE_PENALTY: Final = 1.0
 """Logit that a plan loses beside one that was chosen."""
+SAME: Final = 0.1
+"""Distance of plans below which they count as the same [m]: at rest most manoeuvres lead nowhere."""
+SAME_PENALTY: Final = 10.0
+"""Logit that a plan loses that is the same as one that was chosen."""
 
 
 class Screen(nn.Module):
@@ -88,6 +92,8 @@ def choose_different(logits_BK: Tensor, plans_BKT3: Tensor, count: int) -> Tenso
         best = worth.argmax(1)
         chosen.append(best)
         apart = (places - places[rows, best][:, None]).square().sum(-1) / (places.shape[-1] / 2)
-        worth = torch.minimum(worth, logits_BK - ALIKE_PENALTY * torch.exp(-apart / (2 * SPREAD**2)))
+        alike = torch.exp(-apart / (2 * SPREAD**2))
+        same = torch.exp(-apart / (2 * SAME**2))
+        worth = torch.minimum(worth, logits_BK - ALIKE_PENALTY * alike - SAME_PENALTY * same)
         worth[rows, best] = -torch.inf
     return torch.stack(chosen, 1)
