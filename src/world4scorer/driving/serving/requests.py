@@ -6,7 +6,7 @@ Shapes: C cameras, n points of a route, m nodes.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, cast, get_args
+from typing import Any, Final, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,8 @@ from world4scorer.engine.selection.route import RouteRule
 from world4scorer.engine.selection.utility import Benchmark
 
 BENCHMARKS: Final[tuple[Benchmark, ...]] = ("v1", "v2")
-MAX_WEIGHT: Final = 100.0
-"""Largest re-ranking weight."""
-MAX_LIMIT: Final = 100.0
-"""Largest speed limit [m/s]."""
+NUMERIC_OPTIONS: Final = dict.fromkeys(("inertial", "route", "corridor", "start", "speed_limit"), 100.0)
+"""Options of a drive that are numbers from zero on, and the largest: weights, a speed limit [m/s]."""
 MAX_ROUTE_LENGTH: Final = 100_000.0
 """m; routes are resampled to one point per metre."""
 MAX_ROUTE_POINTS: Final = 200_000
@@ -155,17 +153,12 @@ def _read_route(fields: Fields) -> Route:
 
 
 def _read_options(fields: Fields, defaults: AgentOptions) -> AgentOptions:
-    options = defaults
-    if "inertial" in fields:
-        options = replace(options, inertial=fields.number("inertial", 0.0, MAX_WEIGHT))
-    if "route" in fields:
-        options = replace(options, route=fields.number("route", 0.0, MAX_WEIGHT))
+    given: dict[str, Any] = {
+        name: fields.number(name, 0.0, most) for name, most in NUMERIC_OPTIONS.items() if name in fields
+    }
+    options = replace(defaults, **given)
     if "route_rule" in fields:
         options = replace(options, route_rule=cast(RouteRule, fields.choice("route_rule", get_args(RouteRule))))
-    if "corridor" in fields:
-        options = replace(options, corridor=fields.number("corridor", 0.0, MAX_WEIGHT))
-    if "speed_limit" in fields:
-        options = replace(options, speed_limit=fields.number("speed_limit", 0.0, MAX_LIMIT))
     if "keep_commands" in fields:
         options = replace(options, keep_commands=fields.flag("keep_commands"))
     if "benchmark" in fields:
