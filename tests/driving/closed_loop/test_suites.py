@@ -14,7 +14,13 @@ from world4scorer.city.world.episode import EgoState, EpisodeStart
 from world4scorer.city.world.events import Event, EventKind
 from world4scorer.driving.closed_loop.city_routes import CityRoute
 from world4scorer.driving.closed_loop.drive_config import DriveError
-from world4scorer.driving.closed_loop.route_files import route_digest, route_from_json, route_to_json
+from world4scorer.driving.closed_loop.route_files import (
+    frozen_content,
+    read_routes,
+    route_digest,
+    route_from_json,
+    route_to_json,
+)
 from world4scorer.driving.closed_loop.suites import (
     ABILITIES,
     SUITES,
@@ -83,12 +89,13 @@ def test_too_few_drives_of_an_ability_are_an_error() -> None:
 def test_a_manifest_tells_other_routes(tmp_path: Path) -> None:
     routes = [route("r1"), route("r2")]
     frozen = replace(SMALL, manifest=tmp_path / "frozen.json")
-    assert frozen.manifest is not None
+    assert frozen.manifest is not None and frozen.frozen_routes is not None
     frozen.manifest.write_text(json.dumps(suite_manifest(frozen, routes, {"libsumo": "1.0"})))
-    check_manifest(frozen, routes, tmp_path / "city" / "routes.json")
+    frozen.frozen_routes.write_bytes(frozen_content(routes))
+    check_manifest(frozen, read_routes(frozen.frozen_routes))
     moved = replace(routes[1], seconds=21.0)
-    with pytest.raises(DriveError, match=r"1 of 2 routes of small are others .*\(r2, \.\.\.\).* libsumo 1\.0"):
-        check_manifest(frozen, [routes[0], moved], tmp_path / "city" / "routes.json")
+    with pytest.raises(DriveError, match=r"_routes\.json\.gz: 1 of 2 routes of small are others .*\(r2, \.\.\.\)"):
+        check_manifest(frozen, [routes[0], moved])
 
 
 def test_other_seeds_are_other_suites() -> None:
@@ -104,7 +111,8 @@ def test_other_seeds_are_other_suites() -> None:
 
 def test_the_frozen_benchmark() -> None:
     suite = SUITES["city-220"]
-    assert suite.manifest is not None
+    assert suite.manifest is not None and suite.frozen_routes is not None
+    check_manifest(suite, read_routes(suite.frozen_routes))
     routes = json.loads(suite.manifest.read_bytes())["routes"]
     assert len({entry["name"] for entry in routes}) == len({entry["sha256"] for entry in routes}) == 220
     assert Counter(entry["ability"] for entry in routes) == dict.fromkeys(ABILITIES, 44)

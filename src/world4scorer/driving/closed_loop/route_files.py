@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +17,9 @@ from world4scorer.city.world.events import Event, EventKind
 from world4scorer.driving.closed_loop.city_routes import CityRoute
 
 DIGEST_DECIMALS: Final = 3
-"""Decimals of metres, radians and seconds that a digest sees: the last bits may differ between processors."""
+"""Decimals of metres, radians and seconds that a digest sees."""
+FROZEN_DECIMALS: Final = 4
+"""Decimals of frozen routes."""
 
 
 def route_to_json(route: CityRoute) -> dict[str, Any]:
@@ -72,16 +76,28 @@ def route_from_json(values: Mapping[str, Any]) -> CityRoute:
 
 def route_digest(route: CityRoute) -> str:
     """SHA-256 of a route, with floats rounded."""
-    return hashlib.sha256(json.dumps(_rounded(route_to_json(route)), sort_keys=True).encode()).hexdigest()
+    text = json.dumps(_rounded(route_to_json(route), DIGEST_DECIMALS), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def frozen_content(routes: Sequence[CityRoute]) -> bytes:
+    """Routes as the compressed JSON that `read_routes` reads, with floats rounded."""
+    values = [_rounded(route_to_json(route), FROZEN_DECIMALS) for route in routes]
+    return gzip.compress(json.dumps({"routes": values}, separators=(",", ":")).encode(), mtime=0)
+
+
+def read_routes(path: Path) -> list[CityRoute]:
+    """Routes that come with the package."""
+    return [route_from_json(values) for values in json.loads(gzip.decompress(path.read_bytes()))["routes"]]
 
 
 def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: Any, decimals: int) -> Any:
     if isinstance(value, dict):
-        return {name: _rounded(one) for name, one in value.items()}
+        return {name: _rounded(one, decimals) for name, one in value.items()}
     if isinstance(value, list):
-        return [_rounded(one) for one in value]
-    return round(value, DIGEST_DECIMALS) + 0.0 if isinstance(value, float) else value
+        return [_rounded(one, decimals) for one in value]
+    return round(value, decimals) + 0.0 if isinstance(value, float) else value

@@ -1,8 +1,9 @@
 """Suites: fixed sets of closed-loop routes with traffic of their own.
 
-`city-220` is the benchmark: 220 routes on the test towns, 44 for each of Bench2Drive's five abilities. Its manifest
-(`city_220.json`) names every route with a digest; finding other routes is an error. `city-val` is its
-small counterpart on the validation town, on which rules are settled and training is watched.
+`city-220` is the benchmark: 220 routes on the test towns, 44 for each of Bench2Drive's five abilities. Its routes come
+with the package (`city_220_routes.json.gz`), as a search finds slightly other ones on another processor; its manifest
+(`city_220.json`) names each of them with a digest. `city-val` is its small counterpart on the validation town, on which
+rules are settled and training is watched.
 
 >>> routes = suite_routes(SUITES["city-220"], Path("city"))
 >>> routes[0].name, routes[0].scenario
@@ -23,7 +24,7 @@ from world4scorer.city.world.make import make_traffic
 from world4scorer.city.world.manifest import read_config, read_manifest
 from world4scorer.driving.closed_loop.city_routes import YIELD, CityRoute, routes_of_simulation
 from world4scorer.driving.closed_loop.drive_config import DriveError
-from world4scorer.driving.closed_loop.route_files import route_digest, route_from_json, route_to_json
+from world4scorer.driving.closed_loop.route_files import read_routes, route_digest, route_from_json, route_to_json
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, choose_executor
 from world4scorer.jobs.files import read_json, write_json
@@ -56,7 +57,12 @@ class Suite:
     each: int
     """Routes of each ability, even."""
     manifest: Path | None = None
-    """File that the routes must agree with; None if they are not frozen."""
+    """File that names the routes with their digests; None if they are not frozen."""
+
+    @property
+    def frozen_routes(self) -> Path | None:
+        """File of the routes beside the manifest, if they are frozen."""
+        return None if self.manifest is None else self.manifest.with_name(f"{self.manifest.stem}_routes.json.gz")
 
     @property
     def count(self) -> int:
@@ -109,21 +115,23 @@ def find_suite(name: str) -> Suite:
 def suite_routes(suite: Suite, data: Path, executor: Executor | None = None) -> list[CityRoute]:
     """The routes of a suite, in order of their names.
 
-    Its traffic is made below the dataset folder `data` and searched for routes the first time, which takes minutes.
+    Its traffic is made below the dataset folder `data` the first time and, unless the routes are frozen, searched for
+    them, which takes minutes.
     """
     root = DataFolder(data).suite(suite.name)
     make_traffic(suite.config, root)
+    if suite.frozen_routes is not None:
+        routes = read_routes(suite.frozen_routes)
+        check_manifest(suite, routes)
+        return routes
     path = DataFolder(root).city / ROUTES_FILE
     if not path.is_file():
         found = _search(suite, root, executor)
         write_json(path, {"routes": [route_to_json(route) for route in found]})
     try:
-        routes = [route_from_json(values) for values in read_json(path, DriveError, "delete it")["routes"]]
+        return [route_from_json(values) for values in read_json(path, DriveError, "delete it")["routes"]]
     except (KeyError, TypeError) as error:
         raise DriveError(f"{path}: not the routes of a suite ({error}); delete it") from error
-    if suite.manifest is not None:
-        check_manifest(suite, routes, path)
-    return routes
 
 
 def suite_manifest(suite: Suite, routes: Sequence[CityRoute], versions: Mapping[str, str]) -> dict[str, Any]:
@@ -144,7 +152,7 @@ def suite_manifest(suite: Suite, routes: Sequence[CityRoute], versions: Mapping[
     }
 
 
-def check_manifest(suite: Suite, routes: Sequence[CityRoute], where: Path) -> None:
+def check_manifest(suite: Suite, routes: Sequence[CityRoute]) -> None:
     """Raise an error unless the routes are those of the frozen manifest."""
     assert suite.manifest is not None
     frozen = read_json(suite.manifest, DriveError, "install the package again")
@@ -152,10 +160,9 @@ def check_manifest(suite: Suite, routes: Sequence[CityRoute], where: Path) -> No
     found = {route.name: route_digest(route) for route in routes}
     differ = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
     if differ:
-        made = ", ".join(f"{package} {version}" for package, version in frozen["versions"].items())
         raise DriveError(
-            f"{where}: {len(differ)} of {len(wanted)} routes of {suite.name} are others than in its manifest "
-            f"({differ[0]}, ...), which was made with {made}; install these versions and delete {where.parents[1]}"
+            f"{suite.frozen_routes}: {len(differ)} of {len(wanted)} routes of {suite.name} are others than in its "
+            f"manifest ({differ[0]}, ...); install the package again"
         )
 
 
