@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,15 @@ def test_everything_of_the_city_model_learns_but_its_encoder():
     network = Planner(city()).network
     frozen = {name for name, parameter in network.named_parameters() if not parameter.requires_grad}
     assert frozen == {name for name, _ in network.named_parameters() if name.startswith("encoder.perceiver.")} != set()
+
+
+def test_the_bundled_driver_reads_plans_along_the_route():
+    planner = Planner.from_pretrained("city-driver")
+    assert planner.config == replace(city(), ego_numbers=21, route_reading=True)
+    ahead = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.7, 0.5], [0.5, 0.6]])  # the route turns left
+    status = torch.cat([torch.tensor([0, 0, 0, 5.0, 0, 0, 0, 0, 1, 0, 0, 20.0, 0.0]), ahead.flatten()])
+    scored = planner(torch.zeros(1, 4, 3, 84, 196), status[None])
+    assert scored.plans.shape == (1, 64, 8, 3) and scored.utility("v1").isfinite().all()
 
 
 def test_the_bundled_planner_is_found_by_name_unless_a_folder_has_that_name(tmp_path, monkeypatch):

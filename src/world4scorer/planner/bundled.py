@@ -9,7 +9,8 @@ from typing import Final
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.planner.hub import cached_folder
 
-BUNDLED_PLANNERS: Final = {"city": Path(__file__).parent / "weights" / "city_planner"}
+_WEIGHTS: Final = Path(__file__).parent / "weights"
+BUNDLED_PLANNERS: Final = {"city": _WEIGHTS / "city_planner", "city-driver": _WEIGHTS / "city_driver"}
 """Folders by name; docs/model-card.md describes them."""
 
 

@@ -253,7 +253,7 @@ class Planner(nn.Module):
     def from_pretrained(
         cls, folder: str | os.PathLike[str], *, download: bool = False, revision: str | None = None
     ) -> Planner:
-        """A bundled planner (its name, "city"), or what `save_pretrained` wrote, in the precision it was saved in.
+        """A bundled planner by name ("city", "city-driver"), or what `save_pretrained` wrote, in its own precision.
 
         Args:
             folder: Name or folder of the planner; or a repository (user/repo) of a Hugging Face hub.
