@@ -108,9 +108,9 @@ def _city() -> Finding:
 
 
 def _kernel_cache() -> Finding:
-    from world4scorer.engine.outcomes.judge import judge_v1
+    from world4scorer.engine.outcomes.judge import judge_boxes
 
-    folder = Path(judge_v1.stats.cache_path)  # type: ignore[attr-defined]
+    folder = Path(judge_boxes.stats.cache_path)  # type: ignore[attr-defined]
     size = sum(file.stat().st_size for file in folder.glob("*.nb?"))
     return Finding(
         "kernel cache", f"{folder} ({size / 1e6:.1f} MB)" if size else f"{folder} (empty; filled on first use)"
