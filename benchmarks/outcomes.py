@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -221,19 +222,31 @@ print(imported - start, labelled - imported, perf_counter() - labelled)
 
 
 def cold(path):
-    """Seconds in a new process: import, first label, first of the others; with an empty kernel cache, then a full."""
+    """Seconds in a new process and HOME: import, first label, first of the others; by what is compiled already."""
+    sys.path.insert(0, str(ROOT / ".ci"))
+    from compile_kernels import compile_ahead
+
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for cache in ("empty", "full"):
+        for place in ("plain", "ahead"):
+            shutil.copytree(ROOT / "src", Path(folder) / place, ignore=shutil.ignore_patterns("__pycache__"))
+        compile_ahead(Path(folder) / "ahead")
+        for place, kernels in (
+            ("plain", "nothing"),
+            ("plain", "all, by the process before"),
+            ("ahead", "ahead, in the wheel"),
+        ):
+            home = tempfile.mkdtemp(dir=folder)
+            variables = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
             done = subprocess.run(
                 [sys.executable, "-c", COLD.format(path=str(path))],
-                env=os.environ | {"NUMBA_CACHE_DIR": folder},
+                env=variables | {"HOME": home, "PYTHONPATH": str(Path(folder) / place)},
                 capture_output=True,
                 text=True,
                 check=True,
             )
             imported, first, rest = map(float, done.stdout.split())
-            rows.append({"kernel_cache": cache, "import_s": imported, "first_label_s": first, "all_else_s": rest})
+            rows.append({"compiled": kernels, "import_s": imported, "first_label_s": first, "all_else_s": rest})
     return rows
 
 
@@ -266,7 +279,6 @@ TITLES = {
     "epdms_us_per_plan": "a plan [us]",
     "label_ms": "label [ms]",
     "epdms_ms": "epdms [ms]",
-    "kernel_cache": "kernel cache",
     "import_s": "import [s]",
     "first_label_s": "first label [s]",
     "all_else_s": "all else [s]",
@@ -314,7 +326,7 @@ def markdown(result):
             table(result["growth"]),
             "Stages of `label`, each called by itself:",
             table(result["stages"]),
-            "A new process:",
+            "A new process in an empty HOME, by what is compiled when it starts:",
             table(result["cold"]),
             "Memory after so many labelled scenes:",
             table([result["memory"]]),

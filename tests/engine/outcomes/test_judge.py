@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import world4scorer as w4s
 from tests.support.scene_factory import make_frame
-from world4scorer.engine.outcomes import prepared_scene
-from world4scorer.engine.outcomes.prepared_scene import MAX_ROLLOUTS, SCENES_KEPT
+from world4scorer.engine.outcomes import judged_scene
+from world4scorer.engine.outcomes.judged_scene import MAX_ROLLOUTS, SCENES_KEPT
 
 seeds = st.integers(0, 10_000)
 calm = settings(max_examples=25, deadline=None)
@@ -112,11 +112,11 @@ def test_a_region_grows_by_steps():
 
 
 def test_few_scenes_are_kept():
-    prepared_scene.prepared_scene.cache_clear()
+    judged_scene.judged_scene.cache_clear()
     for seed in range(SCENES_KEPT + 5):
         frame = make_frame(seed, plans=1)
         w4s.label(frame.scene, frame.plans)
-    assert prepared_scene.prepared_scene.cache_info().currsize == SCENES_KEPT
+    assert judged_scene.judged_scene.cache_info().currsize == SCENES_KEPT
 
 
 def test_a_wrong_number_of_references_is_refused():

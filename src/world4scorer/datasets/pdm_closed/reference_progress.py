@@ -12,7 +12,7 @@ from typing import Final, Literal
 import numpy as np
 
 from world4scorer.engine.outcomes.judge import Judgement, Metric
-from world4scorer.engine.outcomes.prepared_scene import PreparedScene
+from world4scorer.engine.outcomes.judged_scene import JudgedScene
 from world4scorer.engine.rollout.plans import profile_code
 from world4scorer.engine.scene.indices import PLAN_POSES, Layer
 from world4scorer.engine.scene.map import PolygonMap
@@ -56,7 +56,7 @@ def reference_progress(scene: Scene, version: Literal["v1", "v2"] = "v1") -> Ref
     empty = pack_map(PolygonMap.from_polygons([("plain", Layer.ROADBLOCK, [plain])]), np.zeros(1, np.bool_))
     found: list[Judgement] = []
     for polygons in (scene.packed_map, empty):
-        prepared = PreparedScene(scene, polygons, tracks)
+        prepared = JudgedScene(scene, polygons, tracks)
         _, judgement = prepared.judge(False, np.zeros((0, PLAN_POSES, 3)), reference, profile_code("navsim"))
         found.append(judgement)
     marked, unmarked = (judgement.values[:, 0] for judgement in found)

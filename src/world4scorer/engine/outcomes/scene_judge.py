@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from world4scorer.engine.outcomes.prepared_scene import PreparedScene
+from world4scorer.engine.outcomes.judged_scene import JudgedScene
 from world4scorer.engine.outcomes.results import V1Outcome, V2Outcome
 from world4scorer.engine.outcomes.v1 import outcome_v1
 from world4scorer.engine.outcomes.v2 import EpdmsVersion, TrafficMode, outcome_v2
@@ -29,7 +29,7 @@ class Judge:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         """Scene of the plans."""
-        self._prepared = PreparedScene(scene)
+        self._prepared = JudgedScene(scene)
 
     def __repr__(self) -> str:
         return f"Judge({self.scene!r})"

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from world4scorer.engine.outcomes.causes import Causes
 from world4scorer.engine.outcomes.judge import TRAFFIC_STEPS_V1, Metric
-from world4scorer.engine.outcomes.prepared_scene import PreparedScene, prepared_scene
+from world4scorer.engine.outcomes.judged_scene import JudgedScene, judged_scene
 from world4scorer.engine.outcomes.results import V1Outcome
 from world4scorer.engine.outcomes.tables import table_v1
 from world4scorer.engine.rollout.plans import NO_POSES, LqrProfile, profile_code
@@ -31,16 +31,16 @@ def label(
     Each plan is scored independently against the reference. `reference_progress` [m] replaces the reference's progress
     times its NC * DAC, e.g. from a training cache.
     """
-    return outcome_v1(prepared_scene(scene), plans, lqr, reference_progress, "labels-v1")
+    return outcome_v1(judged_scene(scene), plans, lqr, reference_progress, "labels-v1")
 
 
 def pdms(scene: Scene, plans: ArrayLike, *, lqr: LqrProfile = "navsim") -> V1Outcome:
     """Return the official v1.1 evaluation of plans (N, 8, 3), each against the reference: `.table` as for `label`."""
-    return outcome_v1(prepared_scene(scene), plans, lqr, None, "pdms-v1.1")
+    return outcome_v1(judged_scene(scene), plans, lqr, None, "pdms-v1.1")
 
 
 def outcome_v1(
-    prepared: PreparedScene, plans: ArrayLike, lqr: LqrProfile, reference_progress: float | None, metric: str
+    prepared: JudgedScene, plans: ArrayLike, lqr: LqrProfile, reference_progress: float | None, metric: str
 ) -> V1Outcome:
     """Return the outcome of plans (N, 8, 3) under the name `metric`."""
     scene = prepared.scene

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from world4scorer.engine.outcomes.causes import Causes
 from world4scorer.engine.outcomes.judge import Judgement, Metric, judge_v2_reactive
-from world4scorer.engine.outcomes.prepared_scene import ROWS_V2, PreparedScene, prepared_scene, rules_v2, tracks_v2
+from world4scorer.engine.outcomes.judged_scene import ROWS_V2, JudgedScene, judged_scene, rules_v2, tracks_v2
 from world4scorer.engine.outcomes.results import V2_COLUMNS, V2_WEIGHTS, V2Outcome, sub_scores
 from world4scorer.engine.outcomes.tables import table_v2
 from world4scorer.engine.reactive.simulate import check_traffic, replayed_part
@@ -49,11 +49,11 @@ def epdms(
     In `reactive` traffic, which navhard uses, every plan is judged in the traffic that reacts to it, the reference in
     that of the plan it is compared with, and the human in its own; causes name the track that reacted.
     """
-    return outcome_v2(prepared_scene(scene), plans, version, human_filter, lqr, reference_progress, traffic)
+    return outcome_v2(judged_scene(scene), plans, version, human_filter, lqr, reference_progress, traffic)
 
 
 def outcome_v2(
-    prepared: PreparedScene,
+    prepared: JudgedScene,
     plans: ArrayLike,
     version: EpdmsVersion,
     human_filter: bool,
@@ -98,7 +98,7 @@ def outcome_v2(
 
 
 def _replayed(
-    prepared: PreparedScene, poses: Floats, human_filter: bool, lqr: LqrProfile
+    prepared: JudgedScene, poses: Floats, human_filter: bool, lqr: LqrProfile
 ) -> tuple[Floats, Judgement, float, Floats]:
     """States (11, 41, N..) and judgement of the plans, the reference's progress, the human's row (10,) or (0,)."""
     count = len(poses)
@@ -115,7 +115,7 @@ def _replayed(
 
 
 def _reacting(
-    prepared: PreparedScene, poses: Floats, human_filter: bool, lqr: LqrProfile
+    prepared: JudgedScene, poses: Floats, human_filter: bool, lqr: LqrProfile
 ) -> tuple[Floats, Judgement, Floats, Floats]:
     """The same in traffic that reacts; the reference's progress (N,) is that beside each plan."""
     scene, count = prepared.scene, len(poses)

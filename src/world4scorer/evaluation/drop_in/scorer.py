@@ -13,7 +13,7 @@ from world4scorer.datasets.metric_cache.ego_states import poses_of, trajectory_r
 from world4scorer.datasets.metric_cache.observation import Observation, read_observation
 from world4scorer.datasets.navsim.pickles import pickled_field
 from world4scorer.engine.outcomes.judge import TRAFFIC_STEPS_V1, Judgement, Metric
-from world4scorer.engine.outcomes.prepared_scene import PreparedScene
+from world4scorer.engine.outcomes.judged_scene import JudgedScene
 from world4scorer.engine.outcomes.progress import normalise_v1, normalise_v2
 from world4scorer.engine.scene.indices import STEPS, State
 from world4scorer.engine.scene.map import PolygonMap
@@ -137,4 +137,4 @@ def _judge(states: Floats, scene: Scene, second: bool) -> Judgement:
             f"observation: {scene.tracks.steps} steps of 0.1 s; v1.1 needs {TRAFFIC_STEPS_V1}. A cache of v2.2 is too "
             "short; take one of v1.1, or version='v2.2'"
         )
-    return PreparedScene(scene).judge_states(second, states)
+    return JudgedScene(scene).judge_states(second, states)

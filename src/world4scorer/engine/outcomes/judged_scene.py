@@ -70,7 +70,7 @@ class _Area(NamedTuple):
     grid: AreaGrid
 
 
-class PreparedScene:
+class JudgedScene:
     """A scene and what its plans are judged with, by version."""
 
     def __init__(self, scene: Scene, polygons: MapArrays | None = None, tracks: Tracks | None = None) -> None:
@@ -173,9 +173,9 @@ class PreparedScene:
 
 
 @lru_cache(maxsize=SCENES_KEPT)
-def prepared_scene(scene: Scene) -> PreparedScene:
+def judged_scene(scene: Scene) -> JudgedScene:
     """What is kept of a scene that was judged lately."""
-    return PreparedScene(scene)
+    return JudgedScene(scene)
 
 
 def tracks_v2(scene: Scene) -> Tracks:
