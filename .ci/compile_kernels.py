@@ -14,7 +14,6 @@ import base64
 import hashlib
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +22,11 @@ import zipfile
 from pathlib import Path
 
 PLACE = Path("world4scorer/engine/compiled_ahead") / f"{sys.platform}-{platform.machine().lower()}"
+BASELINE = """
+import platform
+from world4scorer.engine.kernels import BASELINES
+print(BASELINES[platform.machine().lower()][0])
+"""
 USE = """
 import tempfile
 from dataclasses import replace
@@ -49,15 +53,14 @@ for frame in w4s.read_exchange(path)[:2]:
 
 def compile_ahead(package: Path) -> int:
     """Compile the kernels of a package, given the folder it lies in, into that folder; returns how many files."""
-    text = (package / "world4scorer/engine/kernels.py").read_text("utf-8")
-    baseline = re.search(rf'"{platform.machine().lower()}": \("([\w-]+)"', text)
-    if baseline is None:
-        raise SystemExit(f"{platform.machine()}: no baseline processor in engine/kernels.py")
+    variables = os.environ | {"PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
+    baseline = subprocess.run(
+        [sys.executable, "-c", BASELINE], env=variables, check=True, capture_output=True, text=True
+    )
     shutil.rmtree(package / PLACE, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="w4s-kernels-") as folder:
-        settings = {"NUMBA_CPU_NAME": baseline[1], "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": folder}
-        variables = os.environ | settings | {"PYTHONPATH": str(package)}
-        subprocess.run([sys.executable, "-c", USE], env=variables, cwd=folder, check=True)
+        settings = {"NUMBA_CPU_NAME": baseline.stdout.strip(), "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": folder}
+        subprocess.run([sys.executable, "-c", USE], env=variables | settings, cwd=folder, check=True)
         made = [path for path in Path(folder).rglob("*.nb?") if path.is_file()]
         (package / PLACE).mkdir(parents=True)
         for path in made:

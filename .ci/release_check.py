@@ -26,10 +26,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BASE = "base"
-NEVER = ("torch", "transformers", "lightning", "libsumo", "mujoco", "ray")
+NEVER = ("torch", "transformers", "lightning", "libsumo", "mujoco", "ray", "matplotlib", "PIL", "pyogrio", "pyproj")
 """Packages that the base install must not bring."""
 PROOF = {
     BASE: f"import importlib.util as u; bad = [n for n in {NEVER!r} if u.find_spec(n)]; assert not bad, bad",
+    "pictures": "import world4scorer.drawing.birdseye, world4scorer.reporting.film.files",
+    "maps": "import world4scorer.datasets.prepare.fill_store",
     "city": "from world4scorer.city.streets.sumo import load_sumo; load_sumo(); import av",
     "cluster": "import ray",
     "cube": "import world4scorer.cube.simulator.cube_env",
