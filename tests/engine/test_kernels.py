@@ -60,19 +60,23 @@ def ahead(tmp_path_factory):
     return folder
 
 
-def call(folder: Path, cache: Path, patch: str = "", **variables: str) -> list[int]:
-    """Use the kernels in a new process; how many came from a cache: `total`, and `term` inside it."""
+def use(folder: Path, cache: Path, patch: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    """Use the kernels in a new process."""
+    path = os.pathsep.join([str(folder), *sys.path])
     done = subprocess.run(
         [sys.executable, "-c", CALL.format(patch=patch), str(folder / "compiled")],
-        env=os.environ
-        | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
-        | variables,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": path} | variables,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return [int(word) for word in done.stdout.split()]
+    return done
+
+
+def call(folder: Path, cache: Path, patch: str = "", **variables: str) -> list[int]:
+    """The same; how many came from a cache: `total`, and `term` inside it."""
+    return [int(word) for word in use(folder, cache, patch, **variables).stdout.split()]
 
 
 def test_a_new_user_compiles_nothing(ahead, tmp_path):
@@ -82,6 +86,9 @@ def test_a_new_user_compiles_nothing(ahead, tmp_path):
 
 def test_nor_where_no_folder_can_be_written(ahead, tmp_path):
     assert call(ahead, tmp_path, NOTHING_WRITABLE) == [1, 0]
+    (tmp_path / "small.py").write_text(SOURCE)
+    said = use(tmp_path, tmp_path, NOTHING_WRITABLE)  # nothing was compiled ahead here
+    assert said.stdout.split() == ["0", "0"] and said.stderr.count("compiled anew in every process") == 1
 
 
 def test_an_older_processor_compiles_for_itself(ahead, tmp_path):

@@ -88,8 +88,7 @@ def _compile(function: Function, **options: Any) -> Function:
     stamp = _sources_stamp(Path(function.__code__.co_filename))
     try:
         compiled: Any = numba.njit(cache=True, **options)(function)
-    except RuntimeError as error:  # neither the package's folder nor the user's cache can be written
-        _warn_uncached(str(error))
+    except RuntimeError:  # neither the package's folder nor the user's cache can be written
         compiled = numba.njit(**options)(function)
         compiled._cache = _ReadOnlyCache(function, _CacheFile(AHEAD, function, stamp))
         return cast(Function, compiled)
@@ -150,12 +149,18 @@ class _ReadOnlyCache(NullCache):  # type: ignore[misc]
         """The compiled kernel of a signature, or None."""
         target_context.refresh()
         found = self._file.load(self._index_key(sig, target_context.codegen()))
-        return None if found is None else CompileResult._rebuild(target_context, *found)
+        if found is None:
+            _warn_uncached()
+            return None
+        return CompileResult._rebuild(target_context, *found)
 
 
 @cache
-def _warn_uncached(reason: str) -> None:
-    log.warning("kernels not compiled ahead are compiled in every process (%s); NUMBA_CACHE_DIR names a folder", reason)
+def _warn_uncached() -> None:
+    log.warning(
+        "kernels are compiled anew in every process: neither the package's folder nor a cache in HOME can be written; "
+        "set NUMBA_CACHE_DIR to a writable folder"
+    )
 
 
 class _AnnounceCompilation(event.Listener):  # type: ignore[misc]
