@@ -103,6 +103,8 @@ def test_bad_plans_are_named_in_a_known_scene_as_well(value, column, count):
 def test_a_region_grows_by_steps():
     frame = make_frame(5, plans=4)
     judge = w4s.Judge(frame.scene)
+    judge.epdms(stretched(frame.plans, 0.1))
+    assert judge._prepared._area is None  # most scenes are judged once
     grids = {}
     for factor in np.linspace(0.1, 1.5, 200):
         judge.epdms(stretched(frame.plans, factor))

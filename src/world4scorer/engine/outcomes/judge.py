@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.engine.kernels import inlined, kernel, leaf
-from world4scorer.engine.outcomes.area_grid import AreaGrid, build_grid
+from world4scorer.engine.outcomes.area_grid import MAX_CELLS, AreaGrid, build_grid, grid_within
 from world4scorer.engine.outcomes.collision import no_collision
 from world4scorer.engine.outcomes.comfort import CHECKS, ComfortFilters, comfort
 from world4scorer.engine.outcomes.drivable_area import drivable_area
@@ -21,7 +21,14 @@ from world4scorer.engine.outcomes.ego import EgoBoxes, centre_bounds, ego_boxes
 from world4scorer.engine.outcomes.lane_keeping import lanes_kept, segments_by_cell
 from world4scorer.engine.outcomes.progress import measured_line, raw_progress
 from world4scorer.engine.outcomes.time_to_collision import STEPS_V1, STEPS_V2, time_to_collision
-from world4scorer.engine.outcomes.traffic import Traffic, ego_reach, near_rollouts, nearby_traffic, reach_bounds
+from world4scorer.engine.outcomes.traffic import (
+    Traffic,
+    ego_reach,
+    near_rollouts,
+    nearby_traffic,
+    reach_bounds,
+    traffic_within,
+)
 from world4scorer.engine.outcomes.traffic_light import traffic_light
 from world4scorer.engine.reactive.drive import drive, empty_traffic
 from world4scorer.engine.rollout.plans import MAX_RESIDUAL, roll_out_kernel
@@ -121,6 +128,28 @@ def judge_plans(plans, reference, ego_state, time_us, profile, prepared):
     if not _usable(plans, residuals, bounds, prepared.bounds):
         return False, states, _empty(0)
     return True, states, judge_boxes(states, ego, reach, prepared)
+
+
+@kernel
+def judge_once(
+    plans, reference, ego_state, time_us, profile, second, polygons, points, boxes, valid, types, steps, filters,
+    history, areas, red,
+):  # fmt: skip
+    """Roll out as above and judge, with what is prepared for these rollouts and not kept.
+
+    `points` (C, 2..) are the centreline, tracks (A, S.., 7) are read for `steps` steps; the rest is as in `Prepared`.
+    Returns states (11, T, L), residuals (L,), the judgement, and bounds (2, 4) of what the rollouts touch.
+    """
+    states, residuals, ego, reach, bounds = roll_out_boxes(plans, reference, ego_state, time_us, profile)
+    grid = grid_within(polygons, bounds[0], MAX_CELLS)
+    line_bounds, line_length = measured_line(points)
+    cell_start, segments = np.empty(0, np.int64), np.empty(0, np.int64)
+    if second:
+        cell_start, segments = segments_by_cell(grid, points)
+    line = Centreline(points, line_bounds, line_length, cell_start, segments)
+    traffic = traffic_within(boxes, valid, types, steps, second, ego, bounds[1])
+    prepared = Prepared(second, polygons, grid, line, traffic, bounds, filters, history, areas, red)
+    return states, residuals, judge_boxes(states, ego, reach, prepared), bounds
 
 
 @kernel

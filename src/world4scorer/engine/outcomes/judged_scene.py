@@ -1,8 +1,8 @@
 """What judging plans needs of a scene alone, kept from call to call.
 
-A grid over the map, the traffic near it, an index of the centreline; and how the reference and the human fare. The
-first call prepares them for its own rollouts. A later call whose rollouts leave that region prepares a wider one, so
-that few are made however many plans follow.
+A grid over the map, the traffic near it, an index of the centreline; and how the reference and the human fare. Most
+scenes are judged once, so the first call keeps only the last; the second prepares the rest for its rollouts and those
+before. A later call whose rollouts leave that region prepares a wider one, so that few are made however many follow.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from world4scorer.engine.outcomes.judge import (
     Metric,
     Prepared,
     judge_boxes,
+    judge_once,
     judge_plans,
     place_boxes,
     roll_out_boxes,
@@ -82,8 +83,9 @@ class JudgedScene:
         """The reference's progress times its multipliers [m], the human's row (10,) or (0,); by profile and filter."""
         self._polygons = scene.packed_map if polygons is None else polygons
         self._tracks = scene.tracks if tracks is None else tracks
-        self._line_index: tuple[Floats, Floats] = measured_line(scene.centerline)
         self._area: _Area | None = None
+        self._bounds: dict[bool, Floats] = {}
+        """(2, 4) as in `Prepared`, of the first call, by version."""
         self._prepared: dict[bool, Prepared] = {}
 
     @cached_property
@@ -135,10 +137,25 @@ class JudgedScene:
             if done:
                 return states, self._checked(found, second)
         as_plans(plans, scene.token)
-        states, residuals, ego, reach, bounds = roll_out_boxes(
-            plans, reference, scene.ego_state, scene.time_us, profile
-        )
+        rollout = (plans, reference, scene.ego_state, scene.time_us, profile)
+        if second not in self._bounds:
+            rules, (tracks, steps) = self._rules(second), self._traffic(second)
+            states, residuals, found, self._bounds[second] = judge_once(
+                *rollout,
+                second,
+                self._polygons,
+                scene.centerline,
+                tracks.boxes,
+                tracks.valid,
+                tracks.type,
+                steps,
+                *rules,
+            )
+            check_residuals(residuals, scene.token, first)
+            return states, self._checked(found, second)
+        states, residuals, ego, reach, bounds = roll_out_boxes(*rollout)
         check_residuals(residuals, scene.token, first)
+        bounds = _around(bounds, self._bounds[second])
         return states, self._checked(judge_boxes(states, ego, reach, self._prepare(second, ego, bounds)), second)
 
     def _checked(self, found: Judgement, second: bool) -> Judgement:
@@ -146,27 +163,35 @@ class JudgedScene:
             found.values[Metric.COMFORT] = 1.0
         return found
 
+    def _traffic(self, second: bool) -> tuple[Tracks, int]:
+        """The tracks of a version, and how many of their steps it reads."""
+        return (
+            (tracks_v2(self.scene), TRAFFIC_STEPS_V2) if second else (self._tracks, min(WINDOW_V1, self._tracks.steps))
+        )
+
+    def _rules(self, second: bool) -> tuple[ComfortFilters, Floats, NDArray[np.int64], NDArray[np.bool_]]:
+        return rules_v2(self.scene) if second else (comfort_filters_v1(), NO_HISTORY, *NO_LIGHTS)
+
     def _prepare(self, second: bool, ego: object, bounds: Floats) -> Prepared:
         """Prepare a version for rollouts within `bounds` (2, 4), and for what was prepared before."""
         scene, area = self.scene, self._area
         if area is None or not _within(bounds, area.bounds):
-            wider = bounds if area is None else _widened(bounds, area.bounds)
+            wider = bounds if area is None else _widened(_around(bounds, area.bounds))
             cells = MAX_CELLS if area is None else MAX_CELLS_KEPT
             area = self._area = _Area(wider, grid_within(self._polygons, wider[0], cells))
-        tracks, steps = self._tracks, min(WINDOW_V1, self._tracks.steps)
-        if second:
-            tracks, steps = tracks_v2(scene), TRAFFIC_STEPS_V2
+        tracks, steps = self._traffic(second)
         segments: tuple[NDArray[np.int64], NDArray[np.int64]] = (NO_CELLS, NO_CELLS)
         if second:
             segments = segments_by_cell(area.grid, scene.centerline)
+        line_bounds, line_length = measured_line(scene.centerline)
         prepared = Prepared(
             second,
             self._polygons,
             area.grid,
-            Centreline(scene.centerline, *self._line_index, *segments),
+            Centreline(scene.centerline, line_bounds, line_length, *segments),
             traffic_within(tracks.boxes, tracks.valid, tracks.type, steps, second, ego, area.bounds[1]),
             area.bounds,
-            *(rules_v2(scene) if second else (comfort_filters_v1(), NO_HISTORY, *NO_LIGHTS)),
+            *self._rules(second),
         )
         self._prepared[second] = prepared
         return prepared
@@ -196,11 +221,16 @@ def _within(bounds: Floats, outer: Floats) -> bool:
     return bool((bounds[:, :2] >= outer[:, :2]).all() and (bounds[:, 2:] <= outer[:, 2:]).all())
 
 
-def _widened(bounds: Floats, before: Floats) -> Floats:
-    """Bounds (2, 4) around both, and a margin more."""
-    low, high = np.minimum(bounds[:, :2], before[:, :2]), np.maximum(bounds[:, 2:], before[:, 2:])
-    margin = np.maximum(WIDENING * (high - low), MIN_WIDENING)
-    return np.concatenate([low - margin, high + margin], axis=1)
+def _around(bounds: Floats, others: Floats) -> Floats:
+    """Bounds (2, 4) around both."""
+    low, high = np.minimum(bounds[:, :2], others[:, :2]), np.maximum(bounds[:, 2:], others[:, 2:])
+    return np.concatenate([low, high], axis=1)
+
+
+def _widened(bounds: Floats) -> Floats:
+    """Bounds (2, 4) with a margin on every side."""
+    margin = np.maximum(WIDENING * (bounds[:, 2:] - bounds[:, :2]), MIN_WIDENING)
+    return np.concatenate([bounds[:, :2] - margin, bounds[:, 2:] + margin], axis=1)
 
 
 def _joined(found: Sequence[Judgement]) -> Judgement:

@@ -17,7 +17,7 @@ class Judge:
     """Judges plans in one scene, call after call.
 
     >>> judge = Judge(scene)
-    >>> judge.label(plans[:1]).score        # 40 microseconds once the scene is known
+    >>> judge.label(plans[:1]).score        # 40 microseconds, from the third call on
     >>> judge.epdms(plans).score
 
     Keeps what depends on the scene alone: a grid over its map, its traffic, its centreline, how the reference and the
