@@ -107,7 +107,8 @@ class JudgedScene:
     def judge(self, second: bool, plans: Floats, reference: Floats, profile: int) -> tuple[list[Floats], Judgement]:
         """Return states and judgement of plans (N, 8, 3) and, unless empty, the reference as the last of L rollouts.
 
-        Plans are C-contiguous; their values are checked here. States come as blocks (11, 41, ..) of rollouts.
+        Plans are C-contiguous; their values are checked here. States come as blocks (11, 41, ..) of rollouts, by v2.2
+        only: v1.1 does not return them, and holding them takes new memory for each block.
         """
         if len(plans) <= MAX_ROLLOUTS:
             states, found = self._judge_block(second, plans, reference, profile)
@@ -118,7 +119,8 @@ class JudgedScene:
             end = start + MAX_ROLLOUTS
             own = NO_POSES if end < len(plans) else reference
             states, found = self._judge_block(second, plans[start:end], own, profile, start)
-            blocks.append(states)
+            if second:
+                blocks.append(states)
             judgements.append(found)
         return blocks, _joined(judgements)
 

@@ -74,7 +74,7 @@ def outcome_v2(
     states, found, own, human = judge(prepared, poses, human_filter, lqr)
     if reference_progress is None:
         reference_progress = own
-    against = np.atleast_1d(np.asarray(reference_progress, np.float64))
+    against = np.array(reference_progress, np.float64, ndmin=1)
     if against.shape not in ((1,), (count,)):
         raise ValueError(
             f"reference_progress: shape {against.shape} for {count} plans; give one value, or one for each"
