@@ -55,6 +55,7 @@ page:
 bench: setup
 	$(BIN)/python benchmarks/exactness.py
 	$(BIN)/python benchmarks/outcomes.py
+	$(BIN)/python benchmarks/install_size.py
 	$(BIN)/python benchmarks/prepare.py
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python benchmarks/checksums.py

@@ -18,7 +18,16 @@ from world4scorer.planner.planner import ScoredPlans
 
 ROOT = Path(__file__).parents[1]
 NAMES = [name for name in w4s.__all__ if name != "__version__"]
-CLASSES = [w4s.Scene, w4s.Frame, w4s.V1Outcome, w4s.V2Outcome, w4s.InertialReranker, w4s.SceneStore, w4s.Planner]
+CLASSES = [
+    w4s.Scene,
+    w4s.Frame,
+    w4s.V1Outcome,
+    w4s.V2Outcome,
+    w4s.Judge,
+    w4s.InertialReranker,
+    w4s.SceneStore,
+    w4s.Planner,
+]
 CLASSES += [Cause, ScoredPlans]
 
 

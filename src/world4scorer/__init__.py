@@ -30,6 +30,7 @@ __version__ = "0.2.0"
 _HOME = {
     "Frame": "engine.scene",
     "InertialReranker": "engine.selection",
+    "Judge": "engine.outcomes",
     "Planner": "planner.planner",
     "Scene": "engine.scene",
     "SceneError": "engine.scene",
@@ -53,6 +54,7 @@ _OF_TRAIN = ("torch", "transformers", "safetensors")
 if TYPE_CHECKING:
     from world4scorer.datasets.store import SceneStore
     from world4scorer.engine.outcomes import (
+        Judge,
         V1Outcome,
         V2Outcome,
         epdms,
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Frame",
     "InertialReranker",
+    "Judge",
     "Planner",
     "Scene",
     "SceneError",

@@ -108,13 +108,16 @@ def _city() -> Finding:
 
 
 def _kernel_cache() -> Finding:
-    from world4scorer.engine.outcomes.judge import judge_v1
+    from world4scorer.engine.kernels import baseline
+    from world4scorer.engine.outcomes.judge import judge_boxes
 
-    folder = Path(judge_v1.stats.cache_path)  # type: ignore[attr-defined]
-    size = sum(file.stat().st_size for file in folder.glob("*.nb?"))
-    return Finding(
-        "kernel cache", f"{folder} ({size / 1e6:.1f} MB)" if size else f"{folder} (empty; filled on first use)"
-    )
+    ahead = f"; scoring was compiled ahead for {baseline()}" if baseline() else ""
+    path = judge_boxes.stats.cache_path  # type: ignore[attr-defined]
+    if path is None:
+        return Finding("kernel cache", f"none: no folder can be written; set NUMBA_CACHE_DIR{ahead}")
+    size = sum(file.stat().st_size for file in Path(path).glob("*.nb?"))
+    filled = f"{size / 1e6:.1f} MB" if size else "empty; filled on first use"
+    return Finding("kernel cache", f"{path} ({filled}{ahead})")
 
 
 def self_test() -> list[Finding]:

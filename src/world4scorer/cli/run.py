@@ -22,6 +22,7 @@ from typing import Any, Final, TextIO
 
 from world4scorer.cli.command_table import COMMANDS, Command
 from world4scorer.cli.exit_codes import INPUT_ERROR, INTERRUPTED, PIPE_CLOSED, TERMINATED, USAGE_ERROR, UsageError
+from world4scorer.jobs.extras import MissingExtra, how_to_install
 
 HELP: Final = ("-h", "--help", "help")
 
@@ -46,6 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _fail(_os_error_message(error), INPUT_ERROR)
         except ValueError as error:  # what a user can cause; anything else is ours and keeps its traceback
             return _fail(f"{error}", INPUT_ERROR)
+        except MissingExtra as error:
+            return _fail(f"{error}", INPUT_ERROR)
+        except ImportError as error:
+            if (remedy := how_to_install(error, f"w4s {words[0]}")) is None:
+                raise
+            return _fail(remedy, INPUT_ERROR)
         except KeyboardInterrupt:
             return _fail("interrupted; finished work is kept", INTERRUPTED)
         except _Terminated:

@@ -12,10 +12,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
+
+try:
+    from matplotlib.axes import Axes
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+except ImportError as error:
+    from world4scorer.jobs.extras import missing
+
+    raise missing(error, "drawing") from error
 
 from world4scorer.drawing import style
 from world4scorer.drawing.ego_frame import EgoFrame

@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+
+try:
+    from matplotlib.axes import Axes
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+except ImportError as error:
+    from world4scorer.jobs.extras import missing
+
+    raise missing(error, "drawing") from error
 
 from world4scorer.drawing import style
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from world4scorer import __version__
-from world4scorer.drawing.birdseye import save
 from world4scorer.jobs.files import atomic_write, read_json, write_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DPI: Final = 130
 
-Picture = Figure | Path
+Picture: TypeAlias = "Figure | Path"
 """A figure, or the PNG it was saved as."""
 
 
@@ -141,7 +141,9 @@ def save_result(
     write_json(path.with_name(f"{path.name}.json"), content, allow_nan=allow_nan)
     _write(path.with_name(f"{path.name}.md"), markdown.encode())
     for target, picture in (pictures or {}).items():
-        if isinstance(picture, Figure):
+        if not isinstance(picture, Path):
+            from world4scorer.drawing.birdseye import save
+
             save(picture, target, DPI)
         elif picture != target:
             _write(target, picture.read_bytes())

@@ -2,21 +2,29 @@
 
 No kernel uses fast-math or calls the C library's transcendental functions (`rollout.angles` has our own), so a result
 depends on IEEE arithmetic alone and not on the processor it was computed on.
+
+A wheel may bring kernels compiled ahead (`.ci/compile_kernels.py` adds them): entries of Numba's own cache, for a
+baseline processor of each kind of machine. They are taken where Python, Numba, machine and every source they were made
+of are the same; else, and for all other kernels, Numba compiles as without them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
+import platform
 import re
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numba
+from llvmlite import binding
 from numba.core import event
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import Cache, IndexDataCacheFile, NullCache
+from numba.core.compiler import CompileResult
 
 log = logging.getLogger("world4scorer")
 
@@ -77,26 +85,82 @@ def inlined(function: Function) -> Function:
 
 def _compile(function: Function, **options: Any) -> Function:
     options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    stamp = _sources_stamp(Path(function.__code__.co_filename))
     try:
         compiled: Any = numba.njit(cache=True, **options)(function)
-    except RuntimeError as error:  # neither the package's folder nor the user's cache can be written
-        _warn_uncached(str(error))
-        return cast(Function, numba.njit(**options)(function))
-    _stamp(compiled._cache, Path(function.__code__.co_filename))
+    except RuntimeError:  # neither the package's folder nor the user's cache can be written
+        compiled = numba.njit(**options)(function)
+        compiled._cache = _ReadOnlyCache(function, _CacheFile(AHEAD, function, stamp))
+        return cast(Function, compiled)
+    store = compiled._cache
+    store._cache_file = _CacheFile(store._cache_path, function, stamp)
     return cast(Function, compiled)
 
 
-def _stamp(store: Any, source: Path) -> None:
-    """Cache a kernel's machine code under a name that changes with its sources."""
-    stamp = _sources_stamp(source)
-    store._cache_file = IndexDataCacheFile(
-        cache_path=store._cache_path, filename_base=f"{store._impl.filename_base}.{stamp[:12]}", source_stamp=stamp
-    )
+AHEAD: Final = Path(__file__).parent / "compiled_ahead" / f"{sys.platform}-{platform.machine().lower()}"
+"""Kernels compiled ahead for this kind of machine, if any."""
+BASELINES: Final = {
+    "x86_64": (
+        "x86-64-v3",
+        ("avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sahf", "sse4.2"),
+    ),
+    "aarch64": ("generic", ()),
+}
+"""By machine: LLVM's name of the processor that kernels are compiled ahead for, and what it can do."""
 
 
 @cache
-def _warn_uncached(reason: str) -> None:
-    log.warning("kernels are compiled anew in every process (%s); set NUMBA_CACHE_DIR to a writable folder", reason)
+def baseline() -> str | None:
+    """Name of the processor whose kernels run here; None if none were brought along or this one cannot run them."""
+    name, needed = BASELINES.get(platform.machine().lower(), (None, ()))
+    if name is None or not AHEAD.is_dir():
+        return None
+    able = binding.get_host_cpu_features()
+    return name if all(able.get(feature) for feature in needed) else None
+
+
+class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
+    """Machine code of one kernel under a name that changes with its sources; then, that compiled ahead."""
+
+    def __init__(self, folder: str | Path, function: Function, stamp: str) -> None:
+        code, version = function.__code__, f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
+        name = f"{Path(code.co_filename).stem}.{function.__qualname__}-{code.co_firstlineno}.{version}.{stamp[:12]}"
+        super().__init__(cache_path=str(folder), filename_base=name, source_stamp=stamp)
+        self._ahead = IndexDataCacheFile(cache_path=str(AHEAD), filename_base=name, source_stamp=stamp)
+
+    def load(self, key: Any) -> Any:
+        """The entry of a signature, processor and code; None if there is none."""
+        found = super().load(key)
+        if found is None and baseline() is not None:
+            signature, (triple, _, _), code = key
+            found = self._ahead.load((signature, (triple, baseline(), ""), code))
+        return found
+
+
+class _ReadOnlyCache(NullCache):  # type: ignore[misc]
+    """Kernels compiled ahead alone, where no folder can be written."""
+
+    _index_key = Cache._index_key
+
+    def __init__(self, function: Function, file: _CacheFile) -> None:
+        self._py_func, self._file = function, file
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled kernel of a signature, or None."""
+        target_context.refresh()
+        found = self._file.load(self._index_key(sig, target_context.codegen()))
+        if found is None:
+            _warn_uncached()
+            return None
+        return CompileResult._rebuild(target_context, *found)
+
+
+@cache
+def _warn_uncached() -> None:
+    log.warning(
+        "kernels are compiled anew in every process: neither the package's folder nor a cache in HOME can be written; "
+        "set NUMBA_CACHE_DIR to a writable folder"
+    )
 
 
 class _AnnounceCompilation(event.Listener):  # type: ignore[misc]

@@ -1,5 +1,6 @@
 """Long work done safely, and where its files lie.
 
+extras          packages that the base install does not bring
 checksums       one checksum for every file that is read again, inside the file
 files           files written whole or not at all, JSON, locks
 arrow_files, array_files

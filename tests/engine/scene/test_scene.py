@@ -223,16 +223,16 @@ def test_separate_v2_tracks_and_reference(frame):
 
 
 def test_read_only_arrays_compile_nothing_new(frame):
-    from world4scorer.engine.outcomes.judge import judge_v1
+    from world4scorer.engine.outcomes.judge import judge_boxes
 
     plans = frame.plans.copy()
     expected = w4s.label(frame.scene, plans).table
-    kernels = len(judge_v1.signatures)
+    kernels = len(judge_boxes.signatures)
     arrays = {name: getattr(frame.scene, name).copy() for name in ("ego_state", "centerline", "reference")}
     for array in (plans, *arrays.values()):
         array.flags.writeable = False
     np.testing.assert_array_equal(w4s.label(replace(frame.scene, **arrays), plans).table, expected)
-    assert len(judge_v1.signatures) == kernels
+    assert len(judge_boxes.signatures) == kernels
 
 
 def test_unknown_version(frame):

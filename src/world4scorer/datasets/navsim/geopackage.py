@@ -13,12 +13,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import pyogrio
 import shapely
 from numpy.typing import NDArray
-from pyogrio.errors import DataLayerError, DataSourceError
-from pyproj import CRS, Transformer
-from pyproj.exceptions import CRSError
+
+try:
+    import pyogrio
+    from pyogrio.errors import DataLayerError, DataSourceError
+    from pyproj import CRS, Transformer
+    from pyproj.exceptions import CRSError
+except ImportError as error:
+    from world4scorer.jobs.extras import missing
+
+    raise missing(error, "reading maps") from error
 
 from world4scorer.datasets.navsim.errors import DatasetError
 

@@ -22,11 +22,17 @@ from typing import Any, Final
 from uuid import uuid4
 
 import numpy as np
-import pyogrio
 import shapely
 from numpy.typing import NDArray
-from pyproj import Transformer
-from pyproj.exceptions import CRSError
+
+try:
+    import pyogrio
+    from pyproj import Transformer
+    from pyproj.exceptions import CRSError
+except ImportError as error:
+    from world4scorer.jobs.extras import missing
+
+    raise missing(error, "writing maps", extra="city") from error
 
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.map_files import LOCATIONS, MAP_FILE, MAP_INDEX

@@ -11,9 +11,9 @@ from typing import Final, Literal
 
 import numpy as np
 
-from world4scorer.engine.outcomes.comfort import comfort_filters_v1
-from world4scorer.engine.outcomes.judge import Judgement, Metric, judge_v1
-from world4scorer.engine.rollout.plans import check_residuals, profile_code
+from world4scorer.engine.outcomes.judge import Judgement, Metric
+from world4scorer.engine.outcomes.judged_scene import JudgedScene
+from world4scorer.engine.rollout.plans import profile_code
 from world4scorer.engine.scene.indices import PLAN_POSES, Layer
 from world4scorer.engine.scene.map import PolygonMap
 from world4scorer.engine.scene.packed import pack_map
@@ -56,11 +56,8 @@ def reference_progress(scene: Scene, version: Literal["v1", "v2"] = "v1") -> Ref
     empty = pack_map(PolygonMap.from_polygons([("plain", Layer.ROADBLOCK, [plain])]), np.zeros(1, np.bool_))
     found: list[Judgement] = []
     for polygons in (scene.packed_map, empty):
-        _, residuals, judgement = judge_v1(
-            np.zeros((0, PLAN_POSES, 3)), reference, scene.ego_state, scene.time_us, profile_code("navsim"),
-            polygons, tracks.boxes, tracks.valid, tracks.type, scene.centerline, comfort_filters_v1(),
-        )  # fmt: skip
-        check_residuals(residuals, scene.token)
+        prepared = JudgedScene(scene, polygons, tracks)
+        _, judgement = prepared.judge(False, np.zeros((0, PLAN_POSES, 3)), reference, profile_code("navsim"))
         found.append(judgement)
     marked, unmarked = (judgement.values[:, 0] for judgement in found)
     return ReferenceProgress(

@@ -22,7 +22,7 @@ from world4scorer.engine.outcomes.drivable_area import drivable_area
 from world4scorer.engine.outcomes.driving_direction import driving_direction
 from world4scorer.engine.outcomes.ego import ego_boxes
 from world4scorer.engine.outcomes.lane_keeping import lane_keeping
-from world4scorer.engine.outcomes.progress import MIN_REFERENCE_PROGRESS, SEGMENTS_PER_BLOCK, raw_progress
+from world4scorer.engine.outcomes.progress import MIN_REFERENCE_PROGRESS, measured_line, raw_progress
 from world4scorer.engine.outcomes.time_to_collision import STEPS_V1, STEPS_V2, time_to_collision
 from world4scorer.engine.outcomes.traffic import nearby_traffic
 from world4scorer.engine.outcomes.traffic_light import traffic_light
@@ -77,8 +77,8 @@ def judge_proposals(states, polygons, boxes, valid, types, line, filters, areas)
     corners = np.zeros(polygons.part.size, np.int64)
     no_collision(polygons, grid, traffic, ego, forgiven, corners, out[0], step, cause)
     drivable_area(polygons, grid, ego, out[1], step, cause)
-    points = line.shape[0]
-    raw_progress(line, ego, np.empty((points // SEGMENTS_PER_BLOCK + 1, 4)), np.empty(points), out[2])
+    line_bounds, line_length = measured_line(line)
+    raw_progress(line, ego, line_bounds, line_length, out[2])
     time_to_collision(polygons, grid, traffic, ego, STEPS_V1, forgiven, corners, out[3], step, cause)
     for n in range(count):
         out[4, n] = 0.0 if out[3, n] == 0.0 and step[n] < STEPS_V2 else 1.0

@@ -18,7 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from PIL import Image
+
+try:
+    from PIL import Image
+except ImportError as error:
+    from world4scorer.jobs.extras import missing
+
+    raise missing(error, "preparing scenes", extra="maps") from error
 
 from world4scorer.datasets.navsim.agent_input import future_poses
 from world4scorer.datasets.navsim.cameras import FRONT, VIEWS

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
+
+try:
+    from PIL import Image
+except ImportError as error:
+    from world4scorer.jobs.extras import missing
+
+    raise missing(error, "preparing scenes", extra="maps") from error
 
 from world4scorer.datasets.navsim.cameras import VIEWS, Camera
 from world4scorer.datasets.navsim.errors import DatasetError

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from world4scorer.engine.kernels import inlined, kernel, leaf
-from world4scorer.engine.outcomes.ego import RADIUS
+from world4scorer.engine.outcomes.ego import RADIUS, centre_bounds
 from world4scorer.engine.scene.containment import inside
 from world4scorer.engine.scene.packed import LANE
 
 MIN_CELL_SIZE: Final = 0.5
 """m"""
 MAX_CELLS: Final = 8192
+"""Of a grid that is made for one call."""
 CROSSED_SHIFT: Final = 4
 """The upper four bits of a cell's flags say which parts cross it, the lower four which cover it."""
 SLACK: Final = 1e-6
@@ -52,10 +53,16 @@ class AreaGrid(NamedTuple):
 @kernel
 def build_grid(polygons, ego):
     """Lay a grid over the part of the map that the boxes `ego` can touch."""
+    return grid_within(polygons, centre_bounds(ego), MAX_CELLS)
+
+
+@kernel
+def grid_within(polygons, centres, most):
+    """Lay a grid of about `most` cells over what boxes can touch whose centres lie within bounds `centres` (4,)."""
     count = polygons.part.size
-    x_low, y_low, x_high, y_high = _region(polygons, ego)
+    x_low, y_low, x_high, y_high = _region(polygons, centres)
     wide, high = max(x_high - x_low, 0.0), max(y_high - y_low, 0.0)
-    cell = max(MIN_CELL_SIZE, np.sqrt(wide * high / MAX_CELLS), max(wide, high) / MAX_CELLS)
+    cell = max(MIN_CELL_SIZE, np.sqrt(wide * high / most), max(wide, high) / most)
     columns, rows = int(wide / cell) + 1, int(high / cell) + 1
 
     window = np.empty((count, 4), np.int64)
@@ -83,14 +90,9 @@ def build_grid(polygons, ego):
 
 
 @leaf
-def _region(polygons, ego):
+def _region(polygons, centres):
     """Bounds of what the boxes can touch and the map covers: x_min, y_min, x_max, y_max."""
-    x_low = y_low = np.inf
-    x_high = y_high = -np.inf
-    for n in range(ego.x.shape[0]):
-        for t in range(ego.x.shape[1]):
-            x_low, x_high = min(x_low, ego.x[n, t]), max(x_high, ego.x[n, t])
-            y_low, y_high = min(y_low, ego.y[n, t]), max(y_high, ego.y[n, t])
+    x_low, y_low, x_high, y_high = centres
     left = low = np.inf
     right = high = -np.inf
     for p in range(polygons.part.size):

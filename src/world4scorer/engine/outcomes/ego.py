@@ -82,6 +82,20 @@ def _fill_boxes(states, work, out):
             out.speed[n, t] = speed[n]
 
 
+@kernel
+def centre_bounds(ego):
+    """(4,) bounds of all centres: x_min, y_min, x_max, y_max."""
+    x_low = y_low = np.inf
+    x_high = y_high = -np.inf
+    for n in range(ego.x.shape[0]):
+        for t in range(ego.x.shape[1]):
+            x_low, x_high = min(x_low, ego.x[n, t]), max(x_high, ego.x[n, t])
+            y_low, y_high = min(y_low, ego.y[n, t]), max(y_high, ego.y[n, t])
+    bounds = np.empty(4)
+    bounds[0], bounds[1], bounds[2], bounds[3] = x_low, y_low, x_high, y_high
+    return bounds
+
+
 @inlined
 def corner(ego, n, t, which):
     """Position of a corner, in the order of `CORNERS`."""

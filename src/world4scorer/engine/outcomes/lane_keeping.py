@@ -25,12 +25,19 @@ MARGIN: Final = 1e-3
 @kernel
 def lane_keeping(polygons, grid, ego, line, score, step):
     """Score every rollout against the centreline `line` (C, 2..): fill `score` (N,), and `step` (N,) where it drops."""
+    start, segments = segments_by_cell(grid, line)
+    lanes_kept(polygons, grid, ego, line, start, segments, score, step)
+
+
+@kernel
+def segments_by_cell(grid, line):
+    """The segments of the line within 0.5 m of each cell: offsets (rows * columns + 1,) and segments."""
     cells = grid.rows * grid.columns
     start = np.zeros(cells + 1, np.int64)
     _sort_segments(grid, line, start, start[:0])
     segments = np.empty(start[cells], np.int64)
     _sort_segments(grid, line, start, segments)
-    _judge(polygons, grid, ego, line, start, segments, score, step)
+    return start, segments
 
 
 @leaf
@@ -67,7 +74,8 @@ def _sort_segments(grid, line, start, segments):
 
 
 @leaf
-def _judge(polygons, grid, ego, line, start, segments, score, step):
+def lanes_kept(polygons, grid, ego, line, start, segments, score, step):
+    """Score every rollout, with the segments of the line by cell."""
     for n in range(score.size):
         score[n], step[n] = 1.0, -1
         count = 0

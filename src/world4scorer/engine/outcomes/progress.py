@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.engine.kernels import leaf
+from world4scorer.engine.kernels import kernel, leaf
 from world4scorer.engine.scene.segments import segment_distance
 
 MIN_REFERENCE_PROGRESS: Final = 5.0
@@ -27,17 +27,22 @@ SEGMENTS_PER_BLOCK: Final = 16
 
 @leaf
 def raw_progress(line, ego, bounds, length, out):
-    """Fill `out` (N,) with the raw progress along `line` (C, 2..).
-
-    `bounds` (C // SEGMENTS_PER_BLOCK + 1, 4) and `length` (C,) are scratch.
-    """
-    measure_line(line, bounds, length)
+    """Fill `out` (N,) with the raw progress along `line` (C, 2..), `bounds` and `length` by `measure_line`."""
     last = ego.x.shape[1] - 1
     start = arc_length(line, bounds, length, ego.x[0, 0], ego.y[0, 0])
     for n in range(out.size):
         if ego.x[n, 0] != ego.x[0, 0] or ego.y[n, 0] != ego.y[0, 0]:
             start = arc_length(line, bounds, length, ego.x[n, 0], ego.y[n, 0])
         out[n] = max(arc_length(line, bounds, length, ego.x[n, last], ego.y[n, last]) - start, 0.0)
+
+
+@kernel
+def measured_line(line):
+    """Bounds (C // SEGMENTS_PER_BLOCK + 1, 4) of blocks of segments and arc length (C,) of vertices of `line`."""
+    points = line.shape[0]
+    bounds, length = np.empty((points // SEGMENTS_PER_BLOCK + 1, 4)), np.empty(points)
+    measure_line(line, bounds, length)
+    return bounds, length
 
 
 @leaf

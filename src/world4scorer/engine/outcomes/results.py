@@ -21,6 +21,8 @@ from world4scorer.engine.scene.scene import Scene
 V1_COLUMNS: Final = ("NC", "DAC", "EP", "TTC", "C", "DDC", "PDMS")
 V2_COLUMNS: Final = ("NC", "DAC", "DDC", "TLC", "EP", "TTC", "LK", "HC", "product", "pdm_score")
 
+V2_FIELDS: Final = tuple(name.lower() for name in V2_COLUMNS[:-2])
+"""Fields of a `V2Outcome` with the sub-scores."""
 V2_WEIGHTS: Final = {"EP": 5.0, "TTC": 5.0, "LK": 2.0, "HC": 2.0}
 EC_WEIGHT: Final = 2.0
 
@@ -186,4 +188,4 @@ def epdms_of_table(table: Floats, extended_comfort: Floats | None = None) -> Flo
 
 def sub_scores(table: Floats) -> dict[str, Any]:
     """Sub-scores of a v2 table (N, 10) by field name."""
-    return {name.lower(): column for name, column in zip(V2_COLUMNS[:-2], table.T[:-2], strict=True)}
+    return {name: table[:, column] for column, name in enumerate(V2_FIELDS)}

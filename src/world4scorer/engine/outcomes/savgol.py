@@ -20,6 +20,8 @@ from world4scorer.engine.scene.indices import DT
 
 ROUNDING_SCALE: Final = 1e8
 """Filtered series are rounded to eight decimals."""
+FEW: Final = 4
+"""Rollouts below which a loop over them costs more than it does."""
 PER_SECOND: Final = round(1 / DT)
 """Samples per second."""
 
@@ -114,13 +116,20 @@ def smooth(operator, series, work, out):
 
 @inlined
 def _weigh(weights, series, first, out):
-    """Fill `out` (N,) with the weighted sum of the rows `first` on of `series`."""
-    for n in range(out.size):
-        out[n] = 0.0
-    for j in range(weights.size):
-        weight = weights[j]
+    """Fill `out` (N,) with the weighted sum of the rows `first` on of `series`; the order of terms never varies."""
+    if out.size < FEW:
         for n in range(out.size):
-            out[n] += weight * series[first + j, n]
+            total = 0.0
+            for j in range(weights.size):
+                total += weights[j] * series[first + j, n]
+            out[n] = total
+    else:
+        for n in range(out.size):
+            out[n] = 0.0
+        for j in range(weights.size):
+            weight = weights[j]
+            for n in range(out.size):
+                out[n] += weight * series[first + j, n]
 
 
 @leaf

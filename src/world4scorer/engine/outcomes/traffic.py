@@ -55,7 +55,7 @@ class Traffic(NamedTuple):
     half_width: NDArray[np.float64]
     radius: NDArray[np.float64]
     near_start: NDArray[np.int64]
-    """(T * 4 + 1,) offsets into `near`, by step and look-ahead."""
+    """(T * 4 + 1,) offsets into `near`, by step and look-ahead; empty before rollouts are known."""
     near: NDArray[np.int64]
     """Tracks that any rollout could meet at that step and look-ahead."""
 
@@ -66,12 +66,21 @@ def nearby_traffic(boxes, valid, types, steps, without_overlap, ego):
 
     `without_overlap` leaves out every track that overlaps the ego now, as the v2 metrics do.
     """
+    reach = ego_reach(ego)
+    traffic = traffic_within(boxes, valid, types, steps, without_overlap, ego, reach_bounds(reach))
+    return near_rollouts(traffic, reach)
+
+
+@kernel
+def traffic_within(boxes, valid, types, steps, without_overlap, ego, bounds):
+    """Select the tracks (A, S.., 7) that enter `bounds` (4,) within `steps` steps, near no rollouts yet.
+
+    Of `ego` only the pose now is used, the same for all rollouts.
+    """
     count = boxes.shape[0]
-    reach = np.empty((ego.x.shape[1], len(LOOK_AHEAD_STEPS), 4))
-    _reach(ego, reach)
     chosen = np.empty(count, np.int64)
     first = np.empty(count, np.int64)
-    kept = _choose(boxes, valid, steps, without_overlap, ego, reach, chosen, first)
+    kept = _choose(boxes, valid, steps, without_overlap, ego, bounds, chosen, first)
     shape = (kept, steps)
     traffic = Traffic(
         chosen[:kept],
@@ -85,11 +94,45 @@ def nearby_traffic(boxes, valid, types, steps, without_overlap, ego):
         np.empty(shape),
         np.empty(shape),
         np.empty(shape),
-        np.empty(reach.shape[0] * len(LOOK_AHEAD_STEPS) + 1, np.int64),
-        np.empty(reach.shape[0] * len(LOOK_AHEAD_STEPS) * kept, np.int64),
+        np.empty(0, np.int64),
+        np.empty(0, np.int64),
     )
-    _fill(boxes, valid, types, first, reach, traffic)
+    _fill(boxes, valid, types, first, traffic)
     return traffic
+
+
+@kernel
+def near_rollouts(traffic, reach):
+    """The same tracks, with those listed that rollouts of `reach` (T, 4, 4) could meet."""
+    slots = reach.shape[0] * len(LOOK_AHEAD_STEPS)
+    near_start, near = np.empty(slots + 1, np.int64), np.empty(slots * traffic.track.size, np.int64)
+    _list_near(traffic, reach, near_start, near)
+    return Traffic(
+        traffic.track, traffic.static, traffic.stopped, traffic.valid, traffic.x, traffic.y, traffic.cosine,
+        traffic.sine, traffic.half_length, traffic.half_width, traffic.radius, near_start, near,
+    )  # fmt: skip
+
+
+@kernel
+def ego_reach(ego):
+    """(T, 4, 4) bounds of all rollouts' boxes at each step and look-ahead."""
+    reach = np.empty((ego.x.shape[1], len(LOOK_AHEAD_STEPS), 4))
+    _reach(ego, reach)
+    return reach
+
+
+@kernel
+def reach_bounds(reach):
+    """(4,) bounds of all steps and look-aheads of `reach` (T, 4, 4): x_min, y_min, x_max, y_max."""
+    left = low = np.inf
+    right = high = -np.inf
+    for t in range(reach.shape[0]):
+        for a in range(reach.shape[1]):
+            left, low = min(left, reach[t, a, 0]), min(low, reach[t, a, 1])
+            right, high = max(right, reach[t, a, 2]), max(high, reach[t, a, 3])
+    bounds = np.empty(4)
+    bounds[0], bounds[1], bounds[2], bounds[3] = left, low, right, high
+    return bounds
 
 
 @leaf
@@ -111,14 +154,9 @@ def _reach(ego, reach):
 
 
 @leaf
-def _choose(boxes, valid, steps, without_overlap, ego, reach, chosen, first):
-    """List in `chosen` the tracks that enter the rollouts' bounds; `first` is the first step each is seen."""
-    left = low = np.inf
-    right = high = -np.inf
-    for t in range(reach.shape[0]):
-        for a in range(reach.shape[1]):
-            left, low = min(left, reach[t, a, 0]), min(low, reach[t, a, 1])
-            right, high = max(right, reach[t, a, 2]), max(high, reach[t, a, 3])
+def _choose(boxes, valid, steps, without_overlap, ego, bounds, chosen, first):
+    """List in `chosen` the tracks that enter `bounds` (4,); `first` is the first step each is seen."""
+    left, low, right, high = bounds
     kept = 0
     for i in range(boxes.shape[0]):
         seen, close = -1, False
@@ -148,7 +186,7 @@ def _overlaps_now(boxes, i, ego):
 
 
 @leaf
-def _fill(boxes, valid, types, first, reach, traffic):
+def _fill(boxes, valid, types, first, traffic):
     """Fill the fields of `traffic` for the tracks it lists."""
     count, steps = traffic.valid.shape
     for b in range(count):
@@ -169,10 +207,16 @@ def _fill(boxes, valid, types, first, reach, traffic):
             traffic.half_length[b, t] = half_length
             traffic.half_width[b, t] = half_width
             traffic.radius[b, t] = np.sqrt(half_length * half_length + half_width * half_width)
+
+
+@leaf
+def _list_near(traffic, reach, near_start, near):
+    """Fill `near_start` (T * 4 + 1,) and `near` with the tracks inside each bounds of `reach`."""
+    count, steps = traffic.valid.shape
     used = 0
     for t in range(reach.shape[0]):
         for a in range(len(LOOK_AHEAD_STEPS)):
-            traffic.near_start[t * len(LOOK_AHEAD_STEPS) + a] = used
+            near_start[t * len(LOOK_AHEAD_STEPS) + a] = used
             step = t + LOOK_AHEAD_STEPS[a]
             if step >= steps:
                 continue
@@ -181,9 +225,9 @@ def _fill(boxes, valid, types, first, reach, traffic):
                 if traffic.valid[b, step]:
                     x, y, radius = traffic.x[b, step], traffic.y[b, step], traffic.radius[b, step]
                     if x + radius >= left and x - radius <= right and y + radius >= low and y - radius <= high:
-                        traffic.near[used] = b
+                        near[used] = b
                         used += 1
-    traffic.near_start[reach.shape[0] * len(LOOK_AHEAD_STEPS)] = used
+    near_start[reach.shape[0] * len(LOOK_AHEAD_STEPS)] = used
 
 
 @inlined

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from world4scorer.engine.outcomes.causes import Causes
-from world4scorer.engine.outcomes.comfort import CHECKS, comfort_filters_v2
-from world4scorer.engine.outcomes.ego import CORNERS
-from world4scorer.engine.outcomes.history_comfort import history_rows
-from world4scorer.engine.outcomes.judge import Judgement, Metric, judge_v2, judge_v2_reactive
-from world4scorer.engine.outcomes.progress import normalise_v2
+from world4scorer.engine.outcomes.judge import Judgement, Metric, judge_v2_reactive
+from world4scorer.engine.outcomes.judged_scene import ROWS_V2, JudgedScene, judged_scene, rules_v2, tracks_v2
 from world4scorer.engine.outcomes.results import V2_COLUMNS, V2_WEIGHTS, V2Outcome, sub_scores
+from world4scorer.engine.outcomes.tables import table_v2
 from world4scorer.engine.reactive.simulate import check_traffic, replayed_part
 from world4scorer.engine.reactive.start import start_traffic
-from world4scorer.engine.rollout.plans import LqrProfile, check_residuals, plans_first, profile_code
+from world4scorer.engine.rollout.plans import NO_POSES, LqrProfile, check_residuals, plans_first, profile_code
 from world4scorer.engine.scene.geometry import Floats
-from world4scorer.engine.scene.indices import STEPS, Light, State
-from world4scorer.engine.scene.plan import as_plans
+from world4scorer.engine.scene.plan import as_plans, shaped_plans
 from world4scorer.engine.scene.scene import Scene
 
 EpdmsVersion = Literal["v2.2", "pre151"]
@@ -27,9 +24,8 @@ TrafficMode = Literal["replay", "reactive"]
 """`replay`: the traffic as recorded; `reactive`: vehicles follow their lanes and brake for the ego, plan by plan."""
 
 MULTIPLIERS = ("NC", "DAC", "DDC", "TLC")
-ROWS = {**{name: Metric[name] for name in (*MULTIPLIERS, "TTC", "LK")}, "HC": Metric.COMFORT}
-"""Rows of a judgement by column."""
-NO_HISTORY = np.zeros((0, len(State)))
+PROGRESS: Final = int(Metric.PROGRESS)
+NO_HUMAN: Final = np.zeros(0)
 
 
 def epdms(
@@ -53,98 +49,107 @@ def epdms(
     In `reactive` traffic, which navhard uses, every plan is judged in the traffic that reacts to it, the reference in
     that of the plan it is compared with, and the human in its own; causes name the track that reacted.
     """
+    return outcome_v2(judged_scene(scene), plans, version, human_filter, lqr, reference_progress, traffic)
+
+
+def outcome_v2(
+    prepared: JudgedScene,
+    plans: ArrayLike,
+    version: EpdmsVersion,
+    human_filter: bool,
+    lqr: LqrProfile,
+    reference_progress: float | Floats | None,
+    traffic: TrafficMode,
+) -> V2Outcome:
+    """Return the outcome of plans (N, 8, 3); arguments as for `epdms`."""
     if traffic not in ("replay", "reactive"):
         raise ValueError(f"traffic: unknown mode {traffic!r}; choose 'replay' or 'reactive'")
     if version not in ("v2.2", "pre151"):
         raise ValueError(f"version: unknown version {version!r}; choose 'v2.2' or 'pre151'")
-    poses = as_plans(plans, scene.token)
+    scene = prepared.scene
+    poses = shaped_plans(plans, scene.token)
     count = len(poses)
-    human = scene.human_future if human_filter else None
-    candidates = poses
-    if human is not None:
-        candidates = np.concatenate([poses, as_plans(human[None], f"{scene.token}, the human's future")])
-    reference = scene.reference if scene.reference_v2 is None else scene.reference_v2
-    states, found, reference_nc = _judge(scene, candidates, reference, lqr, traffic)
-
+    human_filter = human_filter and scene.human_future is not None
+    judge = _replayed if traffic == "replay" else _reacting
+    states, found, own, human = judge(prepared, poses, human_filter, lqr)
     if reference_progress is None:
-        reference_progress = _reference_progress(found, None if reference_nc is None else reference_nc[:count])
-    raw = _raw_table(found, count, reference_progress)
-    filtered = raw.copy()
-    human_row = None
-    if human is not None:
-        human_row = _human_row(found, count)
-        filtered[:, : len(V2_COLUMNS) - 2] = np.where(human_row[:-2] == 0.0, 1.0, raw[:, :-2])
-        if version == "v2.2":
-            filtered[:, -2] = _product(filtered)
-    lights = tuple(scene.map.ids[p] if p >= 0 else "" for p in scene.lights.polygon)
-    ids = (scene.tracks if scene.tracks_v2 is None else scene.tracks_v2).ids
-    names = {"NC": ids, "DAC": CORNERS, "DDC": (), "TLC": lights, "TTC": ids, "LK": (), "HC": CHECKS}
+        reference_progress = own
+    against = np.array(reference_progress, np.float64, ndmin=1)
+    if against.shape not in ((1,), (count,)):
+        raise ValueError(
+            f"reference_progress: shape {against.shape} for {count} plans; give one value, or one for each"
+        )
+    raw, filtered = table_v2(found.values, count, against, human, version == "v2.2")
     return V2Outcome(
         metric=f"epdms-{version}",
         lqr=lqr,
         traffic=traffic,
-        human_filter=human is not None,
+        human_filter=human_filter,
         product=filtered[:, -2],
         **sub_scores(filtered),
         raw=raw,
-        human=human_row,
-        progress=found.values[Metric.PROGRESS, :count],
+        human=human.copy() if human_filter else None,
+        progress=found.values[PROGRESS, :count],
         reference_progress=reference_progress,
         comfort_checks=found.within[:count],
         rollouts=plans_first(states[:, :, :count]),
-        causes=Causes(found, count, {name: (ROWS[name], ids) for name, ids in names.items()}),
+        causes=Causes(found, count, prepared.cause_names_v2),
     )
 
 
-def _judge(
-    scene: Scene, plans: Floats, reference: Floats, lqr: LqrProfile, traffic: TrafficMode
-) -> tuple[Floats, Judgement, Floats | None]:
-    """Return states (11, 41, L) and judgement of the plans and, as the last rollout, the reference.
+def _replayed(
+    prepared: JudgedScene, poses: Floats, human_filter: bool, lqr: LqrProfile
+) -> tuple[Floats, Judgement, float, Floats]:
+    """States (11, 41, N..) and judgement of the plans, the reference's progress, the human's row (10,) or (0,)."""
+    count = len(poses)
+    own = prepared.own_v2.get((lqr, human_filter))
+    if own is not None and count:
+        blocks, found = prepared.judge(True, poses, NO_POSES, profile_code(lqr))
+        return _joined(blocks), found, *own
+    candidates = _with_human(prepared.scene, poses) if human_filter else poses
+    blocks, found = prepared.judge(True, candidates, _reference(prepared.scene), profile_code(lqr))
+    human = _human_row(found, count) if human_filter else NO_HUMAN
+    progress = float(found.values[PROGRESS, -1] * _product(_sub_scores(found)[-1:])[0])
+    prepared.own_v2[lqr, human_filter] = progress, human
+    return _joined(blocks), found, progress, human
 
-    In reactive traffic also the reference's NC beside each plan (L - 1,).
-    """
-    tracks = scene.tracks if scene.tracks_v2 is None else scene.tracks_v2
-    history = NO_HISTORY
-    if scene.past_states is not None and scene.past_time_us is not None:
-        history = history_rows(scene.past_states, scene.past_time_us)
-    red = (scene.lights.status == Light.RED) & scene.lights.on_route[:, None]
-    before: tuple[Any, ...] = (
-        plans, reference, scene.ego_state, scene.time_us, profile_code(lqr), scene.packed_map,
+
+def _reacting(
+    prepared: JudgedScene, poses: Floats, human_filter: bool, lqr: LqrProfile
+) -> tuple[Floats, Judgement, Floats, Floats]:
+    """The same in traffic that reacts; the reference's progress (N,) is that beside each plan."""
+    scene, count = prepared.scene, len(poses)
+    candidates = as_plans(_with_human(scene, poses) if human_filter else poses, scene.token)
+    tracks = tracks_v2(scene)
+    start = start_traffic(scene)
+    filters, history, areas, red = rules_v2(scene)
+    states, residuals, found, beside, failed = judge_v2_reactive(
+        candidates, _reference(scene), scene.ego_state, scene.time_us, profile_code(lqr), scene.packed_map,
+        *replayed_part(tracks), tracks.type, scene.centerline, filters, history, areas, red, start,
     )  # fmt: skip
-    after: tuple[Any, ...] = (
-        tracks.type, scene.centerline, comfort_filters_v2(len(history) + STEPS), history, scene.lights.polygon, red,
-    )  # fmt: skip
-    beside = None
-    if traffic == "replay":
-        states, residuals, found = judge_v2(*before, tracks.boxes, tracks.valid, *after)
-    else:
-        start = start_traffic(scene)
-        states, residuals, found, beside, failed = judge_v2_reactive(*before, *replayed_part(tracks), *after, start)
-        check_traffic(scene, start, failed)
+    check_traffic(scene, start, failed)
     check_residuals(residuals, scene.token)
     if scene.past_states is None:
         found.values[Metric.COMFORT] = 1.0
-    return states, found, beside
+    rows = np.repeat(_sub_scores(found)[-1:], count, axis=0)
+    rows[:, V2_COLUMNS.index("NC")] = beside[:count]
+    progress = np.asarray(found.values[PROGRESS, -1] * _product(rows))
+    return states, found, progress, _human_row(found, count) if human_filter else NO_HUMAN
 
 
-def _reference_progress(found: Judgement, reference_nc: Floats | None) -> float | Floats:
-    """Progress of the last rollout times its multipliers [m]; beside each plan (N,) where its NC is given so."""
-    progress = found.values[Metric.PROGRESS, -1]
-    row = _sub_scores(found)[-1:]
-    if reference_nc is None:
-        return float(progress * _product(row)[0])
-    rows = np.repeat(row, len(reference_nc), axis=0)
-    rows[:, V2_COLUMNS.index("NC")] = reference_nc
-    return np.asarray(progress * _product(rows))
+def _joined(blocks: list[Floats]) -> Floats:
+    """States (11, 41, L) of blocks of rollouts."""
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=2)
 
 
-def _raw_table(found: Judgement, count: int, reference: float | Floats) -> Floats:
-    """The unfiltered (N, 10) table of the first `count` rollouts, against the reference's progress [m]."""
-    table = _sub_scores(found)[:count]
-    product = _product(table)
-    progress = found.values[Metric.PROGRESS]
-    table[:, V2_COLUMNS.index("EP")] = normalise_v2(progress[:count], product, reference)
-    return _with_scores(table)
+def _with_human(scene: Scene, poses: Floats) -> Floats:
+    """Plans (N + 1, 8, 3), the human's future last."""
+    assert scene.human_future is not None
+    return np.concatenate([poses, as_plans(scene.human_future[None], f"{scene.token}, the human's future")])
+
+
+def _reference(scene: Scene) -> Floats:
+    return scene.reference if scene.reference_v2 is None else scene.reference_v2
 
 
 def _human_row(found: Judgement, rollout: int) -> Floats:
@@ -158,7 +163,7 @@ def _human_row(found: Judgement, rollout: int) -> Floats:
 
 def _sub_scores(found: Judgement) -> Floats:
     table = np.empty((found.values.shape[1], len(V2_COLUMNS)))
-    for name, metric in ROWS.items():
+    for name, metric in ROWS_V2.items():
         table[:, V2_COLUMNS.index(name)] = found.values[metric]
     return table
 

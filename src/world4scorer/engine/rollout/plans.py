@@ -45,14 +45,14 @@ def profile_code(lqr: str) -> int:
     return codes[lqr]
 
 
-def check_residuals(residuals: NDArray[np.float64], token: str) -> None:
-    """Raise an ArithmeticError where a fit did not solve its equations."""
+def check_residuals(residuals: NDArray[np.float64], token: str, first: int = 0) -> None:
+    """Raise an ArithmeticError where a fit did not solve its equations; the first rollout is of plan `first`."""
     bad = ~(residuals <= MAX_RESIDUAL)
     if bad.any():
         rollout = int(np.argmax(bad))
         raise ArithmeticError(
-            f"rollout of plan {rollout} of {token}: the profile fit misses its equations by {residuals[rollout]:.1e}; "
-            "`w4s doctor` tells whether arithmetic on this machine can be trusted"
+            f"rollout of plan {first + rollout} of {token}: the profile fit misses its equations by "
+            f"{residuals[rollout]:.1e}; `w4s doctor` tells whether arithmetic on this machine can be trusted"
         )
 
 

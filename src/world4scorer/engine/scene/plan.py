@@ -32,6 +32,19 @@ def as_plans(plans: Any, token: str | None = None) -> NDArray[np.float64]:
     return poses
 
 
+def shaped_plans(plans: Any, token: str | None = None) -> NDArray[np.float64]:
+    """Return plans as float64 (N, 8, 3); values of an array that is one already are left to the kernels to check."""
+    if (
+        type(plans) is np.ndarray
+        and plans.dtype == np.float64
+        and plans.shape[1:] == (PLAN_POSES, 3)
+        and plans.flags.c_contiguous
+        and plans.flags.writeable
+    ):
+        return plans
+    return as_plans(plans, token)
+
+
 def published_cleanup(plans: Any) -> NDArray[np.float32]:
     """Replace non-finite values as published training code does: NaN by 0, +inf by 100, -inf by -100, in float32."""
     return np.nan_to_num(np.asarray(plans, np.float32), nan=0.0, posinf=100.0, neginf=-100.0)

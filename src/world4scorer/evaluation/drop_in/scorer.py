@@ -12,18 +12,10 @@ from world4scorer.datasets.metric_cache.drivable_map import read_map
 from world4scorer.datasets.metric_cache.ego_states import poses_of, trajectory_rows
 from world4scorer.datasets.metric_cache.observation import Observation, read_observation
 from world4scorer.datasets.navsim.pickles import pickled_field
-from world4scorer.engine.outcomes.comfort import comfort_filters_v1, comfort_filters_v2
-from world4scorer.engine.outcomes.history_comfort import history_rows
-from world4scorer.engine.outcomes.judge import (
-    TRAFFIC_STEPS_V1,
-    Judgement,
-    Metric,
-    judge_rollouts_v1,
-    judge_rollouts_v2,
-)
+from world4scorer.engine.outcomes.judge import TRAFFIC_STEPS_V1, Judgement, Metric
+from world4scorer.engine.outcomes.judged_scene import JudgedScene
 from world4scorer.engine.outcomes.progress import normalise_v1, normalise_v2
-from world4scorer.engine.outcomes.v2 import NO_HISTORY
-from world4scorer.engine.scene.indices import STEPS, Light, State
+from world4scorer.engine.scene.indices import STEPS, State
 from world4scorer.engine.scene.map import PolygonMap
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.evaluation.drop_in.simulator import check_sampling
@@ -81,7 +73,7 @@ class PDMScorer:
             raise ValueError(f"states: shape {rollouts.shape}; (proposals, {STEPS}, {len(State)}) is needed")
         scene = _scene(rollouts, observation, centerline, route_lane_ids, drivable_area_map, human_past_trajectory)
         columns_first = np.ascontiguousarray(rollouts.transpose(2, 1, 0))
-        found = _judge_v1(columns_first, scene) if self.version == "v1.1" else _judge_v2(columns_first, scene)
+        found = _judge(columns_first, scene, second=self.version == "v2.2")
         values = found.values
         self.multi_metrics = np.stack([values[row] for row in MULTIPLIED[self.version]])
         self.progress_raw = values[Metric.PROGRESS].copy()
@@ -139,28 +131,10 @@ def _scene(
     )
 
 
-def _judge_v1(states: Floats, scene: Scene) -> Judgement:
-    tracks = scene.tracks
-    if tracks.steps < TRAFFIC_STEPS_V1:
+def _judge(states: Floats, scene: Scene, second: bool) -> Judgement:
+    if not second and scene.tracks.steps < TRAFFIC_STEPS_V1:
         raise ValueError(
-            f"observation: {tracks.steps} steps of 0.1 s; v1.1 needs {TRAFFIC_STEPS_V1}. A cache of v2.2 is too short; "
-            "take one of v1.1, or version='v2.2'"
+            f"observation: {scene.tracks.steps} steps of 0.1 s; v1.1 needs {TRAFFIC_STEPS_V1}. A cache of v2.2 is too "
+            "short; take one of v1.1, or version='v2.2'"
         )
-    found: Judgement = judge_rollouts_v1(
-        states, scene.packed_map, tracks.boxes, tracks.valid, tracks.type, scene.centerline, comfort_filters_v1()
-    )
-    return found
-
-
-def _judge_v2(states: Floats, scene: Scene) -> Judgement:
-    tracks, history = scene.tracks, NO_HISTORY
-    if scene.past_states is not None and scene.past_time_us is not None:
-        history = history_rows(scene.past_states, scene.past_time_us)
-    red = (scene.lights.status == Light.RED) & scene.lights.on_route[:, None]
-    found: Judgement = judge_rollouts_v2(
-        states, scene.packed_map, tracks.boxes, tracks.valid, tracks.type, scene.centerline,
-        comfort_filters_v2(len(history) + STEPS), history, scene.lights.polygon, red,
-    )  # fmt: skip
-    if scene.past_states is None:
-        found.values[Metric.COMFORT] = 1.0
-    return found
+    return JudgedScene(scene).judge_states(second, states)

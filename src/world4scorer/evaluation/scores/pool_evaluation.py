@@ -11,16 +11,15 @@ Shapes: S frames.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from world4scorer.drawing.charts import OTHER, OURS, PAPER, chart
 from world4scorer.drawing.finding import Finding, Table
 from world4scorer.engine.outcomes.results import V1_COLUMNS, V2_COLUMNS
 from world4scorer.engine.selection.pool_spread import DISTINCT_DISTANCE, pool_spread
@@ -30,6 +29,12 @@ from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap, pla
 from world4scorer.evaluation.scores.frames import LOG, TOKEN, compare_frames, frame_table, write_frames
 from world4scorer.evaluation.scores.paper import paper
 from world4scorer.evaluation.scores.regret import regret_tables
+from world4scorer.jobs.extras import how_to_install
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+log = logging.getLogger("world4scorer")
 
 NAME: Final = "evaluation"
 NONE: Final = "-"
@@ -193,7 +198,15 @@ def _percent(value: float) -> str:
     return NONE if np.isnan(value) else f"{100 * value:.1f}"
 
 
-def _figure(means: dict[str, Interval], rows: dict[str, str]) -> Figure:
+def _figure(means: dict[str, Interval], rows: dict[str, str]) -> Figure | None:
+    """The chart of the table; None, with a warning, in an installation that cannot draw."""
+    try:
+        from world4scorer.drawing.charts import OTHER, OURS, PAPER, chart
+    except ImportError as error:
+        if (remedy := how_to_install(error, "its chart")) is None:
+            raise
+        log.warning("the evaluation is written without its chart: %s", remedy)
+        return None
     figure, axis = chart(1, size=(10.4, 3.5))
     positions = np.arange(len(TABLE_1))
     for index, (title, prefix) in enumerate(rows.items()):
