@@ -59,6 +59,7 @@ bench: setup
 	$(BIN)/python benchmarks/prepare.py
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python benchmarks/checksums.py
+	$(BIN)/python benchmarks/drop_in.py
 	$(BIN)/python benchmarks/pools.py
 	$(BIN)/python benchmarks/model.py
 	$(BIN)/python benchmarks/serving.py

@@ -37,7 +37,7 @@ PROOF = {
     "cube": "import world4scorer.cube.simulator.cube_env",
     "carla": "import carla",
     "train": "from world4scorer import Planner; Planner.from_pretrained('city')",
-    "gym": "import gymnasium; from world4scorer.driving.environment import CityEnv",
+    "gym": "import gymnasium; from world4scorer.driving.environment.city_env import CityEnv",
     "docs": "import mkdocs, material, mkdocstrings",
     "dev": "import pytest, mypy, nbclient",
 }

@@ -24,7 +24,12 @@ from world4scorer.driving.closed_loop.city_routes import find_routes
 from world4scorer.driving.environment.city_env import CityEnv
 
 ROOT = Path(__file__).resolve().parents[1]
-STATED = ("MetaDrive, as its README states", "up to +1000 FPS on a standard PC")
+STATED = (
+    "[MetaDrive](https://github.com/metadriverse/metadrive), as its README states",
+    "up to +1000 FPS on a standard PC",
+)
+CONTROL_STEPS = 5
+"""In a step: half a second, tracked at 10 Hz."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,12 @@ def main(options: Options) -> None:
     """Time and write."""
     routes = find_routes(options.city, options.split, 1)
     found = {}
-    for name, images in (("four cameras", True), ("without images", False)):
+    for images in (True, False):
         env = CityEnv(options.city, routes=routes, images=images)
+        name = "without images"
+        if images:
+            cameras, height, width, _ = env.observation_space["images"].shape
+            name = f"{cameras} cameras of {height} x {width} pixels"
         found[name] = steps_per_second(env, options.steps)
         env.close()
     content = {"world4scorer": __version__, "steps": options.steps, "steps_per_second": found}
@@ -53,14 +62,14 @@ def main(options: Options) -> None:
     lines = [
         "# The city as a Gymnasium environment",
         "",
-        f"Made by `python benchmarks/gym.py` with world4scorer {__version__}, Python {platform.python_version()}, "
-        f"{os.cpu_count()} cores (load {os.getloadavg()[1]:.1f}: other work slows this down where it is above 1), "
-        f"{options.steps} steps each, straight on at the ego's speed.",
+        f"Made by `python benchmarks/gym.py --city CITY` with world4scorer {__version__}, Python "
+        f"{platform.python_version()}, {os.cpu_count()} cores (load {os.getloadavg()[1]:.1f}, this included: other "
+        f"work slows it down where that is above 2), {options.steps} steps each, straight on at the ego's speed.",
         "",
-        "| | steps per second | simulated seconds per second |",
+        "| | steps per second | control steps of 0.1 s per second |",
         "|---|--:|--:|",
-        *(f"| {name} | {rate:.1f} | {rate / 2:.1f} |" for name, rate in found.items()),
-        f"| {STATED[0]} | {STATED[1]} | |",
+        *(f"| {name} | {rate:.1f} | {CONTROL_STEPS * rate:.0f} |" for name, rate in found.items()),
+        f"| {STATED[0]} | | {STATED[1]} |",
         "",
     ]
     options.out.with_suffix(".md").write_text("\n".join(lines))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -97,6 +98,27 @@ def test_the_card_holds_what_was_measured_of_these_weights(hub: StandInHub, tmp_
     assert "| evaluation | 88.1 |" in card and "`w4s evaluation run`" in card
     assert "Reranking" not in card and str(tmp_path) not in card
     planner.push_to_hub("someone/else")
+    assert "Nothing was measured" in hub.repositories["someone/else"]["README.md"].decode()
+
+
+def test_the_card_of_a_planner_that_an_earlier_version_wrote(hub: StandInHub, tmp_path: Path) -> None:
+    """Its configuration lacks what came later, so it is uploaded as it is: findings name these files."""
+    run = RunFolder(tmp_path / "run")
+    tiny_planner().save_pretrained(run.planner)
+    config_file = ModelFolder(run.planner).config_file
+    config = json.loads(config_file.read_text())
+    del config["forecast"], config["checksum"]
+    config_file.write_text(json.dumps(config))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in ModelFolder(run.planner).files)).hexdigest()
+    table = Table("Scores", ("", "PDMS"), (("evaluation", "88.1"),))
+    Finding("evaluation", "Evaluation", "How good?", "35 frames.", digest, {}, (table,)).save(run.evaluation, "w4s")
+    planner = Planner.from_pretrained(run.planner)
+    planner.push_to_hub(NAME, run=run.root)
+    assert hub.repositories[NAME]["config.json"] == config_file.read_bytes()
+    assert "| evaluation | 88.1 |" in hub.repositories[NAME]["README.md"].decode()
+    with torch.no_grad():
+        next(planner.parameters()).add_(1.0)
+    planner.push_to_hub("someone/else", run=run.root)
     assert "Nothing was measured" in hub.repositories["someone/else"]["README.md"].decode()
 
 

@@ -111,6 +111,12 @@ def unpack_compact(folder: Path) -> NavsimGolden:
     return NavsimGolden(folder, None)
 
 
+def stored_plans(golden: NavsimGolden, token: str) -> NDArray[np.float32]:
+    """(8, 8, 3) trajectories of a token, in the order of their names."""
+    stored = golden.trajectories
+    return np.asarray(stored["poses"][list(map(str, stored["tokens"])).index(token)])
+
+
 def full_golden() -> NavsimGolden | None:
     """The full set, where it is known."""
     folder = golden.FULL

@@ -64,6 +64,9 @@ class ScoredPlans:
 class Planner(nn.Module):
     """A network ready for use. Its calls keep no gradients; training works on `planner.network`."""
 
+    _source: Path | None = None
+    """Folder that it was read from."""
+
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.network: Network = Network(config)
@@ -241,13 +244,31 @@ class Planner(nn.Module):
 
         The repository is made if it is missing; returns its address. Needs a token that may write (`HF_TOKEN`).
         """
-        weights, config = self.files(Path()).values()
+        weights, config = self._source_files() or self.files(Path()).values()
         count = sum(parameter.numel() for parameter in self.parameters())
         found = None if run is None else Path(run)
         card = model_card(name, self.config, count, digest_of_files(weights, config), found)
         weights_file, config_file = ModelFolder(Path()).files
         files = {weights_file.name: weights, config_file.name: config, CARD_FILE: card.encode()}
         return upload(name, files, message=message, private=private)
+
+    def _source_files(self) -> tuple[bytes, bytes] | None:
+        """Weights and configuration as they were read, if they still hold this planner.
+
+        Findings name a planner by the digest of its files, and another version writes another `config.json`.
+        """
+        if self._source is None or not ModelFolder(self._source).exists:
+            return None
+        weights_file, config_file = ModelFolder(self._source).files
+        config, tensors = config_file.read_bytes(), read_tensors(weights_file)
+        state = self.network.state_dict()
+        same = ModelConfig.from_json(config, str(config_file)) == self.config and tensors.keys() == state.keys()
+        if not same or any(
+            tensor.dtype != state[key].dtype or not torch.equal(tensor, state[key].cpu())
+            for key, tensor in tensors.items()
+        ):
+            return None
+        return weights_file.read_bytes(), config
 
     @classmethod
     def from_pretrained(
@@ -271,7 +292,9 @@ class Planner(nn.Module):
             network = Network(config)
         check_tensors(tensors, {name: tensor.shape for name, tensor in network.state_dict().items()}, weights_file)
         network.load_state_dict(tensors, assign=True)
-        return cls.from_network(network)
+        planner = cls.from_network(network)
+        planner._source = path
+        return planner
 
 
 def _scored(passed: Forward) -> ScoredPlans:

@@ -16,7 +16,7 @@ from world4scorer.datasets.navsim.city_map import CityMap
 from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.datasets.navsim.frames import LogFrame
 from world4scorer.datasets.navsim.logs import Log
-from world4scorer.datasets.navsim.pickles import UnsafePickle
+from world4scorer.datasets.navsim.pickles import UnsafePickle, load_restricted
 from world4scorer.datasets.navsim.synthetic import ALLOWED, read_synthetic_scene, tracked_objects
 from world4scorer.datasets.prepare.scene_builder import build_scene
 from world4scorer.engine.scene import TrackType
@@ -102,3 +102,10 @@ def test_hostile_and_odd_scenes(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="missing"):
         read_synthetic_scene(path)
     assert all(name.startswith(("nuplan", "navsim", "pathlib", "shapely")) for name, _ in ALLOWED)
+
+
+@pytest.mark.parametrize("module", ["pathlib", "pathlib._local"])
+def test_paths_of_any_python_are_text(module: str) -> None:
+    """Python 3.13 pickles paths under another module."""
+    pickled = f"c{module}\nPosixPath\n(S'maps'\nS'town'\ntR.".encode()
+    assert load_restricted(pickled, ALLOWED) == "maps/town"

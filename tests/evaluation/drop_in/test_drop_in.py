@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.metric_caches import write_caches
-from tests.support.navsim_golden import NavsimGolden, unpack_compact
+from tests.support.navsim_golden import NavsimGolden, stored_plans
 from tests.support.scenes import make_log, make_plans
 from world4scorer import label
 from world4scorer.compat import BatchLabels, MetricCacheFolder, PDMScorer, PDMSimulator, pdm_score, proposal_states
@@ -20,8 +19,6 @@ from world4scorer.datasets.store import SceneStore, write_shard
 from world4scorer.engine.outcomes.results import V1_COLUMNS
 from world4scorer.engine.rollout import roll_out
 
-EVERY = 18
-"""The compact golden set has all arrays of every ninth token; half of these are enough."""
 V2 = {
     "multi": (
         "no_at_fault_collisions",
@@ -37,27 +34,6 @@ V1 = {
 }
 
 
-@pytest.fixture(scope="module")
-def golden(tmp_path_factory: pytest.TempPathFactory) -> NavsimGolden:
-    return unpack_compact(tmp_path_factory.mktemp("navsim"))
-
-
-@pytest.fixture(scope="module")
-def tokens(golden: NavsimGolden) -> list[str]:
-    return golden.tokens[::EVERY]
-
-
-@pytest.fixture(scope="module")
-def folders(golden: NavsimGolden, tokens: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    root = tmp_path_factory.mktemp("caches")
-    return {version: write_caches(golden, version, tokens, root / version) for version in ("v1", "v2")}
-
-
-def plans_of(golden: NavsimGolden, token: str) -> np.ndarray[Any, Any]:
-    stored = golden.trajectories
-    return stored["poses"][list(map(str, stored["tokens"])).index(token)]  # type: ignore[no-any-return]
-
-
 def official(golden: NavsimGolden, version: str, token: str) -> list[dict[str, Any]]:
     """Rows of the token's trajectories, in their order."""
     rows = {row["agent"]: row for row in golden.scores(version) if row["token"] == token}
@@ -67,7 +43,7 @@ def official(golden: NavsimGolden, version: str, token: str) -> list[dict[str, A
 def test_batches_from_caches_give_the_official_scores(
     golden: NavsimGolden, tokens: list[str], folders: dict[str, Path]
 ) -> None:
-    proposals = np.stack([plans_of(golden, token) for token in tokens])
+    proposals = np.stack([stored_plans(golden, token) for token in tokens])
     scores = BatchLabels.from_metric_caches(folders["v1"])(proposals, tokens)
     expected = [[row["v1"] for row in official(golden, "v1", token)] for token in tokens]
     for name, values in scores.items():
@@ -91,7 +67,7 @@ def test_scorer_and_simulator_by_their_calling_conventions(
     scorer = PDMScorer(version="v1.1" if version == "v1" else "v2.2")
     for token in tokens[:4]:
         cache = MetricCacheFolder(folders[version])[token]
-        for plan, row in zip(plans_of(golden, token), official(golden, version, token), strict=True):
+        for plan, row in zip(stored_plans(golden, token), official(golden, version, token), strict=True):
             wanted = proposal_states(cache.scene, plan[None], with_reference=True)
             simulated = PDMSimulator().simulate_proposals(wanted, cache.ego_state)
             np.testing.assert_allclose(simulated[1:], roll_out(cache.scene, plan[None]), atol=1e-9)
@@ -123,7 +99,7 @@ def test_the_published_reference_progress(golden: NavsimGolden, tokens: list[str
     labels = BatchLabels.from_metric_caches(folders["v1"], reference="published")
     for token in tokens:
         progress = golden.progress("v1")[token]["pdm_progress_published"]
-        plans = plans_of(golden, token)
+        plans = stored_plans(golden, token)
         expected = label(caches[token].scene, plans, reference_progress=progress)
         np.testing.assert_allclose(labels(plans[None], [token])["ego_progress"][0], expected.ep, atol=1e-6)
 
@@ -151,7 +127,7 @@ def test_tensors_come_back_as_tensors(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_said(golden: NavsimGolden, tokens: list[str], folders: dict[str, Path]) -> None:
-    plans = plans_of(golden, tokens[0])[None].copy()
+    plans = stored_plans(golden, tokens[0])[None].copy()
     labels = BatchLabels.from_metric_caches(folders["v1"])
     for wrong, names, words in (
         (plans[0], tokens[:1], r"\(scenes, proposals, 8, 3\)"),

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from tests.support.navhard_golden import NavhardGolden
+from tests.support.navsim_golden import NavsimGolden, stored_plans
 from tests.support.scenes import make_log, make_plans
 from world4scorer.datasets.navsim.filters import read_split
 from world4scorer.datasets.navsim.submissions import write_submission
+from world4scorer.datasets.prepare.fill_store import prepare
+from world4scorer.datasets.prepare.source import NavsimSource
 from world4scorer.datasets.store import SceneStore, write_shard
 from world4scorer.evaluation.rules.explain import verdict_on
 from world4scorer.evaluation.rules.finding import which_rule
@@ -21,6 +24,7 @@ from world4scorer.evaluation.rules.rule import PARTS, Rule
 from world4scorer.evaluation.scores.submission import evaluate_plans
 from world4scorer.evaluation.two_stage.evaluate import evaluate_two_stage
 from world4scorer.evaluation.two_stage.groups import first_stage_tokens, read_groups, second_stage_tokens
+from world4scorer.jobs.executors import SerialExecutor
 
 
 @pytest.mark.parametrize(
@@ -74,6 +78,40 @@ def test_rules_of_one_stage(tmp_path: Path) -> None:
     assert [rule.human_filter for rule in official] == [None, "v2.2", "pre-151"]
 
 
+@pytest.fixture(scope="module")
+def golden_store(compact: NavsimGolden, tmp_path_factory: pytest.TempPathFactory) -> SceneStore:
+    folder = tmp_path_factory.mktemp("store")
+    prepare(
+        NavsimSource(compact.dataset, read_split(compact.split_file)), folder, SerialExecutor(), show_progress=False
+    )
+    return SceneStore(folder)
+
+
+@pytest.mark.parametrize("agent", ["human_noise", "fast_1p4"])
+def test_official_scores_are_given_by_official_rules(
+    compact: NavsimGolden, golden_store: SceneStore, tmp_path: Path, agent: str
+) -> None:
+    """Means of what the devkits computed for a submission, printed with three digits, name the devkits' rules."""
+    column = list(map(str, compact.trajectories["names"])).index(agent)
+    plans = {token: stored_plans(compact, token)[column] for token in compact.tokens}
+    write_submission(tmp_path / "s.pkl", plans, version="v2.2")
+    rows = {version: [row for row in compact.scores(version) if row["agent"] == agent] for version in ("v1", "v2")}
+    official = {
+        Rule("PDMS v1.1", "navsim"): [row["v1"]["score"] for row in rows["v1"]],
+        Rule("EPDMS", "navsim", "replay", "v2.2", True): [row["filtered"]["epdms"] for row in rows["v2"]],
+        Rule("EPDMS", "navsim", "replay", "pre-151", True): [row["unfiltered"]["epdms"] for row in rows["v2"]],
+        Rule("EPDMS", "navsim", "replay", "off", False): [row["unfiltered"]["pdm_score"] for row in rows["v2"]],
+    }
+    for rule, scores in official.items():
+        assert len(scores) == len(compact.tokens)
+        reported = ReportedScore.parse(f"{100 * np.mean(scores):.3f}")
+        finding = which_rule(golden_store, tmp_path / "s.pkl", reported=reported)
+        found = finding.numbers["matching"]
+        assert rule.text in found and (found[0] == rule.text or not rule.official)
+        assert all(text.startswith(rule.benchmark) for text in found)
+        assert finding.remarks[0].startswith(reported.text) and "no rule" not in finding.remarks[0]
+
+
 def test_rules_of_two_stages(navhard: NavhardGolden, navhard_store: SceneStore, tmp_path: Path) -> None:
     groups = read_groups(read_split(navhard.split("noise")))
     first, second = (
@@ -98,5 +136,11 @@ def test_rules_of_two_stages(navhard: NavhardGolden, navhard_store: SceneStore, 
     np.testing.assert_allclose(values, [expected.combined, expected.stage_one, expected.stage_two], atol=1e-12)
     shipped = evaluate_two_stage(navhard_store, first, second, groups)
     assert found["navsim", "reactive", "v2.2", True, "combined"] == pytest.approx(shipped.combined, abs=1e-12)
+    if navhard.whole:  # its official mean is of all groups
+        official = navhard.summary("noise", "reactive")["extended_pdm_score_combined"]["score"]
+        reported = ReportedScore.parse(f"{100 * float(official):.4f}")
+        named = which_rule(navhard_store, tmp_path / "s.pkl", groups, reported, allow_missing=True)
+        shipped_rule = replace(rule, traffic="reactive", human_filter="v2.2")
+        assert named.numbers["matching"] == [shipped_rule.text]
     assert finding.tables[0].title == "Two stages"
     assert any(remark.startswith("Two stages: ") for remark in finding.remarks)

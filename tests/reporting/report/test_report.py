@@ -268,6 +268,7 @@ def test_a_folder_of_pools_has_a_gallery_and_no_training(pools: Path, tmp_path: 
     indices = gallery.indices()
     assert len(indices) >= 3 and len(page.all("img")) == 2 * len(indices)  # each also small, above
     assert "Training" not in page.text and "10 frames of 2 logs of mini" in page.text
+    assert "w4s study reranking" in page.text and "w4s study parts" not in page.text  # that one needs a run
     for title, place in indices.items():
         assert title in page.text and f"{scored.log_names[place]}, {scored.tokens[place]}" in page.text
         assert f"take plan {gallery.on[place]}" in page.text or f"takes plan {gallery.on[place]}" in page.text

@@ -35,7 +35,7 @@ def ready_stages() -> tuple[Stage, ...]:
             ("city", "make", "--preset", "tiny", *IMAGE_SIZE, "--out", city),
             demo.city.city_manifest,
             (),
-            40,
+            20,
         ),
         prepare_val_stage(demo),
         agents_stage(demo),
@@ -45,7 +45,7 @@ def ready_stages() -> tuple[Stage, ...]:
             ("pools", PLANNER, "--data", city, "--split", VAL, "--out", pools),
             demo.run.root / INFO,
             ("prepare val",),
-            7,
+            15,
         ),
         Stage(
             "evaluate",
@@ -53,7 +53,7 @@ def ready_stages() -> tuple[Stage, ...]:
             ("evaluate", pools),
             demo.run.evaluation_file,
             ("pools",),
-            7,
+            4,
         ),
         Stage(
             "explorer",
@@ -61,7 +61,7 @@ def ready_stages() -> tuple[Stage, ...]:
             ("explore", pools, "--out", str(demo.run.explorer_file)),
             demo.run.explorer_file,
             ("pools",),
-            4,
+            6,
         ),
         Stage(
             "film",
@@ -69,7 +69,7 @@ def ready_stages() -> tuple[Stage, ...]:
             ("film", pools, *FILM, "--out", str(demo.run.film_file)),
             demo.run.film_file,
             ("pools",),
-            10,
+            4,
         ),
         Stage(
             "report",
@@ -77,6 +77,6 @@ def ready_stages() -> tuple[Stage, ...]:
             ("report", pools),
             demo.run.report_file,
             ("evaluate", "explorer"),
-            10,
+            5,
         ),
     )

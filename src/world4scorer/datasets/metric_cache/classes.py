@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 import shapely
 
 from world4scorer.datasets.navsim.pickles import InertObject, Shim
-from world4scorer.datasets.navsim.synthetic import NuplanEnum, joined_path
+from world4scorer.datasets.navsim.synthetic import PATHS, NuplanEnum
 
 
 class _Constructed(Shim):
@@ -70,9 +70,7 @@ ALLOWED: Final[Mapping[tuple[str, str], Any]] = {
     ("shapely.io", "from_wkb"): _geometry,
     ("shapely", "from_wkb"): _geometry,
     ("shapely.strtree", "STRtree"): InertObject,
-    ("pathlib", "PosixPath"): joined_path,
-    ("pathlib", "PurePosixPath"): joined_path,
-    ("pathlib", "WindowsPath"): joined_path,
+    **PATHS,
 }
 """Names that metric caches use, beside those that are only carried along."""
 

@@ -70,6 +70,14 @@ def joined_path(*parts: Any) -> str:
     return str(PurePath(*(str(part) for part in parts)))
 
 
+PATHS: Final[Mapping[tuple[str, str], Any]] = {
+    (module, name): joined_path
+    for module in ("pathlib", "pathlib._local")  # the latter: pickled by Python 3.13
+    for name in ("PosixPath", "PurePosixPath", "WindowsPath")
+}
+"""Names of paths in pickles, and their stand-in."""
+
+
 def _outline(*_: Any) -> None:
     """Cached outlines of boxes are not needed."""
 
@@ -77,9 +85,7 @@ def _outline(*_: Any) -> None:
 ALLOWED: Final[Mapping[tuple[str, str], Any]] = {
     **dict.fromkeys(_OBJECTS, InertObject),
     **dict.fromkeys(_ENUMS, NuplanEnum),
-    ("pathlib", "PosixPath"): joined_path,
-    ("pathlib", "PurePosixPath"): joined_path,
-    ("pathlib", "WindowsPath"): joined_path,
+    **PATHS,
     ("shapely.io", "from_wkb"): _outline,
 }
 """Names that second-stage pickles may use, and their stand-ins."""

@@ -55,7 +55,8 @@ def _version(scores: Scores) -> list[str]:
     return [
         f"PDMS or EPDMS ({_points(scores[v1])} and {_points(scores[v2])} here): two benchmarks with other metrics, "
         "weights, traffic and normalisation of progress. Tables that write PDM score without a version mix them: one "
-        "planner has 88 in one paper and 84 in another. PDMS is v1.1's; v1.0 is not told apart."
+        "planner has 88 in one paper and 84 in another. Scores of v1.0 count as v1.1's: its release notes "
+        "name no change of the metric."
     ]
 
 

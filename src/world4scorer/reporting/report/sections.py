@@ -139,7 +139,12 @@ def _validations(history: Any) -> Table:
 
 def _studies(contents: Contents) -> Part:
     made = {study.name for study in contents.studies}
-    lacking = [f"w4s study {name} {contents.name}" for name in registry.STUDIES if name not in made]
+    possible = [
+        study.name
+        for study in registry.STUDIES.values()
+        if contents.training is not None or study.source == "run or pools"
+    ]
+    lacking = [f"w4s study {name} {contents.name}" for name in possible if name not in made]
     within = tuple(
         Part(_anchor(contents, study), study.title, _warned(contents, study, HERE.study_file(study.name)))
         for study in contents.studies
