@@ -178,6 +178,7 @@ def aggregate(
     target_encoder: str = "city",
     seed: int = 0,
     accelerator: str = "auto",
+    devices: int = 1,
     workers: OptionalCount = None,
     ray_address: OptionalAddress = None,
 ) -> int:
@@ -208,6 +209,7 @@ def aggregate(
         target_encoder: Encoder of the run's future targets.
         seed: Seed of routes, disturbances and training.
         accelerator: Where to train: cpu, gpu, auto.
+        devices: Processes that train, one per device; on CPUs they share the cores.
         workers: Processes; one for each core unless given.
         ray_address: Address of a Ray cluster that sees the same folders, instead of processes.
     """
@@ -238,7 +240,7 @@ def aggregate(
         seed=seed,
     )
     executor = choose_executor("serial" if workers == 1 else "processes", workers=workers, ray_address=ray_address)
-    work = Aggregation(run, out, config, executor, Machine(accelerator=accelerator), show=True)
+    work = Aggregation(run, out, config, executor, Machine(accelerator, devices), show=True)
     finding = run_rounds(work)
     command = f"w4s aggregate {run.name} --rounds {rounds} --routes {routes} --imitation {imitation}"
     path = finding.save(out, command)
