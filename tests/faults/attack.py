@@ -38,6 +38,8 @@ class Attack:
     """What its cases are, in the plural."""
     run: Callable[[int, Path], Result]
     """The cases of a seed, in an empty folder."""
+    goal: int
+    """Cases after which it has been tried enough."""
 
 
 @dataclass(frozen=True)

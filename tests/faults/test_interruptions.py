@@ -8,7 +8,17 @@ import pytest
 
 from tests.faults.attack import in_child
 from tests.faults.injection import Fault
-from tests.faults.interruptions import clocks, disk_faults, every_step, expected, inputs, kills, two_processes
+from tests.faults.interruptions import (
+    ALL_WORK,
+    clocks,
+    commands,
+    disk_faults,
+    every_step,
+    expected,
+    inputs,
+    kills,
+    two_processes,
+)
 from tests.faults.work import WORK
 from tests.faults.worker_kills import worker_kills
 
@@ -32,6 +42,12 @@ def test_every_step_of_all_work(name: str, fault: Fault, tmp_path: Path) -> None
     assert every_step(name, fault, tmp_path / "out").failures == ()
 
 
+@pytest.mark.faults
+def test_slow_commands(sumo: None, tmp_path: Path) -> None:
+    failures = [failure for seed in range(13) for failure in commands(seed, tmp_path / str(seed)).failures]
+    assert failures == []
+
+
 def test_what_is_lost_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work that writes its files in place is not resumed to the same bytes."""
 
@@ -41,7 +57,7 @@ def test_what_is_lost_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
             if not (out / name).is_file():
                 (out / name).write_bytes(bytes(5000))
 
-    monkeypatch.setitem(WORK, "in place", in_place)
+    monkeypatch.setitem(ALL_WORK, "in place", in_place)
     found = every_step("in place", Fault.TORN, tmp_path / "out")
     assert any('"other": ["a"]' in failure for failure in found.failures)
 

@@ -133,12 +133,18 @@ WORK: dict[str, Work] = {
 }
 
 
+NOT_COMPARED = (INDEX_NAME, "*.ckpt", "history.jsonl", "events.out.*", "stages.json")
+"""Files that hold times: of other files, or how long something took."""
+
+
 def content(folder: Path) -> dict[str, str]:
-    """Files of a folder by path, as text; without empty lock files and indices, which hold times of files."""
+    """Files of a folder by path, as text; without empty lock files, and those that hold times."""
     found = {}
     for path in sorted(folder.rglob("*")):
         # Outcomes are written without a lock, so nobody may sweep what a killed process leaves there.
-        if path.is_file() and path.stat().st_size and not path.match("outcomes/.*.tmp") and path.name != INDEX_NAME:
+        if any(path.match(pattern) for pattern in (*NOT_COMPARED, "outcomes/.*.tmp")):
+            continue
+        if path.is_file() and path.stat().st_size:
             found[path.relative_to(folder).as_posix()] = path.read_bytes().hex()
     return found
 
