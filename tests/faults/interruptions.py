@@ -51,10 +51,11 @@ def command_inputs() -> Path:
     """The same with what the commands read, in about a minute."""
     from tests.faults.command_work import COMMANDS, make_command_inputs
 
-    made = in_child(lambda: make_command_inputs(inputs()), timeout=20 * TIMEOUT)
+    folder = inputs()
+    made = in_child(lambda: make_command_inputs(folder), timeout=20 * TIMEOUT)
     assert not made.error and not made.died, made
     ALL_WORK.update(COMMANDS)
-    return inputs()
+    return folder
 
 
 @cache

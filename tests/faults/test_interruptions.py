@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from tests.faults.attack import in_child
-from tests.faults.injection import Fault
+from tests.faults.injection import Fault, Injection, injected
 from tests.faults.interruptions import (
     ALL_WORK,
     clocks,
@@ -21,6 +24,7 @@ from tests.faults.interruptions import (
 )
 from tests.faults.work import WORK
 from tests.faults.worker_kills import worker_kills
+from world4scorer.jobs.resumable import LOCK, resumable
 
 
 @pytest.mark.parametrize("fault", [Fault.TORN, Fault.ENOSPC])
@@ -40,6 +44,32 @@ def test_a_sample(attack, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", WORK)
 def test_every_step_of_all_work(name: str, fault: Fault, tmp_path: Path) -> None:
     assert every_step(name, fault, tmp_path / "out").failures == ()
+
+
+def test_a_checkpoint_on_a_full_disk_is_named(tmp_path: Path) -> None:
+    """PyTorch makes a RuntimeError of it, without the file."""
+    torch = pytest.importorskip("torch")
+    from world4scorer.jobs.tensor_files import write_checkpoint
+
+    for step in (2, 3):
+        with injected(Injection(tmp_path, Fault.ENOSPC, step)), pytest.raises(OSError, match=r"last\.ckpt"):
+            write_checkpoint({"weight": torch.zeros(100_000)}, tmp_path / "last.ckpt")
+    assert not list(tmp_path.iterdir())
+
+
+def test_weights_that_were_not_finished_are_swept(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from world4scorer.jobs.tensor_files import write_tensors
+
+    def killed_before_the_file_gets_its_name() -> None:
+        with patch.object(os, "replace", lambda *paths: os.kill(os.getpid(), signal.SIGKILL)):
+            write_tensors({"weight": torch.zeros(10)}, tmp_path / "model.safetensors")
+
+    assert in_child(killed_before_the_file_gets_its_name).killed
+    assert list(tmp_path.iterdir())
+    with resumable(tmp_path, "training there"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == [LOCK]
 
 
 @pytest.mark.faults
@@ -63,7 +93,6 @@ def test_what_is_lost_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_children_that_hang_or_crash_are_told() -> None:
-    import os
     import time
 
     assert in_child(lambda: time.sleep(5), timeout=0.1).died.startswith("hang")

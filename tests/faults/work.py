@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -137,6 +138,11 @@ NOT_COMPARED = (INDEX_NAME, "*.ckpt", "history.jsonl", "events.out.*", "stages.j
 """Files that hold times: of other files, or how long something took."""
 
 
+DURATION = b"duration_system"
+TIME = re.compile(rb'"(?:%b|checksum)": [^\n]*' % DURATION)
+"""The same, in the record of a drive."""
+
+
 def content(folder: Path) -> dict[str, str]:
     """Files of a folder by path, as text; without empty lock files, and those that hold times."""
     found = {}
@@ -145,7 +151,9 @@ def content(folder: Path) -> dict[str, str]:
         if any(path.match(pattern) for pattern in (*NOT_COMPARED, "outcomes/.*.tmp")):
             continue
         if path.is_file() and path.stat().st_size:
-            found[path.relative_to(folder).as_posix()] = path.read_bytes().hex()
+            kept = path.read_bytes()
+            kept = TIME.sub(b"", kept) if DURATION in kept else kept
+            found[path.relative_to(folder).as_posix()] = kept.hex()
     return found
 
 
