@@ -35,7 +35,8 @@ from world4scorer.datasets.store import SceneStore, write_shard  # noqa: E402
 from world4scorer.driving.serving.client import PlannerClient, ServerError  # noqa: E402
 from world4scorer.evaluation.pools import LogPool, PoolFolder  # noqa: E402
 from world4scorer.evaluation.pools.outcome_files import judge_pools  # noqa: E402
-from world4scorer.planner.bundled import planner_folder  # noqa: E402
+from world4scorer.planner.model.config import PRESETS  # noqa: E402
+from world4scorer.planner.planner import Planner  # noqa: E402
 
 CANDIDATES, SCENES, FRAMES, CLIENTS, MINUTES = 1_000_000, 100_000, 12_146, 50, 10.0
 TENTHS: Final = 10
@@ -143,7 +144,8 @@ def clients(folder: Path, scale: float) -> Iterator[Progress]:
                     raise
                 time.sleep(WAIT)
 
-    with server(planner_folder("city"), "--port", "0") as (address, process):
+    Planner(PRESETS["city-vit"]()).save_pretrained(folder / "planner")
+    with server(folder / "planner", "--port", "0") as (address, process):
         threads = [threading.Thread(target=ask, args=(client, address)) for client in range(CLIENTS)]
         for thread in threads:
             thread.start()

@@ -6,6 +6,7 @@ fails is an error that names a file; of two processes, both end with the files o
 
 from __future__ import annotations
 
+import atexit
 import random
 import shutil
 import time
@@ -40,6 +41,7 @@ ALL_WORK: Final = dict(WORK)
 def inputs() -> Path:
     """Folder with what the work reads, made once."""
     folder = Path(mkdtemp(prefix="w4s-faults-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # children end without
     load_kernels()
     made = in_child(lambda: make_inputs(folder) and None)
     assert not made.error and not made.died, made
