@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 from tests.faults.attack import TIMEOUT, Ended, Result, in_child
 from tests.faults.injection import Fault, Injection, injected
-from tests.faults.work import WORK, content, load_kernels, make_inputs, same
+from tests.faults.work import LEDGERS, WORK, content, load_kernels, make_inputs, same
 
 KILLS: Final = (Fault.KILL, Fault.KILL_AFTER, Fault.TORN)
 ERRORS: Final = (Fault.ENOSPC, Fault.EIO, Fault.EROFS)
@@ -33,7 +33,7 @@ FAILING: Final = 1 / 3
 JUMPS: Final = (-86_400.0 * 365, -3600.0, 3600.0, 86_400.0 * 3650)
 """Seconds by which the clock jumps."""
 
-ALL_WORK: Final = dict(WORK)
+ALL_WORK: Final = {**WORK, **LEDGERS}
 """With the commands, once they are needed: importing them takes seconds."""
 
 
@@ -101,7 +101,7 @@ def two_processes(seed: int, folder: Path) -> Result:
 def commands(seed: int, folder: Path) -> Result:
     """One command of `command_work`, killed once or several times or failing at a step, then resumed."""
     command_inputs()
-    slow = [name for name in ALL_WORK if name not in WORK]
+    slow = [name for name in ALL_WORK if name not in WORK and name not in LEDGERS]
     rng = random.Random(seed)
     name = slow[seed % len(slow)]
     count, wrong = (_failed if rng.random() < FAILING else _killed)(rng, name, folder / "out")

@@ -27,9 +27,11 @@ from tests.faults.worker_kills import worker_kills
 from world4scorer.jobs.resumable import LOCK, resumable
 
 
-@pytest.mark.parametrize("fault", [Fault.TORN, Fault.ENOSPC])
-def test_every_step_of_writing(fault: Fault, tmp_path: Path) -> None:
-    found = every_step("settings", fault, tmp_path / "out")
+@pytest.mark.parametrize(
+    ("name", "fault"), [("settings", Fault.TORN), ("settings", Fault.ENOSPC), ("demo", Fault.TORN)]
+)
+def test_every_step_of_writing(name: str, fault: Fault, tmp_path: Path) -> None:
+    found = every_step(name, fault, tmp_path / "out")
     assert found.cases > 20 and found.failures == ()
 
 
