@@ -59,6 +59,15 @@ def test_a_checkpoint_on_a_full_disk_is_named(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_weights_on_a_full_disk_are_named(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from world4scorer.jobs.tensor_files import write_tensors
+
+    with injected(Injection(tmp_path, Fault.ENOSPC, 2)), pytest.raises(OSError, match=r"model\.safetensors"):
+        write_tensors({"weight": torch.zeros(10)}, tmp_path / "model.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
 def test_weights_that_were_not_finished_are_swept(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     from world4scorer.jobs.tensor_files import write_tensors

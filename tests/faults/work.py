@@ -161,6 +161,8 @@ NOT_COMPARED = (INDEX_NAME, "*.ckpt", "history.jsonl", "events.out.*", "stages.j
 """Files that hold times: of other files, or how long something took."""
 
 
+NOT_SWEPT = ("outcomes/.*.tmp", ".stages.json.*.tmp")
+"""Outcomes and the times of a cube study are written without a lock, so nobody may remove what a killed one left."""
 DURATION = b"duration_system"
 TIME = re.compile(rb'"(?:%b|checksum)": [^\n]*' % DURATION)
 """The same, in the record of a drive."""
@@ -170,8 +172,7 @@ def content(folder: Path) -> dict[str, str]:
     """Files of a folder by path, as text; without empty lock files, and those that hold times."""
     found = {}
     for path in sorted(folder.rglob("*")):
-        # Outcomes are written without a lock, so nobody may sweep what a killed process leaves there.
-        if any(path.match(pattern) for pattern in (*NOT_COMPARED, "outcomes/.*.tmp")):
+        if any(path.match(pattern) for pattern in (*NOT_COMPARED, *NOT_SWEPT)):
             continue
         if path.is_file() and path.stat().st_size:
             kept = path.read_bytes()

@@ -178,7 +178,9 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
             os.chmod(temporary[path], 0o644)
         for path in contents:
             os.replace(temporary[path], path)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename is None:  # writing to an open file does not say to which
+            error.filename = os.fspath(path)
         for name in temporary.values():
             Path(name).unlink(missing_ok=True)
         for folder in reversed(made):

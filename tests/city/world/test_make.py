@@ -88,7 +88,7 @@ def test_traffic_that_was_stopped_is_resumed(
 ) -> None:
     config = replace(tiny, shares=tiny.shares[:1])
 
-    def stop(*arguments: Any) -> None:
+    def stop(*arguments: Any, **named: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
