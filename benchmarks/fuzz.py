@@ -40,6 +40,7 @@ def main() -> None:
         (corpus / path.name).write_bytes(path.read_bytes())
     words = folder / "words.dict"
     words.write_text("".join('"' + "".join(f"\\x{b:02x}" for b in word) + '"\n' for word in READERS[name].tokens))
+    options += [f"-dict={words}"] if READERS[name].tokens else []  # an empty one is refused
     path = folder / "input"
 
     def one(content: bytes) -> None:
@@ -47,7 +48,7 @@ def main() -> None:
             raise RuntimeError(problem)
 
     os.environ.setdefault("PYTHONHASHSEED", "0")
-    atheris.Setup([sys.argv[0], *options, f"-dict={words}", "-rss_limit_mb=4096", "-timeout=30", str(corpus)], one)
+    atheris.Setup([sys.argv[0], *options, "-rss_limit_mb=4096", "-timeout=30", str(corpus)], one)
     atheris.Fuzz()
 
 

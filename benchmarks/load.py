@@ -35,7 +35,8 @@ from world4scorer.datasets.store import SceneStore, write_shard  # noqa: E402
 from world4scorer.driving.serving.client import PlannerClient, ServerError  # noqa: E402
 from world4scorer.evaluation.pools import LogPool, PoolFolder  # noqa: E402
 from world4scorer.evaluation.pools.outcome_files import judge_pools  # noqa: E402
-from world4scorer.planner.bundled import planner_folder  # noqa: E402
+from world4scorer.planner.model.config import PRESETS  # noqa: E402
+from world4scorer.planner.planner import Planner  # noqa: E402
 
 CANDIDATES, SCENES, FRAMES, CLIENTS, MINUTES = 1_000_000, 100_000, 12_146, 50, 10.0
 TENTHS: Final = 10
@@ -68,10 +69,17 @@ class Progress(NamedTuple):
     process: int = os.getpid()
 
 
-def peak_memory(process: int) -> int:
-    """The most memory that a process has had [MB]; of Linux."""
-    lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) // 1024
+def memory(process: int) -> tuple[int, int]:
+    """Memory of its own that a process has, and the most that it has had, with mapped files [MB]; of Linux."""
+    lines = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
+    own, peak = (int(lines[name].split()[0]) // 1024 for name in ("RssAnon", "VmHWM"))
+    return own, peak
+
+
+def processor_seconds(process: int) -> float:
+    """Time that a process has spent on processors, which other programs do not lengthen [s]; of Linux."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def candidates(folder: Path, scale: float) -> Iterator[Progress]:
@@ -136,7 +144,8 @@ def clients(folder: Path, scale: float) -> Iterator[Progress]:
                     raise
                 time.sleep(WAIT)
 
-    with server(planner_folder("city"), "--port", "0") as (address, process):
+    Planner(PRESETS["city-vit"]()).save_pretrained(folder / "planner")
+    with server(folder / "planner", "--port", "0") as (address, process):
         threads = [threading.Thread(target=ask, args=(client, address)) for client in range(CLIENTS)]
         for thread in threads:
             thread.start()
@@ -164,25 +173,37 @@ def main(options: Options) -> None:
     rows = [row for row in known if row["part"] not in options.parts]
     for name in options.parts:
         with tempfile.TemporaryDirectory() as folder:
-            start = time.monotonic()
+            start, start_processor = time.monotonic(), processor_seconds(os.getpid())
             for progress in PARTS[name](Path(folder), options.scale):
-                memory = peak_memory(progress.process)
-                seconds = round(time.monotonic() - start, 1)
-                row = {"part": name, "scale": options.scale, "done": progress.done, "seconds": seconds, "MB": memory}
-                rows.append(row)
+                own, peak = memory(progress.process)
+                before = start_processor if progress.process == os.getpid() else 0.0
+                rows.append(
+                    {
+                        "part": name,
+                        "scale": options.scale,
+                        "done": progress.done,
+                        "seconds": round(time.monotonic() - start, 1),
+                        "processor_seconds": round(processor_seconds(progress.process) - before, 1),
+                        "own_MB": own,
+                        "peak_MB": peak,
+                    }
+                )
     content: dict[str, Any] = {"machine": platform.machine(), "rows": rows}
     file.write_text(json.dumps(content, indent=1) + "\n")
     lines = [
         "# Load",
         "",
         "Made by `python benchmarks/load.py --scale SCALE --parts PART`, where scale 1 is a million candidates, "
-        "100,000 scenes, 12,146 frames, 50 clients for ten minutes. Memory is the peak of the process that does the "
-        "work (of the server, for clients).",
+        "100,000 scenes, 12,146 frames, 50 clients for ten minutes. Processor time and memory are of the process that "
+        "does the work (of the server, for clients). The peak includes pages of mapped files, which the system takes "
+        "back when it needs them; other programs ran at the same time.",
         "",
     ]
-    lines += ["| | scale | done | seconds | peak memory [MB] |", "|---|--:|--:|--:|--:|"]
+    lines += ["| | scale | done | seconds | of a processor | own memory [MB] | peak [MB] |", "|---" + "|--:" * 6 + "|"]
     lines += [
-        f"| {row['part']} | {row['scale']:g} | {row['done']:,} | {row['seconds']:,} | {row['MB']:,} |" for row in rows
+        f"| {row['part']} | {row['scale']:g} | {row['done']:,} | {row['seconds']:,} | {row['processor_seconds']:,} "
+        f"| {row['own_MB']:,} | {row['peak_MB']:,} |"
+        for row in rows
     ]
     options.out.with_suffix(".md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))

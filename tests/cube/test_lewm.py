@@ -126,6 +126,21 @@ def test_training_resumes_to_the_same_bits(begun: Study, tmp_path: Path, monkeyp
         assert torch.equal(tensor, resumed.network.state_dict()[name]), name
 
 
+def test_training_stopped_after_its_last_checkpoint_keeps_its_history(
+    begun: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = replace(SMOKE.world_model, steps=2)
+
+    def stop(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(module, "write_json", stop)
+        train_world_model(begun.episodes, tmp_path, config, begun.held_out, progress=False)
+    train_world_model(begun.episodes, tmp_path, config, begun.held_out, progress=False)
+    assert [row["step"] for row in module.read_history(tmp_path)] == [2]
+
+
 def test_training_learns_to_predict(begun: Study, tmp_path: Path) -> None:
     """On the few episodes it sees, a small model soon predicts better than assuming no change."""
     config = replace(SMOKE.world_model, steps=400, rate=3e-3, batch=32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import select
 import signal
 import traceback
@@ -14,6 +15,8 @@ from typing import Any, Final
 
 TIMEOUT: Final = 120.0
 """Seconds after which a child hangs; machines may be slow."""
+MEMORY: Final = 3 << 30
+"""Bytes of addresses that a reader may take beyond what it has: enough for any honest file of this size."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Attack:
     """What its cases are, in the plural."""
     run: Callable[[int, Path], Result]
     """The cases of a seed, in an empty folder."""
+    goal: int
+    """Cases after which it has been tried enough."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +59,15 @@ class Ended:
         return self.died == signal.Signals.SIGKILL.name
 
 
-def in_child(function: Callable[[], Any], timeout: float = TIMEOUT) -> Ended:
-    """Run a function, whose value is JSON, in a forked child."""
+def in_child(function: Callable[[], Any], timeout: float = TIMEOUT, *, limit_memory: bool = False) -> Ended:
+    """Run a function, whose value is JSON, in a forked child; with `MEMORY` beyond what it has, if limited."""
     here, there = os.pipe()
     child = os.fork()
     if not child:
         os.close(here)
+        if limit_memory:
+            taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY, taken + MEMORY))
         _report(function, there)
     os.close(there)
     with os.fdopen(here, "rb") as answer:

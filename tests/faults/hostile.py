@@ -10,7 +10,6 @@ import gzip
 import io
 import itertools
 import pickle
-import resource
 import struct
 import zipfile
 from collections.abc import Callable, Iterator
@@ -24,8 +23,6 @@ from tests.faults.readers import READERS, problem_of
 from world4scorer.datasets.navsim.cameras import Camera
 from world4scorer.jobs.names import is_safe_name
 
-MEMORY: Final = 3 << 30
-"""Bytes of addresses that a reader may take beyond what it has: enough for any honest file of this size."""
 CANARY: Final = "canary"
 DEEP: Final = 100_000
 PICKLES: Final = ("log", "submission", "pools", "synthetic")
@@ -183,7 +180,7 @@ def hostile_files(seed: int, folder: Path) -> Result:
     """All of them, or every tenth: by the seed's last digit, 0 for all."""
     chosen = list(enumerate(corpora(folder / CANARY)))[seed % 10 :: 10] if seed % 10 else None
     files = [file for _, file in chosen] if chosen else list(corpora(folder / CANARY))
-    ended = in_child(lambda: _read_all(files, folder), timeout=900)
+    ended = in_child(lambda: _read_all(files, folder), timeout=900, limit_memory=True)
     problems = ended.value if ended.value is not None else [ended.error or ended.died]
     problems += [f"name {name!r} is taken for safe" for name in NAMES if is_safe_name(name)]
     problems += [f"camera path {path!r} is taken" for path in PATHS if _takes_camera(path)]
@@ -191,8 +188,6 @@ def hostile_files(seed: int, folder: Path) -> Result:
 
 
 def _read_all(files: list[tuple[str, str, bytes]], folder: Path) -> list[str]:
-    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY, taken + MEMORY))
     wrong = []
     for reader, name, content in files:
         path = folder / "input"

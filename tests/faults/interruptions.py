@@ -6,6 +6,7 @@ fails is an error that names a file; of two processes, both end with the files o
 
 from __future__ import annotations
 
+import atexit
 import random
 import shutil
 import time
@@ -17,9 +18,9 @@ from tempfile import mkdtemp
 from typing import Final
 from unittest.mock import patch
 
-from tests.faults.attack import Ended, Result, in_child
+from tests.faults.attack import TIMEOUT, Ended, Result, in_child
 from tests.faults.injection import Fault, Injection, injected
-from tests.faults.work import WORK, content, load_kernels, make_inputs, same
+from tests.faults.work import LEDGERS, WORK, content, load_kernels, make_inputs, same
 
 KILLS: Final = (Fault.KILL, Fault.KILL_AFTER, Fault.TORN)
 ERRORS: Final = (Fault.ENOSPC, Fault.EIO, Fault.EROFS)
@@ -27,14 +28,20 @@ CASES: Final = 20
 """Of a seed."""
 MAX_KILLS: Final = 3
 """In a row, before work is let to end."""
+FAILING: Final = 1 / 3
+"""Of the cases of a command, those that fail and are not killed."""
 JUMPS: Final = (-86_400.0 * 365, -3600.0, 3600.0, 86_400.0 * 3650)
 """Seconds by which the clock jumps."""
+
+ALL_WORK: Final = {**WORK, **LEDGERS}
+"""With the commands, once they are needed: importing them takes seconds."""
 
 
 @cache
 def inputs() -> Path:
     """Folder with what the work reads, made once."""
     folder = Path(mkdtemp(prefix="w4s-faults-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # children end without
     load_kernels()
     made = in_child(lambda: make_inputs(folder) and None)
     assert not made.error and not made.died, made
@@ -42,14 +49,28 @@ def inputs() -> Path:
 
 
 @cache
+def command_inputs() -> Path:
+    """The same with what the commands read, in about a minute."""
+    from tests.faults.command_work import COMMANDS, make_command_inputs
+
+    folder = inputs()
+    made = in_child(lambda: make_command_inputs(folder), timeout=20 * TIMEOUT)
+    assert not made.error and not made.died, made
+    ALL_WORK.update(COMMANDS)
+    return folder
+
+
+@cache
 def expected(name: str) -> tuple[int, dict[str, str]]:
     """Steps of some work that nothing disturbs, and its files."""
+    if name not in ALL_WORK:
+        command_inputs()
     out = inputs() / "expected" / name
     out.parent.mkdir(exist_ok=True)
 
     def undisturbed() -> int:
         with injected(Injection(out)) as counted:
-            WORK[name](inputs(), out)
+            ALL_WORK[name](inputs(), out)
         return counted.steps
 
     ended = in_child(undisturbed)
@@ -75,6 +96,16 @@ def clocks(seed: int, folder: Path) -> Result:
 def two_processes(seed: int, folder: Path) -> Result:
     """Two processes on one folder at the same time."""
     return _cases(seed, folder, _together, cases=2)
+
+
+def commands(seed: int, folder: Path) -> Result:
+    """One command of `command_work`, killed once or several times or failing at a step, then resumed."""
+    command_inputs()
+    slow = [name for name in ALL_WORK if name not in WORK and name not in LEDGERS]
+    rng = random.Random(seed)
+    name = slow[seed % len(slow)]
+    count, wrong = (_failed if rng.random() < FAILING else _killed)(rng, name, folder / "out")
+    return Result(count, (f"{name}: {wrong}",) if wrong else ())
 
 
 def every_step(name: str, fault: Fault, folder: Path) -> Result:
@@ -139,7 +170,7 @@ def _at_another_time(rng: random.Random, name: str, out: Path) -> tuple[int, str
 
     def resume() -> None:
         with patch.object(time, "time", lambda: plain() + jump):
-            WORK[name](inputs(), out)
+            ALL_WORK[name](inputs(), out)
 
     return 1, _compared(name, out, in_child(resume))
 
@@ -148,7 +179,7 @@ def _together(rng: random.Random, name: str, out: Path) -> tuple[int, str]:
     def both() -> list[str]:
         """What each of two children says; forked from threads of a child, so that threads are not in their way."""
         with ThreadPoolExecutor(2) as threads:
-            ended = list(threads.map(lambda _: in_child(lambda: WORK[name](inputs(), out)), range(2)))
+            ended = list(threads.map(lambda _: in_child(lambda: ALL_WORK[name](inputs(), out)), range(2)))
         return [one.error or one.died for one in ended]
 
     ended = in_child(both)
@@ -160,13 +191,13 @@ def _together(rng: random.Random, name: str, out: Path) -> tuple[int, str]:
 def _disturbed(name: str, out: Path, fault: Fault, at: int) -> Ended:
     def work() -> None:
         with injected(Injection(out, fault, at)):
-            WORK[name](inputs(), out)
+            ALL_WORK[name](inputs(), out)
 
     return in_child(work)
 
 
 def _resumed(name: str, out: Path) -> str:
-    return _compared(name, out, in_child(lambda: WORK[name](inputs(), out)))
+    return _compared(name, out, in_child(lambda: ALL_WORK[name](inputs(), out)))
 
 
 def _compared(name: str, out: Path, ended: Ended) -> str:

@@ -210,7 +210,7 @@ def fuzzed_inputs(seed: int, folder: Path) -> Result:
 def fuzzed_reader(name: str, seed: int, folder: Path, cases: int) -> Result:
     """The same for a reader by name. Inputs that this run has read before are left out, and not counted."""
     seeds = READERS[name].seeds()
-    ended = in_child(lambda: _read_changed(name, seeds, seed, folder, cases), timeout=600)
+    ended = in_child(lambda: _read_changed(name, seeds, seed, folder, cases), timeout=600, limit_memory=True)
     count, problems = ended.value if ended.value is not None else (0, [ended.error or ended.died])
     return Result(count, tuple(f"{name}: {problem}" for problem in problems))
 
@@ -256,6 +256,8 @@ def problem_of(name: str, content: bytes, path: Path) -> str:
     try:
         reader.read(content if reader.of_bytes else path)
     except ValueError as error:
+        if isinstance(error.__cause__, MemoryError):
+            return "asks for more memory than there is"
         return "" if str(error) else "an error without a message"
     except Exception as error:
         return f"{type(error).__name__}: {error}"

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from tests.faults.attack import in_child
-from tests.faults.injection import Fault
-from tests.faults.interruptions import clocks, disk_faults, every_step, expected, inputs, kills, two_processes
+from tests.faults.injection import Fault, Injection, injected
+from tests.faults.interruptions import (
+    ALL_WORK,
+    clocks,
+    commands,
+    disk_faults,
+    every_step,
+    expected,
+    inputs,
+    kills,
+    two_processes,
+)
 from tests.faults.work import WORK
 from tests.faults.worker_kills import worker_kills
+from world4scorer.jobs.resumable import LOCK, resumable
 
 
-@pytest.mark.parametrize("fault", [Fault.TORN, Fault.ENOSPC])
-def test_every_step_of_writing(fault: Fault, tmp_path: Path) -> None:
-    found = every_step("settings", fault, tmp_path / "out")
+@pytest.mark.parametrize(
+    ("name", "fault"), [("settings", Fault.TORN), ("settings", Fault.ENOSPC), ("demo", Fault.TORN)]
+)
+def test_every_step_of_writing(name: str, fault: Fault, tmp_path: Path) -> None:
+    found = every_step(name, fault, tmp_path / "out")
     assert found.cases > 20 and found.failures == ()
 
 
@@ -32,6 +48,47 @@ def test_every_step_of_all_work(name: str, fault: Fault, tmp_path: Path) -> None
     assert every_step(name, fault, tmp_path / "out").failures == ()
 
 
+def test_a_checkpoint_on_a_full_disk_is_named(tmp_path: Path) -> None:
+    """PyTorch makes a RuntimeError of it, without the file."""
+    torch = pytest.importorskip("torch")
+    from world4scorer.jobs.tensor_files import write_checkpoint
+
+    for step in (2, 3):
+        with injected(Injection(tmp_path, Fault.ENOSPC, step)), pytest.raises(OSError, match=r"last\.ckpt"):
+            write_checkpoint({"weight": torch.zeros(100_000)}, tmp_path / "last.ckpt")
+    assert not list(tmp_path.iterdir())
+
+
+def test_weights_on_a_full_disk_are_named(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from world4scorer.jobs.tensor_files import write_tensors
+
+    with injected(Injection(tmp_path, Fault.ENOSPC, 2)), pytest.raises(OSError, match=r"model\.safetensors"):
+        write_tensors({"weight": torch.zeros(10)}, tmp_path / "model.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+def test_weights_that_were_not_finished_are_swept(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from world4scorer.jobs.tensor_files import write_tensors
+
+    def killed_before_the_file_gets_its_name() -> None:
+        with patch.object(os, "replace", lambda *paths: os.kill(os.getpid(), signal.SIGKILL)):
+            write_tensors({"weight": torch.zeros(10)}, tmp_path / "model.safetensors")
+
+    assert in_child(killed_before_the_file_gets_its_name).killed
+    assert list(tmp_path.iterdir())
+    with resumable(tmp_path, "training there"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == [LOCK]
+
+
+@pytest.mark.faults
+def test_slow_commands(sumo: None, tmp_path: Path) -> None:
+    failures = [failure for seed in range(13) for failure in commands(seed, tmp_path / str(seed)).failures]
+    assert failures == []
+
+
 def test_what_is_lost_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work that writes its files in place is not resumed to the same bytes."""
 
@@ -41,13 +98,12 @@ def test_what_is_lost_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
             if not (out / name).is_file():
                 (out / name).write_bytes(bytes(5000))
 
-    monkeypatch.setitem(WORK, "in place", in_place)
+    monkeypatch.setitem(ALL_WORK, "in place", in_place)
     found = every_step("in place", Fault.TORN, tmp_path / "out")
     assert any('"other": ["a"]' in failure for failure in found.failures)
 
 
 def test_children_that_hang_or_crash_are_told() -> None:
-    import os
     import time
 
     assert in_child(lambda: time.sleep(5), timeout=0.1).died.startswith("hang")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.attack import in_child
 from tests.faults.engine_pairs import engine_pairs
 from tests.faults.hostile import hostile_files
 from tests.faults.readers import CORPORA, READERS, fuzzed_reader, problem_of
@@ -26,7 +27,8 @@ def test_what_is_changed_is_sound(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(CORPORA.glob("*/*")), ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_what_once_failed(path: Path, tmp_path: Path) -> None:
-    assert problem_of(path.parent.name, path.read_bytes(), tmp_path / "input") == ""
+    ended = in_child(lambda: problem_of(path.parent.name, path.read_bytes(), tmp_path / "input"), limit_memory=True)
+    assert ended.value == "", ended
 
 
 def test_hostile_files(tmp_path: Path) -> None:

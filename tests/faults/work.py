@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,8 @@ import numpy as np
 
 from tests.support.carla_clips import write_clip
 from tests.support.scenes import make_log
+from world4scorer.cli.demo.run import run_stages
+from world4scorer.cli.demo.stages import OUT, Stage
 from world4scorer.datasets.prepare.fill_store import prepare
 from world4scorer.datasets.store import SceneStore, write_shard
 from world4scorer.datasets.store.index import INDEX_NAME
@@ -124,6 +129,25 @@ def _square(path: Path) -> None:
     write_json(path, {"square": int(path.stem) ** 2})
 
 
+def fill_demo(inputs: Path, out: Path) -> None:
+    """The ledger of `w4s demo`, with stages that only write what they are to make."""
+    made = [Path(OUT) / name / "made.json" for name in ("city", "run")]
+    stages = [
+        Stage(path.parent.name, "A stage.", ("nothing",), path, tuple(one.parent.name for one in made[:number]), 1.0)
+        for number, path in enumerate(made)
+    ]
+
+    def run(stage: Stage, log: Path) -> int:
+        with resumable(stage.made.parent, "running this stage"):
+            write_json(stage.made, {"stage": stage.name})
+        return 0
+
+    with redirect_stdout(io.StringIO()):
+        run_stages(stages, out, "tiny", run)
+
+
+LEDGERS: dict[str, Work] = {"demo": fill_demo}
+"""Stopped at every step by the tests."""
 WORK: dict[str, Work] = {
     "prepare": fill_store,
     "bank": fill_bank,
@@ -133,13 +157,27 @@ WORK: dict[str, Work] = {
 }
 
 
+NOT_COMPARED = (INDEX_NAME, "*.ckpt", "history.jsonl", "events.out.*", "stages.json")
+"""Files that hold times: of other files, or how long something took."""
+
+
+NOT_SWEPT = ("outcomes/.*.tmp", ".stages.json.*.tmp")
+"""Outcomes and the times of a cube study are written without a lock, so nobody may remove what a killed one left."""
+DURATION = b"duration_system"
+TIME = re.compile(rb'"(?:%b|checksum)": [^\n]*' % DURATION)
+"""The same, in the record of a drive."""
+
+
 def content(folder: Path) -> dict[str, str]:
-    """Files of a folder by path, as text; without empty lock files and indices, which hold times of files."""
+    """Files of a folder by path, as text; without empty lock files, and those that hold times."""
     found = {}
     for path in sorted(folder.rglob("*")):
-        # Outcomes are written without a lock, so nobody may sweep what a killed process leaves there.
-        if path.is_file() and path.stat().st_size and not path.match("outcomes/.*.tmp") and path.name != INDEX_NAME:
-            found[path.relative_to(folder).as_posix()] = path.read_bytes().hex()
+        if any(path.match(pattern) for pattern in (*NOT_COMPARED, *NOT_SWEPT)):
+            continue
+        if path.is_file() and path.stat().st_size:
+            kept = path.read_bytes()
+            kept = TIME.sub(b"", kept) if DURATION in kept else kept
+            found[path.relative_to(folder).as_posix()] = kept.hex()
     return found
 
 

@@ -45,6 +45,28 @@ def test_killed_worker_is_named_and_the_others_finish() -> None:
     assert [task for task, done in found.items() if done.error] == [3]
 
 
+def test_a_killed_process_that_starts_others_costs_no_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it is ending it refuses to start another, for as long as the system takes."""
+    plain, refused = ProcessExecutor._pool, []
+
+    def pool(function: Any, workers: int) -> Any:
+        made = plain(function, workers)
+        if len(refused) < 4:
+            refused.append(workers)
+            monkeypatch.setattr(made, "submit", lambda *arguments: (_ for _ in ()).throw(ConnectionRefusedError()))
+        return made
+
+    monkeypatch.setattr(executors, "RESTART_PAUSES", (0.0,) * 5)
+    monkeypatch.setattr(ProcessExecutor, "_pool", staticmethod(pool))
+    found = outcomes(ProcessExecutor(2).run(tasks.square, range(4)))
+    assert {task: done.result for task, done in found.items()} == {0: 0, 1: 1, 2: 4, 3: 9}
+    assert len(refused) == 4
+    refused.clear()
+    monkeypatch.setattr(executors, "RESTART_PAUSES", (0.0,) * 2)
+    (done, *_) = ProcessExecutor(2).run(tasks.square, range(2))
+    assert done.error is not None and done.error.startswith("0: no process could be started")
+
+
 def test_result_that_cannot_be_sent() -> None:
     (done,) = ProcessExecutor(1).run(tasks.return_what_cannot_be_sent, [1])
     assert done.error is not None and done.error.startswith("1: ")

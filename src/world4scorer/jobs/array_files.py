@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from world4scorer.jobs.checksums import MAKE_AGAIN, UNSEALED, check_checksum
+from world4scorer.jobs.checksums import MAKE_AGAIN, UNSEALED, check_content
 from world4scorer.jobs.files import atomic_write
 
 MAX_UNPACKED: Final = 2**30
@@ -84,14 +84,21 @@ def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any
         raise ValueError(f"no header of an array ({error})") from error
 
 
+def _mapped(stream: IO[bytes]) -> mmap.mmap:
+    """A file in memory. All pages at once, where the system can: the checksum needs them, and whoever reads later."""
+    if not hasattr(mmap, "MAP_POPULATE"):
+        return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    return mmap.mmap(stream.fileno(), 0, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE, prot=mmap.PROT_READ)
+
+
 def map_array(
     path: str | os.PathLike[str], error: type[ValueError] = ValueError, remedy: str = MAKE_AGAIN
 ) -> NDArray[Any]:
     """Map an array; a file that is damaged or no array raises `error`, a missing one FileNotFoundError."""
     try:
-        has_checksum = check_checksum(path, error, remedy)
         with open(path, "rb") as stream:
-            content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+            content = _mapped(stream)
+            has_checksum = check_content(content, path, error, remedy)
             shape, fortran, dtype = _read_header(stream)
             offset = stream.tell()
     except FileNotFoundError:

@@ -19,8 +19,10 @@ none: NumPy compares the CRC-32 that ZIP keeps of every array.
 from __future__ import annotations
 
 import io
+import mmap
 import os
 import re
+from collections.abc import Iterator
 from typing import IO, Final
 
 import xxhash
@@ -33,10 +35,13 @@ WINDOW: Final = 65_536
 """Bytes at either end of a file in which the mark lies: formats keep their metadata there."""
 CHUNK: Final = 1 << 18
 """Bytes hashed at a time. Reading into a buffer that stays in the processor's cache is several times as fast as
-hashing a mapped file, whose pages have to be made one by one."""
+hashing a mapped file, unless its pages are needed anyway and made at once (`array_files.map_array`)."""
 DAMAGED_LIKENESS: Final = 12
 """Characters of the mark, of 18, that make bytes a damaged mark and not something else."""
 MAKE_AGAIN: Final = "delete it and make it again"
+
+Stream = IO[bytes] | mmap.mmap
+"""A file, open for reading or mapped."""
 
 _MARK: Final = re.compile(re.escape(MARK) + rb"([0-9a-f]{%d})" % DIGITS)
 
@@ -58,7 +63,7 @@ def seal_file(path: str | os.PathLike[str]) -> None:
         _seal(stream)
 
 
-def _seal(stream: IO[bytes]) -> None:
+def _seal(stream: Stream) -> None:
     places = _marks(stream).get(UNSEALED[len(MARK) :], [])
     assert places, "no mark within the first or last bytes of the file"
     digits = _digest(stream, places)
@@ -67,7 +72,7 @@ def _seal(stream: IO[bytes]) -> None:
         stream.write(digits)
 
 
-def is_intact(stream: IO[bytes]) -> bool | None:
+def is_intact(stream: Stream) -> bool | None:
     """Whether a file, open for reading, matches its checksum; None if it has none."""
     marks = _marks(stream)
     if not marks:
@@ -76,7 +81,7 @@ def is_intact(stream: IO[bytes]) -> bool | None:
 
 
 def check_content(
-    content: bytes,
+    content: bytes | mmap.mmap,
     path: str | os.PathLike[str],
     error: type[ValueError] = DamagedFile,
     remedy: str = MAKE_AGAIN,
@@ -85,7 +90,7 @@ def check_content(
 
     Returns whether there was a checksum to compare.
     """
-    return _check(io.BytesIO(content), path, error, remedy)
+    return _check(content if isinstance(content, mmap.mmap) else io.BytesIO(content), path, error, remedy)
 
 
 def check_checksum(
@@ -96,14 +101,14 @@ def check_checksum(
         return _check(stream, path, error, remedy)
 
 
-def _check(stream: IO[bytes], path: str | os.PathLike[str], error: type[ValueError], remedy: str) -> bool:
+def _check(stream: Stream, path: str | os.PathLike[str], error: type[ValueError], remedy: str) -> bool:
     intact = is_intact(stream)
     if intact is False:
         raise error(f"{path}: damaged or changed since it was written: its checksum does not match; {remedy}")
     return intact is True
 
 
-def _marks(stream: IO[bytes]) -> dict[bytes, list[int]]:
+def _marks(stream: Stream) -> dict[bytes, list[int]]:
     """Where digits of marks begin, by digits; a file may quote the mark of another."""
     found: dict[bytes, list[int]] = {}
     for start, window in _windows(stream):
@@ -112,30 +117,46 @@ def _marks(stream: IO[bytes]) -> dict[bytes, list[int]]:
     return found
 
 
-def _windows(stream: IO[bytes]) -> list[tuple[int, bytes]]:
+def _windows(stream: Stream) -> list[tuple[int, bytes]]:
     """Both ends of a file, with their offsets; they do not overlap."""
-    second = max(WINDOW, stream.seek(0, os.SEEK_END) - WINDOW)
+    stream.seek(0, os.SEEK_END)
+    size = stream.tell()
     found = []
-    for begin in (0, second):
+    for begin in (0, min(size, max(WINDOW, size - WINDOW))):
         stream.seek(begin)
         found.append((begin, stream.read(WINDOW)))
     return found
 
 
-def _digest(stream: IO[bytes], places: list[int]) -> bytes:
+def _digest(stream: Stream, places: list[int]) -> bytes:
     """The checksum of a file, with zeros in these places."""
-    state, buffer = xxhash.xxh3_64(), bytearray(CHUNK)
-    begin = stream.seek(0)
-    with memoryview(buffer) as view:
-        while count := stream.readinto(buffer):  # type: ignore[attr-defined]
-            for place in places:
-                first, last = max(place - begin, 0), min(place + DIGITS - begin, count)
+    state, begin = xxhash.xxh3_64(), 0
+    for part in _parts(stream):
+        with part:
+            end = begin + len(part)
+            done = begin
+            for place in sorted(places):
+                first, last = max(place, done), min(place + DIGITS, end)
                 if first < last:
-                    buffer[first:last] = b"0" * (last - first)
-            with view[:count] as part:
-                state.update(part)
-            begin += count
+                    state.update(part[done - begin : first - begin])
+                    state.update(b"0" * (last - first))
+                    done = last
+            state.update(part[done - begin :])
+            begin = end
     return state.hexdigest().encode()
+
+
+def _parts(stream: Stream) -> Iterator[memoryview]:
+    """The bytes of a file: those in memory as they are, others in a buffer that is used again."""
+    if isinstance(stream, mmap.mmap):
+        yield memoryview(stream)
+    elif isinstance(stream, io.BytesIO):
+        yield stream.getbuffer()
+    else:
+        buffer = bytearray(CHUNK)
+        stream.seek(0)
+        while count := stream.readinto(buffer):  # type: ignore[attr-defined]
+            yield memoryview(buffer)[:count]
 
 
 def _likeness(window: tuple[int, bytes]) -> int:

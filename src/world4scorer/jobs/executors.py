@@ -15,6 +15,7 @@ import os
 import socket
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -36,11 +37,15 @@ POLL_SECONDS: Final = 10.0
 """Time after which a Ray cluster that gives no results is asked whether it is still there [s]."""
 START_RAY: Final = "start one with `ray start --head`, or leave the address out to use processes"
 KILLED: Final = "its process was killed, twice; most often memory ran out (use fewer workers), or native code crashed"
+NOT_STARTED: Final = "no process could be started for it; free memory or processes, or use the serial executor"
 NO_MAIN_GUARD: Final = (
     "its process ended before it began: every process runs the script from its beginning, so put what the script does "
     'below `if __name__ == "__main__":`, or use the serial executor'
 )
 
+RESTART_PAUSES: Final = (0.0, 0.05, 0.2, 1.0, 5.0)
+"""Before each attempt to start a process for a task [s]. A process that starts others and was killed answers no more
+before the system says that it has ended; until then it is not started again."""
 
 _BROKEN: Final = (BrokenProcessPool, EOFError, ConnectionError)
 """What starting a task raises if a process of the pool was killed: a worker, or the one that starts workers."""
@@ -157,19 +162,31 @@ class ProcessExecutor:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _run_alone(self, function: Callable[[_Task], _Result], task: _Task) -> Done[_Task, _Result]:
-        with self._pool(function, 1) as pool:
+        for pause in RESTART_PAUSES:
+            time.sleep(pause)
             try:
-                return pool.submit(_work, task).result()
-            except _BROKEN:
-                return Done(task, error=f"{task}: {NO_MAIN_GUARD if _lacks_main_guard() else KILLED}")
-            except Exception as error:
-                return _failed(task, error)
+                with self._pool(function, 1) as pool:
+                    future = pool.submit(_work, task)
+                    return _result_alone(future, task)
+            except _BROKEN:  # no process was started: the one that starts them is still ending
+                continue
+        return Done(task, error=f"{task}: {NOT_STARTED}")
 
     @staticmethod
     def _pool(function: Callable[[Any], Any], workers: int) -> ProcessPoolExecutor:
         start = "forkserver" if sys.platform.startswith("linux") else "spawn"
         context = multiprocessing.get_context(start)
         return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(function,))
+
+
+def _result_alone(future: Future[Done[_Task, _Result]], task: _Task) -> Done[_Task, _Result]:
+    """What a task gives whose process works on nothing else."""
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        return Done(task, error=f"{task}: {NO_MAIN_GUARD if _lacks_main_guard() else KILLED}")
+    except Exception as error:
+        return _failed(task, error)  # could not be sent or received
 
 
 def _lacks_main_guard() -> bool:

@@ -63,7 +63,12 @@ def read_checkpoint(path: str | os.PathLike[str]) -> dict[str, Any]:
 def write_checkpoint(content: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """Write a checkpoint, whole or not at all."""
     with atomic_write(path, checksum=True) as stream:
-        torch.save(dict(content), stream)
+        try:
+            torch.save(dict(content), stream)
+        except RuntimeError as error:
+            if isinstance(error.__context__, OSError):  # torch closes its archive, and complains that it is not whole
+                raise error.__context__ from None
+            raise
         add_comment(stream, UNSEALED)
 
 
@@ -165,7 +170,7 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
     try:
         for path, content in contents.items():
             made += _make_folders(path.parent)
-            handle, temporary[path] = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+            handle, temporary[path] = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
                 file.flush()
@@ -173,7 +178,9 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
             os.chmod(temporary[path], 0o644)
         for path in contents:
             os.replace(temporary[path], path)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename is None:  # writing to an open file does not say to which
+            error.filename = os.fspath(path)
         for name in temporary.values():
             Path(name).unlink(missing_ok=True)
         for folder in reversed(made):

@@ -21,7 +21,7 @@ from world4scorer.city.streets.street_map import read_streets
 from world4scorer.city.world import make as module
 from world4scorer.city.world.commands import RouteReader
 from world4scorer.city.world.config import CityConfig, Share
-from world4scorer.city.world.make import make_city
+from world4scorer.city.world.make import make_city, make_traffic
 from world4scorer.city.world.manifest import (
     find_log,
     read_config,
@@ -81,6 +81,22 @@ def test_splits_list_frames_that_have_a_past_a_future_and_images(city: Path, tin
         assert not listed
     places = [set(split["places"]) for split in read_manifest(city)["splits"].values()]
     assert not places[0] & places[1]
+
+
+def test_traffic_that_was_stopped_is_resumed(
+    sumo: None, tiny: CityConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = replace(tiny, shares=tiny.shares[:1])
+
+    def stop(*arguments: Any, **named: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(module, "write_map", stop)
+        make_traffic(config, tmp_path)
+    assert not read_manifest(tmp_path)["complete"]
+    make_traffic(config, tmp_path)
+    assert read_manifest(tmp_path)["complete"]
 
 
 def test_our_own_check_finds_nothing_missing(city: Path) -> None:

@@ -113,6 +113,13 @@ def test_recordings_come_back_from_disk(city: Path, routes: list[CityRoute], tmp
         DriveRecording.load(tmp_path / "drive.npz")
 
 
+def test_records_that_were_not_finished_are_swept(city: Path, drives: FinishedDrives) -> None:
+    leftover = drives.folder / "sumo" / ".route.json.0a1b2c3d.tmp"
+    leftover.touch()
+    drive_all(DriveConfig(city, SPLIT, 2), DRIVERS, drives.folder, SerialExecutor())
+    assert not leftover.exists()
+
+
 def test_finished_drives_are_kept_and_missing_ones_driven(city: Path, drives: FinishedDrives) -> None:
     lost = drives.folder / "sumo" / f"{drives.routes[1].name}.json"
     kept = drives.folder / "sumo" / f"{drives.routes[0].name}.json"

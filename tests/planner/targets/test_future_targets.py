@@ -122,6 +122,13 @@ def test_bad_image_is_named_and_the_rest_is_kept(encoder, tmp_path):
     assert [item.name for item in tmp_path.iterdir() if item.name.startswith(".")] == []
 
 
+def test_a_file_that_was_not_finished_is_swept(data, encoder, tmp_path):
+    (tmp_path / ".t.arrow.0a1b2c3d.tmp").touch()
+    (tmp_path / ".other.arrow.0a1b2c3d.tmp").touch()  # maybe another process is writing it
+    make_targets(data, SPLIT, encoder, tmp_path / "t.arrow")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.arrow.0a1b2c3d.tmp", "t.arrow"]
+
+
 def test_parts_of_other_settings_are_made_again(encoder, tmp_path):
     data = make_dataset(tmp_path / "data")
     out = tmp_path / "t.arrow"

@@ -35,7 +35,7 @@ from world4scorer.city.world.manifest import DriveEntry, LogEntry, SimulationEnt
 from world4scorer.city.world.recording import record
 from world4scorer.city.world.segments import FUTURE_FRAMES, PAST_FRAMES, select_segments
 from world4scorer.datasets.navsim.filters import SceneFilter, Split, write_split
-from world4scorer.datasets.navsim.map_writer import complete_maps, write_map
+from world4scorer.datasets.navsim.map_writer import UNFINISHED_MAPS, complete_maps, write_map
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import Executor, local_executor
 from world4scorer.jobs.progress import JobProgress
@@ -48,8 +48,13 @@ BATCH_LOGS: Final = 10
 ROUND_SIMULATIONS: Final = 30
 """Simulations that are run before their logs are rendered: all their frames are held in memory."""
 LOCK: Final = str(DataFolder(Path()).city / ".lock")
-LEFTOVERS: Final = tuple(
-    f"{folder}/*/.*.tmp" for folder in (DataFolder(Path()).all_logs, DataFolder(Path()).all_sensors)
+_ROOT: Final = DataFolder(Path())
+LEFTOVERS: Final = (
+    *(f"{folder}/*/.*.tmp" for folder in (_ROOT.all_logs, _ROOT.all_sensors)),
+    *(f"{_ROOT.city_manifest.parent}/{below}.*.tmp" for below in ("", "*/")),
+    *(f"{_ROOT.splits}/{below}.*.tmp" for below in ("", "*/")),
+    f"{_ROOT.maps}/.*.tmp",
+    f"{_ROOT.maps}/*/*/{UNFINISHED_MAPS}",
 )
 """Unfinished files of a killed run, to be removed: the devkit reads every file among the logs."""
 ATTRIBUTION: Final = (
@@ -122,7 +127,7 @@ def make_city(
         missing = [simulation for simulation in config.simulations if not _is_done(config, root, simulation)]
         if not missing and manifest_io.read_manifest(root).get("complete"):
             return manifest_io.read_manifest(root)
-        manifest_io.write_manifest(root, {"config": plain_config(config), "complete": False})
+        manifest_io.write_manifest(root, _begun(config))
         return _make(config, root, missing, workers, show_progress)
 
 
@@ -133,9 +138,10 @@ def make_traffic(config: CityConfig, root: str | os.PathLike[str]) -> None:
     """
     root = Path(root)
     _check_folder(config, root)
-    with resumable(root, "making this traffic", CityError, lock=LOCK):
+    with resumable(root, "making this traffic", CityError, lock=LOCK, leftovers=LEFTOVERS):
         if DataFolder(root).is_city and manifest_io.read_manifest(root).get("complete"):
             return
+        manifest_io.write_manifest(root, _begun(config))
         networks, locations, paths = _write_networks(config, root)
         _write_maps(DataFolder(root).maps, networks, paths, locations, config.devkit_maps)
         for simulation in config.simulations:
@@ -151,6 +157,11 @@ def _write_networks(config: CityConfig, root: Path) -> tuple[dict[str, Network],
     locations = {n: net.devkit_location if config.devkit_maps else net.location for n, net in networks.items()}
     paths = {name: build_network(network, DataFolder(root).city_network(name)) for name, network in networks.items()}
     return networks, locations, paths
+
+
+def _begun(config: CityConfig) -> dict[str, Any]:
+    """The manifest of a city that is not complete: written first, so that its folder is known if work is stopped."""
+    return {"config": plain_config(config), "complete": False}
 
 
 def _about(config: CityConfig, locations: Mapping[str, str]) -> dict[str, Any]:

@@ -121,6 +121,7 @@ def _train(
             if (step + 1) % CHECKPOINT_STEPS == 0 or step + 1 == config.steps:
                 history.append({"step": step + 1, **measure(network, *check)})
                 _save_checkpoint(folder, network, optimiser, history)
+    write_json(folder / HISTORY, {"history": history})  # it may have been stopped between the last checkpoint and this
     model = LewmWorldModel(network, scale)
     model.save(folder)
     return model

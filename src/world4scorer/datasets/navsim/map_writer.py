@@ -44,6 +44,11 @@ OWN_VERSION: Final = "1.0"
 NAME_PATTERN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 LAST_CHANGE: Final = "2000-01-01T00:00:00.000Z"
 """Fixed time stamp, so that the same map gives the same file."""
+CHANGE_COUNTERS: Final = (24, 92)
+"""Where the header of an SQLite file counts its transactions, as four bytes: of all, and of the last that it describes.
+Both must agree. How many GDAL makes depends on the clock."""
+UNFINISHED_MAPS: Final = ".*.gpkg*"
+"""What a killed process leaves beside a map."""
 LAYER_COLUMNS: Final[Mapping[str, tuple[str, Mapping[str, type]]]] = {
     "lanes_polygons": (
         "Polygon",
@@ -133,6 +138,7 @@ def write_map(
         for name in LAYER_COLUMNS:
             _write_layer(temporary, name, layers.get(name), to_stored)
         _write_meta(temporary, crs, version)
+        _fix_counters(temporary)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -227,3 +233,13 @@ def _write_meta(path: Path, crs: str, version: str) -> None:
         )
         connection.execute("UPDATE gpkg_contents SET last_change = ?", (LAST_CHANGE,))
     connection.close()
+
+
+def _fix_counters(path: Path) -> None:
+    """Set the number of transactions to one, so that the same map gives the same file; waits for the disk."""
+    with open(path, "r+b") as stream:
+        for place in CHANGE_COUNTERS:
+            stream.seek(place)
+            stream.write((1).to_bytes(4, "big"))
+        stream.flush()
+        os.fsync(stream.fileno())

@@ -118,6 +118,8 @@ class _Array(np.ndarray[Any, Any]):
             if type(data) is not list or len(data) != math.prod(shape):
                 raise ValueError("an array of objects needs as many objects as its shape has places")
             data = list(data)
+        elif len(data) != math.prod(shape) * dtype.itemsize:  # before numpy takes memory for its shape
+            raise ValueError("an array needs as many bytes as its shape has places")
         super().__setstate__((1, shape, dtype, bool(fortran), data))  # type: ignore[arg-type]
 
     def __reduce_ex__(self, protocol: Any) -> Any:

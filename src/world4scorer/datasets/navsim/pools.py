@@ -27,6 +27,10 @@ the pool call it `trajectory`, so `proposals` goes before it."""
 UTILITY_KEYS: Final = ("utilities", "scores", "score", "logits")
 """Names under which it may hold the planner's own score of each plan."""
 
+SUBMISSION_KEYS: Final = ("predictions", "first_stage_predictions")
+"""Under which submissions of either version hold their plans."""
+NO_POOLS: Final = "a submission, which has one plan per scene and no pools; score it"
+
 
 @dataclass(frozen=True, eq=False)
 class PlanPool:
@@ -46,6 +50,8 @@ def read_pools(path: str | os.PathLike[str]) -> dict[str, PlanPool]:
     content = load_restricted(path, DEVKIT_NAMES)
     if not isinstance(content, dict):
         raise DatasetError(f"{path}: holds a {type(content).__name__}; a pool dump is a dict by token")
+    if any(key in content for key in SUBMISSION_KEYS):
+        raise DatasetError(f"{path}: {NO_POOLS}: w4s evaluate {path} --store STORE --out OUT")
     named = {safe_name(f"{path}: token", str(token), DatasetError): value for token, value in content.items()}
     return {token: _pool(path, token, value) for token, value in named.items()}
 

@@ -94,10 +94,10 @@ def _read(path: Path) -> list[ShardEntry]:
         with pa.memory_map(str(path)) as source:
             batch = pa.ipc.open_file(source).get_batch(0)
             batch.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError):
-        return []
-    notes = batch.schema.metadata or {}
-    if not batch.schema.equals(_SCHEMA) or notes.get(INDEX_CHECKSUM) != digest(batch, INDEX_VERSION).encode():
+        notes = batch.schema.metadata or {}
+        if not batch.schema.equals(_SCHEMA) or notes.get(INDEX_CHECKSUM) != digest(batch, INDEX_VERSION).encode():
+            return []
+    except (pa.ArrowException, OSError, ValueError):  # ValueError: buffers whose size does not fit their type
         return []
     columns: list[list[Any]] = [column.to_pylist() for column in batch.columns]
     return [ShardEntry(*row) for row in zip(*columns, strict=True)]

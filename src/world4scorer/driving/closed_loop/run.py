@@ -72,7 +72,7 @@ def drive_all(
     worker = DriveWorker(plan, out, logs)
     # In order of time, so that the traffic before a start is not simulated again.
     in_order = sorted(routes, key=lambda route: (route.simulation, route.start.past[-1].step))
-    with resumable(out, "driving there", DriveError, settings) as job:
+    with resumable(out, "driving there", DriveError, settings, leftovers=("*/.*.tmp",)) as job:
         missing = [
             DriveTask(route, tuple(choice for choice in choices if not worker.is_done(route, choice)))
             for route in in_order

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from world4scorer.datasets.navsim.pools import NO_POOLS
 from world4scorer.datasets.navsim.submissions import read_submission, tokens_with_plan
 from world4scorer.datasets.navsim.synthetic import SYNTHETIC_TOKEN_LENGTH
 from world4scorer.datasets.store import SceneStore
@@ -70,7 +71,7 @@ def _check_run(source: Path) -> None:
         known = f"{source}: a planner, which has no pools of its own"
         raise PoolError(f"{known}; make some: w4s pools {source} --data DATA --split SPLIT --out POOLS")
     if is_submission(source):
-        raise PoolError(f"{source}: a submission has one plan per scene, no pools; `w4s evaluate {source}` scores it")
+        raise PoolError(f"{source}: {NO_POOLS}: w4s evaluate {source} --store STORE --out OUT")
     raise PoolError(f"{source}: neither a training run nor a folder of pools (`w4s train`, `w4s pools` make them)")
 
 

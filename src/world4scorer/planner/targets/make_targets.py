@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from glob import escape
 from multiprocessing import parent_process
 from pathlib import Path
 from typing import Final
@@ -112,6 +113,8 @@ def make_image_targets(
     start = time.monotonic()
     parts = out.with_name(f".{out.name}.parts")
     with resumable(parts, "making these targets", TargetError) as job:
+        for leftover in out.parent.glob(f".{escape(out.name)}.*.tmp"):  # of a process that was killed while joining
+            leftover.unlink()
         logs = images.log_names()
         job.run_missing(
             executor or SerialExecutor(),

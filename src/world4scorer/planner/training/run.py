@@ -183,7 +183,9 @@ def fit(
     module = ScorerModule(config, make_network(config, samples), *labellers, steps, machine.label_threads)
     trainer = make_trainer(config, out, machine)
     if trainer.is_global_zero and int(os.environ.get("LOCAL_RANK", "0")) == 0:
-        with resumable(out, "training there", leftovers=(f"{RunFolder(out).checkpoints.name}/.*.tmp",)):
+        run = RunFolder(Path())
+        written = (run.checkpoints, run.planner, run.best_planner)
+        with resumable(out, "training there", leftovers=[f"{folder}/.*.tmp" for folder in written]):
             _fit(trainer, module, loaders, RunFolder(out).last_checkpoint)
             _keep_planners(config, module.network, out)
     else:
