@@ -26,9 +26,9 @@ CASES: Final = 6
 """Of a seed: two of each kind."""
 TARGETS: Final = ("group", "main", "worker")
 ROOT: Final = Path(__file__).resolve().parents[2]
-TIMEOUT: Final = 60.0
+TIMEOUT: Final = 180.0
 """Seconds after which a command hangs."""
-ORPHANS_END: Final = 20.0
+ORPHANS_END: Final = 60.0
 """Seconds within which workers end that have lost their first process."""
 EARLIEST: Final = 0.3
 """Share of an undisturbed run before which there is hardly anything to kill but the interpreter's start."""
