@@ -179,7 +179,7 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
         for path in contents:
             os.replace(temporary[path], path)
     except BaseException as error:
-        if isinstance(error, OSError) and error.filename is None:  # writing to an open file does not say to which
+        if isinstance(error, OSError) and error.errno and error.filename is None:  # writing to an open file names none
             error.filename = os.fspath(path)
         for name in temporary.values():
             Path(name).unlink(missing_ok=True)
