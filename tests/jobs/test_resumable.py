@@ -330,3 +330,11 @@ def test_a_folder_that_is_removed_while_it_is_locked_is_made_again(
     monkeypatch.setattr(FileLock, "acquire", acquire)
     with hold_lock(folder / ".lock", WorkError("held")):
         assert folder.is_dir() and removed
+
+
+def test_what_a_killed_worker_left_is_removed_at_the_end(tmp_path):
+    with resumable(tmp_path, "counting", ValueError, leftovers=("parts/.*.tmp",)):
+        (tmp_path / "parts").mkdir()
+        (tmp_path / "parts" / ".13.json.6d73b271.tmp").write_bytes(b"half")
+        (tmp_path / "parts" / "13.json").write_bytes(b"{}")
+    assert [path.name for path in (tmp_path / "parts").iterdir()] == ["13.json"]

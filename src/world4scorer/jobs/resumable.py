@@ -176,12 +176,18 @@ def resumable(
     with withdrawn_if_refused(folder, *claims, lock=lock), hold_lock(folder / lock, lock_error):
         for one in settings:
             one.match(error)
-        for leftover in (path for pattern in (*LEFTOVERS, *leftovers) for path in folder.glob(pattern)):
-            if leftover.is_dir():
-                shutil.rmtree(leftover)
-            else:
-                leftover.unlink(missing_ok=True)
+        _sweep(folder, leftovers)
         yield Job(folder, error)
+        _sweep(folder, leftovers)  # of a worker that was killed, and whose task another has done
+
+
+def _sweep(folder: Path, leftovers: Sequence[str]) -> None:
+    """Remove unfinished files and folders."""
+    for leftover in [path for pattern in (*LEFTOVERS, *leftovers) for path in folder.glob(pattern)]:
+        if leftover.is_dir():
+            shutil.rmtree(leftover)
+        else:
+            leftover.unlink(missing_ok=True)
 
 
 @contextmanager
