@@ -103,6 +103,7 @@ def test_the_score_is_the_sum_of_both_standardised(
 ) -> None:
     """The second iteration's mean is that of the first one's elites by the sum, computed by hand."""
     seen: list[ImaginedCandidates] = []
+    torch.manual_seed(1)  # some heads choose the elites of the cost
     head = OutcomeHead(4 * untrained.latent + 51).eval()
     WorldModelPlanner(untrained, SMALL, head, 0.7, watch=seen.append).plan(simulator, moments(windows[:1], simulator))
     first = seen[0]
