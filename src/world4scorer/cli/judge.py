@@ -208,7 +208,7 @@ def evaluate(
     from world4scorer.evaluation.scores.pool_evaluation import evaluate_pools
     from world4scorer.jobs.files import check_folder
 
-    if out is not None or not source.is_file():  # a file is told below what it lacks
+    if out is not None or not source.is_file():  # below, an error says what a file lacks
         check_folder(source if out is None else out)
     others = None if against is None else read_frames(against)
     prepare_missing_store(source, split, data, store)
