@@ -43,7 +43,7 @@ from world4scorer.planner.model.config import PRESETS, ModelConfig, pretrained_c
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.profiling.profile import latency, peak_memory, profile
-from world4scorer.planner.training.bf16_linear import use_bf16_products
+from world4scorer.planner.training.bf16_linear import use_bf16_in_vit
 from world4scorer.planner.training.losses import LossConfig, Targets, compute_losses
 from world4scorer.planner.training.predictions import Predictions, predict, propose
 
@@ -168,7 +168,7 @@ def training(planner: Planner, plain: EagerModel, scenes: int, store: Path | Non
         return torch.from_numpy(np.stack(tables)).float()
 
     shortened = copy.deepcopy(network)
-    use_bf16_products(shortened)
+    use_bf16_in_vit(shortened)
     plain_update = optimised(plain)
 
     def ours(network: Network) -> Step:

@@ -38,7 +38,7 @@ Paths = Annotated[tuple[Path, ...], metavar("PATH [PATH ...]")]
 Routes = Annotated[tuple[str, ...], metavar("ROUTE [ROUTE ...]")]
 Address = Annotated[str, metavar("ADDRESS")]
 OptionalName = Annotated[str | None, metavar("NAME")]
-OptionalPrecision = Annotated[Literal["fp32", "bf16", "fp16", "bf16-vit"] | None, HIDE_DEFAULT]
+OptionalPrecision = Annotated[Literal["fp32", "bf16", "fp16", "bf16-products", "bf16-vit"] | None, HIDE_DEFAULT]
 
 
 def map_(opendrive: PositionalFile, /, out: File, town: OptionalName = None) -> int:

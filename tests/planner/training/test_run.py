@@ -282,7 +282,7 @@ def test_what_is_missing_is_named(training_set, tmp_path):
     assert not (tmp_path / "c").exists()  # and the corrected command is not refused for its batch
 
 
-@pytest.mark.parametrize("precision", ["bf16", "bf16-vit"])
+@pytest.mark.parametrize("precision", ["bf16", "bf16-products", "bf16-vit"])
 def test_precisions(training_set, finished, tmp_path, precision):
     config = replace(training_set.config, precision=precision)
     train(config, training_set.data, tmp_path / "run", MACHINE)

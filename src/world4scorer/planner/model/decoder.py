@@ -29,8 +29,8 @@ class Attention(nn.Module):
         width = query_BLD.shape[-1]
         query_weight, rest_weight = self.in_weight.split([width, 2 * width])
         query_bias, rest_bias = self.in_bias.split([width, 2 * width])
-        key, value = functional.linear(key_BSD, rest_weight, rest_bias).chunk(2, -1)
-        query = functional.linear(query_BLD, query_weight, query_bias)
+        key, value = self.project(key_BSD, rest_weight, rest_bias).chunk(2, -1)
+        query = self.project(query_BLD, query_weight, query_bias)
         if query_BLD.shape[1] == key_BSD.shape[1] == 1:
             # The softmax over one key is 1. Said outright, query and key projections get no gradient at all from a
             # single query, rather than whatever rounding leaves of zero.
@@ -40,6 +40,10 @@ class Attention(nn.Module):
             gathered = functional.scaled_dot_product_attention(*split).transpose(1, 2).flatten(2)
         projected: Tensor = self.out(gathered)
         return projected
+
+    def project(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        """A linear layer with some rows of the weight."""
+        return functional.linear(x, weight, bias)
 
 
 class Branch(nn.Module):

@@ -169,6 +169,10 @@ class Perception(NamedTuple):
         """The same on a device."""
         return Perception(*(part.to(device) for part in self if part is not None))
 
+    def channels_last(self) -> Perception:
+        """The same with the map's features side by side in memory, as an encoder leaves them: convolutions like it."""
+        return self._replace(features=self.features.contiguous(memory_format=torch.channels_last))
+
     def at(self, rows: slice) -> Perception:
         """Some of the scenes."""
         return Perception(*(part[rows] for part in self if part is not None))

@@ -12,6 +12,8 @@ X x Y cells of the feature map, 4X x 4Y cells of maps.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 import torch
@@ -155,5 +157,7 @@ def worst_so_far(logits: Tensor, badness: tuple[float, ...] = BADNESS) -> Tensor
     Of logits (..., steps, K, maps) of `DECISIVE_CLASSES`, or of others with their signs. A plan leaves the road or
     collides at its worst point; a linear layer cannot find that among all points.
     """
-    worst = (logits * logits.new_tensor(badness)).amax(-2).cummax(-2).values
-    return (worst / WORST_SCALE).clamp(-WORST_LIMIT, WORST_LIMIT).flatten(-2)
+    bad = logits * logits.new_tensor(badness) / WORST_SCALE
+    of_points = reduce(torch.maximum, bad.unbind(-2))  # several times as fast as amax and cummax over a few numbers
+    worst = torch.stack(list(accumulate(of_points.unbind(-2), torch.maximum)), -2)
+    return worst.clamp(-WORST_LIMIT, WORST_LIMIT).flatten(-2)

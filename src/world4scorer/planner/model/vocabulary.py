@@ -39,6 +39,8 @@ SAME: Final = 0.1
 """Distance of plans below which they count as the same [m]: at rest most manoeuvres lead nowhere."""
 SAME_PENALTY: Final = 10.0
 """Logit that a plan loses that is the same as one that was chosen."""
+NEAR_NOTHING: Final = -30.0
+"""Exponent that is small enough; below, numbers become denormal and the exponential eight times as slow."""
 
 
 class Screen(nn.Module):
@@ -84,16 +86,21 @@ def nearest(map_BMXY: Tensor, points_BU2: Tensor) -> Tensor:
 
 def choose_different(logits_BK: Tensor, plans_BKT3: Tensor, count: int) -> Tensor:
     """Indices (B, count) of plans, the best first, each avoiding those that were chosen before it."""
-    places = plans_BKT3[:, :, 1::2, :2].flatten(2)  # every second
+    places = plans_BKT3[:, :, 1::2, :2].flatten(2).transpose(1, 2).contiguous()  # every second; sums run over rows
     worth = logits_BK.clone()
     chosen = []
-    rows = torch.arange(len(worth), device=worth.device)
     for _ in range(count):
-        best = worth.argmax(1)
+        best = worth.argmax(1, keepdim=True)
         chosen.append(best)
-        apart = (places - places[rows, best][:, None]).square().sum(-1) / (places.shape[-1] / 2)
-        alike = torch.exp(-apart / (2 * SPREAD**2))
-        same = torch.exp(-apart / (2 * SAME**2))
-        worth = torch.minimum(worth, logits_BK - ALIKE_PENALTY * alike - SAME_PENALTY * same)
-        worth[rows, best] = -torch.inf
-    return torch.stack(chosen, 1)
+        own = places.gather(2, best[:, None].expand(-1, places.shape[1], -1))
+        apart = (places - own).square().sum(1) / (places.shape[1] / 2)
+        worth = torch.minimum(
+            worth, logits_BK - ALIKE_PENALTY * _nearness(apart, SPREAD) - SAME_PENALTY * _nearness(apart, SAME)
+        )
+        worth.scatter_(1, best, -torch.inf)
+    return torch.cat(chosen, 1)
+
+
+def _nearness(squared: Tensor, scale: float) -> Tensor:
+    """One at a distance of zero, falling to zero as a Gaussian."""
+    return (squared / (-2 * scale**2)).clamp(min=NEAR_NOTHING).exp()

@@ -22,7 +22,7 @@ FORMAT: Final = "world4scorer-training-1"
 
 AuxiliaryTarget = Literal["none", "current", "future"]
 Permuted = Literal["none", "bank", "all"]
-Precision = Literal["fp32", "bf16", "fp16", "bf16-vit"]
+Precision = Literal["fp32", "bf16", "fp16", "bf16-products", "bf16-vit"]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,8 @@ class TrainConfig:
     from_planner: str = ""
     """Planner folder with initial weights of the whole network; it may lack the route point."""
     precision: Precision = "fp32"
-    """Precision of computation; parameters are float32. `bf16-vit`: only the ViT's matrix products."""
+    """Precision of computation; parameters are float32. `bf16-products`: matrix products of large layers alone;
+    `bf16-vit`: those of the ViT."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch"):
@@ -146,7 +147,10 @@ def baseline() -> TrainConfig:
 
 
 def city() -> TrainConfig:
-    """A small planner for the embedded city around its frozen encoder, in minutes on two cores."""
+    """A small planner for the embedded city around its frozen encoder, in minutes on two cores.
+
+    Where the processor has bfloat16 instructions they are used, which changes weights by rounding.
+    """
     return TrainConfig(
         model=models.city(),
         optimiser=OptimiserConfig(learning_rate=2.8e-3, clip=1.0),
@@ -154,14 +158,12 @@ def city() -> TrainConfig:
         epochs=5,
         batch=32,
         vit_weights="city",
+        precision="bf16-products" if torch.cpu._is_avx512_bf16_supported() else "fp32",
     )
 
 
 def city_vit() -> TrainConfig:
-    """The same with a small ViT that is trained from nothing.
-
-    Where the processor has bfloat16 instructions they are used, which changes weights by rounding.
-    """
+    """The same with a small ViT that is trained from nothing."""
     return replace(
         city(),
         model=models.city_vit(),

@@ -160,7 +160,7 @@ class ScorerModule(pl.LightningModule):
             betas=chosen.betas,
             eps=chosen.epsilon,
             weight_decay=chosen.weight_decay,
-            fused=self.config.precision in ("fp32", "bf16-vit"),  # with others Lightning could not clip gradients
+            fused=self.config.precision not in ("bf16", "fp16"),  # with these Lightning could not clip gradients
         )
         # Not the trainer's own estimate: asking for it makes the loader before its state is restored.
         warm_up = max(1, round(chosen.warm_up * self.steps))

@@ -38,7 +38,7 @@ from world4scorer.planner.model.image_encoder import CITY, MASKED, load_city_enc
 from world4scorer.planner.model.network import SPEED, FrozenSceneEncoder, Network
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.batches import check_batch
-from world4scorer.planner.training.bf16_linear import use_bf16_products
+from world4scorer.planner.training.bf16_linear import use_bf16_in_vit, use_bf16_products
 from world4scorer.planner.training.callbacks import (
     CheckpointFiles,
     History,
@@ -55,7 +55,14 @@ from world4scorer.planner.training.rollouts import RolloutData, TrainInputs, joi
 from world4scorer.planner.training.split_samples import split_samples
 from world4scorer.planner.training.warm_start import load_forecast, load_planner_weights
 
-PRECISIONS: Final = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed", "bf16-vit": "32-true"}
+PRECISIONS: Final = {
+    "fp32": "32-true",
+    "bf16": "bf16-mixed",
+    "fp16": "16-mixed",
+    "bf16-products": "32-true",
+    "bf16-vit": "32-true",
+}
+"""What Lightning calls them."""
 NETWORK: Final = "network."
 """Prefix of parameter names in checkpoints."""
 
@@ -218,8 +225,10 @@ def make_network(config: TrainConfig, samples: Samples) -> Network:
         found = fit(speeds, poses, len(network.generator.anchors), config.seed)
         network.generator.anchors.copy_(torch.from_numpy(found))
     _load_weights(network, config)
-    if config.precision == "bf16-vit":
+    if config.precision == "bf16-products":
         use_bf16_products(network)
+    elif config.precision == "bf16-vit":
+        use_bf16_in_vit(network)
     return network
 
 
@@ -271,7 +280,7 @@ def make_trainer(config: TrainConfig, out: Path, machine: Machine) -> pl.Trainer
     """Lightning's trainer for a run."""
     run = RunFolder(out)
     if config.precision == "fp16" and machine.accelerator == "cpu":
-        raise ValueError("precision: fp16 needs a GPU; on processors use bf16, bf16-vit or fp32")
+        raise ValueError("precision: fp16 needs a GPU; on processors use bf16-products or fp32")
     best = ModelCheckpoint(
         run.checkpoints,
         filename=run.best_checkpoint.stem,
