@@ -28,7 +28,8 @@ from world4scorer.planner.diagrams.gradient_routes import (
 )
 from world4scorer.planner.diagrams.model_facts import model_facts
 from world4scorer.planner.diagrams.overview_figure import draw_overview
-from world4scorer.planner.model.network import Network, SceneFeatures
+from world4scorer.planner.model.encoded import SceneFeatures
+from world4scorer.planner.model.network import Network
 from world4scorer.planner.training.config import baseline, city, city_vit, paper
 from world4scorer.planner.training.losses import LossConfig
 

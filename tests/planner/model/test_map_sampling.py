@@ -11,6 +11,7 @@ from world4scorer.engine.scene import vehicle
 from world4scorer.planner.model.anchors import integrate
 from world4scorer.planner.model.config import city
 from world4scorer.planner.model.dense_encoder import MAP_CLASSES, DenseEncoderConfig
+from world4scorer.planner.model.encoded import Ego, SceneFeatures
 from world4scorer.planner.model.generator import CORRECTION
 from world4scorer.planner.model.map_sampling import (
     BOX_POINTS,
@@ -148,7 +149,7 @@ def test_a_planner_chooses_plans_on_the_road():
     network.generator.screen = KnowsTheRoad()
     with torch.no_grad():
         ego = network.encode_ego(torch.tensor([[0, 0, 0, 7.0, 0, 0, 0, 0, 1, 0, 0]]).float())
-        plans = network.generator(torch.zeros(1, 96, 128), ego.encoded, ego.speed, maps(-3.0))
+        plans = network.generator(SceneFeatures(torch.zeros(1, 96, 128), maps(-3.0)), ego)
     assert least_drivable(maps(-3.0), every).mean() < 0.8 and least_drivable(maps(-3.0), plans).mean() > 0.95
 
 
@@ -157,7 +158,7 @@ def test_corrections_of_chosen_plans_are_small():
     network = Network(city()).eval()
     generator = network.generator
     generator.anchors.copy_(torch.randn(512, 8, 2) * torch.tensor([0.3, 0.1]))
-    scene = torch.zeros(1, 96, 128), torch.zeros(1, 128), torch.tensor([12.0]), maps()
+    scene = SceneFeatures(torch.zeros(1, 96, 128), maps()), Ego(torch.zeros(1, 128), torch.tensor([12.0]))
     with torch.no_grad():
         before = generator(*scene)
         generator.head.poses.bias.copy_(torch.tensor([1e3, -1e3]).repeat(8))

@@ -15,6 +15,7 @@ from torch.nn import functional
 from world4scorer.planner.model.anchors import CONTROLS, integrate
 from world4scorer.planner.model.config import POSE_NUMBERS, ModelConfig
 from world4scorer.planner.model.decoder import Decoder
+from world4scorer.planner.model.encoded import Ego, SceneFeatures
 from world4scorer.planner.model.map_sampling import Maps
 from world4scorer.planner.model.route_reading import outside_corridor
 from world4scorer.planner.model.scorer import plan_motion
@@ -73,22 +74,14 @@ class Generator(nn.Module):
             nn.init.zeros_(self.head.poses.weight)
             nn.init.zeros_(self.head.poses.bias)
 
-    def forward(
-        self,
-        scene_BSD: Tensor,
-        ego_BD: Tensor,
-        speed_B: Tensor,
-        readable: object = None,
-        route_BS2: Tensor | None = None,
-        corridor_BS2: Tensor | None = None,
-    ) -> Tensor:
-        """Plans (B, N, T, 3); the speed [m/s] is what plans with anchors begin with. The rest is not looked at."""
-        queries_BND = self.queries + ego_BD[:, None]
-        decoded: Tensor = self.head(self.decoder(queries_BND, scene_BSD))
+    def forward(self, scene: SceneFeatures, ego: Ego) -> Tensor:
+        """Plans (B, N, T, 3); those with anchors begin with the ego's speed."""
+        queries_BND = self.queries + ego.encoded[:, None]
+        decoded: Tensor = self.head(self.decoder(queries_BND, scene.tokens))
         if self.anchors is None:
             return decoded
         controls = self.anchors.float() + decoded * decoded.new_tensor(CONTROL_SCALE)
-        return integrate(speed_B.float(), controls)
+        return integrate(ego.speed.float(), controls)
 
 
 class VocabularyGenerator(Generator):
@@ -107,25 +100,17 @@ class VocabularyGenerator(Generator):
         """All plans (B, K, T, 3) of the vocabulary, from speeds [m/s]."""
         return integrate(speed_B.float(), self.anchors.float().expand(len(speed_B), -1, -1, -1))
 
-    def forward(
-        self,
-        scene_BSD: Tensor,
-        ego_BD: Tensor,
-        speed_B: Tensor,
-        readable: object = None,
-        route_BS2: Tensor | None = None,
-        corridor_BS2: Tensor | None = None,
-    ) -> Tensor:
-        """Plans (B, N, T, 3): manoeuvres that stay near a route [m], if there is one, come first."""
-        assert isinstance(readable, Maps)
+    def forward(self, scene: SceneFeatures, ego: Ego) -> Tensor:
+        """Plans (B, N, T, 3): manoeuvres that stay in the corridor, if there is one, come first."""
+        assert isinstance(scene.readable, Maps)
         with torch.no_grad():
-            every = self.manoeuvres(speed_B)
-            worth = self.screen(every, readable, ego_BD, route_BS2)
-            if corridor_BS2 is not None:
-                worth = worth - CORRIDOR_LOSS * outside_corridor(every, corridor_BS2)
+            every = self.manoeuvres(ego.speed)
+            worth = self.screen(every, scene.readable, ego.encoded, ego.route)
+            if ego.corridor is not None:
+                worth = worth - CORRIDOR_LOSS * outside_corridor(every, ego.corridor)
             chosen = choose_different(worth, every, self.proposals)
             plans = every.gather(1, chosen[..., None, None].expand(-1, -1, *every.shape[2:]))
-        queries_BND = self.queries + self.embed(plan_motion(plans).flatten(2)) + ego_BD[:, None]
-        decoded: Tensor = self.head(self.decoder(queries_BND, scene_BSD))
+        queries_BND = self.queries + self.embed(plan_motion(plans).flatten(2)) + ego.encoded[:, None]
+        decoded: Tensor = self.head(self.decoder(queries_BND, scene.tokens))
         controls = self.anchors.float()[chosen] + decoded.tanh() * decoded.new_tensor(CORRECTION)
-        return integrate(speed_B.float(), controls)
+        return integrate(ego.speed.float(), controls)

@@ -12,13 +12,14 @@ from torch import Tensor, nn
 
 from world4scorer.planner.model.config import DENSE, POSE_NUMBERS, ModelConfig
 from world4scorer.planner.model.dense_encoder import DenseEncoder, DenseEncoderConfig, Perception
+from world4scorer.planner.model.encoded import Ego, SceneFeatures
 from world4scorer.planner.model.encoder import SceneEncoder
 from world4scorer.planner.model.forecast import FORECAST_WIDTH
 from world4scorer.planner.model.frozen_vit import FrozenEncoder, FrozenViT
 from world4scorer.planner.model.generator import Generator, VocabularyGenerator
 from world4scorer.planner.model.images import Frames
 from world4scorer.planner.model.map_sampling import Maps, MapSampling
-from world4scorer.planner.model.plan_sampling import Cameras, PlanSampling, Readable
+from world4scorer.planner.model.plan_sampling import Cameras, PlanSampling
 from world4scorer.planner.model.route_reading import read_route, route_points
 from world4scorer.planner.model.scene_reader import SceneReader
 from world4scorer.planner.model.scorer import ActionEncoder, Predictor, ScoreHeads
@@ -26,32 +27,6 @@ from world4scorer.planner.model.vision_transformer import VisionTransformer
 
 SPEED: Final = 3
 """Place of the forward velocity [m/s] in the ego status."""
-
-
-class SceneFeatures(NamedTuple):
-    """Encoded scene."""
-
-    tokens: Tensor
-    """(B, C * Q, D)"""
-    readable: Readable | Maps | None
-    """What plan sampling reads from, if the model has it"""
-
-    def detach(self) -> SceneFeatures:
-        """A detached copy."""
-        return SceneFeatures(self.tokens.detach(), None if self.readable is None else self.readable.detach())
-
-
-class Ego(NamedTuple):
-    """Encoded ego status."""
-
-    encoded: Tensor
-    """(B, D)"""
-    speed: Tensor
-    """(B,) forward [m/s]"""
-    route: Tensor | None = None
-    """(B, 5, 2) from the ego along the route [m], if plans are read along it"""
-    corridor: Tensor | None = None
-    """(B, m, 2) route that the generator's plans shall stay near [m]"""
 
 
 class Forward(NamedTuple):
@@ -168,7 +143,7 @@ class Network(nn.Module):
 
     def propose(self, scene: SceneFeatures, ego: Ego) -> Tensor:
         """Plans (B, N, T, 3)."""
-        plans: Tensor = self.generator(scene.tokens, ego.encoded, ego.speed, scene.readable, ego.route, ego.corridor)
+        plans: Tensor = self.generator(scene, ego)
         return plans
 
     def predict(self, plans_BNT3: Tensor, scene: SceneFeatures, ego: Ego, cameras: Cameras | None = None) -> Tensor:

@@ -21,7 +21,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from world4scorer.planner.model.network import Ego, Network, SceneFeatures
+from world4scorer.planner.model.encoded import Ego, SceneFeatures
+from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.model.scorer import ActionEncoder, Predictor, ScoreHeads
 

@@ -14,10 +14,11 @@ import torch
 from torch import Tensor
 
 from world4scorer.planner.model.dense_encoder import Perception
+from world4scorer.planner.model.encoded import Ego, SceneFeatures
 from world4scorer.planner.model.generator import VocabularyGenerator
 from world4scorer.planner.model.images import Frames
 from world4scorer.planner.model.map_sampling import Maps
-from world4scorer.planner.model.network import Ego, Network, SceneFeatures
+from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.plan_sampling import Cameras
 
 

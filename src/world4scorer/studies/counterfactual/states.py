@@ -16,7 +16,7 @@ from torch import Tensor
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.engine.scene.indices import PLAN_POSES
 from world4scorer.jobs.progress import ProgressBar
-from world4scorer.planner.model.network import Ego, SceneFeatures
+from world4scorer.planner.model.encoded import Ego, SceneFeatures
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.training.pools import pool_batches
