@@ -11,7 +11,7 @@ from PIL import Image
 from world4scorer.city.render.cameras import DEFAULT_CAMERAS, CameraRig
 from world4scorer.datasets.dense.labels import CELLS, COARSE_CELLS, DenseLabels, MapBit
 from world4scorer.datasets.dense.views_file import DenseFrame, DenseViews, ViewGeometry, write_dense_views
-from world4scorer.planner.model.dense_encoder import DenseEncoderConfig
+from world4scorer.planner.model.dense_encoder_config import DenseEncoderConfig
 
 HEIGHT, WIDTH, CROP = 64, 96, 16
 """Pixels of an image, and rows of it that are not used."""

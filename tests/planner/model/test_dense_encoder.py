@@ -10,16 +10,13 @@ from torch.nn import functional
 from tests.support.dense_frames import NARROW, small_geometry
 from world4scorer.city.render.cameras import DEFAULT_CAMERAS, CameraRig
 from world4scorer.planner.model.config import city
-from world4scorer.planner.model.dense_encoder import (
+from world4scorer.planner.model.dense_encoder import DenseEncoder
+from world4scorer.planner.model.dense_encoder_config import (
     FINE_STRIDE,
-    LIFT_HEIGHTS,
     LIFT_SCALE,
     MAP_CLASSES,
     SHARP_STRIDE,
-    DenseEncoder,
     DenseEncoderConfig,
-    Lift,
-    grid_points,
 )
 from world4scorer.planner.model.dense_encoder_files import (
     is_dense_encoder,
@@ -27,6 +24,7 @@ from world4scorer.planner.model.dense_encoder_files import (
     save_dense_encoder,
 )
 from world4scorer.planner.model.image_encoder import load_encoder
+from world4scorer.planner.model.lift import LIFT_HEIGHTS, Lift, grid_points
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.pretraining.dense_batches import encoder_config
 

@@ -10,7 +10,8 @@ import torch
 from world4scorer.datasets.dense.labels import X_RANGE, Y_RANGE
 from world4scorer.planner.model.anchors import integrate
 from world4scorer.planner.model.config import city
-from world4scorer.planner.model.dense_encoder import DenseEncoder, DenseEncoderConfig
+from world4scorer.planner.model.dense_encoder import DenseEncoder
+from world4scorer.planner.model.dense_encoder_config import DenseEncoderConfig
 from world4scorer.planner.model.forecast import (
     FORECAST_FEATURES,
     FORECAST_TIMES,

@@ -10,7 +10,7 @@ from world4scorer.datasets.dense.labels import CELL, CELLS, X_RANGE, Y_RANGE
 from world4scorer.engine.scene import vehicle
 from world4scorer.planner.model.anchors import integrate
 from world4scorer.planner.model.config import city
-from world4scorer.planner.model.dense_encoder import MAP_CLASSES, DenseEncoderConfig
+from world4scorer.planner.model.dense_encoder_config import MAP_CLASSES, DenseEncoderConfig
 from world4scorer.planner.model.encoded import Ego, SceneFeatures
 from world4scorer.planner.model.generator import CORRECTION
 from world4scorer.planner.model.map_sampling import (

@@ -11,7 +11,8 @@ from tests.support.dense_frames import NARROW, random_labels, small_geometry, wr
 from world4scorer import cli
 from world4scorer.datasets.dense.labels import CELLS, MapBit
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.planner.model.dense_encoder import MAP_CLASSES, PIXEL_CLASSES, DenseEncoder
+from world4scorer.planner.model.dense_encoder import DenseEncoder
+from world4scorer.planner.model.dense_encoder_config import MAP_CLASSES, PIXEL_CLASSES
 from world4scorer.planner.model.dense_encoder_files import load_dense_encoder
 from world4scorer.planner.model.images import normalise
 from world4scorer.planner.pretraining.dense_batches import (

@@ -7,7 +7,7 @@ import torch
 
 from tests.support.model_golden import tiny_inputs, tiny_planner
 from world4scorer.planner.model import Network, baseline, city, city_vit, paper
-from world4scorer.planner.model.dense_encoder import DenseEncoderConfig
+from world4scorer.planner.model.dense_encoder_config import DenseEncoderConfig
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.profiling.operations import FVCORE_NORM, OperationCounter, TensorMemory
 from world4scorer.planner.profiling.profile import latency, peak_memory, profile

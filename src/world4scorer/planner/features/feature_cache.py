@@ -32,7 +32,8 @@ from world4scorer.jobs.files import read_json
 from world4scorer.jobs.resumable import Settings, resumable
 from world4scorer.jobs.sources import check_source
 from world4scorer.planner.model.config import ModelConfig
-from world4scorer.planner.model.dense_encoder import DenseEncoder, DenseEncoderConfig, Perception, Shapes
+from world4scorer.planner.model.dense_encoder import DenseEncoder, Perception, Shapes
+from world4scorer.planner.model.dense_encoder_config import DenseEncoderConfig
 from world4scorer.planner.model.frozen_vit import FrozenEncoder
 from world4scorer.planner.model.images import ImageError, fit_intrinsics, normalise, read_view
 from world4scorer.planner.model.plan_sampling import Cameras

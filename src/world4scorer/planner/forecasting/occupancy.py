@@ -11,7 +11,7 @@ from world4scorer.datasets.dense.labels import CELL, CELLS, X_RANGE, Y_RANGE
 from world4scorer.engine.kernels import kernel
 from world4scorer.engine.scene import Scene
 from world4scorer.engine.scene.indices import Box, State
-from world4scorer.planner.model.dense_encoder import SCALE
+from world4scorer.planner.model.dense_encoder_config import SCALE
 from world4scorer.planner.model.forecast import FORECAST_SCALE, FORECAST_TIMES
 
 FORECAST_CELL = CELL * SCALE / FORECAST_SCALE

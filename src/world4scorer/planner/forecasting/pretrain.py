@@ -28,7 +28,8 @@ from world4scorer.jobs.resumable import resumable
 from world4scorer.planner.features.feature_cache import FeatureCache, cache_features
 from world4scorer.planner.forecasting.config import ForecastConfig
 from world4scorer.planner.forecasting.occupancy import occupancy
-from world4scorer.planner.model.dense_encoder import SCALE, DenseEncoder
+from world4scorer.planner.model.dense_encoder import DenseEncoder
+from world4scorer.planner.model.dense_encoder_config import SCALE
 from world4scorer.planner.model.dense_encoder_files import load_dense_encoder, save_dense_encoder
 from world4scorer.planner.model.forecast import FORECAST_SCALE, FORECAST_TIMES, FORECAST_WIDTH, Forecast, forecast_maps
 from world4scorer.planner.pretraining.dense_batches import read_ahead

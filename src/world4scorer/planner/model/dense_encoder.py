@@ -12,136 +12,30 @@ X x Y cells of the feature map (2 m), 4X x 4Y cells of maps (0.5 m).
 from __future__ import annotations
 
 import copy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Final, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from world4scorer.datasets.dense.labels import CELL, CELLS, X_RANGE, Y_RANGE
 from world4scorer.jobs.tensor_files import tensors_digest
-from world4scorer.planner.model.config import DENSE, ModelConfig
+from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.convolutions import ConvolutionBlock, Norm, ResidualBlock
+from world4scorer.planner.model.dense_encoder_config import (
+    FINE_STRIDE,
+    LIFT_SCALE,
+    MAP_CLASSES,
+    SCALE,
+    SHARP_STRIDE,
+    DenseEncoderConfig,
+)
 from world4scorer.planner.model.forecast import FORECAST_FEATURES, Forecast
 from world4scorer.planner.model.images import Frames, check_images
-from world4scorer.planner.model.plan_sampling import Cameras, best_view, project
+from world4scorer.planner.model.lift import READINGS, Lift
 
-MAP_CLASSES: Final = ("drivable", "lane", "crosswalk", "vehicle", "person", "red", "boundary")
-"""Channels of the map, in order."""
-PIXEL_CLASSES: Final = 14
-"""Semantic classes of pixels (`SurfaceClass` of the city)."""
-SCALE: Final = 4
-"""Cells of the map per cell of the feature map, along both axes."""
-LIFT_SCALE: Final = 2
-"""Places per cell of the feature map, along both axes, at which it reads the views."""
-LIFT_HEIGHTS: Final = (0.0, 1.0)
-"""Heights above the ground at which it reads them [m]."""
-READINGS: Final = len(LIFT_HEIGHTS) * LIFT_SCALE**2
-"""Points at which a cell of the feature map reads the views."""
-FINE_STRIDE: Final = 4
-"""Pixels per cell of a view's fine features."""
-SHARP_STRIDE: Final = 2
-"""Pixels per cell of a view's sharp features: thirty metres ahead a pixel is four metres of road."""
 CENTRE_RATE: Final = 0.01
 """Weight of a batch in the running mean of patches."""
-FINE_PER_PATCH: Final = 4
-"""Cells of the fine features per patch, along both axes."""
-MAX_DEVIATION: Final = 1e-3
-"""Largest difference of a calibration from the encoder's: of pixels / image width, of axes, and of positions [m]."""
-
-
-@dataclass(frozen=True)
-class DenseEncoderConfig:
-    """Sizes of the encoder."""
-
-    image_height: int = 84
-    """Of each view, cropped [pixels]."""
-    image_width: int = 196
-    """Of each view [pixels]."""
-    crop_top: int = 28
-    """Rows cut off the top of the image as rendered [pixels]: sky."""
-    focal_to_width: float = 1545.0 / 1920.0
-    """Focal length / image width; the optical axis is in the middle of the image before cropping."""
-    mounts: tuple[tuple[float, float, float, float], ...] = (
-        (1.95, 0.0, 1.5, 0.0),
-        (1.35, 0.0, 1.5, 180.0),
-        (1.82, 0.25, 1.5, 55.0),
-        (1.82, -0.25, 1.5, -55.0),
-    )
-    """Level cameras in the order front, back, left-front, right-front: x forward, y left, z up of the rear axle on the
-    ground [m], yaw to the left [deg]."""
-    fine: int = 48
-    """Features at a quarter of the resolution."""
-    middle: int = 64
-    """Features at an eighth."""
-    patch_width: int = 96
-    """Features of a patch token."""
-    lifted: int = 32
-    """Fine features that are lifted onto the ground."""
-    sharp: int = 16
-    """Sharp features that are lifted onto the ground; 0 leaves them out."""
-    map_width: int = 64
-    """Features of a cell of the feature map."""
-    map_inner: int = 96
-    """Features of the map network at its coarsest level."""
-    place: int = 16
-    """Learned features of each cell's place."""
-    forecast: int = 0
-    """Features of the forecast network at its finest level; 0 for an encoder without a forecast."""
-
-    @property
-    def cameras(self) -> Cameras:
-        """Calibration of the views of one scene."""
-        mounts = torch.tensor(self.mounts)
-        yaw, zero, one = mounts[:, 3].deg2rad(), torch.zeros(len(mounts)), torch.ones(len(mounts))
-        right = torch.stack([yaw.sin(), -yaw.cos(), zero], -1)
-        forward = torch.stack([yaw.cos(), yaw.sin(), zero], -1)
-        rotation = torch.stack([right, torch.stack([zero, zero, -one], -1), forward], -1)
-        focal, middle = self.focal_to_width * self.image_width, (self.image_height - self.crop_top) / 2
-        pinhole = torch.tensor([[focal, 0, self.image_width / 2], [0, focal, middle], [0, 0, 1.0]])
-        return Cameras(pinhole.expand(1, len(mounts), 3, 3), rotation[None], mounts[None, :, :3])
-
-    def check_cameras(self, cameras: Cameras) -> None:
-        """Raise a ValueError for other cameras than those that the encoder was taught with."""
-        for ours, theirs, scale in zip(self.cameras, cameras, (self.image_width, 1, 1), strict=True):
-            if (ours - theirs.detach().cpu()).abs().max() > MAX_DEVIATION * scale:
-                raise ValueError(
-                    "cameras: not those of the city, which the dense encoder was taught with; use a model with a ViT "
-                    "(--preset city-vit or paper)"
-                )
-
-    @property
-    def view_sizes(self) -> ModelConfig:
-        """Sizes of views and patches, as functions that read images want them."""
-        return ModelConfig(
-            image_height=self.image_height,
-            image_width=self.image_width,
-            crop_top=self.crop_top,
-            patch=FINE_STRIDE,
-            cameras=len(self.mounts),
-            vit_width=self.patch_width,
-            registers=0,
-            lora_rank=0,
-            encoder=DENSE,
-        )
-
-    @property
-    def patches(self) -> tuple[int, int]:
-        """Rows and columns of patches in a view."""
-        rows, columns = self.fine_grid
-        return -(-rows // FINE_PER_PATCH), -(-columns // FINE_PER_PATCH)
-
-    @property
-    def fine_grid(self) -> tuple[int, int]:
-        """Rows and columns of a view's finest features."""
-        return self.image_height // FINE_STRIDE, self.image_width // FINE_STRIDE
-
-    @property
-    def map_cells(self) -> tuple[int, int]:
-        """Rows and columns of the feature map."""
-        return CELLS[0] // SCALE, CELLS[1] // SCALE
 
 
 class ViewFeatures(NamedTuple):
@@ -220,64 +114,6 @@ class ViewNetwork(nn.Module):
             return ViewFeatures(patches, known, None)
         sharp = functional.pixel_shuffle(self.sharpen(torch.cat([fine, known], 1)), FINE_STRIDE // SHARP_STRIDE)
         return ViewFeatures(patches, known, sharp)
-
-
-class Lift(nn.Module):
-    """Features of views, one per `stride` pixels, onto the feature map, for one set of cameras."""
-
-    index: Tensor
-    weight: Tensor
-
-    def __init__(self, config: DenseEncoderConfig, stride: int) -> None:
-        super().__init__()
-        self.cells = config.map_cells
-        with torch.device("cpu"):  # a real one, also while a network's parameters have no memory yet
-            index, weight = _reading(config, stride)
-        self.register_buffer("index", index, persistent=False)
-        self.register_buffer("weight", weight, persistent=False)
-
-    def forward(self, features_BCLhw: Tensor) -> Tensor:
-        """(B, readings * L, X, Y): by height, place along x, along y, feature; zero where no view looks."""
-        scenes, views, width, rows, columns = features_BCLhw.shape
-        table = features_BCLhw.permute(1, 3, 4, 0, 2).reshape(views * rows * columns, scenes * width)
-        weight = self.weight.to(table.dtype)
-        read = functional.embedding_bag(self.index, table, per_sample_weights=weight, mode="sum")
-        lifted = read.view(*self.cells, READINGS, scenes, width).permute(3, 0, 1, 2, 4)
-        return lifted.reshape(scenes, *self.cells, READINGS * width).permute(0, 3, 1, 2)  # channels last in memory
-
-    @property
-    def visible(self) -> Tensor:
-        """(2X, 2Y) which places a view sees, on the ground."""
-        seen = (self.weight.sum(1) > 0).view(*self.cells, len(LIFT_HEIGHTS), LIFT_SCALE, LIFT_SCALE)[:, :, 0]
-        return seen.permute(0, 2, 1, 3).reshape(LIFT_SCALE * self.cells[0], LIFT_SCALE * self.cells[1])
-
-
-def _reading(config: DenseEncoderConfig, stride: int) -> tuple[Tensor, Tensor]:
-    """Rows of the table of features (X * Y * readings, 4) that cells read, and their weights, of the same shape."""
-    rows, columns = config.image_height // stride, config.image_width // stride
-    axes = (config.map_cells[0], LIFT_SCALE, config.map_cells[1], LIFT_SCALE, 3)
-    levels = [grid_points(LIFT_SCALE, height).view(axes).permute(0, 2, 1, 3, 4) for height in LIFT_HEIGHTS]
-    points = torch.stack(levels, 2).reshape(1, -1, 3)
-    pixels, ahead = project(points, config.cameras)
-    view, pixel, visible = best_view(pixels, ahead, config.image_height, config.image_width)
-    last = pixel.new_tensor([columns - 1, rows - 1])
-    centred = torch.minimum((pixel[0] / stride - 0.5).clamp(min=0), last)
-    low = centred.floor()
-    high = torch.minimum(low + 1, last)
-    right, down = (centred - low).unbind(-1)
-    first = view[0] * (rows * columns)
-    cells = [first + r.long() * columns + c.long() for r in (low[:, 1], high[:, 1]) for c in (low[:, 0], high[:, 0])]
-    shares = [r * c for r in (1 - down, down) for c in (1 - right, right)]
-    return torch.stack(cells, -1), torch.stack(shares, -1) * visible[0][:, None]
-
-
-def grid_points(scale: int, height: float) -> Tensor:
-    """Centres (cells, 3) of a grid with `scale` cells per cell of the feature map, in the ego frame [m]."""
-    side = CELL * SCALE / scale
-    x = X_RANGE[0] + side * (np.arange(round((X_RANGE[1] - X_RANGE[0]) / side)) + 0.5)
-    y = Y_RANGE[0] + side * (np.arange(round((Y_RANGE[1] - Y_RANGE[0]) / side)) + 0.5)
-    points = np.stack(np.meshgrid(x, y, indexing="ij"), -1).reshape(-1, 2)
-    return torch.from_numpy(np.column_stack([points, np.full(len(points), height)])).float()
 
 
 class MapNetwork(nn.Module):

@@ -14,7 +14,8 @@ from world4scorer.jobs.files import read_json, write_json
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import COPY_AGAIN, check_tensors, read_tensors, write_tensors
 from world4scorer.planner.hub import cached_folder
-from world4scorer.planner.model.dense_encoder import DenseEncoder, DenseEncoderConfig
+from world4scorer.planner.model.dense_encoder import DenseEncoder
+from world4scorer.planner.model.dense_encoder_config import DenseEncoderConfig
 
 FORMAT: Final = "world4scorer-dense-encoder-1"
 CITY: Final = "city"

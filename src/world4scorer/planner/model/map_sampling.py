@@ -23,7 +23,8 @@ from torch.nn import functional
 from world4scorer.datasets.dense.labels import X_RANGE, Y_RANGE
 from world4scorer.engine.scene import vehicle
 from world4scorer.planner.model.config import ModelConfig
-from world4scorer.planner.model.dense_encoder import MAP_CLASSES, DenseEncoderConfig, MapHeads, Perception
+from world4scorer.planner.model.dense_encoder import MapHeads, Perception
+from world4scorer.planner.model.dense_encoder_config import MAP_CLASSES, DenseEncoderConfig
 from world4scorer.planner.model.forecast import forecast_maps
 from world4scorer.planner.model.plan_sampling import Cameras
 from world4scorer.planner.model.route_reading import READ_NUMBERS

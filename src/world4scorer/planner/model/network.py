@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from world4scorer.planner.model.config import DENSE, POSE_NUMBERS, ModelConfig
-from world4scorer.planner.model.dense_encoder import DenseEncoder, DenseEncoderConfig, Perception
+from world4scorer.planner.model.dense_encoder import DenseEncoder, Perception
+from world4scorer.planner.model.dense_encoder_config import DenseEncoderConfig
 from world4scorer.planner.model.encoded import Ego, SceneFeatures
 from world4scorer.planner.model.encoder import SceneEncoder
 from world4scorer.planner.model.forecast import FORECAST_WIDTH

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from world4scorer.datasets.dense.labels import DenseLabels
 from world4scorer.datasets.dense.views_file import DenseViews, ViewGeometry
-from world4scorer.planner.model.dense_encoder import FINE_STRIDE, DenseEncoderConfig
+from world4scorer.planner.model.dense_encoder_config import FINE_STRIDE, DenseEncoderConfig
 from world4scorer.planner.model.images import MEAN, STD
 from world4scorer.planner.pretraining.dense_config import DensePretrainConfig
 

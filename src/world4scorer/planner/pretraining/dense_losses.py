@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from world4scorer.datasets.dense.labels import MapBit, cell_centres
-from world4scorer.planner.model.dense_encoder import MAP_CLASSES, PIXEL_CLASSES
+from world4scorer.planner.model.dense_encoder_config import MAP_CLASSES, PIXEL_CLASSES
 
 BITS: Final = tuple(int(MapBit[name.upper()]) for name in MAP_CLASSES)
 """`MapBit` of each map class."""

@@ -22,7 +22,8 @@ from world4scorer.datasets.navsim.errors import DatasetError
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.resumable import resumable
-from world4scorer.planner.model.dense_encoder import MAP_CLASSES, PIXEL_CLASSES, DenseEncoder, DenseEncoderConfig
+from world4scorer.planner.model.dense_encoder import DenseEncoder
+from world4scorer.planner.model.dense_encoder_config import MAP_CLASSES, PIXEL_CLASSES, DenseEncoderConfig
 from world4scorer.planner.model.dense_encoder_files import load_dense_encoder, save_dense_encoder
 from world4scorer.planner.model.images import normalise
 from world4scorer.planner.pretraining.dense_batches import FRONT, DenseBatch, DenseBatches, encoder_config, read_ahead

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from world4scorer.datasets.dense.labels import cell_centres
 from world4scorer.datasets.dense.views_file import DenseViews
-from world4scorer.planner.model.dense_encoder import MAP_CLASSES
+from world4scorer.planner.model.dense_encoder_config import MAP_CLASSES
 from world4scorer.planner.pretraining.dense_losses import map_targets
 
 REGIONS: Final = ("all", "near")
