@@ -205,7 +205,7 @@ def training_from_features(scenes: int) -> dict[str, Step]:
     """A training step of preset city in float32 and with products in bfloat16."""
     model = city().model
     patches, features = DenseEncoder().shapes
-    perception = Perception(torch.randn(scenes, *patches), torch.rand(scenes, *features)).channels_last()
+    perception = Perception(torch.randn(scenes, *patches), torch.rand(scenes, *features)).float()
     ego = torch.randn(scenes, model.ego_numbers)
     bank, executed = torch.randn(scenes, BANK, model.poses, 3), torch.randn(scenes, model.poses, 3)
     everyone = torch.ones(scenes, dtype=torch.bool)

@@ -37,13 +37,17 @@ class Attention(nn.Module):
             gathered = value
         else:
             split = [part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in (query, key, value)]
-            gathered = functional.scaled_dot_product_attention(*split).transpose(1, 2).flatten(2)
+            gathered = self.attend(*split).transpose(1, 2).flatten(2)
         projected: Tensor = self.out(gathered)
         return projected
 
     def project(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         """A linear layer with some rows of the weight."""
         return functional.linear(x, weight, bias)
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """What queries gather (B, heads, L, D / heads)."""
+        return functional.scaled_dot_product_attention(query, key, value)
 
 
 class Branch(nn.Module):

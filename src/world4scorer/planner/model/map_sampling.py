@@ -137,11 +137,16 @@ class MapSampling(nn.Module):
         features = functional.gelu(self.reduce(read_map(maps.features, centres.flatten(1, 2))))
         read = [logits.sigmoid().flatten(2), along, across, features.reshape(scenes, plans, -1)]
         if self.worst:
-            read.append(worst_so_far(logits[..., list(DECISIVE_CLASSES)]))
+            read.append(worst_so_far(decisive(logits)))
         if maps.forecast is not None:
             met = read_forecast(maps.forecast, boxes[:, :, STEPS_PER_POSE - 1 :: STEPS_PER_POSE])
             read += [met.sigmoid().flatten(2), worst_so_far(met[..., None], OCCUPIED)]
         return torch.cat(read, -1)
+
+
+def decisive(read: Tensor) -> Tensor:
+    """Of values (..., M) of all maps those of `DECISIVE_CLASSES`."""
+    return read.index_select(-1, torch.tensor(DECISIVE_CLASSES, device=read.device))
 
 
 def read_forecast(forecast_BTXY: Tensor, points_BNTK2: Tensor, read: ReadMap = read_map) -> Tensor:

@@ -13,6 +13,7 @@ from typing import Final
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from world4scorer.datasets.dense.labels import X_RANGE, Y_RANGE
 from world4scorer.planner.model.config import ModelConfig
@@ -22,6 +23,7 @@ from world4scorer.planner.model.map_sampling import (
     OCCUPIED,
     Maps,
     box_points,
+    decisive,
     read_forecast,
     worst_so_far,
 )
@@ -60,7 +62,7 @@ class Screen(nn.Module):
     def forward(self, plans_BKT3: Tensor, maps: Maps, ego_BD: Tensor, route_BS2: Tensor | None = None) -> Tensor:
         """Logits (B, K); a route [m] for models that read plans along it."""
         points = box_points(plans_BKT3, SCREENED_POINTS)
-        met = nearest(maps.classes[:, list(DECISIVE_CLASSES)], points.flatten(1, 3)).view(*points.shape[:-1], -1)
+        met = decisive(nearest(maps.classes, points.flatten(1, 3))).view(*points.shape[:-1], -1)
         read = [met.sigmoid().movedim(-1, 2).flatten(2), plan_motion(plans_BKT3).flatten(2)]
         if self.worst:
             read.append(worst_so_far(met))
@@ -75,13 +77,14 @@ class Screen(nn.Module):
 
 def nearest(map_BMXY: Tensor, points_BU2: Tensor) -> Tensor:
     """Values (B, U, M) at points [m], of the cells that they lie in; zero beyond the map."""
-    _, maps, rows, columns = map_BMXY.shape
+    scenes, _, rows, columns = map_BMXY.shape
     row = ((points_BU2[..., 0] - X_RANGE[0]) * (rows / (X_RANGE[1] - X_RANGE[0]))).floor().long()
     column = ((points_BU2[..., 1] - Y_RANGE[0]) * (columns / (Y_RANGE[1] - Y_RANGE[0]))).floor().long()
     inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
     cell = row.clamp(0, rows - 1) * columns + column.clamp(0, columns - 1)
-    read = map_BMXY.flatten(2).gather(2, cell[:, None].expand(-1, maps, -1)) * inside[:, None]
-    return read.transpose(1, 2)
+    cell = cell + rows * columns * torch.arange(scenes, device=cell.device)[:, None]
+    table = map_BMXY.permute(0, 2, 3, 1).flatten(0, 2)  # no copy of maps that are last in memory
+    return functional.embedding(cell, table) * inside[..., None]
 
 
 def choose_different(logits_BK: Tensor, plans_BKT3: Tensor, count: int) -> Tensor:

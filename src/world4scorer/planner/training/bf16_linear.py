@@ -61,6 +61,13 @@ class Bf16Attention(Attention):
         """The same up to rounding."""
         return bf16_linear(x, weight, bias)
 
+    def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """The same up to rounding; the softmax is of float32."""
+        query, key, value = query.bfloat16(), key.bfloat16(), value.bfloat16()
+        logits = (query @ key.transpose(-1, -2)).float() * query.shape[-1] ** -0.5
+        gathered: Tensor = (logits.softmax(-1).bfloat16() @ value).float()
+        return gathered
+
 
 def use_bf16_in_vit(network: Network) -> None:
     """Change the linear layers of the ViT's blocks."""

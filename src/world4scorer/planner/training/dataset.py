@@ -204,7 +204,7 @@ def collate(samples: Sequence[dict[str, Any]]) -> Batch:
 
     tensors = {field: stacked(field) for field in Batch._fields if field not in ("tokens", "cameras", "perception")}
     cameras = Cameras(*(stacked(name) for name in Cameras._fields))  # type: ignore[arg-type]
-    perceived = [part.float() for name in Perception._fields if (part := stacked(name)) is not None]
-    perception = Perception(*perceived).channels_last() if perceived else None
+    perceived = [part for name in Perception._fields if (part := stacked(name)) is not None]
+    perception = Perception(*perceived).float() if perceived else None
     tokens = tuple(sample["tokens"] for sample in samples)
     return Batch(tokens=tokens, cameras=cameras, perception=perception, **tensors)  # type: ignore[arg-type]
