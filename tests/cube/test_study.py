@@ -40,7 +40,7 @@ def test_seeds_that_were_learned_from_are_refused(finished: Study, tmp_path: Pat
 
 
 def test_every_player_played_every_window(finished: Study) -> None:
-    results = play_all(finished, 0.3, finished.preset.evaluate, workers=1, progress=False)
+    results = play_all(finished, 0.3, 0.3, finished.preset.evaluate, workers=1, progress=False)
     assert set(results) == set(Player)
     places = {
         player: [(seed, one.episode, one.step) for seed, played in seeds.items() for one in played]
@@ -85,7 +85,7 @@ def test_the_tuned_weight_is_kept(finished: Study) -> None:
 
 
 def test_stages_are_timed(finished: Study) -> None:
-    stages = ("episodes", "world model", "candidates", "outcome head", "weight", "evaluation")
+    stages = ("episodes", "world model", "candidates", "outcome heads", "inverse dynamics", "weights", "evaluation")
     assert set(finished.stages.seconds) == set(stages)
 
 
@@ -113,7 +113,7 @@ def test_seeds_and_players_can_be_added(finished: Study, tmp_path: Path) -> None
 
 def test_another_weight_is_not_mixed_in(finished: Study) -> None:
     with pytest.raises(CubeError, match=r"played.ours.*other settings"):
-        play_all(finished, 0.5, finished.preset.evaluate, workers=1, progress=False)
+        play_all(finished, 0.5, 0.3, finished.preset.evaluate, workers=1, progress=False)
 
 
 def test_a_new_head_needs_a_new_weight(finished: Study, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_head_of_another_model_is_refused(finished: Study, tmp_path: Path) -> 
     with (copied.model / "lewm.safetensors").open("ab") as stream:
         stream.write(b" ")
     with pytest.raises(CubeError, match="another world model"):
-        play_all(copied, 0.3, copied.preset.evaluate, workers=1, progress=False)
+        play_all(copied, 0.3, 0.3, copied.preset.evaluate, workers=1, progress=False)
 
 
 @pytest.mark.parametrize("wrong", [{"seeds": ()}, {"seeds": (1, 1)}, {"seeds": (-1,)}, {"players": ("nobody",)}])
