@@ -52,7 +52,7 @@ _BOUNDED: Final = Search(bounded=True)
 CPU: Final = Preset(
     episodes=EpisodeConfig(expert=2000, noisy=1500),
     world_model=WorldModelConfig(sizes=_STATE_MODEL, steps=10_000, rate=1e-3, directions=32),
-    collect=CollectConfig(windows=100, labelled=40, every=3, probe=8, unsolved_only=True, search=_BOUNDED),
+    collect=CollectConfig(windows=60, labelled=40, every=3, probe=8, unsolved_only=True, search=_BOUNDED),
     inverse=InverseConfig(steps=4000),
     weights=(0.3, 1.0, 3.0),
     tuning=EvaluateConfig(seeds=TUNING_SEEDS, search=_BOUNDED),
