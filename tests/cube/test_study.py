@@ -6,17 +6,20 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from world4scorer.cube.collect import read_groups
+from world4scorer.cube.collect import label_group, read_groups
 from world4scorer.cube.episodes import expert_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import EvaluateConfig, Player, evaluate
+from world4scorer.cube.model.planners import ReplanStep
 from world4scorer.cube.model.world_model import LewmWorldModel, held_out_episodes
 from world4scorer.cube.simulator.cube_env import CubeSimulator
+from world4scorer.cube.simulator.replay import Replay
 from world4scorer.cube.study import Study, make_groups, make_head, play_all
 from world4scorer.cube.windows import draw_windows, evaluated_episodes
 
@@ -65,6 +68,32 @@ def test_labels_are_what_the_simulator_says(finished: Study, simulator: CubeSimu
             simulator.step(action)
             distances.append(np.linalg.norm(simulator.cube - window.goal))
         assert -min(distances) == utility
+
+
+def test_groups_are_given_up_when_the_first_candidates_move_nothing(
+    finished: Study, simulator: CubeSimulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = draw_windows(expert_episodes(finished.episodes), 0, 4)[0]
+    simulator.start_at(window.start)
+    moment = ReplanStep(window, 0, simulator.snapshot())
+    replay, actions = Replay(simulator.environment), np.zeros((6, 2, 5))
+    ran: list[int] = []
+    distances = {"still": np.full(6, 0.2), "moving": np.array([0.2, 0.2, 0.21, 0.2, 0.1, 0.3])}
+    for kind, probe, expected in (("still", 3, 3), ("still", 0, 6), ("moving", 3, 6), ("moving", 2, 2)):
+        ran.clear()
+
+        def outcomes(data: Any, candidates: Any, goal: Any, known: Any = distances[kind]) -> Any:
+            first = sum(ran)
+            ran.append(len(candidates))
+            return known[first : first + len(candidates)]
+
+        monkeypatch.setattr(replay, "outcomes", outcomes)
+        labels = label_group(replay, moment, actions, probe)
+        assert sum(ran) == expected
+        if expected == 6:
+            np.testing.assert_array_equal(labels, -distances[kind])
+        else:
+            assert labels is None
 
 
 def test_a_lost_part_is_collected_again(finished: Study) -> None:
