@@ -1,11 +1,15 @@
 """How fast are replays of candidate actions in OGBench's cube, beside the environment's own steps?
 
-    python benchmarks/cube.py               # a minute or two
+    python benchmarks/cube.py                 # a minute or two
+    python benchmarks/cube.py --study study   # also on what a study's collection meets
 
 Writes results/cube_labels.json and results/cube_labels.md. States come from the expert's episodes; candidates are what
 the expert did next, with noise, so that the cube is reached and carried. Each candidate is run by `env.step`, by the
 two calls of it that move the world, and by `Replay`, one after the other, so that whatever else the machine does weighs
 on all; processor time of one thread. All cube positions are compared, to the bit.
+
+With a study, windows are drawn, searched and labelled as its collection does; every candidate that it would label is
+also run by `env.step`.
 """
 
 from __future__ import annotations
@@ -89,8 +93,88 @@ def run(world: Any, way: str, replay: Replay, state: mujoco.MjData, candidate: n
     return time.process_time() - start, path
 
 
-def main(candidates: int = 8, count: int = 8, seed: int = 300, out: Path = ROOT / "results" / "cube_labels") -> None:
-    """Measure and write the tables: so many candidates for each state of so many episodes."""
+def collection(study: Path, windows: int) -> dict[str, Any]:
+    """Label the groups of a study's first windows as its collection does, and by `env.step`."""
+    import torch
+
+    from world4scorer.cube.collect import MIN_SPREAD, collected_windows, drawn_candidates, label_group
+    from world4scorer.cube.episodes import expert_episodes
+    from world4scorer.cube.model.planners import ImaginedCandidates, WorldModelPlanner
+    from world4scorer.cube.model.world_model import LewmWorldModel
+    from world4scorer.cube.play import play_windows
+    from world4scorer.cube.simulator.cube_env import this_process_simulator
+    from world4scorer.cube.study import Study
+    from world4scorer.cube.windows import draw_windows
+
+    torch.set_num_threads(1)
+    opened = Study.open(study)
+    config, model, simulator = opened.preset.collect, LewmWorldModel.load(opened.model), this_process_simulator()
+    world, replay = simulator.environment, Replay(simulator.environment)
+    drawn = draw_windows(expert_episodes(opened.episodes), config.seeds[0], config.windows)
+    kept = collected_windows(drawn, config, opened.held_out)[:windows]
+    found = {"windows": len(kept), "held": sum(window.held for window in kept), "groups": 0, "given up": 0}
+    found |= {"given up in error": 0, "candidates": 0, "labels that differ": 0}
+    seconds = {"env.step": 0.0, "collection": 0.0}
+
+    class Planner(WorldModelPlanner):
+        """Knows what it plans for."""
+
+        def plan(self, simulator, moments):  # type: ignore[no-untyped-def]
+            self.moments = list(moments)
+            return super().plan(simulator, moments)
+
+    def watch(imagined: ImaginedCandidates) -> None:
+        if not config.labels(imagined.iteration):
+            return
+        for index, moment in enumerate(planner.moments):
+            chosen = imagined.candidates[index, drawn_candidates(config, moment, imagined.iteration)]
+            actions = model.scale.to_simulator(chosen)
+            start = time.process_time()
+            labels = label_group(replay, moment, actions, config.probe)
+            seconds["collection"] += time.process_time() - start
+            ran = [run(world, "env.step", replay, moment.snapshot, one) for one in actions]
+            seconds["env.step"] += sum(took for took, _ in ran)
+            naive = -np.array([min(np.linalg.norm(cube - moment.window.goal) for cube in path) for _, path in ran])
+            found["groups"] += 1
+            found["candidates"] += len(actions)
+            if labels is None:
+                found["given up"] += 1
+                found["given up in error"] += int(naive.std() >= MIN_SPREAD)
+            else:
+                found["labels that differ"] += int((labels != naive).sum())
+
+    planner = Planner(model, config.search, watch=watch)
+    state = simulator.snapshot()
+    run(world, "Replay", replay, state, np.zeros((1, 5)))  # compiles
+    play_windows(kept, planner, simulator)
+    return {**found, "seconds": seconds, "env.step / collection": seconds["env.step"] / seconds["collection"]}
+
+
+def collection_lines(found: dict[str, Any]) -> list[str]:
+    """The measurement on a study's mix, in words."""
+    seconds = found["seconds"]
+    return [
+        "",
+        "## What a collection meets",
+        "",
+        f"The first {found['windows']} windows that the study's collection takes ({found['held']} with the cube held), "
+        f"searched and labelled as it does: {found['groups']} groups, {found['candidates']} candidates of {STEPS} "
+        f"steps. By `env.step` {seconds['env.step']:.1f} s of one core, by the collection {seconds['collection']:.1f} "
+        f"s: {found['env.step / collection']:.2f} times as fast. {found['given up']} groups were given up after their "
+        f"first candidates had left the cube where it was; {found['given up in error']} of these would have been kept "
+        f"with all candidates. Labels that differ in any bit: {found['labels that differ']}.",
+    ]
+
+
+def main(
+    candidates: int = 8,
+    count: int = 8,
+    seed: int = 300,
+    study: Path | None = None,
+    windows: int = 12,
+    out: Path = ROOT / "results" / "cube_labels",
+) -> None:
+    """Measure and write the tables: candidates for each state of so many episodes, windows of a study."""
     options = {"terminate_at_goal": False, "mode": "data_collection", "visualize_info": False}
     env = make("cube-single-v0", max_episode_steps=10**6, disable_env_checker=True, **options)
     env.reset(seed=seed)
@@ -118,7 +202,9 @@ def main(candidates: int = 8, count: int = 8, seed: int = 300, out: Path = ROOT 
     per_step = {
         kind: {way: 1e3 * took / max(number[kind], 1) / STEPS for way, took in seconds[kind].items()} for kind in KINDS
     }
-    made = f"Made by `python benchmarks/cube.py --count {count} --candidates {candidates}` on "
+    mix = None if study is None else collection(study, windows)
+    given = "" if study is None else f" --study {study.name} --windows {windows}"
+    made = f"Made by `python benchmarks/cube.py --count {count} --candidates {candidates}{given}` on "
     made += f"{datetime.date.today()} with world4scorer {__version__}, "
     made += f"MuJoCo {mujoco.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores, "
     made += f"load {os.getloadavg()[0]:.1f}."
@@ -130,6 +216,7 @@ def main(candidates: int = 8, count: int = 8, seed: int = 300, out: Path = ROOT 
         },
         "candidates whose paths differ": different,
         "seconds to prepare": ready,
+        "collection": mix,
     }
     out.with_suffix(".json").write_text(json.dumps(values, indent=1) + "\n")
     lines = [
@@ -155,6 +242,8 @@ def main(candidates: int = 8, count: int = 8, seed: int = 300, out: Path = ROOT 
         "With all collisions: physics steps that could not be verified and were repeated. Once per process: "
         f"{ready:.1f} s to load kernels and prepare.",
     ]
+    if mix is not None:
+        lines += collection_lines(mix)
     out.with_suffix(".md").write_text("\n".join(lines) + "\n")
     print(out.with_suffix(".md").read_text())
 

@@ -94,6 +94,7 @@ BAD_INPUT = [
     "cube world-model none",
     "cube collect empty",
     "cube head empty",
+    "cube inverse empty",
     "cube tune none",
     "cube evaluate garbage",
     "cube reproduce garbage --preset smoke",

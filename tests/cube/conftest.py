@@ -5,12 +5,22 @@ import torch
 
 from world4scorer.cube.episodes import EpisodeKind, Episodes, read_episodes
 from world4scorer.cube.errors import CubeError
+from world4scorer.cube.evaluate import SCORED
 from world4scorer.cube.model.lewm import Lewm
 from world4scorer.cube.model.world_model import ActionScale, LewmWorldModel
 from world4scorer.cube.presets import SMOKE
 from world4scorer.cube.simulator.camera import Camera
 from world4scorer.cube.simulator.cube_env import CubeSimulator, this_process_simulator
-from world4scorer.cube.study import Study, choose_weight, make_data, make_groups, make_head, make_world_model, play_all
+from world4scorer.cube.study import (
+    Study,
+    choose_weight,
+    make_data,
+    make_groups,
+    make_head,
+    make_inverse,
+    make_world_model,
+    play_all,
+)
 
 
 @pytest.fixture(scope="session")
@@ -41,9 +51,11 @@ def finished(begun: Study) -> Study:
     preset = begun.preset
     make_world_model(begun, preset.world_model, progress=False)
     make_groups(begun, preset.collect, workers=1, progress=False)
-    make_head(begun, preset.head, progress=False)
-    weight = choose_weight(begun, preset.weights, workers=1, progress=False).weight
-    play_all(begun, weight, preset.evaluate, workers=1, progress=False)
+    for head in (preset.head, preset.path_head):
+        make_head(begun, head, progress=False)
+    make_inverse(begun, preset.inverse, progress=False)
+    weights = [choose_weight(begun, preset.weights, player, 1, progress=False).weight for player in SCORED]
+    play_all(begun, *weights, preset.evaluate, workers=1, progress=False)
     return begun
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from world4scorer import cli
+from world4scorer.cube.evaluate import Player
 from world4scorer.cube.study import Study
 
 
@@ -25,18 +26,21 @@ def test_a_finished_study_is_only_reported(study: Path, capsys: pytest.CaptureFi
     assert cli.main(["cube", "reproduce", str(study), "--preset", "smoke", "--workers", "1"]) == 0
     assert {path: path.stat().st_mtime_ns for path in before} == before
     said = capsys.readouterr().out
-    assert "Outcome scores with weight 0.3" in said
+    assert "LeWM + outcome score with weight 0.3, strict protocol:" in said
     report = json.loads((study / "report" / "cube.json").read_text())
     assert report["command"] == "w4s cube reproduce study --preset smoke"
-    assert set(report["numbers"]["players"]) == {"lewm", "ours", "random", "zero", "expert", "simulator"}
+    assert set(report["numbers"]["players"]) == {str(player) for player in Player}
+    manifest = json.loads((study / "report" / "cube_protocols.json").read_text())
+    assert report["numbers"]["protocols"]["strict"]["digest"] == manifest["digests"]["strict"]
     assert (study / "report" / "cube.png").exists()
 
 
 def test_a_head_says_how_well_it_orders(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    kept = json.loads((study / "head" / "head.json").read_text())["epoch"]
     assert cli.main(["cube", "head", str(study)]) == 0
     said = capsys.readouterr().out
-    assert f"head: epoch {kept + 1} of 3 kept; on " in said
+    for folder, sees in (("head", "final"), ("path-head", "path")):
+        kept = json.loads((study / folder / "head.json").read_text())["epoch"]
+        assert f"head that sees the {sees}: epoch {kept + 1} of 3 kept; on " in said
     assert "best candidate: ordering 100.0 %, rank correlation 1.000, the candidate it chooses ends" in said
 
 
@@ -44,7 +48,7 @@ def test_players_without_a_head(study: Path, tmp_path: Path, capsys: pytest.Capt
     words = ["cube", "evaluate", str(study), "--players", "zero", "expert", "--workers", "1", "--out", str(tmp_path)]
     assert cli.main(words) == 0
     assert "No figure of cases" in (tmp_path / "cube.md").read_text()
-    assert json.loads((tmp_path / "cube.json").read_text())["numbers"]["weight"] is None
+    assert json.loads((tmp_path / "cube.json").read_text())["numbers"]["scores"] == {}
 
 
 @pytest.mark.parametrize(
@@ -59,7 +63,9 @@ def test_players_without_a_head(study: Path, tmp_path: Path, capsys: pytest.Capt
         ("collect STUDY --every 0", "every iteration"),
         ("collect STUDY --labelled 1", "candidates of a group"),
         ("world-model STUDY --steps 0", "training needs a step"),
+        ("inverse STUDY --steps 0", "needs a width, a step"),
         ("data STUDY --preset cpu", "preset smoke"),
+        ("data STUDY --preset smoke --dataset none.npz", "none.npz is missing"),
     ],
 )
 def test_what_is_wrong_is_said(study: Path, capsys: pytest.CaptureFixture[str], words: str, said: str) -> None:

@@ -7,19 +7,20 @@ import numpy as np
 import pytest
 
 from tests.support.cube_results import head_report, window, windows
-from world4scorer.cube.comparison import compare
+from world4scorer.cube.comparison import OutcomeScore, compare
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player
 from world4scorer.cube.success import Starts, count_successes, gains_by_seed, measure_gain, median_miss
 from world4scorer.cube.tune import TunedWeight
 from world4scorer.evaluation.scores.paper import paper
 
-AT_GOAL, HELD = {0}, {1, 2}
-"""Of every seed: window 0 is solved at the start, windows 1 and 2 are held, windows 3 to 5 are neither."""
+AT_GOAL, HELD, BY_NOTHING = {0}, {1, 2}, {5}
+"""Of every seed: window 0 is solved at the start, windows 1 and 2 are held, windows 3 to 5 are neither; doing nothing
+solves window 5."""
 
 
 def seed(outcomes):
-    return windows(outcomes, AT_GOAL, HELD)
+    return windows(outcomes, AT_GOAL, HELD, BY_NOTHING)
 
 
 @pytest.fixture
@@ -34,13 +35,13 @@ def results():
 
 def test_successes_by_start(results):
     found = {starts: count_successes(results, Player.ANCHOR, starts) for starts in Starts}
-    assert [(one.solved, one.windows) for one in found.values()] == [(7, 18), (4, 15), (2, 6), (2, 9)]
+    assert [(one.solved, one.windows) for one in found.values()] == [(7, 18), (4, 15), (3, 12), (2, 6), (2, 9)]
     assert found[Starts.HELD].share.value == pytest.approx(2 / 6)
-    assert found[Starts.ALL].share.low < 7 / 18 < found[Starts.ALL].share.high
+    assert found[Starts.PUBLISHED].share.low < 7 / 18 < found[Starts.PUBLISHED].share.high
 
 
 def test_one_seed_has_no_interval(results):
-    found = count_successes(results, Player.SIMULATOR, Starts.UNSOLVED)
+    found = count_successes(results, Player.SIMULATOR, Starts.MODERATE)
     assert (found.solved, found.windows) == (5, 5)
     assert math.isnan(found.share.low)
 
@@ -48,9 +49,9 @@ def test_one_seed_has_no_interval(results):
 def test_rescued_and_lost(results):
     # Seed 42 rescues windows 2 and 3; seed 0 rescues 5 and loses 4; seed 1 loses 0, which was solved at the start.
     found = {starts: measure_gain(results, Player.OURS, Player.ANCHOR, starts) for starts in Starts}
-    assert [(one.rescued, one.lost) for one in found.values()] == [(3, 2), (3, 1), (1, 0), (2, 1)]
-    assert [(one.before, one.after) for one in found.values()] == [(7, 8), (4, 6), (2, 3), (2, 3)]
-    assert found[Starts.UNSOLVED].share.value == pytest.approx(2 / 15)
+    assert [(one.rescued, one.lost) for one in found.values()] == [(3, 2), (3, 1), (2, 1), (1, 0), (2, 1)]
+    assert [(one.before, one.after) for one in found.values()] == [(7, 8), (4, 6), (3, 4), (2, 3), (2, 3)]
+    assert found[Starts.MODERATE].share.value == pytest.approx(2 / 15)
 
 
 def test_gain_by_seed_and_its_interval(results):
@@ -81,45 +82,49 @@ def test_median_miss(results):
 def test_finding_is_written(results, tmp_path):
     report = head_report([1, 1, 2, 2, 3, 3], 0.2)
     tuned = TunedWeight(0.5, {0.0: 10, 0.3: 11, 0.5: 12}, 20)
-    finding = compare(results, report, tuned, 0.5, {"collect": 90.0})
+    scores = {Player.OURS: OutcomeScore(report, tuned, 0.5)}
+    protocols = {"strict": {"rule": "a rule", "windows": 12, "digest": 64 * "a"}}
+    finding = compare(results, scores, {"collect": 90.0}, protocols)
     finding.save(tmp_path, "w4s cube evaluate study")
     page, numbers = (tmp_path / "cube.md").read_text(), json.loads((tmp_path / "cube.json").read_text())["numbers"]
     assert (tmp_path / "cube.png").exists()
-    assert numbers["gains"]["ours - lewm"]["all starts"]["rescued"] == 3
+    assert numbers["gains"]["ours - lewm"]["published"]["rescued"] == 3
     assert numbers["players"]["simulator"]["seeds"] == [42]
     assert numbers["players"]["simulator"]["median_miss_metres"] is None
-    assert numbers["head"]["compared"] == "cost + 0.5 head"
+    assert numbers["scores"]["ours"]["head"]["compared"] == "cost + 0.5 head"
     assert "| 0.5 (chosen) | 12 of 20 | 60.0 |" in page
     assert "| collect | 1.5 |" in page
-    assert "| search in the simulator | 6 of 6 | 5 of 5 | 2 of 2 | 3 of 3 |" in page
+    assert "| search in the simulator | 6 of 6 | 5 of 5 | 4 of 4 | 2 of 2 | 3 of 3 |" in page
     assert "Not all players played all 18 windows: search in the simulator 6." in page
     assert f"| rescued, lost | 3, 2 | {paper('cube')['rescued']}, {paper('cube')['lost']} |" in page
     assert "random actions solve 0 and LeWM's search 4 of 15 windows" in page
+    assert "| strict | a rule | 12 | aaaaaaaaaaaaaaaa |" in page
     assert "success rises on 1 seed, is equal on 1 and falls on 1" in page
 
 
 def test_words_follow_the_interval(results):
-    unclear = compare(results, None, None, None, {}).remarks[0]
+    unclear = compare(results, {}, {}).remarks[0]
     assert "an interval with zero in it: these windows do not tell the two apart" in unclear
     results[Player.OURS] = {number: seed("++++++") for number in results[Player.ANCHOR]}
-    assert "an interval without zero." in compare(results, None, None, None, {}).remarks[0]
+    assert "an interval without zero." in compare(results, {}, {}).remarks[0]
     alone = {player: {42: some[42]} for player, some in results.items()}
-    assert "one seed gives no interval" in compare(alone, None, None, None, {}).remarks[0]
+    assert "one seed gives no interval" in compare(alone, {}, {}).remarks[0]
 
 
 def test_players_may_be_missing(results):
-    finding = compare({Player.ANCHOR: results[Player.ANCHOR]}, None, None, None, {})
+    finding = compare({Player.ANCHOR: results[Player.ANCHOR]}, {}, {})
     assert [table.title for table in finding.tables] == ["Success", "Windows solved"]
-    assert finding.numbers["head"] is None
+    assert finding.numbers["scores"] == {}
 
 
 def test_head_changes_are_paired_by_group():
     episodes = np.repeat(np.arange(8), 3)
     results = {Player.ANCHOR: {0: seed("++----")}}
-    head = compare(results, head_report(episodes, 0.2), None, 0.3, {}).numbers["head"]
+    score = OutcomeScore(head_report(episodes, 0.2), None, 0.3)
+    head = compare(results, {Player.OURS: score}, {}).numbers["scores"]["ours"]["head"]
     assert head["compared"] == "cost + 0.3 head"
     # The same shift in every group: no spread is left once they are paired.
     assert head["changes"]["rank correlation"] == pytest.approx({"value": 0.2, "low": 0.2, "high": 0.2})
     assert head["changes"]["chosen: distance"]["value"] == pytest.approx(-0.02)
-    remarks = compare(results, head_report(episodes, 0.0), None, 0.3, {}).remarks
+    remarks = compare(results, {Player.OURS: OutcomeScore(head_report(episodes, 0.0), None, 0.3)}, {}).remarks
     assert any("change +0.000 [+0.000, +0.000], an interval with zero in it" in remark for remark in remarks)

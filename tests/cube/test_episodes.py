@@ -67,6 +67,22 @@ def test_the_noisy_expert_is_noisy(begun: Study, expert: Episodes) -> None:
     assert not np.array_equal(noisy.actions[0], expert.actions[0])
 
 
+def test_random_actions_come_in_runs_that_begin_more_often_while_the_cube_is_held() -> None:
+    held, free = np.zeros(28, np.float32), np.zeros(28, np.float32)
+    held[18], free[18] = 1.0, 0.0
+    begun = {}
+    for name, observation in (("held", held), ("free", free)):
+        disturb = module._Disturbance(np.random.default_rng(0), EpisodeConfig(noise=0.0))
+        expert = np.full(5, 0.25)
+        random = np.array([not np.array_equal(disturb(step, observation, expert), expert) for step in range(6000)])
+        blocks = random.reshape(-1, 5)
+        assert np.array_equal(blocks.any(1), blocks.all(1))  # runs are whole blocks
+        begun[name] = blocks[:, 0].mean()
+    # A run begins with share p at a block without one, and lasts 3 blocks on average: 3 p / (1 - p + 3 p) are random.
+    assert begun["held"] == pytest.approx(3 * 0.35 / (1 + 2 * 0.35), abs=0.06)
+    assert begun["free"] == pytest.approx(3 * 0.12 / (1 + 2 * 0.12), abs=0.06)
+
+
 def test_other_settings_are_refused(begun: Study) -> None:
     with pytest.raises(CubeError, match="other settings"):
         make_episodes(begun.episodes, SMALL, workers=1, progress=False)
@@ -85,7 +101,16 @@ def test_nothing_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"expert": 0}, {"noisy": 0}, {"steps": 1}, {"noise": -1.0}, {"random_share": 1.5}, {"pictures": -1}]
+    "wrong",
+    [
+        {"expert": 0},
+        {"noisy": 0},
+        {"steps": 1},
+        {"noise": -1.0},
+        {"random_share": 1.5},
+        {"held_share": -0.1},
+        {"pictures": -1},
+    ],
 )
 def test_settings_that_make_no_sense(wrong: dict[str, float]) -> None:
     with pytest.raises(CubeError):

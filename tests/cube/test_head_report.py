@@ -22,7 +22,7 @@ def groups_of(count, candidates=6, latent=4):
     rng = np.random.default_rng(0)
     return Groups(
         candidates=rng.normal(size=(count, candidates, 5, 25)).astype(np.float32),
-        final=rng.normal(size=(count, candidates, latent)).astype(np.float32),
+        path=rng.normal(size=(count, candidates, 5, latent)).astype(np.float32),
         goal=rng.normal(size=(count, latent)).astype(np.float32),
         cost=rng.random((count, candidates)).astype(np.float32),
         utility=-rng.random((count, candidates)),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 from world4scorer.cube.collect import Groups
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.model.outcome_head import (
+    HeadSees,
     OutcomeHead,
     candidate_features,
     outcome_loss,
@@ -102,6 +106,7 @@ def made_groups(count: int, informative: bool, seed: int = 0) -> Groups:
     """Groups whose utility depends on the predicted latent in a way that the cost does not show."""
     rng = np.random.default_rng(seed)
     final = rng.normal(size=(count, CANDIDATES, LATENT)).astype(np.float32)
+    before = np.random.default_rng(seed + 100).normal(size=(count, CANDIDATES, 4, LATENT)).astype(np.float32)
     goal = rng.normal(size=(count, LATENT)).astype(np.float32)
     cost = ((final - goal[:, None]) ** 2).sum(-1)
     utility = 0.1 * final[..., 0].astype(np.float64)
@@ -109,7 +114,7 @@ def made_groups(count: int, informative: bool, seed: int = 0) -> Groups:
         utility = rng.permuted(utility, axis=1)
     return Groups(
         candidates=rng.normal(size=(count, CANDIDATES, 5, 25)).astype(np.float32),
-        final=final,
+        path=np.concatenate([before, final[:, :, None]], 2),
         goal=goal,
         cost=cost.astype(np.float32),
         utility=utility,
@@ -119,10 +124,12 @@ def made_groups(count: int, informative: bool, seed: int = 0) -> Groups:
     )
 
 
-def test_a_head_learns_what_can_be_learned() -> None:
-    trained = train_head(made_groups(300, informative=True), HeadConfig(epochs=12, batch=32), progress=False)
+@pytest.mark.parametrize(("sees", "least"), [("final", 0.85), ("path", 0.8)])
+def test_a_head_learns_what_can_be_learned(sees: HeadSees, least: float) -> None:
+    config = HeadConfig(sees=sees, epochs=12, batch=32)
+    trained = train_head(made_groups(300, informative=True), config, progress=False)
     quality = {name: one.mean() for name, one in trained.validation.scores.items()}
-    assert quality["outcome head"]["ordering"] > 0.85
+    assert quality["outcome head"]["ordering"] > least
     assert quality["cost + 0.3 head"]["chosen_metres"] < quality["latent cost"]["chosen_metres"] - 0.02
     assert quality["cost + 0.3 head"]["ordering"] > quality["latent cost"]["ordering"] + 0.05
 
@@ -141,7 +148,7 @@ def test_the_kept_epoch_is_the_best() -> None:
     trained = train_head(groups, HeadConfig(epochs=6, batch=32), progress=False)
     assert trained.epoch == int(np.argmax(trained.history))
     _, validated = split_by_episode(groups, 0.2, 0)
-    scores = scores_of(trained.head, validated.features())
+    scores = scores_of(trained.head, validated)
     accuracy = pairwise_accuracy(scores, torch.from_numpy(validated.utility)).mean().item()
     assert accuracy == pytest.approx(max(trained.history))
 
@@ -171,11 +178,24 @@ def test_one_episode_is_too_few() -> None:
         split_by_episode(made_groups(2, informative=True), 0.2, 0)
 
 
-def test_a_head_survives_its_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    config = HeadConfig(epochs=1)
-    trained = train_head(made_groups(20, informative=True), config, progress=False)
+def test_only_the_head_that_sees_the_path_learns_from_the_way() -> None:
+    groups = made_groups(300, informative=True)
+    on_the_way = replace(groups, utility=0.1 * groups.path[:, :, 1, 0].astype(np.float64))
+    ordering = {}
+    kinds: tuple[HeadSees, ...] = ("final", "path")
+    for sees in kinds:
+        trained = train_head(on_the_way, HeadConfig(sees=sees, epochs=12, batch=32), progress=False)
+        ordering[sees] = trained.validation.scores["outcome head"].mean()["ordering"]
+    assert ordering["final"] < 0.6 < 0.8 < ordering["path"]
+
+
+@pytest.mark.parametrize("sees", ["final", "path"])
+def test_a_head_survives_its_file(sees: HeadSees, tmp_path: Path) -> None:
+    config = HeadConfig(sees=sees, epochs=1)
+    groups = made_groups(20, informative=True)
+    trained = train_head(groups, config, progress=False)
     save_head(trained, config, tmp_path, {})
-    features = torch.randn(3, 4, 4 * LATENT + 51)
+    features = groups.features(sees)
     torch.testing.assert_close(load_head(tmp_path)(features), trained.head(features))
     (tmp_path / "head.safetensors").write_bytes(b"garbage")
     with pytest.raises(CubeError, match="does not hold an outcome head"):

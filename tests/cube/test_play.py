@@ -108,7 +108,7 @@ def test_the_score_is_the_sum_of_both_standardised(
     WorldModelPlanner(untrained, SMALL, head, 0.7, watch=seen.append).plan(simulator, moments(windows[:1], simulator))
     first = seen[0]
     with torch.no_grad():
-        outcome = head(first.features())[0].double().numpy()
+        outcome = head(first.features("final"))[0].double().numpy()
     likeness = -first.cost[0].double().numpy()
     total = (likeness - likeness.mean()) / likeness.std() + 0.7 * (outcome - outcome.mean()) / outcome.std()
     elites = first.candidates[0, torch.from_numpy(np.argsort(-total)[: SMALL.elites].copy())]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.model.search import Search, search
+from world4scorer.cube.model.search import Search, _coloured, search
 
 TARGET = torch.linspace(-0.8, 0.8, 50).view(2, 25)
 
@@ -72,3 +72,25 @@ def test_the_mean_is_always_among_the_candidates() -> None:
 def test_budgets_that_make_no_sense_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(CubeError):
         Search(**wrong)
+
+
+def test_coloured_noise_is_correlated_over_the_steps() -> None:
+    white = torch.randn(2000, 5, 25, generator=torch.Generator().manual_seed(0))
+    for colour, least, most in ((0.0, -0.02, 0.02), (1.0, 0.5, 0.6), (2.0, 0.8, 0.9)):
+        steps = _coloured(white, colour).reshape(2000, 25, 5)
+        assert steps.var().item() == pytest.approx(1, abs=0.02)
+        assert least < (steps[:, 1:] * steps[:, :-1]).mean().item() < most
+
+
+def test_kept_elites_are_tried_again() -> None:
+    seen: list[torch.Tensor] = []
+
+    def score(candidates: torch.Tensor) -> torch.Tensor:
+        seen.append(candidates)
+        return -candidates.flatten(2).square().sum(-1)
+
+    budget = Search(candidates=20, elites=5, iterations=2, kept=3, momentum=0.5)
+    search(budget, score, [torch.Generator().manual_seed(0)])
+    best = seen[0][0, score(seen[0])[0].topk(5).indices]
+    torch.testing.assert_close(seen[1][0, 1:4], best[:3])
+    torch.testing.assert_close(seen[1][0, 0], 0.5 * best.mean(0))  # half of the way from a mean of zero

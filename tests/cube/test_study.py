@@ -6,17 +6,20 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from world4scorer.cube.collect import read_groups
+from world4scorer.cube.collect import label_group, read_groups
 from world4scorer.cube.episodes import expert_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import EvaluateConfig, Player, evaluate
+from world4scorer.cube.model.planners import ReplanStep
 from world4scorer.cube.model.world_model import LewmWorldModel, held_out_episodes
 from world4scorer.cube.simulator.cube_env import CubeSimulator
+from world4scorer.cube.simulator.replay import Replay
 from world4scorer.cube.study import Study, make_groups, make_head, play_all
 from world4scorer.cube.windows import draw_windows, evaluated_episodes
 
@@ -40,7 +43,7 @@ def test_seeds_that_were_learned_from_are_refused(finished: Study, tmp_path: Pat
 
 
 def test_every_player_played_every_window(finished: Study) -> None:
-    results = play_all(finished, 0.3, finished.preset.evaluate, workers=1, progress=False)
+    results = play_all(finished, 0.3, 0.3, finished.preset.evaluate, workers=1, progress=False)
     assert set(results) == set(Player)
     places = {
         player: [(seed, one.episode, one.step) for seed, played in seeds.items() for one in played]
@@ -67,6 +70,32 @@ def test_labels_are_what_the_simulator_says(finished: Study, simulator: CubeSimu
         assert -min(distances) == utility
 
 
+def test_groups_are_given_up_when_the_first_candidates_move_nothing(
+    finished: Study, simulator: CubeSimulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = draw_windows(expert_episodes(finished.episodes), 0, 4)[0]
+    simulator.start_at(window.start)
+    moment = ReplanStep(window, 0, simulator.snapshot())
+    replay, actions = Replay(simulator.environment), np.zeros((6, 2, 5))
+    ran: list[int] = []
+    distances = {"still": np.full(6, 0.2), "moving": np.array([0.2, 0.2, 0.21, 0.2, 0.1, 0.3])}
+    for kind, probe, expected in (("still", 3, 3), ("still", 0, 6), ("moving", 3, 6), ("moving", 2, 2)):
+        ran.clear()
+
+        def outcomes(data: Any, candidates: Any, goal: Any, known: Any = distances[kind]) -> Any:
+            first = sum(ran)
+            ran.append(len(candidates))
+            return known[first : first + len(candidates)]
+
+        monkeypatch.setattr(replay, "outcomes", outcomes)
+        labels = label_group(replay, moment, actions, probe)
+        assert sum(ran) == expected
+        if expected == 6:
+            np.testing.assert_array_equal(labels, -distances[kind])
+        else:
+            assert labels is None
+
+
 def test_a_lost_part_is_collected_again(finished: Study) -> None:
     before = read_groups(finished.groups)
     lost = sorted(finished.groups.glob("groups_*.npz"))[0]
@@ -85,7 +114,7 @@ def test_the_tuned_weight_is_kept(finished: Study) -> None:
 
 
 def test_stages_are_timed(finished: Study) -> None:
-    stages = ("episodes", "world model", "candidates", "outcome head", "weight", "evaluation")
+    stages = ("episodes", "world model", "candidates", "outcome heads", "inverse dynamics", "weights", "evaluation")
     assert set(finished.stages.seconds) == set(stages)
 
 
@@ -113,7 +142,7 @@ def test_seeds_and_players_can_be_added(finished: Study, tmp_path: Path) -> None
 
 def test_another_weight_is_not_mixed_in(finished: Study) -> None:
     with pytest.raises(CubeError, match=r"played.ours.*other settings"):
-        play_all(finished, 0.5, finished.preset.evaluate, workers=1, progress=False)
+        play_all(finished, 0.5, 0.3, finished.preset.evaluate, workers=1, progress=False)
 
 
 def test_a_new_head_needs_a_new_weight(finished: Study, tmp_path: Path) -> None:
@@ -140,7 +169,7 @@ def test_a_head_of_another_model_is_refused(finished: Study, tmp_path: Path) -> 
     with (copied.model / "lewm.safetensors").open("ab") as stream:
         stream.write(b" ")
     with pytest.raises(CubeError, match="another world model"):
-        play_all(copied, 0.3, copied.preset.evaluate, workers=1, progress=False)
+        play_all(copied, 0.3, 0.3, copied.preset.evaluate, workers=1, progress=False)
 
 
 @pytest.mark.parametrize("wrong", [{"seeds": ()}, {"seeds": (1, 1)}, {"seeds": (-1,)}, {"players": ("nobody",)}])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from world4scorer.cube.play import WindowResult
+from world4scorer.cube.simulator.cube_env import SUCCESS_METRES
 from world4scorer.cube.train_head import (
     BEST,
     LATENT_COST,
@@ -19,7 +20,7 @@ from world4scorer.cube.train_head import (
 FAR, NEAR = 0.2, 0.01
 
 
-def window(number, success, start=FAR, held=False, final=None):
+def window(number, success, start=FAR, held=False, final=None, by_nothing=False):
     """A window of episode `number`."""
     if final is None:
         final = NEAR if success else FAR
@@ -33,13 +34,20 @@ def window(number, success, start=FAR, held=False, final=None):
         nearest_metres=final,
         final_metres=final,
         actions=[[0.0] * 5] * 2,
+        solved_by_nothing=by_nothing or start <= SUCCESS_METRES,
     )
 
 
-def windows(outcomes, solved_at_start=(), held=()):
+def windows(outcomes, solved_at_start=(), held=(), by_nothing=()):
     """Windows of a seed, one for each letter: `+` is a success."""
     return [
-        window(number, letter == "+", NEAR if number in solved_at_start else FAR, number in held)
+        window(
+            number,
+            letter == "+",
+            NEAR if number in solved_at_start else FAR,
+            number in held,
+            by_nothing=number in by_nothing,
+        )
         for number, letter in enumerate(outcomes)
     ]
 

@@ -3,7 +3,7 @@
 w4s cube reproduce study --preset smoke
 w4s cube reproduce study --preset cpu
 
-or one stage after the other: data, world-model, collect, head, tune, evaluate.
+or one stage after the other: data, world-model, collect, head, inverse, tune, evaluate.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from world4scorer.cli.arguments import Counts, OptionalCount, OptionalFolder, OptionalNumber, PositionalFolder, metavar
+from world4scorer.cli.arguments import (
+    Counts,
+    OptionalCount,
+    OptionalFile,
+    OptionalFolder,
+    OptionalNumber,
+    PositionalFolder,
+    metavar,
+)
 from world4scorer.cli.command_line import command_line
 from world4scorer.cli.console_tables import print_published
 from world4scorer.cli.exit_codes import UsageError, require_torch
@@ -36,11 +44,13 @@ def data(
     noisy: OptionalCount = None,
     steps: OptionalCount = None,
     pictures: OptionalCount = None,
+    dataset: OptionalFile = None,
     workers: OptionalCount = None,
 ) -> int:
     """Begin a study: record episodes of OGBench's expert, pure and noisy.
 
     Episode I of a kind comes from its own seed, to the bit. Can be interrupted and run again: finished shards are kept.
+    With a dataset, starts, goals and the unit of actions come from its episodes instead of the pure expert's.
 
     Example: w4s cube data study --preset smoke
 
@@ -51,14 +61,25 @@ def data(
         noisy: Episodes of the noisy expert, which only the world model learns from; the preset's unless given.
         steps: Steps of an episode, 0.05 s each; the preset's unless given.
         pictures: Pixels of a picture's side, 0 for no pictures; the preset's unless given.
+        dataset: OGBench's own cube-single dataset (.npz), or the episodes of a LeWM release (.h5).
         workers: Processes; one for each core unless given.
     """
     _require_cube("w4s cube data")
     from world4scorer.cube.study import Study, make_data
 
-    changed = {"expert": expert, "noisy": noisy, "steps": steps, "pictures": pictures}
+    changed: dict[str, Any] = {"expert": expert, "noisy": noisy, "steps": steps, "pictures": pictures}
+    official = None
+    if dataset is not None:
+        from world4scorer.cube.about import digest_of
+        from world4scorer.cube.datasets import read_dataset
+
+        if expert is not None or steps is not None:
+            raise UsageError("--expert and --steps belong to recorded episodes; --dataset has its own")
+        official = read_dataset(dataset)
+        changed |= {"expert": len(official), "steps": official.steps, "dataset": digest_of(dataset)}
     begun = Study.begin(study, preset, **{name: value for name, value in changed.items() if value is not None})
-    print(f"{begun.episodes}: {make_data(begun, workers):,} episodes of {begun.preset.episodes.steps} steps")
+    count = make_data(begun, workers, official=official)
+    print(f"{begun.episodes}: {count:,} episodes of {begun.preset.episodes.steps} steps")
     return 0
 
 
@@ -132,10 +153,10 @@ def collect(
 
 
 def head(study: PositionalFolder, /, epochs: OptionalCount = None, seed: OptionalCount = None) -> int:
-    """Train the outcome head on the labelled candidates.
+    """Train the outcome head on the labelled candidates, and its extension.
 
-    Four fifths of the episodes train, the others choose the epoch, by the share of pairs of candidates in the right
-    order.
+    The paper's head sees where a candidate ends, the extension every block of it. Four fifths of the episodes train,
+    the others choose the epoch, by the share of pairs of candidates in the right order.
 
     Example: w4s cube head study
 
@@ -148,23 +169,44 @@ def head(study: PositionalFolder, /, epochs: OptionalCount = None, seed: Optiona
     from world4scorer.cube.study import make_head
 
     opened = _open(study)
-    report = make_head(opened, _changed(opened.preset.head, epochs=epochs, seed=seed))
-    validation = report["validation"]
-    kept, epochs_run = report["epoch"] + 1, report["config"]["epochs"]
-    print(f"{opened.head}: epoch {kept} of {epochs_run} kept; on {len(validation.episode):,} unseen groups:")
-    for name, scores in validation.scores.items():
-        mean = scores.mean()
-        print(
-            f"  {name}: ordering {100 * mean['ordering']:.1f} %, rank correlation {mean['rank_correlation']:.3f}, "
-            f"the candidate it chooses ends {100 * mean['chosen_metres']:.1f} cm from the goal"
-        )
+    for config in (opened.preset.head, opened.preset.path_head):
+        report = make_head(opened, _changed(config, epochs=epochs, seed=seed))
+        validation, kept = report["validation"], f"epoch {report['epoch'] + 1} of {report['config']['epochs']} kept"
+        print(f"head that sees the {config.sees}: {kept}; on {len(validation.episode):,} unseen groups:")
+        for name, scores in validation.scores.items():
+            mean = scores.mean()
+            print(
+                f"  {name}: ordering {100 * mean['ordering']:.1f} %, rank correlation {mean['rank_correlation']:.3f}, "
+                f"the candidate it chooses ends {100 * mean['chosen_metres']:.1f} cm from the goal"
+            )
+    return 0
+
+
+def inverse(study: PositionalFolder, /, steps: OptionalCount = None, seed: OptionalCount = None) -> int:
+    """Train inverse dynamics on the world model's latents, the reference that does not search.
+
+    From the latents of a moment and of the goal, and the steps between, a network predicts the next five actions.
+
+    Example: w4s cube inverse study
+
+    Args:
+        study: Folder of the study.
+        steps: Optimiser steps; the preset's unless given.
+        seed: Seed of weights and batches; the preset's unless given.
+    """
+    _require_cube("w4s cube inverse")
+    from world4scorer.cube.study import make_inverse
+
+    opened = _open(study)
+    make_inverse(opened, _changed(opened.preset.inverse, steps=steps, seed=seed))
+    print(f"{opened.inverse}: inverse dynamics")
     return 0
 
 
 def tune(study: PositionalFolder, /, weights: Numbers = (), workers: OptionalCount = None) -> int:
-    """Choose the weight of outcome scores on the tuning seeds.
+    """Choose the weights of outcome scores on the tuning seeds.
 
-    By windows solved; among equal ones, the smallest. Can be interrupted and run again.
+    By windows solved, for each of the two heads; among equal ones, the smallest. Can be interrupted and run again.
 
     Example: w4s cube tune study
 
@@ -174,13 +216,15 @@ def tune(study: PositionalFolder, /, weights: Numbers = (), workers: OptionalCou
         workers: Processes; one for each core unless given.
     """
     _require_cube("w4s cube tune")
+    from world4scorer.cube.evaluate import SCORED
     from world4scorer.cube.study import choose_weight
 
     opened = _open(study)
-    tuned = choose_weight(opened, weights or opened.preset.weights, workers)
-    for weight, count in tuned.successes.items():
-        print(f"weight {weight:g}: {count} of {tuned.windows} windows solved")
-    print(f"{opened.tuning}: weight {tuned.weight:g}")
+    for player in SCORED:
+        tuned = choose_weight(opened, weights or opened.preset.weights, player, workers)
+        for weight, count in tuned.successes.items():
+            print(f"{player}, weight {weight:g}: {count} of {tuned.windows} windows solved")
+        print(f"{opened.tuning}: weight {tuned.weight:g}")
     return 0
 
 
@@ -196,14 +240,16 @@ def evaluate(
 ) -> int:
     """Play paired windows with and without outcome scores, and reference players; report.
 
-    Players: `lewm` searches by latent cost, `ours` with outcome scores added, `random`, `zero` and `expert` are what
-    their names say, `simulator` searches by the simulator's own outcomes. Can be interrupted and run again.
+    Players: `lewm` searches by latent cost, `ours` with outcome scores added, `ours-path` with those of the head that
+    sees every block; `icem` searches as iCEM, `inverse` plays the inverse dynamics, `random`, `zero` and `expert` are
+    what their names say, `simulator` searches by the simulator's own outcomes. The strict protocol needs `zero`. Can be
+    interrupted and run again.
 
     Example: w4s cube evaluate study
 
     Args:
         study: Folder of the study.
-        weight: How much outcome scores count; as tuned unless given.
+        weight: How much outcome scores count, of either head; as tuned unless given.
         seeds: Seeds of the windows; the preset's unless given.
         players: Players; the preset's unless given.
         published: Also print the paper's table of published methods.
@@ -213,8 +259,6 @@ def evaluate(
     _require_cube("w4s cube evaluate")
     opened = _open(study)
     config = _changed(opened.preset.evaluate, seeds=seeds or None, players=players or None)
-    if weight is None:
-        weight = opened.tuned().weight if "ours" in config.players else 0.0
     given = {"weight": weight, "seeds": seeds, "players": players}
     command = command_line(["w4s", "cube", "evaluate"], evaluate, study, given)
     code = _play_and_report(opened, config, weight, out, command, workers)
@@ -248,9 +292,10 @@ def reproduce(
         world_model(study)
     collect(study, workers=workers)
     head(study)
+    inverse(study)
     tune(study, workers=workers)
     command = command_line(["w4s", "cube", "reproduce"], reproduce, study, {"preset": preset})
-    return _play_and_report(opened, opened.preset.evaluate, opened.tuned().weight, out, command, workers)
+    return _play_and_report(opened, opened.preset.evaluate, None, out, command, workers)
 
 
 SUBCOMMANDS: Final[dict[str, Callable[..., int]]] = {
@@ -258,6 +303,7 @@ SUBCOMMANDS: Final[dict[str, Callable[..., int]]] = {
     "world-model": world_model,
     "collect": collect,
     "head": head,
+    "inverse": inverse,
     "tune": tune,
     "evaluate": evaluate,
     "reproduce": reproduce,
@@ -284,13 +330,17 @@ def _require_cube(command: str) -> None:
 
 
 def _play_and_report(
-    study: Study, config: EvaluateConfig, weight: float, out: Path | None, command: str, workers: int | None
+    study: Study, config: EvaluateConfig, weight: float | None, out: Path | None, command: str, workers: int | None
 ) -> int:
+    """Play with a weight of outcome scores, or with those tuned, and report."""
+    from world4scorer.cube.evaluate import SCORED, Player
     from world4scorer.cube.report import write_report
     from world4scorer.cube.study import play_all
 
-    results = play_all(study, weight, config, workers)
+    scored = [player for player in SCORED if player in config.players]
+    weights = {player: study.tuned(player).weight if weight is None else weight for player in scored}
+    results = play_all(study, weights.get(Player.OURS, 0.0), weights.get(Player.PATH, 0.0), config, workers)
     folder = study.report if out is None else out
-    print(write_report(study, results, weight, folder, command))
+    print(write_report(study, results, weights, folder, command))
     print(f"written: {folder}")
     return 0

@@ -15,9 +15,9 @@ from world4scorer.cube.episodes import EpisodeKind, read_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player, Results
 from world4scorer.cube.play import WindowResult, replay_window
-from world4scorer.cube.simulator.cube_env import CubeSimulator, distance_to, this_process_simulator
+from world4scorer.cube.simulator.cube_env import CubeSimulator, distance_to, is_held, this_process_simulator
 from world4scorer.cube.success import LABELS, PairedResult, paired_results
-from world4scorer.cube.windows import Window, draw_windows, is_held
+from world4scorer.cube.windows import Window, draw_windows
 
 if TYPE_CHECKING:
     from world4scorer.cube.simulator.camera import Camera, RenderQuality

@@ -20,20 +20,23 @@ from world4scorer.cube.about import ABOUT, about, by_file, digest_of, read_about
 from world4scorer.cube.episodes import expert_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.model.lewm import ACTION_BLOCK
+from world4scorer.cube.model.outcome_head import HeadSees
 from world4scorer.cube.model.planners import ImaginedCandidates, ReplanStep, WorldModelPlanner
 from world4scorer.cube.model.search import Search
 from world4scorer.cube.model.world_model import WEIGHTS, LewmWorldModel, WorldModel
 from world4scorer.cube.play import one_thread, play_windows
 from world4scorer.cube.simulator.cube_env import CubeSimulator, Floats, this_process_simulator
 from world4scorer.cube.simulator.replay import Replay
-from world4scorer.cube.windows import check_seeds, draw_windows
+from world4scorer.cube.windows import Window, check_seeds, draw_windows
 from world4scorer.jobs.executors import local_executor
 from world4scorer.jobs.resumable import resumable
 
 WINDOWS_PER_FILE: Final = 5
+MIN_SPREAD: Final = 1e-4
+"""Groups whose utilities (in metres) spread less teach nothing."""
 GROUP_FIELDS: Final = {
     "candidates": np.float32,
-    "final": np.float32,
+    "path": np.float32,
     "goal": np.float32,
     "cost": np.float32,
     "utility": np.float64,
@@ -55,6 +58,9 @@ class CollectConfig:
     """Candidates of a group that are run in the simulator, drawn at random when there are more."""
     every: int = 1
     """Every n-th search iteration is labelled, and always the last."""
+    probe: int = 0
+    """A group is given up when so many of its candidates leave the cube where it is, all alike; 0 labels every group.
+    Such groups teach nothing, as a rule, and are dropped before training anyway."""
     unsolved_only: bool = False
     """Whether windows that are solved at the start are left out."""
     search: Search = field(default_factory=Search)
@@ -64,6 +70,8 @@ class CollectConfig:
         check_seeds(self.seeds)
         if not 2 <= self.labelled <= self.search.candidates:
             raise CubeError(f"between 2 and {self.search.candidates} candidates of a group can be labelled")
+        if not 0 <= self.probe <= self.labelled:
+            raise CubeError(f"a group of {self.labelled} labelled candidates can be given up after 1 to all of them")
         if self.every < 1 or self.windows < 1:
             raise CubeError("at least one window of a seed is needed, and at least every iteration can be labelled")
 
@@ -82,8 +90,8 @@ class Groups:
 
     candidates: NDArray[np.float32]
     """Action sequences (groups, candidates, blocks, 25), in the model's unit."""
-    final: NDArray[np.float32]
-    """Latents predicted for their ends (groups, candidates, latent)."""
+    path: NDArray[np.float32]
+    """Latents predicted after each of their blocks (groups, candidates, blocks, latent)."""
     goal: NDArray[np.float32]
     """Latents of the goals (groups, latent)."""
     cost: NDArray[np.float32]
@@ -104,10 +112,10 @@ class Groups:
         """Some of the groups, by mask or by index."""
         return Groups(**{name: getattr(self, name)[chosen] for name in GROUP_FIELDS})
 
-    def features(self) -> torch.Tensor:
-        """Inputs of the outcome head (groups, candidates, features)."""
-        parts = (torch.from_numpy(part) for part in (self.candidates, self.final, self.goal, self.cost))
-        return ImaginedCandidates(0, *parts).features()
+    def features(self, sees: HeadSees) -> torch.Tensor:
+        """Inputs of an outcome head (groups, candidates, …)."""
+        parts = (torch.from_numpy(part) for part in (self.candidates, self.path, self.goal, self.cost))
+        return ImaginedCandidates(0, *parts).features(sees)
 
 
 @dataclass(frozen=True)
@@ -172,14 +180,32 @@ def _collect(task: _Task) -> None:
     """Play windows by latent cost and label the searched candidates."""
     simulator, config = this_process_simulator(), task.config
     drawn = draw_windows(expert_episodes(task.data), task.seed, config.windows)
-    drawn = drawn[task.first : task.first + WINDOWS_PER_FILE]
-    kept = [window for window in drawn if window.episode not in task.held_out]
-    if config.unsolved_only:
-        kept = [window for window in kept if not window.solved_at_start]
+    kept = collected_windows(drawn[task.first : task.first + WINDOWS_PER_FILE], config, task.held_out)
     labelling = _LabellingPlanner(simulator, LewmWorldModel.load(task.model), config)
     with one_thread():
         play_windows(kept, labelling, simulator)
     write_arrays(task.path, labelling.arrays())
+
+
+def collected_windows(drawn: Sequence[Window], config: CollectConfig, held_out: frozenset[int]) -> list[Window]:
+    """Those of the drawn windows that are collected from."""
+    kept = [window for window in drawn if window.episode not in held_out]
+    return [window for window in kept if not (config.unsolved_only and window.solved_at_start)]
+
+
+def label_group(replay: Replay, moment: ReplanStep, actions: Floats, probe: int) -> Floats | None:
+    """Utilities of candidates (n,) with actions (n, steps, 5); None if the group is given up after `probe` of them."""
+    first = -replay.outcomes(moment.snapshot, actions[:probe], moment.window.goal)
+    if probe and first.std() < MIN_SPREAD:
+        return None
+    return np.concatenate([first, -replay.outcomes(moment.snapshot, actions[probe:], moment.window.goal)])
+
+
+def drawn_candidates(config: CollectConfig, moment: ReplanStep, iteration: int) -> NDArray[np.int64]:
+    """Indices of the candidates of an iteration that are labelled."""
+    window = moment.window
+    seed = (window.seed, window.episode, window.step, moment.round, iteration)
+    return np.random.default_rng(seed).permutation(config.search.candidates)[: config.labelled]
 
 
 class _LabellingPlanner:
@@ -201,15 +227,16 @@ class _LabellingPlanner:
             return
         for index, moment in enumerate(self._moments):
             window = moment.window
-            seed_key = (window.seed, window.episode, window.step, moment.round, imagined.iteration)
-            drawn = np.random.default_rng(seed_key).permutation(self._config.search.candidates)[: self._config.labelled]
+            drawn = drawn_candidates(self._config, moment, imagined.iteration)
             candidates = imagined.candidates[index, drawn]
             actions = self._model.scale.to_simulator(candidates)
-            utility = -self._replay.outcomes(moment.snapshot, actions, window.goal)
+            utility = label_group(self._replay, moment, actions, self._config.probe)
+            if utility is None:
+                continue
             self._groups.append(
                 Groups(
                     candidates=candidates.numpy()[None],
-                    final=imagined.final[index, drawn].numpy()[None],
+                    path=imagined.path[index, drawn].numpy()[None],
                     goal=imagined.goal[index].numpy()[None],
                     cost=imagined.cost[index, drawn].numpy()[None],
                     utility=utility[None],
@@ -225,7 +252,7 @@ class _LabellingPlanner:
             search, count = self._config.search, self._config.labelled
             shapes = {
                 "candidates": (0, count, search.blocks, ACTION_BLOCK),
-                "final": (0, count, self._model.latent),
+                "path": (0, count, search.blocks, self._model.latent),
                 "goal": (0, self._model.latent),
                 "cost": (0, count),
                 "utility": (0, count),

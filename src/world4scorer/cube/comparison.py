@@ -4,7 +4,8 @@ Intervals are bootstrap intervals over seeds for success, over episodes for the 
 
 Example::
 
-    finding = compare(results, read_head_report(study.head), study.tuned(), 0.3, study.stages.seconds)
+    scores = {Player.OURS: OutcomeScore(read_head_report(study.head), study.tuned(), 0.3)}
+    finding = compare(results, scores, study.stages.seconds)
     finding.save(folder, "w4s cube evaluate study")
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from world4scorer.cube.evaluate import Player, Results
@@ -39,32 +40,56 @@ NAME: Final = "cube"
 RELEASED_SEED: Final = 42
 """LeWM's own evaluation seed, which the paper reports by itself."""
 OUTCOME_GAIN: Final = (Player.OURS, Player.ANCHOR)
+PATH_GAIN: Final = (Player.PATH, Player.ANCHOR)
 MODEL_GAIN: Final = (Player.ANCHOR, Player.RANDOM)
-ORACLE_GAIN: Final = (Player.SIMULATOR, Player.ANCHOR)
-"""Paired comparisons by window: gain by outcome scores, by the world model, and by a perfect scorer."""
+GAINS: Final = (
+    OUTCOME_GAIN,
+    PATH_GAIN,
+    MODEL_GAIN,
+    (Player.ICEM, Player.ANCHOR),
+    (Player.INVERSE, Player.ANCHOR),
+    (Player.SIMULATOR, Player.ANCHOR),
+)
+"""Paired comparisons by window: gain by outcome scores, by their extension, by the world model, by other ways to plan
+with it, and by a perfect scorer."""
+
+
+@dataclass(frozen=True)
+class OutcomeScore:
+    """The outcome head of a player, and its weight."""
+
+    head_report: Mapping[str, Any]
+    """From `read_head_report`."""
+    tuned: TunedWeight | None
+    """The weights tried, if they were."""
+    weight: float
+    """That of the evaluation."""
+
+    def readout(self) -> HeadReadout:
+        """How it orders held-out candidates."""
+        return HeadReadout.of(self.head_report, self.weight)
 
 
 def compare(
     results: Results,
-    head_report: dict[str, Any] | None,
-    tuned: TunedWeight | None,
-    weight: float | None,
+    scores: Mapping[Player, OutcomeScore],
     stages: Mapping[str, float],
+    protocols: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Finding:
     """The finding, with its figure; comparisons with missing players are left out.
 
-    `weight` is that of the evaluation, `stages` the seconds of each stage.
+    `stages` are the seconds of each stage, `protocols` what the manifest says of the windows.
     """
     solved = {player: {starts: count_successes(results, player, starts) for starts in Starts} for player in results}
     gains = {
         pair: {starts: measure_gain(results, *pair, starts) for starts in Starts}
-        for pair in (OUTCOME_GAIN, MODEL_GAIN, ORACLE_GAIN)
+        for pair in GAINS
         if set(pair) <= {*results}
     }
     by_seed = gains_by_seed(results, *OUTCOME_GAIN) if OUTCOME_GAIN in gains else {}
-    head = None if head_report is None else HeadReadout.of(head_report, weight)
+    heads = {player: score.readout() for player, score in scores.items()}
     seeds = {seed for some in results.values() for seed in some}
-    windows = max((found[Starts.ALL].windows for found in solved.values()), default=0)
+    windows = max((found[Starts.PUBLISHED].windows for found in solved.values()), default=0)
     return Finding(
         name=NAME,
         title="Outcome scores inside a world model's planner",
@@ -87,13 +112,19 @@ def compare(
                 for (after, before), found in gains.items()
             },
             "seeds": {str(seed): _plain(one) for seed, one in by_seed.items()},
-            "head": None if head is None else head.numbers(),
-            "tuned": None if tuned is None else _tuned_numbers(tuned),
-            "weight": weight,
+            "scores": {
+                str(player): {
+                    "head": heads[player].numbers(),
+                    "tuned": None if score.tuned is None else _tuned_numbers(score.tuned),
+                    "weight": score.weight,
+                }
+                for player, score in scores.items()
+            },
+            "protocols": dict(protocols or {}),
             "seconds": dict(stages),
         },
-        tables=tuple(_tables(results, solved, gains, by_seed, head, tuned, stages)),
-        remarks=tuple(_remarks(solved, gains, by_seed, head, tuned, weight)),
+        tables=tuple(_tables(results, solved, gains, by_seed, heads, scores, stages, protocols or {})),
+        remarks=tuple(_remarks(solved, gains, by_seed, heads, scores)),
         paper=paper("cube"),
         figure=players_figure(results),
     )
@@ -108,25 +139,32 @@ def _tables(
     solved: _Solved,
     gains: _Gains,
     by_seed: Mapping[int, SuccessGain],
-    head: HeadReadout | None,
-    tuned: TunedWeight | None,
+    heads: Mapping[Player, HeadReadout],
+    scores: Mapping[Player, OutcomeScore],
     stages: Mapping[str, float],
+    protocols: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[Table]:
+    if protocols:
+        rows = tuple(
+            (name, found["rule"], str(found["windows"]), found["digest"][:16]) for name, found in protocols.items()
+        )
+        yield Table("Protocols", ("protocol", "windows that count", "number", "SHA-256 of the list"), rows)
     yield _success_table(results, solved)
     yield _count_table(solved)
     for (after, before), found in gains.items():
         yield _gain_table(LABELS[after], LABELS[before], found)
     if by_seed:
         yield _seed_table(by_seed)
-        yield _paper_table(gains[OUTCOME_GAIN][Starts.ALL], by_seed, head)
-    if head is not None:
-        yield head.quality_table()
-        yield head.change_table()
-    if tuned is not None:
-        yield _tuned_table(tuned)
+        yield _paper_table(gains[OUTCOME_GAIN][Starts.PUBLISHED], by_seed, heads.get(Player.OURS))
+    for player, head in heads.items():
+        yield head.quality_table(LABELS[player])
+        yield head.change_table(LABELS[player])
+    for player, score in scores.items():
+        if score.tuned is not None:
+            yield _tuned_table(LABELS[player], score.tuned)
     if stages:
-        rows = tuple((name, f"{seconds / 60:.1f}") for name, seconds in stages.items())
-        yield Table("Time", ("stage", "minutes"), rows)
+        minutes = tuple((name, f"{seconds / 60:.1f}") for name, seconds in stages.items())
+        yield Table("Time", ("stage", "minutes"), minutes)
 
 
 def _success_table(results: Results, solved: _Solved) -> Table:
@@ -204,7 +242,7 @@ def _paper_table(found: SuccessGain, by_seed: Mapping[int, SuccessGain], head: H
     return Table("Beside the paper", ("", "here", "paper, released LeWM"), tuple(rows))
 
 
-def _tuned_table(tuned: TunedWeight) -> Table:
+def _tuned_table(label: str, tuned: TunedWeight) -> Table:
     rows = tuple(
         (
             f"{weight:g}" + (" (chosen)" if weight == tuned.weight else " (latent cost alone)" if not weight else ""),
@@ -213,48 +251,53 @@ def _tuned_table(tuned: TunedWeight) -> Table:
         )
         for weight, count in tuned.successes.items()
     )
-    return Table("Weights tried on the tuning seeds", ("weight", "solved", "success [%]"), rows)
+    return Table(f"{label}: weights tried on the tuning seeds", ("weight", "solved", "success [%]"), rows)
 
 
 def _remarks(
     solved: _Solved,
     gains: _Gains,
     by_seed: Mapping[int, SuccessGain],
-    head: HeadReadout | None,
-    tuned: TunedWeight | None,
-    played: float | None,
+    heads: Mapping[Player, HeadReadout],
+    scores: Mapping[Player, OutcomeScore],
 ) -> Iterator[str]:
-    ours, model = gains.get(OUTCOME_GAIN), gains.get(MODEL_GAIN)
-    if ours is not None:
-        weight = "" if played is None else f" with weight {played:g}"
-        one, unsolved = ours[Starts.ALL], ours[Starts.UNSOLVED]
+    for pair in (OUTCOME_GAIN, PATH_GAIN):
+        if pair not in gains:
+            continue
+        weight = f" with weight {scores[pair[0]].weight:g}" if pair[0] in scores else ""
+        for starts in (Starts.PUBLISHED, Starts.MODERATE, Starts.STRICT):
+            one = gains[pair][starts]
+            yield (
+                f"{LABELS[pair[0]]}{weight}, {starts} protocol: {_from_to(one)}; {_sentence(one.share)} "
+                f"{one.rescued} windows are rescued, {one.lost} lost."
+            )
+    if by_seed:
         differences = [seed.after - seed.before for seed in by_seed.values()]
         yield (
-            f"Outcome scores{weight}: {_from_to(one)}; {_sentence(one.share)} "
-            f"{one.rescued} windows are rescued, {one.lost} lost; success rises on "
-            f"{_counted(sum(d > 0 for d in differences), 'seed')}, is equal on {differences.count(0)} and falls on "
-            f"{sum(d < 0 for d in differences)}."
+            f"With outcome scores success rises on {_counted(sum(d > 0 for d in differences), 'seed')}, is equal on "
+            f"{differences.count(0)} and falls on {sum(d < 0 for d in differences)}."
         )
-        yield f"Starts not already solved: {_from_to(unsolved)}; {_sentence(unsolved.share)}"
-    if model is not None:
-        one = model[Starts.UNSOLVED]
+    if MODEL_GAIN in gains:
+        one = gains[MODEL_GAIN][Starts.MODERATE]
+        times = f", {one.after / one.before:.1f} times as many" if one.before else ""
         yield (
-            "The world model against random actions, starts not already solved: random actions solve "
-            f"{one.before} and LeWM's search {one.after} of {one.windows} windows; {_sentence(one.share)}"
+            f"The world model against random actions, moderate protocol: random actions solve {one.before} and LeWM's "
+            f"search {one.after} of {one.windows} windows{times}; {_sentence(one.share)}"
         )
-    if tuned is not None:
-        alone, best = (tuned.successes[weight] for weight in (0.0, tuned.weight))
-        yield (
-            f"On {tuned.windows} windows of the tuning seeds, weight {tuned.weight:g} solves {best}, which no "
-            f"other weight tried exceeds, and the latent cost alone {alone}."
-        )
-    if head is not None:
-        yield from head.remarks()
-    most = max((found[Starts.ALL].windows for found in solved.values()), default=0)
+    for player, score in scores.items():
+        if score.tuned is not None:
+            alone, best = (score.tuned.successes[weight] for weight in (0.0, score.tuned.weight))
+            yield (
+                f"{LABELS[player]}: on {score.tuned.windows} windows of the tuning seeds, weight "
+                f"{score.tuned.weight:g} solves {best}, which no other weight tried exceeds, and the latent cost alone "
+                f"{alone}."
+            )
+        yield from heads[player].remarks(LABELS[player])
+    most = max((found[Starts.PUBLISHED].windows for found in solved.values()), default=0)
     fewer = [
-        f"{LABELS[player]} {found[Starts.ALL].windows}"
+        f"{LABELS[player]} {found[Starts.PUBLISHED].windows}"
         for player, found in solved.items()
-        if found[Starts.ALL].windows < most
+        if found[Starts.PUBLISHED].windows < most
     ]
     if fewer:
         yield f"Not all players played all {most} windows: {', '.join(fewer)}."

@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from world4scorer.cube.about import about, by_file, read_about, read_arrays, write_arrays
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.simulator.cube_env import ACTION, CubeSimulator, CubeState, Floats, this_process_simulator
+from world4scorer.cube.simulator.cube_env import (
+    ACTION,
+    CubeSimulator,
+    CubeState,
+    Floats,
+    is_held,
+    this_process_simulator,
+)
 from world4scorer.jobs.array_files import map_array, write_array
 from world4scorer.jobs.executors import local_executor
 from world4scorer.jobs.resumable import resumable
@@ -30,6 +37,12 @@ EPISODES_PER_SHARD: Final = 25
 """Episodes per file."""
 NOISE_BLOCK: Final = 5
 """Steps per block of noise; also the planner's action block."""
+MOST_BLOCKS: Final = 5
+"""Blocks of the longest run of random actions; also those of a plan."""
+RANDOM_MEAN: Final = 0.5
+"""Standard deviation of a run's mean action."""
+RANDOM_SPREAD: Final = (0.2, 1.0)
+"""Least and largest standard deviation of the actions of a run about their mean."""
 
 
 class EpisodeKind(StrEnum):
@@ -38,7 +51,7 @@ class EpisodeKind(StrEnum):
     EXPERT = "expert"
     """The oracle, which moves the cube between random positions. Starts and goals come from these episodes."""
     NOISY = "noisy"
-    """The oracle with noise and blocks of random actions, closer to the candidates of a search."""
+    """The oracle with noise and runs of random actions, which are like the candidates of a search."""
 
 
 RESUME_HINT: Final = "run `w4s cube data` with this study again to resume"
@@ -58,18 +71,22 @@ class EpisodeConfig:
     """Steps of an episode, of 0.05 s each."""
     noise: float = 0.1
     """Standard deviation of the noise on the noisy expert's actions."""
-    random_share: float = 0.4
-    """Share of the noisy expert's blocks of five steps that are random actions instead."""
+    random_share: float = 0.12
+    """Share of the noisy expert's blocks of five steps at which a run of random actions begins."""
+    held_share: float = 0.35
+    """The same while the gripper has the cube, which searches start from and have to predict."""
     pictures: int = 0
     """Side of rendered images [pixels], for image-based models; 0 for none."""
+    dataset: str = ""
+    """Digest of the file that the expert's episodes come from; empty if they are recorded here."""
 
     def __post_init__(self) -> None:
         if self.expert < 1 or self.noisy < 1 or self.steps < 2:
             raise CubeError("at least one episode of each kind is needed, of two steps or more")
         if self.pictures < 0:
             raise CubeError("pictures have a side of pixels, or 0 for none")
-        if self.noise < 0 or not 0 <= self.random_share <= 1:
-            raise CubeError("the noise must not be negative, the share of random blocks within 0 and 1")
+        if self.noise < 0 or not 0 <= self.random_share <= 1 or not 0 <= self.held_share <= 1:
+            raise CubeError("the noise must not be negative, the shares of random blocks within 0 and 1")
 
     def count(self, kind: EpisodeKind) -> int:
         """Episodes of a kind."""
@@ -133,10 +150,23 @@ class _Shard:
         return self.path.with_suffix(".pictures.npy")
 
 
-def make_episodes(folder: Path, config: EpisodeConfig, workers: int | None = None, progress: bool = True) -> int:
-    """Make missing episodes in `folder`; returns the total number; raises CubeError if it holds others."""
+def make_episodes(
+    folder: Path,
+    config: EpisodeConfig,
+    workers: int | None = None,
+    progress: bool = True,
+    official: Episodes | None = None,
+) -> int:
+    """Make missing episodes in `folder`; returns the total number; raises CubeError if it holds others.
+
+    `official`: the expert's episodes, if they come from a dataset.
+    """
     shards = list(_shards(folder, config))
     with resumable(folder, "making these episodes", CubeError, about(folder, config, "episodes")) as job:
+        for shard in shards:
+            if official is not None and shard.kind is EpisodeKind.EXPERT and not shard.path.exists():
+                part = official.only(range(shard.first, shard.first + shard.size))
+                _write_shard(shard, {name: getattr(part, name) for name in RECORDED_FIELDS})
         job.run_missing(
             local_executor(workers), _make_shard, shards, "Episodes", "parts", **by_file("episodes", progress)
         )
@@ -174,15 +204,20 @@ def _shards(folder: Path, config: EpisodeConfig) -> Iterator[_Shard]:
 
 
 def _make_shard(shard: _Shard) -> None:
+    if shard.config.dataset and shard.kind is EpisodeKind.EXPERT:
+        raise CubeError(f"{shard.path} is missing: run `w4s cube data` with this study and its --dataset again")
     from ogbench.manipspace.oracles.markov.cube_markov import CubeMarkovOracle
 
     simulator = this_process_simulator()
     oracle = CubeMarkovOracle(env=simulator.environment, min_norm=0.4)
     seeds = range(FIRST_SEED[shard.kind] + shard.first, FIRST_SEED[shard.kind] + shard.first + shard.size)
     episodes = [_record(simulator, oracle, shard.kind, seed, shard.config) for seed in seeds]
-    arrays = {name: np.stack([one[name] for one in episodes]) for name in RECORDED_FIELDS}
+    _write_shard(shard, {name: np.stack([one[name] for one in episodes]) for name in RECORDED_FIELDS})
+
+
+def _write_shard(shard: _Shard, arrays: dict[str, NDArray[Any]]) -> None:
     if shard.config.pictures:
-        pictures = _render_pictures(simulator, arrays, shard.config.pictures)
+        pictures = _render_pictures(this_process_simulator(), arrays, shard.config.pictures)
         with write_array(shard.pictures, pictures.dtype, pictures.shape, durable=False) as append:
             append(pictures)
     write_arrays(shard.path, arrays)
@@ -203,20 +238,15 @@ def _record(
 ) -> dict[str, NDArray[Any]]:
     """One episode. The oracle draws from NumPy's global generator, hence the global seed."""
     np.random.seed(seed)  # noqa: NPY002
-    noise = np.random.default_rng(seed)
     environment = simulator.environment
     observation, info = environment.reset(seed=seed)
     oracle.reset(observation, info)
     rows: dict[str, list[NDArray[Any]]] = {name: [] for name in RECORDED_FIELDS}
-    random_block, spread = False, 1.0
+    disturb = _Disturbance(np.random.default_rng(seed), config) if kind is EpisodeKind.NOISY else None
     for step in range(config.steps):
         action = np.array(oracle.select_action(observation, info), dtype=np.float64)
-        if kind is EpisodeKind.NOISY:
-            if step % NOISE_BLOCK == 0:
-                random_block, spread = noise.random() < config.random_share, noise.uniform(0.3, 1.0)
-            disturbance = noise.normal(size=ACTION)
-            action = spread * disturbance if random_block else action + config.noise * disturbance
-            action = np.clip(action, -1, 1)
+        if disturb is not None:
+            action = disturb(step, observation, action)
         moment = (simulator.data.qpos.copy(), simulator.data.qvel.copy(), observation.astype(np.float32), action)
         for name, value in zip(RECORDED_FIELDS, moment, strict=True):
             rows[name].append(value)
@@ -225,3 +255,25 @@ def _record(
             observation, info = environment.set_new_target(p_stack=0.0)
             oracle.reset(observation, info)
     return {name: np.stack(values) for name, values in rows.items()}
+
+
+class _Disturbance:
+    """Noise on the expert's actions, and runs of random ones in their place."""
+
+    def __init__(self, generator: np.random.Generator, config: EpisodeConfig) -> None:
+        self._generator, self._config = generator, config
+        self._until = 0
+        """Step at which the run ends."""
+        self._mean, self._spread = np.zeros(ACTION), 0.0
+
+    def __call__(self, step: int, observation: NDArray[Any], action: Floats) -> Floats:
+        """The action of a step, in place of the expert's."""
+        draw = self._generator
+        if step % NOISE_BLOCK == 0 and step >= self._until:
+            share = self._config.held_share if is_held(observation) else self._config.random_share
+            if draw.random() < share:
+                self._until = step + NOISE_BLOCK * int(draw.integers(1, MOST_BLOCKS + 1))
+                self._mean, self._spread = RANDOM_MEAN * draw.normal(size=ACTION), draw.uniform(*RANDOM_SPREAD)
+        noise = draw.normal(size=ACTION)
+        disturbed = self._mean + self._spread * noise if step < self._until else action + self._config.noise * noise
+        return np.clip(disturbed, -1, 1)

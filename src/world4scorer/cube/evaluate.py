@@ -1,14 +1,14 @@
 """Evaluate players on the windows of several seeds; interrupted runs resume.
 
-OUT/PLAYER/about.json describes a player; OUT/PLAYER/SEED_FIRST.json has the results of ten windows. Seeds and players
-can be added later.
+OUT/PLAYER/about.json describes a player; OUT/PLAYER/SEED_FIRST.json has the results of ten windows; OUT/protocols.json
+is the manifest of the protocols, once the player that does nothing has played. Seeds and players can be added later.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,8 @@ from typing import Final
 from world4scorer.cube.about import ABOUT, about, by_file, digest_of
 from world4scorer.cube.episodes import expert_episodes, read_config
 from world4scorer.cube.errors import CubeError
+from world4scorer.cube.model.inverse_dynamics import WEIGHTS as INVERSE_WEIGHTS
+from world4scorer.cube.model.inverse_dynamics import InversePlanner, load_inverse
 from world4scorer.cube.model.planners import (
     CubePlanner,
     ExpertReplay,
@@ -28,6 +30,7 @@ from world4scorer.cube.model.search import Search
 from world4scorer.cube.model.world_model import WEIGHTS as MODEL_WEIGHTS
 from world4scorer.cube.model.world_model import LewmWorldModel, held_out_episodes
 from world4scorer.cube.play import WindowResult, one_thread, play_windows
+from world4scorer.cube.protocols import annotate, freeze
 from world4scorer.cube.simulator.cube_env import this_process_simulator
 from world4scorer.cube.train_head import WEIGHTS as HEAD_WEIGHTS
 from world4scorer.cube.train_head import load_head, read_head_report
@@ -46,6 +49,12 @@ class Player(StrEnum):
     """The world model's search by latent cost."""
     OURS = "ours"
     """The same with outcome scores."""
+    PATH = "ours-path"
+    """The same with scores of the head that sees every block: an extension of the paper's."""
+    ICEM = "icem"
+    """The world model's search by latent cost, as iCEM."""
+    INVERSE = "inverse"
+    """A goal-conditioned inverse-dynamics policy on the world model's latents."""
     RANDOM = "random"
     """One random action sequence."""
     ZERO = "zero"
@@ -54,6 +63,12 @@ class Player(StrEnum):
     """The expert's own actions."""
     SIMULATOR = "simulator"
     """A search by the simulator's own outcomes."""
+
+
+SCORED: Final = (Player.OURS, Player.PATH)
+"""Players with outcome scores."""
+LEARNED: Final = {Player.ANCHOR, Player.ICEM, Player.INVERSE, *SCORED}
+"""Players that use what the world model has learned."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +81,8 @@ class EvaluateConfig:
     """Windows per seed."""
     search: Search = field(default_factory=Search)
     """Budget of the world model's searches."""
+    icem: Search = field(default_factory=lambda: Search(colour=2.0, kept=9, momentum=0.1))
+    """Budget of the same searches as iCEM."""
     simulator_search: Search = field(default_factory=Search)
     """Budget of the simulator search, which takes hours at full size."""
     simulator_seeds: tuple[int, ...] = (42,)
@@ -81,6 +98,11 @@ class EvaluateConfig:
             raise CubeError(f"players {given}: give different ones of {', '.join(known)}")
         if self.windows < 1:
             raise CubeError("at least one window of a seed must be played")
+
+    def search_of(self, player: Player) -> Search:
+        """Budget of a player's searches."""
+        special = {Player.SIMULATOR: self.simulator_search, Player.ICEM: self.icem}
+        return special.get(player, self.search)
 
     def seeds_of(self, player: Player) -> tuple[int, ...]:
         """Seeds of a player."""
@@ -101,25 +123,50 @@ class EvaluationSetup:
     """Folder of the outcome head, if used."""
     weight: float = 0.0
     """Weight of its scores."""
+    path_head: Path | None = None
+    """Folder of the head that sees every block, if used."""
+    path_weight: float = 0.0
+    """Weight of its scores."""
+    inverse: Path | None = None
+    """Folder of the inverse dynamics, if used."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.weight < math.inf:
-            raise CubeError(f"a weight of outcome scores of {self.weight}: it must be a number, and not negative")
+        for weight in (self.weight, self.path_weight):
+            if not 0 <= weight < math.inf:
+                raise CubeError(f"a weight of outcome scores of {weight}: it must be a number, and not negative")
+
+    def scored_by(self, player: Player) -> tuple[Path, float]:
+        """Folder and weight of the head of a player with outcome scores; raises CubeError if there is none."""
+        head, weight = (self.path_head, self.path_weight) if player is Player.PATH else (self.head, self.weight)
+        if head is None:
+            raise CubeError("to play with outcome scores, an outcome head is needed: run `w4s cube head` first")
+        return head, weight
+
+    def with_weight(self, player: Player, weight: float) -> EvaluationSetup:
+        """With another weight of a player's head."""
+        return replace(self, path_weight=weight) if player is Player.PATH else replace(self, weight=weight)
 
     def identity(self, player: Player) -> dict[str, str | float]:
         """Digests of what a player depends on."""
         found: dict[str, str | float] = {"data": digest_of(self.data / ABOUT)}
         if player not in (Player.ZERO, Player.EXPERT):
             found["model"] = digest_of(self.model / MODEL_WEIGHTS)
-        if player is Player.OURS:
-            found |= {"head": self.head_identity(), "weight": self.weight}
+        if player in SCORED:
+            head, weight = self.scored_by(player)
+            found |= {"head": digest_of(head / HEAD_WEIGHTS), "weight": weight}
+        if player is Player.INVERSE:
+            found["inverse"] = digest_of(self.inverse_folder() / INVERSE_WEIGHTS)
         return found
 
-    def head_identity(self) -> str:
-        """Digest of the outcome head; raises CubeError if there is none."""
-        if self.head is None:
-            raise CubeError("to play with outcome scores, an outcome head is needed: run `w4s cube head` first")
-        return digest_of(self.head / HEAD_WEIGHTS)
+    def head_identity(self, player: Player = Player.OURS) -> str:
+        """Digest of a player's outcome head; raises CubeError if there is none."""
+        return digest_of(self.scored_by(player)[0] / HEAD_WEIGHTS)
+
+    def inverse_folder(self) -> Path:
+        """Folder of the inverse dynamics; raises CubeError if there are none."""
+        if self.inverse is None:
+            raise CubeError("to play the inverse dynamics, they are needed: run `w4s cube inverse` first")
+        return self.inverse
 
 
 @dataclass(frozen=True)
@@ -168,16 +215,20 @@ def evaluate(
     tasks = list(_tasks(folder, config, contest))
     with resumable(folder, "playing windows there", CubeError, *settings, leftovers=("*/.*.tmp",)) as job:
         job.run_missing(local_executor(workers), _play, tasks, "Windows", "parts", **by_file("windows", progress))
-    results: Results = {}
-    for task in tasks:
-        results.setdefault(task.player, {}).setdefault(task.seed, []).extend(_read(task.path))
-    return results
+        results: Results = {}
+        for task in tasks:
+            results.setdefault(task.player, {}).setdefault(task.seed, []).extend(_read(task.path))
+        if Player.ZERO in results:
+            freeze(folder, results[Player.ZERO])
+    return {
+        player: {seed: annotate(folder, seed, some) for seed, some in of_player.items()}
+        for player, of_player in results.items()
+    }
 
 
 def _settings(folder: Path, contest: EvaluationSetup, config: EvaluateConfig, player: Player) -> Settings:
-    search = config.simulator_search if player is Player.SIMULATOR else config.search
-    what = f"windows played by {player}"
-    return about(folder / player, _About(config.windows, search), what, **contest.identity(player))
+    settings = _About(config.windows, config.search_of(player))
+    return about(folder / player, settings, f"windows played by {player}", **contest.identity(player))
 
 
 def _read(path: Path) -> list[WindowResult]:
@@ -192,17 +243,18 @@ def _check_held_out(contest: EvaluationSetup, config: EvaluateConfig, players: S
     episodes = read_config(contest.data)
     played = evaluated_episodes(episodes.expert, episodes.steps, config.seeds, config.windows)
     learned: dict[str, set[int]] = {}
-    if Player.OURS in players:
-        contest.head_identity()
-        assert contest.head is not None
-        report = read_head_report(contest.head)
+    for player in SCORED:
+        if player not in players:
+            continue
+        head = contest.scored_by(player)[0]
+        report = read_head_report(head)
         if report["made_from"]["model"] != digest_of(contest.model / MODEL_WEIGHTS):
             raise CubeError(
-                f"{contest.head} was trained on candidates of another world model than {contest.model}: "
+                f"{head} was trained on candidates of another world model than {contest.model}: "
                 "collect candidates and train the head anew"
             )
-        learned["the outcome head"] = set(report["episodes"])
-    if {Player.OURS, Player.ANCHOR} & set(players) and (held_out := held_out_episodes(contest.model)) is not None:
+        learned[f"the outcome head in {head}"] = set(report["episodes"])
+    if LEARNED & set(players) and (held_out := held_out_episodes(contest.model)) is not None:
         learned["the world model"] = set(range(episodes.expert)) - held_out
     for who, known in learned.items():
         if common := sorted(played & known):
@@ -233,11 +285,14 @@ def _planner(task: _Task) -> CubePlanner:
     if task.player is Player.EXPERT:
         return ExpertReplay()
     model = LewmWorldModel.load(task.contest.model)
+    search = task.config.search_of(task.player)
     if task.player is Player.RANDOM:
         return RandomPlanner(model.scale)
     if task.player is Player.SIMULATOR:
-        return SimulatorPlanner(model.scale, task.config.simulator_search)
-    if task.player is Player.ANCHOR:
-        return WorldModelPlanner(model, task.config.search)
-    assert task.contest.head is not None, "checked before any part is played"
-    return WorldModelPlanner(model, task.config.search, load_head(task.contest.head), task.contest.weight)
+        return SimulatorPlanner(model.scale, search)
+    if task.player is Player.INVERSE:
+        return InversePlanner(model, load_inverse(task.contest.inverse_folder()))
+    if task.player not in SCORED:
+        return WorldModelPlanner(model, search)
+    head, weight = task.contest.scored_by(task.player)
+    return WorldModelPlanner(model, search, load_head(head), weight)

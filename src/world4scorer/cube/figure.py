@@ -59,8 +59,8 @@ def players_figure(results: Results) -> Figure:
 def _draw_shares(axis: Axes, results: Results) -> None:
     """Dots with their intervals, a row for each player."""
     for starts, colour, marker, shift in (
-        (Starts.ALL, OURS, "o", -MARKER_OFFSET),
-        (Starts.UNSOLVED, OTHER, "D", MARKER_OFFSET),
+        (Starts.PUBLISHED, OURS, "o", -MARKER_OFFSET),
+        (Starts.MODERATE, OTHER, "D", MARKER_OFFSET),
     ):
         found = [count_successes(results, player, starts).share.times(100) for player in results]
         rows = np.arange(len(found)) + shift

@@ -67,7 +67,7 @@ class HeadReadout:
         """Episodes that they come from."""
         return len(np.unique(self.validation.episode))
 
-    def quality_table(self) -> Table:
+    def quality_table(self, label: str) -> Table:
         """All scores, means over groups."""
         rows = tuple(
             (
@@ -80,30 +80,30 @@ class HeadReadout:
             for name, one in self.report["quality"].items()
         )
         columns = ("ordered by", RANKS, f"{ORDER} [%]", f"{DISTANCE} [cm]", f"{SUCCESS} [%]")
-        return Table(f"Candidates of {self.groups} validation groups", columns, rows)
+        return Table(f"{label}: candidates of {self.groups} validation groups", columns, rows)
 
-    def change_table(self) -> Table:
+    def change_table(self, label: str) -> Table:
         """The sum against the latent cost."""
         rows = tuple(
             (name + UNITS[name][0], cell(change, *UNITS[name][1:], signed=True), zero_note(change))
             for name, change in self.changes.items()
         )
         columns = ("measure", "change", "interval over episodes")
-        return Table(f"Candidates: {self.score} against {LATENT_COST}, paired by group", columns, rows)
+        return Table(f"{label}: {self.score} against {LATENT_COST}, paired by group", columns, rows)
 
-    def remarks(self) -> Iterator[str]:
+    def remarks(self, label: str) -> Iterator[str]:
         """What was learned from, and what the changes are."""
         report, ranks, distance = self.report, self.changes[RANKS], self.changes[DISTANCE]
         before, after = (report["quality"][name] for name in (LATENT_COST, self.score))
         yield (
-            f"The head learned from {report['train_groups']} groups of {report['train_episodes']} episodes and was "
-            f"validated on {self.groups} groups of {self.episodes} others. Of {report['config']['epochs']} epochs, "
-            f"number {report['epoch'] + 1} was kept, the one that orders these same groups best: what they say of "
-            "the head is therefore somewhat too good."
+            f"{label}: the head learned from {report['train_groups']} groups of {report['train_episodes']} episodes "
+            f"and was validated on {self.groups} groups of {self.episodes} others. Of "
+            f"{report['config']['epochs']} epochs, number {report['epoch'] + 1} was kept, the one that orders these "
+            "same groups best: what they say of the head is therefore somewhat too good."
         )
         yield (
-            f"Ordered by {self.score} instead of the {LATENT_COST}, the candidates' rank correlation with their "
-            f"outcome goes from {before['rank_correlation']:.3f} to {after['rank_correlation']:.3f} (change "
+            f"{label}: ordered by {self.score} instead of the {LATENT_COST}, the candidates' rank correlation with "
+            f"their outcome goes from {before['rank_correlation']:.3f} to {after['rank_correlation']:.3f} (change "
             f"{ranks.text(3, signed=True)}, an interval {zero_note(ranks)}), the distance of the chosen candidate from "
             f"{100 * before['chosen_metres']:.2f} to {100 * after['chosen_metres']:.2f} cm (change "
             f"{cell(distance, digits=2, signed=True)}, an interval {zero_note(distance)})."

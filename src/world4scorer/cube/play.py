@@ -1,4 +1,4 @@
-"""Play windows with a planner: plan 25 steps, execute them, replan, until success or the end of the budget."""
+"""Play windows with a planner: plan, execute the plan, replan, until success or the end of the budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from world4scorer.cube.model.planners import CubePlanner, ReplanStep
 from world4scorer.cube.simulator.cube_env import SUCCESS_METRES, CubeSimulator, Floats
-from world4scorer.cube.windows import BUDGET_STEPS, GOAL_STEPS, Window
+from world4scorer.cube.windows import BUDGET_STEPS, Window
 
 
 @contextmanager
@@ -46,6 +46,8 @@ class WindowResult:
     """Distance from the goal at the end."""
     actions: list[list[float]]
     """What was done (steps, 5): carried out again from the same start, it leads to the same bits."""
+    solved_by_nothing: bool | None = None
+    """Whether doing nothing solves it, too; None if that was not tried."""
 
     @property
     def solved_at_start(self) -> bool:
@@ -59,8 +61,8 @@ def play_windows(windows: Sequence[Window], planner: CubePlanner, simulator: Cub
     for window in windows:
         simulator.start_at(window.start)
         running.append(_Run(window, simulator.snapshot()))
-    for number in range(BUDGET_STEPS // GOAL_STEPS):
-        left = [run for run in running if not run.success]
+    for number in range(BUDGET_STEPS):
+        left = [run for run in running if not run.success and len(run.actions) < BUDGET_STEPS]
         if not left:
             break
         plans = planner.plan(simulator, [ReplanStep(run.window, number, run.snapshot) for run in left])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from world4scorer.cube.collect import CollectConfig
 from world4scorer.cube.episodes import EpisodeConfig
 from world4scorer.cube.evaluate import EvaluateConfig, Player
+from world4scorer.cube.model.inverse_dynamics import InverseConfig
 from world4scorer.cube.model.lewm import LewmConfig
 from world4scorer.cube.model.search import Search
 from world4scorer.cube.model.train_world_model import WorldModelConfig
@@ -23,6 +24,8 @@ class Preset:
     world_model: WorldModelConfig = field(default_factory=WorldModelConfig)
     collect: CollectConfig = field(default_factory=CollectConfig)
     head: HeadConfig = field(default_factory=HeadConfig)
+    path_head: HeadConfig = field(default_factory=lambda: HeadConfig(sees="path"))
+    inverse: InverseConfig = field(default_factory=InverseConfig)
     tuning: EvaluateConfig = field(default_factory=lambda: EvaluateConfig(seeds=TUNING_SEEDS))
     weights: tuple[float, ...] = DEFAULT_WEIGHTS
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
@@ -47,17 +50,21 @@ _STATE_MODEL: Final = LewmConfig(
 _BOUNDED: Final = Search(bounded=True)
 
 CPU: Final = Preset(
-    episodes=EpisodeConfig(expert=2000, noisy=3000),
-    world_model=WorldModelConfig(sizes=_STATE_MODEL, steps=30_000, rate=1e-3, directions=64),
-    collect=CollectConfig(windows=120, labelled=40, every=3, unsolved_only=True, search=_BOUNDED),
+    episodes=EpisodeConfig(expert=2000, noisy=1500),
+    world_model=WorldModelConfig(sizes=_STATE_MODEL, steps=10_000, rate=1e-3, directions=32),
+    collect=CollectConfig(windows=60, labelled=40, every=3, probe=8, unsolved_only=True, search=_BOUNDED),
+    inverse=InverseConfig(steps=3000),
+    weights=(0.3, 1.0),
     tuning=EvaluateConfig(seeds=TUNING_SEEDS, search=_BOUNDED),
     evaluate=EvaluateConfig(
-        search=_BOUNDED, simulator_search=Search(candidates=60, elites=10, iterations=4, bounded=True)
+        search=_BOUNDED,
+        icem=replace(_BOUNDED, colour=2.0, kept=9, momentum=0.1),
+        simulator_search=Search(candidates=60, elites=10, iterations=4, bounded=True),
     ),
 )
-"""Up to two hours on two cores: a model of states instead of pictures; labels of more windows, but of 40 candidates in
-every third iteration; a small budget for the search in the simulator. Seeds, windows and budget of what is compared are
-as published."""
+"""Up to two hours on two cores: a model of states instead of pictures; labels of 40 candidates in every third iteration
+where the cube moves; two weights; a small budget for the search in the simulator. Seeds, windows and
+budget of what is compared are as published."""
 
 _SMALL: Final = Search(candidates=16, elites=4, iterations=2, bounded=True)
 
@@ -82,12 +89,15 @@ SMOKE: Final = Preset(
     ),
     collect=CollectConfig(seeds=(100, 101), windows=4, labelled=8, search=_SMALL),
     head=HeadConfig(epochs=3),
+    path_head=HeadConfig(sees="path", epochs=3),
+    inverse=InverseConfig(width=16, steps=20, batch=16),
     tuning=EvaluateConfig(seeds=(200,), windows=2, search=_SMALL),
     weights=(0.3,),
     evaluate=EvaluateConfig(
         seeds=(42,),
         windows=2,
         search=_SMALL,
+        icem=replace(_SMALL, colour=2.0, kept=1, momentum=0.1),
         simulator_search=Search(candidates=8, elites=2, iterations=1, bounded=True),
         players=tuple(Player),
     ),

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from world4scorer.cube.about import ABOUT, about, digest_of, read_about
 from world4scorer.cube.collect import CollectConfig, Groups, collect, read_groups
-from world4scorer.cube.episodes import make_episodes
+from world4scorer.cube.episodes import Episodes, make_episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.evaluate import EvaluateConfig, EvaluationSetup, Results, evaluate
+from world4scorer.cube.evaluate import EvaluateConfig, EvaluationSetup, Player, Results, evaluate
+from world4scorer.cube.model.inverse_dynamics import InverseConfig, train_inverse
 from world4scorer.cube.model.train_world_model import WorldModelConfig, read_history, train_world_model
 from world4scorer.cube.model.world_model import WEIGHTS as MODEL_WEIGHTS
 from world4scorer.cube.presets import PRESETS, Preset
@@ -85,8 +86,18 @@ class Study:
         return self.folder / "head"
 
     @property
+    def path_head(self) -> Path:
+        """The head that sees every block."""
+        return self.folder / "path-head"
+
+    @property
+    def inverse(self) -> Path:
+        """The inverse dynamics."""
+        return self.folder / "inverse"
+
+    @property
     def tuning(self) -> Path:
-        """Windows played to choose the weight."""
+        """Windows played to choose weights."""
         return self.folder / "tuning"
 
     @property
@@ -106,13 +117,13 @@ class Study:
         reported = evaluated_episodes(*sizes, self.preset.evaluate.seeds, self.preset.evaluate.windows)
         return reported | evaluated_episodes(*sizes, self.preset.tuning.seeds, self.preset.tuning.windows)
 
-    def contest(self, weight: float = 0.0) -> EvaluationSetup:
-        """Setup of an evaluation with a weight of outcome scores."""
-        return EvaluationSetup(self.episodes, self.model, self.head, weight)
+    def contest(self, weight: float = 0.0, path_weight: float = 0.0) -> EvaluationSetup:
+        """Setup of an evaluation with weights of outcome scores."""
+        return EvaluationSetup(self.episodes, self.model, self.head, weight, self.path_head, path_weight, self.inverse)
 
-    def tuned(self) -> TunedWeight:
-        """The weight that was chosen."""
-        return read_tuned(self.tuning, self.contest())
+    def tuned(self, player: Player = Player.OURS) -> TunedWeight:
+        """The weight that was chosen for a player's scores."""
+        return read_tuned(self.tuning, self.contest(), player)
 
     @property
     def stages(self) -> StageLog:
@@ -144,10 +155,10 @@ class StageLog:
             write_json(self._path, {"seconds": self.seconds})
 
 
-def make_data(study: Study, workers: int | None = None, progress: bool = True) -> int:
-    """Record episodes; returns how many there are."""
+def make_data(study: Study, workers: int | None = None, progress: bool = True, official: Episodes | None = None) -> int:
+    """Record episodes, or take the expert's from a dataset; returns how many there are."""
     with study.stages.timed("episodes"):
-        return make_episodes(study.episodes, study.preset.episodes, workers, progress)
+        return make_episodes(study.episodes, study.preset.episodes, workers, progress, official)
 
 
 def make_world_model(study: Study, config: WorldModelConfig, progress: bool = True) -> dict[str, float]:
@@ -164,28 +175,44 @@ def make_groups(study: Study, config: CollectConfig, workers: int | None = None,
 
 
 def make_head(study: Study, config: HeadConfig, progress: bool = True) -> dict[str, Any]:
-    """Train the outcome head, unless it was trained so on these groups; returns its report."""
+    """Train the outcome head or its extension, unless it was trained so on these groups; returns its report."""
+    folder = study.path_head if config.sees == "path" else study.head
     groups = read_groups(study.groups)
     made_from = {"groups": digest_of(study.groups / ABOUT), "model": digest_of(study.model / MODEL_WEIGHTS)}
-    settings = about(study.head, config, "outcome head", **made_from)
-    with resumable(study.head, "training this outcome head", CubeError, settings):
-        if not (study.head / DESCRIPTION).exists():
-            with study.stages.timed("outcome head"):
-                save_head(train_head(groups, config, progress), config, study.head, made_from)
-    return read_head_report(study.head)
+    settings = about(folder, config, "outcome head", **made_from)
+    with resumable(folder, "training this outcome head", CubeError, settings):
+        if not (folder / DESCRIPTION).exists():
+            with study.stages.timed("outcome heads"):
+                save_head(train_head(groups, config, progress), config, folder, made_from)
+    return read_head_report(folder)
+
+
+def make_inverse(study: Study, config: InverseConfig, progress: bool = True) -> None:
+    """Train the inverse dynamics."""
+    with study.stages.timed("inverse dynamics"):
+        train_inverse(study.episodes, study.model, study.inverse, config, study.held_out, progress)
 
 
 def choose_weight(
-    study: Study, weights: tuple[float, ...], workers: int | None = None, progress: bool = True
+    study: Study,
+    weights: tuple[float, ...],
+    player: Player = Player.OURS,
+    workers: int | None = None,
+    progress: bool = True,
 ) -> TunedWeight:
-    """Choose the weight of outcome scores on the tuning seeds."""
-    with study.stages.timed("weight"):
-        return tune(study.contest(), study.tuning, study.preset.tuning, weights, workers, progress)
+    """Choose the weight of a player's outcome scores on the tuning seeds."""
+    with study.stages.timed("weights"):
+        return tune(study.contest(), study.tuning, study.preset.tuning, weights, player, workers, progress)
 
 
 def play_all(
-    study: Study, weight: float, config: EvaluateConfig, workers: int | None = None, progress: bool = True
+    study: Study,
+    weight: float,
+    path_weight: float,
+    config: EvaluateConfig,
+    workers: int | None = None,
+    progress: bool = True,
 ) -> Results:
     """Play the windows of the report."""
     with study.stages.timed("evaluation"):
-        return evaluate(study.contest(weight), study.played, config, workers, progress)
+        return evaluate(study.contest(weight, path_weight), study.played, config, workers, progress)

@@ -1,4 +1,4 @@
-"""Success of players by kind of start, and paired gains on the same windows.
+"""Success of players by protocol and kind of start, and paired gains on the same windows.
 
 Intervals: 95 %, by drawing seeds with replacement; a single seed has none.
 """
@@ -15,12 +15,16 @@ import numpy as np
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import Player, Results
 from world4scorer.cube.play import WindowResult
+from world4scorer.cube.protocols import Protocol
 from world4scorer.evaluation.scores.bootstrap import Interval, LogBootstrap
 
 BOOTSTRAP_DRAWS: Final = 10_000
 LABELS: Final = {
     Player.ANCHOR: "LeWM",
     Player.OURS: "LeWM + outcome score",
+    Player.PATH: "LeWM + per-step outcome score",
+    Player.ICEM: "LeWM, iCEM",
+    Player.INVERSE: "inverse dynamics",
     Player.RANDOM: "random actions",
     Player.ZERO: "no action",
     Player.EXPERT: "expert's actions",
@@ -30,21 +34,20 @@ LABELS: Final = {
 
 
 class Starts(StrEnum):
-    """Subsets of windows by their start."""
+    """Subsets of windows: the protocols, and the moderate one by whether the gripper has the cube at the start."""
 
-    ALL = "all starts"
-    UNSOLVED = "not already solved"
-    """The cube lies further from its goal than success allows."""
-    HELD = "not solved, held"
-    """And the gripper has it."""
-    FREE = "not solved, not held"
-    """And it has to be grasped or pushed."""
+    PUBLISHED = "published"
+    MODERATE = "moderate"
+    STRICT = "strict"
+    HELD = "moderate, held"
+    FREE = "moderate, not held"
+    """It has to be grasped or pushed."""
 
     def has(self, played: WindowResult) -> bool:
         """Whether a window counts."""
-        if self is Starts.ALL:
-            return True
-        return not played.solved_at_start and (self is Starts.UNSOLVED or played.held is (self is Starts.HELD))
+        if self in (Starts.HELD, Starts.FREE):
+            return Protocol.MODERATE.has(played) and played.held is (self is Starts.HELD)
+        return Protocol(self.value).has(played)
 
 
 class PairedResult(NamedTuple):
@@ -82,7 +85,7 @@ class SuccessGain:
     """Difference of the shares of solved windows; NaN where there are no windows."""
 
 
-def count_successes(results: Results, player: Player, starts: Starts = Starts.ALL) -> SuccessCount:
+def count_successes(results: Results, player: Player, starts: Starts = Starts.PUBLISHED) -> SuccessCount:
     """Count what a player solved."""
     played = [(seed, one) for seed, some in results[player].items() for one in some if starts.has(one)]
     return SuccessCount(
@@ -92,7 +95,7 @@ def count_successes(results: Results, player: Player, starts: Starts = Starts.AL
     )
 
 
-def measure_gain(results: Results, after: Player, before: Player, starts: Starts = Starts.ALL) -> SuccessGain:
+def measure_gain(results: Results, after: Player, before: Player, starts: Starts = Starts.PUBLISHED) -> SuccessGain:
     """Gain of `after` over `before` on windows that both played."""
     pairs = [pair for pair in paired_results(results, after, before) if starts.has(pair.before)]
     changes = [int(pair.after.success) - int(pair.before.success) for pair in pairs]

@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from world4scorer.cube.about import read_arrays, write_arrays
-from world4scorer.cube.collect import Groups
+from world4scorer.cube.collect import MIN_SPREAD, Groups
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.model.outcome_head import OutcomeHead, outcome_loss, pairwise_accuracy, standardised
+from world4scorer.cube.model.outcome_head import (
+    HeadSees,
+    OutcomeHead,
+    PathHead,
+    outcome_loss,
+    pairwise_accuracy,
+    standardised,
+)
 from world4scorer.cube.simulator.cube_env import SUCCESS_METRES, Floats
 from world4scorer.jobs.files import read_json, write_json
 from world4scorer.jobs.progress import ProgressBar
@@ -26,18 +33,18 @@ DESCRIPTION: Final = "head.json"
 VALIDATION: Final = "validation.npz"
 LATENT_COST, OUTCOME_HEAD, BEST, RANDOM = "latent cost", "outcome head", "best candidate", "random candidate"
 """What orders candidates, beside the sums of the first two."""
-SUMMED_WEIGHTS: Final = (0.1, 0.2, 0.3, 0.5, 1.0)
-"""Weights of the head in sums with the latent cost: those measured on validation groups, and tried in the planner."""
+SUMMED_WEIGHTS: Final = (0.1, 0.2, 0.3, 0.5, 1.0, 3.0)
+"""Weights of the head in sums with the latent cost that are measured on validation groups."""
 GROUP_BATCH: Final = 64
 """Ordering compares all pairs of a group, which takes a megabyte for each."""
-MIN_SPREAD: Final = 1e-4
-"""Groups whose utilities (in metres) spread less teach nothing and are dropped."""
 
 
 @dataclass(frozen=True)
 class HeadConfig:
     """How the head is trained; the defaults are the paper's."""
 
+    sees: HeadSees = "final"
+    """What it sees of a candidate: the paper's head where it ends, the extension every block."""
     epochs: int = 80
     """Passes over the training groups."""
     batch: int = 64
@@ -98,7 +105,7 @@ class Validation:
 class TrainedHead:
     """An outcome head and how it came about."""
 
-    head: OutcomeHead
+    head: OutcomeHead | PathHead
     epoch: int
     """The epoch kept, counted from 0."""
     train_groups: int
@@ -131,11 +138,9 @@ def split_by_episode(groups: Groups, share: float, seed: int) -> tuple[Groups, G
 def train_head(groups: Groups, config: HeadConfig, progress: bool = True) -> TrainedHead:
     """Train on four fifths of the episodes; keep the epoch that orders the others' candidates best."""
     learned, validated = split_by_episode(usable(groups), config.validation, config.seed)
-    features, target = learned.features(), standardised(torch.from_numpy(learned.utility)).float()
-    unseen, utility = validated.features(), torch.from_numpy(validated.utility)
-
+    target, utility = standardised(torch.from_numpy(learned.utility)).float(), torch.from_numpy(validated.utility)
     torch.manual_seed(config.seed)
-    head = OutcomeHead(features.shape[-1])
+    head = new_head(learned.only(np.arange(1)).features(config.sees))
     optimiser = torch.optim.AdamW(head.parameters(), lr=config.rate, weight_decay=config.decay)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.epochs)
     history: list[float] = []
@@ -145,12 +150,13 @@ def train_head(groups: Groups, config: HeadConfig, progress: bool = True) -> Tra
             head.train()
             order = torch.from_numpy(np.random.default_rng((config.seed, epoch)).permutation(len(learned)))
             for chosen in order.split(config.batch):
-                loss = outcome_loss(head(features[chosen]), target[chosen])
+                features = learned.only(chosen.numpy()).features(config.sees)
+                loss = outcome_loss(head(features), target[chosen])
                 optimiser.zero_grad()
                 loss.backward()
                 optimiser.step()
             schedule.step()
-            history.append(float(_ordering(scores_of(head, unseen), utility).nanmean()))
+            history.append(float(_ordering(scores_of(head, validated), utility).nanmean()))
             if int(np.argmax(history)) == epoch:
                 best = {name: tensor.clone() for name, tensor in head.state_dict().items()}
             bar.advance()
@@ -166,10 +172,19 @@ def train_head(groups: Groups, config: HeadConfig, progress: bool = True) -> Tra
     )
 
 
+def new_head(features: Tensor) -> OutcomeHead | PathHead:
+    """A head for features (groups, candidates, width), or of every block (groups, candidates, blocks, width)."""
+    if features.ndim == 4:
+        return PathHead(features.shape[-1], features.shape[-2])
+    return OutcomeHead(features.shape[-1])
+
+
 @torch.inference_mode()
-def scores_of(head: OutcomeHead, features: Tensor) -> Tensor:
+def scores_of(head: OutcomeHead | PathHead, groups: Groups) -> Tensor:
     """Scores (groups, candidates) of a head that is not learning."""
-    return torch.cat([head.eval()(part) for part in features.split(GROUP_BATCH)])
+    head.eval()
+    parts = np.split(np.arange(len(groups)), range(GROUP_BATCH, len(groups), GROUP_BATCH))
+    return torch.cat([head(groups.only(part).features(head.sees)) for part in parts])
 
 
 def sum_name(weight: float) -> str:
@@ -177,10 +192,10 @@ def sum_name(weight: float) -> str:
     return f"cost + {weight:g} head"
 
 
-def validate(head: OutcomeHead, groups: Groups) -> Validation:
+def validate(head: OutcomeHead | PathHead, groups: Groups) -> Validation:
     """How well the head, the latent cost and their sums order the candidates of groups, between best and random."""
     utility, cost = torch.from_numpy(groups.utility), torch.from_numpy(groups.cost)
-    outcome = standardised(scores_of(head, groups.features()))
+    outcome = standardised(scores_of(head, groups))
     likeness = standardised(-cost)
     shuffled = np.random.default_rng(0).permuted(groups.utility, axis=1)
     scores = {
@@ -251,13 +266,18 @@ def save_head(trained: TrainedHead, config: HeadConfig, folder: Path, made_from:
     )
 
 
-def load_head(folder: Path) -> OutcomeHead:
+def load_head(folder: Path) -> OutcomeHead | PathHead:
     """Read a head; raises CubeError if there is none."""
     if not (folder / WEIGHTS).exists():
         raise CubeError(f"{folder} holds no outcome head: run `w4s cube head` with this folder")
     try:
         tensors = read_tensors(folder / WEIGHTS)
-        head = OutcomeHead(len(tensors["layers.0.weight"]))
+        head: OutcomeHead | PathHead
+        if "block.0.weight" in tensors:
+            block_width = tensors["block.3.weight"].shape[0]
+            head = PathHead(len(tensors["block.0.weight"]), tensors["layers.1.weight"].shape[1] // block_width)
+        else:
+            head = OutcomeHead(len(tensors["layers.0.weight"]))
         head.load_state_dict(tensors)
     except (KeyError, RuntimeError, ValueError) as error:
         raise CubeError(f"{folder} does not hold an outcome head of this version: {error}") from error

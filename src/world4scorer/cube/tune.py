@@ -10,12 +10,10 @@ from typing import Final
 
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import EvaluateConfig, EvaluationSetup, Player, evaluate
-from world4scorer.cube.train_head import SUMMED_WEIGHTS
 from world4scorer.jobs.files import read_json, write_json
 
 TUNING_SEEDS: Final = (200, 201, 202, 203)
-DEFAULT_WEIGHTS: Final = SUMMED_WEIGHTS
-CHOICE: Final = "weight.json"
+DEFAULT_WEIGHTS: Final = (0.1, 0.2, 0.3, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
@@ -33,29 +31,38 @@ def tune(
     folder: Path,
     config: EvaluateConfig,
     weights: Sequence[float] = DEFAULT_WEIGHTS,
+    scored: Player = Player.OURS,
     workers: int | None = None,
     progress: bool = True,
 ) -> TunedWeight:
-    """Play the windows of `config` with each weight, which must be positive; of equally good ones the smallest wins."""
+    """Play the windows of `config` with each weight of a player's scores; of equally good ones the smallest wins.
+
+    Weights must be positive.
+    """
     if not weights or not all(0 < weight < math.inf for weight in weights):
         raise CubeError("weights to try must be positive numbers; 0 is always played for comparison")
-    head, successes, windows = contest.head_identity(), {}, 0
+    head, successes, windows = contest.head_identity(scored), {}, 0
     for weight in (0.0, *sorted(weights)):
-        player = Player.OURS if weight else Player.ANCHOR
-        used = replace(contest, weight=weight) if weight else replace(contest, head=None, weight=0.0)
-        place = folder / f"weight_{weight:g}"
+        player = scored if weight else Player.ANCHOR
+        used = contest.with_weight(scored, weight) if weight else contest
+        place = folder / (f"{scored}_{weight:g}" if weight else str(Player.ANCHOR))
         results = evaluate(used, place, replace(config, players=(str(player),)), workers, progress)
         played = [one for seed in results[player].values() for one in seed]
         successes[weight], windows = sum(one.success for one in played), len(played)
     best = max((weight for weight in successes if weight), key=lambda weight: (successes[weight], -weight))
     counts = {f"{weight:g}": count for weight, count in successes.items()}
-    write_json(folder / CHOICE, {"weight": best, "head": head, "windows": windows, "successes": counts})
+    write_json(choice_file(folder, scored), {"weight": best, "head": head, "windows": windows, "successes": counts})
     return TunedWeight(best, successes, windows)
 
 
-def read_tuned(folder: Path, contest: EvaluationSetup) -> TunedWeight:
+def choice_file(folder: Path, scored: Player) -> Path:
+    """Where the weight of a player's scores is kept."""
+    return folder / f"{scored}.json"
+
+
+def read_tuned(folder: Path, contest: EvaluationSetup, scored: Player = Player.OURS) -> TunedWeight:
     """The choice that was made in a folder; raises CubeError if none was made, or for another head."""
-    path = folder / CHOICE
+    path = choice_file(folder, scored)
     if not path.exists():
         raise CubeError(f"{path} is missing: run `w4s cube tune` first, or give a weight")
     found = read_json(path, CubeError)
@@ -65,6 +72,6 @@ def read_tuned(folder: Path, contest: EvaluationSetup) -> TunedWeight:
         tuned = TunedWeight(float(found["weight"]), successes, int(found["windows"]))
     except (KeyError, TypeError, ValueError) as error:
         raise CubeError(f"{path} is damaged ({error}): delete it, and run `w4s cube tune` again") from error
-    if head != contest.head_identity():
+    if head != contest.head_identity(scored):
         raise CubeError(f"{path} was chosen for another outcome head: delete {folder}, and run `w4s cube tune` again")
     return tuned

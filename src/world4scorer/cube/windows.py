@@ -7,21 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from world4scorer.cube.episodes import Episodes
 from world4scorer.cube.errors import CubeError
-from world4scorer.cube.simulator.cube_env import SUCCESS_METRES, CubeState, Floats, distance_to
+from world4scorer.cube.simulator.cube_env import SUCCESS_METRES, CubeState, Floats, distance_to, is_held
 
 GOAL_STEPS: Final = 25
 """The goal is where the expert had the cube so many steps later."""
 BUDGET_STEPS: Final = 50
 """Steps within which a planner has to bring it there."""
-
-EFFECTOR, CUBE, CONTACT = slice(12, 15), slice(19, 22), 18
-"""Places in OGBench's observation; positions are in decimetres."""
-HELD_METRES: Final = 0.03
-HELD_CONTACT: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -87,12 +81,6 @@ def draw_places(episodes: int, steps: int, seed: int, count: int = 50) -> list[t
 def evaluated_episodes(episodes: int, steps: int, seeds: Iterable[int], count: int = 50) -> frozenset[int]:
     """Episodes that any of the seeds has a window in: nothing may be learned from them."""
     return frozenset(episode for seed in seeds for episode, _ in draw_places(episodes, steps, seed, count))
-
-
-def is_held(observation: NDArray[np.floating]) -> bool:
-    """Whether the gripper has the cube, by OGBench's state observation (28,)."""
-    gap = np.linalg.norm(observation[EFFECTOR] - observation[CUBE]) / 10
-    return bool(gap < HELD_METRES and observation[CONTACT] > HELD_CONTACT)
 
 
 def _window(episodes: Episodes, seed: int, episode: int, step: int) -> Window:

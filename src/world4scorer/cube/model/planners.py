@@ -16,7 +16,14 @@ from torch import Tensor
 
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.model.lewm import ACTION_BLOCK, BLOCK_STEPS
-from world4scorer.cube.model.outcome_head import OutcomeHead, candidate_features, standardised
+from world4scorer.cube.model.outcome_head import (
+    HeadSees,
+    OutcomeHead,
+    PathHead,
+    candidate_features,
+    path_features,
+    standardised,
+)
 from world4scorer.cube.model.search import Search, search
 from world4scorer.cube.model.world_model import ActionScale, WorldModel
 from world4scorer.cube.simulator.cube_env import ACTION, CubeSimulator, Floats
@@ -49,7 +56,10 @@ class CubePlanner(Protocol):
     """Plans."""
 
     def plan(self, simulator: CubeSimulator, moments: Sequence[ReplanStep]) -> Floats:
-        """Actions of the simulator (moments, 25, 5); the simulator's state may be used and changed."""
+        """Actions of the simulator (moments, steps, 5), carried out before it is asked again.
+
+        25 steps except for policies; the simulator's state may be used and changed.
+        """
         ...
 
 
@@ -60,15 +70,22 @@ class ImaginedCandidates:
     iteration: int
     candidates: Tensor
     """(…, candidates, blocks, 25), in the model's unit."""
-    final: Tensor
-    """Latents at their ends (…, candidates, latent)."""
+    path: Tensor
+    """Latents after each of their blocks (…, candidates, blocks, latent)."""
     goal: Tensor
     """Latents of the goals (…, latent)."""
     cost: Tensor
     """Squared distances between the two (…, candidates)."""
 
-    def features(self) -> Tensor:
-        """Inputs of the outcome head."""
+    @property
+    def final(self) -> Tensor:
+        """Latents at their ends (…, candidates, latent)."""
+        return self.path[..., -1, :]
+
+    def features(self, sees: HeadSees) -> Tensor:
+        """Inputs of an outcome head."""
+        if sees == "path":
+            return path_features(self.path, self.goal, self.candidates)
         return candidate_features(self.final, self.goal, self.cost, self.candidates)
 
 
@@ -79,7 +96,7 @@ class WorldModelPlanner:
         self,
         model: WorldModel,
         budget: Search,
-        head: OutcomeHead | None = None,
+        head: OutcomeHead | PathHead | None = None,
         weight: float = 0.0,
         watch: Callable[[ImaginedCandidates], None] | None = None,
     ) -> None:
@@ -91,36 +108,38 @@ class WorldModelPlanner:
 
     def plan(self, simulator: CubeSimulator, moments: Sequence[ReplanStep]) -> Floats:
         """Search for all moments side by side."""
-        start, goal = self._latents(simulator, moments)
+        start, goal = latents_of(self.model, simulator, moments)
         iteration = -1
 
         def score(candidates: Tensor) -> Tensor:
             nonlocal iteration
             iteration += 1
-            final = self.model.imagine(start, candidates)
-            cost = (final - goal[:, None]).square().sum(-1)
-            imagined = ImaginedCandidates(iteration, candidates, final, goal, cost)
+            path = self.model.imagine(start, candidates)
+            cost = (path[:, :, -1] - goal[:, None]).square().sum(-1)
+            imagined = ImaginedCandidates(iteration, candidates, path, goal, cost)
             if self._watch is not None:
                 self._watch(imagined)
             if self.head is None or not self.weight:
                 return -cost
-            return standardised(-cost) + self.weight * standardised(self.head(imagined.features()))
+            return standardised(-cost) + self.weight * standardised(self.head(imagined.features(self.head.sees)))
 
         generators = [moment.generator() for moment in moments]
         plans = search(self.budget, score, generators, self.model.scale.bounds())
         return self.model.scale.to_simulator(plans)
 
-    def _latents(self, simulator: CubeSimulator, moments: Sequence[ReplanStep]) -> tuple[Tensor, Tensor]:
-        goals = [self.model.look_at(simulator, moment.window.goal_state) for moment in moments]
-        starts = []
-        for moment in moments:
-            if moment.round == 0:
-                starts.append(self.model.look_at(simulator, moment.window.start))
-            else:
-                simulator.restore(moment.snapshot)
-                starts.append(self.model.look(simulator))
-        latents = self.model.encode(np.stack(starts + goals))
-        return latents[: len(moments)], latents[len(moments) :]
+
+def latents_of(model: WorldModel, simulator: CubeSimulator, moments: Sequence[ReplanStep]) -> tuple[Tensor, Tensor]:
+    """Latents of where windows are, and of their goals, each (moments, latent)."""
+    goals = [model.look_at(simulator, moment.window.goal_state) for moment in moments]
+    starts = []
+    for moment in moments:
+        if moment.round == 0:
+            starts.append(model.look_at(simulator, moment.window.start))
+        else:
+            simulator.restore(moment.snapshot)
+            starts.append(model.look(simulator))
+    latents = model.encode(np.stack(starts + goals))
+    return latents[: len(moments)], latents[len(moments) :]
 
 
 class SimulatorPlanner:

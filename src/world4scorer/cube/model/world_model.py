@@ -50,7 +50,7 @@ class WorldModel(Protocol):
         ...
 
     def imagine(self, start: Tensor, actions: Tensor) -> Tensor:
-        """Latents (starts, candidates, latent) at the ends of actions (starts, candidates, blocks, 25)."""
+        """Latents (starts, candidates, blocks, latent) after each block of actions (starts, candidates, blocks, 25)."""
         ...
 
 
@@ -113,13 +113,13 @@ class LewmWorldModel:
 
     @torch.inference_mode()
     def imagine(self, start: Tensor, actions: Tensor) -> Tensor:
-        """Final latents of candidates."""
+        """Predicted latents of candidates."""
         starts, candidates = actions.shape[:2]
         if starts * candidates <= MAX_BATCH:
-            return self.network.roll_out(start, actions)[:, :, -1]
+            return self.network.roll_out(start, actions)
         at_once = max(1, MAX_BATCH // candidates)
         parts = zip(start.split(at_once), actions.split(at_once), strict=True)
-        return torch.cat([self.network.roll_out(*part)[:, :, -1] for part in parts])
+        return torch.cat([self.network.roll_out(*part) for part in parts])
 
     def save(self, folder: Path) -> None:
         """Write weights and description."""

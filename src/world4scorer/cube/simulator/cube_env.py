@@ -22,6 +22,10 @@ ACTION: Final = 5
 """Numbers of an action: three of the effector's position, its yaw, the gripper; each within -1 and 1."""
 SUCCESS_METRES: Final = 0.04
 """Success distance of the cube from its goal [m], as in OGBench."""
+EFFECTOR, CUBE, CONTACT = slice(12, 15), slice(19, 22), 18
+"""Places in OGBench's observation; positions are in decimetres."""
+HELD_METRES: Final = 0.03
+HELD_CONTACT: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,12 @@ def cube_of(qpos: Floats) -> Floats:
 def distance_to(goal: ArrayLike, cube: ArrayLike) -> float:
     """Distance of the cube from its goal, in metres."""
     return float(np.linalg.norm(np.asarray(cube) - np.asarray(goal)))
+
+
+def is_held(observation: NDArray[np.floating]) -> bool:
+    """Whether the gripper has the cube, by OGBench's state observation (28,)."""
+    gap = np.linalg.norm(observation[EFFECTOR] - observation[CUBE]) / 10
+    return bool(gap < HELD_METRES and observation[CONTACT] > HELD_CONTACT)
 
 
 class CubeSimulator:
