@@ -14,10 +14,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from world4scorer.cli.arguments import Counts, OptionalCount, OptionalFolder, OptionalNumber, PositionalFolder, metavar
+from world4scorer.cli.arguments import (
+    Counts,
+    ExecutorFlags,
+    OptionalCount,
+    OptionalFolder,
+    OptionalNumber,
+    PositionalFolder,
+    metavar,
+)
 from world4scorer.cli.command_line import command_line
 from world4scorer.cli.console_tables import print_published
 from world4scorer.cli.exit_codes import UsageError, require_torch
+from world4scorer.jobs.executor_options import DEFAULT_EXECUTOR_OPTIONS, ExecutorOptions
 
 if TYPE_CHECKING:
     from world4scorer.cube.evaluate import EvaluateConfig
@@ -36,7 +45,7 @@ def data(
     noisy: OptionalCount = None,
     steps: OptionalCount = None,
     pictures: OptionalCount = None,
-    workers: OptionalCount = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Begin a study: record episodes of OGBench's expert, pure and noisy.
 
@@ -51,14 +60,14 @@ def data(
         noisy: Episodes of the noisy expert, which only the world model learns from; the preset's unless given.
         steps: Steps of an episode, 0.05 s each; the preset's unless given.
         pictures: Pixels of a picture's side, 0 for no pictures; the preset's unless given.
-        workers: Processes; one for each core unless given.
+        executor: Where the work runs.
     """
     _require_cube("w4s cube data")
     from world4scorer.cube.study import Study, make_data
 
     changed = {"expert": expert, "noisy": noisy, "steps": steps, "pictures": pictures}
     begun = Study.begin(study, preset, **{name: value for name, value in changed.items() if value is not None})
-    print(f"{begun.episodes}: {make_data(begun, workers):,} episodes of {begun.preset.episodes.steps} steps")
+    print(f"{begun.episodes}: {make_data(begun, executor.choose()):,} episodes of {begun.preset.episodes.steps} steps")
     return 0
 
 
@@ -104,7 +113,7 @@ def collect(
     /,
     labelled: OptionalCount = None,
     every: OptionalCount = None,
-    workers: OptionalCount = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Collect candidates of the world model's searches, and label them in the simulator.
 
@@ -117,13 +126,13 @@ def collect(
         study: Folder of the study.
         labelled: Candidates of an iteration that are run in the simulator; the preset's unless given.
         every: Label every N-th iteration of a search; the preset's unless given.
-        workers: Processes; one for each core unless given.
+        executor: Where the work runs.
     """
     _require_cube("w4s cube collect")
     from world4scorer.cube.study import make_groups
 
     opened = _open(study)
-    groups = make_groups(opened, _changed(opened.preset.collect, labelled=labelled, every=every), workers)
+    groups = make_groups(opened, _changed(opened.preset.collect, labelled=labelled, every=every), executor.choose())
     episodes = len(set(groups.episode.tolist()))
     print(
         f"{opened.groups}: {len(groups):,} groups of {groups.utility.shape[1]} candidates, from {episodes:,} episodes"
@@ -161,7 +170,7 @@ def head(study: PositionalFolder, /, epochs: OptionalCount = None, seed: Optiona
     return 0
 
 
-def tune(study: PositionalFolder, /, weights: Numbers = (), workers: OptionalCount = None) -> int:
+def tune(study: PositionalFolder, /, weights: Numbers = (), executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS) -> int:
     """Choose the weight of outcome scores on the tuning seeds.
 
     By windows solved; among equal ones, the smallest. Can be interrupted and run again.
@@ -171,13 +180,13 @@ def tune(study: PositionalFolder, /, weights: Numbers = (), workers: OptionalCou
     Args:
         study: Folder of the study.
         weights: Weights to try; the preset's unless given.
-        workers: Processes; one for each core unless given.
+        executor: Where the work runs.
     """
     _require_cube("w4s cube tune")
     from world4scorer.cube.study import choose_weight
 
     opened = _open(study)
-    tuned = choose_weight(opened, weights or opened.preset.weights, workers)
+    tuned = choose_weight(opened, weights or opened.preset.weights, executor.choose())
     for weight, count in tuned.successes.items():
         print(f"weight {weight:g}: {count} of {tuned.windows} windows solved")
     print(f"{opened.tuning}: weight {tuned.weight:g}")
@@ -192,7 +201,7 @@ def evaluate(
     players: Players = (),
     published: bool = False,
     out: OptionalFolder = None,
-    workers: OptionalCount = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Play paired windows with and without outcome scores, and reference players; report.
 
@@ -208,7 +217,7 @@ def evaluate(
         players: Players; the preset's unless given.
         published: Also print the paper's table of published methods.
         out: Folder of tables, figures and film; report, in the study's, unless given.
-        workers: Processes; one for each core unless given.
+        executor: Where the work runs.
     """
     _require_cube("w4s cube evaluate")
     opened = _open(study)
@@ -217,14 +226,18 @@ def evaluate(
         weight = opened.tuned().weight if "ours" in config.players else 0.0
     given = {"weight": weight, "seeds": seeds, "players": players}
     command = command_line(["w4s", "cube", "evaluate"], evaluate, study, given)
-    code = _play_and_report(opened, config, weight, out, command, workers)
+    code = _play_and_report(opened, config, weight, out, command, executor)
     if published:
         print_published("cube")
     return code
 
 
 def reproduce(
-    study: PositionalFolder, /, preset: PresetName = "cpu", out: OptionalFolder = None, workers: OptionalCount = None
+    study: PositionalFolder,
+    /,
+    preset: PresetName = "cpu",
+    out: OptionalFolder = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Run the whole study: data, world model, candidates, head, weight, evaluation, report.
 
@@ -236,21 +249,21 @@ def reproduce(
         study: Folder of the study.
         preset: Sizes of the study: smoke takes a minute, cpu at most two hours on two cores, paper is as published.
         out: Folder of tables, figures and film; report, in the study's, unless given.
-        workers: Processes; one for each core unless given.
+        executor: Where the work runs.
     """
     _require_cube("w4s cube reproduce")
     from world4scorer.cube.model.world_model import WEIGHTS
     from world4scorer.cube.study import Study
 
     opened = Study.begin(study, preset)
-    data(study, preset=preset, workers=workers)
+    data(study, preset=preset, executor=executor)
     if not (opened.model / WEIGHTS).exists():  # a released one may be there, too
         world_model(study)
-    collect(study, workers=workers)
+    collect(study, executor=executor)
     head(study)
-    tune(study, workers=workers)
+    tune(study, executor=executor)
     command = command_line(["w4s", "cube", "reproduce"], reproduce, study, {"preset": preset})
-    return _play_and_report(opened, opened.preset.evaluate, opened.tuned().weight, out, command, workers)
+    return _play_and_report(opened, opened.preset.evaluate, opened.tuned().weight, out, command, executor)
 
 
 SUBCOMMANDS: Final[dict[str, Callable[..., int]]] = {
@@ -284,12 +297,12 @@ def _require_cube(command: str) -> None:
 
 
 def _play_and_report(
-    study: Study, config: EvaluateConfig, weight: float, out: Path | None, command: str, workers: int | None
+    study: Study, config: EvaluateConfig, weight: float, out: Path | None, command: str, executor: ExecutorOptions
 ) -> int:
     from world4scorer.cube.report import write_report
     from world4scorer.cube.study import play_all
 
-    results = play_all(study, weight, config, workers)
+    results = play_all(study, weight, config, executor.choose())
     folder = study.report if out is None else out
     print(write_report(study, results, weight, folder, command))
     print(f"written: {folder}")

@@ -20,7 +20,7 @@ from world4scorer.cube.about import about, by_file, read_about, read_arrays, wri
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.simulator.cube_env import ACTION, CubeSimulator, CubeState, Floats, this_process_simulator
 from world4scorer.jobs.array_files import map_array, write_array
-from world4scorer.jobs.executors import local_executor
+from world4scorer.jobs.executors import Workers, as_executor
 from world4scorer.jobs.resumable import resumable
 
 if TYPE_CHECKING:
@@ -133,13 +133,11 @@ class _Shard:
         return self.path.with_suffix(".pictures.npy")
 
 
-def make_episodes(folder: Path, config: EpisodeConfig, workers: int | None = None, progress: bool = True) -> int:
+def make_episodes(folder: Path, config: EpisodeConfig, workers: Workers = None, progress: bool = True) -> int:
     """Make missing episodes in `folder`; returns the total number; raises CubeError if it holds others."""
     shards = list(_shards(folder, config))
     with resumable(folder, "making these episodes", CubeError, about(folder, config, "episodes")) as job:
-        job.run_missing(
-            local_executor(workers), _make_shard, shards, "Episodes", "parts", **by_file("episodes", progress)
-        )
+        job.run_missing(as_executor(workers), _make_shard, shards, "Episodes", "parts", **by_file("episodes", progress))
     return sum(shard.size for shard in shards)
 
 

@@ -20,6 +20,7 @@ from world4scorer.cube.presets import PRESETS, Preset
 from world4scorer.cube.train_head import DESCRIPTION, HeadConfig, read_head_report, save_head, train_head
 from world4scorer.cube.tune import TunedWeight, read_tuned, tune
 from world4scorer.cube.windows import evaluated_episodes
+from world4scorer.jobs.executors import Workers
 from world4scorer.jobs.files import read_json, write_json
 from world4scorer.jobs.resumable import resumable
 
@@ -144,7 +145,7 @@ class StageLog:
             write_json(self._path, {"seconds": self.seconds})
 
 
-def make_data(study: Study, workers: int | None = None, progress: bool = True) -> int:
+def make_data(study: Study, workers: Workers = None, progress: bool = True) -> int:
     """Record episodes; returns how many there are."""
     with study.stages.timed("episodes"):
         return make_episodes(study.episodes, study.preset.episodes, workers, progress)
@@ -157,7 +158,7 @@ def make_world_model(study: Study, config: WorldModelConfig, progress: bool = Tr
     return read_history(study.model)[-1]
 
 
-def make_groups(study: Study, config: CollectConfig, workers: int | None = None, progress: bool = True) -> Groups:
+def make_groups(study: Study, config: CollectConfig, workers: Workers = None, progress: bool = True) -> Groups:
     """Collect and label candidates."""
     with study.stages.timed("candidates"):
         return collect(study.episodes, study.model, study.groups, config, study.held_out, workers, progress)
@@ -176,7 +177,7 @@ def make_head(study: Study, config: HeadConfig, progress: bool = True) -> dict[s
 
 
 def choose_weight(
-    study: Study, weights: tuple[float, ...], workers: int | None = None, progress: bool = True
+    study: Study, weights: tuple[float, ...], workers: Workers = None, progress: bool = True
 ) -> TunedWeight:
     """Choose the weight of outcome scores on the tuning seeds."""
     with study.stages.timed("weight"):
@@ -184,7 +185,7 @@ def choose_weight(
 
 
 def play_all(
-    study: Study, weight: float, config: EvaluateConfig, workers: int | None = None, progress: bool = True
+    study: Study, weight: float, config: EvaluateConfig, workers: Workers = None, progress: bool = True
 ) -> Results:
     """Play the windows of the report."""
     with study.stages.timed("evaluation"):

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.jobs.array_files import map_array, write_array
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.jobs.executors import Executor, local_executor
+from world4scorer.jobs.executors import Executor, as_executor
 from world4scorer.jobs.files import read_json
 from world4scorer.jobs.resumable import Settings, resumable
 from world4scorer.jobs.sources import check_source
@@ -133,7 +133,7 @@ def cache_features(
         folder, "caching features there", ValueError, Settings(folder / ABOUT, about, ignored=(IMAGES,))
     ) as job:
         job.run_missing(
-            executor or local_executor(None if device == "cpu" else 1),
+            executor or as_executor(None if device == "cpu" else 1),
             _Encode(type(encoder), encoder.config, _weights(encoder), samples.sensors, folder, device),
             tasks,
             "features",
