@@ -159,6 +159,7 @@ def resumable(
     *settings: Settings,
     lock: str = LOCK,
     leftovers: Sequence[str] = (),
+    wait: bool = False,
 ) -> Iterator[Job]:
     """Hold a folder for the length of the block, with matching settings and without leftovers of a killed process.
 
@@ -169,13 +170,14 @@ def resumable(
         settings: What must be the same to resume.
         lock: Path of the lock file within the folder.
         leftovers: Patterns, within the folder, of unfinished files and folders to remove, beside `LEFTOVERS`.
+        wait: Wait for a second process to leave the folder, instead of raising an error.
     """
     folder = Path(folder)
     for one in settings:
         one.check(error)
     lock_error = error(f"{folder}: another run is {activity}; wait for it, or stop it first")
     claims = [one.path for one in settings]
-    with withdrawn_if_refused(folder, *claims, lock=lock), hold_lock(folder / lock, lock_error):
+    with withdrawn_if_refused(folder, *claims, lock=lock), hold_lock(folder / lock, lock_error, wait):
         if others_at_work(folder):
             raise lock_error
         for one in settings:

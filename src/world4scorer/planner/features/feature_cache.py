@@ -106,7 +106,10 @@ def cache_features(
     device: str = "cpu",
     show_progress: bool = False,
 ) -> FeatureCache:
-    """The cache of a split, made or completed where it is missing; by all cores, or by another device."""
+    """The cache of a split, made or completed where it is missing; by all cores, or by another device.
+
+    Of several processes, such as the nodes of a training, one makes it and the others wait.
+    """
     if isinstance(encoder, DenseEncoder):
         check_calibration(samples, encoder.config)
     images_before, poses_before = samples.frames_before() if makes_forecast(encoder) else ((), ())
@@ -129,9 +132,8 @@ def cache_features(
         )
         for start in range(0, len(samples), BLOCK)
     ]
-    with resumable(
-        folder, "caching features there", ValueError, Settings(folder / ABOUT, about, ignored=(IMAGES,))
-    ) as job:
+    settings = Settings(folder / ABOUT, about, ignored=(IMAGES,))
+    with resumable(folder, "caching features there", ValueError, settings, wait=True) as job:
         job.run_missing(
             executor or as_executor(None if device == "cpu" else 1),
             _Encode(type(encoder), encoder.config, _weights(encoder), samples.sensors, folder, device),
