@@ -17,7 +17,7 @@ from world4scorer.city.world.manifest import read_manifest
 from world4scorer.driving.closed_loop.route_files import frozen_content, read_routes
 from world4scorer.driving.closed_loop.suites import SUITES, suite_manifest, suite_routes
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.jobs.executors import local_executor
+from world4scorer.jobs.executors import as_executor
 from world4scorer.jobs.files import atomic_write, write_json
 
 
@@ -30,7 +30,7 @@ def main() -> None:
     suite = SUITES["city-220"]
     assert suite.manifest is not None and suite.frozen_routes is not None
     start = time.monotonic()
-    routes = suite_routes(replace(suite, manifest=None), given.data, local_executor(given.workers))
+    routes = suite_routes(replace(suite, manifest=None), given.data, as_executor(given.workers))
     versions = read_manifest(DataFolder(given.data).suite(suite.name))["versions"]
     made_with = {name: versions[name] for name in ("eclipse-sumo", "libsumo")}
     with atomic_write(suite.frozen_routes) as stream:

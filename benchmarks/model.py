@@ -44,7 +44,7 @@ from world4scorer.planner.model.config import PRESETS, ModelConfig, pretrained_c
 from world4scorer.planner.model.dense_encoder import DenseEncoder, Perception
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.planner import Planner
-from world4scorer.planner.profiling.profile import latency, peak_memory, profile
+from world4scorer.planner.profiling.profile import peak_memory, profile
 from world4scorer.planner.training.bf16_linear import use_bf16_in_vit, use_bf16_products
 from world4scorer.planner.training.config import city
 from world4scorer.planner.training.losses import LossConfig, Targets, compute_losses, screen_loss
@@ -276,11 +276,15 @@ def city_times(options: Options) -> dict[str, Any]:
 def paper_times(passes: int) -> dict[str, Any]:
     """Milliseconds and bytes of a pass of the paper's model, on one thread."""
     torch.set_num_threads(1)
+    torch.manual_seed(0)
     planner = Planner(paper())
     variants = {"fp32": planner, "fp32, merged": planner.merged(), "bf16, merged": planner.merged().bfloat16()}
-    times = {name: 1e3 * latency(variant, repeats=passes) for name, variant in variants.items()}
+    image, ego = inputs(planner, 1)
+    steps = {name: (lambda variant=variant: variant(image, ego)) for name, variant in variants.items()}
+    parts = {"inference, 1 at once": against_plain(steps, passes)}
     memory = {name: peak_memory(variant) for name, variant in variants.items()}
-    return {"threads": 1, "passes": passes, "milliseconds": times, "bytes at most": memory}
+    views = f"{planner.config.image_height} x {planner.config.image_width}"
+    return {"views": views, "threads": 1, "rounds": passes, "parts": parts, "bytes at most": memory}
 
 
 def counts(name: str) -> dict[str, Any]:
@@ -318,21 +322,16 @@ def as_text(results: dict[str, Any]) -> str:
 
 def _times(times: dict[str, Any]) -> list[str]:
     about = f"Measured {times['date']}, {times['threads']} thread(s), torch {times['torch']}."
-    if "views" in times:
-        about += f" Views of {times['views']}; medians of {times['rounds']} rounds."
+    about += f" Views of {times['views']}; medians of {times['rounds']} rounds."
     if "load" in times:
         about += f" Load of the machine ({times['processor']}): {times['load']}; where it is busy, ms are long."
-    lines = [f"{about} {times['note']}" if "note" in times else about, ""]
+    lines = [about, ""]
     memory = [f"{name}: {size / 2**20:,.0f} MiB" for name, size in times["bytes at most"].items()]
-    if "parts" in times:
-        lines += ["| | variant | ms | ms of processor | times as fast as the first |", "|---|---|---|---|---|"]
-        for part, rows in times["parts"].items():
-            for name, row in rows.items():
-                numbers = (row["milliseconds"], row["milliseconds of processor"], row["times as fast"])
-                lines.append(f"| {part} | {name} | {numbers[0]:,.1f} | {numbers[1]:,.1f} | {numbers[2]:.2f} |")
-    else:
-        lines += ["| one pass | ms |", "|---|---|"]
-        lines += [f"| {name} | {value:,.0f} |" for name, value in times["milliseconds"].items()]
+    lines += ["| | variant | ms | ms of processor | times as fast as the first |", "|---|---|---|---|---|"]
+    for part, rows in times["parts"].items():
+        for name, row in rows.items():
+            numbers = (row["milliseconds"], row["milliseconds of processor"], row["times as fast"])
+            lines.append(f"| {part} | {name} | {numbers[0]:,.1f} | {numbers[1]:,.1f} | {numbers[2]:.2f} |")
     return [*lines, "", f"Memory of one pass at most: {', '.join(memory)}."]
 
 
@@ -343,7 +342,7 @@ def main(options: Options) -> None:
     results: dict[str, Any] = {"models": {}}
     for name in PRESETS:
         results["models"][name] = counts(name)
-        if "times" in before.get(name, {}):
+        if "parts" in before.get(name, {}).get("times", {}):
             results["models"][name]["times"] = before[name]["times"]
     results["models"]["city"]["times"] = stamped(city_times(options))
     if options.paper_passes:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 import socket
 import subprocess
 import sys
@@ -16,8 +17,8 @@ from world4scorer.jobs.executors import (
     ProcessExecutor,
     RayExecutor,
     SerialExecutor,
+    as_executor,
     choose_executor,
-    local_executor,
 )
 
 
@@ -89,7 +90,7 @@ def test_tasks_are_taken_as_they_are_needed() -> None:
 def test_choice() -> None:
     assert isinstance(choose_executor("serial"), SerialExecutor)
     assert choose_executor(workers=3).workers == 3
-    assert isinstance(local_executor(1), SerialExecutor) and local_executor(2).workers == 2
+    assert isinstance(as_executor(1), SerialExecutor) and as_executor(2).workers == 2
     with pytest.raises(ValueError, match="at least one"):
         choose_executor(workers=0)
     with pytest.raises(ValueError, match="unknown name 'threads'"):
@@ -111,24 +112,25 @@ def test_ray_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
         def __init__(self, function: Any) -> None:
             self.function = function
 
-        def remote(self, shared: int, task: Any) -> int:
-            held[len(held)] = self.function(held[shared], task)
-            return len(held) - 1
+        def remote(self, *arguments: Any) -> int:
+            return put(self.function(*arguments))
 
     def put(value: Any) -> int:
         held[len(held)] = value
         return len(held) - 1
 
     def get(reference: int) -> Any:
-        if held[reference].task == 7:
+        kept = held[reference]
+        if isinstance(done := pickle.loads(kept), Done) and done.task == 7:
             raise RuntimeError("node lost")
-        return held[reference]
+        return kept
 
     stand_in = types.ModuleType("ray")
     vars(stand_in).update(
         init=lambda **options: calls.update(options),
         cluster_resources=lambda: {"CPU": 3.0},
-        remote=Remote,
+        remote=lambda **options: Remote,
+        cloudpickle=pickle,
         put=put,
         get=get,
         wait=lambda references, num_returns, timeout: (references[:1], references[1:]),

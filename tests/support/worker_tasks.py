@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tests.support.scenes import make_log
 from world4scorer.datasets.prepare.fill_store import SkippedScenes
 from world4scorer.engine.scene import Scene
@@ -59,3 +62,15 @@ class MadeUpSource:
             for scene in make_log(log_name, self.scenes_each, seed=int(log_name[3:])):
                 time.sleep(self.slow)
                 yield scene
+
+
+@dataclass
+class CountedCalls:
+    """Counts its calls in an array, so in the copy of its process."""
+
+    counts: NDArray[np.float64]
+
+    def __call__(self, seconds: float) -> tuple[int, int, str]:
+        self.counts += 1
+        time.sleep(seconds)
+        return os.getpid(), int(self.counts[0]), os.getcwd()

@@ -12,6 +12,8 @@ from typing import Annotated, Any, Final, Literal, get_type_hints
 
 import tyro
 
+from world4scorer.jobs.executor_options import ExecutorName, ExecutorOptions
+
 FILE: Final = "FILE"
 FOLDER: Final = "FOLDER"
 PATH: Final = "PATH"
@@ -54,7 +56,6 @@ PositionalFile = Annotated[Path, tyro.conf.Positional, metavar(FILE)]
 PositionalPath = Annotated[Path, tyro.conf.Positional, metavar(PATH)]
 PositionalPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, metavar("PATH [PATH ...]")]
 
-Executor = Literal["processes", "serial", "ray"]
 Lqr = Literal["navsim", "corrected"]
 Benchmark = Literal["pdms-v1.1", "epdms-v2.2", "epdms-pre151"]
 OptionalBenchmark = Annotated[Benchmark | None, HIDE_DEFAULT]
@@ -74,3 +75,10 @@ def flags(options: type[Any], **annotated: Any) -> Any:
     columns = [(one.name, hints[one.name], field(default=one.default)) for one in fields(options)]
     constructor = make_dataclass(options.__name__, columns, bases=(options,), frozen=True)
     return tyro.conf.arg(name="", constructor=constructor)
+
+
+OptionalExecutor = Annotated[ExecutorName | None, HIDE_DEFAULT]
+ExecutorFlags = Annotated[
+    ExecutorOptions, flags(ExecutorOptions, executor=OptionalExecutor, ray_address=OptionalAddress)
+]
+"""The same options for every command whose work is parallel."""

@@ -14,10 +14,9 @@ from typing import Annotated, Final, Literal
 
 from world4scorer.cli.arguments import (
     HIDE_DEFAULT,
-    Executor,
+    ExecutorFlags,
     File,
     Folder,
-    OptionalAddress,
     OptionalCount,
     OptionalEncoder,
     OptionalFile,
@@ -31,6 +30,7 @@ from world4scorer.cli.arguments import (
 )
 from world4scorer.cli.command_line import command_line
 from world4scorer.cli.exit_codes import UsageError, require_torch
+from world4scorer.jobs.executor_options import DEFAULT_EXECUTOR_OPTIONS
 
 Preset = Literal["paper", "city"]
 RouteSetName = Annotated[str, metavar("FILE|N")]
@@ -72,9 +72,7 @@ def prepare(
     maps: Folder,
     out: Folder,
     every: int = 5,
-    executor: Executor = "processes",
-    workers: OptionalCount = None,
-    ray_address: OptionalAddress = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Prepare Bench2Drive's clips: routes, boxes, drivable areas.
 
@@ -89,14 +87,10 @@ def prepare(
         out: Folder of the prepared clips.
         every: Frames of 0.1 s between training samples.
         executor: Where the work runs.
-        workers: Processes, or tasks on the cluster; one for each core unless given.
-        ray_address: Address of a running Ray cluster; implies --executor ray.
     """
     from world4scorer.driving.clips.prepare import prepare_clips
-    from world4scorer.jobs.executors import choose_executor
 
-    chosen = choose_executor(executor, workers=workers, ray_address=ray_address)
-    print(f"{out}: {prepare_clips(clips, maps, out, every, chosen, show_progress=True)}")
+    print(f"{out}: {prepare_clips(clips, maps, out, every, executor.choose(), show_progress=True)}")
     return 0
 
 
@@ -262,7 +256,7 @@ def city_clips(
     split: Split = "city_train",
     clips: OptionalCount = None,
     seconds: OptionalNumber = None,
-    workers: OptionalCount = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Drive in the embedded city and write clips in Bench2Drive's layout.
 
@@ -277,13 +271,11 @@ def city_clips(
         split: Name of a split, whose logs are driven.
         clips: Number of clips; all unless given.
         seconds: Length of each clip from its start [s]; all unless given.
-        workers: Processes; one for each core unless given.
+        executor: Where the work runs.
     """
     from world4scorer.driving.clips.city_clips import MAPS, make_city_clips
-    from world4scorer.jobs.executors import choose_executor
 
-    executor = choose_executor("serial" if workers == 1 else "processes", workers=workers)
-    made = make_city_clips(data, out, split, clips, seconds, executor, show_progress=True)
+    made = make_city_clips(data, out, split, clips, seconds, executor.choose(), show_progress=True)
     print(f"{out}: {len(made)} clips")
     print(f"next: w4s b2d prepare {out} --maps {out / MAPS} --out {out.with_name('prepared')}")
     return 0

@@ -16,11 +16,10 @@ from typing import Annotated, Final
 import tyro
 
 from world4scorer.cli.arguments import (
-    Executor,
+    ExecutorFlags,
     File,
     Files,
     Folder,
-    OptionalAddress,
     OptionalCount,
     OptionalFile,
     OptionalFolder,
@@ -28,6 +27,7 @@ from world4scorer.cli.arguments import (
     PositionalPath,
 )
 from world4scorer.cli.exit_codes import UsageError
+from world4scorer.jobs.executor_options import DEFAULT_EXECUTOR_OPTIONS
 from world4scorer.planner.bank.config import BankConfig
 
 
@@ -35,9 +35,7 @@ def make(
     store: Folder,
     out: Folder,
     config: Annotated[BankConfig, tyro.conf.arg(name="")] = BankConfig(),  # noqa: B008 - tyro makes flags of its fields
-    executor: Executor = "processes",
-    workers: OptionalCount = None,
-    ray_address: OptionalAddress = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Make a bank: perturbed copies of logged trajectories.
 
@@ -51,14 +49,10 @@ def make(
         out: Folder of the bank.
         config: Sizes, quota and ranges of the perturbations.
         executor: Where the work runs.
-        workers: Processes, or tasks on the cluster; one for each core unless given.
-        ray_address: Address of a running Ray cluster; implies --executor ray.
     """
-    from world4scorer.jobs.executors import choose_executor
     from world4scorer.planner.bank.make import make_bank
 
-    chosen = choose_executor(executor, workers=workers, ray_address=ray_address)
-    print(f"{out}: {make_bank(store, out, config, chosen, show_progress=True)}")
+    print(f"{out}: {make_bank(store, out, config, executor.choose(), show_progress=True)}")
     _print_info(out)
     return 0
 
@@ -82,8 +76,7 @@ def import_(
     out: Folder,
     store: OptionalFolder = None,
     relabel: bool = False,
-    executor: Executor = "processes",
-    workers: OptionalCount = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Import candidates as a bank.
 
@@ -95,9 +88,7 @@ def import_(
         store: Scene store; needed to label.
         relabel: Relabel the candidates of a bank.
         executor: Where the work runs.
-        workers: Processes; one for each core unless given.
     """
-    from world4scorer.jobs.executors import choose_executor
     from world4scorer.planner.bank.published import copy_bank, label_plans
 
     if file.is_dir() and not relabel:
@@ -105,7 +96,7 @@ def import_(
     elif store is None:
         raise UsageError("--store: needed to label these candidates")
     else:
-        report = label_plans(file, store, out, choose_executor(executor, workers=workers), show_progress=True)
+        report = label_plans(file, store, out, executor.choose(), show_progress=True)
     print(f"{out}: {report}")
     _print_info(out)
     return 0

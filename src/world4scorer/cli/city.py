@@ -11,7 +11,16 @@ import time
 from collections.abc import Callable
 from typing import Annotated, Final, Literal
 
-from world4scorer.cli.arguments import HIDE_DEFAULT, Folder, OptionalCount, OptionalFile, PositionalFolder, metavar
+from world4scorer.cli.arguments import (
+    HIDE_DEFAULT,
+    ExecutorFlags,
+    Folder,
+    OptionalCount,
+    OptionalFile,
+    PositionalFolder,
+    metavar,
+)
+from world4scorer.jobs.executor_options import DEFAULT_EXECUTOR_OPTIONS
 
 Preset = Literal["tiny", "quick", "standard", "large"]
 Share = Annotated[float, metavar("SHARE")]
@@ -28,7 +37,7 @@ def make(
     devkit_maps: bool = False,
     two_stage: bool = False,
     perturbed: Share = 0.0,
-    workers: OptionalCount = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Make a city: streets, traffic, an expert, cameras.
 
@@ -51,7 +60,7 @@ def make(
             finished city only these.
         perturbed: Share of training scenes that are added a second time, seen from a pose up to 0.5 m and 15 degrees
             beside the expert's, at up to 20 % another speed; validation and test scenes stay as they are.
-        workers: Processes; one for each core unless given.
+        executor: Where the work runs.
     """
     from world4scorer.city.world import config
     from world4scorer.city.world.make import make_city
@@ -68,7 +77,7 @@ def make(
         perturbed=perturbed,
     )
     start = time.monotonic()
-    manifest = make_city(chosen, out, workers=workers, show_progress=True)
+    manifest = make_city(chosen, out, workers=executor.choose(), show_progress=True)
     frames = sum(split["frames"] for split in manifest["splits"].values())
     took = time.monotonic() - start
     print(f"{out}: {frames:,} frames in {took:.0f} s ({frames / max(took, 1e-9):.0f} a second)")
@@ -109,7 +118,9 @@ def info(root: PositionalFolder, /, out: OptionalFile = None) -> int:
     return 0
 
 
-def dense(root: PositionalFolder, /, preset: OptionalPreset = None, workers: OptionalCount = None) -> int:
+def dense(
+    root: PositionalFolder, /, preset: OptionalPreset = None, executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS
+) -> int:
     """Render views with dense labels, for pretraining an encoder.
 
     Maps, semantic classes and depths of every frame; training frames also from shifted poses and in a second weather.
@@ -121,7 +132,7 @@ def dense(root: PositionalFolder, /, preset: OptionalPreset = None, workers: Opt
     Args:
         root: Folder of a city, or with --preset a new one.
         preset: Preset to simulate where the folder holds no city; large is meant for pretraining.
-        workers: Processes; one for each core unless given.
+        executor: Where the work runs.
     """
     from world4scorer.city.dense.make import make_dense_views
     from world4scorer.city.streets.errors import CityError
@@ -136,7 +147,7 @@ def dense(root: PositionalFolder, /, preset: OptionalPreset = None, workers: Opt
         raise CityError(f"{root}: holds a city, whose simulations are used; leave --preset out, or choose a new folder")
     chosen = config.preset(preset) if preset is not None else read_config(read_manifest(root))
     start = time.monotonic()
-    folder = make_dense_views(chosen, root, workers=workers, show_progress=True)
+    folder = make_dense_views(chosen, root, workers=executor.choose(), show_progress=True)
     files = len(list(folder.glob("*/*.arrow")))
     print(f"{folder}: {files} simulations, {time.monotonic() - start:.0f} s")
     print(f"next: w4s pretrain --data {root} --out encoder")

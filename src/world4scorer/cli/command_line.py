@@ -9,7 +9,17 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
-MACHINE_OPTIONS: Final = ("out", "store", "data", "threads", "accelerator", "devices")
+MACHINE_OPTIONS: Final = (
+    "out",
+    "store",
+    "data",
+    "threads",
+    "accelerator",
+    "devices",
+    "executor",
+    "workers",
+    "ray_address",
+)
 """Options left out: they depend on the machine and do not change results."""
 
 

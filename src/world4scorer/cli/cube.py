@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from world4scorer.cli.arguments import (
     Counts,
+    ExecutorFlags,
     OptionalCount,
     OptionalFile,
     OptionalFolder,
@@ -26,6 +27,7 @@ from world4scorer.cli.arguments import (
 from world4scorer.cli.command_line import command_line
 from world4scorer.cli.console_tables import print_published
 from world4scorer.cli.exit_codes import UsageError, require_torch
+from world4scorer.jobs.executor_options import DEFAULT_EXECUTOR_OPTIONS, ExecutorOptions
 
 if TYPE_CHECKING:
     from world4scorer.cube.evaluate import EvaluateConfig
@@ -45,7 +47,7 @@ def data(
     steps: OptionalCount = None,
     pictures: OptionalCount = None,
     dataset: OptionalFile = None,
-    workers: OptionalCount = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Begin a study: record episodes of OGBench's expert, pure and noisy.
 
@@ -62,7 +64,7 @@ def data(
         steps: Steps of an episode, 0.05 s each; the preset's unless given.
         pictures: Pixels of a picture's side, 0 for no pictures; the preset's unless given.
         dataset: OGBench's own cube-single dataset (.npz), or the episodes of a LeWM release (.h5).
-        workers: Processes; one for each core unless given.
+        executor: Where the work runs.
     """
     _require_cube("w4s cube data")
     from world4scorer.cube.study import Study, make_data
@@ -78,7 +80,7 @@ def data(
         official = read_dataset(dataset)
         changed |= {"expert": len(official), "steps": official.steps, "dataset": digest_of(dataset)}
     begun = Study.begin(study, preset, **{name: value for name, value in changed.items() if value is not None})
-    count = make_data(begun, workers, official=official)
+    count = make_data(begun, executor.choose(), official=official)
     print(f"{begun.episodes}: {count:,} episodes of {begun.preset.episodes.steps} steps")
     return 0
 
@@ -125,7 +127,7 @@ def collect(
     /,
     labelled: OptionalCount = None,
     every: OptionalCount = None,
-    workers: OptionalCount = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Collect candidates of the world model's searches, and label them in the simulator.
 
@@ -138,13 +140,13 @@ def collect(
         study: Folder of the study.
         labelled: Candidates of an iteration that are run in the simulator; the preset's unless given.
         every: Label every N-th iteration of a search; the preset's unless given.
-        workers: Processes; one for each core unless given.
+        executor: Where the work runs.
     """
     _require_cube("w4s cube collect")
     from world4scorer.cube.study import make_groups
 
     opened = _open(study)
-    groups = make_groups(opened, _changed(opened.preset.collect, labelled=labelled, every=every), workers)
+    groups = make_groups(opened, _changed(opened.preset.collect, labelled=labelled, every=every), executor.choose())
     episodes = len(set(groups.episode.tolist()))
     print(
         f"{opened.groups}: {len(groups):,} groups of {groups.utility.shape[1]} candidates, from {episodes:,} episodes"
@@ -203,7 +205,7 @@ def inverse(study: PositionalFolder, /, steps: OptionalCount = None, seed: Optio
     return 0
 
 
-def tune(study: PositionalFolder, /, weights: Numbers = (), workers: OptionalCount = None) -> int:
+def tune(study: PositionalFolder, /, weights: Numbers = (), executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS) -> int:
     """Choose the weights of outcome scores on the tuning seeds.
 
     By windows solved, for each of the two heads; among equal ones, the smallest. Can be interrupted and run again.
@@ -213,7 +215,7 @@ def tune(study: PositionalFolder, /, weights: Numbers = (), workers: OptionalCou
     Args:
         study: Folder of the study.
         weights: Weights to try; the preset's unless given.
-        workers: Processes; one for each core unless given.
+        executor: Where the work runs.
     """
     _require_cube("w4s cube tune")
     from world4scorer.cube.evaluate import SCORED
@@ -221,7 +223,7 @@ def tune(study: PositionalFolder, /, weights: Numbers = (), workers: OptionalCou
 
     opened = _open(study)
     for player in SCORED:
-        tuned = choose_weight(opened, weights or opened.preset.weights, player, workers)
+        tuned = choose_weight(opened, weights or opened.preset.weights, player, executor.choose())
         for weight, count in tuned.successes.items():
             print(f"{player}, weight {weight:g}: {count} of {tuned.windows} windows solved")
         print(f"{opened.tuning}: weight {tuned.weight:g}")
@@ -236,7 +238,7 @@ def evaluate(
     players: Players = (),
     published: bool = False,
     out: OptionalFolder = None,
-    workers: OptionalCount = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Play paired windows with and without outcome scores, and reference players; report.
 
@@ -254,21 +256,25 @@ def evaluate(
         players: Players; the preset's unless given.
         published: Also print the paper's table of published methods.
         out: Folder of tables, figures and film; report, in the study's, unless given.
-        workers: Processes; one for each core unless given.
+        executor: Where the work runs.
     """
     _require_cube("w4s cube evaluate")
     opened = _open(study)
     config = _changed(opened.preset.evaluate, seeds=seeds or None, players=players or None)
     given = {"weight": weight, "seeds": seeds, "players": players}
     command = command_line(["w4s", "cube", "evaluate"], evaluate, study, given)
-    code = _play_and_report(opened, config, weight, out, command, workers)
+    code = _play_and_report(opened, config, weight, out, command, executor)
     if published:
         print_published("cube")
     return code
 
 
 def reproduce(
-    study: PositionalFolder, /, preset: PresetName = "cpu", out: OptionalFolder = None, workers: OptionalCount = None
+    study: PositionalFolder,
+    /,
+    preset: PresetName = "cpu",
+    out: OptionalFolder = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Run the whole study: data, world model, candidates, head, weight, evaluation, report.
 
@@ -280,22 +286,22 @@ def reproduce(
         study: Folder of the study.
         preset: Sizes of the study: smoke takes a minute, cpu at most two hours on two cores, paper is as published.
         out: Folder of tables, figures and film; report, in the study's, unless given.
-        workers: Processes; one for each core unless given.
+        executor: Where the work runs.
     """
     _require_cube("w4s cube reproduce")
     from world4scorer.cube.model.world_model import WEIGHTS
     from world4scorer.cube.study import Study
 
     opened = Study.begin(study, preset)
-    data(study, preset=preset, workers=workers)
+    data(study, preset=preset, executor=executor)
     if not (opened.model / WEIGHTS).exists():  # a released one may be there, too
         world_model(study)
-    collect(study, workers=workers)
+    collect(study, executor=executor)
     head(study)
     inverse(study)
-    tune(study, workers=workers)
+    tune(study, executor=executor)
     command = command_line(["w4s", "cube", "reproduce"], reproduce, study, {"preset": preset})
-    return _play_and_report(opened, opened.preset.evaluate, None, out, command, workers)
+    return _play_and_report(opened, opened.preset.evaluate, None, out, command, executor)
 
 
 SUBCOMMANDS: Final[dict[str, Callable[..., int]]] = {
@@ -330,7 +336,12 @@ def _require_cube(command: str) -> None:
 
 
 def _play_and_report(
-    study: Study, config: EvaluateConfig, weight: float | None, out: Path | None, command: str, workers: int | None
+    study: Study,
+    config: EvaluateConfig,
+    weight: float | None,
+    out: Path | None,
+    command: str,
+    executor: ExecutorOptions,
 ) -> int:
     """Play with a weight of outcome scores, or with those tuned, and report."""
     from world4scorer.cube.evaluate import SCORED, Player
@@ -339,7 +350,8 @@ def _play_and_report(
 
     scored = [player for player in SCORED if player in config.players]
     weights = {player: study.tuned(player).weight if weight is None else weight for player in scored}
-    results = play_all(study, weights.get(Player.OURS, 0.0), weights.get(Player.PATH, 0.0), config, workers)
+    scores = weights.get(Player.OURS, 0.0), weights.get(Player.PATH, 0.0)
+    results = play_all(study, *scores, config, executor.choose())
     folder = study.report if out is None else out
     print(write_report(study, results, weights, folder, command))
     print(f"written: {folder}")

@@ -10,24 +10,25 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from world4scorer.cli.arguments import (
-    Executor,
+    ExecutorFlags,
     Folder,
-    OptionalAddress,
-    OptionalCount,
     OptionalFile,
     OptionalFolder,
     Split,
     metavar,
 )
 from world4scorer.cli.exit_codes import INPUT_ERROR
+from world4scorer.jobs.executor_options import DEFAULT_EXECUTOR_OPTIONS
 from world4scorer.jobs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from world4scorer.datasets.prepare.fill_store import PrepareReport
-    from world4scorer.jobs.executors import Executor as AnyExecutor
+    from world4scorer.jobs.executors import Executor
 
 
-def check_data(data: Folder, split: Split, images: bool = True, workers: OptionalCount = None) -> int:
+def check_data(
+    data: Folder, split: Split, images: bool = True, executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS
+) -> int:
     """Report which parts of a NAVSIM dataset are there, and what they suffice for.
 
     For scoring: logs and maps. For training: images. For future targets: the front image two seconds ahead.
@@ -38,13 +39,12 @@ def check_data(data: Folder, split: Split, images: bool = True, workers: Optiona
         data: Dataset folder with navsim_logs, maps and sensor_blobs.
         split: Name of a split (navtrain, navtest, mini, ...), or the path of its YAML file.
         images: Check images too; --no-images checks logs and maps only.
-        workers: Processes; one for each core unless given.
+        executor: Where the work runs.
     """
     from world4scorer.datasets.navsim.splits import find_split
     from world4scorer.datasets.prepare.check_data import check_data as check
-    from world4scorer.jobs.executors import choose_executor
 
-    report = check(data, find_split(split, data), choose_executor(workers=workers), images=images)
+    report = check(data, find_split(split, data), executor.choose(), images=images)
     print("\n".join(report.lines()))
     if report.can_score:
         return 0
@@ -60,7 +60,7 @@ def split(
     seed: int = 3,
     log_lists: OptionalFile = None,
     out: OptionalFolder = None,
-    workers: OptionalCount = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Cut a validation split out of a training split, by logs.
 
@@ -76,16 +76,15 @@ def split(
         seed: Seed of the draw.
         log_lists: YAML file with `train_logs` and `val_logs`, such as the devkit's; instead of a draw.
         out: Folder of the split files; DATA/config/train_test_split unless given.
-        workers: Processes; one for each core unless given.
+        executor: Where the work runs.
     """
     from world4scorer.datasets.navsim.filters import write_split
     from world4scorer.datasets.navsim.splits import find_split
     from world4scorer.datasets.navsim.validation_split import cut_by_lists, cut_by_share, tokens_by_log
     from world4scorer.jobs.data_folder import DataFolder
-    from world4scorer.jobs.executors import local_executor
 
     found = find_split(name, data)
-    tokens = tokens_by_log(data, found, local_executor(workers))
+    tokens = tokens_by_log(data, found, executor.choose())
     parts = (
         cut_by_share(found, tokens, validation, seed) if log_lists is None else cut_by_lists(found, tokens, log_lists)
     )
@@ -100,10 +99,9 @@ def prepare(
     data: Folder,
     split: Split,
     store: Folder,
-    executor: Executor = "processes",
-    workers: OptionalCount = None,
-    ray_address: OptionalAddress = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
     synthetic: OptionalFolder = None,
+    shared: bool = False,
 ) -> int:
     """Prepare the scenes of a NAVSIM split for scoring.
 
@@ -116,19 +114,15 @@ def prepare(
         split: Name of a split (navtrain, navtest, mini, ...), or the path of its YAML file.
         store: Scene store to make.
         executor: Where the work runs.
-        workers: Processes, or tasks on the cluster; one for each core unless given.
-        ray_address: Address of a running Ray cluster; implies --executor ray.
         synthetic: Folder of a two-stage split's second-stage scenes; DATA/SPLIT/synthetic_scene_pickles unless given.
+        shared: Share the work with the same command on other machines that see the same folders.
     """
-    from world4scorer.jobs.executors import choose_executor
-
-    chosen = choose_executor(executor, workers=workers, ray_address=ray_address)
-    print(fill_store(data, split, store, chosen, synthetic))
+    print(fill_store(data, split, store, executor.choose(), synthetic, shared))
     return 0
 
 
 def fill_store(
-    data: Path, split: str, store: Path, executor: AnyExecutor, synthetic: Path | None = None
+    data: Path, split: str, store: Path, executor: Executor, synthetic: Path | None = None, shared: bool = False
 ) -> PrepareReport:
     """Prepare the scenes of a split that are missing in a store, with the route points that a city knows."""
     from world4scorer.city.world.global_plan import city_routes
@@ -147,7 +141,7 @@ def fill_store(
         )
     tokens = found.filter.tokens
     expected = None if tokens is None else len(tokens)
-    report = prepare_store(source, store, executor, data=data, expected_scenes=expected)
+    report = prepare_store(source, store, executor, data=data, expected_scenes=expected, shared=shared)
     if source.routes is not None:
         add_route_points(data, found, store, source.routes, executor)
     return report
@@ -159,10 +153,10 @@ def prepare_missing_store(
     """Prepare the store of a split that a run is asked about, where there is none; anything else is left alone."""
     if split is None or not RunFolder(source).exists or find_spec("torch") is None:
         return  # pools that are there already need neither torch nor a store to be made
-    from world4scorer.jobs.executors import local_executor
+    from world4scorer.jobs.executors import as_executor
     from world4scorer.planner.training.run_files import looked_at, read_run
 
     seen = looked_at(read_run(source)[1], data, split, store)
     if not seen.val_store.is_dir():
         print(f"scene store: preparing {seen.val_store}", file=sys.stderr)
-        fill_store(seen.val_data or seen.data, split, seen.val_store, local_executor(workers))
+        fill_store(seen.val_data or seen.data, split, seen.val_store, as_executor(workers))

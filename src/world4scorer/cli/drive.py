@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 
 import tyro
 
-from world4scorer.cli.arguments import Folder, OptionalAddress, OptionalCount, OptionalFolder, Run, metavar
+from world4scorer.cli.arguments import ExecutorFlags, Folder, OptionalFolder, Run, metavar
 from world4scorer.cli.command_line import command_line
 from world4scorer.cli.exit_codes import UsageError, require_city, require_torch
+from world4scorer.jobs.executor_options import DEFAULT_EXECUTOR_OPTIONS
 from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.planner.bundled import planner_folder
 
@@ -39,8 +40,7 @@ def drive(
     repeat: int = 0,
     record: OptionalName = None,
     disturbed: bool = False,
-    workers: OptionalCount = None,
-    ray_address: OptionalAddress = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Drive a planner in the city's traffic, and other drivers for comparison.
 
@@ -78,8 +78,7 @@ def drive(
         repeat: Drive this many of the routes a second time and check that the result is the same.
         record: Also write the drives as logs: name of the new split.
         disturbed: Start beside the route and push the ego now and then, so that it gets into trouble.
-        workers: Processes; one for each core unless given.
-        ray_address: Address of a Ray cluster that sees the same folders, instead of processes.
+        executor: Where the work runs.
     """
     require_torch("w4s drive")  # drivers without a planner need it as well: all are defined together
     require_city("w4s drive")
@@ -95,16 +94,13 @@ def drive(
     run, planner, data = _find_planner(checkpoint, data, weights)
     names = drivers or default_drivers(planner is not None, run is not None)
     choices = [DriverSpec.parse(name, benchmark) for name in dict.fromkeys(names)]
-    from world4scorer.jobs.executors import choose_executor
-
     disturbance = DisturbanceConfig(seed=seed) if disturbed else None
     plan = DriveConfig(data, split, routes, seed, planner, run, benchmark, disturbance=disturbance)
     if suite is not None:
         fixed = find_suite(suite).varied(seed)
         plan = replace(plan, suite=fixed.name, split=fixed.config.shares[0].split, routes=fixed.count, seed=0)
-    executor = choose_executor("serial" if workers == 1 else "processes", workers=workers, ray_address=ray_address)
     logs = None if record is None else DriveLogWriter(plan.world, record)
-    drives = drive_all(plan, choices, out, executor, show=True, logs=logs)
+    drives = drive_all(plan, choices, out, executor.choose(), show=True, logs=logs)
     write_driver_results(drives)
     finding = compare_drivers(drives)
     source = checkpoint or data
@@ -179,8 +175,7 @@ def aggregate(
     seed: int = 0,
     accelerator: str = "auto",
     devices: int = 1,
-    workers: OptionalCount = None,
-    ray_address: OptionalAddress = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Train a planner further on states that it drives into itself.
 
@@ -210,8 +205,7 @@ def aggregate(
         seed: Seed of routes, disturbances and training.
         accelerator: Where to train: cpu, gpu, auto.
         devices: Processes that train, one per device; on CPUs they share the cores.
-        workers: Processes; one for each core unless given.
-        ray_address: Address of a Ray cluster that sees the same folders, instead of processes.
+        executor: Where the work runs.
     """
     require_torch("w4s aggregate")
     require_city("w4s aggregate")
@@ -219,7 +213,6 @@ def aggregate(
     from world4scorer.driving.aggregation.config import AggregateConfig
     from world4scorer.driving.aggregation.rounds import Aggregation
     from world4scorer.driving.closed_loop.disturbance import DisturbanceConfig
-    from world4scorer.jobs.executors import choose_executor
     from world4scorer.planner.training.run import Machine
 
     config = AggregateConfig(
@@ -239,8 +232,7 @@ def aggregate(
         disturbance=None if undisturbed else DisturbanceConfig(),
         seed=seed,
     )
-    executor = choose_executor("serial" if workers == 1 else "processes", workers=workers, ray_address=ray_address)
-    work = Aggregation(run, out, config, executor, Machine(accelerator, devices), show=True)
+    work = Aggregation(run, out, config, executor.choose(), Machine(accelerator, devices), show=True)
     finding = run_rounds(work)
     command = f"w4s aggregate {run.name} --rounds {rounds} --routes {routes} --imitation {imitation}"
     path = finding.save(out, command)

@@ -10,6 +10,7 @@ import tyro
 from world4scorer.cli.arguments import (
     HIDE_DEFAULT,
     AnyPath,
+    ExecutorFlags,
     Lqr,
     OptionalBenchmark,
     OptionalCount,
@@ -27,6 +28,7 @@ from world4scorer.cli.data import prepare_missing_store
 from world4scorer.cli.exit_codes import UsageError, require_device, require_torch
 from world4scorer.cli.official_tables import AgentName, write_official_table
 from world4scorer.cli.two_stage import evaluate_stages, find_two_stage
+from world4scorer.jobs.executor_options import DEFAULT_EXECUTOR_OPTIONS, ExecutorOptions
 from world4scorer.jobs.run_folder import RunFolder, Weights
 from world4scorer.planner.bundled import planner_folder
 
@@ -38,6 +40,7 @@ OptionalTraffic = Annotated[Literal["reactive", "replay"] | None, HIDE_DEFAULT]
 OptionalSource = Annotated[Path | None, tyro.conf.Positional, metavar("RUN|POOLS|PLANNER|SUBMISSION")]
 
 DRAWS: Final = 10_000
+WHERE: Final = "--executor, --workers and --ray-address"
 
 
 def pools(
@@ -52,6 +55,7 @@ def pools(
     states: Literal["float32", "float16", "none"] = "float32",
     allow_missing: bool = False,
     device: str = "cpu",
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Save a planner's pools: all plans, logits, utilities and states.
 
@@ -71,6 +75,7 @@ def pools(
         states: Number type of saved states, which are most of the size.
         allow_missing: For a dump: leave out frames of the store that it lacks, instead of failing.
         device: Torch device: cpu, cuda, cuda:1, ...
+        executor: Where the work runs.
     """
     source = planner_folder(source)
     if source.suffix == ".pkl":
@@ -103,6 +108,7 @@ def pools(
             plans=given,
             plans_from=None if plans is None else plans.name,
             device=device,
+            executor=executor.choose("serial", device),
             show_progress=True,
         )
     print(f"pools: {folder.folder}, {len(folder.logs)} logs; next: w4s evaluate {_evaluable(source, folder.folder)}")
@@ -141,6 +147,7 @@ def evaluate(
     allow_missing: bool = False,
     lqr: Lqr = "navsim",
     threads: OptionalCount = None,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
 ) -> int:
     """Evaluate a run, pools, a planner or a submission.
 
@@ -175,7 +182,8 @@ def evaluate(
         published: Also print Table 1 of the paper with all published methods, on NAVSIM.
         allow_missing: Leave out tokens of the store without a plan, instead of failing.
         lqr: Tracker of the rollouts: as in the official simulator, or with the intended jerk penalty.
-        threads: Threads; one for each core unless given.
+        threads: Threads of this process; one for each core unless given.
+        executor: Where pools are made and judged; of a run, of pools, of a planner.
     """
     from world4scorer.engine.outcomes.batch import set_threads
     from world4scorer.evaluation.pools.pool_files import is_pools
@@ -189,16 +197,18 @@ def evaluate(
     if source is not None and split is not None and not is_pools(source):
         two_stage = find_two_stage(source, split, data, store)
         if two_stage is not None:
-            if folder_options or allow_missing:
-                raise UsageError("--against, --weight, --draws and --allow-missing do not belong to two-stage splits")
+            if folder_options or allow_missing or executor.given:
+                raise UsageError(
+                    f"--against, --weight, --draws, --allow-missing, {WHERE} do not belong to two-stage splits"
+                )
             return evaluate_stages(
                 source, two_stage, out, metric, weights, traffic or "reactive", partial, explain_score, lqr
             )
     if traffic is not None or partial or explain_score:
         raise UsageError("--traffic, --partial and --explain-score belong to two-stage splits; give --split as well")
     if agents or ends_in_csv or metric is not None or official is not None:
-        if folder_options or data is not None:
-            raise UsageError("--against, --data, --weight and --draws belong to an evaluation into a folder")
+        if folder_options or data is not None or executor.given:
+            raise UsageError(f"--against, --data, --weight, --draws, {WHERE} belong to an evaluation into a folder")
         return write_official_table(source, out, store, split, agents, metric, official, allow_missing, lqr)
     assert source is not None
     if out is not None and out.is_file():
@@ -212,7 +222,7 @@ def evaluate(
         check_folder(source if out is None else out)
     others = None if against is None else read_frames(against)
     prepare_missing_store(source, split, data, store)
-    pools = _pools(source, out, store, data, split, weights, allow_missing, lqr)
+    pools = _pools(source, out, store, data, split, weights, allow_missing, lqr, executor)
     evaluated = evaluate_pools(pools, weight, draws)
     if others is not None and against is not None:
         evaluated = evaluated.against(others, against.name, draws)
@@ -238,6 +248,7 @@ def _pools(
     weights: Weights,
     allow_missing: bool,
     lqr: Lqr,
+    executor: ExecutorOptions,
 ) -> ScoredPools:
     """The scored pools of whatever `source` is; options that do not belong to it are errors."""
     from world4scorer.evaluation.pools.open import (
@@ -253,23 +264,26 @@ def _pools(
     if allow_missing and not is_submission(source):
         raise UsageError("--allow-missing: belongs to submissions")
     if is_submission(source):
+        if executor.given:
+            raise UsageError(f"{WHERE} belong to pools; a submission has one plan a frame")
         if out is None or store is None or data is not None or split is not None:
             raise UsageError(
                 f"{source}: a submission needs --store and --out; --data and --split belong to two-stage evaluation"
             )
         return pools_of_submission(source, store, lqr, allow_missing)
+    chosen = executor.choose() if executor.given else None
     if is_planner(source):
         require_torch("w4s evaluate")
         if out is None or data is None or split is None:
             raise UsageError(f"{source}: a planner needs --data, --split and --out; a training run knows its own")
-        return pools_of_planner(source, data, split, store, RunFolder(out).all_pools, lqr)
+        return pools_of_planner(source, data, split, store, RunFolder(out).all_pools, lqr, chosen)
     if is_pools(source):
         if data is not None or split is not None:
             raise UsageError(f"{source}: a folder of pools has its frames already; leave out --data and --split")
-        return open_pools(source, store, lqr)
+        return open_pools(source, store, lqr, executor=chosen)
     if data is not None and out is None:
         raise UsageError("--out: name the folder of an evaluation on other data")
-    return open_pools(source, store, lqr, data, split, weights)
+    return open_pools(source, store, lqr, data, split, weights, chosen)
 
 
 def compare(

@@ -6,9 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from world4scorer.cli.arguments import HIDE_DEFAULT, AnyPath, Encoder, File, Folder, OptionalFolder, Split, metavar
+from world4scorer.cli.arguments import (
+    HIDE_DEFAULT,
+    AnyPath,
+    Encoder,
+    ExecutorFlags,
+    File,
+    Folder,
+    OptionalFolder,
+    Split,
+    metavar,
+)
 from world4scorer.cli.exit_codes import UsageError, require_device, require_torch
 from world4scorer.jobs.data_folder import DataFolder
+from world4scorer.jobs.executor_options import DEFAULT_EXECUTOR_OPTIONS
 
 OptionalPreset = Annotated[Literal["paper", "baseline", "city", "city-vit"] | None, HIDE_DEFAULT]
 OptionalRun = Annotated[Path | None, metavar("RUN")]
@@ -23,7 +34,7 @@ def targets(
     pooling: Literal["patches", "all", "class"] = "patches",
     centre: bool = False,
     store: OptionalFolder = None,
-    workers: int = 1,
+    executor: ExecutorFlags = DEFAULT_EXECUTOR_OPTIONS,
     device: str = "cpu",
 ) -> int:
     """Make future targets: features of the view two seconds later.
@@ -42,12 +53,11 @@ def targets(
         pooling: Mean over patches; mean over all tokens, as in the released cache; or the class token.
         centre: Subtract the mean of all targets when they are read.
         store: Scene store: only its scenes, instead of all frames of the split.
-        workers: Processes.
+        executor: Where the work runs.
         device: Torch device: cpu, cuda, cuda:1, ...
     """
     require_torch("w4s targets")
     require_device(device)
-    from world4scorer.jobs.executors import choose_executor
     from world4scorer.jobs.files import check_file
     from world4scorer.planner.targets.make_targets import make_targets
 
@@ -62,7 +72,7 @@ def targets(
             pooling=pooling,
             centre=centre,
             store=store,
-            executor=choose_executor("serial" if workers == 1 else "processes", workers=workers),
+            executor=executor.choose("serial", device),
             device=device,
             show_progress=True,
         )

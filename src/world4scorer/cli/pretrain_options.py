@@ -160,14 +160,14 @@ def run(words: Sequence[str]) -> int:
 
 def _pretrain_forecast(command: ForecastPretrainCommand) -> PretrainReport | None:
     from world4scorer.cli.data import fill_store
-    from world4scorer.jobs.executors import local_executor
+    from world4scorer.jobs.executors import as_executor
     from world4scorer.planner.forecasting.pretrain import SplitScenes, pretrain_forecast
     from world4scorer.planner.model.dense_encoder_files import load_dense_encoder
     from world4scorer.planner.training.split_samples import split_samples
 
     def prepared(split: str) -> SplitScenes:
         store = DataFolder(command.data).store(split)
-        fill_store(command.data, split, store, local_executor(command.workers))
+        fill_store(command.data, split, store, as_executor(command.workers))
         return SplitScenes(split, split_samples(command.data, split, store), store)
 
     train, val = prepared(command.split), prepared(command.val_split)

@@ -28,7 +28,7 @@ from world4scorer.cube.play import one_thread, play_windows
 from world4scorer.cube.simulator.cube_env import CubeSimulator, Floats, this_process_simulator
 from world4scorer.cube.simulator.replay import Replay
 from world4scorer.cube.windows import Window, check_seeds, draw_windows
-from world4scorer.jobs.executors import local_executor
+from world4scorer.jobs.executors import Workers, as_executor
 from world4scorer.jobs.resumable import resumable
 
 WINDOWS_PER_FILE: Final = 5
@@ -146,7 +146,7 @@ def collect(
     folder: Path,
     config: CollectConfig,
     held_out: frozenset[int],
-    workers: int | None = None,
+    workers: Workers = None,
     progress: bool = True,
 ) -> Groups:
     """Collect the groups that `folder` does not hold yet, and return all of them.
@@ -157,7 +157,7 @@ def collect(
     settings = about(folder, config, "candidate groups", **made_from)
     tasks = [_Task(folder, data, model, config, held_out, *part) for part in config.parts()]
     with resumable(folder, "collecting candidates there", CubeError, settings) as job:
-        job.run_missing(local_executor(workers), _collect, tasks, "Candidates", "parts", **by_file("windows", progress))
+        job.run_missing(as_executor(workers), _collect, tasks, "Candidates", "parts", **by_file("windows", progress))
     return read_groups(folder)
 
 

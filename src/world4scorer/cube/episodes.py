@@ -27,7 +27,7 @@ from world4scorer.cube.simulator.cube_env import (
     this_process_simulator,
 )
 from world4scorer.jobs.array_files import map_array, write_array
-from world4scorer.jobs.executors import local_executor
+from world4scorer.jobs.executors import Workers, as_executor
 from world4scorer.jobs.resumable import resumable
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class _Shard:
 def make_episodes(
     folder: Path,
     config: EpisodeConfig,
-    workers: int | None = None,
+    workers: Workers = None,
     progress: bool = True,
     official: Episodes | None = None,
 ) -> int:
@@ -167,9 +167,7 @@ def make_episodes(
             if official is not None and shard.kind is EpisodeKind.EXPERT and not shard.path.exists():
                 part = official.only(range(shard.first, shard.first + shard.size))
                 _write_shard(shard, {name: getattr(part, name) for name in RECORDED_FIELDS})
-        job.run_missing(
-            local_executor(workers), _make_shard, shards, "Episodes", "parts", **by_file("episodes", progress)
-        )
+        job.run_missing(as_executor(workers), _make_shard, shards, "Episodes", "parts", **by_file("episodes", progress))
     return sum(shard.size for shard in shards)
 
 

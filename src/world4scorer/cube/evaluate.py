@@ -35,7 +35,7 @@ from world4scorer.cube.simulator.cube_env import this_process_simulator
 from world4scorer.cube.train_head import WEIGHTS as HEAD_WEIGHTS
 from world4scorer.cube.train_head import load_head, read_head_report
 from world4scorer.cube.windows import check_seeds, draw_windows, evaluated_episodes
-from world4scorer.jobs.executors import local_executor
+from world4scorer.jobs.executors import Workers, as_executor
 from world4scorer.jobs.files import read_json, write_json
 from world4scorer.jobs.resumable import Settings, resumable
 
@@ -203,7 +203,7 @@ Results = dict[Player, dict[int, list[WindowResult]]]
 
 
 def evaluate(
-    contest: EvaluationSetup, folder: Path, config: EvaluateConfig, workers: int | None = None, progress: bool = True
+    contest: EvaluationSetup, folder: Path, config: EvaluateConfig, workers: Workers = None, progress: bool = True
 ) -> Results:
     """Evaluate missing windows in `folder` and return all results.
 
@@ -214,7 +214,7 @@ def evaluate(
     settings = [_settings(folder, contest, config, player) for player in players]
     tasks = list(_tasks(folder, config, contest))
     with resumable(folder, "playing windows there", CubeError, *settings, leftovers=("*/.*.tmp",)) as job:
-        job.run_missing(local_executor(workers), _play, tasks, "Windows", "parts", **by_file("windows", progress))
+        job.run_missing(as_executor(workers), _play, tasks, "Windows", "parts", **by_file("windows", progress))
         results: Results = {}
         for task in tasks:
             results.setdefault(task.player, {}).setdefault(task.seed, []).extend(_read(task.path))

@@ -21,6 +21,7 @@ from world4scorer.cube.presets import PRESETS, Preset
 from world4scorer.cube.train_head import DESCRIPTION, HeadConfig, read_head_report, save_head, train_head
 from world4scorer.cube.tune import TunedWeight, read_tuned, tune
 from world4scorer.cube.windows import evaluated_episodes
+from world4scorer.jobs.executors import Workers
 from world4scorer.jobs.files import read_json, write_json
 from world4scorer.jobs.resumable import resumable
 
@@ -155,7 +156,7 @@ class StageLog:
             write_json(self._path, {"seconds": self.seconds})
 
 
-def make_data(study: Study, workers: int | None = None, progress: bool = True, official: Episodes | None = None) -> int:
+def make_data(study: Study, workers: Workers = None, progress: bool = True, official: Episodes | None = None) -> int:
     """Record episodes, or take the expert's from a dataset; returns how many there are."""
     with study.stages.timed("episodes"):
         return make_episodes(study.episodes, study.preset.episodes, workers, progress, official)
@@ -168,7 +169,7 @@ def make_world_model(study: Study, config: WorldModelConfig, progress: bool = Tr
     return read_history(study.model)[-1]
 
 
-def make_groups(study: Study, config: CollectConfig, workers: int | None = None, progress: bool = True) -> Groups:
+def make_groups(study: Study, config: CollectConfig, workers: Workers = None, progress: bool = True) -> Groups:
     """Collect and label candidates."""
     with study.stages.timed("candidates"):
         return collect(study.episodes, study.model, study.groups, config, study.held_out, workers, progress)
@@ -197,7 +198,7 @@ def choose_weight(
     study: Study,
     weights: tuple[float, ...],
     player: Player = Player.OURS,
-    workers: int | None = None,
+    workers: Workers = None,
     progress: bool = True,
 ) -> TunedWeight:
     """Choose the weight of a player's outcome scores on the tuning seeds."""
@@ -210,7 +211,7 @@ def play_all(
     weight: float,
     path_weight: float,
     config: EvaluateConfig,
-    workers: int | None = None,
+    workers: Workers = None,
     progress: bool = True,
 ) -> Results:
     """Play the windows of the report."""

@@ -10,6 +10,7 @@ from typing import Final
 
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.evaluate import EvaluateConfig, EvaluationSetup, Player, evaluate
+from world4scorer.jobs.executors import Workers
 from world4scorer.jobs.files import read_json, write_json
 
 TUNING_SEEDS: Final = (200, 201, 202, 203)
@@ -32,7 +33,7 @@ def tune(
     config: EvaluateConfig,
     weights: Sequence[float] = DEFAULT_WEIGHTS,
     scored: Player = Player.OURS,
-    workers: int | None = None,
+    workers: Workers = None,
     progress: bool = True,
 ) -> TunedWeight:
     """Play the windows of `config` with each weight of a player's scores; of equally good ones the smallest wins.

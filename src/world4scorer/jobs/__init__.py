@@ -8,7 +8,10 @@ arrow_files, array_files
 sources         what a derived file was made from
 names           tokens and log names that can be file names
 resumable       one writer per folder, matching settings, finished tasks skipped, failures reported together
+shared_folder   one folder that several machines fill at once
 executors       tasks in a loop, in processes or on a Ray cluster
+executor_options
+                which of them, as options of commands
 progress        progress bars, on a terminal and in log files
 tensor_files    weights and checkpoints (the only file here that needs torch)
 run_folder, data_folder, model_folder

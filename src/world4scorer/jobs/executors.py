@@ -21,10 +21,14 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import islice
 from multiprocessing.connection import wait as wait_for_any
 from pathlib import Path
-from typing import Any, Final, Generic, Literal, Protocol, TypeVar
+from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
+from uuid import uuid4
+
+from world4scorer import __version__
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
@@ -35,6 +39,8 @@ CONNECT_TIMEOUT: Final = 10.0
 """Time within which a Ray cluster must answer [s]."""
 POLL_SECONDS: Final = 10.0
 """Time after which a Ray cluster that gives no results is asked whether it is still there [s]."""
+RETRIES: Final = 3
+"""Times that a task is tried again elsewhere whose node or process is gone."""
 START_RAY: Final = "start one with `ray start --head`, or leave the address out to use processes"
 KILLED: Final = "its process was killed, twice; most often memory ran out (use fewer workers), or native code crashed"
 NOT_STARTED: Final = "no process could be started for it; free memory or processes, or use the serial executor"
@@ -78,21 +84,28 @@ class Executor(Protocol):
 def choose_executor(
     name: ExecutorName = "processes", *, workers: int | None = None, ray_address: str | None = None
 ) -> Executor:
-    """Return an executor. `workers` None means one for each core; an address of a Ray cluster chooses Ray."""
+    """Return an executor. `workers` None means one for each core; an address of a Ray cluster chooses Ray.
+
+    One worker on this machine is this process.
+    """
     if workers is not None and workers < 1:
         raise ValueError(f"workers: {workers}; at least one is needed")
     if name == "ray" or ray_address is not None:
         return RayExecutor(ray_address or "auto", workers)
-    if name == "serial":
+    if name == "serial" or (name == "processes" and workers == 1):
         return SerialExecutor()
     if name == "processes":
         return ProcessExecutor(workers)
     raise ValueError(f"executor: unknown name {name!r}; choose 'processes', 'serial' or 'ray'")
 
 
-def local_executor(workers: int | None) -> Executor:
-    """Processes on this machine, one for each core unless given; one worker is this process."""
-    return choose_executor("serial" if workers == 1 else "processes", workers=workers)
+Workers = int | Executor | None
+"""Where tasks run: so many processes of this machine, one for each core (None), or an executor."""
+
+
+def as_executor(workers: Workers) -> Executor:
+    """The executor that `workers` stands for."""
+    return choose_executor(workers=workers) if workers is None or isinstance(workers, int) else workers
 
 
 class SerialExecutor:
@@ -202,16 +215,14 @@ def _lacks_main_guard() -> bool:
 
 
 class RayExecutor:
-    """A Ray cluster that is running already."""
+    """A Ray cluster that is running already.
+
+    Its nodes must have this version of the package and see the folders of the tasks under the same names. Tasks of a
+    node that is lost run again on another.
+    """
 
     def __init__(self, address: str, workers: int | None = None) -> None:
-        try:
-            import ray
-        except ImportError:
-            raise ValueError(
-                "Ray is not installed; `pip install 'world4scorer[cluster]'`, or leave the address out to use processes"
-            ) from None
-        self._ray = ray
+        self._ray = ray = _import_ray()
         host = _host_and_port(address)
         if host is not None and not _answers(host):
             raise ValueError(f"{address}: no Ray cluster answers there within {CONNECT_TIMEOUT:g} s; {START_RAY}")
@@ -227,10 +238,12 @@ class RayExecutor:
     def run(self, function: Callable[[_Task], _Result], tasks: Iterable[_Task]) -> Iterator[Done[_Task, _Result]]:
         """Yield finished tasks, in the order in which they finish."""
         ray = self._ray
-        work = ray.remote(_attempt)
-        shared = ray.put(function)
+        work = ray.remote(max_retries=RETRIES)(_attempt_on_node)
+        # Arrays that Ray itself sends cannot be written to; those in a pickle are as they were.
+        pack, unpack = ray.cloudpickle.dumps, ray.cloudpickle.loads
+        shared = _SharedFunction(uuid4().hex, os.getcwd(), __version__, ray.put(pack(function)))
         source = iter(tasks)
-        running = {work.remote(shared, task): task for task in islice(source, self.workers)}
+        running = {work.remote(shared, pack(task)): task for task in islice(source, self.workers)}
         while running:
             finished, _ = ray.wait(list(running), num_returns=1, timeout=POLL_SECONDS)
             if not finished and self._head is not None and not _answers(self._head):
@@ -240,11 +253,55 @@ class RayExecutor:
             for reference in finished:
                 task = running.pop(reference)
                 try:
-                    done = ray.get(reference)
+                    done = unpack(ray.get(reference))
                 except Exception as error:
-                    done = _failed(task, error)  # the node or its worker is gone
+                    done = _failed(task, error)  # node or process were lost too often
                 yield done
-                running |= {work.remote(shared, following): following for following in islice(source, 1)}
+                running |= {work.remote(shared, pack(following)): following for following in islice(source, 1)}
+
+
+class _SharedFunction(NamedTuple):
+    """What a process of a Ray cluster needs to work on the tasks of a run."""
+
+    key: str
+    folder: str
+    """Working folder, which paths of the tasks are relative to."""
+    version: str
+    function: Any
+    """Reference to the pickled function; inside a tuple, Ray leaves it to us to get it."""
+
+
+_of_cluster: tuple[str, Callable[[Any], Any]] | None = None
+"""In a process of a Ray cluster: the function of its last task, by key; so it may keep what it has loaded."""
+
+
+def _attempt_on_node(shared: _SharedFunction, packed: bytes) -> bytes:
+    global _of_cluster
+    ray = _import_ray()
+    pack, unpack = ray.cloudpickle.dumps, ray.cloudpickle.loads
+    if _of_cluster is None or _of_cluster[0] != shared.key:
+        if shared.version != __version__:
+            raise ValueError(f"world4scorer is {__version__} on the node {_node()}, {shared.version} here")
+        try:
+            os.chdir(shared.folder)
+        except OSError as error:
+            raise ValueError(f"{shared.folder}: not on the node {_node()}; nodes must share folders") from error
+        _of_cluster = shared.key, unpack(ray.get(shared.function))
+    return bytes(pack(_attempt(_of_cluster[1], unpack(packed))))
+
+
+def _import_ray() -> Any:
+    """Its types are of no use: some of its functions have none."""
+    try:
+        return import_module("ray")
+    except ImportError:
+        raise ValueError(
+            "Ray is not installed; `pip install 'world4scorer[cluster]'`, or leave the address out to use processes"
+        ) from None
+
+
+def _node() -> str:
+    return socket.gethostname()
 
 
 def _host_and_port(address: str) -> tuple[str, int] | None:

@@ -26,6 +26,8 @@ from world4scorer.jobs.progress import ProgressBar
 
 LOCK: Final = ".lock"
 """Name of the lock file in a folder, unless a job has one of its own."""
+MEMBERS: Final = ".members"
+"""Folder of the locks of those who fill a folder together."""
 LEFTOVERS: Final = (".*.tmp",)
 """What `atomic_write` leaves in a folder if its process is killed."""
 LISTED_FAILURES: Final = 10
@@ -157,6 +159,7 @@ def resumable(
     *settings: Settings,
     lock: str = LOCK,
     leftovers: Sequence[str] = (),
+    wait: bool = False,
 ) -> Iterator[Job]:
     """Hold a folder for the length of the block, with matching settings and without leftovers of a killed process.
 
@@ -167,21 +170,35 @@ def resumable(
         settings: What must be the same to resume.
         lock: Path of the lock file within the folder.
         leftovers: Patterns, within the folder, of unfinished files and folders to remove, beside `LEFTOVERS`.
+        wait: Wait for a second process to leave the folder, instead of raising an error.
     """
     folder = Path(folder)
     for one in settings:
         one.check(error)
     lock_error = error(f"{folder}: another run is {activity}; wait for it, or stop it first")
     claims = [one.path for one in settings]
-    with withdrawn_if_refused(folder, *claims, lock=lock), hold_lock(folder / lock, lock_error):
+    with withdrawn_if_refused(folder, *claims, lock=lock), hold_lock(folder / lock, lock_error, wait):
+        if others_at_work(folder):
+            raise lock_error
         for one in settings:
             one.match(error)
-        _sweep(folder, leftovers)
+        sweep(folder, leftovers)
         yield Job(folder, error)
-        _sweep(folder, leftovers)  # of a worker that was killed, and whose task another has done
+        sweep(folder, leftovers)  # of a worker that was killed, and whose task another has done
 
 
-def _sweep(folder: Path, leftovers: Sequence[str]) -> None:
+def others_at_work(folder: Path) -> bool:
+    """Whether processes fill this folder together (`shared_folder`); what lost ones left of themselves is removed."""
+    for lock in (folder / MEMBERS).glob("*.lock"):
+        try:
+            with hold_lock(lock, _HeldByAnother()):
+                lock.unlink(missing_ok=True)
+        except _HeldByAnother:
+            return True
+    return False
+
+
+def sweep(folder: Path, leftovers: Sequence[str]) -> None:
     """Remove unfinished files and folders."""
     for leftover in [path for pattern in (*LEFTOVERS, *leftovers) for path in folder.glob(pattern)]:
         if leftover.is_dir():

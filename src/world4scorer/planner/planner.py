@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import as_safetensors, check_tensors, read_tensors, write_together
+from world4scorer.planner.bf16_attention import use_blocks
 from world4scorer.planner.bundled import planner_folder
 from world4scorer.planner.hub import CARD_FILE, is_repository, repository_folder, upload
 from world4scorer.planner.model.config import ModelConfig
@@ -70,6 +71,7 @@ class Planner(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.network: Network = Network(config)
+        use_blocks(self.network)
         self.eval()
 
     if TYPE_CHECKING:  # torch leaves the type of a module's calls open
@@ -202,6 +204,7 @@ class Planner(nn.Module):
         planner = cls.__new__(cls)
         nn.Module.__init__(planner)
         planner.network = network
+        use_blocks(network)
         return planner.eval()
 
     @classmethod

@@ -264,7 +264,7 @@ def test_a_torn_map_index_is_named(tiny: CityConfig, city: Path, tmp_path: Path)
 
 
 def test_a_finished_city_is_not_made_again(city: Path, tiny: CityConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "local_executor", None)  # all work needs one
+    monkeypatch.setattr(module, "as_executor", None)  # all work needs one
     assert make_city(tiny, city) == read_manifest(city)
 
 

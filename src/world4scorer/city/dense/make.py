@@ -36,7 +36,7 @@ from world4scorer.city.world.log_plan import LogPlan, shifted_pose
 from world4scorer.city.world.make import SimulationRunner
 from world4scorer.datasets.dense.views_file import DenseFrame, ViewGeometry, write_dense_views
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.jobs.executors import local_executor
+from world4scorer.jobs.executors import Workers, as_executor
 from world4scorer.jobs.files import read_json, write_json
 from world4scorer.jobs.resumable import Settings, resumable
 
@@ -65,7 +65,7 @@ def make_dense_views(
     root: str | os.PathLike[str],
     dense: DenseConfig | None = None,
     *,
-    workers: int | None = None,
+    workers: Workers = None,
     show_progress: bool = False,
 ) -> Path:
     """Write one file per simulation below `root`/dense and return that folder; finished ones are kept."""
@@ -78,7 +78,7 @@ def make_dense_views(
     with resumable(layout.dense, "rendering dense views", CityError, settings, leftovers=("*/.*.tmp",)) as job:
         write_json(_list_file(layout.dense), {each.name: each.share.split for each in config.simulations})
         job.run_missing(
-            local_executor(workers),
+            as_executor(workers),
             work,
             # All places early: an unfinished folder is useful, too.
             sorted(config.simulations, key=lambda simulation: (simulation.number, simulation.decisions)),

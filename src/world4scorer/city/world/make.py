@@ -37,7 +37,7 @@ from world4scorer.city.world.segments import FUTURE_FRAMES, PAST_FRAMES, select_
 from world4scorer.datasets.navsim.filters import SceneFilter, Split, write_split
 from world4scorer.datasets.navsim.map_writer import UNFINISHED_MAPS, complete_maps, write_map
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.jobs.executors import Executor, local_executor
+from world4scorer.jobs.executors import Executor, Workers, as_executor
 from world4scorer.jobs.progress import JobProgress
 from world4scorer.jobs.resumable import check_settings, resumable, run_tasks
 
@@ -118,7 +118,7 @@ class CityProgress(JobProgress):
 
 
 def make_city(
-    config: CityConfig, root: str | os.PathLike[str], *, workers: int | None = None, show_progress: bool = False
+    config: CityConfig, root: str | os.PathLike[str], *, workers: Workers = None, show_progress: bool = False
 ) -> dict[str, Any]:
     """Write the dataset below `root` and return its manifest (`city/city.json`)."""
     root = Path(root)
@@ -176,10 +176,10 @@ def _about(config: CityConfig, locations: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _make(
-    config: CityConfig, root: Path, missing: Sequence[Simulation], workers: int | None, show_progress: bool
+    config: CityConfig, root: Path, missing: Sequence[Simulation], workers: Workers, show_progress: bool
 ) -> dict[str, Any]:
     folder = DataFolder(root)
-    executor = local_executor(workers)
+    executor = as_executor(workers)
     networks, locations, paths = _write_networks(config, root)
     indices = _write_maps(folder.maps, networks, paths, locations, config.devkit_maps)
     with CityProgress(len(missing), show_progress) as progress:

@@ -7,7 +7,7 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from world4scorer.cli.arguments import OptionalPath, OptionalSplit, flags
+from world4scorer.cli.arguments import OptionalAddress, OptionalExecutor, OptionalPath, OptionalSplit, flags
 from world4scorer.cli.command_line import command_line
 from world4scorer.cli.data import prepare_missing_store
 from world4scorer.cli.exit_codes import require_torch
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 StudyFlags = Annotated[StudyOptions, flags(StudyOptions, split=OptionalSplit)]
 RunFlags = Annotated[RunOptions, flags(RunOptions, split=OptionalSplit)]
-BranchFlags = Annotated[BranchOptions, flags(BranchOptions, split=OptionalSplit)]
+BranchFlags = Annotated[
+    BranchOptions, flags(BranchOptions, split=OptionalSplit, executor=OptionalExecutor, ray_address=OptionalAddress)
+]
 StabilityFlags = Annotated[StabilityOptions, flags(StabilityOptions, split=OptionalSplit)]
 ReadoutFlags = Annotated[ReadoutOptions, flags(ReadoutOptions, decoder=OptionalPath, split=OptionalSplit)]
 TrainingFlags = Annotated[TrainingOptions, flags(TrainingOptions, split=OptionalSplit)]

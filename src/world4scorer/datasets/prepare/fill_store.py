@@ -11,7 +11,8 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -26,6 +27,7 @@ from world4scorer.datasets.store.shard_writer import PreparedScene, shard_path, 
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.jobs.executors import Done, Executor, ProcessExecutor
 from world4scorer.jobs.resumable import check_settings, resumable, run_tasks
+from world4scorer.jobs.shared_folder import Crew, shared_folder
 from world4scorer.jobs.sources import Stamp, has_changed, stamp
 
 logger = logging.getLogger(__name__)
@@ -88,7 +90,7 @@ class PrepareReport:
     logs: int
     """Logs prepared by this run."""
     kept: int
-    """Logs that an earlier run had finished."""
+    """Logs that an earlier run had finished, or others that share the store."""
     scenes: int
     """Scenes prepared by this run."""
     bytes: int
@@ -142,6 +144,11 @@ class _PrepareLog:
         size = write_shard(self.folder, log_name, scenes, self.provenance, sources).bytes if scenes else 0
         return _LogResult(len(scenes), size, dict(skipped), peak_memory())
 
+    def is_done(self, log_name: str) -> bool:
+        """Whether a log is in the store, in the present schema."""
+        shard = _older_shard(self.folder, log_name)
+        return shard is not None and shard.version == SCHEMA_VERSION
+
 
 def prepare(
     source: SceneSource,
@@ -151,6 +158,7 @@ def prepare(
     data: Path | None = None,
     provenance: Mapping[str, Any] | None = None,
     expected_scenes: int | None = None,
+    shared: bool = False,
     show_progress: bool = True,
 ) -> PrepareReport:
     """Prepare every log of `source` that `folder` does not hold yet.
@@ -158,20 +166,25 @@ def prepare(
     Logs that fail are left out and named in a PrepareError once the others are done. Preparing no scene at all is an
     error as well. `expected_scenes`, where known, lets the room on the disk be checked first. With the dataset folder
     `data`, logs that changed there since they were prepared, or whose maps did, are prepared again.
+
+    With `shared`, other processes, also on other machines, may do the same in the same folder at the same time: each
+    log is prepared by one of them, and each returns when the store is complete.
     """
     executor = ProcessExecutor() if executor is None else executor
     folder = Path(folder)
     names = list(dict.fromkeys(source.log_names()))
     options = dict(source.options())
-    with resumable(folder, "preparing this store", StoreError, leftovers=(f"{PARTS}/.*.tmp",)):
-        kept = _finished(folder, names, options, data)
+    with _hold(folder, shared) as crew:
+        with nullcontext() if crew is None else crew.alone():
+            kept = _finished(folder, names, options, data)
         missing = [name for name in names if name not in kept]
         _check_room(folder, None if expected_scenes is None else expected_scenes * len(missing) // max(len(names), 1))
         work = _PrepareLog(source, folder, {**(provenance or {}), "options": options})
-        report = _run(work, missing, len(kept), executor, show_progress)
-        if report.logs or kept:
-            SceneStore(folder)  # writes the index
-            join_samples(folder, names)
+        report = _run(work, missing, len(kept), executor, show_progress, crew)
+        with nullcontext() if crew is None else crew.alone():
+            if report.logs or report.kept:
+                SceneStore(folder)  # writes the index
+                join_samples(folder, names)
     if report.scenes == 0 and report.kept == 0:
         reasons = "; ".join(f"{count} left out: {reason}" for reason, count in report.skipped.items())
         raise PrepareError(
@@ -179,6 +192,18 @@ def prepare(
             + (f" ({reasons})" if reasons else "; the source gave none: check the split and the data folder")
         )
     return report
+
+
+@contextmanager
+def _hold(folder: Path, shared: bool) -> Iterator[Crew | None]:
+    """Keep other processes out of a store, or those that do not share it; returns those that do."""
+    activity, leftovers = "preparing this store", (f"{PARTS}/.*.tmp",)
+    if shared:
+        with shared_folder(folder, activity, StoreError, leftovers) as crew:
+            yield crew
+    else:
+        with resumable(folder, activity, StoreError, leftovers=leftovers):
+            yield None
 
 
 def peak_memory() -> int:
@@ -191,25 +216,38 @@ def peak_memory() -> int:
     return int(peak if sys.platform == "darwin" else peak * 1024)
 
 
-def _run(work: _PrepareLog, names: Sequence[str], kept: int, executor: Executor, show: bool) -> PrepareReport:
+def _run(
+    work: _PrepareLog, names: Sequence[str], kept: int, executor: Executor, show: bool, crew: Crew | None
+) -> PrepareReport:
+    """Prepare logs. With a crew, those that others claim are left to them, unless they are lost before they finish."""
     start = time.monotonic()
-    logs = scenes = size = peak = 0
+    logs = scenes = size = peak = number = 0
     skipped: Counter[str] = Counter()
     with PrepareProgress(len(names), show) as progress:
 
-        def complain(done: Done[str, _LogResult]) -> None:
+        def complain(done: Done[str, _LogResult | None]) -> None:
             progress.complain(done.error or "")
 
-        results = run_tasks(executor, work, names, work.folder, "logs", PrepareError, on_failure=complain)
-        for number, (_, result) in enumerate(results, start=1):
-            logs += result.scenes > 0
-            scenes += result.scenes
-            size += result.bytes
-            peak = max(peak, result.peak_memory)
-            skipped.update(result.skipped)
-            progress.update(number, scenes, size, max(peak, peak_memory()))
-            if number < len(names):
-                _check_room_left(work.folder, size * (len(names) - number) // number)
+        claimed: Callable[[str], _LogResult | None] = work if crew is None else crew.claimed(work, work.is_done)
+        left = list(names)
+        while left:
+            of_others: list[str] = []
+            results = run_tasks(executor, claimed, left, work.folder, "logs", PrepareError, on_failure=complain)
+            for name, result in results:
+                if result is None:
+                    of_others.append(name)
+                    continue
+                number += 1
+                logs += result.scenes > 0
+                scenes += result.scenes
+                size += result.bytes
+                peak = max(peak, result.peak_memory)
+                skipped.update(result.skipped)
+                progress.update(number, scenes, size, max(peak, peak_memory()))
+                if number < len(names):
+                    _check_room_left(work.folder, size * (len(names) - number) // number)
+            left = [] if crew is None else crew.wait_for_others(of_others, work.is_done)
+            kept += len(of_others) - len(left)
     return PrepareReport(logs, kept, scenes, size, time.monotonic() - start, max(peak, peak_memory()), dict(skipped))
 
 

@@ -7,7 +7,10 @@ An interrupted run resumes: finished logs are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,7 +30,7 @@ from world4scorer.evaluation.pools.pool_files import (
     digest_of_plans,
     digest_of_tokens,
 )
-from world4scorer.jobs.executors import SerialExecutor
+from world4scorer.jobs.executors import Executor, SerialExecutor
 from world4scorer.jobs.resumable import resumable, withdrawn_if_refused
 from world4scorer.planner.model.utility import COMPONENTS
 from world4scorer.planner.planner import Planner, ScoredPlans
@@ -46,9 +49,13 @@ def make_pools(
     plans: Plans | None = None,
     plans_from: str | None = None,
     device: str = "cpu",
+    executor: Executor | None = None,
     show_progress: bool = False,
 ) -> PoolFolder:
-    """Ask a planner for its pools on every frame, or, with `plans` (N, 8, 3) by token, what it thinks of those."""
+    """Ask a planner for its pools on every frame, or, with `plans` (N, 8, 3) by token, what it thinks of those.
+
+    In this process unless an executor is given.
+    """
     samples, store = source.samples(), SceneStore(source.store)
     about = source.describe() | {"frames": len(samples), "tokens": digest_of_tokens(samples.tokens), "states": states}
     about |= {"scenes": store.digest, "images": samples.images_digest()}
@@ -59,11 +66,14 @@ def make_pools(
         logs = dict(_by_log(samples, store))
         if all(folder.path(name).is_file() for name in logs):
             return folder  # nothing to write: the folder may be read-only
-        planner = source.load().to(device)
+        executor = executor or SerialExecutor()
+        work = _MakePool(source, folder, samples, logs, states, plans, device)
+        # A planner that cannot be read is one error, not one of each log.
+        _ = work.planner if isinstance(executor, SerialExecutor) else source.load()
         with resumable(out, ACTIVITY, PoolError) as job:
             job.run_missing(
-                SerialExecutor(),
-                lambda name: folder.write(_pool_of(planner, samples.at(logs[name]), store, states, plans)),
+                executor,
+                work,
                 list(logs),
                 "pools",
                 "logs",
@@ -73,6 +83,35 @@ def make_pools(
                 show=show_progress,
             )
     return folder
+
+
+@dataclass(frozen=True)
+class _MakePool:
+    """Task of a worker: the pools of one log."""
+
+    source: PlannerSource
+    folder: PoolFolder
+    samples: Samples
+    logs: Mapping[str, Sequence[int]]
+    """Rows of the samples."""
+    states: States
+    plans: Plans | None
+    device: str
+
+    def __call__(self, name: str) -> None:
+        samples = self.samples.at(self.logs[name])
+        self.folder.write(_pool_of(self.planner, samples, self._store, self.states, self.plans))
+
+    @cached_property
+    def planner(self) -> Planner:
+        """Read once per process."""
+        if parent_process() is not None:
+            torch.set_num_threads(1)  # a core for each worker
+        return self.source.load().to(self.device)
+
+    @cached_property
+    def _store(self) -> SceneStore:
+        return SceneStore(self.source.store)
 
 
 def _asked(plans: Plans, samples: Samples, plans_from: str | None) -> Plans:

@@ -14,6 +14,7 @@ from world4scorer.evaluation.pools.foreign import single_plans
 from world4scorer.evaluation.pools.outcome_files import judge_log
 from world4scorer.evaluation.pools.pool_files import PoolError, PoolFolder, digest_of_planner, is_pools
 from world4scorer.evaluation.pools.scored import ScoredPools
+from world4scorer.jobs.executors import Executor
 from world4scorer.jobs.model_folder import WEIGHT_FILES, ModelFolder
 from world4scorer.jobs.run_folder import RunFolder, Weights
 
@@ -27,12 +28,13 @@ def open_pools(
     data: Path | None = None,
     split: str | None = None,
     weights: Weights = "best",
+    executor: Executor | None = None,
 ) -> ScoredPools:
     """The scored pools of a folder of pools, or of a planner of a training run.
 
     Those of a run are of its best planner and its validation split, unless others are asked for.
     """
-    return ScoredPools.open(pool_folder(source, store, data, split, weights), store, lqr)
+    return ScoredPools.open(pool_folder(source, store, data, split, weights, executor), store, lqr, executor)
 
 
 def pool_folder(
@@ -41,6 +43,7 @@ def pool_folder(
     data: Path | None = None,
     split: str | None = None,
     weights: Weights = "best",
+    executor: Executor | None = None,
 ) -> Path:
     """Where the pools lie; those of a training run are made first if they are missing or unfinished.
 
@@ -59,7 +62,7 @@ def pool_folder(
     found = PlannerSource.find(source, data, split, store, weights)
     folder = pools_of_weights(source, found.split, weights)
     kept: States = PoolFolder(folder).about.get("states", "float32") if is_pools(folder) else "float32"
-    return make_pools(found, folder, states=kept, show_progress=True).folder
+    return make_pools(found, folder, states=kept, executor=executor, show_progress=True).folder
 
 
 def _check_run(source: Path) -> None:
@@ -155,14 +158,21 @@ def is_planner(source: Path) -> bool:
 
 
 def pools_of_planner(
-    source: Path, data: Path, split: str, store: Path | None, out: Path, lqr: LqrProfile = "navsim"
+    source: Path,
+    data: Path,
+    split: str,
+    store: Path | None,
+    out: Path,
+    lqr: LqrProfile = "navsim",
+    executor: Executor | None = None,
 ) -> ScoredPools:
     """Ask a planner for its pools on a split, keep them in `out`, and score them."""
     from world4scorer.evaluation.pools.make import make_pools
     from world4scorer.evaluation.pools.planner_source import PlannerSource
 
     found = PlannerSource.find(source, data, split, store)
-    return ScoredPools.open(make_pools(found, out, show_progress=True).folder, None, lqr)
+    made = make_pools(found, out, executor=executor, show_progress=True)
+    return ScoredPools.open(made.folder, None, lqr, executor)
 
 
 def pools_of_submission(

@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -31,6 +32,8 @@ from world4scorer.engine.scene.scene import Scene
 from world4scorer.engine.selection.inertial import pair_interval
 from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder, column, numbers, read_table
 from world4scorer.jobs.arrow_files import write_arrow
+from world4scorer.jobs.executors import Executor
+from world4scorer.jobs.resumable import run_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -62,24 +65,43 @@ class LogOutcomes(NamedTuple):
 
 
 def judge_pools(
-    folder: PoolFolder, store: SceneStore, lqr: LqrProfile = "navsim"
+    folder: PoolFolder, store: SceneStore, lqr: LqrProfile = "navsim", executor: Executor | None = None
 ) -> Iterator[tuple[LogPool, LogOutcomes]]:
-    """Yield the pools of every log (without states) with their outcomes, from files where they are there already."""
+    """Yield the pools of every log (without states) with their outcomes, from files where they are there already.
 
-    def judged(log_name: str) -> tuple[LogPool, LogOutcomes]:
-        log = folder.read(log_name, states=False)
-        path, made_with = folder.outcomes_path(log_name), identity(log, store, lqr)
+    What is missing is computed by threads of this process, or, with an executor, written by its workers first.
+    """
+    judge = _JudgeLog(folder, store, lqr)
+    if executor is not None:
+        for _ in run_tasks(executor, judge.keep, folder.logs, folder.folder, "logs", PoolError):
+            pass
+    return map_threads(judge, folder.logs)
+
+
+@dataclass(frozen=True)
+class _JudgeLog:
+    """The pools of a log with their outcomes, which are kept in a file."""
+
+    folder: PoolFolder
+    store: SceneStore
+    lqr: LqrProfile
+
+    def __call__(self, log_name: str) -> tuple[LogPool, LogOutcomes]:
+        log = self.folder.read(log_name, states=False)
+        path, made_with = self.folder.outcomes_path(log_name), identity(log, self.store, self.lqr)
         kept = _kept(path, made_with, log.plans.shape[1])
         if kept is not None:
             return log, kept
-        outcomes = judge_log(log, store, lqr)
+        outcomes = judge_log(log, self.store, self.lqr)
         try:
             write_outcomes(path, log, outcomes, made_with)
         except PermissionError as error:
             logger.warning("%s: cannot be written (%s); outcomes are computed again next time", path, error)
         return log, outcomes
 
-    return map_threads(judged, folder.logs)
+    def keep(self, log_name: str) -> None:
+        """Only write the file: a worker need not send what lies in it."""
+        self(log_name)
 
 
 def judge_log(log: LogPool, store: SceneStore, lqr: LqrProfile = "navsim") -> LogOutcomes:

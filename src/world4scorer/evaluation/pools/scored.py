@@ -24,6 +24,7 @@ from world4scorer.engine.rollout.plans import LqrProfile
 from world4scorer.evaluation.pools.choices import continued
 from world4scorer.evaluation.pools.outcome_files import LogOutcomes, judge_pools
 from world4scorer.evaluation.pools.pool_files import LogPool, PoolError, PoolFolder, digest_of_tokens
+from world4scorer.jobs.executors import Executor
 
 Floats = NDArray[np.float64]
 
@@ -74,11 +75,16 @@ class ScoredPools:
 
     @classmethod
     def open(
-        cls, folder: str | os.PathLike[str], store: str | os.PathLike[str] | None = None, lqr: LqrProfile = "navsim"
+        cls,
+        folder: str | os.PathLike[str],
+        store: str | os.PathLike[str] | None = None,
+        lqr: LqrProfile = "navsim",
+        executor: Executor | None = None,
     ) -> ScoredPools:
         """Read a folder of pools; what the simulator says is computed where it is not there yet.
 
-        The scene store is the one that the pools name unless given.
+        By threads of this process, unless an executor is given. The scene store is the one that the pools name unless
+        given.
         """
         pools = PoolFolder(folder)
         where = store if store is not None else pools.about.get("store")
@@ -87,7 +93,7 @@ class ScoredPools:
         if not Path(where).is_dir():
             raise PoolError(f"{folder}: the scene store of these pools is not at {where}; say where with --store")
         scenes = SceneStore(where)
-        judged = list(judge_pools(pools, scenes, lqr))
+        judged = list(judge_pools(pools, scenes, lqr, executor))
         tokens = [token for log, _ in judged for token in log.tokens]
         whole = pools.about.get("frames")
         if not tokens or (isinstance(whole, int) and len(tokens) < whole):

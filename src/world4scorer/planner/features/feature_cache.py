@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from world4scorer.datasets.prepare.samples import Samples
 from world4scorer.jobs.array_files import map_array, write_array
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.jobs.executors import Executor, local_executor
+from world4scorer.jobs.executors import Executor, as_executor
 from world4scorer.jobs.files import read_json
 from world4scorer.jobs.resumable import Settings, resumable
 from world4scorer.jobs.sources import check_source
@@ -107,7 +107,10 @@ def cache_features(
     device: str = "cpu",
     show_progress: bool = False,
 ) -> FeatureCache:
-    """The cache of a split, made or completed where it is missing; by all cores, or by another device."""
+    """The cache of a split, made or completed where it is missing; by all cores, or by another device.
+
+    Of several processes, such as the nodes of a training, one makes it and the others wait.
+    """
     if isinstance(encoder, DenseEncoder):
         check_calibration(samples, encoder.config)
     images_before, poses_before = samples.frames_before() if makes_forecast(encoder) else ((), ())
@@ -130,11 +133,10 @@ def cache_features(
         )
         for start in range(0, len(samples), BLOCK)
     ]
-    with resumable(
-        folder, "caching features there", ValueError, Settings(folder / ABOUT, about, ignored=(IMAGES,))
-    ) as job:
+    settings = Settings(folder / ABOUT, about, ignored=(IMAGES,))
+    with resumable(folder, "caching features there", ValueError, settings, wait=True) as job:
         job.run_missing(
-            executor or local_executor(None if device == "cpu" else 1),
+            executor or as_executor(None if device == "cpu" else 1),
             _Encode(type(encoder), encoder.config, _weights(encoder), samples.sensors, folder, device),
             tasks,
             "features",

@@ -10,7 +10,7 @@ from typing import Final, Self
 
 from world4scorer.datasets.store import SceneStore
 from world4scorer.jobs.data_folder import DataFolder
-from world4scorer.jobs.executors import local_executor
+from world4scorer.jobs.executors import as_executor
 from world4scorer.jobs.sources import check_source
 from world4scorer.planner.bank import make_bank
 from world4scorer.planner.bank.candidate_bank import is_finished
@@ -102,7 +102,7 @@ def prepare_data(sources: DataSources, config: TrainConfig, nodes: int = 1) -> T
                 f"{targets}: no such file, and no --target-encoder to make it with; `w4s targets` makes it"
             )
         frame: TargetFrame = "current" if when == "current" else "future"
-        executor = local_executor(None)  # threads of one process would wait for each other
+        executor = as_executor(None)  # threads of one process would wait for each other
         make_targets(data, split, encoder, targets, frame=frame, store=store, executor=executor, show_progress=True)
     if targets is not None:
         check_targets(targets, store, sources.target_encoder)

@@ -9,7 +9,7 @@ from world4scorer.city.streets.sumo import load_sumo
 from world4scorer.city.world.manifest import read_manifest
 from world4scorer.datasets.store import SceneStore
 from world4scorer.evaluation.pools.planner_source import PlannerSource
-from world4scorer.jobs.executors import Executor, choose_executor
+from world4scorer.jobs.executors import Executor
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.training.config import TrainConfig
 from world4scorer.planner.training.run import TrainData
@@ -33,7 +33,7 @@ def check(run: Path, source: PlannerSource, options: BranchOptions) -> Executor:
         raise ValueError(f"plans: {options.plans}; pools have {most}, choose {LEAST_PLANS} to {most}")
     if options.draws < 1:
         raise ValueError(f"draws: {options.draws}; at least 1")
-    executor = choose_executor(workers=options.workers)
+    executor = options.choose()
     read_manifest(source.data)  # says what to do where this is no city
     load_sumo()
     _check_targets(run, config, data)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from world4scorer.jobs.executor_options import ExecutorOptions
 from world4scorer.jobs.run_folder import Weights
 
 
@@ -66,7 +67,7 @@ class TrainingOptions:
 
 
 @dataclass(frozen=True)
-class BranchOptions:
+class BranchOptions(ExecutorOptions):
     """Options of the study of counterfactual futures."""
 
     scenes: int = 230
@@ -75,8 +76,6 @@ class BranchOptions:
     """Name of a split to take scenes of; the validation split unless given."""
     plans: int = 12
     """Plans of each pool to drive."""
-    workers: int | None = None
-    """Processes that drive; one for each core unless given."""
     seeds: tuple[int, ...] = ()
     """Seeds of the compared trainings; the run's own unless given."""
     accelerator: str = "auto"
