@@ -73,7 +73,7 @@ COMMANDS: Final = (
     Command("study", JUDGE, "study.subcommands", "Repeat a study of the paper on a run or its pools."),
     Command("drive", JUDGE, "drive:drive"),
     Command("compare-drives", JUDGE, "drive:compare_drives"),
-    Command("b2d", JUDGE, "b2d", "Bench2Drive: clips, training, the agent, results."),
+    Command("b2d", JUDGE, "b2d.subcommands", "Bench2Drive: clips, training, the agent, results."),
     Command("cube", JUDGE, "cube", "OGBench-Cube: outcome scores in a world model's planner."),
     Command("report", JUDGE, "judge:report"),
     Command("show", LOOK, "look:show"),

@@ -1,0 +1,1 @@
+"""The subcommands of `w4s b2d`."""
