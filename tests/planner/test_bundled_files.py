@@ -10,7 +10,7 @@ import pytest
 from world4scorer import Planner
 from world4scorer.jobs.checksums import check_checksum
 from world4scorer.planner.bundled import BUNDLED_PLANNERS
-from world4scorer.planner.model.image_encoder import BUNDLED, load_encoder
+from world4scorer.planner.pretrained.image_encoder import BUNDLED, load_encoder
 
 
 def bundled_files() -> list[Path]:

@@ -21,9 +21,9 @@ from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.bundled import planner_folder
 from world4scorer.planner.hub import cached_folder, is_repository
-from world4scorer.planner.model.image_encoder import load_encoder, save_encoder
 from world4scorer.planner.model.vision_transformer import VisionTransformer
 from world4scorer.planner.planner import Planner
+from world4scorer.planner.pretrained.image_encoder import load_encoder, save_encoder
 
 NAME = "someone/small-planner"
 

@@ -17,8 +17,8 @@ from world4scorer.datasets.store import SceneStore
 from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.planner.bank import CandidateBank
-from world4scorer.planner.model.image_encoder import load_encoder
 from world4scorer.planner.planner import Planner
+from world4scorer.planner.pretrained.image_encoder import load_encoder
 from world4scorer.planner.targets.future_targets import read_file, write_file
 from world4scorer.planner.targets.make_targets import make_targets
 from world4scorer.planner.training.run import TrainData

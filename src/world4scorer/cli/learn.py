@@ -116,7 +116,7 @@ def probe(
     require_torch("w4s probe")
 
     from world4scorer.jobs.files import read_json
-    from world4scorer.planner.model.image_encoder import MASKED, DenseImageEncoder, load_encoder
+    from world4scorer.planner.pretrained.image_encoder import MASKED, DenseImageEncoder, load_encoder
     from world4scorer.planner.pretraining.probe_report import probe_report
     from world4scorer.planner.pretraining.training_loop import REPORT_FILE
 

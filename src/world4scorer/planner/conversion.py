@@ -15,11 +15,12 @@ from world4scorer.jobs.files import read_json
 from world4scorer.jobs.model_folder import WEIGHT_FILES, ModelFolder
 from world4scorer.jobs.tensor_files import SAFETENSORS, as_safetensors, write_together
 from world4scorer.planner.hub import CARD_FILE, upload
-from world4scorer.planner.model import dense_encoder_files, image_encoder
+from world4scorer.planner.model import dense_encoder_files
 from world4scorer.planner.model.config import PRESETS, ModelConfig
-from world4scorer.planner.model.released import released_tensors
 from world4scorer.planner.model_card import encoder_card
 from world4scorer.planner.planner import Planner
+from world4scorer.planner.pretrained import image_encoder
+from world4scorer.planner.pretrained.released import released_tensors
 from world4scorer.planner.profiling.profile import count_parameters
 
 HEADS: Final = 1

@@ -53,7 +53,7 @@ def encoder_card(name: str, notes: Mapping[str, Any]) -> str:
             "---\nlibrary_name: world4scorer\ntags:\n- autonomous-driving\n- image-feature-extraction\n---\n",
             f"# {name}\n",
             f"An image encoder of World4Scorer {__version__}.\n",
-            "```python\nfrom world4scorer.planner.model.image_encoder import load_encoder\n\n"
+            "```python\nfrom world4scorer.planner.pretrained.image_encoder import load_encoder\n\n"
             f'encoder = load_encoder("{name}", download=True)\n```\n',
             "## How it was made\n",
             f"| | |\n|---|---|\n{made}" if made else "Its file does not say.\n",

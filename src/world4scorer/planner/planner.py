@@ -26,14 +26,14 @@ from world4scorer.planner.bundled import planner_folder
 from world4scorer.planner.hub import CARD_FILE, is_repository, repository_folder, upload
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.dense_encoder import DenseEncoder, Perception
-from world4scorer.planner.model.dinov2 import load_dinov2
 from world4scorer.planner.model.encoder import SceneEncoder
 from world4scorer.planner.model.images import Frames
 from world4scorer.planner.model.network import Forward, FrozenSceneEncoder, Network
 from world4scorer.planner.model.plan_sampling import Cameras
-from world4scorer.planner.model.released import export_released, load_released
 from world4scorer.planner.model.utility import COMPONENTS, Benchmark, utility
 from world4scorer.planner.model_card import digest_of_files, model_card
+from world4scorer.planner.pretrained.dinov2 import load_dinov2
+from world4scorer.planner.pretrained.released import export_released, load_released
 from world4scorer.planner.stability.decisions import Stability, compared, stability
 from world4scorer.planner.stability.geometry import Geometry
 

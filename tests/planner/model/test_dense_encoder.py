@@ -23,9 +23,9 @@ from world4scorer.planner.model.dense_encoder_files import (
     load_dense_encoder,
     save_dense_encoder,
 )
-from world4scorer.planner.model.image_encoder import load_encoder
 from world4scorer.planner.model.lift import LIFT_HEIGHTS, Lift, grid_points
 from world4scorer.planner.planner import Planner
+from world4scorer.planner.pretrained.image_encoder import load_encoder
 from world4scorer.planner.pretraining.dense_batches import encoder_config
 
 SMALL = encoder_config(small_geometry(), NARROW)

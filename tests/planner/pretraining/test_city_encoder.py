@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from world4scorer.planner.model.image_encoder import load_encoder
+from world4scorer.planner.pretrained.image_encoder import load_encoder
 from world4scorer.planner.pretraining.probe import patch_features, probe_patches, random_encoder
 from world4scorer.planner.pretraining.probe_labels import PATCH_QUESTIONS, ProbeSet
 

@@ -11,9 +11,9 @@ from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.model.config import ModelConfig
 from world4scorer.planner.model.dense_encoder import DenseEncoder
 from world4scorer.planner.model.dense_encoder_config import MAP_CLASSES
-from world4scorer.planner.model.image_encoder import DenseImageEncoder, ImageEncoder, load_encoder
 from world4scorer.planner.model.images import normalise
 from world4scorer.planner.model.lift import grid_points
+from world4scorer.planner.pretrained.image_encoder import DenseImageEncoder, ImageEncoder, load_encoder
 from world4scorer.planner.pretraining import map_probe
 from world4scorer.planner.pretraining.dense_batches import encoder_config
 from world4scorer.planner.pretraining.map_probe import MapProbe, features_of

@@ -9,9 +9,9 @@ from safetensors.torch import load_file
 
 from tests.support.picture_dataset import SMALL, SPLIT, make_dataset
 from world4scorer.planner.model.config import pretrained_city
-from world4scorer.planner.model.image_encoder import BUNDLED, MASKED, load_city_encoder, load_encoder
 from world4scorer.planner.model.images import ImageError, normalise
 from world4scorer.planner.planner import Planner
+from world4scorer.planner.pretrained.image_encoder import BUNDLED, MASKED, load_city_encoder, load_encoder
 from world4scorer.planner.pretraining.batches import Patches, _draw_views, cut_patches, draw_batch
 from world4scorer.planner.pretraining.config import PretrainConfig
 from world4scorer.planner.pretraining.masked_views import MaskedViews, contrastive_loss, encode_patches

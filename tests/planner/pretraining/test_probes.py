@@ -6,7 +6,7 @@ import pytest
 from tests.support.picture_dataset import SMALL
 from world4scorer.city.render.cameras import CameraRig
 from world4scorer.datasets.navsim.cameras import Camera
-from world4scorer.planner.model.image_encoder import ImageEncoder
+from world4scorer.planner.pretrained.image_encoder import ImageEncoder
 from world4scorer.planner.pretraining.linear_probe import area_under_curve, between_logs, dimensions, probe, r_squared
 from world4scorer.planner.pretraining.patch_grid import PatchGrid
 from world4scorer.planner.pretraining.probe import probe_encoder

@@ -12,7 +12,7 @@ from tests.support.scenes import make_log
 from world4scorer.datasets.navsim.cameras import VIEWS
 from world4scorer.datasets.navsim.logs import read_log
 from world4scorer.datasets.store import SceneStore, write_shard
-from world4scorer.planner.model.image_encoder import ImageEncoder, load_encoder, save_encoder
+from world4scorer.planner.pretrained.image_encoder import ImageEncoder, load_encoder, save_encoder
 from world4scorer.planner.targets.future_targets import FutureTargets, TargetError, TargetNotes, write_file
 from world4scorer.planner.targets.make_targets import make_targets
 from world4scorer.planner.training.prepare_data import check_targets

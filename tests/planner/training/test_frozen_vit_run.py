@@ -15,10 +15,10 @@ from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.planner.features.feature_cache import open_features
 from world4scorer.planner.model.config import FROZEN_VIT
-from world4scorer.planner.model.dinov2 import load_vit
-from world4scorer.planner.model.image_encoder import save_encoder
 from world4scorer.planner.model.vision_transformer import VisionTransformer
 from world4scorer.planner.planner import Planner
+from world4scorer.planner.pretrained.dinov2 import load_vit
+from world4scorer.planner.pretrained.image_encoder import save_encoder
 from world4scorer.planner.training.augmentation import AugmentationConfig
 from world4scorer.planner.training.dataset import PlanningDataset, collate
 from world4scorer.planner.training.grid_mask import GridMaskConfig

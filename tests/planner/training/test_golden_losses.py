@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.model_golden import expected, golden_planner, inputs
-from world4scorer.planner.model.names import released_names
+from world4scorer.planner.pretrained.names import released_names
 from world4scorer.planner.training.losses import Targets, compute_losses, paper
 from world4scorer.planner.training.predictions import predict, propose
 

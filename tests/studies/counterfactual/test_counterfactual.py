@@ -27,8 +27,8 @@ from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.executors import SerialExecutor
 from world4scorer.jobs.run_folder import RunFolder
-from world4scorer.planner.model.image_encoder import load_encoder
 from world4scorer.planner.planner import Planner
+from world4scorer.planner.pretrained.image_encoder import load_encoder
 from world4scorer.planner.targets.future_targets import FutureTargets, read_file, write_file
 from world4scorer.studies.branches.drive import Branching
 from world4scorer.studies.branches.make import MadeBranches, ask, make_branches

@@ -11,8 +11,8 @@ from transformers import ViTMAEConfig
 from transformers.models.vit_mae.modeling_vit_mae import ViTMAELayer
 
 from world4scorer.planner.model.config import pretrained_city
-from world4scorer.planner.model.image_encoder import ImageEncoder
 from world4scorer.planner.model.images import MEAN, STD
+from world4scorer.planner.pretrained.image_encoder import ImageEncoder
 from world4scorer.studies.readout_networks.rae_decoder import load_rae_decoder
 
 WIDTH, INNER, LAYERS, HEADS, CHANNELS, PATCH = 12, 20, 2, 3, 8, 4

@@ -16,7 +16,7 @@ from world4scorer.datasets.store import SceneStore
 from world4scorer.evaluation.pools import ScoredPools
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.run_folder import RunFolder
-from world4scorer.planner.model.image_encoder import load_encoder
+from world4scorer.planner.pretrained.image_encoder import load_encoder
 from world4scorer.planner.targets.future_targets import FutureTargets
 from world4scorer.planner.targets.make_targets import make_targets
 from world4scorer.studies.shared.scene_change import scene_change

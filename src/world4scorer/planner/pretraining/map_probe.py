@@ -25,10 +25,10 @@ from torch.nn import functional
 from world4scorer.datasets.dense.views_file import DenseViews
 from world4scorer.planner.model.dense_encoder import DenseEncoder
 from world4scorer.planner.model.dense_encoder_config import MAP_CLASSES, SCALE
-from world4scorer.planner.model.image_encoder import DenseImageEncoder, ImageEncoder
 from world4scorer.planner.model.images import normalise
 from world4scorer.planner.model.lift import grid_points
 from world4scorer.planner.model.plan_sampling import best_view, project, sample
+from world4scorer.planner.pretrained.image_encoder import DenseImageEncoder, ImageEncoder
 from world4scorer.planner.pretraining.dense_batches import encoder_config
 from world4scorer.planner.pretraining.dense_losses import cell_weights, map_losses, map_targets
 from world4scorer.planner.pretraining.dense_pretrain import map_logits, visible_cells

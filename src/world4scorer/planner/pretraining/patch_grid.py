@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from world4scorer.planner.model.image_encoder import ImageEncoder
+from world4scorer.planner.pretrained.image_encoder import ImageEncoder
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import torch
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.resumable import resumable
 from world4scorer.planner.model.config import ModelConfig, pretrained_city
-from world4scorer.planner.model.image_encoder import load_encoder, save_encoder
+from world4scorer.planner.pretrained.image_encoder import load_encoder, save_encoder
 from world4scorer.planner.pretraining.batches import draw_batch
 from world4scorer.planner.pretraining.config import PretrainConfig
 from world4scorer.planner.pretraining.masked_views import MaskedViews

@@ -21,8 +21,8 @@ import torch
 from numpy.typing import NDArray
 
 from world4scorer.planner.model.dense_encoder import DenseEncoder
-from world4scorer.planner.model.image_encoder import DenseImageEncoder, ImageEncoder
 from world4scorer.planner.model.images import normalise
+from world4scorer.planner.pretrained.image_encoder import DenseImageEncoder, ImageEncoder
 from world4scorer.planner.pretraining.linear_probe import between_logs, dimensions, probe
 from world4scorer.planner.pretraining.patch_grid import PatchGrid
 from world4scorer.planner.pretraining.probe_labels import PATCH_QUESTIONS, SCENE_QUESTIONS, ProbeSet

@@ -23,8 +23,8 @@ from world4scorer.engine.scene.indices import DRIVABLE_LAYERS, Light, State, Tra
 from world4scorer.engine.scene.scene import Scene
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.model.config import ModelConfig
-from world4scorer.planner.model.image_encoder import ImageEncoder
 from world4scorer.planner.model.images import fit_intrinsics, read_view
+from world4scorer.planner.pretrained.image_encoder import ImageEncoder
 from world4scorer.planner.pretraining.patch_grid import PatchGrid
 from world4scorer.planner.pretraining.views import split_logs
 

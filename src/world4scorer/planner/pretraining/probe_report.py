@@ -14,7 +14,7 @@ from world4scorer.drawing.charts import chart
 from world4scorer.drawing.finding import Table, save_result
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.planner.model.dense_encoder_config import MAP_CLASSES
-from world4scorer.planner.model.image_encoder import ImageEncoder
+from world4scorer.planner.pretrained.image_encoder import ImageEncoder
 from world4scorer.planner.pretraining.dense_pretrain import open_dense_views
 from world4scorer.planner.pretraining.map_iou import REGIONS
 from world4scorer.planner.pretraining.map_probe import MapProbe, MapResult

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from world4scorer.jobs.arrow_files import map_arrow, write_arrow
 from world4scorer.jobs.tensor_files import read_tensors
-from world4scorer.planner.model.image_encoder import Pooling
+from world4scorer.planner.pretrained.image_encoder import Pooling
 
 FORMAT: Final = "world4scorer-future-targets-1"
 NOTES: Final = b"world4scorer.future_targets"

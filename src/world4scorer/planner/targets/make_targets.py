@@ -23,8 +23,8 @@ from world4scorer.datasets.navsim.splits import find_split
 from world4scorer.datasets.store import SceneStore
 from world4scorer.jobs.executors import Executor, SerialExecutor
 from world4scorer.jobs.resumable import resumable
-from world4scorer.planner.model.image_encoder import ImageEncoder, Pooling, load_encoder
 from world4scorer.planner.model.images import ImageError
+from world4scorer.planner.pretrained.image_encoder import ImageEncoder, Pooling, load_encoder
 from world4scorer.planner.targets.future_targets import (
     SUFFIX,
     FutureTargets,

@@ -15,7 +15,7 @@ from world4scorer.jobs.sources import check_source
 from world4scorer.planner.bank import make_bank
 from world4scorer.planner.bank.candidate_bank import is_finished
 from world4scorer.planner.bank.make import check_bank
-from world4scorer.planner.model.image_encoder import load_encoder
+from world4scorer.planner.pretrained.image_encoder import load_encoder
 from world4scorer.planner.targets.future_targets import MAKE_AGAIN, FutureTargets, TargetError, TargetFrame
 from world4scorer.planner.targets.make_targets import make_targets
 from world4scorer.planner.training.config import TrainConfig

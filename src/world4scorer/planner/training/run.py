@@ -32,11 +32,11 @@ from world4scorer.planner.features.feature_cache import FeatureCache, cache_feat
 from world4scorer.planner.model.anchors import fit_anchors, fit_vocabulary
 from world4scorer.planner.model.config import DENSE
 from world4scorer.planner.model.dense_encoder_files import load_dense_encoder
-from world4scorer.planner.model.dinov2 import load_dinov2
 from world4scorer.planner.model.frozen_vit import FrozenEncoder
-from world4scorer.planner.model.image_encoder import CITY, MASKED, load_city_encoder
 from world4scorer.planner.model.network import SPEED, FrozenSceneEncoder, Network
 from world4scorer.planner.planner import Planner
+from world4scorer.planner.pretrained.dinov2 import load_dinov2
+from world4scorer.planner.pretrained.image_encoder import CITY, MASKED, load_city_encoder
 from world4scorer.planner.training.batches import check_batch
 from world4scorer.planner.training.bf16_linear import use_bf16_in_vit, use_bf16_products
 from world4scorer.planner.training.callbacks import (

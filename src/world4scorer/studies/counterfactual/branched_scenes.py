@@ -27,8 +27,8 @@ from world4scorer.evaluation.pools.planner_source import PlannerSource
 from world4scorer.evaluation.pools.scored import ScoredPools
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.progress import ProgressBar
-from world4scorer.planner.model.image_encoder import ImageEncoder, Pooling, load_encoder
 from world4scorer.planner.model.images import fit_view, normalise
+from world4scorer.planner.pretrained.image_encoder import ImageEncoder, Pooling, load_encoder
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.planner.training.split_samples import split_samples
 from world4scorer.studies.branches.choice import spread_scenes

@@ -23,7 +23,7 @@ from world4scorer.jobs.files import read_json, write_json
 from world4scorer.jobs.resumable import check_settings, resumable
 from world4scorer.jobs.run_folder import RunFolder
 from world4scorer.jobs.tensor_files import check_tensors, read_tensors, write_tensors
-from world4scorer.planner.model.image_encoder import ImageEncoder
+from world4scorer.planner.pretrained.image_encoder import ImageEncoder
 from world4scorer.planner.pretraining.patch_grid import PatchGrid
 from world4scorer.planner.pretraining.schedule import loss_curve
 from world4scorer.planner.targets.future_targets import FutureTargets

@@ -22,9 +22,9 @@ from world4scorer.datasets.prepare.log_samples import TARGET_FRAMES_AHEAD
 from world4scorer.datasets.store import SceneStore
 from world4scorer.jobs.data_folder import DataFolder
 from world4scorer.jobs.progress import ProgressBar
-from world4scorer.planner.model.dinov2 import load_vit, weights_file
-from world4scorer.planner.model.image_encoder import DINOV2_PIXELS, ImageEncoder, load_encoder
 from world4scorer.planner.model.images import normalise, read_view
+from world4scorer.planner.pretrained.dinov2 import load_vit, weights_file
+from world4scorer.planner.pretrained.image_encoder import DINOV2_PIXELS, ImageEncoder, load_encoder
 from world4scorer.planner.targets.future_targets import FutureTargets
 
 PIXELS: Final = 224

@@ -26,9 +26,9 @@ from torch.nn import functional
 from world4scorer.jobs.files import load_json
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import Tensors, check_tensors, read_tensors
-from world4scorer.planner.model.dinov2 import weights_file
-from world4scorer.planner.model.image_encoder import ImageEncoder
 from world4scorer.planner.model.images import MEAN, STD
+from world4scorer.planner.pretrained.dinov2 import weights_file
+from world4scorer.planner.pretrained.image_encoder import ImageEncoder
 
 HEADS: Final = 16
 """Of the ViT-XL decoder."""

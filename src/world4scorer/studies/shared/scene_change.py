@@ -21,7 +21,7 @@ def scene_change(source: Path, pools: ScoredPools, split: str | None = None) -> 
     """
     if is_pools(source) or not RunFolder(source).exists:  # asked first, as what follows needs torch
         return None
-    from world4scorer.planner.model.image_encoder import CITY
+    from world4scorer.planner.pretrained.image_encoder import CITY
     from world4scorer.planner.training.run_files import read_run
     from world4scorer.studies.shared.view_features import own_encoder, view_features
 

@@ -12,7 +12,7 @@ from typing import Final, Literal
 from world4scorer.datasets.store import SceneStore
 from world4scorer.jobs.data_folder import split_name
 from world4scorer.jobs.run_folder import RunFolder
-from world4scorer.planner.model.image_encoder import BUNDLED, Pooling, load_encoder
+from world4scorer.planner.pretrained.image_encoder import BUNDLED, Pooling, load_encoder
 from world4scorer.planner.targets.future_targets import SUFFIX, FutureTargets, TargetFrame
 from world4scorer.planner.targets.make_targets import make_targets
 from world4scorer.planner.training.config import TrainConfig

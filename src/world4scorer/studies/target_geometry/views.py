@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from world4scorer.datasets.store import SceneStore
 from world4scorer.jobs.data_folder import split_name
-from world4scorer.planner.model.image_encoder import CITY
+from world4scorer.planner.pretrained.image_encoder import CITY
 from world4scorer.planner.training.run_files import read_run
 from world4scorer.studies.shared.view_features import Part, own_encoder, view_features
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from world4scorer.jobs.tensor_files import Tensors, check_tensors, read_tensors, write_tensors
 from world4scorer.planner.model.config import POSE_NUMBERS, ModelConfig, paper
-from world4scorer.planner.model.names import released_names, to_ours, to_theirs
 from world4scorer.planner.model.network import Network
+from world4scorer.planner.pretrained.names import released_names, to_ours, to_theirs
 
 PREFIX: Final = "agent._drivor_model."
 """Before every name in a training checkpoint."""

@@ -9,8 +9,8 @@ from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersModel
 
 from tests.support.model_golden import TINY
 from world4scorer.planner.model import Network
-from world4scorer.planner.model.dinov2 import resample_positions
 from world4scorer.planner.planner import Planner
+from world4scorer.planner.pretrained.dinov2 import resample_positions
 
 SIDE = 5
 """Of the square of patches that the foreign weights were made for."""

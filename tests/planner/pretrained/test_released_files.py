@@ -10,8 +10,8 @@ from safetensors.torch import load_file, save_file
 
 from tests.support.model_golden import FOLDER, WEIGHTS, golden_planner, tiny_inputs, tiny_planner
 from world4scorer.planner.model import Network, paper
-from world4scorer.planner.model.names import released_names, to_theirs
 from world4scorer.planner.planner import Planner
+from world4scorer.planner.pretrained.names import released_names, to_theirs
 
 HEADS = {"heads": 1, "vit_heads": 3}
 PREFIX = "agent._drivor_model."

@@ -18,9 +18,9 @@ from torch.nn import functional
 from world4scorer.jobs.model_folder import ModelFolder
 from world4scorer.jobs.tensor_files import Tensors, check_tensors, read_tensors
 from world4scorer.planner.model.config import ModelConfig
-from world4scorer.planner.model.names import Names, hugging_face_names, timm_names, to_ours, to_theirs
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.vision_transformer import VisionTransformer
+from world4scorer.planner.pretrained.names import Names, hugging_face_names, timm_names, to_ours, to_theirs
 
 _PREFIX: Final = "dinov2_with_registers."
 _UNUSED: Final = ("mask_token", "embeddings.mask_token")

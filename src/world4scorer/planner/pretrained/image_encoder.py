@@ -33,11 +33,11 @@ from world4scorer.planner.model.dense_encoder_files import (
     is_dense_encoder,
     load_dense_encoder,
 )
-from world4scorer.planner.model.dinov2 import load_dinov2, load_vit, weights_file
 from world4scorer.planner.model.images import normalise, read_view
-from world4scorer.planner.model.names import hugging_face_names, to_theirs
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.model.vision_transformer import SIZES, VisionTransformer, encoder_sizes
+from world4scorer.planner.pretrained.dinov2 import load_dinov2, load_vit, weights_file
+from world4scorer.planner.pretrained.names import hugging_face_names, to_theirs
 
 FORMAT: Final = "world4scorer-encoder-1"
 MASKED: Final = "city-masked"
