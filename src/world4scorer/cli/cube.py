@@ -292,7 +292,8 @@ def reproduce(
         world_model(study)
     collect(study, workers=workers)
     head(study)
-    inverse(study)
+    if "inverse" in opened.preset.evaluate.players:
+        inverse(study)
     tune(study, workers=workers)
     command = command_line(["w4s", "cube", "reproduce"], reproduce, study, {"preset": preset})
     return _play_and_report(opened, opened.preset.evaluate, None, out, command, workers)
