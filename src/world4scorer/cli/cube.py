@@ -298,7 +298,8 @@ def reproduce(
         world_model(study)
     collect(study, executor=executor)
     head(study)
-    inverse(study)
+    if "inverse" in opened.preset.evaluate.players:
+        inverse(study)
     tune(study, executor=executor)
     command = command_line(["w4s", "cube", "reproduce"], reproduce, study, {"preset": preset})
     return _play_and_report(opened, opened.preset.evaluate, None, out, command, executor)

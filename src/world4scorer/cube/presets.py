@@ -31,8 +31,11 @@ class Preset:
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
 
 
-PAPER: Final = Preset()
-"""The published protocol: for a machine with a GPU, or days."""
+PAPER: Final = Preset(
+    evaluate=EvaluateConfig(players=tuple(player for player in Player if player is not Player.INVERSE))
+)
+"""The published protocol: for a machine with a GPU, or days. Without inverse dynamics, which need the pictures that a
+released model does without."""
 
 _STATE_MODEL: Final = LewmConfig(
     sees="state",
@@ -63,8 +66,8 @@ CPU: Final = Preset(
     ),
 )
 """Up to two hours on two cores: a model of states instead of pictures; labels of 40 candidates in every third iteration
-where the cube moves; two weights; a small budget for the search in the simulator. Seeds, windows and
-budget of what is compared are as published."""
+where the cube moves; two weights; a small budget for the search in the simulator. Seeds, windows and budget of what is
+compared are as published."""
 
 _SMALL: Final = Search(candidates=16, elites=4, iterations=2, bounded=True)
 

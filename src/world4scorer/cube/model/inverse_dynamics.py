@@ -21,6 +21,7 @@ from world4scorer.cube.episodes import EpisodeKind, read_episodes
 from world4scorer.cube.errors import CubeError
 from world4scorer.cube.model.lewm import ACTION_BLOCK, BLOCK_STEPS
 from world4scorer.cube.model.planners import ReplanStep, latents_of
+from world4scorer.cube.model.train_world_model import training_windows
 from world4scorer.cube.model.world_model import WEIGHTS as MODEL_WEIGHTS
 from world4scorer.cube.model.world_model import LewmWorldModel
 from world4scorer.cube.simulator.cube_env import CubeSimulator, Floats
@@ -93,13 +94,11 @@ def train_inverse(
 def _train(
     data: Path, model: LewmWorldModel, config: InverseConfig, held_out: frozenset[int], progress: bool
 ) -> InverseDynamics:
-    if model.network.config.sees != "state":
-        raise CubeError("the inverse dynamics are trained on state observations; this world model sees pictures")
     expert = read_episodes(data, EpisodeKind.EXPERT)
     parts = [expert.only([index for index in range(len(expert)) if index not in held_out])]
     parts.append(read_episodes(data, EpisodeKind.NOISY))
-    observations = np.concatenate([part.observations for part in parts])
-    actions = np.concatenate([model.scale.to_model(part.actions).astype(np.float32) for part in parts])
+    windows = training_windows(parts, model.scale, model.network.config)
+    actions = windows.actions
     torch.manual_seed(config.seed)
     policy = InverseDynamics(model.latent, config.width)
     optimiser = torch.optim.AdamW(policy.parameters(), lr=config.rate)
@@ -110,9 +109,10 @@ def _train(
             episode = generator.integers(len(actions), size=config.batch)
             first = generator.integers(actions.shape[1] - GOAL_STEPS, size=config.batch)
             ahead = generator.integers(BLOCK_STEPS, GOAL_STEPS + 1, size=config.batch)
-            latents = model.encode(observations[np.r_[episode, episode], np.r_[first, first + ahead]])
+            seen = windows.see(episode[:, None], np.stack([first, first + ahead], 1))
+            latents = model.encode(seen.reshape(-1, *seen.shape[2:])).clone().view(config.batch, 2, -1)
             wanted = actions[episode[:, None], first[:, None] + np.arange(BLOCK_STEPS)].reshape(config.batch, -1)
-            found = policy(*latents.clone().chunk(2), torch.from_numpy(ahead).float())
+            found = policy(latents[:, 0], latents[:, 1], torch.from_numpy(ahead).float())
             loss = functional.mse_loss(found, torch.from_numpy(wanted))
             optimiser.zero_grad()
             loss.backward()

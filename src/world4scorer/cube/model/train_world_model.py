@@ -102,8 +102,8 @@ def _train(
         raise CubeError(f"{data}: every expert episode is evaluated, none is left to learn from; make more")
     scale = ActionScale.of(expert.actions[learned])
     parts = [expert.only(learned), read_episodes(data, EpisodeKind.NOISY)]
-    windows = _windows(parts, scale, config.sizes)
-    unseen = _windows([expert.only(sorted(held_out) or learned)], scale, config.sizes)
+    windows = training_windows(parts, scale, config.sizes)
+    unseen = training_windows([expert.only(sorted(held_out) or learned)], scale, config.sizes)
 
     torch.manual_seed(config.seed)
     network = Lewm(config.sizes)
@@ -169,7 +169,8 @@ def _learning_rate_factor(step: int, steps: int) -> float:
     return min(1.0, (step + 1) / 200) * falling
 
 
-def _windows(parts: list[Episodes], scale: ActionScale, sizes: LewmConfig) -> TrainingWindows:
+def training_windows(parts: list[Episodes], scale: ActionScale, sizes: LewmConfig) -> TrainingWindows:
+    """Windows of several kinds of episodes, as a model of these sizes sees them; raises CubeError if it cannot."""
     steps, frames = parts[0].steps, sizes.context + 1
     if steps <= BLOCK_STEPS * (frames - 1):
         raise CubeError(f"episodes of {steps} steps are too short for windows of {frames} frames")
