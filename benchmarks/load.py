@@ -257,7 +257,8 @@ def main(options: Options) -> None:
         "",
         "Made by `python benchmarks/load.py --scale SCALE --parts PART`, where scale 1 is a million candidates, "
         "103,288 scenes, 12,146 frames of 64 plans, 50 clients for ten minutes. Processor time and memory are of the "
-        "process that does the work (of the server, for clients). The peak includes pages of mapped files, which the "
+        "process that does the work (of the server, for clients). The peak is since the process began, all its "
+        "parts together, and includes pages of mapped files, which the "
         "system takes back when it needs them; other programs ran at the same time.",
         "",
     ]

@@ -239,7 +239,7 @@ def _measured_lines(results: dict[str, Any]) -> list[str]:
     lines = [
         "",
         "Measured, with golden scenes and plans that were copied to other places, 64 plans a frame, by all versions "
-        "(load.json); memory of the process itself, and the most with pages of mapped files:",
+        "(load.json); memory of the process itself, and the most since it began, with pages of mapped files:",
         "",
         "| | done | s | s of a processor | own memory [MB] | most [MB] | files | GB |",
         "|---|--:|--:|--:|--:|--:|--:|--:|",
