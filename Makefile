@@ -61,12 +61,15 @@ bench: setup
 	$(BIN)/python benchmarks/checksums.py
 	$(BIN)/python benchmarks/drop_in.py
 	$(BIN)/python benchmarks/pools.py
-	$(BIN)/python benchmarks/model.py
+	$(BIN)/python benchmarks/model.py --paper-passes 2
 	$(BIN)/python benchmarks/serving.py
 	$(BIN)/python benchmarks/cube.py
 	$(BIN)/python benchmarks/city.py --data out/bench-city
 	$(BIN)/python benchmarks/render.py out/bench-city/city/networks/berlin.net.xml
+	$(BIN)/python benchmarks/images.py
+	$(BIN)/python benchmarks/load.py --parts scenes frames
 	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/speed.py
 
 clean:
 	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -45,6 +45,7 @@ from world4scorer.planner.model.dense_encoder import DenseEncoder, Perception
 from world4scorer.planner.model.network import Network
 from world4scorer.planner.planner import Planner
 from world4scorer.planner.profiling.profile import peak_memory, profile
+from world4scorer.planner.profiling.profile_report import as_rows
 from world4scorer.planner.training.bf16_linear import use_bf16_in_vit, use_bf16_products
 from world4scorer.planner.training.config import city
 from world4scorer.planner.training.losses import LossConfig, Targets, compute_losses, screen_loss
@@ -295,7 +296,7 @@ def counts(name: str) -> dict[str, Any]:
         "all parameters": report.total_parameters,
         "operations": report.operations(),
         "operations with attention": report.operations(attention=True),
-        "table": report.text().splitlines(),
+        "table": [f"{name:34}{value:>14}" for name, value in as_rows(report)],
     }
 
 

@@ -2,9 +2,10 @@
 
     python benchmarks/scaling.py
 
-Reads results/*.json and measures nothing itself; writes results/scaling.json and results/scaling.md. Processor times
-and sizes are extrapolated linearly: scenes are prepared, labelled and stored independently of each other. GPU hours are
-an estimate from operation counts, its assumptions stated with it.
+Reads results/*.json and measures nothing itself; writes results/scaling.json and results/scaling.md. A store of that
+many scenes and an evaluation of navtest's size were really made, by benchmarks/load.py. Other processor times and sizes
+are extrapolated linearly: scenes are prepared, labelled and stored independently of each other. GPU hours are an
+estimate from operation counts, its assumptions stated with it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import tyro
 from world4scorer.evaluation.scores.paper import paper
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-SOURCES: Final = ("prepare", "store", "outcomes", "bank", "pools", "model", "city", "city_quick")
+SOURCES: Final = ("prepare", "store", "outcomes", "bank", "pools", "model", "city", "city_quick", "load")
 PASSES_PER_STEP: Final = 3.0
 """Forward is one pass; backward at most two, less where the ViT is frozen and needs no gradients of its weights."""
 PAPER_DEVICES: Final = 4
@@ -208,13 +209,48 @@ def markdown(results: dict[str, Any], task: Task) -> str:
         "# Scaling",
         "",
         "Made by `python benchmarks/scaling.py` from the files named: rates of one machine times "
-        f"{task.scenes:,} scenes (navtrain), {task.plans} plans, {task.epochs} epochs. Nothing was run at that size.",
+        f"{task.scenes:,} scenes (navtrain), {task.plans} plans, {task.epochs} epochs. "
+        + ("Only the first table was measured." if measured(results) else "Nothing was run at that size."),
+        *_measured_lines(results),
         *_processor_lines(results, task),
         *_disk_lines(results, task),
         *_gpu_lines(results, task),
         *_city_lines(results, task),
     ]
     return "\n".join(lines) + "\n"
+
+
+def measured(results: dict[str, Any]) -> list[dict[str, Any]]:
+    """What was run at full size: the steps of the store and of the evaluation, by benchmarks/load.py."""
+    steps = []
+    for part in ("scenes", "frames"):
+        before = {"seconds": 0.0, "processor_seconds": 0.0}
+        # Files of earlier versions name no steps, and were of made-up scenes.
+        rows = [row for row in results["load"]["rows"] if row["part"] == part and row.get("step")]
+        for row in {row["step"]: row for row in rows}.values():  # the last of each step
+            steps.append({**row, **{name: row[name] - before[name] for name in before}})
+            before = {name: row[name] for name in before}
+    return steps
+
+
+def _measured_lines(results: dict[str, Any]) -> list[str]:
+    if not measured(results):
+        return []
+    lines = [
+        "",
+        "Measured, with golden scenes and plans that were copied to other places, 64 plans a frame, by all versions "
+        "(load.json); memory of the process itself, and the most since it began, with pages of mapped files:",
+        "",
+        "| | done | s | s of a processor | own memory [MB] | most [MB] | files | GB |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for step in measured(results):
+        lines.append(
+            f"| {step['part']}: {step['step']} | {step['done']:,} | {step['seconds']:,.1f} | "
+            f"{step['processor_seconds']:,.1f} | {step['own_MB']:,} | {step['peak_MB']:,} | {step['files']:,} | "
+            f"{step['bytes'] / 1e9:.2f} |"
+        )
+    return lines
 
 
 def _processor_lines(results: dict[str, Any], task: Task) -> list[str]:
@@ -305,6 +341,7 @@ def main(results: Path = ROOT / "results") -> None:
     numbers = {
         "command": "python benchmarks/scaling.py",
         "task": asdict(task),
+        "measured": measured(read),
         "processors": [
             {**asdict(work), "core_hours": work.core_hours, "official_core_hours": work.official_core_hours}
             for work in processor_work(read, task)

@@ -29,6 +29,15 @@ RESULTS = {
         "made": {"frames": 1500, "frames_per_second": 50.0},
         "splits": {"a": {"scenes": 600}, "b": {"scenes": 400}},
     },
+    "load": {
+        "rows": [
+            {"part": "candidates", "seconds": 9.0},
+            *(
+                {"part": "scenes", "step": step, "done": done, "seconds": seconds, "processor_seconds": seconds / 2}
+                for step, done, seconds in (("write", 5, 10.0), ("write", 10, 20.0), ("open", 10, 21.0))
+            ),
+        ]
+    },
     "city_quick": {"train_scenes": 1000, "history": [{"epoch": 1, "seconds": 9.0}, {"epoch": 4, "seconds": 40.0}]},
 }
 
@@ -54,6 +63,12 @@ def test_core_hours(scaling):
     assert load.core_hours == pytest.approx(0.2) and load.official_core_hours[1] == pytest.approx(20.0)
     assert draw.core_hours == pytest.approx(0.02) and draw.official_core_hours is None
     assert judge.core_hours == pytest.approx(0.001)
+
+
+def test_steps_that_were_measured(scaling):
+    write, opened = scaling.measured(RESULTS)
+    assert (write["step"], write["done"], write["seconds"], write["processor_seconds"]) == ("write", 10, 20.0, 10.0)
+    assert (opened["step"], opened["seconds"], opened["processor_seconds"]) == ("open", 1.0, 0.5)
 
 
 def test_room_on_the_disk(scaling):
