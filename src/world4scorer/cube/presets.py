@@ -53,11 +53,11 @@ _STATE_MODEL: Final = LewmConfig(
 _BOUNDED: Final = Search(bounded=True)
 
 CPU: Final = Preset(
-    episodes=EpisodeConfig(expert=2000, noisy=1500),
-    world_model=WorldModelConfig(sizes=_STATE_MODEL, steps=10_000, rate=1e-3, directions=32),
-    collect=CollectConfig(windows=60, labelled=40, every=3, probe=8, unsolved_only=True, search=_BOUNDED),
-    inverse=InverseConfig(steps=3000),
-    weights=(0.3, 1.0),
+    episodes=EpisodeConfig(expert=2000, noisy=3000),
+    world_model=WorldModelConfig(sizes=_STATE_MODEL, steps=30_000, rate=1e-3, directions=32),
+    collect=CollectConfig(windows=120, labelled=40, every=3, probe=8, unsolved_only=True, search=_BOUNDED),
+    inverse=InverseConfig(steps=6000),
+    weights=(0.3, 1.0, 3.0),
     tuning=EvaluateConfig(seeds=TUNING_SEEDS, search=_BOUNDED),
     evaluate=EvaluateConfig(
         search=_BOUNDED,
@@ -66,8 +66,8 @@ CPU: Final = Preset(
     ),
 )
 """Up to two hours on two cores: a model of states instead of pictures; labels of 40 candidates in every third iteration
-where the cube moves; two weights; a small budget for the search in the simulator. Seeds, windows and budget of what is
-compared are as published."""
+where the cube moves; three weights; a small budget for the search in the simulator. Seeds, windows and budget of what
+is compared are as published."""
 
 _SMALL: Final = Search(candidates=16, elites=4, iterations=2, bounded=True)
 

@@ -65,7 +65,11 @@ def freeze(folder: Path, idle: _Seeds) -> None:
             )
     ordered = dict(sorted(known.items()))
     digests = {str(protocol): digest(ordered, protocol) for protocol in Protocol}
-    write_json(folder / MANIFEST, {"rules": RULES, "digests": digests, "seeds": ordered})
+    seeds_as_text = {
+        seed: {name: " ".join(f"{episode}:{step}" for episode, step in places) for name, places in found.items()}
+        for seed, found in ordered.items()
+    }
+    write_json(folder / MANIFEST, {"rules": RULES, "digests": digests, "seeds": seeds_as_text})
 
 
 def read_manifest(folder: Path) -> dict[int, dict[str, _Places]]:
@@ -75,9 +79,12 @@ def read_manifest(folder: Path) -> dict[int, dict[str, _Places]]:
         return {}
     found = read_json(path, CubeError)
     try:
-        seeds = {int(seed): {str(name): found["seeds"][seed][name] for name in Protocol} for seed in found["seeds"]}
+        seeds = {
+            int(seed): {str(name): [_place(one) for one in named[name].split()] for name in Protocol}
+            for seed, named in found["seeds"].items()
+        }
         changed = [name for name in Protocol if found["digests"][name] != digest(seeds, name)]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CubeError(f"{path} is damaged ({error}): delete it, and run `w4s cube evaluate` again") from error
     if changed:
         raise CubeError(f"{path} was changed: its windows do not have the digest of {', '.join(changed)}")
@@ -118,6 +125,12 @@ def annotate(folder: Path, seed: int, played: Sequence[WindowResult]) -> list[Wi
         replace(one, solved_by_nothing=one.solved_at_start or place not in strict)
         for place, one in zip(places, played, strict=True)
     ]
+
+
+def _place(text: str) -> list[int]:
+    """Episode and step."""
+    episode, step = text.split(":")
+    return [int(episode), int(step)]
 
 
 def _by_protocol(played: Iterable[WindowResult]) -> dict[str, _Places]:
