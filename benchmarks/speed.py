@@ -168,7 +168,7 @@ def _model(results: dict[str, Any], hardware: Hardware) -> list[Goal]:
     used = by_way.get("as training reads them (Pillow)")
     decoded = by_way.get("Pillow, without resizing")
     processor = "milliseconds of processor"
-    of_city = results["model"]["models"]["city"].get("times", {}).get("parts", {})
+    of_city = results["model"]["models"].get("city", {}).get("times", {}).get("parts", {})
     step = next((rows for name, rows in of_city.items() if name.startswith(CITY_STEP)), None)
     return [
         Goal(

@@ -54,7 +54,17 @@ RESULTS = {
                         }
                     }
                 },
-            }
+            },
+            "city": {
+                "times": {
+                    "parts": {
+                        "training step of preset city, 16 scenes": {
+                            "fp32": {"milliseconds of processor": 180.0},
+                            "bf16 products": {"milliseconds of processor": 100.0},
+                        }
+                    }
+                }
+            },
         }
     },
     "images": {
@@ -74,12 +84,15 @@ RESULTS = {
 
 def test_goals(speed):
     hardware = speed.Hardware(8e9, {"fp32": 5e10, "bf16": 2e11})
-    first, one, one_label, many, _, flat, _, base, model, images, stored, evaluated = speed.goals(RESULTS, hardware)
+    first, one, one_label, many, _, flat, _, base, step, model, images, stored, evaluated = speed.goals(
+        RESULTS, hardware
+    )
     assert (first.measured, first.limit, first.met, first.ratio) == (2.0, 1.0, True, 2.0)
     assert one.measured == pytest.approx(0.07) and one.met is False and one_label.met is True
     assert many.measured == pytest.approx(0.512) and many.limit == pytest.approx(1e3 * 64 * 8 * 11 * 41 * 8 / 8e9)
     assert flat.measured == pytest.approx(0.8) and flat.met
     assert (base.measured, base.limit, base.met) == (400.0, 300.0, False)
+    assert (step.goal, step.measured, step.met) == (90.0, 100.0, False)
     assert (model.goal, model.measured, model.limit, model.ratio) == (10.0, 8.0, 5.0, 1.6)
     assert images.met and images.ratio == pytest.approx(2.5)
     assert stored.measured == 60.0 and stored.limit == pytest.approx(1.0)
