@@ -16,7 +16,7 @@ from world4scorer.planner.model.decoder import Attention
 from world4scorer.planner.model.network import FrozenSceneEncoder, Network
 
 SMALLEST: Final = 8
-"""Inputs or outputs of a layer below which rounding to bfloat16 costs more than it gains."""
+"""Layers with fewer inputs or outputs, such as the last ones of the heads, stay as they are."""
 
 
 class _Product(torch.autograd.Function):
