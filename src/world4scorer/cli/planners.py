@@ -233,6 +233,7 @@ def serve(
     route_rule: Literal["published", "equal-distance"] = "published",
     corridor: Weight = 0.0,
     start: Weight = 0.0,
+    progress: Weight = 0.0,
     speed_limit: Speed = 0.0,
     keep_commands: bool = False,
     benchmark: Literal["v1", "v2"] = "v1",
@@ -258,6 +259,7 @@ def serve(
         route_rule: Compare plans with the route at equal times, as published, or at equal distances travelled.
         corridor: Utility that plans lose for each metre outside a corridor around the route; 0.3 in the city.
         start: Utility that plans gain for moving off at once; 0.1 in the city.
+        progress: Weight of progress in the utility; 0 for that of the benchmark, which is 5 in v1 and 15 in v2.
         speed_limit: Speed above which plans lose utility [m/s]; 0 for none.
         keep_commands: Take commands from the nodes of the route, each until it has been passed.
         benchmark: Utility that selects; v2 is refused for planners trained on Bench2Drive, which lack one of its terms.
@@ -283,7 +285,9 @@ def serve(
             raise UsageError(f"--threads {threads}: at least 1")
         torch.set_num_threads(threads)
     wanted = places.Address(port=places.DEFAULT_PORT if port is None else port, path=socket)
-    options = AgentOptions(benchmark, inertial, route, keep_commands, route_rule, speed_limit, corridor, start)
+    options = AgentOptions(
+        benchmark, inertial, route, keep_commands, route_rule, speed_limit, corridor, start, progress
+    )
     served = load_served_planner(checkpoint, options, fixed, device, weights)
     with places.listening(wanted) as (listener, where):
         warm_up(served)

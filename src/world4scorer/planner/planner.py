@@ -53,9 +53,9 @@ class ScoredPlans:
         scenes, plans = self.plans.shape[:2]
         return f"ScoredPlans({scenes} scenes, {plans} plans each)"
 
-    def utility(self, benchmark: Benchmark = "v1") -> Tensor:
-        """Utility (B, N) of plans under a benchmark."""
-        return utility(self.logits, benchmark)
+    def utility(self, benchmark: Benchmark = "v1", progress: float = 0.0) -> Tensor:
+        """Utility (B, N) of plans under a benchmark, with another weight of progress unless that is 0."""
+        return utility(self.logits, benchmark, progress)
 
     def choice(self, benchmark: Benchmark = "v1") -> Tensor:
         """Index of the best plan of each scene (B,); of equally good ones the first, as `argmax` promises."""

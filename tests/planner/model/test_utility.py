@@ -28,6 +28,17 @@ def test_agrees_with_the_formula(values, benchmark):
     np.testing.assert_allclose(given.numpy(), naive(columns, WEIGHTS[benchmark]), rtol=1e-9, atol=1e-9)
 
 
+def test_a_heavier_progress_prefers_the_risk_to_standing():
+    """Standing: hardly a collision, little progress; moving: some risk, more of it. v1 prefers the first."""
+    standing, moving = (0.97, 1.0, 1.0, 0.98, 0.38, 1.0), (0.88, 1.0, 1.0, 0.85, 0.53, 1.0)
+    logits = {name: torch.tensor([standing[i], moving[i]]).logit(1e-6) for i, name in enumerate(COMPONENTS)}
+    assert utility(logits, "v1").argmax() == 0 and utility(logits, "v1", 15.0).argmax() == 1
+    weights = {**WEIGHTS["v1"], "ego_progress": 15.0}
+    columns = {name: values.double().numpy() for name, values in logits.items()}
+    np.testing.assert_allclose(utility(logits, "v1", 15.0).numpy(), naive(columns, weights), rtol=1e-5)
+    assert torch.equal(utility(logits, "v1", 5.0), utility(logits, "v1"))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_stays_finite_and_ordered_where_probabilities_vanish(dtype):
     logits = {name: torch.tensor([-2000.0, -1000.0, 1000.0], dtype=dtype) for name in COMPONENTS}

@@ -1,8 +1,8 @@
 """Names of drivers: a planner with selection options, or a baseline.
 
 A planner's name lists what is added to framewise selection: `inertial`, `route` or `path`, `corridor`, `limit`,
-`start`, `commands`, `creep`, joined by +, as in `inertial+route`. A weight may follow: `inertial=0.5`; after `limit` a
-speed [m/s].
+`start`, `progress`, `commands`, `creep`, joined by +, as in `inertial+route`. A weight may follow: `inertial=0.5`;
+after `limit` a speed [m/s].
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from world4scorer.engine.selection.corridor import CORRIDOR_WEIGHT
 from world4scorer.engine.selection.route import ROUTE_WEIGHT as ROUTE_WEIGHT
 from world4scorer.engine.selection.speed_limit import URBAN_LIMIT
 from world4scorer.engine.selection.start import START_WEIGHT
-from world4scorer.engine.selection.utility import Benchmark
+from world4scorer.engine.selection.utility import DRIVING_PROGRESS, Benchmark
 
 FRAMEWISE: Final = "framewise"
 CONSTANT_VELOCITY: Final = "constant-velocity"
@@ -36,9 +36,10 @@ DEFAULT_NUMBERS: Final = {
     "corridor": CORRIDOR_WEIGHT,
     "limit": URBAN_LIMIT,
     "start": START_WEIGHT,
+    "progress": DRIVING_PROGRESS,
 }
 """Re-ranking weights of the paper, `path` being route re-ranking at equal distances travelled; utility lost outside the
-corridor [1/m]; speed limit [m/s]; utility gained by moving off."""
+corridor [1/m]; speed limit [m/s]; utility gained by moving off; weight of progress."""
 DEFAULT_DRIVERS: Final = (FRAMEWISE, "inertial", "route", *BASELINES)
 
 
@@ -99,6 +100,8 @@ def _with_number(options: AgentOptions, kind: str, number: float) -> AgentOption
         return replace(options, speed_limit=number)
     if kind == "start":
         return replace(options, start=number)
+    if kind == "progress":
+        return replace(options, progress=number)
     return replace(options, route=number, route_rule="published" if kind == "route" else "equal-distance")
 
 

@@ -64,12 +64,15 @@ class AgentOptions:
     """Utility that plans lose for each metre outside a corridor around the route; 0 for none."""
     start: float = 0.0
     """Utility that plans gain for moving off at once; 0 for none."""
+    progress: float = 0.0
+    """Weight of progress in the utility; 0 for the benchmark's."""
 
     def __post_init__(self) -> None:
         check_weight(self.inertial)
         check_weight(self.route)
         check_weight(self.corridor)
         check_weight(self.start)
+        check_weight(self.progress)
         check_rule(self.route_rule)
         if not 0 <= self.speed_limit < np.inf:
             raise ValueError(f"speed limit {self.speed_limit}: want a speed [m/s], or 0 for none")
@@ -142,7 +145,7 @@ class PlannerAgent:
         status = self._status(observation, command, point, polyline)
         scored = self.planner(image, status, self._cameras(observation), self._corridor(observation))
         plans = scored.plans[0].float().cpu().numpy()
-        utility = scored.utility(self.options.benchmark)[0].double().cpu().numpy()
+        utility = scored.utility(self.options.benchmark, self.options.progress)[0].double().cpu().numpy()
         if self.options.speed_limit:
             utility = limited_utility(utility, plans, self.options.speed_limit)
         if self.options.start:

@@ -23,7 +23,7 @@ from world4scorer.engine.selection.route import RouteRule
 from world4scorer.engine.selection.utility import Benchmark
 
 BENCHMARKS: Final[tuple[Benchmark, ...]] = ("v1", "v2")
-NUMERIC_OPTIONS: Final = dict.fromkeys(("inertial", "route", "corridor", "start", "speed_limit"), 100.0)
+NUMERIC_OPTIONS: Final = dict.fromkeys(("inertial", "route", "corridor", "start", "progress", "speed_limit"), 100.0)
 """Options of a drive that are numbers from zero on, and the largest: weights, a speed limit [m/s]."""
 MAX_ROUTE_LENGTH: Final = 100_000.0
 """m; routes are resampled to one point per metre."""

@@ -23,6 +23,10 @@ UTILITY_WEIGHTS: Final[Mapping[Benchmark, Mapping[str, float]]] = {
     "v2": dict(zip(OUTCOMES, (10.0, 13.0, 6.0, 14.0, 15.0, 2.1), strict=True)),
 }
 """By benchmark: NAVSIM v1 and v2."""
+DRIVING_PROGRESS: Final = 15.0
+"""Weight of progress for driving, three times that of v1. A plan that stands where others go still has 7/12 of v1's
+score, so that a plan with half of the progress and a collision in ten cases is hardly better; chosen again and again,
+it blocks the road."""
 
 
 def utility_of_logits(logits: Any, benchmark: Benchmark = "v1") -> NDArray[np.float64]:

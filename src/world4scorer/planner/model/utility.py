@@ -40,11 +40,14 @@ MULTIPLIED: Final = (NC, DAC, DDC)
 ADDED: Final = (TTC, EP, COMFORT)
 
 
-def utility(logits: Mapping[str, Tensor], benchmark: Benchmark = "v1") -> Tensor:
-    """Utility of plans, of the shape of each entry of `logits`, in float32 or better."""
+def utility(logits: Mapping[str, Tensor], benchmark: Benchmark = "v1", progress: float = 0.0) -> Tensor:
+    """Utility of plans, of the shape of each entry of `logits`, in float32 or better.
+
+    `progress` replaces the benchmark's weight of progress, unless it is 0.
+    """
     if benchmark not in WEIGHTS:
         raise ValueError(f"no such benchmark: {benchmark!r}; choose from {', '.join(map(repr, WEIGHTS))}")
-    weights = WEIGHTS[benchmark]
+    weights = {**WEIGHTS[benchmark], **({EP: progress} if progress else {})}
     log_p = {name: functional.logsigmoid(_at_least_float32(logits[name])) for name in (*MULTIPLIED, *ADDED)}
     # A weight of zero leaves its component out: 0 * log p would be NaN for a logit of minus infinity.
     product = sum(weights[name] * log_p[name] for name in MULTIPLIED if weights[name])
