@@ -63,7 +63,8 @@ def drive(
         weights: Planner of a training run: the one with the best validation score, or the last.
         data: Dataset folder of the city; a training run knows its own, unless it was trained on clips.
         suite: Fixed routes with traffic of their own instead of those of a split: `city-220`, the benchmark on the
-            test towns, or `city-val`, 40 routes on the validation town. Made below the folder of the city.
+            test towns; `city-val`, 40 routes on the validation town; or `city-dev`, 40 on training towns. Made below
+            the folder of the city.
         split: Name of a split of the city; the routes lead through its simulations.
         routes: Number of routes.
         drivers: Drivers; framewise, inertial, route and all that need no planner unless given.

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from world4scorer.city.world.config import PRESETS
 from world4scorer.city.world.episode import EgoState, EpisodeStart
 from world4scorer.city.world.events import Event, EventKind
 from world4scorer.driving.closed_loop.city_routes import CityRoute
@@ -119,4 +120,10 @@ def test_the_frozen_benchmark() -> None:
     assert Counter(entry["scenario"] for entry in routes) == suite.quotas
     assert {entry["name"].split("_")[0] for entry in routes} == {"ingolstadt", "braunschweig"}
     assert all(entry["scenario"] in ABILITIES[entry["ability"]] for entry in routes)
-    assert {share.place for share in SUITES["city-val"].config.shares} == {"berlin-west"}  # never the test towns
+
+
+def test_rules_are_settled_elsewhere() -> None:
+    places = {name: {share.place for share in suite.config.shares} for name, suite in SUITES.items()}
+    assert places["city-val"] == {"berlin-west"}
+    assert not places["city-dev"] & (places["city-220"] | places["city-val"])
+    assert places["city-dev"] <= {share.place for share in PRESETS["standard"].shares if share.split == "city_train"}

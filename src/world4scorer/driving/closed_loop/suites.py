@@ -3,7 +3,7 @@
 `city-220` is the benchmark: 220 routes on the test towns, 44 for each of Bench2Drive's five abilities. Its routes come
 with the package (`city_220_routes.json.gz`), as a search finds slightly other ones on another processor; its manifest
 (`city_220.json`) names each of them with a digest. `city-val` is its small counterpart on the validation town, on which
-rules are settled and training is watched.
+rules are settled and training is watched; `city-dev` another on six training towns, of other kinds than that town.
 
 >>> routes = suite_routes(SUITES["city-220"], Path("city"))
 >>> routes[0].name, routes[0].scenario
@@ -43,6 +43,8 @@ RAREST_FIRST: Final = (
 )  # fmt: skip
 """Order in which scenarios choose among drives: those that few drives offer come first."""
 ROUTES_FILE: Final = "routes.json"
+DEVELOPMENT_TOWNS: Final = ("grid6", "square", "new-town", "suburb", "web", "wusterhausen")
+"""Training places of the standard city, not of the quick one: signals, wide streets, bends."""
 SEED_MARK: Final = "-seed"
 """Between the name of a suite and the seed of its variation."""
 
@@ -99,6 +101,7 @@ SUITES: Final = {
             Path(__file__).with_name("city_220.json"),
         ),
         Suite("city-val", _config("city_val_suite", {"berlin-west": 2}, 120.0), 8),
+        Suite("city-dev", _config("city_dev_suite", dict.fromkeys(DEVELOPMENT_TOWNS, 1), 120.0), 8),
     )
 }
 """Suites by name."""
